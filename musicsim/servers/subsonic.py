@@ -81,9 +81,7 @@ class Listing:
     """All songs of a server."""
 
     songs: dict[str, ServerSong] = field(default_factory=dict)  # by id
-    album_ids: dict[str, str] = field(
-        default_factory=dict
-    )  # of the songs, by their ids; "" where it is not said
+    album_ids: dict[str, str] = field(default_factory=dict)  # by id of the song; "" where none is said
     left_out: Counter[str] = field(default_factory=Counter)  # entries that are no songs, by reason
 
 
@@ -142,10 +140,12 @@ class Subsonic:
             scan = _mapping(self._ask("getScanStatus").get("scanStatus"))
         if not modified or scan.get("scanning") is True or _age_s(modified / 1000, date) < _SETTLED_S:
             return ""
-        newest = self._ask("getAlbumList2", type="newest", size=_N_NEWEST)
-        return _digest(
-            [modified, scan.get("lastScan"), scan.get("count"), _entries(newest, "albumList2", "album")]
-        )
+        newest: list[Any] = []
+        with suppress(RefusedError):
+            newest = _entries(
+                self._ask("getAlbumList2", type="newest", size=_N_NEWEST), "albumList2", "album"
+            )
+        return _digest([modified, scan.get("lastScan"), scan.get("count"), newest])
 
     def songs(self, told: Page | None = None) -> Listing:
         """Every song that the user may hear.
@@ -202,11 +202,13 @@ class Subsonic:
             start += len(page)
 
     def albums(self) -> dict[str, ServerAlbum]:
-        """All albums by their ids."""
-        return {
-            album_id: ServerAlbum(_digest(entry), int(_number(entry.get("songCount"), MAX_SONGS) or 0))
-            for album_id, entry in self._albums("alphabeticalByName")
-        }
+        """All albums by their ids; none where the server does not list them."""
+        with suppress(RefusedError):
+            return {
+                album_id: ServerAlbum(_digest(entry), int(_number(entry.get("songCount"), MAX_SONGS) or 0))
+                for album_id, entry in self._albums("alphabeticalByName")
+            }
+        return {}
 
     def album(self, album_id: str) -> list[ServerSong]:
         """Songs of an album."""

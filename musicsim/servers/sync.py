@@ -132,7 +132,7 @@ def sync(library: Library, connection: Connection, tell: Tell, *, everything: bo
     _forget_places(library, connection.name, [known[server_id] for server_id in gone])
     _count(report, listed.values(), known, changed, gone)
     if connection.takes_listening:
-        report.listening = import_listening(library, connection)
+        report.listening = import_listening(library, connection, finder)
     if albums is not None:
         keep_albums(library, connection.name, albums)
     listed_at = started_at if report.is_full else connection.listed_at
@@ -219,7 +219,8 @@ class SongFinder:
         self._library = library
 
     @cached_property
-    def _matcher(self) -> Matcher:
+    def matcher(self) -> Matcher:
+        """Reads the names of all songs."""
         return Matcher(self._library)
 
     @cached_property
@@ -234,10 +235,10 @@ class SongFinder:
     def matched(self, song: ServerSong) -> ServerSong:
         """The song with its match, or with those that a person has to choose from."""
         named = NamedSong(song.artist, song.title, song.album, song.mbid, song.path)
-        match = self._matcher.at_place(named) if song.path else None
+        match = self.matcher.at_place(named) if song.path else None
         if match and (match.how == "path" or self._is_as_long(song, match.song_id)):
             return replace(song, song_id=match.song_id, how=_BY_HOW[match.how], candidates=None)
-        found = self._matcher.named(named) if song.title else None
+        found = self.matcher.named(named) if song.title else None
         if found is None:
             return replace(song, song_id=None, how="", candidates=None)
         how, alike = found
@@ -300,7 +301,7 @@ def played_last(library: Library, connection: Connection, n_songs: int) -> list[
 
 
 @owner_only
-def import_listening(library: Library, connection: Connection) -> list[ImportReport]:
+def import_listening(library: Library, connection: Connection, finder: SongFinder) -> list[ImportReport]:
     """Import the plays, stars and ratings of a server's user, in place of those of the last time.
 
     Plays are counts of the listener; a star is the tag "loved", a rating of 4 is "rated 4". What is the same as last
@@ -328,7 +329,7 @@ def import_listening(library: Library, connection: Connection) -> list[ImportRep
             for entry in earlier:  # what was said there was taken back there
                 undo(library, entry.id)
         elif not any(entry.digest == batch.digest for entry in earlier):
-            done.append(commit(library, preview(library, batch)))
+            done.append(commit(library, preview(library, batch, matcher=lambda: finder.matcher)))
     return done
 
 

@@ -24,6 +24,7 @@ from musicsim.explorer.search.query import find_similar, similarity_of
 from musicsim.explorer.snapshot.filtering import passing
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
+from musicsim.library.db import schema
 from musicsim.library.stores.duplicates import SamePair
 from musicsim.servers.store import Connection, Connections
 
@@ -160,6 +161,12 @@ def test_songs_are_known_by_the_ids_that_jellyfin_makes_of_their_paths(library):
     assert (ids(path)[0], ids(path)[-1], len(path)) == (guid.hex, jellyfin_id(paths[20]), 6)
     with pytest.raises(NotFoundError):
         answering.song(UUID(int=guid.int + 1).hex)
+    moved = library.song(7).path.with_name("moved.flac")
+    with library.write() as connection:
+        connection.execute(schema.files.update().where(schema.files.c.song_id == 7).values(path=moved))
+    assert answering.song(jellyfin_id(str(moved))).query == 7
+    with pytest.raises(NotFoundError):
+        answering.song(guid.hex)
 
 
 def test_jellyfin_may_call_the_folder_of_music_otherwise(library):

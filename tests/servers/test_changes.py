@@ -202,6 +202,20 @@ def test_albums_that_are_lost_or_do_not_hold_all_songs_are_not_relied_on(synced,
     assert not kept.exists()
 
 
+def test_a_server_that_lists_no_albums_is_synced_as_a_whole(there, library):
+    def answer(call, values):
+        is_refused = call == "getAlbumList2" and values["type"] != "recent"
+        return (0, "unknown type") if is_refused else there(call, values)
+
+    with scripted(answer) as server:
+        Connections(library).put(server.connection())
+        for is_full in (True, False):
+            report = sync(library, Connections(library).get("home"), silent)
+            assert (report.is_full, report.is_unchanged) == (is_full, not is_full)
+        there.modified += 60_000
+        assert sync(library, Connections(library).get("home"), silent).is_full
+
+
 def test_a_server_whose_albums_are_gone_loses_no_song_here(synced, there, library):
     there.modified += 60_000
     there.albums = dict

@@ -8,6 +8,7 @@ import stat
 import time
 
 import pytest
+import sqlalchemy as sa
 
 from musicsim.errors import LibraryError, NotFoundError, ServerError
 from musicsim.explorer.progress import silent
@@ -368,6 +369,28 @@ def test_plays_come_in_once_and_what_was_played_since_is_all_that_is_asked_for(l
         revision = library.revision
         sync(library, Connections(library).get("home"), silent)
         assert library.revision == revision, "nothing new is no change"
+
+
+def test_the_names_of_all_songs_are_read_once_a_sync(library, tmp_path):
+    for song_id in (1, 2):
+        enter(library, song_id, tmp_path / f"{song_id}.flac", title=f"Song {song_id}")
+    read = []
+    is_reading = "songs.mb_recording_id, songs.id IN"
+    sa.event.listen(
+        library.engine,
+        "before_cursor_execute",
+        lambda *args: read.append(args[2]) if is_reading in args[2] else None,
+    )
+    listed = [entry(1, playCount=3, starred="2026-01-01"), entry(2), entry(9, title="Not here", playCount=1)]
+    with scripted(having(listed)) as server:
+        connection = connected(library, server.connection())
+        report = sync(library, connection, silent)
+        assert (report.n_matched, len(report.listening), len(read)) == (2, 2, 1)
+        del listed[2]
+        listed[0]["playCount"] = 4
+        sync(library, connection, silent)
+        assert library.listening.play_counts() == {1: 4}
+        assert len(read) == 1, "songs that are known need no names"
 
 
 # --- sound --------------------------------------------------------------------------------------

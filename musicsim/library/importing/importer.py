@@ -1,8 +1,10 @@
 """Imports of listening: look at what would come of a batch, write it whole, take it back, try again later."""
 
+import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import sqlalchemy as sa
 
 from musicsim._arrays import Int64Array
 from musicsim.library.db import schema
-from musicsim.library.importing.matching import How, Matcher, Proposal
+from musicsim.library.importing.matching import How, Match, Matcher, Proposal
 from musicsim.library.importing.places import file_name, is_web
 from musicsim.library.importing.reading import read_listening
 from musicsim.library.importing.records import Batch, ImportStoppedError, NamedSong, Skipped
@@ -150,13 +152,19 @@ class ImportReport:
     n_recording_ids: int = 0  # songs that had no MusicBrainz id of their recording and got one
 
 
-def preview(library: Store, batch: Batch, progress: ProgressCallback | None = None) -> Preview:
+def preview(
+    library: Store,
+    batch: Batch,
+    progress: ProgressCallback | None = None,
+    matcher: Callable[[], Matcher] | None = None,
+) -> Preview:
     """Match a batch to the library's songs: a dry run.
 
     `progress` is called with songs matched, songs in all and a message; where it says True, ImportStoppedError is
-    raised.
+    raised. `matcher` gives one that is made already; it is asked for only where a song is not found by its very path.
     """
-    matcher = Matcher(library)
+    made = cache(matcher or partial(Matcher, library))
+    at_path = library.files.songs_at(Path(song.place) for song in batch.songs if os.path.isabs(song.place))
     song_ids = np.full(len(batch.songs), -1, dtype=np.int64)
     plays = _counts(batch)
     songs_by: Counter[How] = Counter()
@@ -165,7 +173,8 @@ def preview(library: Store, batch: Batch, progress: ProgressCallback | None = No
     for i, song in enumerate(batch.songs):
         if i % _TELL_EVERY == 0 and progress and progress(i, len(batch.songs), "matching songs"):
             raise ImportStoppedError("The import was stopped; nothing was written.")
-        match = matcher.find(song)
+        known = at_path.get(Path(song.place)) if song.place else None
+        match = made().find(song) if known is None else Match(known, "path")
         if match is not None:
             song_ids[i] = match.song_id
             songs_by[match.how] += 1
@@ -175,6 +184,7 @@ def preview(library: Store, batch: Batch, progress: ProgressCallback | None = No
             if batch.kind == "tags" and song.mbid and match.how in ("path", "path end"):
                 recording_ids[match.song_id] = song.mbid
     missed = [(batch.songs[i], int(plays[i])) for i in np.flatnonzero(song_ids < 0)]
+    named = [(song, n) for song, n in missed if song.artist and song.title]
     replaces, overlaps = _earlier(library, batch, song_ids)
     return Preview(
         batch,
@@ -183,7 +193,7 @@ def preview(library: Store, batch: Batch, progress: ProgressCallback | None = No
         dict(songs_by),
         dict(plays_by),
         tuple(sorted(loose, key=lambda i: -plays[i])),
-        tuple(matcher.propose(((song, n) for song, n in missed if song.artist and song.title), progress)),
+        tuple(made().propose(named, progress)) if named else (),
         _unmatched(missed),
         tuple(replaces),
         tuple(overlaps),

@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -128,6 +128,12 @@ class FileStore(Tables):
         for song_id, path in self._rows(here.order_by(f.path)):
             found.setdefault(song_id, []).append(path)
         return found
+
+    def here(self) -> Iterator[tuple[int, Path]]:
+        """Every file that is there, with the song that it holds."""
+        f = schema.files.c
+        for row in self._rows(sa.select(f.song_id, f.path).where(f.missing_since.is_(None))):
+            yield row.song_id, row.path
 
     def song_at(self, path: Path, *, missing: bool = False) -> int | None:
         """The song that the file at a path holds, or held if missing files count; None where there is none."""
