@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Column, Table
 
+from musicsim.errors import MusicsimError
 from musicsim.library.db.columns import HEARD
 from musicsim.storage import writing_to
 
@@ -43,12 +44,18 @@ def safe(text: object) -> str:
 
 @contextmanager
 def open_library(folder: Path | None, *, create: bool = False) -> Iterator[Any]:
-    """The library that was named, or the default one."""
+    """The library that was named, or the default one; what comes of a damaged database is said as such."""
     from musicsim.explorer.libraries import default_folder
     from musicsim.library import Library
 
     with Library.open(folder or default_folder(), create=create) as library, writing_to(library.folder):
-        yield library
+        try:
+            yield library
+        except (MusicsimError, typer.Exit, typer.BadParameter):
+            raise
+        except Exception:
+            library.check()
+            raise
 
 
 def emit(value: Any) -> None:
