@@ -44,6 +44,7 @@ else
 	    echo "The numeric tests once more, with OpenBLAS's kernel $$kernel"; \
 	    OPENBLAS_CORETYPE=$$kernel $(RUN) -m "not browser and not slow" -n 2 --dist loadfile --no-loadscope-reorder $(NUMERIC) || status=1; \
 	fi; \
+	nice -n 19 $(BIN)/python -m torture --minutes 3 || status=1; \
 	echo "The tests with a browser, which ran beside them"; \
 	wait $$browsers; failed=$$?; cat $(VENV)/browser.log; \
 	if [ $$failed != 0 ]; then \

@@ -353,3 +353,23 @@ def test_an_empty_database_alone_in_its_folder_is_a_new_library_to_those_who_mak
         Library.open(tmp_path, create=False)
     with Library.open(tmp_path) as library:
         assert len(library) == 0
+
+
+def test_a_database_of_which_some_pages_are_damaged_says_so_and_the_rest_is_read(tiny_library):
+    tiny_library.add_playlists([("mine", None, [1, 2])], "saved")
+    file = tiny_library.folder / LIBRARY_FILE
+    tiny_library.close()
+    with sqlite3.connect(file) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        query = "SELECT rootpage FROM sqlite_master WHERE name = 'playlist_songs'"
+        (page,), (size,) = database.execute(query).fetchone(), database.execute("PRAGMA page_size").fetchone()
+    database.close()
+    with file.open("r+b") as stream:
+        stream.seek((page - 1) * size)
+        stream.write(b"\xff" * 64)
+    with Library.open(tiny_library.folder) as library:
+        with pytest.raises(LibraryError, match=r"library\.sqlite is damaged \(.*\)\. Restore a backup"):
+            library.playlists()
+        with pytest.raises(LibraryError, match="is damaged"):
+            library.check()
+        assert len(library.songs()) == 12

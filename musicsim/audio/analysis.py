@@ -407,12 +407,16 @@ class SongFrames:
 
 
 def read_song_frames(path: Path) -> SongFrames:
-    """Read a file; the coefficients as a read-only memory map. Raises FileNotFoundError.
+    """Read a file; the coefficients as a read-only memory map.
+
+    Raises FileNotFoundError; ValueError and others of numpy if the file is damaged.
 
     In it both are arrays in NumPy's format, one after the other, so that neither is there without the other; files of
     feature version 2 end behind the first.
     """
     mfcc = np.load(path, mmap_mode="r", allow_pickle=False)
+    if mfcc.ndim != 2 or mfcc.shape[1] != N_MFCC or mfcc.dtype != np.float16:
+        raise ValueError(f"it holds no coefficients, but {mfcc.dtype} of the shape {mfcc.shape}.")
     with path.open("rb") as file:
         if file.seek(mfcc.offset + mfcc.nbytes) == path.stat().st_size:
             return SongFrames(mfcc, None)

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from musicsim import logs
+from musicsim.errors import MusicsimError
 from musicsim.library.db.columns import HEARD
 from musicsim.storage import writing_to
 
@@ -48,7 +49,7 @@ def safe(text: object) -> str:
 
 @contextmanager
 def open_library(folder: Path | None, *, create: bool = False) -> Iterator[Any]:
-    """The library that was named, or the default one."""
+    """The library that was named, or the default one; what comes of a damaged database is said as such."""
     from musicsim.explorer.libraries import default_folder
     from musicsim.library import Library
 
@@ -57,7 +58,13 @@ def open_library(folder: Path | None, *, create: bool = False) -> Iterator[Any]:
         writing_to(library.folder),
         logs.kept_in(library.folder),
     ):
-        yield library
+        try:
+            yield library
+        except (MusicsimError, typer.Exit, typer.BadParameter):
+            raise
+        except Exception:
+            library.check()
+            raise
 
 
 def emit(value: Any) -> None:

@@ -26,7 +26,7 @@ import sqlalchemy as sa
 from musicsim import LIBRARY_FILE, __version__
 from musicsim.errors import LibraryError, NotFoundError, StoreLockedError
 from musicsim.library.db import schema
-from musicsim.library.db.database import open_engine
+from musicsim.library.db.database import check_database, open_engine
 from musicsim.library.disk.replacing import replace_parts, writer_lock
 from musicsim.library.disk.scratch import Scratch, scratch_folder
 from musicsim.library.store import Store
@@ -141,7 +141,7 @@ class _Writing:
         try:
             with closing(sqlite3.connect(target)) as copy:
                 source.driver_connection.backup(copy)  # type: ignore[union-attr]
-                _check_database(copy)
+                check_database(copy)
         except sqlite3.Error as error:
             if (problem := storage_error(error, target)) is not None:
                 raise problem from error
@@ -409,15 +409,6 @@ def _first_altered(hashes: bytes, ready: Path) -> str:
     return "it was altered"
 
 
-def _check_database(connection: sqlite3.Connection) -> None:
-    """Raises sqlite3.DatabaseError if a database is damaged, or rows refer to others that are not there."""
-    (said,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-    if said != "ok":
-        raise sqlite3.DatabaseError(str(said).splitlines()[-1])
-    if connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
-        raise sqlite3.DatabaseError("rows refer to songs that are not there")
-
-
 def _check_library(source: Path, ready: Path) -> int:
     """How many songs an unpacked library has; raises LibraryError if its database or arrays are not whole.
 
@@ -426,7 +417,7 @@ def _check_library(source: Path, ready: Path) -> int:
     database = ready / LIBRARY_FILE
     try:
         with closing(sqlite3.connect(database)) as connection:
-            _check_database(connection)
+            check_database(connection)
     except sqlite3.DatabaseError as error:
         raise _refused(source, error) from error
     with Store.open(ready, create=False) as library:

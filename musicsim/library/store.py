@@ -17,8 +17,9 @@ frames are memory maps. Everything may be read while one process writes.
 
 import json
 import math
+import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -35,7 +36,15 @@ from musicsim.library.artists import artist_group, stand_in_name
 from musicsim.library.db import schema
 from musicsim.library.db.changes import ChangeLog
 from musicsim.library.db.columns import SongTable, nobody, some_ids, song_label
-from musicsim.library.db.database import Tables, Write, is_writable, open_engine, writer
+from musicsim.library.db.database import (
+    Tables,
+    Write,
+    check_database,
+    damaged,
+    is_writable,
+    open_engine,
+    writer,
+)
 from musicsim.library.db.migrations import migrate
 from musicsim.library.db.small_copy import SmallCopies
 from musicsim.library.disk.leftovers import sweep
@@ -311,6 +320,15 @@ class Store(Tables, Opinions):
         with held:
             sweep(self.folder)
             yield
+
+    def check(self) -> None:
+        """Raise LibraryError if the database is damaged; seconds, of a large library."""
+        file = self.folder / LIBRARY_FILE
+        try:
+            with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as connection:
+                check_database(connection)
+        except sqlite3.DatabaseError as error:
+            raise damaged(file, error) from error
 
     # --- songs --------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 
-from musicsim.library.disk.archives import DAMAGED, open_archive, unpack
+from musicsim.library.disk.archives import DAMAGED, in_short, open_archive, unpack
 
 NAMES = ("a.json", "b.npz")
 
@@ -125,3 +125,16 @@ def test_bytes_are_counted_whatever_the_archive_says(tmp_path):
     with Lies(archive(tmp_path / "lies.zip")) as opened, pytest.raises(ValueError, match="larger than 2 MB"):
         unpack(opened, "a.json", tmp_path / "out", 2 << 20)
     assert (tmp_path / "out").stat().st_size <= 2 << 20
+
+
+def test_what_is_said_of_a_name_that_is_another_in_its_header_is_short(tmp_path):
+    """zipfile quotes all of it, up to 64 kB."""
+    path = archive(tmp_path / "x.zip", method=zipfile.ZIP_STORED, data=b"\n" * 5000)
+    data = bytearray(path.read_bytes())
+    data[26:28] = (4000).to_bytes(2, "little")  # how long the header says that the name of the first part is
+    path.write_bytes(data)
+    with zipfile.ZipFile(path) as damaged, pytest.raises(zipfile.BadZipFile) as caught:
+        damaged.read(NAMES[0])
+    assert len(str(caught.value)) > 4000
+    assert len(in_short(caught.value)) < 250
+    assert in_short("two\nlines.") == "two lines"

@@ -1,5 +1,7 @@
 """Harmony and rhythm beside the frames: kept with them, gone with them, filled in where an older version left none."""
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 
@@ -102,3 +104,28 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path, monkeypatch):
         frames.keep_aspects(HASH, 2 * first, np.zeros(240, np.float32))
     np.testing.assert_array_equal(frames.aspects([HASH]).harmony[0], first)
     assert len(list((tmp_path / "ab").iterdir())) == 1
+
+
+@pytest.mark.parametrize("is_aspects", [True, False])
+def test_what_is_damaged_counts_as_not_kept_and_is_made_again(store, tmp_path, rng, is_aspects):
+    path = write_song(tmp_path / "music" / "a.flac", seconds=2)
+    store.add(path.parent)
+    (song,) = store.songs()
+    file = store.frame_files.files(song.content_hash)[is_aspects]
+    honest = file.read_bytes()
+    n_damaged = 0
+    for number in range(60):
+        data = bytearray(honest)
+        if number % 2:
+            del data[rng.integers(len(data)) :]
+        else:
+            data[rng.integers(120)] ^= 1 << rng.integers(8)
+        file.write_bytes(data)
+        with suppress(FeatureVersionError):
+            store.frame_files.aspects([song.content_hash])
+            store.frame_files.frames(song.content_hash)
+        n_damaged += not file.exists()
+    assert n_damaged > 30
+    file.unlink(missing_ok=True)
+    store.add(path.parent)
+    assert file.read_bytes() == honest

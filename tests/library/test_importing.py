@@ -1,11 +1,6 @@
 """Imports: looked at, written whole, replaced, undone, and tried again when songs come."""
 
-import os
-import signal
 import sqlite3
-import subprocess
-import sys
-import time
 
 import pytest
 import sqlalchemy as sa
@@ -343,38 +338,6 @@ def test_plays_are_sorted_sums(store):
     assert plays.song_id.tolist() == [one, two, two]
     assert plays.count.tolist() == [6, 4, 2]
     assert {a.dtype.name for a in (plays.listener, plays.song_id, plays.count)} == {"int64"}
-
-
-_KILLED = """
-import sys
-from musicsim.library import Library
-from musicsim.library.importing import import_files
-with Library.open(sys.argv[1]) as library:
-    print("go", flush=True)
-    import_files(library, sys.argv[2])
-    print("done", flush=True)
-"""
-
-
-@pytest.mark.slow
-def test_a_kill_at_any_time_leaves_all_or_nothing(store, tmp_path):
-    add_songs(store, *(("Me", f"Song {i}") for i in range(50)))
-    rows = [f"u{i % 997},Me,Song {i % 60},1" for i in range(60_000)]
-    path = write(tmp_path / "plays.csv", *rows)
-    env = os.environ | {"OMP_NUM_THREADS": "1"}
-    for delay in (0.2, 0.5, 0.7, 0.9, 1.2):
-        command = [sys.executable, "-c", _KILLED, str(store.folder), str(path)]
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
-        assert child.stdout.readline() == "go\n"
-        time.sleep(delay)
-        child.send_signal(signal.SIGKILL)
-        child.wait()
-        child.stdout.close()
-        with Library.open(store.folder) as library:
-            n_plays = sum(played(library).values())
-            n_imports = len(library.listening.imports())
-            assert (n_plays, n_imports) in ((0, 0), (50_000, 1))
-            assert library.listening.unmatched_count() == 10 * n_imports
 
 
 def test_an_error_half_way_leaves_the_earlier_import_as_it_was(store, tmp_path, monkeypatch):

@@ -15,11 +15,10 @@ import pytest
 
 from musicsim.audio import delta_mfcc, load
 from musicsim.errors import LibraryError, NoSoundError
-from musicsim.library import Library
 from musicsim.library.processes.workers import OverTimeError, WorkerDied
 from musicsim.library.scan import ingest
 from musicsim.library.stores.files import Failure
-from tests.sounds import open_library, write_collection, write_song
+from tests.sounds import write_collection, write_song
 
 
 @pytest.fixture
@@ -245,46 +244,3 @@ def test_what_is_not_the_fault_of_a_file_is_tried_by_the_next_scan(
     assert [failure.path for failure in store.files.failures()] == [path], "it is listed either way"
     report = store.add(path.parent)
     assert (report.n_added, report.n_unchanged) == ((0, 1) if is_kept else (1, 0))
-
-
-@pytest.mark.slow
-def test_killed_at_twenty_moments_a_scan_loses_at_most_the_songs_in_work(tmp_path):
-    """One library, killed again and again with SIGKILL, each time somewhere in the work; then the scan ends."""
-    rng = np.random.default_rng(5)
-    folder, music = tmp_path / "library", tmp_path / "music"
-    for n in range(160):
-        write_song(music / f"{n:03d}.flac", seed=n, seconds=1.5)
-    open_library(folder).close()
-    code = (
-        "import sys; from musicsim.library import Library\n"
-        "Library.open(sys.argv[1]).add(sys.argv[2], progress=lambda s: print(s.done, flush=True))\n"
-    )
-    n_kills = n_before = 0
-    while n_kills < 20:
-        scan = subprocess.Popen(
-            [sys.executable, "-c", code, str(folder), str(music)], stdout=subprocess.PIPE, bufsize=0
-        )
-        seen = 0
-        until = seen + int(rng.integers(0, 6))  # files in which the kill falls, at any moment of the next one
-        while seen < until + 1 and (line := scan.stdout.readline()):
-            seen = int(line) - n_before
-        time.sleep(rng.uniform(0, 0.03))
-        scan.send_signal(signal.SIGKILL)
-        scan.wait()
-        n_kills += 1
-        with Library.open(folder) as library:
-            with library.engine.connect() as connection:
-                assert connection.exec_driver_sql("PRAGMA integrity_check").scalar() == "ok"
-            assert len(library) >= n_before + seen, "what was reported is there"
-            assert library.files.failures() == []
-            n_before = len(library)
-            for song in library.songs():
-                assert len(library.frame_files.mfcc(song.content_hash)) > 9, (
-                    "a song that was entered is whole"
-                )
-    with Library.open(folder) as library:
-        report = library.add(music)
-        assert report.n_unchanged == n_before
-        assert len(library) == 160
-        assert library.frame_files.kept() == {song.content_hash for song in library.songs()}
-        assert not list(library.frame_files.folder.rglob(".*")), "what was cut off is swept away"

@@ -11,7 +11,7 @@ from musicsim.explorer.models.artifacts import load_report, read_report
 from musicsim.explorer.models.schema import MAX_JSON, AboutFile, read_json_file
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.library import Library
-from musicsim.library.disk.archives import DAMAGED, open_archive, unpack
+from musicsim.library.disk.archives import DAMAGED, in_short, open_archive, unpack
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.public import owner_only
 
@@ -71,7 +71,7 @@ def read_model_file(source: Path, scratch: Path) -> SentModel:
         report = read_report(scratch / _REPORT) if (scratch / _REPORT).exists() else {}
     except DAMAGED as error:
         raise ModelError(
-            f"{source.name}: no model of musicsim can be read from this file ({error}). {_REMEDY}"
+            f"{source.name}: no model of musicsim can be read from this file ({in_short(error)}). {_REMEDY}"
         ) from error
     except OSError as error:
         raise ModelError(f"{source.name}: cannot be imported ({error.strerror or error}).") from error

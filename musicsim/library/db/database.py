@@ -29,7 +29,7 @@ def is_writable(path: Path) -> bool:
 def open_engine(path: Path, *, read_only: bool) -> sa.Engine:
     """Make the engine of a library's database file.
 
-    What the disk refuses, by whichever statement, is raised as :class:`StorageError`.
+    What the disk refuses, by whichever statement, is raised as :class:`StorageError`; damage to it as LibraryError.
     """
 
     def connect() -> sqlite3.Connection:
@@ -56,11 +56,31 @@ def open_engine(path: Path, *, read_only: bool) -> sa.Engine:
 
     @event.listens_for(engine, "handle_error")
     def _translate(context: sa.engine.ExceptionContext) -> None:
-        problem = storage_error(context.original_exception, path)
+        cause = context.original_exception
+        problem = storage_error(cause, path) or _damage(cause, path)
         if problem is not None:
-            raise problem from context.original_exception
+            raise problem from cause
 
     return engine
+
+
+def damaged(path: Path, why: object) -> LibraryError:
+    """The error of a database that cannot be read any more."""
+    return LibraryError(f"{path} is damaged ({why}). Restore a backup, by `musicsim restore`.")
+
+
+def _damage(error: BaseException, path: Path) -> LibraryError | None:
+    is_damage = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT
+    return damaged(path, error) if is_damage else None
+
+
+def check_database(connection: sqlite3.Connection) -> None:
+    """Raises sqlite3.DatabaseError if a database is damaged, or rows refer to others that are not there."""
+    (said,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    if said != "ok":
+        raise sqlite3.DatabaseError(str(said).splitlines()[-1])
+    if connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
+        raise sqlite3.DatabaseError("rows refer to others that are not there")
 
 
 def _folded(*values: object) -> str:

@@ -19,6 +19,7 @@ DAMAGED = (
 _IS_ENCRYPTED = 0x1
 _MAX_NAME = 512
 _CHUNK = 1 << 20
+_MAX_SAID = 200
 _END, _LARGE_END = b"PK\x05\x06", b"PK\x06\x07"
 _END_SIZE, _LARGE_END_SIZE = 22, 20
 
@@ -68,6 +69,12 @@ def _check_directory(path: Path, max_members: int) -> None:
     (n_bytes,) = struct.unpack_from("<L", end, 12)
     if n_bytes > max_members * (zipfile.sizeCentralDir + _MAX_NAME):  # type: ignore[attr-defined]
         raise ValueError(f"it has more than {max_members:,} parts")
+
+
+def in_short(error: object) -> str:
+    """What a library says of a damaged file, in one line: some messages have several, or quote the bytes they met."""
+    said = " ".join(str(error).split()).rstrip(".")
+    return said if len(said) <= _MAX_SAID else f"{said[:_MAX_SAID]}…"
 
 
 def unpack(archive: zipfile.ZipFile, name: str, target: Path, max_bytes: int) -> None:

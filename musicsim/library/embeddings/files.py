@@ -27,6 +27,7 @@ import numpy.typing as npt
 from musicsim._arrays import BoolArray, Float32Array
 from musicsim.errors import LibraryError
 from musicsim.library.csv_cells import shortened
+from musicsim.library.disk.archives import in_short
 from musicsim.library.disk.npy_headers import read_header
 
 ENDINGS = (".npz", ".npy", ".parquet")
@@ -78,23 +79,18 @@ def read_embedding(path: Path) -> EmbeddingFile:
         names, vectors, note = read(path)
     except OSError as error:
         raise LibraryError(
-            f"{path.name}: it cannot be read ({_in_one_line(error.strerror or error)})."
+            f"{path.name}: it cannot be read ({in_short(error.strerror or error)})."
         ) from error
     except (ValueError, TypeError, KeyError, EOFError, MemoryError, RuntimeError) as error:
         # those of pyarrow are of these kinds
         raise LibraryError(
-            f"{path.name}: no vectors can be read from this file ({_in_one_line(error)})."
+            f"{path.name}: no vectors can be read from this file ({in_short(error)})."
         ) from error
     except (zipfile.BadZipFile, zlib.error) as error:
         raise LibraryError(
-            f"{path.name}: it is not an .npz file, or a damaged one ({_in_one_line(error)})."
+            f"{path.name}: it is not an .npz file, or a damaged one ({in_short(error)})."
         ) from error
     return _checked(path.name, names, vectors, note)
-
-
-def _in_one_line(error: object) -> str:
-    """What a library says of a file: some of pyarrow's messages have several lines."""
-    return " ".join(str(error).split()).rstrip(".")
 
 
 # --- by kind --------------------------------------------------------------------------------------

@@ -5,7 +5,12 @@ their own, whose name holds their version, so that one listing tells which songs
 versions, until their folders are added again.
 """
 
+import struct
+import tokenize
+import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -29,6 +34,11 @@ from musicsim.library.disk.archives import DAMAGED
 from musicsim.library.disk.arrays import atomic_path
 
 _ASPECTS = f".v{ASPECT_VERSION}.npz"
+# what numpy and zipfile raise at files of whose bytes some are others
+_DAMAGED = (
+    ValueError, KeyError, TypeError, EOFError, RuntimeError, OverflowError, SyntaxError, struct.error,
+    tokenize.TokenError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 _OUTDATED = schema.songs.c.descriptor_version != DESCRIPTOR_VERSION
 
 
@@ -75,16 +85,18 @@ class FrameStore:
     def frames(self, content_hash: str) -> SongFrames:
         """Coefficients, as a read-only memory map, and fluctuation of a song.
 
-        Raises FeatureVersionError if they were not kept.
+        Raises FeatureVersionError if they were not kept, or are damaged.
         """
+        path = self.path(content_hash)
         try:
-            return read_song_frames(self.path(content_hash))
+            return read_song_frames(path)
         except FileNotFoundError as error:
             raise FeatureVersionError(
-                f"{self.path(content_hash)}: the audio features of this song were not stored. Turn on "
-                "“Store audio features” (Library > Settings; keep_frames on the command line) and scan "
-                "its folder again."
+                f"{path}: the audio features of this song were not stored. Turn on “Store audio features” "
+                "(Library > Settings; keep_frames on the command line) and scan its folder again."
             ) from error
+        except _DAMAGED as error:
+            raise _forget(path) from error
 
     def is_whole(self, content_hash: str) -> bool:
         """Whether what is kept of a song can be read."""
@@ -129,7 +141,7 @@ class FrameStore:
     def aspects(self, content_hashes: Sequence[str]) -> Aspects:
         """The aspects of songs, a row a song; 160 MB for 100 000 songs, 0.4 ms each to read.
 
-        Raises FeatureVersionError if those of a song were not kept.
+        Raises FeatureVersionError if those of a song were not kept, or are damaged.
         """
         result = Aspects(
             np.empty((len(content_hashes), HARMONY_SIZE), np.float32),
@@ -146,7 +158,18 @@ class FrameStore:
                     "features” (Library > Settings; keep_frames on the command line) and add its folder "
                     "again."
                 ) from error
+            except _DAMAGED as error:
+                raise _forget(path) from error
         return result
+
+
+def _forget(path: Path) -> FeatureVersionError:
+    """Remove a damaged file, so that the next scan makes it again; what to say of it."""
+    with suppress(OSError):
+        path.unlink()
+    return FeatureVersionError(
+        f"{path}: the audio features of this song were damaged. Scan its folder again."
+    )
 
 
 class DescriptorStore(Tables):
