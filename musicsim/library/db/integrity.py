@@ -1,7 +1,11 @@
 """Whether a library's database is whole, as SQLite itself finds it."""
 
+import sqlite3
+from contextlib import closing
+
 import sqlalchemy as sa
 
+from musicsim.errors import LibraryError
 from musicsim.library.db.database import Write
 
 _MAX_FAULTS = 20
@@ -11,11 +15,12 @@ _INDEX = "index"
 def faults(engine: sa.Engine) -> list[str]:
     """What SQLite finds wrong with a database, in its words, which name tables and pages; at most 20."""
     try:
-        with engine.connect() as connection:
-            found = connection.exec_driver_sql(f"PRAGMA integrity_check({_MAX_FAULTS})").scalars().all()
-    except sa.exc.DatabaseError as error:
-        return [str(error.orig)]
-    return [] if found == ["ok"] else list(found)
+        with closing(engine.raw_connection()) as connection:  # the engine would name the path of the library
+            rows = connection.cursor().execute(f"PRAGMA integrity_check({_MAX_FAULTS})").fetchall()
+    except sqlite3.DatabaseError as error:
+        return [str(error)]
+    found = [row[0] for row in rows]
+    return [] if found == ["ok"] else found
 
 
 def is_of_indexes(found: list[str]) -> bool:
@@ -28,7 +33,7 @@ def rebuild_indexes(write: Write) -> bool:
     try:
         with write() as connection:
             connection.exec_driver_sql("REINDEX")
-    except sa.exc.DatabaseError:  # two rows of what there is one of
+    except (sa.exc.DatabaseError, LibraryError):  # two rows of what there is one of
         return False
     return True
 
