@@ -290,6 +290,8 @@ def _files(library: Store) -> Iterator[tuple[Path, int, bool]]:
         ):
             yield path, song_id, gone is None
         for path, song_id in connection.execute(
-            sa.select(s.last_path, s.id).where(s.last_path.is_not(None)).order_by(s.id)
+            sa.select(s.last_path, s.id)
+            .where(s.last_path.is_not(None), ~sa.exists().where(f.path == s.last_path))
+            .order_by(s.id)
         ):
             yield path, song_id, False
