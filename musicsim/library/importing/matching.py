@@ -87,7 +87,6 @@ class Matcher:
         self._by_mbid: dict[str, list[KnownSong]] = defaultdict(list)
         self._exact: dict[tuple[str, str], list[KnownSong]] = defaultdict(list)
         self._plain: dict[tuple[str, str, str], list[KnownSong]] = defaultdict(list)
-        self._near: dict[tuple[str, ...], list[KnownSong]] = defaultdict(list)
         self._plain_artists: set[str] = set()
         for row in _rows(library):
             self._enter(row)
@@ -114,9 +113,6 @@ class Matcher:
             self._exact[exact(artist, row.title)].append(song)
             for variant in {version, kind if kind != "remix" else version}:
                 self._plain[key, title, variant].append(song)
-            if artist:
-                for block in _blocks(key, title):
-                    self._near[block].append(song)
 
     def find(self, song: NamedSong) -> Match | None:
         """The song that is meant, without doubt.
@@ -158,6 +154,17 @@ class Matcher:
     @cached_property
     def _places(self) -> PlaceIndex:
         return PlaceIndex(_files(self._library))
+
+    @cached_property
+    def _near(self) -> dict[tuple[str, ...], list[KnownSong]]:
+        """Songs that may be alike, by what they share; a third of the work, and of use to proposals only."""
+        near: dict[tuple[str, ...], list[KnownSong]] = defaultdict(list)
+        for known in sorted(
+            (k for found in self._exact.values() for k in found if k.artist), key=lambda k: k.id
+        ):
+            for block in _blocks(known.plain_artist, known.plain_title):
+                near[block].append(known)
+        return near
 
     @cached_property
     def _names(self) -> dict[int, tuple[str, str]]:
@@ -283,6 +290,8 @@ def _files(library: Store) -> Iterator[tuple[Path, int, bool]]:
         ):
             yield path, song_id, gone is None
         for path, song_id in connection.execute(
-            sa.select(s.last_path, s.id).where(s.last_path.is_not(None)).order_by(s.id)
+            sa.select(s.last_path, s.id)
+            .where(s.last_path.is_not(None), ~sa.exists().where(f.path == s.last_path))
+            .order_by(s.id)
         ):
             yield path, song_id, False
