@@ -373,3 +373,11 @@ def test_a_database_of_which_some_pages_are_damaged_says_so_and_the_rest_is_read
         with pytest.raises(LibraryError, match="is damaged"):
             library.check()
         assert len(library.songs()) == 12
+
+
+@pytest.mark.parametrize("command", [["list"], ["duplicates"], ["similar", "1"]])
+def test_a_text_that_is_damaged_is_a_sentence(tiny_library, command):
+    with tiny_library.write() as connection:
+        connection.exec_driver_sql("UPDATE songs SET title = CAST(x'41a042' AS TEXT) WHERE id = 3")
+    _, said = run(*command, library=tiny_library.folder, expect=1)
+    assert said.startswith(f"error: {tiny_library.folder / LIBRARY_FILE} is damaged (")

@@ -1,11 +1,12 @@
 """Files that are damaged or made up: each is read as far as it is good, or refused in a sentence that names it."""
 
+import json
 import re
 import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ from torture._libraries import copied, in_child, whole_library
 from torture._run import Attempt, Tried
 
 __all__ = ["audio_mutants", "backup_mutants", "import_mutants", "model_mutants", "vector_mutants"]
+
+Reader = Callable[[Path], Any]
 
 _SOUNDS, _FILES = 40, 40  # of an attempt
 _LIMIT_S = 20.0  # of one file
@@ -171,22 +174,33 @@ def _in_a_sentence(read: Callable[[], Any], name: str) -> str:
 
 
 def _each(
-    honest: Mapping[str, bytes], folder: Path, read: Callable[[Path], Any], n: int = _FILES
-) -> Callable[[np.random.Generator], Tried]:
-    """Attempts that read mutants of some files."""
-    names = sorted(name for name, data in honest.items() if data)
+    honest: Mapping[str, bytes],
+    folder: Path,
+    reader: Callable[[], AbstractContextManager[Reader]],
+    n: int = _FILES,
+) -> Attempt:
+    """Attempts that read mutants of some files in a child, which a library may take down with it."""
+    names, result = sorted(name for name, data in honest.items() if data), folder / "result.json"
 
     def attempt(rng: np.random.Generator) -> Tried:
-        lost, slowest = [], 0.0
-        for name in rng.choice(names, n):
-            path = folder / str(name)
-            path.write_bytes(mutated(honest[name], rng))
-            began = time.monotonic()
-            if wrong := _in_a_sentence(lambda path=path: read(path), path.name):
-                lost.append(wrong)
-                shutil.copy(path, folder / f"lost {len(list(folder.glob('lost *')))} {path.name}")
-            slowest = max(slowest, time.monotonic() - began)
-        return Tried(n, tuple(lost), slowest)
+        def read_all() -> None:
+            lost, slowest = [], 0.0
+            with reader() as read:
+                for number, name in enumerate(rng.choice(names, n)):
+                    path = folder / str(name)
+                    path.write_bytes(mutated(honest[name], rng))
+                    result.write_text(json.dumps([number, str(name), lost, slowest]))
+                    began = time.monotonic()
+                    if wrong := _in_a_sentence(lambda path=path: read(path), path.name):
+                        lost.append(wrong)
+                    slowest = max(slowest, time.monotonic() - began)
+            result.write_text(json.dumps([n, "", lost, slowest]))
+
+        ended = finish(read_all, folder / "said", n * _LIMIT_S)
+        number, name, lost, slowest = json.loads(result.read_text())
+        if wrong := complaint(ended):
+            lost.append(f"{name}: {wrong}")
+        return Tried(max(1, number), tuple(lost), slowest)
 
     return attempt
 
@@ -198,15 +212,21 @@ def import_mutants(folder: Path) -> Iterator[Attempt]:
     honest = honest_lists(folder)
     with Library.open(base) as library:
         export_answers(library, folder / "answers.csv")
-        honest["answers.csv"] = (folder / "answers.csv").read_bytes()
+    honest["answers.csv"] = (folder / "answers.csv").read_bytes()
 
-        def read(path: Path) -> None:
-            if path.name == "answers.csv":
-                import_answers(library, path)
-            else:
-                preview(library, read_listening([path]))
+    @contextmanager
+    def reader() -> Iterator[Reader]:
+        with Library.open(base) as library:
 
-        yield _each(honest, folder, read)
+            def read(path: Path) -> None:
+                if path.name == "answers.csv":
+                    import_answers(library, path)
+                else:
+                    preview(library, read_listening([path]))
+
+            yield read
+
+    yield _each(honest, folder, reader)
     if wrong := faults_of(base):
         raise RuntimeError(str(wrong))
 
@@ -215,14 +235,19 @@ def import_mutants(folder: Path) -> Iterator[Attempt]:
 def vector_mutants(folder: Path) -> Iterator[Attempt]:
     """Mutants of files of vectors, read and kept."""
     base = copied(whole_library(folder), folder / "library")
-    with Library.open(base) as library:
-        store = EmbeddingStore(library)
 
-        def read(path: Path) -> None:
-            store.match(store.keep(path).key)
-            shutil.rmtree(store.folder, ignore_errors=True)
+    @contextmanager
+    def reader() -> Iterator[Reader]:
+        with Library.open(base) as library:
+            store = EmbeddingStore(library)
 
-        yield _each(honest_vectors(folder), folder, read)
+            def read(path: Path) -> None:
+                store.match(store.keep(path).key)
+                shutil.rmtree(store.folder, ignore_errors=True)
+
+            yield read
+
+    yield _each(honest_vectors(folder), folder, reader)
 
 
 @contextmanager
@@ -273,4 +298,4 @@ def backup_mutants(folder: Path) -> Iterator[Attempt]:
                 raise RuntimeError("something is left of what was refused") from None
             raise
 
-    yield _each({"backup": (folder / "honest").read_bytes()}, folder, read, n=8)
+    yield _each({"backup": (folder / "honest").read_bytes()}, folder, lambda: nullcontext(read), n=8)

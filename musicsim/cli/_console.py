@@ -5,6 +5,7 @@ Results go to stdout, progress and warnings to stderr.
 
 import json
 import logging
+import sqlite3
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -16,9 +17,10 @@ import typer
 from rich.console import Console
 from rich.table import Column, Table
 
-from musicsim import logs
+from musicsim import LIBRARY_FILE, logs
 from musicsim.errors import MusicsimError
 from musicsim.library.db.columns import HEARD
+from musicsim.library.db.database import damaged
 from musicsim.storage import writing_to
 
 SOME_FAILED, STORAGE_FAILED = 3, 4
@@ -62,6 +64,8 @@ def open_library(folder: Path | None, *, create: bool = False) -> Iterator[Any]:
             yield library
         except (MusicsimError, typer.Exit, typer.BadParameter):
             raise
+        except (UnicodeDecodeError, sqlite3.DatabaseError) as error:  # a text of the database is none
+            raise damaged(library.folder / LIBRARY_FILE, error) from error
         except Exception:
             library.check()
             raise

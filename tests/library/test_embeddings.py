@@ -199,22 +199,16 @@ def test_what_is_no_file_of_vectors_is_refused(tmp_path):
             read_embedding(tmp_path / name)
 
 
-def test_a_damaged_table_is_refused_in_one_line(tmp_path, rng):
+def test_a_damaged_table_is_refused_in_one_line(tmp_path):
     """What pyarrow says of it has several."""
     path = tmp_path / "x.parquet"
     parquet.write_table(pa.table({"id": [1, 2, 3], "d0": [1.0, 2.0, 3.0]}), path)
-    honest = path.read_bytes()
-    for _ in range(60):
-        data = bytearray(honest)
-        data[rng.integers(4, len(honest) - 8)] = rng.integers(256)
-        path.write_bytes(data)
-        try:
-            read_embedding(path)
-        except LibraryError as error:
-            said = str(error)
-        else:
-            continue
-        assert "\n" not in said
+    data = bytearray(path.read_bytes())
+    data[4:24] = b"\xff" * 20
+    path.write_bytes(data)
+    with pytest.raises(LibraryError) as caught:
+        read_embedding(path)
+    assert "\n" not in str(caught.value)
 
 
 def _npy(shape, values=b"", descr="'<f4'"):

@@ -116,6 +116,9 @@ def load_report(folder: Path) -> dict[str, Any]:
         return read_report(path)
     except FileNotFoundError:
         return {}
+    except OSError as error:
+        _log.warning("%s cannot be read: %s", path, error)
+        return {}
     except ValueError as error:
         if path.stat().st_size > len(
             "{}"

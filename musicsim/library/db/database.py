@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy import event
 
 from musicsim.errors import LibraryError
+from musicsim.library.disk.archives import in_short
 from musicsim.storage import storage_error
 
 Write = Callable[[], AbstractContextManager[sa.Connection]]
@@ -18,6 +19,7 @@ Write = Callable[[], AbstractContextManager[sa.Connection]]
 
 _BUSY_MS = 30_000  # how long a write waits for another one; ours last milliseconds
 _SETTINGS = (f"busy_timeout={_BUSY_MS}", "foreign_keys=ON")
+_NO_TEXT = "Could not decode to UTF-8"  # how Python's sqlite3 begins what it says of a damaged text
 _WRITER_SETTINGS = ("journal_mode=WAL", "synchronous=NORMAL")
 
 
@@ -70,8 +72,9 @@ def damaged(path: Path, why: object) -> LibraryError:
 
 
 def _damage(error: BaseException, path: Path) -> LibraryError | None:
-    is_damage = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT
-    return damaged(path, error) if is_damage else None
+    code = getattr(error, "sqlite_errorcode", None) or 0
+    is_damage = code & 0xFF == sqlite3.SQLITE_CORRUPT or str(error).startswith(_NO_TEXT)
+    return damaged(path, in_short(error)) if is_damage else None
 
 
 def check_database(connection: sqlite3.Connection) -> None:
