@@ -37,17 +37,19 @@ ifdef PYTEST_ARGS
 	$(RUN) $(PYTEST_ARGS)
 else
 	@status=0; \
-	$(BROWSE) -n $(BROWSERS) --dist loadfile --no-loadscope-reorder > $(VENV)/browser.log 2>&1 & browsers=$$!; \
+	{ $(BROWSE) -n $(BROWSERS) --dist loadfile --no-loadscope-reorder > $(VENV)/browser.log 2>&1; echo $$? > $(VENV)/browser.status; \
+	  nice -n 19 $(BIN)/python -m torture --minutes 3 > $(VENV)/torture.log 2>&1; echo $$? > $(VENV)/torture.status; } & beside=$$!; \
 	$(RUN) -m "not browser" -n $(JOBS) --dist loadfile --no-loadscope-reorder || status=1; \
 	kernel=$$($(BIN)/python tests/other_kernel.py); \
 	if [ -n "$$kernel" ]; then \
 	    echo "The numeric tests once more, with OpenBLAS's kernel $$kernel"; \
 	    OPENBLAS_CORETYPE=$$kernel $(RUN) -m "not browser and not slow" -n 2 --dist loadfile --no-loadscope-reorder $(NUMERIC) || status=1; \
 	fi; \
-	nice -n 19 $(BIN)/python -m torture --minutes 3 || status=1; \
-	echo "The tests with a browser, which ran beside them"; \
-	wait $$browsers; failed=$$?; cat $(VENV)/browser.log; \
-	if [ $$failed != 0 ]; then \
+	wait $$beside; \
+	echo "The tests with a browser, which ran beside them"; cat $(VENV)/browser.log; \
+	echo "Three minutes of torture, which came after these"; cat $(VENV)/torture.log; \
+	[ "$$(cat $(VENV)/torture.status)" = 0 ] || status=1; \
+	if [ "$$(cat $(VENV)/browser.status)" != 0 ]; then \
 	    echo "What failed beside all the others, once more by itself"; \
 	    $(BROWSE) --last-failed --last-failed-no-failures none || status=1; \
 	fi; \
