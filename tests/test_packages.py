@@ -33,6 +33,7 @@ TOOLS = {
     "pytest-timeout": "the option timeout",
     "pytest-xdist": "the option -n",
 }
+BROUGHT_BY = {"faiss": "faiss-cpu"}  # where it is not installed, as for tests
 ELSEWHERE = {"metric_learn"}  # in an environment of its own: make rivals
 
 
@@ -63,7 +64,7 @@ def _imports(places: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 def packages(module: str) -> set[str]:
     """Names of the packages that bring a module, as names are compared."""
-    return {canonicalize_name(name) for name in _distributions().get(module, [module])}
+    return {canonicalize_name(name) for name in _distributions().get(module, [BROUGHT_BY.get(module, module)])}
 
 
 @cache

@@ -64,7 +64,7 @@ def ids_of(app: AppTest) -> list[int]:
 def row_buttons(monkeypatch):
     """A button for each action of a row: AppTest cannot click into the component that draws the list."""
 
-    def buttons(rows, *, key, on_action, editable=False):
+    def buttons(rows, *, key, on_action, editable=False, scroll_to=False):
         assert editable
         for index, row in enumerate(rows):
             for kind in ("keep", "drop", "another", "redraw", "why", "insert"):

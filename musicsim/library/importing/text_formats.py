@@ -219,7 +219,7 @@ def _lastfm_time(text: str) -> float | None:
     day, year, hour, minute = (int(part) for part in parts[:1] + parts[2:])
     try:
         return datetime(year, _MONTHS[parts[1]] + 1, day, hour, minute, tzinfo=UTC).timestamp()
-    except ValueError:
+    except (ValueError, OverflowError):  # a year that C has no number for
         return None
 
 
