@@ -381,3 +381,14 @@ def test_a_text_that_is_damaged_is_a_sentence(tiny_library, command):
         connection.exec_driver_sql("UPDATE songs SET title = CAST(x'41a042' AS TEXT) WHERE id = 3")
     _, said = run(*command, library=tiny_library.folder, expect=1)
     assert said.startswith(f"error: {tiny_library.folder / LIBRARY_FILE} is damaged (")
+
+
+def test_a_name_in_the_schema_that_is_damaged_is_a_sentence(tmp_path):
+    Library.open(tmp_path / "library").close()
+    file = tmp_path / "library" / LIBRARY_FILE
+    data = file.read_bytes()
+    assert data.count(b"CREATE TABLE aliases") == 1
+    file.write_bytes(data.replace(b"tablealiasesaliases", b"tablealiase\xdfaliase\xdf"))
+    assert file.read_bytes() != data
+    with pytest.raises(LibraryError, match="library"):
+        Library.open(tmp_path / "library")

@@ -195,7 +195,7 @@ class Store(Tables, Opinions):
                 migrate(connection, str(folder), read_only=read_only)
                 if not read_only:
                     ChangeLog().begin(connection)
-        except (OSError, sa.exc.DBAPIError) as error:
+        except (OSError, sa.exc.DBAPIError, UnicodeDecodeError) as error:  # also of a damaged name of a table
             cause = getattr(error, "orig", None) or error
             raise LibraryError(
                 f"{file}: cannot be opened as a library ({cause}). Restore a backup, or name another folder."
