@@ -72,6 +72,7 @@ def write_collection(folder: Path, n_songs: int = 4, seconds: float = 4.0) -> Pa
 
 
 def stored_files(library):
-    """All files of a library's folder, but for the locks of processes that may unpack something."""
+    """All files of a library's folder, but for the log, and the locks of processes that may unpack something."""
     files = (path.relative_to(library.folder) for path in library.folder.rglob("*") if path.is_file())
-    return sorted(file for file in files if file.parts[0] != "scratch" or file.suffix != ".lock")
+    kept = (file for file in files if file.parts[0] != "logs")
+    return sorted(file for file in kept if file.parts[0] != "scratch" or file.suffix != ".lock")
