@@ -192,10 +192,11 @@ class _Tab(_Screen):
 
     async def click(self, what: str, index: int, song_id: int) -> None:
         row = self._page.locator(f"[data-testid=song-row][data-song-id='{song_id}']")
-        if await row.locator(".opener").is_visible():
+        name = {"why": "^Why", "similar": "^More like", "like": " fits$", "unlike": " does not fit$"}[what]
+        button = row.get_by_role("button", name=re.compile(name))
+        if not await button.is_visible():
             await row.locator(".opener").click()
-        button = {"why": "^Why", "similar": "^More like", "like": " fits$", "unlike": " does not fit$"}[what]
-        await row.get_by_role("button", name=re.compile(button)).click()
+        await button.click()
         if what == "like":
             await row.locator("[data-icon=like][aria-pressed=true]").wait_for(state="attached")
         elif what == "why":
