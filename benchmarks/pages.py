@@ -9,17 +9,13 @@ before it does anything. Libraries are generated (:mod:`benchmarks.large_library
 Every wait ends after two minutes: what did not rest by then has no figure, and the run goes on.
 """
 
-import os
 import re
-import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -27,6 +23,7 @@ from statistics import median
 import psutil
 from playwright.sync_api import Browser, Error, Page, sync_playwright
 
+from benchmarks._app import FLAGS, PAGES, chromium, served
 from benchmarks._memory import family_memory
 from benchmarks._report import Claim, Progress, Row, Settings, at_most, main
 from benchmarks.large_library import write_library
@@ -35,15 +32,10 @@ from musicsim.library import Library
 
 SIZES = (360, 5_000)
 FULL_SIZES = (360, 5_000, 100_000, 1_000_000)
-PAGES = {
-    "explore": "Explore", "search": "Search by example", "playlist": "Playlist", "train": "Train",
-    "compare": "Compare", "evaluate": "Evaluate", "library": "Library",
-}  # fmt: skip
 _REPEATS = 3
 _PATIENCE_S = 120
 _STILL_MS = 250
 _MOVES = 120  # of the map, one a frame
-_FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 _APP = Path(__file__).parents[1] / "app.py"
 _HELLO = "from pathlib import Path; import streamlit.hello as h; print(Path(h.__file__).with_name('streamlit_app.py'))"
 
@@ -69,36 +61,14 @@ _RESTS = """([still, patience]) => new Promise((resolve) => {
 })"""
 
 
-@contextmanager
-def _served(script: str, library: Path | None = None) -> Iterator[tuple[str, psutil.Process]]:
+def _served(script: str, library: Path | None = None) -> AbstractContextManager[tuple[str, psutil.Process]]:
     """A Streamlit app: its address and its process."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    server = subprocess.Popen(
-        [sys.executable, "-m", "streamlit", "run", script, f"--server.port={port}", "--server.headless=true",
-         "--browser.gatherUsageStats=false", "--browser.serverAddress=localhost"],
-        env=os.environ | ({"MUSICSIM_LIBRARY": str(library)} if library else {}),
-        cwd=Path(script).parent, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    address = f"http://127.0.0.1:{port}"
-    try:
-        until = time.monotonic() + _PATIENCE_S
-        while True:
-            try:
-                urllib.request.urlopen(f"{address}/_stcore/health", timeout=2).close()
-                break
-            except OSError:
-                if time.monotonic() > until or server.poll() is not None:
-                    raise RuntimeError(f"{script} did not come up") from None
-                time.sleep(0.1)
-        yield address, psutil.Process(server.pid)
-    finally:
-        server.terminate()
-        try:
-            server.wait(timeout=20)
-        except subprocess.TimeoutExpired:
-            server.kill()
+    command = [
+        sys.executable, "-m", "streamlit", "run", script, "--server.port={port}", "--server.headless=true",
+        "--browser.gatherUsageStats=false", "--browser.serverAddress=localhost",
+    ]  # fmt: skip
+    environment = {"MUSICSIM_LIBRARY": str(library)} if library else {}
+    return served(command, Path(script).parent, **environment)
 
 
 @contextmanager
@@ -325,7 +295,7 @@ def _measured(browser: Browser, folder: Path, n_songs: int, progress: Progress) 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
-        browser = playwright.chromium.launch(executable_path=_chromium(), args=_FLAGS)
+        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
         progress("Streamlit's hello page")
         hello = _hello(browser)
         progress(f"Streamlit's hello page: first load {_said(hello)}")
@@ -363,13 +333,6 @@ def _libraries(settings: Settings, folder: Path, progress: Progress) -> Iterator
     for n_songs in FULL_SIZES if settings.full else SIZES:
         progress(f"writing {n_songs:,} songs")
         yield write_library(folder / f"library {n_songs}", n_songs)
-
-
-def _chromium() -> str | None:
-    """The one that is named, Debian's, or None for playwright's own."""
-    if named := os.environ.get("MUSICSIM_CHROMIUM"):
-        return named
-    return shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 if __name__ == "__main__":

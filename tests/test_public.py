@@ -1,5 +1,6 @@
 """A public demonstration: what says who may take which action, and what refuses the rest."""
 
+import asyncio
 import dataclasses
 import hashlib
 import importlib
@@ -412,6 +413,36 @@ def test_a_session_holds_few_files(limited, held):
     assert limited("192.0.2.4").put("/_stcore/upload_file/b/1").status_code == 200
     held["c"] = (0, 1 << 30)
     assert limited("192.0.2.5").put("/base/_stcore/upload_file/c/1").status_code == 503
+
+
+def test_files_of_a_full_hall_wait_their_turn():
+    at_work, most = 0, 0
+
+    async def receiving(scope, receive, send):
+        nonlocal at_work, most
+        at_work += 1
+        most = max(most, at_work)
+        await asyncio.sleep(0.001)
+        at_work -= 1
+        await PlainTextResponse("received")(scope, receive, send)
+
+    limits = Visitors(receiving, is_of_a_page=lambda _: True, uploads_of=lambda _: (0, 0))
+
+    async def put(number: int) -> int:
+        sent = []
+
+        async def send(message):
+            sent.append(message)
+
+        path, client = f"/_stcore/upload_file/{number}/1", (f"192.0.2.{number}", 1)
+        await limits({"type": "http", "method": "PUT", "path": path, "client": client}, None, send)
+        return sent[0]["status"]
+
+    async def hall() -> list[int]:
+        return await asyncio.gather(*(put(number) for number in range(50)))
+
+    assert asyncio.run(hall()) == [200] * 50
+    assert most == 8
 
 
 def test_figures_of_the_server_are_not_for_visitors(limited):

@@ -18,7 +18,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 MAX_HELD = 4
 """Files that a session holds at once; a page has one or two."""
 _MAX_HELD_BYTES = 512 << 20  # of all sessions
-_MAX_RECEIVED = 8  # files at once
+_MAX_RECEIVED = 8  # files at once; others wait their turn
+_MAX_WAIT_S = 60.0
 _MAX_STREAMS = 200  # pages that are open at once
 _REQUESTS_A_MINUTE = (
     3000  # of one address, which may be that of a whole lecture hall; a page takes some thirty
@@ -77,7 +78,8 @@ class Visitors:
     ) -> None:
         self._app, self._is_of_a_page, self._uploads_of = app, is_of_a_page, uploads_of
         self._budgets = Budgets(float(os.environ.get("MUSICSIM_REQUESTS_A_MINUTE", _REQUESTS_A_MINUTE)))
-        self._n_received = self._n_streams = 0
+        self._receiving = asyncio.Semaphore(_MAX_RECEIVED)
+        self._n_streams = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -96,16 +98,19 @@ class Visitors:
         upload = _UPLOAD.search(scope["path"]) if scope["method"] == "PUT" else None
         if upload is None:
             return await self._app(scope, receive, send)
-        n_held, n_bytes = self._uploads_of(upload[1])
-        if n_held >= MAX_HELD:
-            return await _refuse(429, f"a page holds {MAX_HELD} files at most.", 60)(scope, receive, send)
-        if n_bytes >= _MAX_HELD_BYTES or self._n_received >= _MAX_RECEIVED:
-            return await _refuse(503, "too many files are being sent.", 15)(scope, receive, send)
-        self._n_received += 1
         try:
+            await asyncio.wait_for(self._receiving.acquire(), _MAX_WAIT_S)
+        except TimeoutError:
+            return await _too_many_files(scope, receive, send)
+        try:
+            n_held, n_bytes = self._uploads_of(upload[1])
+            if n_held >= MAX_HELD:
+                return await _refuse(429, f"a page holds {MAX_HELD} files at most.", 60)(scope, receive, send)
+            if n_bytes >= _MAX_HELD_BYTES:
+                return await _too_many_files(scope, receive, send)
             await self._app(scope, receive, send)
         finally:
-            self._n_received -= 1
+            self._receiving.release()
 
     async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         address = _address(scope)
@@ -144,6 +149,10 @@ def _address(scope: Scope) -> str:
     if not isinstance(address, IPv6Address):
         return host
     return str(address.ipv4_mapped or ip_network((address, 64), strict=False))
+
+
+async def _too_many_files(scope: Scope, receive: Receive, send: Send) -> None:
+    await _refuse(503, "too many files are being sent.", 15)(scope, receive, send)
 
 
 def _refuse(status: int, words: str, wait_s: float = 0.0) -> PlainTextResponse:

@@ -17,7 +17,7 @@ import numpy as np
 import streamlit as st
 
 from musicsim import codebook, playlist, search
-from musicsim._arrays import Int64Array
+from musicsim._arrays import Float32Array, Int64Array
 from musicsim.errors import ModelError
 from musicsim.explorer.libraries import library_folders, open_library
 from musicsim.explorer.playlists.walk import Walk
@@ -25,6 +25,7 @@ from musicsim.explorer.search.query import Example
 from musicsim.explorer.search.uploads import MAX_MINUTES, MINUTES, Heard, hear
 from musicsim.explorer.search.uploads import warm_up as start_workers
 from musicsim.explorer.snapshot.filtering import FilterChoices, filter_choices
+from musicsim.explorer.snapshot.map_view import place_vector
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.explorer.snapshot.words import understood
 from musicsim.explorer.upkeep.map_layout import MapPlacer
@@ -85,6 +86,15 @@ class Key(Generic[T]):
         self.set(self.get())
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """An upload under a model; goes with the upload, so that none of fifty visitors pushes out another's."""
+
+    under: tuple[object, ...]  # which library, model and revision
+    example: Example
+    place: Float32Array  # (2,), on the map
+
+
 @dataclass(slots=True, weakref_slot=True)
 class Upload:
     """A file or recording that came through the browser; `data` are the bytes that Streamlit holds, not a copy."""
@@ -96,6 +106,8 @@ class Upload:
     """Whether all of it is to be analysed, however long it is."""
     decoding: Decoding[Heard] | None = None
     """Of :func:`musicsim.explorer.search.uploads.hear`, once it stands in line."""
+    seen: Seen | None = None
+    """As it was searched with last."""
 
 
 MODEL: Key[str | None] = Key(
@@ -208,17 +220,16 @@ def _placer(folder: Path, revision: int, model_id: str | None, _snapshot: Snapsh
     return MapPlacer(_snapshot.X, _snapshot.map)
 
 
-def map_placer(of: Snapshot) -> MapPlacer:
-    """Finds places on the map of a snapshot."""
-    return _placer(of.library.folder, of.revision, of.model_id, of)
+def _place(of: Snapshot, vector: Float32Array) -> Float32Array:
+    """Where a song from outside is on the map; the placer is made where it is needed only."""
+
+    def unfold(vectors: Float32Array) -> Float32Array:
+        return _placer(of.library.folder, of.revision, of.model_id, of).place(vectors)
+
+    return place_vector(vector, of.map, of.index, unfold)
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _example(key: tuple[object, ...], _snapshot: Snapshot, _heard: Heard) -> Example:
-    return _heard.under(_snapshot)
-
-
-def example(of: Snapshot, upload: Upload) -> Example:
+def seen_as(of: Snapshot, upload: Upload) -> Seen:
     """An upload as the model in use hears it; waits for its turn, and shows how many come before it.
 
     Raises AudioError if it cannot be decoded or is too short; the message names it; ModelError if the library
@@ -226,8 +237,12 @@ def example(of: Snapshot, upload: Upload) -> Example:
     """
     heard = _wait_for(of, upload)
     # the revision: the library may have the upload by now
-    key = (of.library.folder, of.revision, of.model_id, upload.name, upload.digest, upload.is_whole)
-    return _example(key, of, heard)
+    under = (of.library.folder, of.revision, of.model_id, upload.is_whole)
+    seen = upload.seen
+    if seen is None or seen.under != under:
+        example = heard.under(of)
+        seen = upload.seen = Seen(under, example, _place(of, example.vector))
+    return seen
 
 
 def _wait_for(of: Snapshot, upload: Upload) -> Heard:

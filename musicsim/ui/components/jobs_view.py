@@ -52,6 +52,11 @@ def _pending(folder: Path, revision: int, _library: Library) -> Upgrade | None:
     return pending_upgrade(_library)
 
 
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _counts(folder: Path, revision: int, _library: Library) -> dict[str, float]:
+    return _library.counts()  # looks at every play and tag
+
+
 def upgrade_line(library: Library) -> None:
     """After an update of the program: say what is analysed again and why, and start it, once a session."""
     upgrade = _pending(library.folder, library.revision, library)  # a second, of a million songs
@@ -82,7 +87,7 @@ def library_line(library: Library) -> None:
         job, record = _seen_job(library), library.models.active()
         if (job and job.id, record and record.id) != drawn_with:
             st.rerun()
-        counts = library.counts()
+        counts = _counts(library.folder, library.revision, library)
         st.caption(f"{counts['songs']:,} songs · {counts['hours']:.1f} hours")
         if record is None:
             st.caption("No model yet")

@@ -12,14 +12,13 @@ from musicsim.explorer import jobs
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.query import Example, Hit, Query
 from musicsim.explorer.search.requested import find_requested, with_examples
-from musicsim.explorer.snapshot.map_view import place_vector
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.upkeep.add_music import keep_upload
 from musicsim.library import Song
 from musicsim.library.scan.files import content_hash
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.option_widgets import UPLOAD_TYPES
-from musicsim.ui.base.state import CHOSEN, EXAMPLE, Upload, example, map_placer, snapshot
+from musicsim.ui.base.state import CHOSEN, EXAMPLE, Upload, seen_as, snapshot
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.cover import show_cover
 from musicsim.ui.components.empty import stop_without_songs
@@ -133,11 +132,10 @@ def _query(now: Snapshot) -> _Query | None:
     """The upload, or else the chosen song if it has a vector."""
     upload, chosen = EXAMPLE.get(), CHOSEN.get()
     if upload is not None:
-        heard = example(now, upload)
-        # the placer is made where it is needed only
-        place = place_vector(heard.vector, now.map, now.index, lambda vectors: map_placer(now).place(vectors))
-        known = now.songs_by_id([heard.song_id]) if heard.song_id else []
-        return _Query(heard, next(iter(known), None), upload, place)
+        seen = seen_as(now, upload)
+        song_id = seen.example.song_id
+        known = now.songs_by_id([song_id]) if song_id else []
+        return _Query(seen.example, next(iter(known), None), upload, seen.place)
     if chosen is not None and now.rows_of([chosen])[0] >= 0:
         (seed,) = now.songs_by_id([chosen])
         return _Query(chosen, seed)

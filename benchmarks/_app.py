@@ -1,0 +1,64 @@
+"""The app as a process, and the browser that is sent to it."""
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+__all__ = ["FLAGS", "PAGES", "chromium", "served"]
+
+PAGES = {
+    "explore": "Explore", "search": "Search by example", "playlist": "Playlist", "train": "Train",
+    "compare": "Compare", "evaluate": "Evaluate", "library": "Library",
+}  # fmt: skip
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+_PATIENCE_S = 120
+
+
+@contextmanager
+def served(
+    command: Sequence[str], folder: Path | None = None, **environment: str
+) -> Iterator[tuple[str, psutil.Process]]:
+    """A server, its address and its process; `{port}` in the command stands for a free port."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = subprocess.Popen(
+        [part.replace("{port}", str(port)) for part in command],
+        env=os.environ | environment,
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    address = f"http://127.0.0.1:{port}"
+    try:
+        until = time.monotonic() + _PATIENCE_S
+        while True:
+            try:
+                urllib.request.urlopen(f"{address}/_stcore/health", timeout=2).close()
+                break
+            except OSError:
+                if time.monotonic() > until or server.poll() is not None:
+                    raise RuntimeError(f"{' '.join(command)} did not come up") from None
+                time.sleep(0.1)
+        yield address, psutil.Process(server.pid)
+    finally:
+        server.terminate()
+        try:
+            server.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            server.kill()
+
+
+def chromium() -> str | None:
+    """The one that is named, Debian's, or None for playwright's own."""
+    if named := os.environ.get("MUSICSIM_CHROMIUM"):
+        return named
+    return shutil.which("chromium") or shutil.which("chromium-browser")

@@ -1,0 +1,165 @@
+"""A client that speaks Streamlit's WebSocket as its page does, without drawing anything."""
+
+import asyncio
+import http.client
+import json
+import re
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+from streamlit.proto.Alert_pb2 import Alert
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.Element_pb2 import Element
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from websockets.asyncio.client import ClientConnection, connect
+
+__all__ = ["Session", "session"]
+
+_EVENTS = "$$STREAMLIT_INTERNAL_KEY_{}__events"  # where the page puts what a component of version 2 tells
+
+
+class Session:
+    """A session of an app: what its page shows, and what is done there.
+
+    Attributes
+    ----------
+    pages : dict
+        What Streamlit calls a page, by its path.
+    elements : list of Element
+        As the last run of the script left them.
+    said : bytes
+        All messages of the last run as they came; what the client had before is not sent again.
+    """
+
+    def __init__(self, socket: ClientConnection, address: str) -> None:
+        self._socket, self._host = socket, urlsplit(address).netloc
+        self._id, self._page = "", ""
+        self._widgets: list[WidgetState] = []
+        self._known: dict[str, Element] = {}  # large elements, which are not sent twice
+        self.pages: dict[str, str] = {}
+        self.elements: list[Element] = []
+        self.said = b""
+
+    async def open(self) -> None:
+        """Show the first page."""
+        await self._run()
+
+    async def switch(self, path: str) -> None:
+        """Show another page."""
+        self._page, self._widgets = self.pages[path], []
+        await self._run()
+
+    async def tell(self, component: str, event: str, value: object) -> None:
+        """Have a component of version 2, by the end of its id, tell something."""
+        trigger = WidgetState(id=_EVENTS.format(self.component(component).id))
+        trigger.json_trigger_value = json.dumps([{"event": event, "value": value}])
+        await self._run(trigger)
+
+    async def upload(self, name: str, data: bytes) -> None:
+        """Put a file into the file uploader of the page."""
+        uploader = next(e.file_uploader for e in self.elements if e.WhichOneof("type") == "file_uploader")
+        asked = BackMsg()
+        asked.file_urls_request.request_id = "1"
+        asked.file_urls_request.file_names.append(name)
+        asked.file_urls_request.session_id = self._id
+        await self._socket.send(asked.SerializeToString())
+        while (answer := await self._next()).WhichOneof("type") != "file_urls_response":
+            pass
+        (urls,) = answer.file_urls_response.file_urls
+        status = await asyncio.to_thread(_put, self._host, urls.upload_url, name, data)
+        if status != 204:
+            raise RuntimeError(f"the upload was answered with {status}")
+        state = WidgetState(id=uploader.id)
+        info = state.file_uploader_state_value.uploaded_file_info.add()
+        info.file_id, info.name, info.size = urls.file_id, name, len(data)
+        info.file_urls.CopyFrom(urls)
+        self._widgets.append(state)
+        await self._run()
+
+    def component(self, key: str) -> Any:
+        """The component of version 2 whose id ends so."""
+        found = (e.bidi_component for e in self.elements if e.WhichOneof("type") == "bidi_component")
+        return next(component for component in found if component.id.endswith(f"-{key}"))
+
+    def data(self, key: str) -> Any:
+        """What that component shows."""
+        return json.loads(self.component(key).json)
+
+    def problems(self) -> list[str]:
+        """Errors that the page shows."""
+        exceptions = [e.exception.message for e in self.elements if e.WhichOneof("type") == "exception"]
+        alerts = [e.alert for e in self.elements if e.WhichOneof("type") == "alert"]
+        return exceptions + [alert.body for alert in alerts if alert.format == Alert.ERROR]
+
+    async def _next(self) -> ForwardMsg:
+        said = await self._socket.recv(decode=False)
+        self.said += said
+        return ForwardMsg.FromString(said)
+
+    async def _run(self, *triggers: WidgetState) -> None:
+        asked = BackMsg()
+        rerun = asked.rerun_script
+        rerun.page_script_hash = self._page
+        rerun.widget_states.widgets.extend([*self._widgets, *triggers])
+        rerun.cached_message_hashes.extend(self._known)
+        self.said = b""
+        await self._socket.send(asked.SerializeToString())
+        while True:
+            message = await self._next()
+            kind = message.WhichOneof("type")
+            if kind == "new_session":
+                self.elements = []
+                self._page = message.new_session.page_script_hash
+                self._id = message.new_session.initialize.session_id or self._id
+            elif kind == "navigation":
+                self.pages = {
+                    page.url_pathname: page.page_script_hash for page in message.navigation.app_pages
+                }
+            elif kind == "ref_hash":
+                self.elements.append(self._known[message.ref_hash])
+            elif kind == "delta" and message.delta.HasField("new_element"):
+                self.elements.append(message.delta.new_element)
+                if message.metadata.cacheable:
+                    self._known[message.hash] = message.delta.new_element
+            elif kind == "script_finished" and message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
+                return
+
+
+@asynccontextmanager
+async def session(address: str) -> AsyncIterator[Session]:
+    """Begin a session of the app at an address, and leave it."""
+    socket = connect(
+        f"{address.replace('http', 'ws', 1)}/_stcore/stream",
+        subprotocols=["streamlit"],
+        max_size=None,
+        open_timeout=120,
+    )
+    async with socket as connection:
+        yield Session(connection, address)
+
+
+def _put(host: str, url: str, name: str, data: bytes) -> int:
+    """Send a file as the page does, as a form and with the token against forged requests; give the status."""
+    connection = http.client.HTTPConnection(host, timeout=120)
+    try:
+        connection.request("GET", "/_stcore/health")
+        answer = connection.getresponse()
+        answer.read()
+        token = re.search("_streamlit_xsrf=([^;]*)", answer.getheader("Set-Cookie", ""))[1]
+        mark = secrets.token_hex(16)
+        head = f'--{mark}\r\nContent-Disposition: form-data; name="{name}"; filename="{name}"\r\n\r\n'
+        body = head.encode() + data + f"\r\n--{mark}--\r\n".encode()
+        headers = {
+            "Cookie": f"_streamlit_xsrf={token}", "X-Xsrftoken": token,
+            "Content-Type": f"multipart/form-data; boundary={mark}",
+        }  # fmt: skip
+        connection.request("PUT", url, body, headers)
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status
+    finally:
+        connection.close()

@@ -1,0 +1,467 @@
+"""Fifty visitors of a public demonstration: how long they wait, whether each sees its own, what the server takes.
+
+Fifty sessions of a client that speaks Streamlit's WebSocket, and beside them eight contexts of one Chromium, in another
+process on the same machine as ``musicsim app --public``. Each opens Explore, changes to *Search by example*, sends a
+song of its own, and clicks twenty times: thumbs, *Why?*, other pages and back, *More like this*.
+
+- *lecture*: they come within 30 s, and look for 3 to 5 s at what each step has brought.
+- *all at once*: fifty of the client come in the same moment, and nobody looks at anything.
+
+A search is from sending the file to the answers, a click until what it leads to is there: in the client the end of the
+script's run, in Chromium what is seen. Chromium fetches the map, covers and scripts besides, and draws without a
+graphics card. Every list of answers is compared with what the library gives for the same file, song and thumbs in this
+process, and every message is searched for names of other visitors' files. The server's memory counts its workers, and
+begins when one visitor has been there before; it ends when one has come and gone after the others, which is when
+Streamlit forgets those.
+
+Every wait ends after two minutes: the visitor has failed then, and the others go on. ``--library FOLDER`` names a
+library that is copied, without its sound; without it the demo collection.
+"""
+
+import asyncio
+import re
+import shutil
+import sys
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import psutil
+from playwright.async_api import Browser, Locator, Page, async_playwright
+
+from benchmarks._app import FLAGS, PAGES, chromium, served
+from benchmarks._memory import family_memory
+from benchmarks._report import Claim, Progress, Row, Settings, at_most, main
+from benchmarks._streamlit import Session, session
+from benchmarks.libraries import demo_library
+from musicsim import demo
+from musicsim.explorer.requests.search import SearchRequest
+from musicsim.explorer.search.feedback import Thumbs
+from musicsim.explorer.search.query import Example
+from musicsim.explorer.search.requested import find_requested
+from musicsim.explorer.search.uploads import hear
+from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
+from musicsim.library import Library
+from musicsim.library.processes.decoding import decoder
+
+N_CLIENTS, N_TABS = 50, 8
+CLICKS = (
+    *("like", "unlike", "playlist", "search", "like", "why", "explore", "search", "like", "unlike"),
+    *("similar", "like", "unlike", "compare", "search", "similar", "why", "explore", "search", "similar"),
+)
+_PATIENCE_S = 120
+_LOOK_EVERY_S = 3.0  # at the server's memory
+_LEFT_S = 40  # Streamlit forgets sessions that were left half a minute ago when another one ends
+_LEAVING_S = 60
+_MAX_GROWTH = 1.1
+_NAME = re.compile(rb"recording\d{3}\.(?:flac|ogg)")
+_IDLE = "[data-testid=stApp][data-test-script-state=notRunning]"
+_THUMBS = {"like": 1, "unlike": -1}
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What a visitor searches with."""
+
+    name: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How visitors come and look."""
+
+    name: str
+    arrive_s: float  # within which all have come
+    look_s: tuple[float, float]  # at what a step has brought
+
+
+LECTURE, AT_ONCE = Pace("lecture", 30.0, (3.0, 5.0)), Pace("all at once", 0.0, (0.0, 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A list of answers: what was searched with (None: the visitor's own file), what was said, ids of the songs."""
+
+    searched: int | None
+    said: tuple[tuple[int, int], ...]
+    ids: list[int]
+
+
+@dataclass(slots=True)
+class Visit:
+    """What came of a visit."""
+
+    recording: Recording
+    kind: str
+    steps: list[tuple[str, float]] = field(default_factory=list)  # which, and its seconds
+    seen: list[Seen] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)  # of files that were shown
+    failure: str = ""
+
+    def is_own(self, answers: Callable[[Recording, Seen], list[int]]) -> bool:
+        """Whether the visitor saw its own file and its own answers, and nobody else's."""
+        return self.names <= {self.recording.name} and all(
+            seen.ids == answers(self.recording, seen) for seen in self.seen
+        )
+
+
+class _Screen(ABC):
+    """What a visitor has before it; every method returns once what it leads to is there."""
+
+    @abstractmethod
+    async def open(self) -> None: ...
+
+    @abstractmethod
+    async def switch(self, name: str) -> None: ...
+
+    @abstractmethod
+    async def search(self, recording: Recording) -> None: ...
+
+    @abstractmethod
+    async def click(self, what: str, index: int, song_id: int) -> None:
+        """Click a button of an answer."""
+
+    @abstractmethod
+    async def answers(self) -> list[int]:
+        """Ids of the answers."""
+
+    @abstractmethod
+    async def names(self) -> set[str]:
+        """Names of files that are shown."""
+
+
+class _Client(_Screen):
+    def __init__(self, of: Session) -> None:
+        self._session = of
+
+    async def open(self) -> None:
+        await self._session.open()
+        self._check()
+
+    async def switch(self, name: str) -> None:
+        await self._session.switch("" if name == "explore" else name)
+        self._check()
+
+    async def search(self, recording: Recording) -> None:
+        await self._session.upload(recording.name, recording.data)
+        self._check()
+
+    async def click(self, what: str, index: int, song_id: int) -> None:
+        action = {"kind": what, "index": index, "song_id": song_id, "to": -1}
+        await self._session.tell("hits", "action", action)
+        self._check()
+
+    async def answers(self) -> list[int]:
+        return [row["song_id"] for row in self._session.data("hits")["rows"]]
+
+    async def names(self) -> set[str]:
+        return _names(self._session.said)
+
+    def _check(self) -> None:
+        problems = self._session.problems()
+        if problems:
+            raise RuntimeError(problems[0])
+
+
+class _Tab(_Screen):
+    def __init__(self, page: Page, address: str) -> None:
+        self._page, self._address = page, address
+
+    async def open(self) -> None:
+        await self._page.goto(self._address, wait_until="commit")
+        await self._heading("explore").wait_for()
+        await self._page.wait_for_selector(_IDLE)
+
+    async def switch(self, name: str) -> None:
+        await self._page.get_by_test_id("stSidebarNavLink").filter(has_text=PAGES[name]).click()
+        await self._heading(name).wait_for()
+        await self._page.wait_for_selector(_IDLE)
+
+    async def search(self, recording: Recording) -> None:
+        file = {"name": recording.name, "mimeType": "audio/flac", "buffer": recording.data}
+        await self._page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(file)
+        await self._rows.first.wait_for()
+        await self._page.wait_for_selector(_IDLE)
+
+    async def click(self, what: str, index: int, song_id: int) -> None:
+        row = self._page.locator(f"[data-testid=song-row][data-song-id='{song_id}']")
+        name = {"why": "^Why", "similar": "^More like", "like": " fits$", "unlike": " does not fit$"}[what]
+        button = row.get_by_role("button", name=re.compile(name))
+        if not await button.is_visible():
+            await row.locator(".opener").click()
+        await button.click()
+        if what == "like":
+            await row.locator("[data-icon=like][aria-pressed=true]").wait_for(state="attached")
+        elif what == "why":
+            await self._page.get_by_role("dialog").wait_for()
+            await self._page.keyboard.press("Escape")
+        else:
+            await row.wait_for(state="detached")
+        await self._page.wait_for_selector(_IDLE)
+
+    async def answers(self) -> list[int]:
+        return [int(i) for i in await self._rows.evaluate_all("rows => rows.map(row => row.dataset.songId)")]
+
+    async def names(self) -> set[str]:
+        return _names((await self._page.locator("body").inner_text()).encode())
+
+    @property
+    def _rows(self) -> Locator:
+        return self._page.get_by_test_id("song-row")
+
+    def _heading(self, name: str) -> Locator:
+        return self._page.get_by_role("heading", name=PAGES[name], exact=True)
+
+
+def _names(said: bytes) -> set[str]:
+    return {name.decode() for name in _NAME.findall(said)}
+
+
+async def _go_through(screen: _Screen, visit: Visit, pace: Pace, rng: np.random.Generator) -> None:
+    """Open, search, and click on; what is seen on the way goes into `visit`."""
+
+    async def step(name: str, doing: Awaitable[None]) -> None:
+        started = time.perf_counter()
+        async with asyncio.timeout(_PATIENCE_S):
+            await doing
+        visit.steps.append((name, time.perf_counter() - started))
+        visit.names |= await screen.names()
+
+    async def look() -> None:
+        await asyncio.sleep(rng.uniform(*pace.look_s))
+
+    await asyncio.sleep(rng.uniform(0.0, pace.arrive_s))
+    await step("open", screen.open())
+    await look()
+    await step("page", screen.switch("search"))
+    await look()
+    await step("search", screen.search(visit.recording))
+    if visit.names != {visit.recording.name}:
+        raise RuntimeError(f"{visit.recording.name} is not shown, but {visit.names or 'no file'}")
+    searched: int | None = None
+    said: dict[int | None, tuple[tuple[int, int], ...]] = {}
+    ids = await screen.answers()
+    visit.seen.append(Seen(searched, (), ids))
+    for what in CLICKS:
+        await look()
+        if what in PAGES:
+            await step("page", screen.switch(what))
+            if what != "search":
+                continue
+        else:
+            judged = dict(said.get(searched, ()))
+            index = int(rng.choice([i for i, song_id in enumerate(ids) if song_id not in judged]))
+            await step("thumb" if what in _THUMBS else what, screen.click(what, index, ids[index]))
+            if what in _THUMBS:
+                said[searched] = (*said.get(searched, ()), (ids[index], _THUMBS[what]))
+            elif what == "similar":
+                searched = ids[index]
+        ids = await screen.answers()
+        visit.seen.append(Seen(searched, said.get(searched, ()), ids))
+
+
+async def _visit(
+    visit: Visit, address: str, browser: Browser | None, pace: Pace, seed: Sequence[int]
+) -> None:
+    """A visit from coming to leaving; what goes wrong is its failure."""
+    rng = np.random.default_rng(seed)
+    try:
+        if browser is None:
+            async with session(address) as of:
+                await _go_through(_Client(of), visit, pace, rng)
+            return
+        context = await browser.new_context(viewport={"width": 1280, "height": 900})
+        context.set_default_timeout(1000 * _PATIENCE_S)
+        try:
+            await _go_through(_Tab(await context.new_page(), address), visit, pace, rng)
+        finally:
+            await context.close()
+    except Exception as error:  # whatever it is, this visitor was not served
+        visit.failure = f"step {len(visit.steps) + 1}: {type(error).__name__}: {str(error)[:300]}"
+
+
+class _Memory:
+    """The memory of the server, in MB, and the most that it was."""
+
+    def __init__(self, server: psutil.Process) -> None:
+        self._server, self.most = server, 0.0
+
+    async def now(self) -> float:
+        mb = (await asyncio.to_thread(family_memory, self._server))["pss"] / 1e6
+        self.most = max(self.most, mb)
+        return mb
+
+    async def watch(self) -> None:
+        while True:
+            await self.now()
+            await asyncio.sleep(_LOOK_EVERY_S)
+
+    async def after(self, start: float) -> float:
+        """Once what visitors had is forgotten, at the latest after a minute."""
+        until = time.monotonic() + _LEAVING_S
+        while (mb := await self.now()) > _MAX_GROWTH * start and time.monotonic() < until:
+            await asyncio.sleep(_LOOK_EVERY_S)
+        return mb
+
+
+async def _round(
+    address: str, server: psutil.Process, pace: Pace, visits: Sequence[Visit], seed: int, progress: Progress
+) -> Row:
+    """All visits of a round; gives what the server's processor did."""
+    progress(f"{pace.name}: {len(visits)} visitors")
+    before, started = _cpu_s(server), time.perf_counter()
+    async with async_playwright() as playwright:
+        browser = None
+        if any(visit.kind == "Chromium" for visit in visits):
+            browser = await playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        await asyncio.gather(
+            *(
+                _visit(visit, address, browser if visit.kind == "Chromium" else None, pace, (seed, number))
+                for number, visit in enumerate(visits)
+            )
+        )
+        if browser is not None:
+            await browser.close()
+    for visit in visits:
+        if visit.failure:
+            progress(f"  {visit.kind} with {visit.recording.name}: {visit.failure}")
+    spent, n_steps = _cpu_s(server) - before, sum(len(visit.steps) for visit in visits)
+    progress(
+        f"{pace.name}: {n_steps} steps in {time.perf_counter() - started:.0f} s, server {spent:.0f} s CPU"
+    )
+    return {"pace": pace.name, "what": "server, CPU a step", "n": n_steps, "mean_s": spent / max(1, n_steps)}
+
+
+def _cpu_s(server: psutil.Process) -> float:
+    times = server.cpu_times()
+    return float(times.user + times.system)
+
+
+def _rows(pace: Pace, visits: Sequence[Visit]) -> list[Row]:
+    rows: list[Row] = []
+    for kind in dict.fromkeys(visit.kind for visit in visits):
+        steps = [step for visit in visits if visit.kind == kind for step in visit.steps]
+        by_name = {name: [s for n, s in steps if n == name] for name in dict.fromkeys(n for n, _ in steps)}
+        by_name["click"] = [s for n, s in steps if n not in ("open", "search")]
+        for name, seconds in by_name.items():
+            if seconds:
+                p50, p95 = np.percentile(seconds, (50, 95))
+                of = {"pace": pace.name, "visitors": kind, "what": name, "n": len(seconds)}
+                rows.append(of | {"median_s": p50, "p95_s": p95, "slowest_s": max(seconds)})
+    return rows
+
+
+class _Answers:
+    """What the library answers, asked in this process."""
+
+    def __init__(self, now: Snapshot) -> None:
+        self._now = now
+        self._examples: dict[str, Example] = {}
+
+    def __call__(self, recording: Recording, seen: Seen) -> list[int]:
+        query = self._example(recording) if seen.searched is None else seen.searched
+        hits = find_requested(self._now, query, SearchRequest(), Thumbs(seen.said))
+        return [hit.song.id for hit in hits]
+
+    def _example(self, recording: Recording) -> Example:
+        if recording.name not in self._examples:
+            decoding = hear(self._now, recording.data, recording.name)
+            while not decoding.within(1.0):
+                pass
+            self._examples[recording.name] = decoding.future.result().under(self._now)
+        return self._examples[recording.name]
+
+
+def _recordings(folder: Path, n: int, seed: int) -> list[Recording]:
+    """Songs of another demo collection than the library's."""
+    plans = demo.plan_collection(seed=seed + 1)
+    paths = [demo.write_song(plans[i], folder) for i in np.linspace(0, len(plans) - 1, n).astype(int)]
+    return [Recording(f"recording{i:03d}{path.suffix}", path.read_bytes()) for i, path in enumerate(paths)]
+
+
+async def _measured(
+    address: str, server: psutil.Process, recordings: Sequence[Recording], seed: int, progress: Progress
+) -> tuple[list[Row], dict[Pace, list[Visit]], dict[str, float]]:
+    first, *others = recordings
+    memory = _Memory(server)
+    # uploads of all of them may be on their way at once
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(2 * N_CLIENTS))
+    await _round(address, server, AT_ONCE, [Visit(first, "WebSocket")], seed, progress)
+    await asyncio.sleep(_LOOK_EVERY_S)
+    mb = {"when one visitor had been there": await memory.now()}
+    (start,) = mb.values()
+    watching = asyncio.create_task(memory.watch())
+    visits = {
+        LECTURE: [Visit(r, "WebSocket" if i < N_CLIENTS else "Chromium") for i, r in enumerate(others)],
+        AT_ONCE: [Visit(r, "WebSocket") for r in others[:N_CLIENTS]],
+    }
+    rows: list[Row] = []
+    for pace, of in visits.items():
+        cpu = await _round(address, server, pace, of, seed, progress)
+        rows += [*_rows(pace, of), cpu]
+    watching.cancel()
+    await asyncio.sleep(_LEFT_S)
+    await _round(address, server, AT_ONCE, [Visit(first, "WebSocket")], seed, progress)
+    mb |= {"at most": memory.most, "after they have left": await memory.after(start)}
+    for when, value in mb.items():
+        rows.append({"what": f"server memory {when}", "mb": value})
+        progress(f"server memory {when}: {value:.0f} MB")
+    return rows, visits, mb
+
+
+def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
+    with tempfile.TemporaryDirectory(prefix="musicsim-visitors-") as scratch:
+        folder = Path(scratch) / "library"
+        named = settings.library
+        with (
+            Library.open(named, create=False) if named else demo_library(settings.seed, progress) as original
+        ):
+            settings.facts["songs"] = len(original)
+            shutil.copytree(original.folder, folder, ignore=shutil.ignore_patterns("music", "scratch"))
+        progress("composing what visitors search with")
+        recordings = _recordings(Path(scratch) / "recordings", 1 + N_CLIENTS + N_TABS, settings.seed)
+        command = [sys.executable, "-m", "musicsim", "app", "--public", "--no-browser", "--port={port}"]
+        with served([*command, f"--library={folder}"]) as (address, server):
+            rows, visits, mb = asyncio.run(_measured(address, server, recordings, settings.seed, progress))
+        with Library.open(folder) as library, closing(decoder()):
+            answers = _Answers(take_snapshot(library))
+            everybody = [visit for of in visits.values() for visit in of]
+            foreign = [visit for visit in everybody if not visit.is_own(answers)]
+    start, most, after = mb.values()
+
+    def p95(visitors: str, what: str) -> float | None:
+        wanted = {"pace": LECTURE.name, "visitors": visitors, "what": what}
+        return next((float(row["p95_s"]) for row in rows if wanted.items() <= row.items()), None)
+
+    claims = [
+        at_most(f"visitors of {len(everybody)} that failed", sum(bool(v.failure) for v in everybody), 0),
+        at_most(f"visitors of {len(everybody)} with another's file or answers", len(foreign), 0),
+        *(
+            at_most(f"a click, p95 s, lecture, {who}", p95(who, "click"), 2.0)
+            for who in ("WebSocket", "Chromium")
+        ),
+        *(
+            at_most(f"a search, p95 s, lecture, {who}", p95(who, "search"), 6.0)
+            for who in ("WebSocket", "Chromium")
+        ),
+        at_most("server memory at most, MB", most, 1200.0),
+        at_most("server memory after they have left, of its start", after / start, _MAX_GROWTH),
+    ]
+    return rows, claims
+
+
+if __name__ == "__main__":
+    main(
+        "visitors",
+        __doc__.splitlines()[0],
+        run,
+        rivals=("streamlit", "playwright", "websockets"),
+        takes_library=True,
+    )

@@ -1,0 +1,27 @@
+"""What visitors saw is compared with what they should have seen."""
+
+import pytest
+
+from benchmarks.visitors import Recording, Seen, Visit
+
+MINE, OTHERS = Recording("recording001.flac", b"1"), Recording("recording002.flac", b"2")
+
+
+def answers(recording: Recording, seen: Seen) -> list[int]:
+    """Each recording has answers of its own; a thumb puts its song in front."""
+    ids = [1, 2, 3] if recording is MINE else [4, 5, 6]
+    return sorted(ids, key=lambda song_id: -dict(seen.said).get(song_id, 0))
+
+
+@pytest.mark.parametrize(
+    ("names", "seen", "is_own"),
+    [
+        ({MINE.name}, [Seen(None, (), [1, 2, 3]), Seen(None, ((3, 1),), [3, 1, 2])], True),
+        (set(), [], True),
+        ({MINE.name, OTHERS.name}, [Seen(None, (), [1, 2, 3])], False),
+        ({MINE.name}, [Seen(None, (), [4, 5, 6])], False),
+        ({MINE.name}, [Seen(None, (), [3, 1, 2])], False),
+    ],
+)
+def test_anothers_file_answers_and_thumbs_are_found(names, seen, is_own):
+    assert Visit(MINE, "WebSocket", seen=seen, names=names).is_own(answers) is is_own
