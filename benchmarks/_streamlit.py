@@ -37,7 +37,7 @@ class Session:
 
     def __init__(self, socket: ClientConnection, address: str) -> None:
         self._socket, self._host = socket, urlsplit(address).netloc
-        self._id, self._page = "", ""
+        self._id, self._page, self._query = "", "", ""
         self._widgets: list[WidgetState] = []
         self._known: dict[str, Element] = {}  # large elements, which are not sent twice
         self.pages: dict[str, str] = {}
@@ -50,7 +50,7 @@ class Session:
 
     async def switch(self, path: str) -> None:
         """Show another page."""
-        self._page, self._widgets = self.pages[path], []
+        self._page, self._query, self._widgets = self.pages[path], "", []
         await self._run()
 
     async def tell(self, component: str, event: str, value: object) -> None:
@@ -103,7 +103,7 @@ class Session:
     async def _run(self, *triggers: WidgetState) -> None:
         asked = BackMsg()
         rerun = asked.rerun_script
-        rerun.page_script_hash = self._page
+        rerun.page_script_hash, rerun.query_string = self._page, self._query
         rerun.widget_states.widgets.extend([*self._widgets, *triggers])
         rerun.cached_message_hashes.extend(self._known)
         self.said = b""
@@ -119,6 +119,8 @@ class Session:
                 self.pages = {
                     page.url_pathname: page.page_script_hash for page in message.navigation.app_pages
                 }
+            elif kind == "page_info_changed":
+                self._query = message.page_info_changed.query_string
             elif kind == "ref_hash":
                 self.elements.append(self._known[message.ref_hash])
             elif kind == "delta" and message.delta.HasField("new_element"):

@@ -445,6 +445,27 @@ def test_files_of_a_full_hall_wait_their_turn():
     assert most == 8
 
 
+def test_memory_is_given_back_once_after_the_last_page_was_closed(monkeypatch):
+    monkeypatch.setattr("musicsim.api.visitors._FORGOTTEN_S", 0.01)
+    left = []
+
+    async def page(scope, receive, send):
+        await asyncio.sleep(scope["open_s"])
+
+    limits = Visitors(page, lambda _: True, lambda _: (0, 0), when_left=lambda: left.append("tidy"))
+
+    async def lecture() -> None:
+        pages = [
+            {"type": "websocket", "path": "/", "client": ("192.0.2.1", 1), "open_s": s} for s in (0, 0.03)
+        ]
+        await asyncio.gather(*(limits(scope, None, None) for scope in pages))
+        assert left == []
+        await asyncio.sleep(0.05)
+
+    asyncio.run(lecture())
+    assert left == ["tidy"]
+
+
 def test_figures_of_the_server_are_not_for_visitors(limited):
     assert limited("192.0.2.6").get("/_stcore/metrics").status_code == 404
 

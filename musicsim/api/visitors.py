@@ -20,6 +20,7 @@ MAX_HELD = 4
 _MAX_HELD_BYTES = 512 << 20  # of all sessions
 _MAX_RECEIVED = 8  # files at once; others wait their turn
 _MAX_WAIT_S = 60.0
+_FORGOTTEN_S = 40.0  # when Streamlit has forgotten the sessions of those who left
 _MAX_STREAMS = 200  # pages that are open at once
 _REQUESTS_A_MINUTE = (
     3000  # of one address, which may be that of a whole lecture hall; a page takes some thirty
@@ -68,6 +69,8 @@ class Visitors:
         Whether a page may send such a message over its WebSocket; others are dropped.
     uploads_of : callable of a session's id
         Gives how many files the session holds, and how many bytes all sessions hold together.
+    when_left : callable, optional
+        Called a while after the last page was closed.
     """
 
     def __init__(
@@ -75,11 +78,13 @@ class Visitors:
         app: ASGIApp,
         is_of_a_page: Callable[[bytes], bool],
         uploads_of: Callable[[str], tuple[int, int]],
+        when_left: Callable[[], object] = lambda: None,
     ) -> None:
         self._app, self._is_of_a_page, self._uploads_of = app, is_of_a_page, uploads_of
         self._budgets = Budgets(float(os.environ.get("MUSICSIM_REQUESTS_A_MINUTE", _REQUESTS_A_MINUTE)))
         self._receiving = asyncio.Semaphore(_MAX_RECEIVED)
         self._n_streams = 0
+        self._when_left = when_left
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -131,6 +136,12 @@ class Visitors:
             await self._app(scope, receive_slowly, send)
         finally:
             self._n_streams -= 1
+            if not self._n_streams:
+                asyncio.get_running_loop().call_later(_FORGOTTEN_S, self._left)
+
+    def _left(self) -> None:
+        if not self._n_streams:
+            self._when_left()
 
 
 def _cost(scope: Scope) -> int:

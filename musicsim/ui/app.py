@@ -20,6 +20,7 @@ from musicsim.explorer.libraries import default_folder
 from musicsim.explorer.search.uploads import VISITORS_MB
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.frame import SHELL
+from musicsim.ui.base.memory import tidy_up
 from musicsim.ui.base.script_errors import show_error
 from musicsim.ui.components.player_routes import player_routes
 from musicsim.ui.components.song_map import map_script_routes
@@ -30,6 +31,7 @@ _FOR_VISITORS = {
     "server.maxUploadSize": VISITORS_MB,
     "server.disconnectedSessionTTL": 30,  # seconds
     "client.showErrorDetails": "none",
+    "runner.postScriptGC": False,  # of fifty sessions it takes longer than the run; Python collects by itself
 }
 _SENT_BY_PAGES = {
     "rerun_script", "stop_script", "app_heartbeat", "file_urls_request", "deferred_file", "dataframe_chunk",
@@ -72,7 +74,7 @@ def app_options() -> dict[str, Any]:
     if is_public():
         for option, value in _FOR_VISITORS.items():
             config.set_option(option, value)
-    limits = Middleware(Visitors, is_of_a_page=is_of_a_page, uploads_of=uploads_of)
+    limits = Middleware(Visitors, is_of_a_page=is_of_a_page, uploads_of=uploads_of, when_left=tidy_up)
     first_page = Route("/" + f"{base}/explore".strip("/"), _explore)
     return {
         "routes": offered([*routes(base), *map_script_routes(base), *player_routes(base), first_page]),

@@ -1,11 +1,9 @@
 """Figures that take seconds, worked out beside the page by one thread that all sessions share."""
 
-import ctypes
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +11,7 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library.disk.arrays import release_pages
+from musicsim.ui.base.memory import give_back
 from musicsim.ui.base.text import plain
 
 Tell = Callable[[str, int, int], None]
@@ -68,13 +66,11 @@ class Desk:
 
 
 def _done(work: Callable[[Tell], Any], tell: Tell) -> Any:
-    """What comes of work; memory that it has freed or read goes back to the system, which glibc keeps otherwise."""
+    """What comes of work; memory that it has freed or read goes back to the system."""
     try:
         return work(tell)
     finally:
-        release_pages()
-        with suppress(OSError, AttributeError):  # another C library
-            ctypes.CDLL(None).malloc_trim(0)
+        give_back()
 
 
 @st.cache_resource(show_spinner=False)
