@@ -64,7 +64,9 @@ def _imports(places: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 def packages(module: str) -> set[str]:
     """Names of the packages that bring a module, as names are compared."""
-    return {canonicalize_name(name) for name in _distributions().get(module, [BROUGHT_BY.get(module, module)])}
+    return {
+        canonicalize_name(name) for name in _distributions().get(module, [BROUGHT_BY.get(module, module)])
+    }
 
 
 @cache
