@@ -9,7 +9,7 @@ PYTHON ?= $(shell for p in python3 python3.12 python3.13 python3.11; do $$p -c '
 VENV := .venv
 # On two cores: tests with processes and with disks wait for a third of their time. Those with a browser have processes of their own, for playwright leaves an
 # loop of events running in which no other test could start one.
-JOBS ?= 4
+JOBS ?= 3
 BROWSERS ?= 2
 BIN := $(VENV)/bin
 # The app's own workers give way to everything else: beside tests that do not, they would starve.

@@ -2,6 +2,8 @@
 
 import pytest
 
+pytest.importorskip("psutil", reason="the extra bench is not installed")
+
 from benchmarks.visitors import Recording, Seen, Visit
 
 MINE, OTHERS = Recording("recording001.flac", b"1"), Recording("recording002.flac", b"2")
