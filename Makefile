@@ -38,7 +38,7 @@ ifdef PYTEST_ARGS
 else
 	@status=0; \
 	{ $(BROWSE) -n $(BROWSERS) --dist loadfile --no-loadscope-reorder > $(VENV)/browser.log 2>&1; echo $$? > $(VENV)/browser.status; \
-	  nice -n 19 $(BIN)/python -m torture --minutes 3 > $(VENV)/torture.log 2>&1; echo $$? > $(VENV)/torture.status; } & beside=$$!; \
+	  nice -n 19 $(BIN)/python -m torture --minutes 1 > $(VENV)/torture.log 2>&1; echo $$? > $(VENV)/torture.status; } & beside=$$!; \
 	$(RUN) -m "not browser" -n $(JOBS) --dist loadfile --no-loadscope-reorder || status=1; \
 	kernel=$$($(BIN)/python tests/other_kernel.py); \
 	if [ -n "$$kernel" ]; then \
@@ -47,7 +47,7 @@ else
 	fi; \
 	wait $$beside; \
 	echo "The tests with a browser, which ran beside them"; cat $(VENV)/browser.log; \
-	echo "Three minutes of torture, which came after these"; cat $(VENV)/torture.log; \
+	echo "A minute of torture, which came after these"; cat $(VENV)/torture.log; \
 	[ "$$(cat $(VENV)/torture.status)" = 0 ] || status=1; \
 	if [ "$$(cat $(VENV)/browser.status)" != 0 ]; then \
 	    echo "What failed beside all the others, once more by itself"; \
