@@ -31,7 +31,7 @@ _FOR_VISITORS = {
     "server.maxUploadSize": VISITORS_MB,
     "server.disconnectedSessionTTL": 30,  # seconds
     "client.showErrorDetails": "none",
-    "runner.postScriptGC": False,  # of fifty sessions it takes longer than the run; Python collects by itself
+    "runner.postScriptGC": False,  # with twenty sessions it took longer than the run; Python collects by itself
 }
 _SENT_BY_PAGES = {
     "rerun_script", "stop_script", "app_heartbeat", "file_urls_request", "deferred_file", "dataframe_chunk",
