@@ -26,7 +26,8 @@ import sqlalchemy as sa
 from musicsim import LIBRARY_FILE, __version__
 from musicsim.errors import LibraryError, NotFoundError, StoreLockedError
 from musicsim.library.db import schema
-from musicsim.library.db.database import check_database, open_engine
+from musicsim.library.db.database import open_engine
+from musicsim.library.db.integrity import check_database
 from musicsim.library.disk.replacing import replace_parts, writer_lock
 from musicsim.library.disk.scratch import Scratch, scratch_folder
 from musicsim.library.store import Store

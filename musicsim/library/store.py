@@ -39,12 +39,12 @@ from musicsim.library.db.columns import SongTable, nobody, some_ids, song_label
 from musicsim.library.db.database import (
     Tables,
     Write,
-    check_database,
     damaged,
     is_writable,
     open_engine,
     writer,
 )
+from musicsim.library.db.integrity import check_database
 from musicsim.library.db.migrations import migrate
 from musicsim.library.db.small_copy import SmallCopies
 from musicsim.library.disk.leftovers import sweep

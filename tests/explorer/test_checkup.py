@@ -146,10 +146,26 @@ def test_audio_features_that_are_gone_or_damaged_are_taken_again_where_the_files
             (PROBLEM, "features", 1),
             (PROBLEM, "features", 1),
         ]
+        assert cut.is_file(), "looking changes nothing"
         assert "2 songs were analysed again, 0 of them in vain" in mend(library)
         assert [gone.read_bytes(), cut.read_bytes()] == whole
         assert [f.words for f in found(library, PROBLEM)] == []
         assert len(library) == 11
+
+
+def test_damaged_aspects_of_a_song_are_found_and_left_there_until_they_are_repaired(
+    collection, built_library, tmp_path
+):
+    folder = shutil.copytree(built_library, tmp_path / "library")
+    with Library.open(folder) as library:
+        _, aspects = library.frame_files.files(library.songs()[0].content_hash)
+        whole = aspects.read_bytes()
+        aspects.write_bytes(whole[:-100])
+        assert [(f.level, f.what) for f in found(library)] == [(PROBLEM, "features")]
+        assert aspects.is_file()
+        mend(library)
+        assert aspects.read_bytes() == whole
+        assert found(library, PROBLEM) == []
 
 
 # --- models ---

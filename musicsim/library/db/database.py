@@ -77,15 +77,6 @@ def _damage(error: BaseException, path: Path) -> LibraryError | None:
     return damaged(path, in_short(error)) if is_damage else None
 
 
-def check_database(connection: sqlite3.Connection) -> None:
-    """Raises sqlite3.DatabaseError if a database is damaged, or rows refer to others that are not there."""
-    (said,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-    if said != "ok":
-        raise sqlite3.DatabaseError(str(said).splitlines()[-1])
-    if connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
-        raise sqlite3.DatabaseError("rows refer to others that are not there")
-
-
 def _folded(*values: object) -> str:
     """Values as one text in small letters, as Python has them: SQLite knows those of ASCII only."""
     return " ".join(str(value) for value in values if value is not None).casefold()

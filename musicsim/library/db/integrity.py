@@ -4,6 +4,7 @@ import sqlite3
 from contextlib import closing
 
 import sqlalchemy as sa
+from sqlalchemy.engine.interfaces import DBAPICursor
 
 from musicsim.errors import LibraryError
 from musicsim.library.db.database import Write
@@ -16,10 +17,22 @@ def faults(engine: sa.Engine) -> list[str]:
     """What SQLite finds wrong with a database, in its words, which name tables and pages; at most 20."""
     try:
         with closing(engine.raw_connection()) as connection:  # the engine would name the path of the library
-            rows = connection.cursor().execute(f"PRAGMA integrity_check({_MAX_FAULTS})").fetchall()
+            return _said(connection.cursor(), _MAX_FAULTS)
     except sqlite3.DatabaseError as error:
         return [str(error)]
-    found = [row[0] for row in rows]
+
+
+def check_database(connection: sqlite3.Connection) -> None:
+    """Raises sqlite3.DatabaseError if a database is damaged, or rows refer to others that are not there."""
+    for fault in _said(connection.cursor(), 1):
+        raise sqlite3.DatabaseError(fault.splitlines()[-1])
+    if connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
+        raise sqlite3.DatabaseError("rows refer to others that are not there")
+
+
+def _said(cursor: DBAPICursor | sqlite3.Cursor, at_most: int) -> list[str]:
+    cursor.execute(f"PRAGMA integrity_check({at_most})")
+    found = [str(row[0]) for row in cursor.fetchall()]
     return [] if found == ["ok"] else found
 
 

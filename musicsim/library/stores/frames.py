@@ -5,10 +5,7 @@ their own, whose name holds their version, so that one listing tells which songs
 versions, until their folders are added again.
 """
 
-import struct
 import tokenize
-import zipfile
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -34,11 +31,7 @@ from musicsim.library.disk.archives import DAMAGED
 from musicsim.library.disk.arrays import atomic_path
 
 _ASPECTS = f".v{ASPECT_VERSION}.npz"
-# what numpy and zipfile raise at files of whose bytes some are others
-_DAMAGED = (
-    ValueError, KeyError, TypeError, EOFError, RuntimeError, OverflowError, SyntaxError, struct.error,
-    tokenize.TokenError, zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
+_DAMAGED = (*DAMAGED, KeyError, TypeError, SyntaxError, tokenize.TokenError)  # what numpy raises besides
 _OUTDATED = schema.songs.c.descriptor_version != DESCRIPTOR_VERSION
 
 
@@ -99,12 +92,13 @@ class FrameStore:
             raise _forget(path) from error
 
     def is_whole(self, content_hash: str) -> bool:
-        """Whether what is kept of a song can be read."""
+        """Whether what is kept of a song can be read; what is damaged stays."""
+        frames, aspects = self.files(content_hash)
         try:
-            self.frames(content_hash)
-            if self._aspects_path(content_hash).exists():
-                self.aspects([content_hash])
-        except (*DAMAGED, FeatureVersionError, OSError, KeyError):
+            read_song_frames(frames)
+            if aspects.exists():
+                _read_aspects(aspects)
+        except (*_DAMAGED, FeatureVersionError, OSError):
             return False
         return True
 
@@ -150,8 +144,7 @@ class FrameStore:
         for row, content_hash in enumerate(content_hashes):
             path = self._aspects_path(content_hash)
             try:
-                with np.load(path, allow_pickle=False) as kept:
-                    result.harmony[row], result.rhythm[row] = kept["harmony"], kept["rhythm"]
+                result.harmony[row], result.rhythm[row] = _read_aspects(path)
             except FileNotFoundError as error:
                 raise FeatureVersionError(
                     f"{path}: harmony and rhythm of this song were not stored. Turn on “Store audio "
@@ -161,6 +154,11 @@ class FrameStore:
             except _DAMAGED as error:
                 raise _forget(path) from error
         return result
+
+
+def _read_aspects(path: Path) -> tuple[FloatingArray, FloatingArray]:
+    with np.load(path, allow_pickle=False) as kept:
+        return kept["harmony"], kept["rhythm"]
 
 
 def _forget(path: Path) -> FeatureVersionError:
