@@ -28,6 +28,9 @@ from musicsim.library.stores.server_songs import SERVERS_FOLDER
 
 _log = logging.getLogger(__name__)
 
+# Clips cut to one length have one size; the hashes of all of them, sent with every file, would cost more than decoding.
+_MAX_SAME_SIZE = 1_000
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -167,10 +170,11 @@ class Scan:
         kept = store.kept() if self._settings["keep_frames"] else None
         if kept is not None and self._settings["aspects"]:
             kept &= store.kept_aspects()
-        by_size: dict[int, list[str]] = {}
+        by_size: dict[int, set[str]] = {}
         for file in known.values():
             if self._is_current(file, kept):
-                by_size.setdefault(file.size, []).append(file.content_hash)
+                by_size.setdefault(file.size, set()).add(file.content_hash)
+        hashes = {size: tuple(same) for size, same in by_size.items() if len(same) <= _MAX_SAME_SIZE}
 
         def is_done(file: FoundFile) -> bool:
             stat = (file.size, file.mtime_ns)
@@ -185,7 +189,7 @@ class Scan:
             return (size, mtime_ns) == stat and not wanted and not long_enough
 
         return [
-            self._task(file, tuple(by_size.get(file.size, ())), file.path in known)
+            self._task(file, hashes.get(file.size, ()), file.path in known)
             for file in found.files
             if not is_done(file)
         ]
