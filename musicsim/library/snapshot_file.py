@@ -44,6 +44,7 @@ _log = logging.getLogger(__name__)
 Tell = Callable[[str, int, int], None]
 """Told a message, and how many of how many parts are done; what it raises ends the work."""
 
+ENDING = ".tar.zst"
 _ABOUT = "snapshot.json"
 _FORMAT = 1
 _WALK_SOURCES = "walk_sources.npz"
