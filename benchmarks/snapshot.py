@@ -8,7 +8,6 @@ Short: a library of 20,000 drawn songs. ``--full``: of a million. ``--library FO
 
 import multiprocessing
 import os
-import resource
 import tempfile
 import time
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from benchmarks._memory import peak_bytes
 from benchmarks._report import Claim, Progress, Row, Settings, at_most, main
 from benchmarks.large_library import write_library
 from musicsim import LIBRARY_FILE
@@ -59,7 +59,7 @@ def _measured(function: Callable[..., dict[str, Any]], *arguments: Any) -> Row:
     started = time.perf_counter()
     found = function(*arguments)
     seconds = time.perf_counter() - started
-    return {"s": seconds, "mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3, **found}
+    return {"s": seconds, "mb": peak_bytes() / 1e6, **found}
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
