@@ -18,13 +18,12 @@ from typing import Any
 from benchmarks._memory import peak_bytes
 from benchmarks._report import Claim, Progress, Row, Settings, at_most, main
 from benchmarks.large_library import write_library
-from musicsim import LIBRARY_FILE
+from benchmarks.libraries import read_only
 from musicsim.explorer.progress import silent
 from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.snapshot_files import write_snapshot_file
 from musicsim.library import Library
-from musicsim.library.db.database import open_engine
 from musicsim.library.snapshot_file import ENDING
 from musicsim.library.unpacked_snapshots import unpacked
 
@@ -33,7 +32,7 @@ _MAX_S, _MAX_MB = 300.0, 2000.0
 
 
 def _written(library: Path, file: Path) -> dict[str, Any]:
-    with Library(library, open_engine(library / LIBRARY_FILE, read_only=True)) as of:
+    with read_only(library) as of:
         report = write_snapshot_file(of, file, silent)
     return {"n_songs": report.n_songs, "file_mb": report.n_bytes / 1e6}
 

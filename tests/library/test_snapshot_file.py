@@ -17,8 +17,11 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 import zstandard
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
 from musicsim import LIBRARY_FILE
+from musicsim.api import routes
 from musicsim.audio import TYPICAL_S, decode
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.explorer.models.artifacts import save_report
@@ -276,7 +279,7 @@ def test_what_a_table_has_beyond_what_is_filled_is_left_to_its_defaults(file):
 
 
 @pytest.mark.slow
-def test_excerpts_are_the_typical_part_of_each_song(store, tmp_path):
+def test_excerpts_are_the_typical_part_of_each_song(store, tmp_path, monkeypatch):
     long = write_song(tmp_path / "music" / "long.flac", "noise", seconds=70.0)
     write_song(tmp_path / "music" / "short.flac", "tones", seconds=5.0)
     gone = write_song(tmp_path / "music" / "gone.flac", "clicks", seconds=5.0)
@@ -301,6 +304,11 @@ def test_excerpts_are_the_typical_part_of_each_song(store, tmp_path):
         # the encoder delays by some thousand samples at most; noise is like nothing but itself
         lags = np.correlate(heard["long"].samples[5000:25000], part[:30000], mode="valid")
         assert np.abs(lags).max() > 10 * np.median(np.abs(lags))
+        monkeypatch.setenv("MUSICSIM_LIBRARY", str(folder))
+        monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
+        client = TestClient(Starlette(routes=routes()))
+        assert client.get(f"/songs/{songs['long'].id}/audio").content == songs["long"].path.read_bytes()
+        assert client.get(f"/songs/{songs['gone'].id}/audio").status_code == 410
         assert songs["long"].typical_s == 0.0
         assert round(songs["long"].duration_s) == 70
         ours = {song.title: store.outline(song.id) for song in store.songs()}["long"]
