@@ -470,7 +470,7 @@ def _several_processes(settings: Settings, scratch: Path, progress: Progress) ->
     progress("unpacking")
     with unpacked(file, silent) as folder:
         with read_only(folder) as library:
-            settings.facts |= {"songs": len(library), "processes": settings.processes}
+            settings.facts.update(songs=len(library), processes=settings.processes)
         command = [*_COMMAND, f"--snapshot={file}"]
         with balanced(command, settings.processes) as (address, servers):
             yield _Served(folder, address, servers)

@@ -27,6 +27,7 @@ from musicsim.errors import LibraryError, StorageError
 from musicsim.library.db import schema
 from musicsim.library.db.database import open_engine
 from musicsim.library.db.public_copy import EXCERPTS, FILLED, Excerpts, copy_for_strangers, excerpt_path
+from musicsim.library.disk.archives import DAMAGED, open_archive
 from musicsim.library.disk.hashed_tar import (
     MALFORMED,
     HashedTar,
@@ -49,7 +50,7 @@ _ABOUT = "snapshot.json"
 _FORMAT = 1
 _WALK_SOURCES = "walk_sources.npz"
 _REPORT = "report.json"
-_INDEX_FILE = r"[a-z_]+\.(npy|json)"
+_INDEX_FILE = r"[a-z_]+\.(npy|npz|json)"
 _EXCERPT = rf"{EXCERPTS}/\d{{3}}/\d{{1,18}}\.(mp3|wav)"
 _NAMES = re.compile(
     rf"{MODEL_FILES}|models/[\w-]+/index/{_INDEX_FILE}|{_EXCERPT}"
@@ -62,6 +63,7 @@ _BITRATE = 96_000  # of excerpts
 _SONGS_AT_ONCE = 1000
 # songs and vectors pack to a half or a third, what is made to fill disks to a thousandth
 _MAX_RATIO, _MAX_SMALL = 40, 256 << 20
+_MAX_ARRAYS = 10_000  # of one file
 _MAX_WINDOW = 1 << 27  # bytes of memory that unpacking takes
 
 
@@ -239,6 +241,7 @@ def unpack_snapshot_file(stream: BinaryIO, name: str, target: Path, tell: Tell) 
             )
         if LIBRARY_FILE not in found:
             raise ValueError("it has no database")
+        _check_arrays(target)
         tell("checking the database", 0, 0)
         with checked_library(target) as library:
             _check_is_for_strangers(library)
@@ -246,7 +249,7 @@ def unpack_snapshot_file(stream: BinaryIO, name: str, target: Path, tell: Tell) 
             library.table()
             for record in library.models.all(retired=True):
                 library.models.song_rows(record.id)
-    except (*MALFORMED, zstandard.ZstdError) as error:
+    except (*MALFORMED, *DAMAGED, zstandard.ZstdError) as error:
         raise LibraryError(
             f"{name}: this is no whole snapshot file of musicsim ({error}). Fetch or write it again."
         ) from error
@@ -272,6 +275,14 @@ def _is_snapshot_file(path: Path) -> bool:
     except (*MALFORMED, zstandard.ZstdError, OSError):
         return False
     return True
+
+
+def _check_arrays(folder: Path) -> None:
+    """Raises ValueError if arrays are packed, as none are that were written here: they could unpack to anything."""
+    for path in folder.glob("**/*.npz"):
+        with open_archive(path, _MAX_ARRAYS) as archive:
+            if sum(part.file_size for part in archive.infolist()) > path.stat().st_size:
+                raise ValueError(f"{path.name} is packed")
 
 
 def _check_is_for_strangers(library: Store) -> None:

@@ -399,7 +399,18 @@ def _database(change):
     return changed
 
 
+def _packed(parts, folder):
+    """A map that is a bomb inside."""
+    packed = io.BytesIO()
+    np.savez_compressed(packed, song_ids=np.arange(3), places=np.zeros((1 << 20, 2)))
+    return {n: packed.getvalue() if n.endswith("map.npz") else p for n, p in parts.items()}
+
+
 CHANGES = {
+    "arrays that are packed": _packed,
+    "arrays that are none": lambda parts, _: {
+        n: b"x" if n.endswith("map.npz") else p for n, p in parts.items()
+    },
     "files of this machine": _database("UPDATE files SET path = '/etc/passwd' WHERE song_id = 1"),
     "files above": _database("UPDATE files SET path = 'excerpts/../../x.mp3' WHERE song_id = 1"),
     "folders that are scanned": _database("INSERT INTO roots VALUES ('/etc', 0)"),
