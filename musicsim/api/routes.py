@@ -47,8 +47,9 @@ async def _audio(request: Request) -> Response:
     name = f"{song.label} (song {song.id})"  # answers tell no path of this machine
     try:
         if not await run_in_threadpool(song.path.is_file):
-            # the owner's servers are not for strangers
-            remote = None if is_public() else await run_in_threadpool(remote_sound, library, song, request)
+            if is_public():  # the owner's servers are not for strangers
+                return JSONResponse({"error": f"{name}: this demonstration has no sound of it."}, 410)
+            remote = await run_in_threadpool(remote_sound, library, song, request)
             return remote or JSONResponse(
                 {"error": f"{name}: the file is missing. Scan its folder again."}, 410
             )

@@ -374,7 +374,7 @@ class Store(Tables, Opinions):
             .order_by(schema.songs.c.id)
         )
         roots = self.files.roots()
-        return [_song(dict(row._mapping), roots) for row in self._rows(query)]
+        return [_song(dict(row._mapping), roots, self.folder) for row in self._rows(query)]
 
     def ids_matching(self, words: Sequence[str]) -> Int64Array:
         """Ids of the songs that have a file and hold every one of some words, in any case, int64 ascending.
@@ -537,7 +537,7 @@ def _is_emptied(file: Path, *, create: bool) -> bool:
     return not create or any(not other.name.startswith(file.name) for other in file.parent.iterdir())
 
 
-def _song(row: dict[str, Any], roots: Sequence[Path]) -> Song:
+def _song(row: dict[str, Any], roots: Sequence[Path], library: Path) -> Song:
     last = row.pop("last_path")
     is_missing = row["path"] is None
     if is_missing:
@@ -545,4 +545,5 @@ def _song(row: dict[str, Any], roots: Sequence[Path]) -> Song:
     group = artist_group(row["artist"], row["folder"], roots) or f"song:{row['id']}"
     stand_in = None if row["artist"] else stand_in_name(row["folder"], roots)
     row["folder"] = str(row["folder"])
+    row["path"] = library / row["path"]  # in a snapshot file, files lie in the library's folder
     return Song(**row, is_missing=is_missing, group=group, stand_in=stand_in)

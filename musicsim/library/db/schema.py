@@ -26,7 +26,12 @@ class FilePath(TypeDecorator[Path]):
 
     def process_result_value(self, value: Any, dialect: sa.Dialect) -> Path | None:
         """Turn stored text into the path it stands for."""
-        return None if value is None else Path(value.translate(_TO_SURROGATE))
+        return None if value is None else path_of(value)
+
+
+def path_of(text: str) -> Path:
+    """The path that a stored text stands for."""
+    return Path(text.translate(_TO_SURROGATE))
 
 
 metadata = sa.MetaData()
