@@ -105,10 +105,9 @@ class ListeningTestStore(Tables):
         if not all(kept):
             raise ValueError("names must not be empty: say who takes part.")
         with self._write() as connection:
-            n = connection.scalar(
-                sa.select(sa.func.count()).select_from(table).where(table.c.test_id == test_id)
-            )
-            if (n or 0) + len(kept) > MAX_LISTENERS:
+            known = sa.select(sa.func.count()).select_from(table).where(table.c.test_id == test_id)
+            n = connection.scalar(known) or 0
+            if n + len(kept) > MAX_LISTENERS:
                 raise ValueError(f"a test has at most {MAX_LISTENERS} listeners; it has {n} already.")
             rows = [
                 {"test_id": test_id, "number": n + at, "name": name, "token": secrets.token_urlsafe(18)}
