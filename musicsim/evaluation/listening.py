@@ -161,6 +161,33 @@ def compare_ranks(scores: npt.ArrayLike) -> RankComparison:
     )
 
 
+def scores_by_query(fine: npt.ArrayLike, query: npt.ArrayLike, gave: npt.ArrayLike) -> Float64Array:
+    """The score of each model for each query: the mean over its results of the mean over listeners.
+
+    Parameters
+    ----------
+    fine : array-like of shape (n_listeners, n_pairs)
+        Scores of pairs; nan where there is none.
+    query : int array-like of shape (n_pairs,)
+        The query of each pair, from 0 on.
+    gave : bool array-like of shape (n_pairs, n_models)
+        Which models gave the result of each pair.
+
+    Returns
+    -------
+    float64 ndarray of shape (n_queries, n_models)
+        nan where no result of a model has a score.
+    """
+    given, of, made = np.asarray(fine, dtype=np.float64), np.asarray(query), np.asarray(gave, dtype=bool)
+    n_scores = np.isfinite(given).sum(axis=0)
+    has = n_scores > 0
+    mean = np.nansum(given, axis=0)[has] / n_scores[has]
+    sums, counts = np.zeros((2, int(of.max()) + 1, made.shape[1]))
+    np.add.at(sums, of[has], mean[:, None] * made[has])
+    np.add.at(counts, of[has], made[has])
+    return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
+
+
 # --- the order of questions -----------------------------------------------------------------------
 
 

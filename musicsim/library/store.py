@@ -435,6 +435,10 @@ class Store(Tables, Opinions):
         query = sa.select(s.id).where(sa.or_(same_bytes, s.sound_hash == sound_hash))
         return self._value(query.order_by(sa.desc(same_bytes), s.id).limit(1))
 
+    def sound_hash(self, song_id: int) -> str:
+        """The hash of a song's sound, which new tags and another name leave as it is; empty where it is not known."""
+        return self._value(sa.select(schema.songs.c.sound_hash).where(schema.songs.c.id == song_id)) or ""
+
     # --- features -----------------------------------------------------------------------------
 
     def frames(self, song: Song) -> Float32Array:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import friedmanchisquare, norm
 
-from musicsim.evaluation import compare_ranks, krippendorff_alpha, williams_square
+from musicsim.evaluation import compare_ranks, krippendorff_alpha, scores_by_query, williams_square
 
 _ = np.nan
 # Krippendorff (2011), section C: four observers, twelve units, with missing values
@@ -105,3 +105,10 @@ def test_orders_are_balanced_by_place_and_by_what_came_before(n):
     after = np.zeros((n, n), dtype=int)
     np.add.at(after, (square[:, :-1].ravel(), square[:, 1:].ravel()), 1)
     assert (after[~np.eye(n, dtype=bool)] == len(square) // n).all()
+
+
+def test_a_model_scores_the_mean_of_its_results_and_a_shared_result_counts_for_both():
+    fine = [[10, 30, 50, _, _], [20, 50, _, _, 80]]
+    gave = [[1, 0], [1, 1], [0, 1], [1, 0], [0, 1]]
+    scores = scores_by_query(fine, [0, 0, 0, 1, 1], gave)
+    np.testing.assert_array_equal(scores, [[(15 + 40) / 2, (40 + 50) / 2], [_, 80]])
