@@ -54,8 +54,7 @@ def krippendorff_alpha(
 
     Notes
     -----
-    Items are resampled, as the songs of a test are drawn and its listeners are who they are. Memory: n_items times the
-    square of the number of different ratings, 8 bytes each.
+    Items are resampled, as the songs of a test are drawn and its listeners are who they are.
     """
     given = np.asarray(ratings, dtype=np.float64)
     if given.ndim != 2:
@@ -68,37 +67,37 @@ def krippendorff_alpha(
     n_items = given.shape[1]
     values = np.unique(given[np.isfinite(given)])
     counts = (given[:, :, None] == values).sum(axis=0).astype(np.float64)  # (n_items, n_values)
-    coincidences = counts[:, :, None] * counts[:, None, :]
-    coincidences[:, np.arange(len(values)), np.arange(len(values))] -= counts
-    coincidences /= np.maximum(counts.sum(axis=1) - 1, 1)[:, None, None]
-    alpha = _alpha(coincidences.sum(axis=0), values, level)
+    if not n_items:
+        return Agreement(np.nan, np.nan, np.nan, 0)
+    alpha = _alpha(counts, np.ones(n_items), values, level)
     low = high = np.nan
     if n_resamples and n_items >= _MIN_RATINGS:
         rng = np.random.default_rng(random_state)
-        drawn = rng.multinomial(n_items, np.full(n_items, 1 / n_items), size=n_resamples)
-        found = np.array([_alpha(np.tensordot(w, coincidences, 1), values, level) for w in drawn])
+        drawn = rng.multinomial(n_items, np.full(n_items, 1 / n_items), size=n_resamples).astype(np.float64)
+        found = np.array([_alpha(counts, times, values, level) for times in drawn])
         if np.isfinite(found).any():
             low, high = np.nanquantile(found, (0.025, 0.975))
     return Agreement(alpha, float(low), float(high), n_items)
 
 
-def _alpha(coincidences: Float64Array, values: Float64Array, level: Level) -> float:
-    """Alpha of a matrix of coincidences, (n_values, n_values)."""
-    n_of = coincidences.sum(axis=1)
+def _alpha(counts: Float64Array, times: Float64Array, values: Float64Array, level: Level) -> float:
+    """Alpha of items that occur so many times; `counts` (n_items, n_values) are their ratings."""
+    n_of = times @ counts
     n = n_of.sum()
-    apart = _apart(values, n_of, level)
-    expected = n_of @ apart @ n_of
-    return float(1 - (n - 1) * (coincidences * apart).sum() / expected) if expected > 0 else float("nan")
-
-
-def _apart(values: Float64Array, n_of: Float64Array, level: Level) -> Float64Array:
-    """Squared differences of values, (n_values, n_values)."""
-    if level == "nominal":
-        return 1.0 - np.eye(len(values))
-    # of ranks: how many ratings lie between two values, half of their own included
+    # of ranks, a value is as far along as there are ratings below it, and half of its own
     at = np.cumsum(n_of) - n_of / 2 if level == "ordinal" else values
-    difference: Float64Array = (at[:, None] - at[None, :]) ** 2
-    return difference
+
+    def apart(of: Float64Array) -> Float64Array:
+        """The sum over pairs of ratings of their squared differences, by row."""
+        m = of.sum(axis=-1)
+        if level == "nominal":
+            return np.asarray(m**2 - (of**2).sum(axis=-1))
+        centred = at - (n_of @ at) / n
+        return np.asarray(2 * (m * (of @ centred**2) - (of @ centred) ** 2))
+
+    expected = float(apart(n_of))
+    observed = float(times @ (apart(counts) / (counts.sum(axis=1) - 1)))
+    return float(1 - (n - 1) * observed / expected) if expected > 0 else np.nan
 
 
 # --- which is better ------------------------------------------------------------------------------

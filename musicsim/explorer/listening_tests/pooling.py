@@ -111,6 +111,7 @@ def _frozen(library: Library, song: Song) -> FrozenSong:
     )  # fmt: skip
 
 
+@visitor_may
 def arranged(pools: Sequence[Pool], request: ListeningTestRequest, rng: np.random.Generator) -> ListeningTest:
     """The test of some pools, with its attention checks and orders drawn."""
     places: dict[str, int] = {}
