@@ -2,8 +2,8 @@
 
 Thirty queries, one result a model. How similar a result really is, on the scale of fine scores, differs by query
 (standard deviation 12), by result (12), and by model: the difference asked about. A listener hears it with noise (20),
-is more or less severe (10), and uses 0 to 100 in steps of 5; the spread of single grades is that of MIREX's, some 25
-points. The first test of each row is one that people would take: frozen, arranged and judged by the code of the app.
+is more or less severe (10), and uses 0 to 100 in steps of 5. These are assumptions, not measured on people. Tests are
+arranged, frozen and judged by the code of the app.
 "the better one" counts draws whose verdict is that the better model is surely better, "the other one" the opposite.
 "by grade" is the same rank test with every listener's grades of a query as a block of their own, which takes them for
 independent: what it finds where there is no difference shows why blocks are queries.

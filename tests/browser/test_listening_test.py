@@ -12,7 +12,7 @@ def make_test(page: Page, address: str) -> list[str]:
     """Make a small test as its owner does; the links."""
     visit(page, address, "compare")
     page.get_by_text("Listening tests", exact=True).click()
-    page.get_by_label("Name").fill("By ear")
+    page.get_by_label("Name", exact=True).fill("By ear")
     for label, number in (("Query songs", 2), ("Attention checks", 1), ("Listeners", 2)):
         page.get_by_label(label, exact=True).fill(str(number))
     page.get_by_role("button", name="Make the test").click()
