@@ -2,7 +2,8 @@
 
 Serves the app as the browser tests do, plays a song, draws a playlist, and writes ``docs/images/*.png``. With
 ``playlists``, ``compare`` or ``listening`` behind it only the pictures of playlists, of comparing songs, or of a
-listening test are taken. With ``real`` those that show real music: MUSICSIM_LIBRARY then names a library of it, such as experiments.real_music makes.
+listening test are taken. With ``real`` those that show real music: MUSICSIM_LIBRARY then names a library of it, such
+as experiments.real_music makes.
 """
 
 import sys
