@@ -26,6 +26,7 @@ QUERIES, LISTENERS = 30, 10
 BY_QUERY, BY_RESULT, NOISE, SEVERITY = 12.0, 12.0, 20.0, 10.0
 MIDDLE, STEP = 50.0, 5
 DIFFERENCES = (0.0, 3.0, 6.0, 10.0, 15.0)
+DRAWS = 200  # of the short form
 WORSE, BETTER = "A", "B"
 
 
@@ -88,7 +89,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     """Every difference."""
     from scipy.stats import binomtest
 
-    n_draws = 1000 if settings.full else 200
+    n_draws = (5 if settings.full else 1) * DRAWS
     rows: list[Row] = []
     claims: list[Claim] = []
     for difference in DIFFERENCES:
