@@ -132,7 +132,7 @@ class TakingPart:
     def _said(self) -> tuple[float | None, dict[int, Grade]]:
         """When the listener agreed, and what they graded, by pair."""
         if self._file is None:
-            grades = self._library.listening_tests.grades(self.listener.test_id)[self.listener.id]
+            grades = self._library.listening_tests.grades_of(self.listener.id)
             return self.listener.consented_at, {grade.pair: grade for grade in grades}
         if not self._file.exists():
             return None, {}

@@ -76,16 +76,19 @@ class ListeningTestStore(Tables):
 
     def all(self) -> list[KeptTest]:
         """All tests, the newest first."""
-        t = schema.listening_tests.c
-        query = sa.select(*(t[f.name] for f in fields(KeptTest))).order_by(t.id.desc())
-        return [KeptTest(*row) for row in self._rows(query)]
+        return self._tests(sa.true())
 
     def get(self, test_id: int) -> KeptTest:
         """A test. Raises NotFoundError if there is none of the number."""
-        for test in self.all():
-            if test.id == test_id:
-                return test
-        raise NotFoundError(f"there is no listening test {test_id}: it was deleted. Choose another one.")
+        found = self._tests(schema.listening_tests.c.id == test_id)
+        if not found:
+            raise NotFoundError(f"there is no listening test {test_id}: it was deleted. Choose another one.")
+        return found[0]
+
+    def _tests(self, which: sa.ColumnElement[bool]) -> list[KeptTest]:
+        t = schema.listening_tests.c
+        query = sa.select(*(t[f.name] for f in fields(KeptTest))).where(which).order_by(t.id.desc())
+        return [KeptTest(*row) for row in self._rows(query)]
 
     def delete(self, test_id: int) -> None:
         """Delete a test with its listeners and all that they graded."""
@@ -154,14 +157,10 @@ class ListeningTestStore(Tables):
 
     def grades(self, test_id: int) -> dict[int, list[Grade]]:
         """What each listener of a test graded, by their id, oldest first."""
-        g, who = schema.grades.c, schema.test_listeners.c
-        query = (
-            sa.select(g.listener_id, *(g[f.name] for f in fields(Grade)))
-            .join(schema.test_listeners)
-            .where(who.test_id == test_id)
-            .order_by(g.graded_at, g.pair)
-        )
-        found: dict[int, list[Grade]] = {one.id: [] for one in self.listeners(test_id)}
-        for listener_id, *grade in self._rows(query):
-            found.setdefault(listener_id, []).append(Grade(*grade))
-        return found
+        return {one.id: self.grades_of(one.id) for one in self.listeners(test_id)}
+
+    def grades_of(self, listener_id: int) -> list[Grade]:
+        """What a listener graded, oldest first."""
+        g = schema.grades.c
+        query = sa.select(*(g[f.name] for f in fields(Grade))).where(g.listener_id == listener_id)
+        return [Grade(*row) for row in self._rows(query.order_by(g.graded_at, g.pair))]
