@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import Page, expect
 
 from musicsim.library import Library
-from tests.browser.actions import IDLE, visit
+from tests.browser.actions import IDLE, hindrances, visit
 
 
 def make_test(page: Page, address: str) -> list[str]:
@@ -75,6 +75,9 @@ def test_an_owner_makes_a_test_a_listener_takes_it_and_the_owner_sees_the_verdic
     listener.get_by_role("button", name="I agree, begin").click()
     expect(listener.locator("#test")).to_have_attribute("data-stage", "pair")
     assert listener.evaluate("document.documentElement.scrollWidth") <= 375
+    for scheme in ("light", "dark"):
+        listener.emulate_media(color_scheme=scheme)
+        assert not hindrances(listener), scheme
     listener.keyboard.press("Enter")
     expect(listener.get_by_text("Listen to Song A and Song B first.")).to_be_visible()
     n_pairs = take(listener, titles)

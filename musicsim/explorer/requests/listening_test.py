@@ -7,8 +7,8 @@ from musicsim.explorer.requests.options import option, settle
 MAX_MODELS = 6
 CONSENT = (
     "You will hear pairs of short excerpts and say how similar they sound. It takes about half an hour; you can stop "
-    "and go on later by the same link. Your grades are kept under the name in your link, with the time of each, and "
-    "nothing else. You can stop at any time."
+    "and go on later by the same link. Your grades and this consent are kept under the name of your link, each "
+    "with its time, and nothing else. You can stop at any time."
 )
 
 
