@@ -1,12 +1,14 @@
 """Take the pictures of the pages: ``python docs/screenshots.py`` with the demo collection in ``data/library``.
 
 Serves the app as the browser tests do, plays a song, draws a playlist, and writes ``docs/images/*.png``. With
-``playlists`` or ``compare`` behind it only the pictures of playlists, or of comparing songs, are taken. With ``real``
-those that show real music: MUSICSIM_LIBRARY then names a library of it, such as experiments.real_music makes.
+``playlists``, ``compare`` or ``listening`` behind it only the pictures of playlists, of comparing songs, or of a
+listening test are taken. With ``real`` those that show real music: MUSICSIM_LIBRARY then names a library of it, such
+as experiments.real_music makes.
 """
 
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,10 +22,12 @@ sys.path.insert(0, str(ROOT))
 from musicsim.audio import transcode, transcode_suffix  # noqa: E402
 from musicsim.demo import plan_collection, write_song  # noqa: E402
 from musicsim.explorer.libraries import default_folder  # noqa: E402
+from musicsim.explorer.listening_tests.taking_part import test_of  # noqa: E402
 from musicsim.explorer.snapshot.snapshot import take_snapshot  # noqa: E402
 from musicsim.explorer.survey.questions import foreseen, next_question  # noqa: E402
 from musicsim.explorer.upkeep.refresh import refresh  # noqa: E402
 from musicsim.library import Library, Song  # noqa: E402
+from musicsim.library.stores.listening_tests import Grade, InvitedListener  # noqa: E402
 from tests.browser.chromium import FLAGS, find  # noqa: E402
 from tests.browser.serving import serve  # noqa: E402
 
@@ -112,6 +116,32 @@ def take_comparison(page: Page) -> None:
     _shoot(page, "compare")
 
 
+def take_listening_test(page: Page) -> None:
+    """Make a listening test, let four people grade, and look at a pair and at what came of it."""
+    _switch(page, "Compare")
+    page.get_by_text("Listening tests", exact=True).click()
+    page.get_by_role("button", name="Make the test").click()
+    page.get_by_test_id("stCode").filter(has_text="/listen/").wait_for()
+    with Library.open(default_folder(), create=False) as library:
+        kept = library.listening_tests.all()[0]
+        *_, last = listeners = library.listening_tests.listeners(kept.id)
+        _grade(library, kept.id, listeners[:-1])
+        library.listening_tests.consent(last.id, time.time())
+    page.get_by_role("button", name="Look again").click()
+    page.get_by_text("have finished").wait_for()
+    _shoot(page, "listening-verdict")
+    there = page.context.new_page()
+    there.set_viewport_size({"width": 900, "height": 780})
+    there.goto(f"{page.url.split('/compare')[0]}/listen/{last.token}")
+    for side in (0, 1):
+        there.locator(f"[data-side='{side}']").click()
+        there.wait_for_timeout(3000)
+    for key in ("2", "ArrowUp"):
+        there.keyboard.press(key)
+    _shoot(there, "listening-test")
+    there.close()
+
+
 def take_real(page: Page) -> None:
     """Ask why two songs are alike, let the automatic method learn, and draw a path from one song to another."""
     page.get_by_test_id("song-row").first.wait_for()
@@ -162,6 +192,7 @@ def _learn(page: Page, history: Path) -> None:
     _shoot(page, "why")
     page.keyboard.press("Escape")
     take_comparison(page)
+    take_listening_test(page)
     _switch(page, "Evaluate")
     genres = page.get_by_role("heading", name="By genre")
     genres.wait_for(timeout=120_000)
@@ -197,6 +228,17 @@ def _answer(library: Library, n_questions: int = 60) -> None:
             )  # fmt: skip
 
 
+def _grade(library: Library, test_id: int, listeners: Sequence[InvitedListener]) -> None:
+    """Let people grade a test, the last of them a part of it; the first model's results are a little more similar."""
+    test, rng = test_of(library, test_id), np.random.default_rng(3)
+    true = [97 if p.is_check else 45 + 12 * (0 in p.models) + 14 * rng.normal() for p in test.pairs]
+    for listener in listeners:
+        heard = test.order_of(listener.number)[: 20 if listener is listeners[-1] else None]
+        fine = [int(np.clip(true[p] + 14 * rng.normal() * (true[p] < 97), 0, 100)) for p in heard]
+        grades = [Grade(p, min(2, f // 34), f, time.time()) for p, f in zip(heard, fine, strict=True)]
+        library.listening_tests.grade(listener.id, grades)
+
+
 def _write_history(songs: Sequence[Song], target: Path) -> Path:
     """A year of one person's listening, as Last.fm exports it, with a misspelling and a song from elsewhere."""
     names = [(song.artist or "", song.title) for song in songs[::6]]
@@ -211,7 +253,12 @@ def _write_history(songs: Sequence[Song], target: Path) -> Path:
 
 def main() -> None:
     """Take all pictures, or those of the parts that are named."""
-    known = {"playlists": take_playlists, "compare": take_comparison, "real": take_real}
+    known = {
+        "playlists": take_playlists,
+        "compare": take_comparison,
+        "listening": take_listening_test,
+        "real": take_real,
+    }
     parts = [take_part for name, take_part in known.items() if name in sys.argv[1:]]
     IMAGES.mkdir(exist_ok=True)
     with Library.open(default_folder(), create=False) as library:

@@ -44,6 +44,11 @@ async def _audio(request: Request) -> Response:
         library, song = await run_in_threadpool(_song, request)
     except LibraryError as error:
         return _refused(error)
+    return await sound_of(request, library, song)
+
+
+async def sound_of(request: Request, library: Library, song: Song) -> Response:
+    """The sound of a song as a request asks for it; what is wrong names the song."""
     name = f"{song.label} (song {song.id})"  # answers tell no path of this machine
     try:
         if not await run_in_threadpool(song.path.is_file):

@@ -1,4 +1,10 @@
 from .graded import graded_scores as graded_scores
+from .listening import Agreement as Agreement
+from .listening import RankComparison as RankComparison
+from .listening import compare_ranks as compare_ranks
+from .listening import krippendorff_alpha as krippendorff_alpha
+from .listening import scores_by_query as scores_by_query
+from .listening import williams_square as williams_square
 from .ranking import distance_scores as distance_scores
 from .ranking import hubness as hubness
 from .ranking import k_occurrence as k_occurrence

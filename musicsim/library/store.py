@@ -55,6 +55,7 @@ from musicsim.library.stores.files import SKIPPED, FileStore
 from musicsim.library.stores.frames import DescriptorStore, FrameStore
 from musicsim.library.stores.jobs import JobStore
 from musicsim.library.stores.listening import ListeningStore, Plays
+from musicsim.library.stores.listening_tests import ListeningTestStore
 from musicsim.library.stores.lyrics import LyricsStore
 from musicsim.library.stores.models import ModelStore, Vectors
 from musicsim.library.stores.playlists import NewPlaylist, PlaylistStore, SavedPlaylist
@@ -151,6 +152,7 @@ class Store(Tables, Opinions):
         self.duplicates = DuplicateStore(engine, self.write)
         self.jobs = JobStore(folder / "jobs", engine, self._write_unseen)
         self.listening = ListeningStore(engine, self.write)
+        self.listening_tests = ListeningTestStore(engine, self._write_unseen)
         self.saved_playlists = PlaylistStore(engine, self.write)
         self.lyrics = LyricsStore(engine, self.write)
         self.server_songs = ServerSongs(engine, self._write_unseen)
@@ -432,6 +434,10 @@ class Store(Tables, Opinions):
         same_bytes = s.content_hash == content_hash
         query = sa.select(s.id).where(sa.or_(same_bytes, s.sound_hash == sound_hash))
         return self._value(query.order_by(sa.desc(same_bytes), s.id).limit(1))
+
+    def sound_hash(self, song_id: int) -> str:
+        """The hash of a song's sound, which new tags and another name leave as it is; empty where it is not known."""
+        return self._value(sa.select(schema.songs.c.sound_hash).where(schema.songs.c.id == song_id)) or ""
 
     # --- features -----------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.frame import SHELL
 from musicsim.ui.base.memory import tidy_up
 from musicsim.ui.base.script_errors import show_error
+from musicsim.ui.compare.listen_routes import listen_routes
 from musicsim.ui.components.player_routes import player_routes
 from musicsim.ui.components.song_map import map_script_routes
 
@@ -77,7 +78,9 @@ def app_options() -> dict[str, Any]:
     limits = Middleware(Visitors, is_of_a_page=is_of_a_page, uploads_of=uploads_of, when_left=tidy_up)
     first_page = Route("/" + f"{base}/explore".strip("/"), _explore)
     return {
-        "routes": offered([*routes(base), *map_script_routes(base), *player_routes(base), first_page]),
+        "routes": offered(
+            [*routes(base), *map_script_routes(base), *player_routes(base), *listen_routes(base), first_page]
+        ),
         "middleware": [Middleware(Guard, names=named_hosts()), *([limits] if is_public() else [])],
         "on_script_error": show_error,
     }

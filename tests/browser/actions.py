@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from musicsim.library import Library
@@ -196,3 +197,14 @@ def close_spellings(page: Page):
     table.locator("canvas").first.wait_for()
     box = table.bounding_box()
     page.mouse.click(box["x"] + 18, box["y"] + 18)  # the box above all rows
+
+
+def hindrances(page: Page) -> list[tuple[object, ...]]:
+    """What keeps people from reading or working a page, by axe-core's rules: the serious and the critical ones."""
+    found = Axe().run(page).response["violations"]
+    return [
+        (rule["id"], node["html"][:200], [check["message"] for check in node["any"]])
+        for rule in found
+        if rule["impact"] in ("serious", "critical")
+        for node in rule["nodes"]
+    ]

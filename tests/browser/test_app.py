@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from musicsim.library import Library
@@ -16,6 +15,7 @@ from tests.browser.actions import (
     PAGES,
     click_song,
     expect_rows,
+    hindrances,
     map_range,
     names_on_map,
     outline,
@@ -454,17 +454,6 @@ def test_no_page_shows_a_red_box(page, address, name, library):
             if not (found := hindrances(page)):
                 break
         assert not found, scheme
-
-
-def hindrances(page):
-    """What keeps people from reading or working a page, by axe-core's rules: the serious and the critical ones."""
-    found = Axe().run(page).response["violations"]
-    return [
-        (rule["id"], node["html"][:200], [check["message"] for check in node["any"]])
-        for rule in found
-        if rule["impact"] in ("serious", "critical")
-        for node in rule["nodes"]
-    ]
 
 
 @needs_recordings

@@ -172,9 +172,25 @@ _VERSION_9 = (
 )
 
 
+# The same for version 10.
+_VERSION_10 = (
+    """CREATE TABLE listening_tests (
+        id INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL, name TEXT NOT NULL, digest TEXT NOT NULL UNIQUE,
+        created_at FLOAT NOT NULL, document TEXT NOT NULL)""",
+    """CREATE TABLE test_listeners (
+        id INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL,
+        test_id INTEGER NOT NULL REFERENCES listening_tests (id) ON DELETE CASCADE, number INTEGER NOT NULL,
+        name TEXT NOT NULL, token TEXT NOT NULL UNIQUE, consented_at FLOAT)""",
+    "CREATE INDEX ix_test_listeners_test_id ON test_listeners (test_id)",
+    """CREATE TABLE grades (
+        listener_id INTEGER NOT NULL REFERENCES test_listeners (id) ON DELETE CASCADE, pair INTEGER NOT NULL,
+        category INTEGER, fine INTEGER, graded_at FLOAT NOT NULL, PRIMARY KEY (listener_id, pair))""",
+)
+
+
 MIGRATIONS = {
     1: _VERSION_2, 2: _VERSION_3, 3: _VERSION_4, 4: _VERSION_5, 5: _VERSION_6, 6: _VERSION_7, 7: _VERSION_8,
-    8: _VERSION_9,
+    8: _VERSION_9, 9: _VERSION_10,
 }  # fmt: skip
 """The statements that take a store of a version to the next one; they run inside one transaction."""
 

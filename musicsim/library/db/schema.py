@@ -313,6 +313,38 @@ judgements = _table(
     sa.Column("created_at", sa.Float, nullable=False),
 )
 
+# Listening tests, frozen: see musicsim/explorer/listening_tests. Their songs are named by hashes, inside the document.
+listening_tests = _table(
+    "listening_tests",
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("digest", sa.Text, nullable=False, unique=True),
+    sa.Column("created_at", sa.Float, nullable=False),
+    sa.Column("document", sa.Text, nullable=False),  # JSON
+    sqlite_autoincrement=True,
+)
+
+# Who takes part in a listening test, each with a link of their own.
+test_listeners = _table(
+    "test_listeners",
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("test_id", sa.ForeignKey("listening_tests.id", ondelete="CASCADE"), nullable=False, index=True),
+    sa.Column("number", sa.Integer, nullable=False),  # of the test, from 0 on: chooses the order
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("token", sa.Text, nullable=False, unique=True),
+    sa.Column("consented_at", sa.Float),  # None: not yet
+    sqlite_autoincrement=True,
+)
+
+grades = _table(
+    "grades",
+    sa.Column("listener_id", sa.ForeignKey("test_listeners.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("pair", sa.Integer, primary_key=True),  # its place in the document
+    sa.Column("category", sa.Integer),  # 0 not, 1 somewhat, 2 very similar; None: it could not be heard
+    sa.Column("fine", sa.Integer),  # 0 to 100; None as above
+    sa.Column("graded_at", sa.Float, nullable=False),
+)
+
 
 # Songs as music servers list them, each as one user of the server sees it; see musicsim/servers.
 server_songs = _table(

@@ -36,7 +36,7 @@ _NAME = re.compile(r"small-\d{4}-\d\d-\d\d-\d{6}-\d{6}\.sqlite\.gz")
 TABLES = (
     schema.imports, schema.waiting, schema.plays, schema.tags, schema.listens, schema.spellings, schema.playlists,
     schema.playlist_songs, schema.feedback, schema.preferences, schema.answers, schema.judgements, schema.aliases,
-    schema.duplicates, schema.server_lists,
+    schema.duplicates, schema.server_lists, schema.listening_tests, schema.test_listeners, schema.grades,
 )  # fmt: skip
 """What is copied beside the edits of songs; a table comes behind those that its rows refer to."""
 

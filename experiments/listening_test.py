@@ -1,0 +1,140 @@
+"""Listening tests simulated: does a test of 60 pairs by ten listeners find which of two models is better?
+
+Thirty queries, one result a model. How similar a result really is, on the scale of fine scores, differs by query
+(standard deviation 12), by result (12), and by model: the difference asked about. A listener hears it with noise (20),
+is more or less severe (10), and uses 0 to 100 in steps of 5. These are assumptions, not measured on people. Tests are
+arranged, frozen and judged by the code of the app.
+"the better one" counts draws whose verdict is that the better model is surely better, "the other one" the opposite.
+"by grade" is the same rank test with every listener's grades of a query as a block of their own, which takes them for
+independent: what it finds where there is no difference shows why blocks are queries.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main
+from musicsim._arrays import Float64Array
+from musicsim.evaluation import compare_ranks
+from musicsim.explorer.listening_tests.frozen import FrozenSong, ListeningTest
+from musicsim.explorer.listening_tests.pooling import Pool, arranged
+from musicsim.explorer.listening_tests.results import Results, results
+from musicsim.explorer.requests.listening_test import ListeningTestRequest
+from musicsim.library.stores.listening_tests import CATEGORIES, Grade, InvitedListener
+
+QUERIES, LISTENERS = 30, 10
+BY_QUERY, BY_RESULT, NOISE, SEVERITY = 12.0, 12.0, 20.0, 10.0
+MIDDLE, STEP = 50.0, 5
+DIFFERENCES = (0.0, 3.0, 6.0, 10.0, 15.0)
+DRAWS = 200  # of the short form
+WORSE, BETTER = "A", "B"
+
+
+def made_test(rng: np.random.Generator) -> ListeningTest:
+    """A test of made-up songs, with four attention checks."""
+
+    def song(number: int) -> FrozenSong:
+        return FrozenSong(content_hash=f"{number:x}", sound_hash="", title="", artist="", start_s=0.0)
+
+    pools = [
+        Pool(song(3 * query), [(song(3 * query + 1), (0,)), (song(3 * query + 2), (1,))])
+        for query in range(QUERIES)
+    ]
+    return arranged(pools, ListeningTestRequest(models=(WORSE, BETTER), queries=QUERIES), rng)
+
+
+def graded(
+    test: ListeningTest, difference: float, rng: np.random.Generator
+) -> tuple[list[InvitedListener], dict[int, Sequence[Grade]]]:
+    """What ten listeners say; the second model's results are more similar by a difference."""
+    of_query = dict(zip(range(len(test.songs)), BY_QUERY * rng.normal(size=len(test.songs)), strict=True))
+    true = [
+        95.0
+        if pair.is_check
+        else MIDDLE + of_query[pair.query] + BY_RESULT * rng.normal() + difference * (pair.models == (1,))
+        for pair in test.pairs
+    ]
+    listeners, grades = [], {}
+    for number in range(LISTENERS):
+        severity = SEVERITY * rng.normal()
+        said = []
+        for place, pair in enumerate(test.pairs):
+            heard = true[place] + (0.0 if pair.is_check else severity + NOISE * rng.normal())
+            fine = int(np.clip(STEP * round(heard / STEP), 0, 100))
+            said.append(Grade(place, min(len(CATEGORIES) - 1, fine // 34), fine, 0.0))
+        listeners.append(InvitedListener(number, 0, number, f"listener {number}", "", 0.0))
+        grades[number] = said
+    return listeners, grades
+
+
+def blocks_of_listeners(test: ListeningTest, grades: dict[int, Sequence[Grade]]) -> Float64Array:
+    """Fine scores of both models for each query and listener, (n_queries * n_listeners, 2)."""
+    queries = sorted({pair.query for pair in test.pairs})
+    found = np.empty((LISTENERS, len(queries), 2))
+    for number, said in grades.items():
+        for grade in said:
+            pair = test.pairs[grade.pair]
+            if not pair.is_check:
+                found[number, queries.index(pair.query), pair.models[0]] = grade.fine
+    return found.reshape(-1, 2)
+
+
+def verdict(found: Results) -> str:
+    """The model that is surely better; empty where none is."""
+    (pair,) = found.pairs
+    return pair.better if pair.is_sure else ""
+
+
+def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
+    """Every difference."""
+    from scipy.stats import binomtest
+
+    n_draws = (5 if settings.full else 1) * DRAWS
+    rows: list[Row] = []
+    claims: list[Claim] = []
+    for difference in DIFFERENCES:
+        rng = np.random.default_rng([settings.seed, round(10 * difference)])
+        test = made_test(rng)
+        said, covered, by_grade, alphas = [], 0, 0, []
+        for _ in range(n_draws):
+            listeners, grades = graded(test, difference, rng)
+            found = results(test, listeners, grades)
+            said.append(verdict(found))
+            (pair,) = found.pairs
+            signed = (pair.low, pair.high) if pair.better == BETTER else (-pair.high, -pair.low)
+            covered += signed[0] <= difference <= signed[1]
+            by_grade += compare_ranks(blocks_of_listeners(test, grades)).p_value < 0.05
+            alphas.append(found.by_fine.alpha)
+        right, wrong = said.count(BETTER), said.count(WORSE)
+        interval = binomtest(right, n_draws).proportion_ci(method="wilson")
+        rows.append({
+            "true difference": difference, "draws": n_draws, "the better one": right / n_draws,
+            "95 % interval": f"{interval.low:.2f} to {interval.high:.2f}", "the other one": wrong / n_draws,
+            "interval holds it": covered / n_draws, "by grade": by_grade / n_draws, "alpha": float(np.mean(alphas)),
+        })  # fmt: skip
+        if difference:
+            claims.append(
+                at_most(
+                    f"difference {difference:g}: share of draws with the wrong verdict",
+                    wrong / n_draws,
+                    0.025,
+                )
+            )
+        else:
+            low = binomtest(right + wrong, n_draws).proportion_ci(method="wilson").low
+            claims.append(at_most("no difference: false verdicts, low end of 95 %", low, 0.05))
+            claims.append(
+                at_least("no difference: false verdicts with a block a grade", by_grade / n_draws, 0.05)
+            )
+        progress(f"difference {difference:g}")
+    strongest = rows[-1]
+    claims.append(at_least(f"difference {DIFFERENCES[-1]:g}: share found", strongest["the better one"], 0.9))  # type: ignore[arg-type]
+    settings.facts.update(
+        queries=QUERIES, pairs=2 * QUERIES, listeners=LISTENERS, noise=NOISE, severity=SEVERITY, by_query=BY_QUERY,
+        by_result=BY_RESULT,
+    )  # fmt: skip
+    return rows, claims
+
+
+if __name__ == "__main__":
+    main("listening_test", __doc__.splitlines()[0], run)
