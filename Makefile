@@ -67,7 +67,7 @@ format: $(VENV)/tested
 	$(BIN)/ruff check --fix .
 
 bench: $(VENV)/tested rivals
-	@$(call install,-e '.[bench]')
+	@$(call install,-e '.[bench,milvus]')
 	$(BIN)/python -m benchmarks.codebook
 	$(BIN)/python -m benchmarks.extraction
 	$(BIN)/python -m benchmarks.ingest
@@ -76,6 +76,7 @@ bench: $(VENV)/tested rivals
 	$(BIN)/python -m benchmarks.relevance
 	$(BIN)/python -m benchmarks.playlist
 	$(BIN)/python -m benchmarks.search
+	$(BIN)/python -m benchmarks.milvus
 	$(BIN)/python -m benchmarks.order
 	$(BIN)/python -m benchmarks.lgmml
 	$(BIN)/python -m benchmarks.hamming

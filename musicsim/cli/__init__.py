@@ -18,6 +18,7 @@ from musicsim.cli import (
     guessing,
     health,
     importing,
+    index,
     listenbrainz,
     listening,
     models,
@@ -80,6 +81,7 @@ players.register(app)
 servers.register(app)
 health.register(app)
 backup.register(app)
+index.register(app)
 
 
 def main() -> None:

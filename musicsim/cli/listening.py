@@ -14,6 +14,7 @@ from musicsim.cli._console import (
     open_library,
     show,
     song_json,
+    warn,
 )
 from musicsim.cli._options import taking
 from musicsim.explorer.requests.search import SearchRequest
@@ -64,6 +65,9 @@ def similar(
     with open_library(library) as lib:
         snapshot = snapshot_under(lib, model)
         hits = find_requested(snapshot, None if song is None else _query(snapshot, song), request)
+        trouble = snapshot.search_trouble
+    if trouble:
+        warn("search", trouble)
     if as_json:
         emit(
             [

@@ -18,6 +18,7 @@ frames are memory maps. Everything may be read while one process writes.
 import json
 import math
 import sqlite3
+import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -294,6 +295,17 @@ class Store(Tables, Opinions):
         elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
             raise ValueError(f"{name}={value!r} should be a number, not negative.")
         self._note("settings", json.dumps(self.settings | {name: value}), self.write)
+
+    @property
+    def index_name(self) -> str | None:
+        """What this library is called on an index server, by its copies, too; None where it never was there."""
+        return self._meta("index_name")
+
+    def give_index_name(self) -> str:
+        """The name on an index server, given now where there is none; no change for readers."""
+        name = self.index_name or uuid.uuid4().hex
+        self._note("index_name", name)
+        return name
 
     def colours(self, kind: str) -> dict[str, int]:
         """The places in a palette that labels of a kind, such as genres, were given."""
