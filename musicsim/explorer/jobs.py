@@ -252,7 +252,7 @@ def _failed(library: Library, job_id: int, message: str) -> str:
     return "failed"
 
 
-def _add(library: Library, *, paths: Sequence[str], report: _Reporter, **options: bool) -> bool:
+def _add(library: Library, *, paths: Sequence[str], report: _Reporter, **options: Any) -> bool:
     return _came_of(add_and_refresh(library, paths, report=report, **options), report)
 
 

@@ -1,0 +1,119 @@
+"""Where many independent tasks are done: in worker processes of this machine, or on a Dask cluster.
+
+Both take tasks of any number and give results as they come; who uses a pool does not ask which it is.
+"""
+
+import os
+import re
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from musicsim.errors import LibraryError
+from musicsim.library.processes.workers import Limits, outcomes
+
+T = TypeVar("T")
+
+CLUSTER_VARIABLE = "MUSICSIM_CLUSTER"
+_LOCAL = re.compile(r"local:([1-9]\d{0,2})")
+_SCHEDULER = re.compile(r"(tcp|tls|ws|wss)://[^/\s]+:\d+/?")
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """What a pool has at this moment."""
+
+    address: str  # of its scheduler; empty where there is none
+    dashboard: str | None  # where the scheduler shows what it does
+    n_workers: int
+    n_threads: int
+    memory_bytes: int  # that its workers may take; 0 where nobody limits them
+
+    @property
+    def words(self) -> str:
+        """The same in a line."""
+        memory = f", {self.memory_bytes / 1e9:.1f} GB" if self.memory_bytes else ""
+        return f"{self.address}: {self.n_workers} workers, {self.n_threads} threads{memory}"
+
+
+class Pool(Protocol):
+    """Workers that are given tasks."""
+
+    shares_disk: bool  # whether workers can write into folders of this machine
+
+    def state(self) -> ClusterState:
+        """What there is to work with."""
+
+    def outcomes(
+        self,
+        function: Callable[[T], Any],
+        tasks: Iterable[T],
+        *,
+        limits: Limits,
+        preload: tuple[str, ...] = (),
+    ) -> Generator[tuple[T, Any] | None, None, None]:
+        """Do as :func:`musicsim.library.processes.workers.outcomes`, in the order in which results come."""
+
+
+class LocalPool:
+    """Worker processes of this machine."""
+
+    shares_disk = True
+
+    def __init__(self, n_workers: int | None = None) -> None:
+        self._n_workers = n_workers or os.cpu_count() or 1
+
+    def state(self) -> ClusterState:
+        """See :class:`Pool`."""
+        return ClusterState("", None, self._n_workers, self._n_workers, 0)
+
+    def outcomes(
+        self,
+        function: Callable[[T], Any],
+        tasks: Iterable[T],
+        *,
+        limits: Limits,
+        preload: tuple[str, ...] = (),
+    ) -> Generator[tuple[T, Any] | None, None, None]:
+        """See :class:`Pool`."""
+        return outcomes(function, tasks, n_workers=self._n_workers, limits=limits, preload=preload)
+
+
+def check_address(address: str) -> str:
+    """The address of a cluster, without blanks around it; ValueError if it is none."""
+    address = address.strip()
+    if not (_LOCAL.fullmatch(address) or _SCHEDULER.fullmatch(address)):
+        raise ValueError(
+            f"cluster={address!r} should be the address of a Dask scheduler, such as tcp://10.0.0.5:8786, or local:4 "
+            "for four workers on this machine."
+        )
+    return address
+
+
+def is_own(address: str) -> bool:
+    """Whether an address is of a cluster that a scan starts for itself on this machine."""
+    return _LOCAL.fullmatch(address.strip()) is not None
+
+
+@contextmanager
+def open_pool(address: str, n_workers: int | None = None) -> Iterator[Pool]:
+    """The cluster at an address, or so many worker processes of this machine where it is empty.
+
+    Raises LibraryError if the address is none, nobody answers there, or Dask is not installed.
+    """
+    if not address.strip():
+        yield LocalPool(n_workers)
+        return
+    try:
+        address = check_address(address)
+        from musicsim.library.processes.cluster import ClusterPool
+    except ValueError as error:
+        raise LibraryError(str(error)) from error
+    except ImportError as error:
+        raise LibraryError(
+            f"{address}: a cluster needs Dask ({error}). Install it: pip install 'musicsim[cluster]'."
+        ) from error
+    local = _LOCAL.fullmatch(address)
+    with ClusterPool.at_home(int(local[1])) if local else ClusterPool(address) as pool:
+        yield pool
