@@ -34,7 +34,7 @@ from benchmarks._report import Claim, Progress, Row, Settings, at_most, main
 from benchmarks.ingest import long_files, short_songs, tiny_songs
 from musicsim.library import Library
 from musicsim.library.db import schema
-from musicsim.library.processes.pools import LocalPool, Pool, open_pool
+from musicsim.library.processes.pools import LocalPool, Pool, open_cluster
 
 _N_WORKERS = 2
 _SAMPLE_S = 0.05
@@ -95,8 +95,9 @@ def add(folder: Path, music: Path, pool: Pool, progress: Any = None) -> float:
     """Add music to a new library; wall seconds."""
     with Library.open(folder) as library:
         library.set_setting("shortest_s", 0.0)
+        library.pool = pool
         start = time.perf_counter()
-        library.add(music, pool=pool, progress=progress)
+        library.add(music, progress=progress)
         return time.perf_counter() - start
 
 
@@ -110,7 +111,7 @@ def cost(folder: Path, n_copies: int, seed: int, tell: Progress) -> tuple[list[R
         wall = add(folder / "local", folder / "long", LocalPool(_N_WORKERS))
     rows.append({"what": "files of minutes", "who": "worker processes", "files": len(files), "wall_s": wall})
     tell(f"here: {local_s[0]:.1f} CPU seconds")
-    with DaskProcesses(folder, _N_WORKERS) as dask, open_pool(dask.address) as pool:
+    with DaskProcesses(folder, _N_WORKERS) as dask, open_cluster(dask.address) as pool:
         add(folder / "before", folder / "first", pool)
         with cpu_seconds([me, *(psutil.Process(process.pid) for process in dask.processes)]) as cluster_s:
             wall = add(folder / "cluster", folder / "long", pool)
@@ -143,7 +144,7 @@ def deaths(folder: Path, n_songs: int, seed: int, tell: Progress) -> tuple[list[
                 has_happened.set()
                 accident(dask)
 
-        with DaskProcesses(folder, _N_WORKERS, nanny=False) as dask, open_pool(dask.address) as pool:
+        with DaskProcesses(folder, _N_WORKERS, nanny=False) as dask, open_cluster(dask.address) as pool:
             wall = add(folder / name, folder / "short", pool, watch)
         assert has_happened.is_set()
         lost = differences(folder / "short here", folder / name)
@@ -157,7 +158,7 @@ def deaths(folder: Path, n_songs: int, seed: int, tell: Progress) -> tuple[list[
 
 def _peak_mb(folder: Path, music: Path, address: str) -> float:
     """Peak memory of this process, which adds the first files of many."""
-    with open_pool(address) as pool:
+    with open_cluster(address) as pool:
         add(folder, music, pool, lambda step: step.done >= _STOP_AFTER)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 

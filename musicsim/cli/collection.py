@@ -74,14 +74,13 @@ def add(
     added however short it is.
     """
     from musicsim.explorer.upkeep.add_music import add_and_refresh
+    from musicsim.explorer.upkeep.cluster import on_cluster
 
     with open_library(library, create=True) as lib:
         if shortest is not None:
             lib.set_setting("shortest_s", shortest)
-        with progress_bar() as report:
-            done = add_and_refresh(
-                lib, sources, retry=retry, anyway=anyway, n_workers=workers, cluster=cluster, report=report
-            )
+        with on_cluster(lib, cluster), progress_bar() as report:
+            done = add_and_refresh(lib, sources, retry=retry, anyway=anyway, n_workers=workers, report=report)
         _tell(lib, done, sources, as_json)
 
 
@@ -96,10 +95,11 @@ def scan(
 ) -> None:
     """Scan the library's folders again for new, changed, moved and missing files."""
     from musicsim.explorer.upkeep.add_music import scan_again
+    from musicsim.explorer.upkeep.cluster import on_cluster
 
     with open_library(library) as lib:
-        with progress_bar() as report:
-            done = scan_again(lib, folders or (), n_workers=workers, cluster=cluster, report=report)
+        with on_cluster(lib, cluster), progress_bar() as report:
+            done = scan_again(lib, folders or (), n_workers=workers, report=report)
         _tell(lib, done, folders or lib.files.roots(), as_json)
 
 

@@ -49,7 +49,7 @@ from musicsim.library.db.migrations import migrate
 from musicsim.library.db.small_copy import SmallCopies
 from musicsim.library.disk.leftovers import sweep
 from musicsim.library.disk.replacing import finish_replacing, writer_lock
-from musicsim.library.processes.pools import check_address
+from musicsim.library.processes.pools import Pool, check_address
 from musicsim.library.stores.all_opinions import Opinions
 from musicsim.library.stores.duplicates import DuplicateStore, SamePair
 from musicsim.library.stores.files import SKIPPED, FileStore
@@ -156,6 +156,7 @@ class Store(Tables, Opinions):
         self.saved_playlists = PlaylistStore(engine, self.write)
         self.lyrics = LyricsStore(engine, self.write)
         self.server_songs = ServerSongs(engine, self._write_unseen)
+        self.pool: Pool | None = None  # a cluster that analyses and encodes songs; None: this machine does
         self._tables = SongTables(
             folder / "cache" / "songs.npz", engine, self.write, self._log, self.duplicates
         )

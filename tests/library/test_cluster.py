@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from musicsim.errors import LibraryError
 from musicsim.library.db import schema
-from musicsim.library.processes.pools import LocalPool, check_address, open_pool
+from musicsim.library.processes.pools import check_address, open_cluster
 from musicsim.library.processes.workers import Limits, OverTimeError, WorkerDied
 from tests.library.cluster_tasks import kill_the_worker_of_dask, nap
 from tests.library.test_workers import double, misbehave
@@ -58,19 +58,14 @@ def test_addresses_of_clusters_are_taken(address):
 def test_what_is_no_address_is_refused_in_words(store, address):
     with pytest.raises(ValueError, match="address of a Dask scheduler"):
         store.set_setting("cluster", address)
-    with pytest.raises(LibraryError, match="address of a Dask scheduler"), open_pool(address):
+    with pytest.raises(LibraryError, match="address of a Dask scheduler"), open_cluster(address):
         pass
-
-
-def test_without_an_address_the_pool_is_processes_of_this_machine():
-    with open_pool("") as pool:
-        assert isinstance(pool, LocalPool)
 
 
 @pytest.mark.slow
 def test_nobody_at_an_address_is_said_in_words(monkeypatch):
     monkeypatch.setattr(cluster, "_CONNECT_S", 0.5)
-    with pytest.raises(LibraryError, match="no Dask scheduler answers"), open_pool("tcp://127.0.0.1:9"):
+    with pytest.raises(LibraryError, match="no Dask scheduler answers"), open_cluster("tcp://127.0.0.1:9"):
         pass
 
 
@@ -143,7 +138,7 @@ def test_a_worker_that_hangs_costs_nothing(tmp_path):
 
 @pytest.mark.slow
 def test_a_task_that_kills_its_worker_twice_is_a_failure_and_the_rest_goes_on():
-    with open_pool("local:2") as pool:
+    with open_cluster("local:2") as pool:
         found = dict(results(pool, kill_the_worker_of_dask, range(40)))
     killed = found.pop(13)
     assert isinstance(killed, WorkerDied)
@@ -165,9 +160,9 @@ def test_a_cluster_makes_the_very_library_that_one_machine_makes(dask, tmp_path)
     (music / "broken.mp3").write_text("no music")
     with open_library(tmp_path / "here") as here, open_library(tmp_path / "there") as there:
         local = here.add(music)
-        with ClusterPool(dask.address) as pool:
-            away = there.add(music, pool=pool)
-            again = there.add(music, pool=pool)
+        with ClusterPool(dask.address) as there.pool:
+            away = there.add(music)
+            again = there.add(music)
         assert (away.n_added, away.words) == (9, local.words)
         assert again.n_unchanged == again.n_found == 10
         assert what_is_kept(there) == what_is_kept(here)
@@ -186,10 +181,10 @@ def test_a_scan_on_a_cluster_can_pause_stop_and_go_on(dask, tmp_path):
         time.sleep(0.2)
         return step.done >= 4
 
-    with open_library(tmp_path / "library") as library, ClusterPool(dask.address) as pool:
-        first = library.add(music, pool=pool, progress=pause_then_stop)
+    with open_library(tmp_path / "library") as library, ClusterPool(dask.address) as library.pool:
+        first = library.add(music, progress=pause_then_stop)
         assert first.cancelled
         assert first.n_added == 4
-        second = library.add(music, pool=pool)
+        second = library.add(music)
         assert (second.n_added, second.n_unchanged) == (8, 4)
     assert steps[-1].total == 12

@@ -15,12 +15,10 @@ from typing import Any
 from musicsim import demo
 from musicsim.addresses import located
 from musicsim.explorer.progress import Stopped
-from musicsim.explorer.upkeep.cluster import cluster_of
 from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import AddReport, Library, Progress
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.importing import import_files
-from musicsim.library.processes.pools import open_pool
 from musicsim.library.processes.workers import worker_context
 from musicsim.library.scan.files import content_hash
 from musicsim.library.scan.ingest import Scan, add_stream
@@ -72,32 +70,23 @@ def add_and_refresh(
     retry: bool = False,
     anyway: bool = False,
     n_workers: int | None = None,
-    cluster: str | None = None,
     report: Report,
 ) -> AddReport:
     """Add folders and files, then fit or extend the model.
 
-    `retry` opens files again that failed before, `anyway` takes short and silent ones, too. `cluster` is as of
-    :func:`musicsim.explorer.upkeep.cluster.cluster_of`. `report` is called with keyword arguments message, done, total,
-    failed, songs_per_second, seconds_left; True stops.
+    `retry` opens files again that failed before, `anyway` takes short and silent ones, too. `report` is called with
+    keyword arguments message, done, total, failed, songs_per_second, seconds_left; True stops.
 
-    Raises LibraryError if a source does not exist, another process is adding to this library, or its cluster does not
-    answer.
+    Raises LibraryError if a source does not exist, or another process is adding to this library.
     """
     # a file that is tried again may have gone meanwhile
-    options = {"retry": retry, "anyway": anyway, "absent_ok": retry or anyway}
-    with open_pool(cluster_of(library, cluster), n_workers or library.settings["n_workers"]) as pool:
-        return scan_and_refresh(library, sources, report, pool=pool, **options)
+    options = {"retry": retry, "anyway": anyway, "absent_ok": retry or anyway, "n_workers": n_workers}
+    return scan_and_refresh(library, sources, report, **options)
 
 
 @owner_only
 def scan_again(
-    library: Library,
-    folders: Sequence[str | Path] = (),
-    *,
-    n_workers: int | None = None,
-    cluster: str | None = None,
-    report: Report,
+    library: Library, folders: Sequence[str | Path] = (), *, n_workers: int | None = None, report: Report
 ) -> AddReport:
     """Look through the library's folders again, or some of them: new, changed, moved and missing files.
 
@@ -105,8 +94,7 @@ def scan_again(
     arguments are those of :func:`add_and_refresh`.
     """
     sources = list(folders) or library.files.roots()
-    with open_pool(cluster_of(library, cluster), n_workers or library.settings["n_workers"]) as pool:
-        return scan_and_refresh(library, sources, report, absent_ok=True, pool=pool)
+    return scan_and_refresh(library, sources, report, absent_ok=True, n_workers=n_workers)
 
 
 @owner_only

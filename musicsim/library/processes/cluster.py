@@ -44,7 +44,7 @@ _CONNECT_S = 10.0
 _FETCH_S = 120.0
 _GONE_S = 600.0  # then a scheduler that has gone is not waited for any longer
 _RETRIES = 2  # of a batch that could not be begun, on whatever worker
-_IDLE_S = 60.0  # then a worker process that was left on a cluster ends
+_IDLE_S = 30.0  # then a worker process that was left on a cluster ends
 
 
 class ClusterPool:
@@ -86,7 +86,7 @@ class ClusterPool:
             self._cluster.close()
 
     def state(self) -> ClusterState:
-        """See :class:`musicsim.library.processes.pools.Pool`."""
+        """What the cluster has at this moment."""
         workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
         try:
             dashboard = self._client.dashboard_link
@@ -112,7 +112,7 @@ class ClusterPool:
 
         Raises LibraryError if the scheduler has gone for ten minutes, or workers cannot do such work at all.
         """
-        work = _Work(function, limits, preload, __version__)
+        work = _Work(uuid.uuid4().hex, function, limits, preload, __version__)
         suspects: list[T] = []
         for item in self._round(work, tasks, _MAX_BATCH, None):
             if item is not None and isinstance(item[1], _Killed):
@@ -127,6 +127,7 @@ class ClusterPool:
         self, work: "_Work", tasks: Iterable[T], max_batch: int, max_pending: int | None
     ) -> Generator[tuple[T, Any] | None, None, None]:
         """Do every task, again and again where it got lost; those of a batch that kills have :class:`_Killed`."""
+        shared: Future | None = None  # the work, which each worker is given once
         waiting = iter(tasks)
         pending: dict[Future, list[T]] = {}
         lost: deque[list[T]] = deque()
@@ -135,16 +136,21 @@ class ClusterPool:
         try:
             while True:
                 yield from self._found_again(pending, lost)
+                if shared is not None and shared.client is not self._client:
+                    shared = None
                 while len(pending) < (max_pending or self._room()):
                     batch = lost.popleft() if lost else list(islice(waiting, size))
                     if not batch:
                         break
-                    future = self._client.submit(
-                        work, batch, key=f"musicsim-{uuid.uuid4().hex}", retries=_RETRIES
-                    )
+                    shared = shared or self._share(work)
+                    if shared is None:
+                        lost.appendleft(batch)
+                        break
+                    key = f"musicsim-{uuid.uuid4().hex}"
+                    future = self._client.submit(_do, shared, batch, key=key, retries=_RETRIES)
                     pending[future] = batch
                     future.add_done_callback(finished.put)
-                if not pending:
+                if not pending and not lost:
                     return
                 try:
                     future = finished.get(timeout=_TICK_S)
@@ -157,6 +163,7 @@ class ClusterPool:
                 done = self._take(future)
                 if done is None:
                     lost.append(batch)
+                    shared = None  # it may be what got lost
                     continue
                 size = min(
                     max(1, round(_BATCH_S * len(batch) / max(done.seconds, 1e-3))), 2 * size, max_batch
@@ -169,6 +176,15 @@ class ClusterPool:
         finally:
             for future in pending:
                 future.release()
+
+    def _share(self, work: "_Work") -> Future | None:
+        """Give every worker what is to be done; None while there is no worker."""
+        if self._client.status != "running" or not self._client.nthreads():
+            return None
+        try:
+            return self._client.scatter(work, broadcast=True, hash=False, timeout=_CONNECT_S)
+        except (OSError, TimeoutError, CancelledError):
+            return None
 
     def _room(self) -> int:
         """How many batches may be on their way."""
@@ -186,8 +202,8 @@ class ClusterPool:
                 if isinstance(error, KilledWorker):
                     return _Done([], _BATCH_S)
                 raise LibraryError(
-                    f"{self.address}: its workers cannot analyse music ({error}). Install the same version of musicsim "
-                    f"({__version__}) on all of them."
+                    f"{self.address}: its workers cannot do the work ({error}). Install the same version of musicsim "
+                    f"({__version__}) on all of them, and see that they have memory to spare."
                 )
             if future.status == "finished":
                 return future.result(timeout=_FETCH_S)
@@ -241,61 +257,66 @@ class _Done:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What is to be done with every task: a function that a worker of Dask calls with a batch."""
+    """What is to be done with every task."""
 
+    name: str  # which no other work has
     function: Callable[[Any], Any]
     limits: Limits
     preload: tuple[str, ...]
     version: str  # of the client
 
-    def __call__(self, tasks: list[Any]) -> _Done:
-        if self.version != __version__:
-            raise LibraryError(f"a worker has version {__version__}")
-        started = time.perf_counter()
-        places = {id(task): place for place, task in enumerate(tasks)}
-        results: list[Any] = [None] * len(tasks)
-        crew = _crews.take(self)
-        try:
-            for item in crew.outcomes(tasks):
-                if item is not None:
-                    results[places[id(item[0])]] = item[1]
-        except BaseException:
-            crew.close()
-            raise
-        _crews.give_back(self, crew)
-        return _Done(results, time.perf_counter() - started)
+
+def _do(work: _Work, tasks: list[Any]) -> _Done:
+    """Do a batch."""
+    if work.version != __version__:
+        raise LibraryError(f"a worker has version {__version__}")
+    started = time.perf_counter()
+    places = {id(task): place for place, task in enumerate(tasks)}
+    results: list[Any] = [None] * len(tasks)
+    crew = _crews.take(work)
+    try:
+        for item in crew.outcomes(tasks):
+            if item is not None:
+                results[places[id(item[0])]] = item[1]
+    except BaseException:
+        crew.close()
+        raise
+    _crews.give_back(work.name, crew)
+    return _Done(results, time.perf_counter() - started)
 
 
 class _Crews:
     """The worker processes of a worker of Dask: one for each of its threads, kept for the next batch."""
 
     def __init__(self) -> None:
-        self._idle: dict[_Work, list[Crew[Any]]] = {}
+        self._idle: dict[str, list[Crew[Any]]] = {}  # by the name of their work
         self._lock = threading.Lock()
 
     def take(self, work: _Work) -> Crew[Any]:
         with self._lock:
-            idle = self._idle.get(work)
+            idle = self._idle.get(work.name)
             if idle:
                 return idle.pop()
         # workers of Dask are daemons of their nanny, which are refused children: ours end with the pipe to them
         multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
         return Crew(work.function, work.limits, work.preload, 1)
 
-    def give_back(self, work: _Work, crew: Crew[Any]) -> None:
+    def give_back(self, name: str, crew: Crew[Any]) -> None:
         with self._lock:
-            self._idle.setdefault(work, []).append(crew)
-        timer = threading.Timer(_IDLE_S, self._end, (work, crew, crew.n_given))
+            self._idle.setdefault(name, []).append(crew)
+        timer = threading.Timer(_IDLE_S, self._end, (name, crew, crew.n_given))
         timer.daemon = True
         timer.start()
 
-    def _end(self, work: _Work, crew: Crew[Any], n_given: int) -> None:
+    def _end(self, name: str, crew: Crew[Any], n_given: int) -> None:
         """Close a crew that has been given nothing since."""
         with self._lock:
-            idle = self._idle.get(work, [])
+            idle = self._idle.get(name, [])
             if crew not in idle or crew.n_given != n_given:
                 return
             idle.remove(crew)
+            if not idle:
+                del self._idle[name]
         crew.close()
 
 

@@ -8,10 +8,13 @@ import re
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from musicsim.errors import LibraryError
 from musicsim.library.processes.workers import Limits, outcomes
+
+if TYPE_CHECKING:
+    from musicsim.library.processes.cluster import ClusterPool
 
 T = TypeVar("T")
 
@@ -22,9 +25,9 @@ _SCHEDULER = re.compile(r"(tcp|tls|ws|wss)://[^/\s]+:\d+/?")
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """What a pool has at this moment."""
+    """What a cluster has at this moment, as its scheduler says."""
 
-    address: str  # of its scheduler; empty where there is none
+    address: str
     dashboard: str | None  # where the scheduler shows what it does
     n_workers: int
     n_threads: int
@@ -42,9 +45,6 @@ class Pool(Protocol):
 
     shares_disk: bool  # whether workers can write into folders of this machine
 
-    def state(self) -> ClusterState:
-        """What there is to work with."""
-
     def outcomes(
         self,
         function: Callable[[T], Any],
@@ -53,7 +53,10 @@ class Pool(Protocol):
         limits: Limits,
         preload: tuple[str, ...] = (),
     ) -> Generator[tuple[T, Any] | None, None, None]:
-        """Do as :func:`musicsim.library.processes.workers.outcomes`, in the order in which results come."""
+        """Do as :func:`musicsim.library.processes.workers.outcomes`.
+
+        What a :func:`functools.partial` holds, such as a codebook, each worker is given once.
+        """
 
 
 class LocalPool:
@@ -63,10 +66,6 @@ class LocalPool:
 
     def __init__(self, n_workers: int | None = None) -> None:
         self._n_workers = n_workers or os.cpu_count() or 1
-
-    def state(self) -> ClusterState:
-        """See :class:`Pool`."""
-        return ClusterState("", None, self._n_workers, self._n_workers, 0)
 
     def outcomes(
         self,
@@ -97,14 +96,11 @@ def is_own(address: str) -> bool:
 
 
 @contextmanager
-def open_pool(address: str, n_workers: int | None = None) -> Iterator[Pool]:
-    """The cluster at an address, or so many worker processes of this machine where it is empty.
+def open_cluster(address: str) -> "Iterator[ClusterPool]":
+    """The cluster at an address.
 
     Raises LibraryError if the address is none, nobody answers there, or Dask is not installed.
     """
-    if not address.strip():
-        yield LocalPool(n_workers)
-        return
     try:
         address = check_address(address)
         from musicsim.library.processes.cluster import ClusterPool

@@ -134,7 +134,7 @@ def outcomes(
     Parameters
     ----------
     function : callable of one task
-        Importable by name.
+        Importable by name, or a partial of such; what that holds goes to each worker when it starts.
     tasks : iterable
         Taken from only when a worker has room, so that it may be endless.
     limits : Limits
@@ -173,7 +173,7 @@ class Crew(Generic[T]):
         tasks_a_worker: int | None = None,
     ) -> None:
         self._function, self._limits, self._preload = function, limits, preload
-        self._context = worker_context(function.__module__, *preload)
+        self._context = worker_context(getattr(function, "func", function).__module__, *preload)
         self._n_workers, self._in_flight = n_workers, in_flight
         self._tasks_a_worker = tasks_a_worker or _TASKS_A_WORKER
         self._workers: list[Worker[T]] = []

@@ -95,9 +95,7 @@ class Scan:
     absent_ok : bool
         Go on when a source does not exist: its songs become missing.
     n_workers : int, optional
-        Worker processes; by default as the library's settings have it.
-    pool : Pool, optional
-        What analyses instead of worker processes of this scan.
+        Worker processes; by default as the library's settings have it. A library with a pool takes that instead.
 
     Attributes
     ----------
@@ -126,7 +124,6 @@ class Scan:
         anyway: bool = False,
         absent_ok: bool = False,
         n_workers: int | None = None,
-        pool: Pool | None = None,
     ) -> None:
         self.library = library
         listed = [sources] if isinstance(sources, str | Path) else list(sources)
@@ -134,7 +131,7 @@ class Scan:
         self._named = set(self.sources)
         self._settings = library.settings
         self._anyway = anyway
-        self._pool = pool or LocalPool(n_workers or self._settings["n_workers"])
+        self._pool = library.pool or LocalPool(n_workers or self._settings["n_workers"])
         found = find_audio(self.sources, absent_ok=absent_ok)
         with library.exclusive():
             known = library.files.known()
@@ -374,7 +371,6 @@ def add(
     *,
     progress: ProgressCallback | None = None,
     n_workers: int | None = None,
-    pool: Pool | None = None,
     retry: bool = False,
     anyway: bool = False,
     absent_ok: bool = False,
@@ -386,9 +382,7 @@ def add(
     Raises LibraryError if a source does not exist; StoreLockedError if another process is adding to this library;
     StorageError if the library's folder takes no more, and what is done stays.
     """
-    scan = Scan(
-        library, sources, retry=retry, anyway=anyway, absent_ok=absent_ok, n_workers=n_workers, pool=pool
-    )
+    scan = Scan(library, sources, retry=retry, anyway=anyway, absent_ok=absent_ok, n_workers=n_workers)
     library.files.add_roots(scan.sources)
     if scan.run(progress):
         scan.finish()
