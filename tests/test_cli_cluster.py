@@ -4,11 +4,15 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
+from musicsim import metric
 from musicsim.explorer import jobs
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.models.song_features import feature_blocks
 from musicsim.explorer.upkeep.cluster import cluster_of, on_cluster
+from musicsim.library.processes.pools import map_of, open_cluster
+from musicsim.library.processes.workers import Limits
 from tests.command import run
 from tests.sounds import write_collection
 from tests.waiting import until
@@ -85,3 +89,15 @@ def test_songs_are_encoded_on_a_cluster_to_the_same_numbers(dask, tiny_library, 
     for (_, one), (_, other) in zip(here, away, strict=True):
         np.testing.assert_array_equal(one, other)
     assert len(said) == len(here)
+
+
+@pytest.mark.slow
+def test_the_folds_of_a_choice_of_c_are_learned_on_a_cluster(dask, rng):
+    artists = np.repeat(np.arange(20), 5)
+    X = np.c_[artists % 4 + 0.3 * rng.normal(size=100), 3 * rng.normal(size=(100, 3))]
+    choice = metric.MLRCV(Cs=[1, 10, 100])
+    with open_cluster(dask.address) as pool:
+        away = clone(choice).fit(X, artists % 4, groups=artists, workers=map_of(pool, Limits(300.0, 4096)))
+    here = clone(choice).fit(X, artists % 4, groups=artists)
+    np.testing.assert_array_equal(away.scores_, here.scores_)
+    np.testing.assert_array_equal(away.metric_, here.metric_)

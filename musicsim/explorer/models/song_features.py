@@ -1,7 +1,6 @@
 """What models compare, read from a library: the features of songs, whatever they are made of."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from functools import partial
 from itertools import repeat
 from pathlib import Path
@@ -33,6 +32,7 @@ from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.progress import Tell
 from musicsim.library import Library, Song
 from musicsim.library.embeddings.store import EmbeddingStore
+from musicsim.library.processes.pools import in_order
 from musicsim.library.processes.workers import Limits
 from musicsim.library.scan.lyrics import read_lyrics
 
@@ -66,23 +66,15 @@ def _encoded_away(
     """Features of blocks in their order, by the library's pool; None where its workers do not see the frames."""
     assert library.pool is not None
     settings, store = library.settings, library.frame_files
-    tasks = ((number, [store.path(s.content_hash) for s in block]) for number, block in enumerate(blocks))
+    tasks = ([store.path(song.content_hash) for song in block] for block in blocks)
     limits = Limits(settings["file_seconds"], settings["file_memory_mb"])
-    done: dict[int, Floats | None] = {}
-    n_given = 0
-    with closing(library.pool.outcomes(partial(encode_files, encoder), tasks, limits=limits)) as items:
-        for item in items:
-            if item is not None:
-                (number, _), found = item
-                done[number] = None if isinstance(found, BaseException) else found
-            while n_given in done:
-                yield done.pop(n_given)
-                n_given += 1
+    for found in in_order(library.pool, partial(encode_files, encoder), tasks, limits=limits):
+        yield None if isinstance(found, BaseException) else found
 
 
-def encode_files(encoder: Encoder, task: tuple[int, Sequence[Path]]) -> Floats:
+def encode_files(encoder: Encoder, paths: Sequence[Path]) -> Floats:
     """Encode the frames in some files; runs in worker processes."""
-    return encoder.encode_frames(read_song_frames(path) for path in task[1])
+    return encoder.encode_frames(read_song_frames(path) for path in paths)
 
 
 def _reader(library: Library, encoder: Encoder, tell: Tell) -> _Read:

@@ -6,8 +6,9 @@ Both take tasks of any number and give results as they come; who uses a pool doe
 import os
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from musicsim.errors import LibraryError
@@ -77,6 +78,46 @@ class LocalPool:
     ) -> Generator[tuple[T, Any] | None, None, None]:
         """See :class:`Pool`."""
         return outcomes(function, tasks, n_workers=self._n_workers, limits=limits, preload=preload)
+
+
+def in_order(
+    pool: Pool,
+    function: Callable[[T], Any],
+    tasks: Iterable[T],
+    *,
+    limits: Limits,
+    preload: tuple[str, ...] = (),
+) -> Iterator[Any]:
+    """Results in the order of their tasks; an exception is a result, as of :class:`Pool`.
+
+    Results that wait for one before them are held.
+    """
+    numbered = partial(_do_numbered, function)
+    done: dict[int, Any] = {}
+    n_given = 0
+    with closing(pool.outcomes(numbered, enumerate(tasks), limits=limits, preload=preload)) as items:
+        for item in items:
+            if item is not None:
+                (number, _), done[number] = item
+            while n_given in done:
+                yield done.pop(n_given)
+                n_given += 1
+
+
+def _do_numbered(function: Callable[[Any], Any], task: tuple[int, Any]) -> Any:
+    return function(task[1])
+
+
+def map_of(pool: Pool, limits: Limits) -> Callable[..., Iterator[Any]]:
+    """A function like :func:`map` whose calls are done by a pool; it raises what a call raises."""
+
+    def mapped(function: Callable[[Any], Any], tasks: Iterable[Any]) -> Iterator[Any]:
+        for result in in_order(pool, function, tasks, limits=limits):
+            if isinstance(result, BaseException):
+                raise result
+            yield result
+
+    return mapped
 
 
 def check_address(address: str) -> str:
