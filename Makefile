@@ -71,6 +71,7 @@ bench: $(VENV)/tested rivals
 	$(BIN)/python -m benchmarks.codebook
 	$(BIN)/python -m benchmarks.extraction
 	$(BIN)/python -m benchmarks.ingest
+	$(BIN)/python -m benchmarks.cluster
 	$(BIN)/python -m benchmarks.mlr
 	$(BIN)/python -m benchmarks.training
 	$(BIN)/python -m benchmarks.relevance

@@ -26,6 +26,7 @@ OURS = {"musicsim", "beetsplug", "benchmarks", "experiments", "tests", "docs"}
 OURS |= {"songs"}  # of the app that tests of the player start
 # What is used without an import of ours.
 TOOLS = {
+    "aiohttp": "fsspec asks web servers by it",
     "httpx2": "starlette.testclient, which fastapi.testclient is, asks by it",
     "import-linter": "make lint",
     "mypy": "make lint",
@@ -89,10 +90,9 @@ TEST_PLACES = ("tests", "benchmarks", "experiments", "docs")
 
 @pytest.mark.slow
 def test_the_app_imports_what_it_declares():
-    # beets imports the plugin, not the plugin beets' way into the app; MPD and Milvus are extras
-    assert (
-        undeclared(APP_PLACES, canonical(APP) | canonical(EXTRAS["mpd"] | EXTRAS["milvus"]) | {"beets"}) == {}
-    )
+    # beets imports the plugin, not the plugin beets' way into the app; MPD, Milvus and clusters are extras
+    extras = canonical(EXTRAS["mpd"] | EXTRAS["milvus"] | EXTRAS["cluster"])
+    assert undeclared(APP_PLACES, canonical(APP) | extras | {"beets"}) == {}
 
 
 @pytest.mark.slow
@@ -107,7 +107,7 @@ def test_nothing_is_declared_that_nothing_imports():
     by_app = set().union(*(packages(module) for module in imported(*APP_PLACES)))
     by_others = set().union(*(packages(module) for module in imported(*TEST_PLACES)))
     assert canonical(APP) - by_app == set()
-    wanted = canonical(EXTRAS["test"] | EXTRAS["mpd"])
+    wanted = canonical(EXTRAS["test"] | EXTRAS["mpd"] | EXTRAS["cluster"])
     assert wanted - by_app - by_others == set(TOOLS)
 
 

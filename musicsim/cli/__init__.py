@@ -14,6 +14,7 @@ from musicsim import __version__, logs
 from musicsim.cli import (
     answers,
     backup,
+    cluster,
     collection,
     guessing,
     health,
@@ -68,6 +69,7 @@ def _top(
 
 
 collection.register(app)
+cluster.register(app)
 guessing.register(app)
 listening.register(app)
 playlists.register(app)

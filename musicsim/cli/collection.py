@@ -8,6 +8,7 @@ import typer
 
 from musicsim.cli._console import (
     SOME_FAILED,
+    ClusterOption,
     JsonOption,
     LibraryOption,
     clock,
@@ -59,6 +60,7 @@ def add(
     retry: _Retry = False,
     anyway: _Anyway = False,
     workers: _Workers = None,
+    cluster: ClusterOption = None,
     shortest: Annotated[
         float | None,
         typer.Option(
@@ -72,11 +74,12 @@ def add(
     added however short it is.
     """
     from musicsim.explorer.upkeep.add_music import add_and_refresh
+    from musicsim.explorer.upkeep.cluster import on_cluster
 
     with open_library(library, create=True) as lib:
         if shortest is not None:
             lib.set_setting("shortest_s", shortest)
-        with progress_bar() as report:
+        with on_cluster(lib, cluster), progress_bar() as report:
             done = add_and_refresh(lib, sources, retry=retry, anyway=anyway, n_workers=workers, report=report)
         _tell(lib, done, sources, as_json)
 
@@ -88,12 +91,14 @@ def scan(
     library: LibraryOption = None,
     as_json: JsonOption = False,
     workers: _Workers = None,
+    cluster: ClusterOption = None,
 ) -> None:
     """Scan the library's folders again for new, changed, moved and missing files."""
     from musicsim.explorer.upkeep.add_music import scan_again
+    from musicsim.explorer.upkeep.cluster import on_cluster
 
     with open_library(library) as lib:
-        with progress_bar() as report:
+        with on_cluster(lib, cluster), progress_bar() as report:
             done = scan_again(lib, folders or (), n_workers=workers, report=report)
         _tell(lib, done, folders or lib.files.roots(), as_json)
 
@@ -343,7 +348,8 @@ def settings(
     with open_library(library) as lib:
         if name is not None and value is not None:
             try:
-                lib.set_setting(name, json.loads(value))
+                is_text = isinstance(lib.settings.get(name), str)
+                lib.set_setting(name, value if is_text else json.loads(value))
             except ValueError as error:  # which json's own error is, too
                 raise typer.BadParameter(f"{name} {value}: {error}") from error
         stored = lib.settings

@@ -25,6 +25,7 @@ from musicsim.explorer.progress import Stopped
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.upkeep.add_music import add_and_refresh, build_demo, scan_again
 from musicsim.explorer.upkeep.backups import back_up
+from musicsim.explorer.upkeep.cluster import on_cluster
 from musicsim.explorer.upkeep.fitting import RepresentationSettings
 from musicsim.explorer.upkeep.learned_model import learn
 from musicsim.explorer.upkeep.model_catalogue import add_representation, take_model
@@ -40,6 +41,7 @@ from musicsim.storage import writing_to
 _log = logging.getLogger(__name__)
 _WRITE_EVERY_S = 0.25
 _START_WITHIN_S = 30.0
+_ON_CLUSTER = ("add", "scan", "upgrade", "refresh", "represent", "take_model")  # where the library has one
 MAX_KEPT = 100  # jobs whose output and live lines are kept
 
 
@@ -225,7 +227,8 @@ def _run(library: Library, job: Job) -> str:
     report = _Reporter(library, job_id)
     library.jobs.update(job_id, state="running", pid=os.getpid(), message="starting")
     try:
-        with writing_to(library.folder):
+        at_work = on_cluster(library) if job.kind in _ON_CLUSTER else contextlib.nullcontext()
+        with writing_to(library.folder), at_work:
             finished = KINDS[job.kind](library, report=report, **job.arguments)
     except Stopped:
         finished = False

@@ -50,6 +50,7 @@ from musicsim.library.db.migrations import migrate
 from musicsim.library.db.small_copy import SmallCopies
 from musicsim.library.disk.leftovers import sweep
 from musicsim.library.disk.replacing import finish_replacing, writer_lock
+from musicsim.library.processes.pools import Pool, check_address
 from musicsim.library.stores.all_opinions import Opinions
 from musicsim.library.stores.duplicates import DuplicateStore, SamePair
 from musicsim.library.stores.files import SKIPPED, FileStore
@@ -73,6 +74,7 @@ DEFAULTS: dict[str, Any] = {
     "aspects": True,  # take harmony and rhythm beside timbre, for about a tenth of the time
     "shortest_s": 20.0,  # what is shorter is no song
     "n_workers": 0,  # worker processes of a scan; 0: one a core
+    "cluster": "",  # address of a Dask cluster that scans instead, as of musicsim.library.processes.pools
     "file_memory_mb": 1024,  # a decoder that takes more is stopped
     "file_seconds": 600,  # so is one that takes longer
     "index_memory_mb": 4096,  # of the index of a large library; where a forest takes more, bit codes are searched
@@ -157,6 +159,7 @@ class Store(Tables, Opinions):
         self.saved_playlists = PlaylistStore(engine, self.write)
         self.lyrics = LyricsStore(engine, self.write)
         self.server_songs = ServerSongs(engine, self._write_unseen)
+        self.pool: Pool | None = None  # a cluster that analyses and encodes songs; None: this machine does
         self._tables = SongTables(
             folder / "cache" / "songs.npz", engine, self.write, self._log, self.duplicates
         )
@@ -289,7 +292,9 @@ class Store(Tables, Opinions):
         """
         if name not in DEFAULTS:
             raise ValueError(f"{name!r} is not a setting: choose from {', '.join(DEFAULTS)}.")
-        if isinstance(DEFAULTS[name], bool):
+        if isinstance(DEFAULTS[name], str):
+            value = value and check_address(str(value))
+        elif isinstance(DEFAULTS[name], bool):
             if not isinstance(value, bool):
                 raise ValueError(f"{name}={value!r} should be true or false.")
         elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
