@@ -10,7 +10,9 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from musicsim import __version__, logs
+import musicsim
+from musicsim import logs
+from musicsim._commit import commit
 from musicsim.cli import (
     answers,
     backup,
@@ -43,7 +45,8 @@ app = typer.Typer(
 
 def _say_version(is_asked: bool) -> None:
     if is_asked:
-        typer.echo(f"musicsim {__version__}")
+        found = commit(musicsim.__path__[0])
+        typer.echo(f"musicsim {musicsim.__version__}" + (f" ({found})" if found else ""))
         raise typer.Exit
 
 
@@ -57,7 +60,12 @@ def _top(
     ] = False,
     version: Annotated[
         bool,
-        typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_say_version),
+        typer.Option(
+            "--version",
+            help="Print the version and the commit, and exit.",
+            is_eager=True,
+            callback=_say_version,
+        ),
     ] = False,
 ) -> None:
     if verbose and quiet:
