@@ -17,6 +17,7 @@ from musicsim.cli import (
     answers,
     backup,
     collection,
+    exporting,
     guessing,
     health,
     importing,
@@ -84,6 +85,7 @@ importing.register(app)
 quality.register(app)
 models.register(app)
 answers.register(app)
+exporting.register(app)
 players.register(app)
 servers.register(app)
 health.register(app)

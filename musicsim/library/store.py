@@ -7,6 +7,7 @@ A library is one folder::
     models/<id>/          a similarity model with the histograms and vectors of every song
     jobs/<id>.log         what a background job wrote
     logs/musicsim.log     a line for each job, and what went wrong; see :mod:`musicsim.logs`
+    exports/              files for other programs, made on the Library page
     backups/              a copy a day of what people said; backups that were made on the Library page
     cache/                what can be made again: copies for browsers, the songs of a large library as columns
     scratch/              what is needed while a process decodes or unpacks; swept when it was killed
@@ -60,6 +61,7 @@ from musicsim.library.stores.models import ModelStore, Vectors
 from musicsim.library.stores.playlists import NewPlaylist, PlaylistStore, SavedPlaylist
 from musicsim.library.stores.server_songs import ServerSongs
 from musicsim.library.stores.song_tables import SongTables
+from musicsim.library.stores.splits import SplitStore
 from musicsim.library.stores.tag_edits import TagEdits
 from musicsim.public import is_public
 from musicsim.storage import writing_to
@@ -153,6 +155,7 @@ class Store(Tables, Opinions):
         self.listening = ListeningStore(engine, self.write)
         self.saved_playlists = PlaylistStore(engine, self.write)
         self.lyrics = LyricsStore(engine, self.write)
+        self.splits = SplitStore(engine, self.write)
         self.server_songs = ServerSongs(engine, self._write_unseen)
         self._tables = SongTables(
             folder / "cache" / "songs.npz", engine, self.write, self._log, self.duplicates
@@ -293,6 +296,15 @@ class Store(Tables, Opinions):
             raise ValueError(f"{name}={value!r} should be a number, not negative.")
         self._note("settings", json.dumps(self.settings | {name: value}), self.write)
 
+    def datasets(self) -> list[str]:
+        """Names of the data sets that were added, sorted."""
+        names: list[str] = json.loads(self._meta("datasets") or "[]")
+        return names
+
+    def note_dataset(self, name: str) -> None:
+        """Note that songs of a data set were added."""
+        self._note("datasets", json.dumps(sorted({*self.datasets(), name})), self.write)
+
     def colours(self, kind: str) -> dict[str, int]:
         """The places in a palette that labels of a kind, such as genres, were given."""
         given: dict[str, int] = json.loads(self._meta("colours") or "{}").get(kind, {})
@@ -375,6 +387,15 @@ class Store(Tables, Opinions):
         )
         roots = self.files.roots()
         return [_song(dict(row._mapping), roots) for row in self._rows(query)]
+
+    def files_of(self, ids: Iterable[int]) -> dict[int, tuple[str, str]]:
+        """The hash and the path of a file of each song that has one; a tenth of the time of :meth:`songs`."""
+        s, f = schema.songs.c, schema.files.c
+        path = sa.func.min(f.path, type_=sa.Text)
+        query = sa.select(s.id, s.content_hash, path).join(schema.files, f.song_id == s.id)
+        query = query.where(s.id.in_(some_ids(ids)), f.missing_since.is_(None)).group_by(s.id)
+        with self.engine.connect() as connection:
+            return {i: (digest, schema.path_text(text)) for i, digest, text in connection.execute(query)}
 
     def ids_matching(self, words: Sequence[str]) -> Int64Array:
         """Ids of the songs that have a file and hold every one of some words, in any case, int64 ascending.
