@@ -29,6 +29,7 @@ from musicsim.cli import (
     playlists,
     quality,
     servers,
+    splits,
 )
 from musicsim.cli._console import SOME_FAILED, STORAGE_FAILED, errors, safe
 from musicsim.errors import MusicsimError, StorageError
@@ -86,6 +87,7 @@ quality.register(app)
 models.register(app)
 answers.register(app)
 exporting.register(app)
+splits.register(app)
 players.register(app)
 servers.register(app)
 health.register(app)
