@@ -25,7 +25,7 @@ TEST_PACKAGES = --require-hashes -r requirements/test.txt
 NEW_VENV = $(PYTHON) -m venv $(VENV) && { $(PIP) --require-hashes -r requirements/uv.txt || true; }
 install = { $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python $(1) || $(PIP) $(1); }
 
-.PHONY: app install test lint format bench torture rivals newest lock clean
+.PHONY: app install test lint format bench torture rivals citation newest lock clean
 
 install: $(VENV)/installed
 app: $(VENV)/installed
@@ -91,6 +91,11 @@ $(VENV)/rivals/installed: | $(BIN)/python
 	$(BIN)/python -m venv $(VENV)/rivals
 	$(VENV)/rivals/bin/python -m pip install --quiet --disable-pip-version-check 'metric-learn==0.7.0' 'scikit-learn<1.8'
 	@touch $@
+
+# cffconvert 2.0 wants a jsonschema below 4, so it gets an environment of its own.
+citation: | $(BIN)/python
+	@test -x $(VENV)/citation/bin/cffconvert || { $(BIN)/python -m venv $(VENV)/citation && $(VENV)/citation/bin/python -m pip install --quiet --disable-pip-version-check 'cffconvert==2.0.0'; }
+	$(VENV)/citation/bin/cffconvert --validate
 
 # Stamps: a second call finds them and starts at once.
 $(BIN)/python:

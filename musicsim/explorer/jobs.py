@@ -20,8 +20,10 @@ import musicsim
 from musicsim import logs
 from musicsim.errors import MusicsimError, StorageError, StoreLockedError
 from musicsim.explorer.evaluation.paper_tables import run_experiment
+from musicsim.explorer.exporting.export import export
 from musicsim.explorer.playlists.fit import refit_walks
 from musicsim.explorer.progress import Stopped
+from musicsim.explorer.requests.exporting import ExportRequest
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.upkeep.add_music import add_and_refresh, build_demo, scan_again
 from musicsim.explorer.upkeep.backups import back_up
@@ -52,12 +54,13 @@ def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = Non
     Parameters
     ----------
     kind : {"add", "scan", "upgrade", "demo", "refresh", "train", "represent", "take_model", "walk", "experiment",
-           "sync", "backup"}
+           "sync", "backup", "export"}
     arguments : mapping, JSON values
         "add": paths (list of str), retry (bool), anyway (bool); "scan": folders (list of str, empty for all);
         "demo": seed (int); "refresh": force (bool); "train": name (str), settings (of LearningSettings), use (bool);
         "represent": name (str) and settings (of RepresentationSettings); "take_model": path (str); "walk": none;
-        "experiment": name (str); "sync": name of a music server (str), fetch (bool); "backup": path (str).
+        "experiment": name (str); "sync": name of a music server (str), fetch (bool); "backup": path (str);
+        "export": what (one of EXPORTS), path (str).
 
     Raises
     ------
@@ -312,6 +315,13 @@ def _backup(library: Library, *, path: str, report: _Reporter) -> bool:
     return True
 
 
+def _export(library: Library, *, what: str, path: str, report: _Reporter) -> bool:
+    Path(path).parent.mkdir(exist_ok=True)
+    done = export(library, what, Path(path), ExportRequest(), tell=report.tell)
+    report.outcome = f"{done.n_rows:,} rows · {done.n_bytes / 1e6:,.1f} MB · {path}"
+    return True
+
+
 def _experiment(_library: Library, *, name: str, report: _Reporter) -> bool:
     return run_experiment(name, report)
 
@@ -329,5 +339,6 @@ KINDS: dict[str, Callable[..., bool]] = {
     "experiment": _experiment,
     "sync": _sync,
     "backup": _backup,
+    "export": _export,
 }
 """What each kind of job calls with its arguments by name; False where it was cancelled."""

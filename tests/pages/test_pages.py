@@ -2,15 +2,18 @@
 
 import re
 import time
+from urllib.parse import unquote
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from musicsim.audio import FEATURE_VERSION
 from musicsim.explorer import jobs
+from musicsim.explorer.exporting.export import exports_of
 from musicsim.explorer.guessing.guess import Guesses
 from musicsim.explorer.libraries import open_library
 from musicsim.explorer.players.access import PlayerAccess, player_access
+from musicsim.explorer.requests.exporting import EXPORTS
 from musicsim.explorer.requests.players import PlayerRules
 from musicsim.explorer.upkeep.add_music import demo_folder
 from musicsim.explorer.upkeep.fitting import RepresentationSettings
@@ -19,6 +22,7 @@ from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library.db import schema
 from musicsim.library.stores.duplicates import SamePair
 from musicsim.ui.base.frame import PAGES, SHELL
+from musicsim.ui.library.exports_view import NAMES
 from tests.pages.actions import labels, maps, model_choice, open_page, said, show_section
 from tests.sounds import write_song
 
@@ -200,6 +204,27 @@ def test_a_backup_is_made_and_named_and_the_daily_copy_too(full, monkeypatch):
     assert not app.exception
     assert f"The latest backup is {arguments['path']}" in said(app)
     assert full.copies.latest().name in said(app)
+
+
+def test_every_export_has_a_button_and_what_was_exported_can_be_downloaded(full, monkeypatch):
+    started = []
+    monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
+    app = show_section(open_page("library"), "exports")
+    assert not app.exception
+    for kind, what in EXPORTS.items():
+        assert tuple(app.selectbox(key=f"export_as_{kind}").options) == tuple(map(NAMES.get, what.endings))
+        app.button(key=f"export_{kind}").click().run()
+    assert [arguments["what"] for _, arguments in started] == list(EXPORTS)
+    app.selectbox(key="export_as_tags").set_value(".csv").run()
+    app.button(key="export_tags").click().run()
+    kind, arguments = started[-1]
+    assert jobs.run(full, full.jobs.create(kind, arguments)) == "done"
+    app = show_section(open_page("library"), "exports")
+    assert not app.exception
+    (made,) = exports_of(full)
+    (link,) = app.get("link_button")
+    assert made.suffix == ".csv"
+    assert unquote(link.proto.url) == f"/exports/{made.name}?library={full.name}"
 
 
 def test_players_are_answered_once_they_are_let_in_and_by_the_rules_that_are_saved(full):

@@ -20,6 +20,7 @@ from musicsim.ui.base.state import LIBRARY, SECTION, forget_library_state, snaps
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.empty import demo_button
 from musicsim.ui.components.jobs_view import job_panel, start_job
+from musicsim.ui.library.exports_view import exports_view
 from musicsim.ui.library.guess_review import guesses_review
 from musicsim.ui.library.listening_review import listening_review
 from musicsim.ui.library.mpd_view import mpd_view
@@ -86,6 +87,10 @@ _SECTIONS: dict[str, tuple[str, Callable[[_Contents], None]]] = {
     "genres": ("Genres", _genres),
     "listening": ("Listening", lambda of: listening_review(of.library, busy=of.busy)),
     "servers": ("Music servers", _servers),
+    "exports": (
+        "Export",
+        lambda of: exports_view(of.library, busy=of.busy, has_songs=of.now.n_indexed > 0),
+    ),
     "folders": ("Folders", lambda of: folders(of.library, busy=of.busy)),
     "settings": ("Settings", lambda of: settings(of.library, busy=of.busy, has_songs=of.now.n_songs > 0)),
 }
