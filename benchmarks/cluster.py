@@ -34,7 +34,8 @@ from benchmarks._report import Claim, Progress, Row, Settings, at_most, main
 from benchmarks.ingest import long_files, short_songs, tiny_songs
 from musicsim.library import Library
 from musicsim.library.db import schema
-from musicsim.library.processes.pools import LocalPool, Pool, open_cluster
+from musicsim.library.processes.cluster import open_cluster
+from musicsim.library.processes.pools import LocalPool, Pool
 
 _N_WORKERS = 2
 _SAMPLE_S = 0.05

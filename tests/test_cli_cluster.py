@@ -11,7 +11,8 @@ from musicsim.explorer import jobs
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.models.song_features import feature_blocks
 from musicsim.explorer.upkeep.cluster import cluster_of, on_cluster
-from musicsim.library.processes.pools import map_of, open_cluster
+from musicsim.library.processes.cluster import open_cluster
+from musicsim.library.processes.pools import map_of
 from musicsim.library.processes.workers import Limits
 from tests.command import run
 from tests.sounds import write_collection

@@ -10,7 +10,8 @@ import sqlalchemy as sa
 
 from musicsim.errors import LibraryError
 from musicsim.library.db import schema
-from musicsim.library.processes.pools import check_address, open_cluster
+from musicsim.library.processes.cluster import open_cluster
+from musicsim.library.processes.pools import check_address
 from musicsim.library.processes.workers import Limits, OverTimeError, WorkerDied
 from tests.library.cluster_tasks import kill_the_worker_of_dask, nap
 from tests.library.test_workers import double, misbehave

@@ -6,7 +6,8 @@ from contextlib import contextmanager
 
 from musicsim.errors import LibraryError
 from musicsim.library import Library
-from musicsim.library.processes.pools import CLUSTER_VARIABLE, ClusterState, is_own, open_cluster
+from musicsim.library.processes.cluster import open_cluster
+from musicsim.library.processes.pools import CLUSTER_VARIABLE, ClusterState, n_own
 from musicsim.public import owner_only
 
 
@@ -51,7 +52,7 @@ def cluster_state(library: Library, named: str | None = None) -> ClusterState:
         raise LibraryError(
             "no cluster is set: name one with --cluster, in MUSICSIM_CLUSTER of the environment, or in the settings."
         )
-    if is_own(address):
+    if n_own(address):
         raise LibraryError(
             f"{address}: a scan starts these workers on this machine and ends them; none run now."
         )

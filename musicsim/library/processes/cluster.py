@@ -18,18 +18,20 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import CancelledError
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import islice
 from queue import Empty, SimpleQueue
-from typing import Any, Self, TypeVar
-
-from distributed import Client, Future, KilledWorker, LocalCluster
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from musicsim import __version__
 from musicsim.errors import LibraryError
-from musicsim.library.processes.pools import ClusterState
+from musicsim.library.processes.pools import ClusterState, check_address, n_own
 from musicsim.library.processes.workers import Crew, Limits, WorkerDied
+
+if TYPE_CHECKING:
+    from distributed import Client, Future, LocalCluster
 
 _log = logging.getLogger(__name__)
 
@@ -47,6 +49,23 @@ _RETRIES = 2  # of a batch that could not be begun, on whatever worker
 _IDLE_S = 30.0  # then a worker process that was left on a cluster ends
 
 
+@contextmanager
+def open_cluster(address: str) -> "Iterator[ClusterPool]":
+    """The cluster at an address.
+
+    Raises LibraryError if the address is none, nobody answers there, or Dask is not installed.
+    """
+    try:
+        address = check_address(address)
+    except ValueError as error:
+        raise LibraryError(str(error)) from error
+    if find_spec("distributed") is None:
+        raise LibraryError(f"{address}: a cluster needs Dask. Install it: pip install 'musicsim[cluster]'.")
+    n_workers = n_own(address)
+    with ClusterPool.at_home(n_workers) if n_workers else ClusterPool(address) as pool:
+        yield pool
+
+
 class ClusterPool:
     """A client of the scheduler at an address.
 
@@ -55,7 +74,7 @@ class ClusterPool:
 
     shares_disk = False
 
-    def __init__(self, address: str, cluster: LocalCluster | None = None) -> None:
+    def __init__(self, address: str, cluster: "LocalCluster | None" = None) -> None:
         self.address, self._cluster = address, cluster
         self._client = self._connect()
         self._n_threads, self._counted = 0, 0.0
@@ -63,6 +82,8 @@ class ClusterPool:
     @classmethod
     def at_home(cls, n_workers: int) -> Self:
         """A cluster of this process's own, on this machine, with one thread a worker."""
+        from distributed import LocalCluster
+
         cluster = LocalCluster(
             n_workers=n_workers,
             threads_per_worker=1,
@@ -177,7 +198,7 @@ class ClusterPool:
             for future in pending:
                 future.release()
 
-    def _share(self, work: "_Work") -> Future | None:
+    def _share(self, work: "_Work") -> "Future | None":
         """Give every worker what is to be done; None while there is no worker."""
         if self._client.status != "running" or not self._client.nthreads():
             return None
@@ -194,8 +215,10 @@ class ClusterPool:
             self._counted = time.monotonic()
         return _AHEAD * max(1, self._n_threads)
 
-    def _take(self, future: Future) -> "_Done | None":
+    def _take(self, future: "Future") -> "_Done | None":
         """What came of a batch, which the cluster may forget now; None if it got lost on the way."""
+        from distributed import KilledWorker
+
         try:
             if future.status == "error":
                 error = future.exception(timeout=_FETCH_S)
@@ -213,7 +236,7 @@ class ClusterPool:
             future.release()
         return None
 
-    def _found_again(self, pending: dict[Future, list[T]], lost: deque[list[T]]) -> Iterator[None]:
+    def _found_again(self, pending: "dict[Future, list[T]]", lost: deque[list[T]]) -> Iterator[None]:
         """Wait until there is a scheduler; what the one before knew is lost. Its client tries for a while by itself."""
         if self._client.status not in ("closing", "closed"):
             return
@@ -231,7 +254,9 @@ class ClusterPool:
             else:
                 return
 
-    def _connect(self) -> Client:
+    def _connect(self) -> "Client":
+        from distributed import Client
+
         try:
             return Client(self.address, timeout=_CONNECT_S, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:

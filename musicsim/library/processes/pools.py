@@ -6,16 +6,12 @@ Both take tasks of any number and give results as they come; who uses a pool doe
 import os
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from musicsim.errors import LibraryError
 from musicsim.library.processes.workers import Limits, outcomes
-
-if TYPE_CHECKING:
-    from musicsim.library.processes.cluster import ClusterPool
 
 T = TypeVar("T")
 
@@ -131,26 +127,7 @@ def check_address(address: str) -> str:
     return address
 
 
-def is_own(address: str) -> bool:
-    """Whether an address is of a cluster that a scan starts for itself on this machine."""
-    return _LOCAL.fullmatch(address.strip()) is not None
-
-
-@contextmanager
-def open_cluster(address: str) -> "Iterator[ClusterPool]":
-    """The cluster at an address.
-
-    Raises LibraryError if the address is none, nobody answers there, or Dask is not installed.
-    """
-    try:
-        address = check_address(address)
-        from musicsim.library.processes.cluster import ClusterPool
-    except ValueError as error:
-        raise LibraryError(str(error)) from error
-    except ImportError as error:
-        raise LibraryError(
-            f"{address}: a cluster needs Dask ({error}). Install it: pip install 'musicsim[cluster]'."
-        ) from error
-    local = _LOCAL.fullmatch(address)
-    with ClusterPool.at_home(int(local[1])) if local else ClusterPool(address) as pool:
-        yield pool
+def n_own(address: str) -> int:
+    """How many workers a scan starts for itself on this machine; 0 where the address is of a scheduler."""
+    found = _LOCAL.fullmatch(address.strip())
+    return int(found[1]) if found else 0
