@@ -114,6 +114,18 @@ def test_music_of_ones_own_goes_to_a_library_apart_from_the_demo(full, tmp_path)
     assert ([song.title for song in own.songs()], full.jobs.recent()) == (["Only one"], [])
 
 
+def test_a_cluster_is_set_checked_and_refused_in_words(full):
+    app = show_section(open_page("library"), "settings")
+    assert app.button(key="check_cluster").disabled, "there is none to be checked"
+    app.text_input(key="setting_cluster").set_value("local:2").run()
+    assert full.settings["cluster"] == "local:2"
+    app.button(key="check_cluster").click().run()
+    assert "a scan starts these workers" in said(app)
+    app.text_input(key="setting_cluster").set_value("nowhere").run()
+    assert full.settings["cluster"] == "local:2"
+    assert "address of a Dask scheduler" in app.toast[0].value
+
+
 def test_every_section_of_the_library_has_words_when_there_is_nothing(full):
     app = open_page("library")
     for section, words in (
