@@ -146,7 +146,7 @@ def _part(blocks: Iterator[Block], start_s: float, stop_s: float) -> Iterator[Bl
     for rate, samples in blocks:
         if at_s >= stop_s:
             return
-        last = min(samples.shape[1], math.ceil((stop_s - at_s) * rate)) if stop_s < math.inf else None
+        last = min(samples.shape[1], round((stop_s - at_s) * rate)) if stop_s < math.inf else None
         part = samples[:, max(0, round((start_s - at_s) * rate)) : last]
         if part.shape[1]:
             yield rate, part
