@@ -170,7 +170,7 @@ class _Run:
             now = self._now()
             remote = now.remote
             assert remote is not None
-            count = remote.server.ask("query", remote._alias, output_fields=["count(*)"])[0]["count(*)"]
+            count = remote.server.ask("query", remote.alias, output_fields=["count(*)"])[0]["count(*)"]
             self._claim(
                 f"in step after {_MOVED} songs {what}", now.search_trouble is None and count == now.n_indexed
             )

@@ -150,7 +150,7 @@ def test_filters_mean_the_same_there(library, monkeypatch):
         if expression is None:  # tags are not there
             assert filters.tags or filters.no_tags
             continue
-        found = now.remote.server.ask("query", now.remote._alias, filter=expression, output_fields=["id"])
+        found = now.remote.server.ask("query", now.remote.alias, filter=expression, output_fields=["id"])
         right = now.row_ids[passing(now, filters)].tolist()
         assert sorted(entry["id"] for entry in found) == sorted(right), expression
 
@@ -185,7 +185,7 @@ def test_names_never_become_a_part_of_an_expression(library, monkeypatch):
 def test_only_names_hashed_and_numbers_leave_this_machine(library):
     push(take_snapshot(library))
     now = take_snapshot(library)
-    (entry,) = now.remote.server.ask("query", now.remote._alias, filter="id == 7", output_fields=["*"])
+    (entry,) = now.remote.server.ask("query", now.remote.alias, filter="id == 7", output_fields=["*"])
     assert all(isinstance(value, int | float) for name, value in entry.items() if name != "vector")
     np.testing.assert_array_equal(np.float32(entry["vector"]), now.vectors_at(now.rows_of([7]))[0])
 
@@ -204,7 +204,7 @@ def test_it_follows_songs_that_go_and_come_and_change(library, monkeypatch):
         assert answers(before, 7) == answers_here(library, 7, monkeypatch)  # found by this machine
         assert push(before)
         assert found_there(library, 7) == answers_here(library, 7, monkeypatch)
-        count = before.remote.server.ask("query", before.remote._alias, output_fields=["count(*)"])
+        count = before.remote.server.ask("query", before.remote.alias, output_fields=["count(*)"])
         assert count[0]["count(*)"] == before.n_indexed
     forget(library, gone[0])
     library.edits.edit([gone[3]], {"genre": "Polka", "year": 1911})

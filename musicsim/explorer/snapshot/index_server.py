@@ -181,6 +181,13 @@ class RemoteIndex:
             digest = _mixed(digest ^ values.view(np.uint64))
         return (digest >> np.uint64(1)).astype(np.int64)
 
+    @property
+    def alias(self) -> str | None:
+        """What a collection is called that has exactly these rows; None until any are brought for the first time."""
+        if self._alias is None and (collection := self._named()) is not None:
+            self._alias = alias_of(collection, self._rows.ids, self.digests)
+        return self._alias
+
     # --- asking -------------------------------------------------------------------------------
 
     @property
@@ -219,10 +226,9 @@ class RemoteIndex:
             return
         now = time.monotonic()
         if self._looked is None or now > self._looked + _LOOK_AGAIN_S:
-            if self._alias is None and (collection := self._named()) is not None:
-                self._alias = alias_of(collection, self._rows.ids, self.digests)
-            if self._alias is not None and self.server.ask("has_collection", self._alias, timeout=_WITHIN_S):
-                self.server.ask("load_collection", self._alias, timeout=_WITHIN_S)
+            alias = self.alias
+            if alias is not None and self.server.ask("has_collection", alias, timeout=_WITHIN_S):
+                self.server.ask("load_collection", alias, timeout=_WITHIN_S)
                 self._looked, self._is_ready = None, True
                 return
             self._looked = now
@@ -235,7 +241,7 @@ class RemoteIndex:
         reach = n + _SPARE
         while True:
             found = self.server.ask(
-                "search", self._alias, [vector], filter=expression, limit=reach, output_fields=["id"],
+                "search", self.alias, [vector], filter=expression, limit=reach, output_fields=["id"],
                 search_params={"params": {"ef": 2 * reach}}, anns_field="vector", timeout=_WITHIN_S,
             )[0]  # fmt: skip
             rows = self._rows.of([hit["id"] for hit in found])
