@@ -72,8 +72,9 @@ class _Run:
         self._timed("push of a new model, HNSW", lambda: push(self._now(), exact=False))
         remote = self._now().remote
         assert remote is not None
-        left = [name for name in remote.server.ask("list_collections") if name != remote.collection]
-        self._claim("collections of the old model are dropped", left == [])
+        self._claim(
+            "the collection of the old model is dropped", len(remote.server.ask("list_collections")) == 1
+        )
         Q = self._queries()
         self._recall("HNSW", Q, 0.98)
         self._searches()
@@ -169,7 +170,7 @@ class _Run:
             now = self._now()
             remote = now.remote
             assert remote is not None
-            count = remote.server.ask("query", remote.collection, output_fields=["count(*)"])[0]["count(*)"]
+            count = remote.server.ask("query", remote.alias, output_fields=["count(*)"])[0]["count(*)"]
             self._claim(
                 f"in step after {_MOVED} songs {what}", now.search_trouble is None and count == now.n_indexed
             )

@@ -16,6 +16,7 @@ from musicsim.explorer.snapshot import index_server
 from musicsim.explorer.snapshot.filtering import condition_of, passing
 from musicsim.explorer.snapshot.index_server import expression_of
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
+from musicsim.explorer.upkeep import index_push
 from musicsim.explorer.upkeep.fitting import new_record
 from musicsim.explorer.upkeep.index_push import push, push_in_background
 from musicsim.explorer.upkeep.refresh import refresh
@@ -149,7 +150,7 @@ def test_filters_mean_the_same_there(library, monkeypatch):
         if expression is None:  # tags are not there
             assert filters.tags or filters.no_tags
             continue
-        found = now.remote.server.ask("query", now.remote._alias, filter=expression, output_fields=["id"])
+        found = now.remote.server.ask("query", now.remote.alias, filter=expression, output_fields=["id"])
         right = now.row_ids[passing(now, filters)].tolist()
         assert sorted(entry["id"] for entry in found) == sorted(right), expression
 
@@ -184,7 +185,7 @@ def test_names_never_become_a_part_of_an_expression(library, monkeypatch):
 def test_only_names_hashed_and_numbers_leave_this_machine(library):
     push(take_snapshot(library))
     now = take_snapshot(library)
-    (entry,) = now.remote.server.ask("query", now.remote._alias, filter="id == 7", output_fields=["*"])
+    (entry,) = now.remote.server.ask("query", now.remote.alias, filter="id == 7", output_fields=["*"])
     assert all(isinstance(value, int | float) for name, value in entry.items() if name != "vector")
     np.testing.assert_array_equal(np.float32(entry["vector"]), now.vectors_at(now.rows_of([7]))[0])
 
@@ -203,7 +204,7 @@ def test_it_follows_songs_that_go_and_come_and_change(library, monkeypatch):
         assert answers(before, 7) == answers_here(library, 7, monkeypatch)  # found by this machine
         assert push(before)
         assert found_there(library, 7) == answers_here(library, 7, monkeypatch)
-        count = before.remote.server.ask("query", before.remote.collection, output_fields=["count(*)"])
+        count = before.remote.server.ask("query", before.remote.alias, output_fields=["count(*)"])
         assert count[0]["count(*)"] == before.n_indexed
     forget(library, gone[0])
     library.edits.edit([gone[3]], {"genre": "Polka", "year": 1911})
@@ -211,6 +212,23 @@ def test_it_follows_songs_that_go_and_come_and_change(library, monkeypatch):
     filters = Filters(genres=frozenset({"polka"}), years=(1911, 1911))
     assert [i for i, _ in found_there(library, 7, filters=filters)] == [gone[3]]
     assert [len(aliases) for aliases in collections(take_snapshot(library)).values()] == [1]
+
+
+def test_what_was_brought_is_remembered_and_read_from_the_server_where_another_copy_was_at_it(
+    library, monkeypatch, tmp_path
+):
+    push(take_snapshot(library))
+    shutil.copytree(library.folder, tmp_path / "copy")
+    library.edits.edit([3], {"year": 1901})
+    with monkeypatch.context() as unread:
+        unread.setattr(index_push._Push, "_read", lambda *_: pytest.fail("the server was read"))
+        assert push(take_snapshot(library))
+    with Library.open(tmp_path / "copy") as copy:
+        forget(copy, 5)
+        assert push(take_snapshot(copy))
+        assert found_there(copy, 7) == answers_here(copy, 7, monkeypatch)
+    assert push(take_snapshot(library))
+    assert found_there(library, 7) == answers_here(library, 7, monkeypatch)
 
 
 def test_a_thumb_leaves_it_in_step(library):
@@ -279,7 +297,7 @@ def test_where_the_server_is_away_this_machine_answers_and_says_so(library, monk
         library.give_index_name()
         now = take_snapshot(library)
         assert answers(now, 7) == answers_here(library, 7, monkeypatch)
-        assert now.search_trouble.startswith("Milvus at http://127.0.0.1:")
+        assert now.search_trouble.startswith("Milvus at 127.0.0.1:")
         assert "does not answer" in now.search_trouble
         assert now.search_trouble.endswith(": this machine searches by itself.")
         with pytest.raises(IndexServerError, match="does not answer"):
@@ -339,6 +357,13 @@ def test_visitors_search_there_and_bring_nothing(library, monkeypatch, tmp_path)
     assert not (tmp_path / "songs.db").exists()
 
 
+def test_a_snapshot_that_was_looked_at_before_the_first_push_asks_the_server_after_it(library):
+    before = take_snapshot(library)
+    assert before.search_trouble is not None
+    push(take_snapshot(library))
+    assert before.search_trouble is None
+
+
 def test_what_changes_while_songs_are_brought_is_brought_after_them(library):
     push_in_background(take_snapshot(library))
     library.edits.edit([3], {"year": 1901})
@@ -360,7 +385,7 @@ def test_the_command_line_brings_songs_and_says_how_it_is(library, monkeypatch):
     assert json.loads(run("index", "--json", library=library.folder)[0])["pushed"] is False
     monkeypatch.setenv("MUSICSIM_INDEX", "milvus:http://user:secret@127.0.0.1:9")
     _, error = run("index", library=library.folder, expect=1)
-    assert error.startswith("error: Milvus at http://127.0.0.1:9 does not answer")
+    assert "error: Milvus at 127.0.0.1:9 does not answer" in error
     monkeypatch.delenv("MUSICSIM_INDEX")
     assert "MUSICSIM_INDEX names no server" in run("index", library=library.folder)[0]
 

@@ -35,10 +35,8 @@ NAMES = ("artist", "genre", "folder", "key", "mode")
 """Columns of a collection that have the hash of a name, 0 where there is none."""
 NUMBERS = ("year", "duration_s", *HEARD)
 """Columns of a collection that have a number."""
-_UNKNOWN, _MAX_NUMBER = (
-    -1e30,
-    1e29,
-)  # what stands for nan, which Milvus does not take, and what is asked for at most
+_UNKNOWN = -1e30  # stands for nan, which Milvus does not take
+_MAX_NUMBER = 1e29  # of a bound
 
 MAX_ROWS = 16_384
 """Rows that Milvus finds at once."""
@@ -69,7 +67,7 @@ class Server:
         self._lock = threading.Lock()
 
     def __str__(self) -> str:
-        shown = re.sub(r"//[^/]*@", "//", self.address)  # without a password
+        shown = re.sub("^https?://([^/]*@)?", "", self.address)  # no link on a page, and no password
         return "The index server" if is_public() else f"Milvus at {shown}"
 
     def ask(self, method: str, *args: Any, **options: Any) -> Any:
@@ -85,16 +83,16 @@ class Server:
             if self._away is not None and time.monotonic() < self._away[0] + _ASK_AGAIN_S:
                 raise self._is_away(self._away[1])
             try:
-                self._client = self._client or self._connected()
+                client = self._client = self._client or self._connected()
             except Exception as error:
                 raise self._is_away(_reason(error)) from error
         try:
-            return question(self._client)
+            return question(client)
         except Exception as error:
             # the code of a call that broke is one of grpc, no number
             code = getattr(error, "code", None)
             if isinstance(code, int) and code != _NO_CONNECTION:
-                raise IndexServerError(f"{self} refuses what it is asked: {_reason(error)}") from error
+                raise self._error("refuses what it is asked", _reason(error)) from error
             raise self._is_away(_reason(error)) from error
 
     def _connected(self) -> Any:
@@ -120,13 +118,19 @@ class Server:
             with suppress(Exception):
                 client.close()
             _log.info("The index server does not answer, this machine searches by itself: %s", reason)
-        return IndexServerError(f"{self} does not answer" + ("" if is_public() else f" ({reason})"))
+        return self._error("does not answer", reason)
+
+    def _error(self, what: str, reason: str) -> IndexServerError:
+        """An error in words; visitors are not told the reason, which may name addresses and paths."""
+        return IndexServerError(f"{self} {what}" + ("" if is_public() else f" ({reason})"))
 
 
 def _reason(error: Exception) -> str:
     """Why something failed, in a few words."""
     if isinstance(error, ImportError):
         return "pymilvus is not installed: pip install 'musicsim[milvus]'"
+    if getattr(error, "code", None) == _NO_CONNECTION:
+        return "no connection"
     return str(getattr(error, "message", "") or error).split("\n", 1)[0][:200].rstrip(".")
 
 
@@ -145,15 +149,18 @@ class RemoteIndex:
     Parameters
     ----------
     server : Server
-    collection : str or None
-        What the songs of this library and model are called there; None where they never were there.
+    named : callable
+        Gives what the songs of this library and model are called there; None until they are brought for the first time.
     rows : ModelRows
     columns : SongColumns
         Of these rows.
     """
 
-    def __init__(self, server: Server, collection: str | None, rows: ModelRows, columns: SongColumns) -> None:
-        self.server, self.collection, self._rows, self._columns = server, collection, rows, columns
+    def __init__(
+        self, server: Server, named: Callable[[], str | None], rows: ModelRows, columns: SongColumns
+    ) -> None:
+        self.server, self._named, self._rows, self._columns = server, named, rows, columns
+        self._alias: str | None = None
         self._looked: float | None = None  # when it was looked for; None where it is there
         self._trouble: str | None = None
         self._is_ready = False
@@ -174,15 +181,12 @@ class RemoteIndex:
             digest = _mixed(digest ^ values.view(np.uint64))
         return (digest >> np.uint64(1)).astype(np.int64)
 
-    def alias_in(self, collection: str) -> str:
-        """What a collection is called that has exactly these rows."""
-        order = np.argsort(self._rows.ids)
-        held = self._rows.ids[order].tobytes() + self.digests[order].tobytes()
-        return f"{collection}_{blake2b(held, digest_size=8).hexdigest()}"
-
-    @cached_property
-    def _alias(self) -> str | None:
-        return None if self.collection is None else self.alias_in(self.collection)
+    @property
+    def alias(self) -> str | None:
+        """What a collection is called that has exactly these rows; None until any are brought for the first time."""
+        if self._alias is None and (collection := self._named()) is not None:
+            self._alias = alias_of(collection, self._rows.ids, self.digests)
+        return self._alias
 
     # --- asking -------------------------------------------------------------------------------
 
@@ -222,7 +226,7 @@ class RemoteIndex:
             return
         now = time.monotonic()
         if self._looked is None or now > self._looked + _LOOK_AGAIN_S:
-            alias = self._alias
+            alias = self.alias
             if alias is not None and self.server.ask("has_collection", alias, timeout=_WITHIN_S):
                 self.server.ask("load_collection", alias, timeout=_WITHIN_S)
                 self._looked, self._is_ready = None, True
@@ -237,7 +241,7 @@ class RemoteIndex:
         reach = n + _SPARE
         while True:
             found = self.server.ask(
-                "search", self._alias, [vector], filter=expression, limit=reach, output_fields=["id"],
+                "search", self.alias, [vector], filter=expression, limit=reach, output_fields=["id"],
                 search_params={"params": {"ef": 2 * reach}}, anns_field="vector", timeout=_WITHIN_S,
             )[0]  # fmt: skip
             rows = self._rows.of([hit["id"] for hit in found])
@@ -308,6 +312,13 @@ def _mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))
+
+
+def alias_of(collection: str, ids: Int64Array, digests: Int64Array) -> str:
+    """What a collection is called that has exactly the songs of some ids, each with its digest."""
+    order = np.argsort(ids)
+    held = ids[order].tobytes() + digests[order].tobytes()
+    return f"{collection}_{blake2b(held, digest_size=8).hexdigest()}"
 
 
 def collection_of(library_name: str, model_id: str) -> str:

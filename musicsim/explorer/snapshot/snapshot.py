@@ -176,8 +176,12 @@ class Snapshot:
         server = index_server()
         if server is None or self._rows is None or self.record is None or not self.record.is_active:
             return None
-        name = self.library.index_name
-        collection = None if name is None else collection_of(name, self.record.id)
+        model_id = self.record.id
+
+        def collection() -> str | None:
+            name = self.library.index_name
+            return None if name is None else collection_of(name, model_id)
+
         return RemoteIndex(server, collection, self._rows, self.columns)
 
     @property
