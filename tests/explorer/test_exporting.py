@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from musicsim.api import routes
-from musicsim.errors import LibraryError, ModelError
+from musicsim.errors import LibraryError, ModelError, NotFoundError
 from musicsim.explorer import jobs
 from musicsim.explorer.exporting.export import export, export_path, exports_of
 from musicsim.explorer.exporting.tables import TABLE_OF
@@ -276,6 +276,8 @@ def test_what_cannot_be_written_is_one_sentence_and_nothing_is_left(library, tmp
         export(library, "plays", tmp_path / "p.txt", ExportRequest())
     with pytest.raises(LibraryError, match="Name a file in a folder that is there"):
         export(library, "plays", tmp_path / "no" / "p.csv", ExportRequest())
+    with pytest.raises(NotFoundError, match="a k of at least 1"):
+        export(library, "neighbours", tmp_path / "n.csv", ExportRequest(k=0))
     with pytest.raises(ModelError, match="too few"):
         export(library, "splits", tmp_path / "s.csv", ExportRequest())
     assert list(tmp_path.glob("*.csv")) == []

@@ -133,6 +133,10 @@ def _histograms(now: Snapshot, request: ExportRequest, tell: Tell) -> Table:
 def _neighbours(now: Snapshot, request: ExportRequest, tell: Tell) -> Table:
     rows = queries(now, request)
     k = min(_K if request.k is None else request.k, now.n_indexed - 1)
+    if k < 1:
+        raise NotFoundError(
+            f"{now.library.name}: no neighbours to export. It takes two songs, and a k of at least 1."
+        )
 
     def blocks() -> Iterator[Block]:
         for some in row_blocks(rows, _QUERIES, tell, "finding neighbours"):

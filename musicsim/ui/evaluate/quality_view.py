@@ -47,7 +47,7 @@ from musicsim.ui.components.table_download import saved_table
 SECTIONS = ("Your library", "The papers")
 SECTION: Key[str] = Key("evaluate_section", lambda: SECTIONS[0], "what the Evaluate page shows")
 _ALL: Key[str] = Key("evaluate_all", str, "name of the library whose models are all to be worked out")
-_SPLIT: Key[str | None] = Key("evaluate_split", lambda: None, "name of the fixed split to evaluate by")
+_SPLIT: Key[str] = Key("evaluate_split", str, "name of the fixed split to evaluate by; empty for none")
 _KIND: Key[str | None] = Key("evaluate_kind", lambda: None, "what says that two songs are similar")
 
 _MAX_GENRES = 30
@@ -72,7 +72,7 @@ def _scores_key(of: Snapshot, kind: str) -> Hashable:
 
 
 def _ask_scores(of: Snapshot, kind: str) -> Task:
-    split = _SPLIT.get()
+    split = _SPLIT.get() or None
 
     def work(tell: Tell) -> Scores:
         return measure_scores(of, kind, split=split, tell=tell)
@@ -149,18 +149,18 @@ def _choose_split(now: Snapshot) -> None:
     """Which songs search which, where the library has fixed splits; what is known to be wrong with its data sets."""
     names = now.library.splits.names()
     if _SPLIT.get() not in names:
-        _SPLIT.set(None)
+        _SPLIT.set("")
     if names:
         _SPLIT.keep()
         st.selectbox(
-            "Split", [None, *names], key=_SPLIT.name, format_func=_split_words,
+            "Split", ["", *names], key=_SPLIT.name, format_func=_split_words,
             help="Splits come with data sets, or from `musicsim splits import`.",
         )  # fmt: skip
     for fault in known_faults(now.library):
         st.warning(fault, icon=":material/report:")
 
 
-def _split_words(name: str | None) -> str:
+def _split_words(name: str) -> str:
     return f"{name}: test songs search training songs" if name else "None: all songs search all songs"
 
 

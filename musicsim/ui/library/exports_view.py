@@ -26,7 +26,7 @@ def exports_view(library: Library, *, busy: bool, has_songs: bool) -> None:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             ending = st.selectbox(
                 what.label, what.endings, format_func=NAMES.__getitem__, key=f"export_as_{kind}",
-                help=what.help, width=240,
+                help=what.help, width=200,
             )  # fmt: skip
             st.button(
                 "Export", icon=":material/download:", key=f"export_{kind}", disabled=busy or not has_songs,

@@ -86,7 +86,7 @@ _SECTIONS: dict[str, tuple[str, Callable[[_Contents], None]]] = {
     "artists": ("Artists", _artists),
     "genres": ("Genres", _genres),
     "listening": ("Listening", lambda of: listening_review(of.library, busy=of.busy)),
-    "servers": ("Music servers", _servers),
+    "servers": ("Servers", _servers),
     "exports": (
         "Export",
         lambda of: exports_view(of.library, busy=of.busy, has_songs=of.now.n_indexed > 0),
