@@ -1,3 +1,4 @@
+from .continuation import continuation_scores as continuation_scores
 from .graded import graded_scores as graded_scores
 from .listening import Agreement as Agreement
 from .listening import RankComparison as RankComparison

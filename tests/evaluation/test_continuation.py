@@ -1,0 +1,40 @@
+"""Measures of continued lists, on lists whose scores can be worked out by hand."""
+
+import numpy as np
+import pytest
+
+from musicsim.evaluation import continuation_scores
+
+
+def test_scores_of_a_list_worked_out_by_hand():
+    found = continuation_scores([[7, 1, 8, 2, 9]], [{1, 2, 3}], ks=(1, 2, 10))
+    ideal = 1 + 1 / np.log2(3) + 1 / np.log2(4)
+    assert found["ndcg"][0] == pytest.approx((1 / np.log2(3) + 1 / np.log2(5)) / ideal)
+    assert found["r_precision"][0] == pytest.approx(1 / 3)
+    assert found["clicks"][0] == 0
+    assert [found[f"hit@{k}"][0] for k in (1, 2, 10)] == [0, 1, 1]
+
+
+@pytest.mark.parametrize(("first_hit", "clicks"), [(0, 0), (9, 0), (10, 1), (499, 49), (500, 51), (None, 51)])
+def test_a_click_is_ten_more_songs_and_none_among_500_is_51(first_hit, clicks):
+    songs = np.arange(1, 600)
+    wanted = 0 if first_hit is None else songs[first_hit]
+    assert continuation_scores([songs], [[wanted]])["clicks"][0] == clicks
+
+
+def test_all_songs_first_is_perfect_and_nothing_recommended_is_nothing():
+    found = continuation_scores([[3, 1, 2, 8], []], [[1, 2, 3], [1]], ks=(3,))
+    assert {name: values.tolist() for name, values in found.items()} == {
+        "r_precision": [1, 0], "ndcg": [1, 0], "clicks": [0, 51], "hit@3": [1, 0],
+    }  # fmt: skip
+
+
+def test_what_cannot_be_measured_is_refused():
+    for recommended, held_out, ks, words in (
+        ([[1]], [], (1,), "one for each"),
+        ([[1]], [[]], (1,), "nothing taken away"),
+        ([[1, 1]], [[1]], (1,), "twice"),
+        ([[1]], [[1]], (0,), "ks"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            continuation_scores(recommended, held_out, ks)
