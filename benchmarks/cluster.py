@@ -3,6 +3,9 @@
 A real scheduler and two workers, processes on this machine that talk over TCP on the loopback. The rival is
 `Library.add` with two worker processes.
 
+Dask has its defaults but for these: no profile of workers, quieter monitors, clocks that tick once a second instead of
+50 times, and workers that hang are given up after 6 s instead of 5 minutes.
+
 Cost: files of three to four minutes in every format (those of `benchmarks.ingest`); CPU seconds of all processes from
 the call to the last commit: the writer, the workers and what they start, the scheduler. The cluster has done a scan
 before, as one that waits for work has; local worker processes are started by each scan. What is kept is
