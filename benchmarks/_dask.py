@@ -16,6 +16,7 @@ _ENVIRONMENT = {
     "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "6s",  # what hangs is given up after that, instead of 5 minutes
     "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
     "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "2s",
+    "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "1s",  # instead of 50 times a second in each process
     "OMP_NUM_THREADS": "1",
 }
 

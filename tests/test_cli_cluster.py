@@ -58,7 +58,7 @@ def test_the_command_line_says_what_a_cluster_has_and_adds_music_on_it(dask, tmp
     asked = "cluster", "status", "--cluster", dask.address
     until(lambda: json.loads(run(*asked, "--json", library=library)[0])["n_workers"])
     out, _ = run(*asked, library=library)
-    assert "1 workers, 1 threads" in out
+    assert "1 worker, 1 thread" in out
     out, _ = run("add", music, "--shortest", 1, "--cluster", dask.address, "--json", library=library)
     assert json.loads(out)["added"] == 6
 

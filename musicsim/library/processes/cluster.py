@@ -12,6 +12,7 @@ by file.
 
 import logging
 import multiprocessing
+import os
 import threading
 import time
 import uuid
@@ -324,6 +325,8 @@ class _Crews:
                 return idle.pop()
         # workers of Dask are daemons of their nanny, which are refused children: ours end with the pipe to them
         multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
+        # Dask's, against what its own workers hold: analysing would give memory back and take it again all the time
+        os.environ.pop("MALLOC_TRIM_THRESHOLD_", None)
         return Crew(work.function, work.limits, work.preload, 1)
 
     def give_back(self, name: str, crew: Crew[Any]) -> None:

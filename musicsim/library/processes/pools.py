@@ -34,7 +34,9 @@ class ClusterState:
     def words(self) -> str:
         """The same in a line."""
         memory = f", {self.memory_bytes / 1e9:.1f} GB" if self.memory_bytes else ""
-        return f"{self.address}: {self.n_workers} workers, {self.n_threads} threads{memory}"
+        counts = {"worker": self.n_workers, "thread": self.n_threads}
+        words = ", ".join(f"{n:,} {what}{'s' * (n != 1)}" for what, n in counts.items())
+        return f"{self.address}: {words}{memory}"
 
 
 class Pool(Protocol):
