@@ -14,7 +14,6 @@ from musicsim.errors import StoreLockedError
 from musicsim.explorer.libraries import default_folder
 from musicsim.explorer.progress import teller
 from musicsim.library import Library
-from musicsim.library.unpacked_snapshots import unpacked
 from musicsim.public import is_public, kept_answers_folder
 from musicsim.storage import writing_to
 
@@ -51,6 +50,8 @@ def snapshot_folder(file: Path) -> Iterator[Path]:
 
     Raises what :func:`musicsim.library.unpacked_snapshots.unpacked` does.
     """
+    from musicsim.library.unpacked_snapshots import unpacked
+
     os.environ.pop("MUSICSIM_PUBLIC", None)  # visitors may not unpack anything
     with ExitStack() as held:
         with progress_bar(is_noted=False) as report:
