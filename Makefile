@@ -1,5 +1,5 @@
 # make app     environment, install, demo collection, opens the app
-# make test    lint and every test, the browser tests among them
+# make test    lint and the tests, those with a browser among them; make test THOROUGH=1: the long ones, too, and other matrix products
 # make bench   the claims about speed, against their rivals
 # make newest  every test, with the newest versions of all libraries instead of the locked ones
 # make lock    the newest versions become the locked ones, and docs/licences.md lists them
@@ -14,7 +14,8 @@ BROWSERS ?= 2
 BIN := $(VENV)/bin
 # The app's own workers give way to everything else: beside tests that do not, they would starve.
 RUN = nice -n 19 $(BIN)/python -m pytest
-BROWSE = $(RUN) -m browser -o cache_dir=$(VENV)/browser_cache
+CHOSEN := $(if $(THOROUGH),,and not thorough)
+BROWSE = $(RUN) -m "browser $(CHOSEN)" -o cache_dir=$(VENV)/browser_cache
 # What depends on how matrix products round.
 NUMERIC = $(addprefix tests/,audio codebook gaussians kernels mixtures relevance metric order hashing search playlist evaluation test_blas.py)
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -39,8 +40,8 @@ else
 	@status=0; \
 	{ $(BROWSE) -n $(BROWSERS) --dist loadfile --no-loadscope-reorder > $(VENV)/browser.log 2>&1; echo $$? > $(VENV)/browser.status; \
 	  nice -n 19 $(BIN)/python -m torture --minutes 1 > $(VENV)/torture.log 2>&1; echo $$? > $(VENV)/torture.status; } & beside=$$!; \
-	$(RUN) -m "not browser" -n $(JOBS) --dist loadfile --no-loadscope-reorder || status=1; \
-	kernel=$$($(BIN)/python tests/other_kernel.py); \
+	$(RUN) -m "not browser $(CHOSEN)" -n $(JOBS) --dist loadfile --no-loadscope-reorder || status=1; \
+	kernel=$(if $(THOROUGH),$$($(BIN)/python tests/other_kernel.py)); \
 	if [ -n "$$kernel" ]; then \
 	    echo "The numeric tests once more, with OpenBLAS's kernel $$kernel"; \
 	    OPENBLAS_CORETYPE=$$kernel $(RUN) -m "not browser and not slow" -n 2 --dist loadfile --no-loadscope-reorder $(NUMERIC) || status=1; \
@@ -119,7 +120,7 @@ $(VENV)/browser: $(VENV)/tested
 
 newest:
 	rm -rf .venv-newest
-	$(MAKE) test VENV=.venv-newest APP_PACKAGES='setuptools -e .' TEST_PACKAGES="--upgrade -e '.[test]'"
+	$(MAKE) test THOROUGH=1 VENV=.venv-newest APP_PACKAGES='setuptools -e .' TEST_PACKAGES="--upgrade -e '.[test]'"
 
 # For every system and for Python 3.11 to 3.13 at once. setuptools builds what is installed from the checkout.
 COMPILE = UV_CUSTOM_COMPILE_COMMAND='make lock' $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes

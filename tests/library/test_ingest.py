@@ -152,6 +152,7 @@ def test_a_script_without_a_main_guard_can_add(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
+@pytest.mark.thorough
 def test_good_files_are_not_blamed_for_workers_that_are_killed(store, tmp_path, rng, capfd):
     """As a system kills that is out of memory, while all of them are at work, and the server that forks them, too."""
     for n in range(70):

@@ -136,6 +136,7 @@ def test_a_task_whose_process_was_killed_is_done_again_alone(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_workers_and_the_fork_server_may_be_killed_at_any_moment(rng, capfd):
     found, n_kills = [], 0
     for item in outcomes(slow, range(600), n_workers=3, limits=LIMITS):
