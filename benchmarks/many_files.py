@@ -12,29 +12,14 @@ import os
 import tempfile
 from pathlib import Path
 
-import numpy as np
-import soundfile
-
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, version
-from benchmarks.ingest import command
+from benchmarks.ingest import command, tiny_songs
 from musicsim import LIBRARY_FILE
 
-_SR = 22050
 _A_FOLDER = 1_000
 _LINKS = 20  # a sound
 _GOAL_RESCAN_S = 240.0
 _LINEAR = 1.25  # what a file costs at the largest size, of what it costs at the one before
-
-
-def write_sounds(folder: Path, n: int, seed: int) -> list[Path]:
-    """Different sounds of .2 to .7 s, a thousand a folder."""
-    rng = np.random.default_rng(seed)
-    paths = [folder / f"{number // _A_FOLDER:03d}" / f"{number:05d}.wav" for number in range(n)]
-    for path in paths:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        length = int(rng.uniform(0.2, 0.7) * _SR)
-        soundfile.write(path, 0.1 * rng.standard_normal(length), _SR)
-    return paths
 
 
 def link(sounds: list[Path], folder: Path, first: int, last: int) -> None:
@@ -59,7 +44,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     with tempfile.TemporaryDirectory() as name:
         folder, library = Path(name), Path(name) / "library"
         progress(f"writing and adding {n_sounds} sounds")
-        sounds = write_sounds(folder / "sounds", n_sounds, settings.seed)
+        sounds = tiny_songs(folder / "sounds", n_sounds, settings.seed, max_s=0.7)
         command(["add", str(folder / "sounds"), "--shortest", "0", "--library", str(library)], progress)
         n_before, mb_before = 0, _size_mb(library)
         for n_files in sizes:

@@ -36,7 +36,7 @@ from musicsim.library.disk.hashed_tar import (
     read_about,
     unpack,
 )
-from musicsim.library.processes.workers import Limits, outcomes
+from musicsim.library.processes.pools import LocalPool
 from musicsim.library.store import Store
 from musicsim.library.unpacked import MODEL_FILES, checked_library, model_files
 
@@ -182,12 +182,10 @@ def _add_excerpts(library: Store, archive: HashedTar, work: Path, suffix: str, t
         for start in range(0, len(ids), _SONGS_AT_ONCE)
         for song in library.songs(ids[start : start + _SONGS_AT_ONCE])
     )
-    settings = library.settings
-    limits = Limits(settings["file_seconds"], settings["file_memory_mb"])
-    n_workers = settings["n_workers"] or os.cpu_count() or 1
+    pool = LocalPool(library.settings["n_workers"])
     added: set[int] = set()
     n_done = 0
-    with closing(outcomes(_write_part, parts, n_workers=n_workers, limits=limits)) as items:
+    with closing(pool.outcomes(_write_part, parts, limits=library.file_limits)) as items:
         for item in items:
             if item is not None:
                 part, problem = item

@@ -52,6 +52,7 @@ from musicsim.library.db.small_copy import SmallCopies
 from musicsim.library.disk.leftovers import sweep
 from musicsim.library.disk.replacing import finish_replacing, writer_lock
 from musicsim.library.processes.pools import Pool, check_address
+from musicsim.library.processes.workers import Limits
 from musicsim.library.stores.all_opinions import Opinions
 from musicsim.library.stores.duplicates import DuplicateStore, SamePair
 from musicsim.library.stores.files import SKIPPED, FileStore
@@ -287,6 +288,12 @@ class Store(Tables, Opinions):
     def settings(self) -> dict[str, Any]:
         """Settings of this library: :data:`DEFAULTS`, and what was changed in them."""
         return DEFAULTS | json.loads(self._meta("settings") or "{}")
+
+    @property
+    def file_limits(self) -> Limits:
+        """What reading one file may take, by the settings."""
+        settings = self.settings
+        return Limits(settings["file_seconds"], settings["file_memory_mb"])
 
     def set_setting(self, name: str, value: Any) -> None:
         """Change one setting.

@@ -62,7 +62,7 @@ def _write_parquet(path: Path, table: Table) -> int:
 
     def column_of(column: Column, values: Any) -> Any:
         if column.kind == TEXT:
-            return pa.array([_text(value) if value else None for value in values], pa.string())
+            return pa.array([utf8(value) if value else None for value in values], pa.string())
         numbers = np.ascontiguousarray(values, dtype=column.kind)
         if not column.width:
             return pa.array(numbers)
@@ -163,7 +163,7 @@ class _Spool:
     def add(self, values: Any) -> None:
         is_text = self.column.kind == TEXT
         rows = (
-            np.array([_text(v) for v in values], np.str_) if is_text else np.asarray(values, self.column.kind)
+            np.array([utf8(v) for v in values], np.str_) if is_text else np.asarray(values, self.column.kind)
         )
         self._file.write(rows.tobytes())
         self._parts.append((len(rows), rows.dtype))
@@ -183,7 +183,7 @@ class _Spool:
             member.write(rows.astype(dtype).tobytes())
 
 
-def _text(value: str | None) -> str:
+def utf8(value: str | None) -> str:
     """Text as UTF-8 holds it, whatever bytes a file name is made of."""
     return (value or "").encode("utf-8", "replace").decode()
 

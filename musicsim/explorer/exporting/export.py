@@ -12,7 +12,15 @@ import numpy as np
 
 from musicsim import __version__
 from musicsim.errors import LibraryError
-from musicsim.explorer.exporting.tables import TABLE_OF, all_rows, files_at, nearest, queries, row_blocks
+from musicsim.explorer.exporting.tables import (
+    QUERIES_AT_ONCE,
+    TABLE_OF,
+    all_rows,
+    files_at,
+    nearest,
+    queries,
+    row_blocks,
+)
 from musicsim.explorer.models.encoders import CodewordEncoder
 from musicsim.explorer.progress import Tell, silent
 from musicsim.explorer.requests.exporting import EXPORTS, JAMS, MIREX, ExportRequest
@@ -21,7 +29,7 @@ from musicsim.library import Library, Song
 from musicsim.library.db.packed_texts import PackedTexts
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.stores.models import CODEWORDS_KIND
-from musicsim.library.table_files import write_table
+from musicsim.library.table_files import utf8, write_table
 from musicsim.public import owner_only
 
 FOLDER = "exports"
@@ -29,7 +37,6 @@ FOLDER = "exports"
 
 _MIREX_K = 100
 _AT_ONCE, _SONGS_AT_ONCE = 10_000, 1_000
-_QUERIES = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +115,7 @@ def _write_mirex(now: Snapshot, target: Path, request: ExportRequest, tell: Tell
     assert now.record is not None
     with atomic_path(target) as temporary, temporary.open("w", encoding="utf-8", errors="replace") as stream:
         stream.write(f"musicsim {__version__}, {_one_line(now.record.name)}\n")
-        for some in row_blocks(rows, _QUERIES, tell, "finding neighbours"):
+        for some in row_blocks(rows, QUERIES_AT_ONCE, tell, "finding neighbours"):
             for row, found, distances in zip(some.tolist(), *nearest(now, some, k), strict=True):
                 results = [
                     f"{name(i)},{d:.6g}" for i, d in zip(found.tolist(), distances.tolist(), strict=True)
@@ -167,23 +174,19 @@ def _jams(song: Song, tags: list[tuple[int, str, str, float]]) -> str:
         raise LibraryError("jams is needed for JAMS files: python -m pip install jams.") from error
     file = jams.JAMS()
     file.file_metadata = jams.FileMetadata(
-        title=_utf8(song.title),
-        artist=_utf8(song.artist),
-        release=_utf8(song.album),
+        title=utf8(song.title),
+        artist=utf8(song.artist),
+        release=utf8(song.album),
         duration=song.duration_s,
     )
-    file.file_metadata.identifiers.update(path=_utf8(str(song.path)), hash=song.content_hash)
+    file.file_metadata.identifiers.update(path=utf8(str(song.path)), hash=song.content_hash)
     for source, of_source in groupby(sorted(tags, key=lambda row: row[2]), key=lambda row: row[2]):
-        about = jams.AnnotationMetadata(data_source=_utf8(source), annotation_tools=f"musicsim {__version__}")
+        about = jams.AnnotationMetadata(data_source=utf8(source), annotation_tools=f"musicsim {__version__}")
         annotation = jams.Annotation("tag_open", time=0, duration=song.duration_s, annotation_metadata=about)
         for _, tag, _, weight in of_source:
-            annotation.append(time=0, duration=song.duration_s, value=_utf8(tag), confidence=weight)
+            annotation.append(time=0, duration=song.duration_s, value=utf8(tag), confidence=weight)
         file.annotations.append(annotation)
     return file.dumps()
-
-
-def _utf8(text: str | None) -> str:
-    return (text or "").encode("utf-8", "replace").decode()
 
 
 _OTHERS: dict[tuple[str, str], Callable[[Snapshot, Path, ExportRequest, Tell], int]] = {

@@ -24,7 +24,7 @@ from musicsim.library.table_files import TEXT, Block, Column, Table, in_blocks
 from musicsim.public import owner_only
 
 _MAX_ROWS, _MIN_ROWS, _MAX_NUMBERS = 10_000, 256, 1 << 20  # of a block
-_QUERIES = 256
+QUERIES_AT_ONCE = 256
 _MAX_WITH_NEIGHBOURS = 100_000  # songs of a map that has neighbours unless they are asked for
 _K = 10
 
@@ -139,7 +139,7 @@ def _neighbours(now: Snapshot, request: ExportRequest, tell: Tell) -> Table:
         )
 
     def blocks() -> Iterator[Block]:
-        for some in row_blocks(rows, _QUERIES, tell, "finding neighbours"):
+        for some in row_blocks(rows, QUERIES_AT_ONCE, tell, "finding neighbours"):
             found, distances = nearest(now, some, k)
             yield (*_of_rows(now, some), now.row_ids[found], distances)
 
@@ -160,7 +160,7 @@ def _map(now: Snapshot, request: ExportRequest, tell: Tell) -> Table:
         columns += [Column("neighbors.ids", "i8", k), Column("neighbors.distances", "f4", k)]
 
     def blocks() -> Iterator[Block]:
-        for some in row_blocks(rows, _QUERIES if k else _MAX_ROWS, tell, "writing the map"):
+        for some in row_blocks(rows, QUERIES_AT_ONCE if k else _MAX_ROWS, tell, "writing the map"):
             of = now.columns
             block = [*_of_rows(now, some)]
             block += [getattr(of, name).texts(some) for name in ("genre", "key", "mode")]

@@ -33,7 +33,6 @@ from musicsim.explorer.progress import Tell
 from musicsim.library import Library, Song
 from musicsim.library.embeddings.store import EmbeddingStore
 from musicsim.library.processes.pools import in_order
-from musicsim.library.processes.workers import Limits
 from musicsim.library.scan.lyrics import read_lyrics
 
 BLOCK = 64
@@ -65,10 +64,9 @@ def _encoded_away(
 ) -> Iterator[Floats | None]:
     """Features of blocks in their order, by the library's pool; None where its workers do not see the frames."""
     assert library.pool is not None
-    settings, store = library.settings, library.frame_files
+    store = library.frame_files
     tasks = ([store.path(song.content_hash) for song in block] for block in blocks)
-    limits = Limits(settings["file_seconds"], settings["file_memory_mb"])
-    for found in in_order(library.pool, partial(encode_files, encoder), tasks, limits=limits):
+    for found in in_order(library.pool, partial(encode_files, encoder), tasks, limits=library.file_limits):
         yield None if isinstance(found, BaseException) else found
 
 

@@ -277,8 +277,7 @@ class _Counts:
 def _analyse_all(
     library: Store, tasks: Iterable[Task], report: AddReport, counts: _Counts, pool: Pool
 ) -> None:
-    settings = library.settings
-    limits = Limits(settings["file_seconds"], settings["file_memory_mb"])
+    limits = library.file_limits
     started = time.monotonic()
     # the transform of fluctuation is loaded when it is used: 20 MB, which workers share
     preload = ("scipy.fft",)
