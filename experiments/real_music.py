@@ -35,7 +35,7 @@ import numpy as np
 
 from benchmarks._report import Claim, Progress, Settings, at_least, at_most, digest, main
 from experiments import descriptors
-from experiments._game_music import LABELS, FetchError, fetch
+from experiments._game_music import CACHE, LABELS, FetchError, fetch
 from experiments._halves import Gains, gain_row, halves, learned_rows, nested_rows
 from experiments._parts import KeptParts, Rows
 from experiments._pieces import MEASURES, Pieces, Scores, euclidean, labelled, scores, with_proximity
@@ -51,7 +51,6 @@ THIRD, ALL = 1 / 3, 1.0
 BEFORE = "Codewords, all"
 GOALS = {"P@1": 0.72, "P@5": 0.59, "package": 0.62, "within": 0.80}
 MAX_SKEW = 0.2
-CACHE = Path(__file__).parents[1] / "data" / "experiments" / "real_music"
 AUTOMATIC_SPLITS = {False: 4, True: 20}  # of the short protocol, and of the full one
 
 
