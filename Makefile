@@ -1,7 +1,7 @@
 # make app     environment, install, demo collection, opens the app
 # make test    lint and the tests, those with a browser among them; make test THOROUGH=1: the long ones, too, and other matrix products
 # make bench   the claims about speed, against their rivals
-# make reproduce  the experiments, below an hour on two cores: which claims hold; KEEP=1: as docs/results and the tables of the documents; FULL=1: the papers' protocols
+# make reproduce  every experiment, and which claims hold; KEEP=1: docs/results and the tables made of them, too; FULL=1: the papers' protocols
 # make newest  every test, with the newest versions of all libraries instead of the locked ones
 # make lock    the newest versions become the locked ones, and docs/licences.md lists them
 # make torture kills, full disks, damaged files: 20 minutes of it, or 3 hours: make torture LONG=1

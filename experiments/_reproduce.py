@@ -156,7 +156,7 @@ def _outcome(name: str, full: bool, commit: str, stop: threading.Event) -> _Outc
             return _Outcome(name, skipped="stopped")
     except NothingMeasured as absent:
         outcome = _Outcome(name, skipped=str(absent).partition(": ")[2])
-    except LibraryError as error:
+    except (LibraryError, OSError) as error:
         outcome = _Outcome(name, failed=str(error))
     else:
         outcome = _Outcome(name, read(name, OWN))

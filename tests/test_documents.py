@@ -133,6 +133,13 @@ def test_prose_has_no_number_that_is_not_in_the_results(name):
     assert allowed == {number for number, _ in found}
 
 
+@pytest.mark.parametrize("name", sorted(set(PAGES) - {"coverage.md"}))
+def test_figures_of_which_no_result_is_kept_say_so(name):
+    for part in parts_of(PAGES[name].read_text(encoding="utf-8")):
+        for experiment in set(NAMED.findall(part)) - {"sound_prior"}:  # which makes constants
+            assert read(experiment) or "no result is kept" in part, part[:80]
+
+
 @pytest.mark.parametrize(
     ("text", "unknown"),
     [

@@ -77,7 +77,7 @@ def _show_table(table: PaperTable) -> None:
     facts += ["full protocol" if is_full else "short protocol; the full one has not been run"]
     facts += [f"{settings['splits']} splits"] if isinstance(settings.get("splits"), int) else []
     facts += [f"{settings['seconds']:,.0f} s"] if "seconds" in settings else []
-    facts += [f"commit {table.commit}"] if table.commit else []
+    facts.append(f"commit {table.commit or 'not recorded'}")
     facts += [f"{machine.get('cores')} cores, {machine.get('cpu')}"]
     if table.claims:
         st.markdown(_verdict(table.claims))
