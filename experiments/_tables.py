@@ -428,6 +428,33 @@ def _audio(rows: list[Row]) -> Lines:
         yield said, *line
 
 
+# --- audible.md ---------------------------------------------------------------------------------------------
+
+
+@_table("audible")
+def _audible(rows: list[Row]) -> Lines:
+    yield (
+        "",
+        "on",
+        "songs",
+        "share that get one",
+        "of these right",
+        "half or double counted; MIREX score",
+        "offset, deviation",
+    )
+    for row in rows:
+        away = (row.get("offset"), row.get("spread"))
+        figures = (row.get("said"), row.get("right"), row.get("right or octave", row.get("MIREX")))
+        line = ("" if figure is None else _share(figure) for figure in figures)
+        yield (
+            row["what"],
+            row["material"],
+            str(row["songs"]),
+            *line,
+            "" if None in away else ", ".join(map(_share, away)),
+        )
+
+
 # --- kernels.md, order.md, playlists.md, search.md, listening_tests.md ----------------------------------------
 
 

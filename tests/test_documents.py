@@ -21,6 +21,7 @@ SILENT = re.compile(
 NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.\d+|\d+")
 # What a page says beside the results that is not in them: sizes of data, and runs that are over.
 ELSEWHERE: dict[str, set[str]] = {
+    "audible.md": {"220", "24", "12", "30", "13"},  # clicks a minute, keys, songs of lists, MFCC
     "figures.md": {"10,000", "60,000", "601"},  # digits, the paper's digits, answers
     "hashing.md": {
         *(
