@@ -59,25 +59,22 @@ def reproduce(names: Sequence[str], *, full: bool, keep: bool, jobs: int) -> boo
         Whether none failed. A claim that does not hold, and absent data, are no failure.
     """
     started = time.perf_counter()
-    known = {
-        e.name for e in experiments() if "benchmarks._report" in _source(e.name)
-    }  # others make no report
+    # others make no report
+    known = {e.name for e in experiments() if "benchmarks._report" in _source(e.name)}
     if unknown := set(names) - known:
         raise SystemExit(
             f"{', '.join(sorted(unknown))}: no such experiment; there are {', '.join(sorted(known))}."
         )
     chosen = set(names) or (known if full else known - _HOUR_LONG)
-    order = sorted(
-        chosen, key=_seconds_before, reverse=True
-    )  # the longest first: all cores are busy to the end
+    # the longest first: all cores are busy to the end
+    order = sorted(chosen, key=_seconds_before, reverse=True)
     print(
         f"{len(order)} experiments, {jobs} at once; about {_estimate(order, jobs)} by the kept results",
         flush=True,
     )
     if jobs > 1:
-        os.environ.update(
-            dict.fromkeys(THREADS, "1")
-        )  # of the experiments, so that they leave room to each other
+        # of the experiments, so that they leave room to each other
+        os.environ.update(dict.fromkeys(THREADS, "1"))
     stop = threading.Event()
     commit = from_git(ROOT)
     with ThreadPoolExecutor(jobs) as pool:
