@@ -5,8 +5,8 @@ from typing import Any
 
 import streamlit as st
 
+from musicsim.audio import HEARD
 from musicsim.explorer.snapshot.filtering import FilterChoices
-from musicsim.library.db.columns import HEARD
 from musicsim.ui.base.option_widgets import labelled
 from musicsim.ui.base.state import Key
 from musicsim.ui.components.song_finder import find_names

@@ -5,8 +5,8 @@ import pandas as pd
 import streamlit as st
 
 from musicsim._arrays import Int64Array
+from musicsim.audio import HEARD
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library.db.columns import HEARD
 from musicsim.library.exporters import MIME, m3u8
 from musicsim.public import is_public
 from musicsim.ui.base.frame import PAGES

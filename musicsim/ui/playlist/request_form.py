@@ -7,13 +7,13 @@ from typing import Any, Literal
 
 import streamlit as st
 
+from musicsim.audio import HEARD
 from musicsim.explorer.playlists.steering import RESTS_S
 from musicsim.explorer.playlists.walk import Dialect, Walk
 from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.requests.playlist import DIRECTIONS, PREFERENCES, PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
-from musicsim.library.db.columns import HEARD
 from musicsim.ui.base.option_widgets import labelled, limits, option_key
 from musicsim.ui.base.state import CHOSEN, Key, choices_of
 from musicsim.ui.base.text import plain
