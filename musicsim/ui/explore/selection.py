@@ -51,9 +51,13 @@ def show_selection(now: Snapshot) -> None:
             search_like(now, ids.tolist())
             st.switch_page(PAGES["search"])
         st.button("Clear", icon=":material/close:", on_click=FOUND.set, args=(FOUND.default(),))
-    with st.expander(
-        "Table and export" if is_public() else "Table, export and tag", icon=":material/table_rows:"
-    ):
+    shown = st.expander(
+        "Table and export" if is_public() else "Table, export and tag", icon=":material/table_rows:",
+        key="selection_table", on_change="rerun",
+    )  # fmt: skip
+    if not shown.open:
+        return
+    with shown:
         st.dataframe(_table(now, ids[:_MAX_LISTED]), hide_index=True, height=240)
         if len(ids) > _MAX_LISTED:
             st.caption(f"The first {_MAX_LISTED} of them; a download has all.")

@@ -79,9 +79,16 @@ def draw() -> None:
         return
     if query is not None:
         _about(now, query)
-        with st.expander("More examples, or only a part of it", icon=":material/tune:"):
-            add_examples(now, query.name_in(now), query.seed_id)
-            _part(now, query)
+        more = st.expander(
+            "More examples, or only a part of it",
+            icon=":material/tune:",
+            key="search_more",
+            on_change="rerun",
+        )
+        if more.open:
+            with more:
+                add_examples(now, query.name_in(now), query.seed_id)
+                _part(now, query)
     request = search_form(now, "" if query is None else query.name_in(now))
     try:
         _answers(now, query, request)
@@ -225,7 +232,7 @@ def _answers(now: Snapshot, query: _Query | None, request: SearchRequest) -> Non
     if query is None:
         _list_and_map(now, None, find_requested(now, None, request))
         return
-    said = feedback_on(now.library, query.name_in(now), query.seed_id)
+    said = feedback_on(now, query.name_in(now), query.seed_id)
     hits = find_requested(now, query.of, request, said)
     hits_before = find_requested(now, query.of, request, said.undone()) if said.said else hits
     _list_and_map(
