@@ -89,11 +89,7 @@ def draw() -> None:
             with more:
                 add_examples(now, query.name_in(now), query.seed_id)
                 _part(now, query)
-    request = search_form(now, "" if query is None else query.name_in(now))
-    try:
-        _answers(now, query, request)
-    except MusicsimError as error:
-        st.error(plain(error), icon=":material/error:")
+    _answers(now, query, search_form(now, "" if query is None else query.name_in(now)))
 
 
 def _ways_in(now: Snapshot) -> None:
@@ -227,8 +223,19 @@ def _add_upload(now: Snapshot, upload: Upload) -> None:
         st.toast(plain(error), icon=":material/warning:")
 
 
+@st.fragment
 def _answers(now: Snapshot, query: _Query | None, request: SearchRequest) -> None:
-    """The songs that were found, as a list and on the map."""
+    """The songs that were found, as a list and on the map.
+
+    A fragment: a thumb, and a question why, run nothing else.
+    """
+    try:
+        _find_and_show(now, query, request)
+    except MusicsimError as error:
+        st.error(plain(error), icon=":material/error:")
+
+
+def _find_and_show(now: Snapshot, query: _Query | None, request: SearchRequest) -> None:
     if query is None:
         _list_and_map(now, None, find_requested(now, None, request))
         return
@@ -270,6 +277,7 @@ def _list_and_map(
                 say(query.name_in(now), action.song_id, THUMBS[action.kind])
             else:
                 follow(action, now, songs)
+                st.rerun()
 
         if bar is not None:
             bar()
