@@ -85,6 +85,7 @@ bench: $(VENV)/tested rivals
 	$(BIN)/python -m benchmarks.order
 	$(BIN)/python -m benchmarks.lgmml
 	$(BIN)/python -m benchmarks.hamming
+	$(BIN)/python -m benchmarks.start
 
 torture: $(VENV)/browser
 	$(BIN)/python -m torture --minutes $(if $(LONG),180,20) $(TORTURE_ARGS)
