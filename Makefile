@@ -86,6 +86,7 @@ bench: $(VENV)/tested rivals
 	$(BIN)/python -m benchmarks.order
 	$(BIN)/python -m benchmarks.lgmml
 	$(BIN)/python -m benchmarks.hamming
+	$(BIN)/python -m benchmarks.start
 
 # Rivals that are absent (make rivals; lightgbm and snowballstemmer, of the extra bench) leave their rows out, and are named.
 reproduce: $(VENV)/tested
