@@ -2,6 +2,7 @@
 # make test    lint and the tests, those with a browser among them; make test THOROUGH=1: the long ones, too, and other matrix products
 # make bench   the claims about speed, against their rivals
 # make reproduce  every experiment, and which claims hold; KEEP=1: docs/results and the tables made of them, too; FULL=1: the papers' protocols
+# make docs    the documentation as a site, in site/; warnings are errors
 # make newest  every test, with the newest versions of all libraries instead of the locked ones
 # make lock    the newest versions become the locked ones, and docs/licences.md lists them
 # make torture kills, full disks, damaged files: 20 minutes of it, or 3 hours: make torture LONG=1
@@ -29,7 +30,7 @@ TEST_PACKAGES = --require-hashes -r requirements/test.txt
 NEW_VENV = $(PYTHON) -m venv $(VENV) && { $(PIP) --require-hashes -r requirements/uv.txt || true; }
 install = { $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python $(1) || $(PIP) $(1); }
 
-.PHONY: app install test lint format bench reproduce torture rivals citation newest lock clean
+.PHONY: app install test lint format bench reproduce docs torture rivals citation newest lock clean
 
 install: $(VENV)/installed
 app: $(VENV)/installed
@@ -92,6 +93,9 @@ bench: $(VENV)/tested rivals
 reproduce: $(VENV)/tested
 	nice -n 19 $(BIN)/python -m experiments reproduce $(if $(FULL),--full) $(if $(KEEP),--keep) $(EXPERIMENTS)
 
+docs: $(VENV)/tested
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
+
 torture: $(VENV)/browser
 	$(BIN)/python -m torture --minutes $(if $(LONG),180,20) $(TORTURE_ARGS)
 
@@ -129,16 +133,16 @@ $(VENV)/browser: $(VENV)/tested
 
 newest:
 	rm -rf .venv-newest
-	$(MAKE) test THOROUGH=1 VENV=.venv-newest APP_PACKAGES='setuptools -e .' TEST_PACKAGES="--upgrade -e '.[test]'"
+	$(MAKE) test THOROUGH=1 VENV=.venv-newest APP_PACKAGES='setuptools -e .' TEST_PACKAGES="--upgrade -e '.[docs,test]'"
 
 # For every system and for Python 3.11 to 3.13 at once. setuptools builds what is installed from the checkout.
 COMPILE = UV_CUSTOM_COMPILE_COMMAND='make lock' $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes
 lock: $(VENV)/tested
 	sed -n 's/^requires = \["\(.*\)"\]/\1/p' pyproject.toml | $(COMPILE) -o requirements.txt pyproject.toml -
-	$(COMPILE) --constraint requirements.txt --extra test -o requirements/test.txt pyproject.toml
+	$(COMPILE) --constraint requirements.txt --extra docs --extra test -o requirements/test.txt pyproject.toml
 	echo uv | $(COMPILE) -o requirements/uv.txt -
 	$(MAKE) $(VENV)/tested
 	$(BIN)/python docs/licences.py
 
 clean:
-	rm -rf $(VENV) build *.egg-info
+	rm -rf $(VENV) build site *.egg-info

@@ -122,7 +122,7 @@ def earlier_versions(new: list[str], gone: list[str]) -> dict[str, str]:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;")
+    return text.replace("|", "\\|").replace("<", "&lt;").replace("[", "\\[")
 
 
 def main() -> None:

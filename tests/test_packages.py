@@ -30,6 +30,7 @@ TOOLS = {
     "aiohttp": "fsspec asks web servers by it",
     "httpx2": "starlette.testclient, which fastapi.testclient is, asks by it",
     "import-linter": "make lint",
+    "ipykernel": "nbclient runs notebooks by it",
     "mypy": "make lint",
     "ruff": "make lint",
     "pytest-timeout": "the option timeout",
@@ -97,7 +98,7 @@ def test_the_app_imports_what_it_declares():
 
 @pytest.mark.slow
 def test_tests_and_benchmarks_import_what_is_declared():
-    declared = canonical(APP) | canonical(OPTIONAL) | canonical(EXTRAS["test"]) | canonical(EXTRAS["bench"])
+    declared = set().union(*map(canonical, (APP, OPTIONAL, EXTRAS["bench"], EXTRAS["docs"], EXTRAS["test"])))
     missing = undeclared(TEST_PLACES, declared)
     assert missing == {}
 
@@ -111,7 +112,9 @@ def test_nothing_is_declared_that_nothing_imports():
     assert wanted - by_app - by_others == set(TOOLS)
 
 
-@pytest.mark.parametrize(("name", "wanted"), [("app", set(APP)), ("tests", set(APP) | EXTRAS["test"])])
+@pytest.mark.parametrize(
+    ("name", "wanted"), [("app", set(APP)), ("tests", set(APP) | EXTRAS["docs"] | EXTRAS["test"])]
+)
 def test_locked_files_have_every_package_with_hashes(name, wanted):
     text = LOCKED[name].read_text()
     assert canonical(wanted) <= canonical(locked(LOCKED[name]))
