@@ -109,8 +109,8 @@ def evaluate(
 
 def _show_against(found: "Against", *, as_json: bool) -> None:
     if as_json:
-        duels = [asdict(duel) | {"words": duel.words} for duel in found.duels]
-        emit(_plain(asdict(found) | {"duels": duels}))
+        differences = [asdict(one) | {"words": one.words} for one in found.differences]
+        emit(_plain(asdict(found) | {"differences": differences}))
         return
     columns = [Column(name, overflow="fold") for name in ("model", *_TITLES)]
     rows = [(row.name, *(_written(row.figures[name]) for name in _MEASURES)) for row in found.rows]
@@ -118,8 +118,8 @@ def _show_against(found: "Against", *, as_json: bool) -> None:
     for row in found.rows:
         if row.note:
             typer.echo(plain(f"{row.name}: {row.note}."))
-    for duel in found.duels:
-        typer.echo(plain(duel.words))
+    for one in found.differences:
+        typer.echo(plain(one.words))
 
 
 def _as_json(one: "Quality", songs: dict[int, Any], n_hubs: int) -> dict[str, Any]:

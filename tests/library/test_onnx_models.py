@@ -85,10 +85,6 @@ def refused(kind, folder):
         write_onnx(path, ("n", 16_000))
     elif kind == "two outputs":
         write_onnx(path, outputs=("vectors", "mean"))
-    elif kind == "whole numbers out":
-        write_onnx(
-            path, nodes=[node("Cast", ["vectors"], ["whole"], to=TensorProto.FLOAT)], outputs=("shaped",)
-        )
     elif kind == "no batch":
         write_onnx(
             path, nodes=[node("ReduceMax", ["vectors"], ["one"], axes=[0], keepdims=0)], outputs=("one",)

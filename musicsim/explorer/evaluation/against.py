@@ -47,7 +47,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Duel:
+class Difference:
     """Two rows on the same queries."""
 
     name: str
@@ -85,7 +85,7 @@ class Against:
     kind: str  # what says that songs are similar
     detail: str
     rows: list[Row]
-    duels: list[Duel]  # of the rows that were not trained on the queries' artists
+    differences: list[Difference]  # of the rows that were not trained on the queries' artists
     n_songs: int  # that all rows have a vector of
     n_left_out: int  # songs with sound that have none of theirs
     n_queries: int
@@ -170,8 +170,8 @@ def compare_with(library: Library, name: str, kind: str, tell: Tell = silent) ->
     order = our, our_learned, their, their_learned = tuple(
         called for own in learned_on for called in (own, _learned(own))
     )
-    duels = [
-        Duel(own, other, leads_of(scores[other], scores[own], groups, _SEED))
+    differences = [
+        Difference(own, other, leads_of(scores[other], scores[own], groups, _SEED))
         for own, other in (
             (their, our), (their_learned, our_learned), (their_learned, their), (our_learned, our),
             (their, our_learned), (their_learned, our),
@@ -185,7 +185,7 @@ def compare_with(library: Library, name: str, kind: str, tell: Tell = silent) ->
         kind,
         supervision.detail,
         table,
-        duels,
+        differences,
         n_songs=len(rows),
         n_left_out=ours.n_indexed - len(rows),
         n_queries=len(artists),

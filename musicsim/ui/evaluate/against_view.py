@@ -6,7 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from musicsim.explorer.evaluation.against import Against, Duel, comparable, compare_with
+from musicsim.explorer.evaluation.against import Against, Difference, comparable, compare_with
 from musicsim.explorer.learning.verdict import BETTER, NO_DIFFERENCE, RANKED, WORSE
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.desk import AT_ONCE_S, Tell, desk, task_key, value_of, wait_for
@@ -72,7 +72,7 @@ def _ask(key: Hashable, now: Snapshot, name: str, kind: str) -> None:
 
 
 def _show(found: Against) -> None:
-    st.markdown("\n".join(f"- {plain(duel.words)}" for duel in found.duels))
+    st.markdown("\n".join(f"- {plain(one.words)}" for one in found.differences))
     cells = [
         {"Model": plain(row.name)} | {title: written(row.figures[name]) for name, title in RANKED.items()}
         for row in found.rows
@@ -80,22 +80,24 @@ def _show(found: Against) -> None:
     saved_table(pd.DataFrame(cells), name="ours against theirs", key="evaluate_against_table")
     notes = [f"{row.name}: {row.note}." for row in found.rows if row.note]
     st.caption(plain(" ".join([found.words, *notes])))
-    duels = [duel for duel in found.duels if duel.leads]
-    if duels:
+    differences = [one for one in found.differences if one.leads]
+    if differences:
         by = st.segmented_control(
             "Measure", list(RANKED), default="map", key="evaluate_against_by", format_func=RANKED.__getitem__,
             required=True,
         )  # fmt: skip
-        _differences(duels, str(by))
+        _differences(differences, str(by))
 
 
-def _differences(duels: Sequence[Duel], by: str) -> None:
+def _differences(differences: Sequence[Difference], by: str) -> None:
     """The paired differences of one measure with their intervals, and where none is."""
-    leads = [duel.leads[by] for duel in duels]
+    leads = [one.leads[by] for one in differences]
     figure = go.Figure(
         go.Scatter(
             x=[lead.mean for lead in leads],
-            y=[f"{in_chart(d.name, _MAX_LABEL)}<br>over {in_chart(d.other, _MAX_LABEL)}" for d in duels],
+            y=[
+                f"{in_chart(d.name, _MAX_LABEL)}<br>over {in_chart(d.other, _MAX_LABEL)}" for d in differences
+            ],
             mode="markers",
             marker={"size": 11, "color": [_COLOURS[lead.words] for lead in leads]},
             error_x={
@@ -108,7 +110,7 @@ def _differences(duels: Sequence[Duel], by: str) -> None:
     )
     figure.add_vline(x=0, line_dash="dot", line_color=_COLOURS[NO_DIFFERENCE])
     figure.update_layout(
-        height=48 * len(duels) + 60,
+        height=48 * len(differences) + 60,
         margin={"l": 0, "r": 8, "t": 4, "b": 0},
         xaxis={"fixedrange": True, "tickformat": "+.2f", "zeroline": False},
         yaxis={"automargin": True, "fixedrange": True, "autorange": "reversed", "ticksuffix": " "},

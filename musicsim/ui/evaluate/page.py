@@ -1,5 +1,4 @@
-"""Evaluate: how good "similar" is here, for which genres, which songs are near everything; somebody's
-embedding against the sound; and the papers' tables."""
+"""Evaluate: how good "similar" is here, an embedding against the sound, and the papers' tables."""
 
 import streamlit as st
 
@@ -26,7 +25,7 @@ def draw() -> None:
         show_papers(now.library)
         return
     stop_without_songs(now)
-    if section == _AGAINST:
+    if section == _AGAINST and not is_public():
         show_against(now)
     else:
         show_library(now)
