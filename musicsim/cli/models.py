@@ -314,14 +314,14 @@ def add_onnx(
         onnx = OnnxModel(file.expanduser().absolute(), sample_rate, window, output)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
-    with open_library(library) as lib, progress_bar() as report:
-        called = free_name(lib, name or onnx.path.stem)
-        try:
+    try:
+        with open_library(library) as lib, progress_bar() as report:
+            called = free_name(lib, name or onnx.path.stem)
             made, about, matched = add_model(lib, onnx, called, teller(report))
-        except KeyboardInterrupt:
-            errors.print("stopped; the same command goes on where it was.")
-            raise typer.Exit(_STOPPED) from None
-        record = lib.models.get(made)
+            record = lib.models.get(made)
+    except KeyboardInterrupt:
+        errors.print("stopped; the same command goes on where it was.")
+        raise typer.Exit(_STOPPED) from None
     _tell_added(record.name, about, matched, as_json=as_json)
 
 
