@@ -17,7 +17,8 @@ def write_onnx(
     """
     inner = [max(1, frames), -1]
     graph = [
-        helper.make_node("Reshape", ["sound", "shape"], ["framed"]),
+        helper.make_node("Cast", ["sound"], ["samples"], to=_FLOAT),
+        helper.make_node("Reshape", ["samples", "shape"], ["framed"]),
         helper.make_node("Abs", ["framed"], ["loud"]),
         helper.make_node("ReduceMean", ["loud"], ["mean"], axes=[-1], keepdims=1),
         helper.make_node("ReduceMax", ["loud"], ["max"], axes=[-1], keepdims=1),

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterable
 from contextlib import closing
@@ -277,7 +278,7 @@ class _Running:
             raise
         except Exception as error:
             raise self._refused(
-                f"it cannot be loaded ({in_short(error)}). It should be one file that holds its weights"
+                f"it cannot be loaded ({_said(error)}). It should be one file that holds its weights"
             ) from error
         self._input, self._shape = self._checked_input()
         self._output = self._checked_output()
@@ -346,7 +347,7 @@ class _Running:
             raise
         except Exception as error:
             raise self._refused(
-                f"it fails on {self._model.window_s:g} s of sound at {self._model.sample_rate:,} Hz ({in_short(error)})"
+                f"it fails on {self._model.window_s:g} s of sound at {self._model.sample_rate:,} Hz ({_said(error)})"
             ) from error
         if not isinstance(found, np.ndarray) or found.dtype.kind != "f" or not 0 < found.ndim <= 3:
             raise self._refused_output(found)
@@ -363,6 +364,10 @@ class _Running:
             f"its output {self._output} is {what}; it should be floats of the shape (batch, d) or (batch, frames, d), "
             f"with a d of at most {MAX_WIDE:,}"
         )
+
+
+def _said(error: Exception) -> str:
+    return in_short(re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", str(error)))
 
 
 def _written(shape: Any) -> str:
