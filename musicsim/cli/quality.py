@@ -174,7 +174,7 @@ def _show(found: list["Quality"], songs: dict[int, Any], n_hubs: int, words: str
     columns = [Column(name, overflow="fold") for name in ("model", *_TITLES, "hubness", "coverage")]
     scores = found[0].scores
     caption = (
-        f"{words} {scores.n_queries:,} query songs, {scores.n_skipped:,} skipped; below each mean the "
+        f"{words} {scores.n_queries:,} query songs, {scores.n_skipped:,} skipped; in brackets the "
         "95 % interval over resampled artists. Hubness and coverage: without > with hub reduction."
     )
     show(columns, [(one.model, *_cells(one)) for one in found], caption=caption)
@@ -214,7 +214,7 @@ def _cells(one: "Quality") -> list[str]:
 def _written(figure: "Figure") -> str:
     if math.isnan(figure.mean):
         return "-"
-    interval = "" if math.isnan(figure.low) else f"\n{figure.low:.3f} - {figure.high:.3f}"
+    interval = "" if math.isnan(figure.low) else f" ({figure.low:.3f} to {figure.high:.3f})"
     return f"{figure.mean:.3f}{interval}"
 
 

@@ -91,16 +91,15 @@ def test_noise_is_worse_than_the_sound_and_figures_are_those_of_brute_force(libr
     assert first.leads["map"].mean == pytest.approx(np.mean(differences), abs=1e-6)
 
 
-def test_learning_finds_the_direction_that_matters_and_never_hears_an_artist_it_is_asked_about(
-    library, monkeypatch
-):
-    """One of eight directions tells genres apart; the others say who plays."""
+@pytest.mark.slow
+def test_learning_finds_what_matters_and_never_hears_an_artist_it_is_asked_about(library, monkeypatch):
+    """Three directions tell genres apart; the other two say who plays, louder."""
     songs = library.songs()
     genres = sorted({song.genre for song in songs})
-    own = np.array([genres.index(song.genre) for song in songs], dtype=float)
+    own = np.eye(3)[[genres.index(song.genre) for song in songs]]
     artists = sorted({song.artist for song in songs})
-    who = noise(len(artists), 7)[[artists.index(song.artist) for song in songs]]
-    bring(library, songs, np.column_stack([0.6 * (own - 1), who]))
+    who = 1.5 * noise(len(artists), 2)[[artists.index(song.artist) for song in songs]]
+    bring(library, songs, np.column_stack([own, who]))
     heard, original = [], against.learn_ranking
 
     def listening(task, watcher):
@@ -110,7 +109,8 @@ def test_learning_finds_the_direction_that_matters_and_never_hears_an_artist_it_
     monkeypatch.setattr(against, "learn_ranking", listening)
     found = compare_with(library, "net", "genre")
     theirs, learned = found.rows[2:]
-    assert learned.figures["map"].mean > theirs.figures["map"].mean + 0.1
+    assert theirs.figures["map"].mean < 0.8
+    assert learned.figures["map"].mean == pytest.approx(1)
     one = next(d for d in found.differences if (d.name, d.other) == ("net, learned", "net"))
     assert one.words.startswith("net, learned is better than net: ")
     groups = np.array(take_snapshot(library, library.models.native().id).columns.group.texts())
