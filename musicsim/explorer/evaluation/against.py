@@ -209,8 +209,9 @@ def _scored(
             scores.setdefault(own, []).append(_scores(supervision, X, fold))
             if own not in n_learned:
                 continue
-            words = f"learning on {own}, fold {number + 1} of {len(folds)}"
-            L = learn_ranking(_task(supervision, X, fold), _Watcher(partial(tell, words, number, len(folds))))
+            words = f"learning, fold {number + 1} of {len(folds)}"
+            done, total = sum(map(len, scores.values())), len(folds) * (len(spaces) + len(learned_on))
+            L = learn_ranking(_task(supervision, X, fold), _Watcher(partial(tell, words, done, total)))
             n_learned[own] += L is not None
             learned = X if L is None else X @ L.T
             scores.setdefault(_learned(own), []).append(_scores(supervision, learned, fold))
