@@ -3,7 +3,7 @@
 Serves the app as the browser tests do, plays a song, draws a playlist, and writes ``docs/images/*.png``. With
 ``playlists``, ``compare`` or ``listening`` behind it only the pictures of playlists, of comparing songs, or of a
 listening test are taken. With ``real`` those that show real music: MUSICSIM_LIBRARY then names a library of it, such
-as experiments.real_music makes.
+as experiments.real_music makes; with ``against`` one that has vectors of another program, compared with the sound.
 """
 
 import sys
@@ -164,6 +164,15 @@ def take_real(page: Page) -> None:
     _shoot(page, "real-verdict")
 
 
+def take_against(page: Page) -> None:
+    """Compare the first of the vectors that were brought with the sound."""
+    _switch(page, "Evaluate")
+    page.get_by_test_id("stButtonGroup").get_by_text("Ours against theirs").click()
+    page.get_by_role("button", name="Compare", exact=True).click()
+    page.get_by_text("query songs by").wait_for(timeout=300_000)
+    _shoot(page, "against")
+
+
 def _learn(page: Page, history: Path) -> None:
     page.get_by_test_id("stButtonGroup").get_by_text("Listening").click()
     form = page.get_by_test_id("stForm").filter(has_text="Listening history files")
@@ -258,6 +267,7 @@ def main() -> None:
         "compare": take_comparison,
         "listening": take_listening_test,
         "real": take_real,
+        "against": take_against,
     }
     parts = [take_part for name, take_part in known.items() if name in sys.argv[1:]]
     IMAGES.mkdir(exist_ok=True)

@@ -22,7 +22,7 @@ EXTRAS = {
     extra: {Requirement(line).name for line in lines}
     for extra, lines in PROJECT["project"]["optional-dependencies"].items()
 }
-OPTIONAL = set().union(*(EXTRAS[name] for name in ("cluster", "jams", "milvus", "mirdata", "mpd")))
+OPTIONAL = set().union(*(EXTRAS[name] for name in ("cluster", "jams", "milvus", "mirdata", "mpd", "onnx")))
 OURS = {"musicsim", "beetsplug", "benchmarks", "experiments", "tests", "docs"}
 OURS |= {"songs"}  # of the app that tests of the player start
 # What is used without an import of ours.

@@ -4,7 +4,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,6 +24,9 @@ from musicsim.cli._options import taking
 from musicsim.explorer.progress import Stopped, teller
 from musicsim.explorer.requests.training import TrainingRequest
 
+if TYPE_CHECKING:
+    from musicsim.library.embeddings.store import AboutEmbedding, Matched
+
 _Name = Annotated[str, typer.Argument(help="Name of a model, as `musicsim models list` shows it.")]
 _STOPPED = 130
 
@@ -33,7 +36,7 @@ _models = typer.Typer(help="List, use, rename, delete, export, import and add mo
 def register(app: typer.Typer) -> None:
     """Add the commands of this module to the program."""
     app.command()(train)
-    for command in (use, rename, delete, export, add, add_embedding):
+    for command in (use, rename, delete, export, add, add_embedding, add_onnx):
         _models.command()(command)
     _models.command("list")(list_models)
     _models.command("import")(import_model)
@@ -275,17 +278,61 @@ def add_embedding(
     """
     from musicsim.explorer.upkeep.fitting import free_name
     from musicsim.explorer.upkeep.model_catalogue import add_own_vectors
-    from musicsim.explorer.upkeep.model_text import match_words
 
     with open_library(library) as lib, progress_bar() as report:
         source = file.expanduser().absolute()
         called = free_name(lib, name or source.stem)
         made, about, matched = add_own_vectors(lib, source, called, teller(report))
         record = lib.models.get(made)
+    _tell_added(record.name, about, matched, as_json=as_json)
+
+
+def add_onnx(
+    file: Annotated[Path, typer.Argument(help="An ONNX file, a model of sound, that holds its weights.")],
+    sample_rate: Annotated[
+        int, typer.Option(help="Samples per second that the model was trained on, in Hz.", metavar="HZ")
+    ],
+    window: Annotated[
+        float, typer.Option(help="Seconds of sound that the model is given at once.", metavar="SECONDS")
+    ],
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    output: Annotated[
+        str, typer.Option(help="The output that is the vector, of a model that has several.", metavar="NAME")
+    ] = "",
+    name: Annotated[str, typer.Option(help="Name of the model; the file's name by default.")] = "",
+) -> None:
+    """Run somebody's ONNX model over all songs, and make a model of its vectors, to search with and to train on.
+
+    Ctrl-C stops; the same command then goes on where it was. Exits with code 3 if songs have no vector.
+    """
+    from musicsim.explorer.upkeep.fitting import free_name
+    from musicsim.explorer.upkeep.model_catalogue import add_onnx as add_model
+    from musicsim.library.embeddings.onnx_models import OnnxModel
+
+    try:
+        onnx = OnnxModel(file.expanduser().absolute(), sample_rate, window, output)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    try:
+        with open_library(library) as lib, progress_bar() as report:
+            called = free_name(lib, name or onnx.path.stem)
+            made, about, matched = add_model(lib, onnx, called, teller(report))
+            record = lib.models.get(made)
+    except KeyboardInterrupt:
+        errors.print("stopped; the same command goes on where it was.")
+        raise typer.Exit(_STOPPED) from None
+    _tell_added(record.name, about, matched, as_json=as_json)
+
+
+def _tell_added(name: str, about: "AboutEmbedding", matched: "Matched", *, as_json: bool) -> None:
+    """What came of vectors of another program; exits with code 3 if some were left out."""
+    from musicsim.explorer.upkeep.model_text import match_words
+
     if as_json:
         emit(
             {
-                "model": record.name,
+                "model": name,
                 "vectors": about.n_rows,
                 "dimensions": about.n_dimensions,
                 "songs": len(matched.song_ids),
@@ -297,6 +344,6 @@ def add_embedding(
         typer.echo(plain(match_words(about, matched)))
         for problem in about.problems:
             warn("left out", problem)
-        typer.echo(plain(f"{record.name} was added; `musicsim models use {record.name!r}` activates it."))
+        typer.echo(plain(f"{name} was added; `musicsim models use {name!r}` activates it."))
     if matched.n_unmatched or about.problems:
         raise typer.Exit(SOME_FAILED)

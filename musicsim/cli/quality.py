@@ -12,6 +12,7 @@ from musicsim.cli._console import (
     LibraryOption,
     emit,
     open_library,
+    plain,
     progress_bar,
     show,
     song_json,
@@ -21,6 +22,7 @@ from musicsim.explorer.progress import teller
 from musicsim.explorer.requests.training import KINDS
 
 if TYPE_CHECKING:
+    from musicsim.explorer.evaluation.against import Against
     from musicsim.explorer.evaluation.quality import Figure, Lists, Quality
 
 _MEASURES = ("auc", "map", "mrr", "precision")
@@ -46,9 +48,18 @@ def evaluate(
         typer.Option(help="Name of a fixed split: its test songs search its training songs.", metavar="NAME"),
     ] = None,
     hubs: Annotated[int, typer.Option(help="How many hubs to list.", min=0)] = 5,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            help="A model, such as vectors of your own, to compare with the sound instead, before and after learning "
+            "on each, by folds of artists.",
+            metavar="MODEL",
+        ),
+    ] = None,
 ) -> None:
     """Evaluate each model: rankings, genres, confusions, hubs and coverage."""
     from musicsim.errors import ModelError, NotFoundError
+    from musicsim.explorer.evaluation.against import compare_with
     from musicsim.explorer.evaluation.fixed_splits import known_faults
     from musicsim.explorer.evaluation.quality import evaluate as evaluate_model
     from musicsim.explorer.learning.supervision import coverage
@@ -56,6 +67,8 @@ def evaluate(
 
     if by is not None and by not in KINDS:
         raise typer.BadParameter(f"{by!r} should be one of {', '.join(KINDS)}.", param_hint="--by")
+    if against is not None and (model or split is not None):
+        raise typer.BadParameter("it goes with neither --model nor --split.", param_hint="--against")
     with open_library(library) as lib, progress_bar() as bar:
         records = [lib.models.named(name) for name in model] if model else lib.models.all()
         if not records:
@@ -67,12 +80,16 @@ def evaluate(
                 "nothing in this library says which songs are similar: import plays or playlists, or give songs "
                 "genres or tags."
             )
+        compared = None if against is None else compare_with(lib, against, kind, teller(bar))
         found = [
             evaluate_model(take_snapshot(lib, record.id), kind, teller(bar, f"{record.name}: "), split=split)
-            for record in records
+            for record in (records if compared is None else ())
         ]
         faults = known_faults(lib)
         songs = {song.id: song for song in lib.songs()}
+    if compared is not None:
+        _show_against(compared, as_json=as_json)
+        return
     if as_json:
         emit(
             {
@@ -88,6 +105,21 @@ def evaluate(
     _show(found, songs, hubs, f"Ground truth: {KINDS[kind].words} ({covered[kind].detail}).{by_split}")
     for fault in faults:
         warn("known faults", fault)
+
+
+def _show_against(found: "Against", *, as_json: bool) -> None:
+    if as_json:
+        differences = [asdict(one) | {"words": one.words} for one in found.differences]
+        emit(_plain(asdict(found) | {"differences": differences}))
+        return
+    columns = [Column(name, overflow="fold") for name in ("model", *_TITLES)]
+    rows = [(row.name, *(_written(row.figures[name]) for name in _MEASURES)) for row in found.rows]
+    show(columns, rows, caption=f"Ground truth: {KINDS[found.kind].words} ({found.detail}). {found.words}")
+    for row in found.rows:
+        if row.note:
+            typer.echo(plain(f"{row.name}: {row.note}."))
+    for one in found.differences:
+        typer.echo(plain(one.words))
 
 
 def _as_json(one: "Quality", songs: dict[int, Any], n_hubs: int) -> dict[str, Any]:
@@ -142,7 +174,7 @@ def _show(found: list["Quality"], songs: dict[int, Any], n_hubs: int, words: str
     columns = [Column(name, overflow="fold") for name in ("model", *_TITLES, "hubness", "coverage")]
     scores = found[0].scores
     caption = (
-        f"{words} {scores.n_queries:,} query songs, {scores.n_skipped:,} skipped; below each mean the "
+        f"{words} {scores.n_queries:,} query songs, {scores.n_skipped:,} skipped; in brackets the "
         "95 % interval over resampled artists. Hubness and coverage: without > with hub reduction."
     )
     show(columns, [(one.model, *_cells(one)) for one in found], caption=caption)
@@ -182,7 +214,7 @@ def _cells(one: "Quality") -> list[str]:
 def _written(figure: "Figure") -> str:
     if math.isnan(figure.mean):
         return "-"
-    interval = "" if math.isnan(figure.low) else f"\n{figure.low:.3f} - {figure.high:.3f}"
+    interval = "" if math.isnan(figure.low) else f" ({figure.low:.3f} to {figure.high:.3f})"
     return f"{figure.mean:.3f}{interval}"
 
 

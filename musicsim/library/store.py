@@ -9,7 +9,7 @@ A library is one folder::
     logs/musicsim.log     a line for each job, and what went wrong; see :mod:`musicsim.logs`
     exports/              files for other programs, made on the Library page
     backups/              a copy a day of what people said; backups that were made on the Library page
-    cache/                what can be made again: copies for browsers, the songs of a large library as columns
+    cache/                what can be made again: copies for browsers, a large library's columns, runs of ONNX models
     scratch/              what is needed while a process decodes or unpacks; swept when it was killed
 
 Memory: ``songs()`` holds about 0.6 kB a song (60 MB for 100 000), ``table()`` 0.2 kB; histograms, vectors and

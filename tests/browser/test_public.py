@@ -28,6 +28,7 @@ PUT_IN = {"text_input": "string_value", "text_area": "string_value", "button": "
 SECTIONS = {
     "library": ("artists", "genres", "listening", "servers", "exports", "folders", "settings"),
     "compare": ("Listening tests",),
+    "evaluate": ("Ours against theirs",),
 }
 
 

@@ -252,7 +252,7 @@ def measure_scores(
     scores = {name: values[counted] for name, values in scores.items()}
     return Scores(
         kind,
-        {name: _figure(values, artists, random_state) for name, values in scores.items()},
+        {name: figure_of(values, artists, random_state) for name, values in scores.items()},
         n_queries=int(counted.sum()),
         n_skipped=len(queries_of) - len(able) + int((~counted).sum()),
         n_left_out=len(able) - len(asked),
@@ -267,7 +267,8 @@ def _sampled(rows: Int64Array, most: int, random_state: int) -> Int64Array:
     return np.sort(np.random.default_rng(random_state).permutation(rows)[:most])
 
 
-def _figure(values: Float64Array, artists: Sequence[str], random_state: int) -> Figure:
+def figure_of(values: Float64Array, artists: Sequence[str], random_state: int) -> Figure:
+    """The mean of scores of queries by so many artists, and its interval."""
     if not len(values):
         return Figure(float("nan"))
     if len(set(artists)) < 2:

@@ -17,20 +17,24 @@ import numpy as np
 
 from musicsim import evaluation, metric
 from musicsim import relevance as relevances
+from musicsim.errors import ModelError
 from musicsim.explorer.learning.multi_kernel import SourceMLR
 from musicsim.explorer.learning.task import (
     MAX_OF_KERNELS,
     MAX_SONGS,
     MAX_TESTED,
     FloatArray,
+    Fold,
     LearningSettings,
     Rows,
     Task,
     Watcher,
     about,
+    artist_folds,
     no_example,
     to_learn_from,
     what_changed,
+    whole_groups,
 )
 from musicsim.explorer.learning.verdict import RANKED, fallen, leads_of
 from musicsim.explorer.learning.within import WithinSongs
@@ -63,15 +67,6 @@ class Way:
     learn: Learn  # raises ValueError where the rows hold nothing to learn from
     # of the queries of each fold, by measure
     scores: list[dict[str, FloatArray]] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class Fold:
-    """Rows to learn from, and queries of other artists with the database they search."""
-
-    train: Rows
-    queries: Rows
-    database: Rows
 
 
 class _Choice:
@@ -147,25 +142,12 @@ class _Choice:
 
 def _folds(task: Task) -> Iterator[Fold]:
     """Artists that are neither tested nor left out for their number, in as many parts as there are folds."""
-    groups = np.asarray(task.supervision.groups)
     rows = _whole_groups(task, np.concatenate([task.split.train, task.split.validation]), _MAX_CHOSEN_ON)
-    names = task.rng.permutation(np.unique(groups[rows]))
-    for part in np.array_split(names, min(_FOLDS, len(names))):
-        is_out = np.isin(groups[rows], part)
-        held_out, train = rows[is_out], rows[~is_out]
-        queries = _whole_groups(task, held_out, _MAX_QUERIES)
-        yield Fold(train, queries, held_out if task.supervision.searches_itself else train)
+    return artist_folds(task.supervision, rows, _FOLDS, _MAX_QUERIES, task.rng)
 
 
 def _whole_groups(task: Task, rows: Rows, most: int) -> Rows:
-    """Rows of as many artists as come to so many songs, drawn with a fixed seed; a song alone teaches nothing."""
-    if len(rows) <= most:
-        return np.sort(rows)
-    groups = np.asarray(task.supervision.groups)[rows]
-    names, number, sizes = np.unique(groups, return_inverse=True, return_counts=True)
-    order = np.random.default_rng(_SEED).permutation(len(names))
-    n_kept = max(1, int(np.searchsorted(np.cumsum(sizes[order]), most, side="right")))
-    return np.sort(rows[np.isin(number, order[:n_kept])])
+    return whole_groups(task.supervision.groups, rows, most)
 
 
 def _scores(task: Task, L: FloatArray, queries: Rows, database: Rows) -> dict[str, FloatArray]:
@@ -195,17 +177,19 @@ def _quality(way: Way) -> float:
 class _Ways:
     """The ways of learning on the vectors of one model, or of several joined."""
 
-    def __init__(self, task: Task, within: WithinSongs, space: FloatArray, where: str) -> None:
+    def __init__(self, task: Task, within: WithinSongs | None, space: FloatArray, where: str) -> None:
         self._task, self._within, self._space, self._where = task, within, space, where
         self._X = task.X @ space.T
 
     def whitenings(self) -> list[Way]:
+        within = self._within
+        assert within is not None
         return [
             Way(
                 f"whitening within {' and '.join(kinds)}, shrunk by {g:g}{self._where}",
-                self._whitening(kinds, g),
+                self._whitening(within, kinds, g),
             )
-            for kinds in self._within.kinds
+            for kinds in within.kinds
             for g in _SHRINKAGES
         ]
 
@@ -227,9 +211,9 @@ class _Ways:
             for is_blended in (False, True)
         ]
 
-    def _whitening(self, kinds: tuple[str, ...], shrinkage: float) -> Learn:
+    def _whitening(self, within: WithinSongs, kinds: tuple[str, ...], shrinkage: float) -> Learn:
         def learn(rows: Rows, _: int) -> FloatArray:
-            covariances = [self._within.covariance(self._space, kind, rows) for kind in kinds]
+            covariances = [within.covariance(self._space, kind, rows) for kind in kinds]
             return metric.WCCN(shrinkage).fit_covariances(covariances).components_ @ self._space
 
         return learn
@@ -362,3 +346,25 @@ def learn_automatically(
     groups = np.asarray(task.supervision.groups)[known]
     report["split"]["train"] = {"songs": len(known), "artists": len(np.unique(groups))}
     return L, report | what_changed(snapshot, settings, task.X @ plain.T, task.X @ L.T, leads)
+
+
+@owner_only
+def learn_ranking(task: Task, watcher: Watcher) -> FloatArray | None:
+    """L by the ranking that is surely better on held-out artists of the training songs, learned from all of these.
+
+    None where none is: then the vectors stay as they are. Test songs are not looked at.
+    """
+    plain = np.eye(task.X.shape[1])
+    try:
+        choice = _Choice(task, watcher, plain)
+    except ModelError:  # no query can be judged
+        return None
+    choice.try_all(_Ways(task, None, plain, "").rankings(None), _RANKINGS_KEPT)
+    chosen = choice.best()
+    if chosen is choice.plain:
+        return None
+    known = np.concatenate([task.split.train, task.split.validation])
+    try:
+        return chosen.learn(_whole_groups(task, known, _MAX_CHOSEN_ON), _MAX_CHOSEN_ON)
+    except NothingLearnedError:
+        return None

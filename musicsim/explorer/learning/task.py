@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any, Protocol
@@ -26,7 +26,8 @@ MAX_SONGS = 4_000  # of a fit: a cut takes half a second then
 MAX_OF_KERNELS = (
     1_500  # of a fit with a kernel for each of several models: its decomposition takes a second then
 )
-_MIN_ARTISTS = 5
+MIN_ARTISTS = 5
+_SEED = 0
 
 FloatArray = Float64Array
 Rows = Int64Array
@@ -55,16 +56,48 @@ class Split:
     def by_artist(cls, groups: Sequence[str], random_state: int) -> Split:
         """40 : 30 : 30 by artist."""
         names = np.asarray(groups)
-        if len(np.unique(names)) < _MIN_ARTISTS:
+        if len(np.unique(names)) < MIN_ARTISTS:
             raise ModelError(
                 f"{len(np.unique(names))} artists are too few to hold some out: a model is only trained where there "
-                f"are at least {_MIN_ARTISTS} to judge it by."
+                f"are at least {MIN_ARTISTS} to judge it by."
             )
         rest, test = next(evaluation.ArtistSplit(1, 0.3, random_state).split(names, groups=names))
         inner, outer = next(
             evaluation.ArtistSplit(1, 3 / 7, random_state + 1).split(rest, groups=names[rest])
         )
         return cls(rest[inner], rest[outer], test)
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Rows to learn from, and queries of other artists with the database they search."""
+
+    train: Rows
+    queries: Rows
+    database: Rows
+
+
+def artist_folds(
+    supervision: Supervision, rows: Rows, n_folds: int, most_queries: int, rng: np.random.Generator
+) -> Iterator[Fold]:
+    """Rows in so many parts of whole artists, each held out in its turn, with at most so many queries of it."""
+    groups = np.asarray(supervision.groups)
+    names = rng.permutation(np.unique(groups[rows]))
+    for part in np.array_split(names, min(n_folds, len(names))):
+        is_out = np.isin(groups[rows], part)
+        held_out, train = rows[is_out], rows[~is_out]
+        queries = whole_groups(supervision.groups, held_out, most_queries)
+        yield Fold(train, queries, held_out if supervision.searches_itself else train)
+
+
+def whole_groups(groups: Sequence[str], rows: Rows, most: int) -> Rows:
+    """Rows of as many artists as come to so many songs, drawn with a fixed seed; a song alone teaches nothing."""
+    if len(rows) <= most:
+        return np.sort(rows)
+    names, number, sizes = np.unique(np.asarray(groups)[rows], return_inverse=True, return_counts=True)
+    order = np.random.default_rng(_SEED).permutation(len(names))
+    n_kept = max(1, int(np.searchsorted(np.cumsum(sizes[order]), most, side="right")))
+    return np.sort(rows[np.isin(number, order[:n_kept])])
 
 
 @dataclass(slots=True)

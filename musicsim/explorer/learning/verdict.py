@@ -85,6 +85,20 @@ def fallen(leads: Mapping[str, Lead]) -> list[str]:
     return [name for name, lead in leads.items() if lead.high < 0]
 
 
+def lead_words(name: str, lead: Lead) -> str:
+    """A measure after and before, the difference and its interval."""
+    return (
+        f"{MEASURES[name]} {lead.after:.3f} against {lead.before:.3f} "
+        f"({lead.mean:+.3f}, 95 % between {lead.low:+.3f} and {lead.high:+.3f})"
+    )
+
+
+def listed(words: Sequence[str]) -> str:
+    """Words with commas, and an "and" before the last."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def space_hubness(X: FloatingArray, random_state: int = 0) -> float:
     """Skew of the 10-occurrence, of a seeded sample of 5 000 songs where there are more."""
     if len(X) > _MAX_FOR_HUBS:

@@ -29,7 +29,9 @@ from musicsim.explorer.upkeep.learned_model import (
 from musicsim.explorer.upkeep.placing import place_new
 from musicsim.explorer.upkeep.publish import publish
 from musicsim.library import Library
+from musicsim.library.csv_cells import shortened
 from musicsim.library.disk.scratch import scratch_of
+from musicsim.library.embeddings.onnx_models import OnnxModel, describe_songs
 from musicsim.library.embeddings.store import AboutEmbedding, EmbeddingStore, Matched
 from musicsim.library.stores.models import ModelRecord
 from musicsim.public import owner_only, visitor_may
@@ -157,11 +159,50 @@ def add_own_vectors(
     Vectors are brought to length 1: distances are those of the cosine, scaled so that they read as those of other
     models do.
     """
-    store = EmbeddingStore(library)
-    about = store.keep(file)
+    return _with_kept(library, EmbeddingStore(library).keep(file), name, tell)
+
+
+@owner_only
+def add_onnx(library: Library, onnx: OnnxModel, name: str, tell: Tell) -> tuple[str, AboutEmbedding, Matched]:
+    """Run somebody's ONNX model over the songs of a library, keep what it gives like vectors that were brought, and
+    make a model of it.
+
+    A run that was stopped goes on where it was, with the same file and settings; so does one that is started again
+    when there are new songs.
+
+    Returns
+    -------
+    model_id : str
+    about : AboutEmbedding
+        Its problems are the songs that have no vector, and why.
+    matched : Matched
+
+    Raises
+    ------
+    ModelError
+        If the file cannot be run over sound, or gives no song a vector.
+    LibraryError
+        If the file cannot be read, or onnxruntime is not installed.
+    StoreLockedError
+        If another process is adding to this library.
+    """
+    with library.exclusive():
+        described = describe_songs(library, onnx, tell)
+    if not described.hashes:
+        why = described.problems[0] if described.problems else "add some songs first."
+        raise ModelError(f"{onnx.path.name}: no song of this library has a vector by it: {why}")
+    about = EmbeddingStore(library).keep_vectors(
+        described.hashes, described.vectors, onnx.path.name, shortened(described.problems), described.model.words
+    )  # fmt: skip
+    return _with_kept(library, about, name, tell)
+
+
+def _with_kept(
+    library: Library, about: AboutEmbedding, name: str, tell: Tell
+) -> tuple[str, AboutEmbedding, Matched]:
     settings = RepresentationSettings(OWN, vectors=about.key, label=about.label)
     model_id = add_representation(library, settings, name, tell)
-    return model_id, about, store.match(about.key)
+    return model_id, about, EmbeddingStore(library).match(about.key)
 
 
 def _forget_unused_vectors(library: Library) -> None:

@@ -6,7 +6,16 @@ from typing import Any
 
 from musicsim.errors import LibraryError
 from musicsim.explorer.learning.automatic import SOUND_ALONE
-from musicsim.explorer.learning.verdict import BETTER, MEASURES, NO_DIFFERENCE, WORSE, Lead, fallen
+from musicsim.explorer.learning.verdict import (
+    BETTER,
+    MEASURES,
+    NO_DIFFERENCE,
+    WORSE,
+    Lead,
+    fallen,
+    lead_words,
+    listed,
+)
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.models.representations import CODEWORDS, OWN, REPRESENTATIONS
 from musicsim.explorer.models.schema import SOUND
@@ -106,7 +115,7 @@ def match_words(about: AboutEmbedding, matched: Matched) -> str:
 
 
 def _quoted(names: Sequence[str]) -> str:
-    return _listed([f"“{name}”" for name in names])
+    return listed([f"“{name}”" for name in names])
 
 
 def _coverage_words(library: Library, record: ModelRecord) -> str:
@@ -117,7 +126,10 @@ def _coverage_words(library: Library, record: ModelRecord) -> str:
         about = EmbeddingStore(library).about(record.settings["vectors"])
     except LibraryError as error:
         return f"{words}; {error}"
-    return f"{words}; there are {about.n_rows:,}, of {about.n_dimensions:,} numbers each, compared by their cosine."
+    words += (
+        f"; there are {about.n_rows:,}, of {about.n_dimensions:,} numbers each, compared by their cosine."
+    )
+    return f"{words} {about.note}".rstrip()
 
 
 def report_of(library: Library, record: ModelRecord) -> dict[str, Any]:
@@ -154,12 +166,12 @@ def headline(report: Mapping[str, Any]) -> tuple[str, str]:
     )
     worse = fallen(leads)
     if report.get("rejected"):
-        what = f"{_listed([_lead_words(name, leads[name]) for name in worse])} with {report['rejected']}"
+        what = f"{listed([lead_words(name, leads[name]) for name in worse])} with {report['rejected']}"
         return WORSE, f"This library's sound alone is better, and was kept: on {judges}, {what}."
     if worse:
         rose = [name for name, lead in leads.items() if lead.low > 0]
-        said = f"it is worse: {_listed([_lead_words(name, leads[name]) for name in worse])}"
-        said += f", though {_listed([MEASURES[name] for name in rose])} rose" if rose else ""
+        said = f"it is worse: {listed([lead_words(name, leads[name]) for name in worse])}"
+        said += f", though {listed([MEASURES[name] for name in rose])} rose" if rose else ""
         return WORSE, f"On {judges}, {said}."
     if report.get("setting") == SOUND_ALONE:
         n = len(report["path"]) - 1
@@ -170,19 +182,7 @@ def headline(report: Mapping[str, Any]) -> tuple[str, str]:
     verdict = BETTER if report["is_better"] else NO_DIFFERENCE
     name = next((n for n in asked if leads[n].words == verdict), asked[0])
     said = verdict if verdict == NO_DIFFERENCE else f"it is {verdict}"
-    return verdict, f"On {judges}, {said}: {_lead_words(name, leads[name])}."
-
-
-def _lead_words(name: str, lead: Lead) -> str:
-    return (
-        f"{MEASURES[name]} {lead.after:.3f} against {lead.before:.3f} "
-        f"({lead.mean:+.3f}, 95 % between {lead.low:+.3f} and {lead.high:+.3f})"
-    )
-
-
-def _listed(words: Sequence[str]) -> str:
-    *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last
+    return verdict, f"On {judges}, {said}: {lead_words(name, leads[name])}."
 
 
 def figures(report: Mapping[str, Any]) -> list[dict[str, str]]:

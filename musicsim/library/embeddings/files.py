@@ -42,7 +42,7 @@ _MAX_BYTES = 2**32  # of one array: as many numbers as float64
 _MAX_ROWS = 2**22
 _MAX_RATIO = 100  # of bytes in memory to bytes of the file: numbers hardly pack, a bomb packs a thousandfold
 _ALWAYS_READ = 2**26  # bytes in memory that no file is too small for
-_MAX_WIDE = 4_096
+MAX_WIDE = 4_096
 _MAX_NAME = 4_096
 _BATCH = 4_096  # rows of a parquet file at a time
 _MAX_RUNS = 8  # of columns that are named
@@ -285,10 +285,10 @@ def _checked(
 ) -> EmbeddingFile:
     if vectors.dtype.kind not in "fiu":
         raise LibraryError(f"{label}: its vectors are of type {vectors.dtype}; they should be numbers.")
-    if vectors.ndim != 2 or not vectors.size or vectors.shape[1] > _MAX_WIDE or vectors.size > _MAX_NUMBERS:
+    if vectors.ndim != 2 or not vectors.size or vectors.shape[1] > MAX_WIDE or vectors.size > _MAX_NUMBERS:
         raise LibraryError(
             f"{label}: its vectors have the shape {vectors.shape}; it should be (songs, numbers), with at most "
-            f"{_MAX_WIDE:,} numbers a song and {_MAX_NUMBERS:,} in all."
+            f"{MAX_WIDE:,} numbers a song and {_MAX_NUMBERS:,} in all."
         )
     if names is not None and names.shape != vectors.shape[:1]:
         raise LibraryError(

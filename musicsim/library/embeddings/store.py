@@ -39,7 +39,7 @@ class AboutEmbedding:
     n_rows: int
     n_dimensions: int
     problems: tuple[str, ...]  # why rows of the file were left out
-    note: str = ""  # one sentence on which of its columns were taken; see EmbeddingFile
+    note: str = ""  # one sentence on which columns of a file were taken, or what has computed them
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +85,25 @@ class EmbeddingStore:
             vectors = read.vectors if has_one.all() else read.vectors[has_one]
         else:
             names, vectors = read.names, read.vectors
+        return self.keep_vectors(names, vectors, label or path.name, read.problems, read.note)
+
+    def keep_vectors(
+        self,
+        names: Sequence[int | str],
+        vectors: Float32Array,
+        label: str,
+        problems: tuple[str, ...] = (),
+        note: str = "",
+    ) -> AboutEmbedding:
+        """Keep vectors (n, d), finite and none of them 0, each with a name of its own, and what is said of them.
+
+        Raises StorageError if there is no room.
+        """
         named = json.dumps(list(names))
         digest = hashlib.blake2b(named.encode(), digest_size=16)
         digest.update(np.ascontiguousarray(vectors).data.cast("B"))
         about = AboutEmbedding(
-            digest.hexdigest(), (label or path.name)[:120], len(vectors), vectors.shape[1], read.problems, read.note
+            digest.hexdigest(), label[:120], len(vectors), vectors.shape[1], problems, note
         )  # fmt: skip
         try:
             self._write(about, named, vectors)

@@ -16,7 +16,7 @@ from typing import Any
 
 from musicsim.addresses import located
 from musicsim.audio import FEATURE_VERSION
-from musicsim.errors import AudioError, NoSoundError, StorageError
+from musicsim.errors import MusicsimError, NoSoundError, StorageError
 from musicsim.library.processes.pools import LocalPool, Pool
 from musicsim.library.processes.workers import Limits, OverTimeError, WorkerDied
 from musicsim.library.scan.analysis import Analysis, Parcel, Same, Skipped, Task, analyse, analyse_apart
@@ -313,7 +313,7 @@ def _enter(library: Store, task: Task, outcome: Any, report: AddReport, limits: 
         _reject(library, report, failure, (outcome.size, outcome.mtime_ns), outcome.duration_s)
     else:
         kind = NO_SOUND if isinstance(outcome, NoSoundError) else ERROR
-        failure = Failure(task.path, _reason(task.path, outcome, limits), kind)
+        failure = Failure(task.path, failure_reason(task.path, outcome, limits), kind)
         _reject(library, report, failure, _stat(task.path) if _is_its_fault(outcome) else None)
 
 
@@ -343,9 +343,9 @@ def _is_its_fault(error: BaseException) -> bool:
     return error.is_crash if isinstance(error, WorkerDied) else not isinstance(error, OSError)
 
 
-def _reason(path: Path, error: BaseException, limits: Limits) -> str:
-    """One sentence on why a file was not added."""
-    if isinstance(error, AudioError):
+def failure_reason(path: Path, error: BaseException, limits: Limits) -> str:
+    """One sentence on why nothing came of a file."""
+    if isinstance(error, MusicsimError):
         return str(error)
     if isinstance(error, WorkerDied):
         if error.is_crash:

@@ -1,12 +1,16 @@
-"""Evaluate: how good "similar" is here, for which genres, which songs are near everything; and the papers' tables."""
+"""Evaluate: how good "similar" is here, an embedding against the sound, and the papers' tables."""
 
 import streamlit as st
 
-from musicsim.public import visitor_may
-from musicsim.ui.base.state import snapshot
+from musicsim.public import is_public, visitor_may
+from musicsim.ui.base.state import Key, snapshot
 from musicsim.ui.components.empty import stop_without_songs
+from musicsim.ui.evaluate.against_view import show_against
 from musicsim.ui.evaluate.papers_view import show_papers
-from musicsim.ui.evaluate.quality_view import SECTION, SECTIONS, show_library
+from musicsim.ui.evaluate.quality_view import show_library
+
+_LIBRARY, _AGAINST, _PAPERS = "Your library", "Ours against theirs", "The papers"
+SECTION: Key[str] = Key("evaluate_section", lambda: _LIBRARY, "what the Evaluate page shows")
 
 
 @visitor_may
@@ -15,11 +19,15 @@ def draw() -> None:
     now = snapshot()
     st.title("Evaluate", anchor=False)
     SECTION.keep()
-    section = st.segmented_control("Show", SECTIONS, key=SECTION.name, label_visibility="collapsed")
-    if section == SECTIONS[1]:
+    sections = (_LIBRARY, _PAPERS) if is_public() else (_LIBRARY, _AGAINST, _PAPERS)
+    section = st.segmented_control("Show", sections, key=SECTION.name, label_visibility="collapsed")
+    if section == _PAPERS:
         show_papers(now.library)
+        return
+    stop_without_songs(now)
+    if section == _AGAINST and not is_public():
+        show_against(now)
     else:
-        stop_without_songs(now)
         show_library(now)
 
 

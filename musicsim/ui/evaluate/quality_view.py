@@ -44,8 +44,6 @@ from musicsim.ui.components.listening import follow
 from musicsim.ui.components.song_list import Action, row_of, song_list
 from musicsim.ui.components.table_download import saved_table
 
-SECTIONS = ("Your library", "The papers")
-SECTION: Key[str] = Key("evaluate_section", lambda: SECTIONS[0], "what the Evaluate page shows")
 _ALL: Key[str] = Key("evaluate_all", str, "name of the library whose models are all to be worked out")
 _SPLIT: Key[str] = Key("evaluate_split", str, "name of the fixed split to evaluate by; empty for none")
 _KIND: Key[str | None] = Key("evaluate_kind", lambda: None, "what says that two songs are similar")
@@ -94,7 +92,7 @@ def show_library(now: Snapshot) -> None:
         return
     covered = ask_coverage(now)
     is_covered = covered.within(AT_ONCE_S)
-    kind = _choose_kind(value_of(covered))
+    kind = choose_kind(value_of(covered))
     _choose_split(now)
     lists = _ask_lists(now)
     scores = _ask_scores(now, kind) if kind else None
@@ -122,7 +120,7 @@ def show_library(now: Snapshot) -> None:
             _show_lists(now, both, value_of(scores) if scores else None)
 
 
-def _choose_kind(covered: list[Coverage] | None) -> str | None:
+def choose_kind(covered: list[Coverage] | None) -> str | None:
     """What says that two songs are similar; None where nothing does, or that is not known yet."""
 
     if covered is None:
@@ -190,7 +188,7 @@ def _line(of: Snapshot, record: ModelRecord, kind: str, known: HeldOut | None) -
     line = {"Model": plain(record.name)}
     scores, both = (result_of(desk().known(key)) for key in (_scores_key(of, kind), task_key(of, "lists")))
     for name, title in RANKED.items():
-        line[title] = _written(scores.figures[name]) if scores else ""
+        line[title] = written(scores.figures[name]) if scores else ""
     line["Hubness"] = f"{both.plain.hubness:.2f} → {both.reduced.hubness:.2f}" if both else ""
     line["Coverage"] = f"{both.plain.coverage:.0%} → {both.reduced.coverage:.0%}" if both else ""
     for name in ("auc", "map"):
@@ -199,7 +197,8 @@ def _line(of: Snapshot, record: ModelRecord, kind: str, known: HeldOut | None) -
     return line
 
 
-def _written(figure: Figure) -> str:
+def written(figure: Figure) -> str:
+    """A mean and its interval as a cell."""
     if math.isnan(figure.mean):
         return "–"
     if math.isnan(figure.low):
