@@ -1,5 +1,5 @@
 # make app     environment, install, demo collection, opens the app
-# make test    lint and every test, the browser tests among them
+# make test    lint and the tests, those with a browser among them; make test THOROUGH=1: the long ones, too, and other matrix products
 # make bench   the claims about speed, against their rivals
 # make newest  every test, with the newest versions of all libraries instead of the locked ones
 # make lock    the newest versions become the locked ones, and docs/licences.md lists them
@@ -14,7 +14,10 @@ BROWSERS ?= 2
 BIN := $(VENV)/bin
 # The app's own workers give way to everything else: beside tests that do not, they would starve.
 RUN = nice -n 19 $(BIN)/python -m pytest
-BROWSE = $(RUN) -m browser -o cache_dir=$(VENV)/browser_cache
+CHOSEN := $(if $(THOROUGH),,and not thorough)
+BROWSE = $(RUN) -m "browser $(CHOSEN)" -o cache_dir=$(VENV)/browser_cache
+OTHERS = $(RUN) -m "not browser $(CHOSEN)" -o cache_dir=$(VENV)/other_cache
+AGAIN = --last-failed --last-failed-no-failures none
 # What depends on how matrix products round.
 NUMERIC = $(addprefix tests/,audio codebook gaussians kernels mixtures relevance metric order hashing search playlist evaluation test_blas.py)
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -25,7 +28,7 @@ TEST_PACKAGES = --require-hashes -r requirements/test.txt
 NEW_VENV = $(PYTHON) -m venv $(VENV) && { $(PIP) --require-hashes -r requirements/uv.txt || true; }
 install = { $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python $(1) || $(PIP) $(1); }
 
-.PHONY: app install test lint format bench torture rivals newest lock clean
+.PHONY: app install test lint format bench torture rivals citation newest lock clean
 
 install: $(VENV)/installed
 app: $(VENV)/installed
@@ -36,11 +39,11 @@ test: lint $(VENV)/browser
 ifdef PYTEST_ARGS
 	$(RUN) $(PYTEST_ARGS)
 else
-	@status=0; \
+	@status=0; others=0; \
 	{ $(BROWSE) -n $(BROWSERS) --dist loadfile --no-loadscope-reorder > $(VENV)/browser.log 2>&1; echo $$? > $(VENV)/browser.status; \
 	  nice -n 19 $(BIN)/python -m torture --minutes 1 > $(VENV)/torture.log 2>&1; echo $$? > $(VENV)/torture.status; } & beside=$$!; \
-	$(RUN) -m "not browser" -n $(JOBS) --dist loadfile --no-loadscope-reorder || status=1; \
-	kernel=$$($(BIN)/python tests/other_kernel.py); \
+	$(OTHERS) -n $(JOBS) --dist loadfile --no-loadscope-reorder || others=1; \
+	kernel=$(if $(THOROUGH),$$($(BIN)/python tests/other_kernel.py)); \
 	if [ -n "$$kernel" ]; then \
 	    echo "The numeric tests once more, with OpenBLAS's kernel $$kernel"; \
 	    OPENBLAS_CORETYPE=$$kernel $(RUN) -m "not browser and not slow" -n 2 --dist loadfile --no-loadscope-reorder $(NUMERIC) || status=1; \
@@ -49,9 +52,10 @@ else
 	echo "The tests with a browser, which ran beside them"; cat $(VENV)/browser.log; \
 	echo "A minute of torture, which came after these"; cat $(VENV)/torture.log; \
 	[ "$$(cat $(VENV)/torture.status)" = 0 ] || status=1; \
-	if [ "$$(cat $(VENV)/browser.status)" != 0 ]; then \
+	if [ "$$others$$(cat $(VENV)/browser.status)" != 00 ]; then \
 	    echo "What failed beside all the others, once more by itself"; \
-	    $(BROWSE) --last-failed --last-failed-no-failures none || status=1; \
+	    [ $$others = 0 ] || $(OTHERS) $(AGAIN) || status=1; \
+	    [ "$$(cat $(VENV)/browser.status)" = 0 ] || $(BROWSE) $(AGAIN) || status=1; \
 	fi; \
 	exit $$status
 endif
@@ -67,15 +71,17 @@ format: $(VENV)/tested
 	$(BIN)/ruff check --fix .
 
 bench: $(VENV)/tested rivals
-	@$(call install,-e '.[bench]')
+	@$(call install,-e '.[bench,milvus]')
 	$(BIN)/python -m benchmarks.codebook
 	$(BIN)/python -m benchmarks.extraction
 	$(BIN)/python -m benchmarks.ingest
+	$(BIN)/python -m benchmarks.cluster
 	$(BIN)/python -m benchmarks.mlr
 	$(BIN)/python -m benchmarks.training
 	$(BIN)/python -m benchmarks.relevance
 	$(BIN)/python -m benchmarks.playlist
 	$(BIN)/python -m benchmarks.search
+	$(BIN)/python -m benchmarks.milvus
 	$(BIN)/python -m benchmarks.order
 	$(BIN)/python -m benchmarks.lgmml
 	$(BIN)/python -m benchmarks.hamming
@@ -89,6 +95,11 @@ $(VENV)/rivals/installed: | $(BIN)/python
 	$(BIN)/python -m venv $(VENV)/rivals
 	$(VENV)/rivals/bin/python -m pip install --quiet --disable-pip-version-check 'metric-learn==0.7.0' 'scikit-learn<1.8'
 	@touch $@
+
+# cffconvert 2.0 wants a jsonschema below 4, so it gets an environment of its own.
+citation: | $(BIN)/python
+	@test -x $(VENV)/citation/bin/cffconvert || { $(BIN)/python -m venv $(VENV)/citation && $(VENV)/citation/bin/python -m pip install --quiet --disable-pip-version-check 'cffconvert==2.0.0'; }
+	$(VENV)/citation/bin/cffconvert --validate
 
 # Stamps: a second call finds them and starts at once.
 $(BIN)/python:
@@ -112,7 +123,7 @@ $(VENV)/browser: $(VENV)/tested
 
 newest:
 	rm -rf .venv-newest
-	$(MAKE) test VENV=.venv-newest APP_PACKAGES='setuptools -e .' TEST_PACKAGES="--upgrade -e '.[test]'"
+	$(MAKE) test THOROUGH=1 VENV=.venv-newest APP_PACKAGES='setuptools -e .' TEST_PACKAGES="--upgrade -e '.[test]'"
 
 # For every system and for Python 3.11 to 3.13 at once. setuptools builds what is installed from the checkout.
 COMPILE = UV_CUSTOM_COMPILE_COMMAND='make lock' $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes

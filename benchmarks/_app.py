@@ -6,7 +6,7 @@ import socket
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,12 +24,19 @@ _PATIENCE_S = 120
 
 @contextmanager
 def served(
-    command: Sequence[str], folder: Path | None = None, **environment: str
+    command: Sequence[str],
+    folder: Path | None = None,
+    before: Callable[[int], object] = lambda port: None,
+    **environment: str,
 ) -> Iterator[tuple[str, psutil.Process]]:
-    """A server, its address and its process; `{port}` in the command stands for a free port."""
+    """A server, its address and its process.
+
+    `{port}` in the command stands for a free port. `before` is called with it: a server may want a file that says it.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
+    before(port)
     server = subprocess.Popen(
         [part.replace("{port}", str(port)) for part in command],
         env=os.environ | environment,

@@ -1,12 +1,16 @@
-"""Memory of a process together with all that it has started."""
+"""Memory of processes."""
 
+import sys
+from pathlib import Path
 from typing import Any
 
-__all__ = ["family_memory"]
+__all__ = ["family_memory", "peak_bytes"]
 
 
 def family_memory(process: Any) -> dict[str, int]:
-    """Bytes: "pss" counts what processes share once, "rss" in each of them; a system without pss has rss for both.
+    """Bytes of a process and all that it has started.
+
+    "pss" counts what processes share once, "rss" in each of them; a system without pss has rss for both.
 
     Parameters
     ----------
@@ -32,3 +36,15 @@ def _family(process: Any) -> list[Any]:
         return [process, *process.children(recursive=True)]
     except psutil.Error:
         return []
+
+
+def peak_bytes() -> int:
+    """The most memory that this process has held."""
+    status = Path("/proc/self/status")
+    if status.exists():  # ru_maxrss of a child starts at what its parent held
+        peak = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
+        return int(peak.split()[1]) * 1024
+    import resource
+
+    peak_rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak_rss if sys.platform == "darwin" else peak_rss * 1024

@@ -51,9 +51,9 @@ class Settings:
     """What the command line asked for; `facts` takes what else the reader must know (sizes, splits).
 
     `library` is the folder of a library to measure instead of the script's own, `music` a folder of music, `labels` a
-    table of what is in it and `cache` a folder for what is kept from run to run, for scripts that take them. With
-    `resume`, finished parts are kept, and those that an earlier run kept are not measured again
-    (:func:`benchmarks._parts.kept_parts`).
+    table of what is in it and `cache` a folder for what is kept from run to run, `processes` how many processes serve,
+    for scripts that take them. With `resume`, finished parts are kept, and those that an earlier run kept are not
+    measured again (:func:`benchmarks._parts.kept_parts`).
     """
 
     seed: int = 0
@@ -63,6 +63,7 @@ class Settings:
     labels: Path | None = None
     resume: bool = False
     cache: Path | None = None
+    processes: int = 0
     facts: dict[str, Any] = field(default_factory=dict)
 
 
@@ -123,6 +124,7 @@ def main(
     takes_library: bool = False,
     takes_music: bool = False,
     has_parts: bool = False,
+    takes_processes: bool = False,
     arguments: Sequence[str] | None = None,
 ) -> None:
     """Read the command line, run, and print the report.
@@ -139,6 +141,8 @@ def main(
         Whether there are options ``--music PATH``, ``--labels PATH`` and ``--cache PATH``.
     has_parts : bool
         Whether there is an option ``--resume``.
+    takes_processes : bool
+        Whether there is an option ``--processes N``.
     arguments : sequence of str
         Instead of the command line.
     """
@@ -155,6 +159,10 @@ def main(
     if has_parts:
         parser.add_argument(
             "--resume", action="store_true", help="keep finished parts, and skip those kept before"
+        )
+    if takes_processes:
+        parser.add_argument(
+            "--processes", type=int, default=0, metavar="N", help="so many on a snapshot file, behind nginx"
         )
     given = vars(parser.parse_args(arguments))
     as_json = given.pop("json")

@@ -19,6 +19,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 __all__ = ["Session", "session"]
 
+_PATIENCE_S = 120
 _EVENTS = "$$STREAMLIT_INTERNAL_KEY_{}__events"  # where the page puts what a component of version 2 tells
 
 
@@ -35,8 +36,8 @@ class Session:
         All messages of the last run as they came; what the client had before is not sent again.
     """
 
-    def __init__(self, socket: ClientConnection, address: str) -> None:
-        self._socket, self._host = socket, urlsplit(address).netloc
+    def __init__(self, socket: ClientConnection, address: str, cookies: str) -> None:
+        self._socket, self._host, self._cookies = socket, urlsplit(address).netloc, cookies
         self._id, self._page, self._query = "", "", ""
         self._widgets: list[WidgetState] = []
         self._known: dict[str, Element] = {}  # large elements, which are not sent twice
@@ -70,7 +71,7 @@ class Session:
         while (answer := await self._next()).WhichOneof("type") != "file_urls_response":
             pass
         (urls,) = answer.file_urls_response.file_urls
-        status = await asyncio.to_thread(_put, self._host, urls.upload_url, name, data)
+        status = await asyncio.to_thread(_put, self._host, self._cookies, urls.upload_url, name, data)
         if status != 204:
             raise RuntimeError(f"the upload was answered with {status}")
         state = WidgetState(id=uploader.id)
@@ -134,29 +135,44 @@ class Session:
 @asynccontextmanager
 async def session(address: str) -> AsyncIterator[Session]:
     """Begin a session of the app at an address, and leave it."""
+    cookies = await asyncio.to_thread(_first_cookies, urlsplit(address).netloc)
     socket = connect(
         f"{address.replace('http', 'ws', 1)}/_stcore/stream",
         subprotocols=["streamlit"],
+        additional_headers={"Cookie": cookies} if cookies else None,
         max_size=None,
-        open_timeout=120,
+        open_timeout=_PATIENCE_S,
     )
     async with socket as connection:
-        yield Session(connection, address)
+        yield Session(connection, address, cookies)
 
 
-def _put(host: str, url: str, name: str, data: bytes) -> int:
-    """Send a file as the page does, as a form and with the token against forged requests; give the status."""
-    connection = http.client.HTTPConnection(host, timeout=120)
+def _first_cookies(host: str) -> str:
+    """What the page sets, as a browser has it before it opens the stream: a proxy knows its visitors by it."""
+    connection = http.client.HTTPConnection(host, timeout=_PATIENCE_S)
     try:
-        connection.request("GET", "/_stcore/health")
+        connection.request("GET", "/")
         answer = connection.getresponse()
         answer.read()
-        token = re.search("_streamlit_xsrf=([^;]*)", answer.getheader("Set-Cookie", ""))[1]
+        return "; ".join(cookie.partition(";")[0] for cookie in answer.headers.get_all("Set-Cookie", ()))
+    finally:
+        connection.close()
+
+
+def _put(host: str, cookies: str, url: str, name: str, data: bytes) -> int:
+    """Send a file as the page does, as a form and with the token against forged requests; give the status."""
+    connection = http.client.HTTPConnection(host, timeout=_PATIENCE_S)
+    try:
+        connection.request("GET", "/_stcore/health", headers={"Cookie": cookies} if cookies else {})
+        answer = connection.getresponse()
+        answer.read()
+        token = re.search("_streamlit_xsrf=([^;]*)", "; ".join(answer.headers.get_all("Set-Cookie", ())))[1]
         mark = secrets.token_hex(16)
         head = f'--{mark}\r\nContent-Disposition: form-data; name="{name}"; filename="{name}"\r\n\r\n'
         body = head.encode() + data + f"\r\n--{mark}--\r\n".encode()
+        token_cookie = f"_streamlit_xsrf={token}"
         headers = {
-            "Cookie": f"_streamlit_xsrf={token}", "X-Xsrftoken": token,
+            "Cookie": f"{cookies}; {token_cookie}" if cookies else token_cookie, "X-Xsrftoken": token,
             "Content-Type": f"multipart/form-data; boundary={mark}",
         }  # fmt: skip
         connection.request("PUT", url, body, headers)

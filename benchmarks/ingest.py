@@ -96,13 +96,14 @@ def short_songs(folder: Path, n_songs: int, seed: int, seconds: float = 25.0) ->
         list(pool.map(write, range(n_songs), *drawn[0], drawn[1]))
 
 
-def tiny_songs(folder: Path, n_songs: int, seed: int) -> None:
-    """Songs of a fifth of a second, a hundred a folder."""
+def tiny_songs(folder: Path, n_songs: int, seed: int, max_s: float = 0.2) -> list[Path]:
+    """Songs of a fifth of a second, or of a fifth to `max_s`, a hundred a folder."""
     rng = np.random.default_rng(seed)
-    for number in range(n_songs):
-        album = folder / f"{number // 100:03d}"
-        album.mkdir(parents=True, exist_ok=True)
-        soundfile.write(album / f"{number:05d}.wav", 0.1 * rng.standard_normal(4410), 22050)
+    paths = [folder / f"{number // 100:03d}" / f"{number:05d}.wav" for number in range(n_songs)]
+    for path, seconds in zip(paths, rng.uniform(0.2, max_s, n_songs), strict=True):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        soundfile.write(path, 0.1 * rng.standard_normal(round(seconds * 22050)), 22050)
+    return paths
 
 
 # --- measures ---------------------------------------------------------------------------------

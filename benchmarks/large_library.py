@@ -68,7 +68,9 @@ class _Plan:
     own: Float32Array
 
 
-def write_library(folder: Path, n_songs: int, *, random_state: int = 0) -> Library:
+def write_library(
+    folder: Path, n_songs: int, *, n_dimensions: int = _CODEWORDS, random_state: int = 0
+) -> Library:
     """Write a library of drawn songs and open it; nothing is left to do for a job.
 
     Parameters
@@ -77,6 +79,8 @@ def write_library(folder: Path, n_songs: int, *, random_state: int = 0) -> Libra
         Must not hold a library.
     n_songs : int >= 1
         About 90 s and 2.5 GB on the disk for a million.
+    n_dimensions : int
+        Of the vectors: codewords, of which no axes are taken.
     random_state : int
         The same songs and vectors for the same number.
     """
@@ -85,7 +89,7 @@ def write_library(folder: Path, n_songs: int, *, random_state: int = 0) -> Libra
     library = Library.open(folder)
     library.files.add_roots([folder / "music"])
     _enter_songs(library, folder / "music", plan, rng)
-    _enter_model(library, plan, rng)
+    _enter_model(library, plan, n_dimensions, rng)
     library.note_refreshed()
     return library
 
@@ -158,12 +162,14 @@ def _rows(
     return songs, files
 
 
-def _histograms(plan: _Plan, order: Int64Array, rng: np.random.Generator) -> Iterator[Float32Array]:
+def _histograms(
+    plan: _Plan, order: Int64Array, n_codewords: int, rng: np.random.Generator
+) -> Iterator[Float32Array]:
     """Histograms of the songs in the order of their rows, some at a time."""
-    loud = rng.standard_normal((_LATENT, _CODEWORDS), dtype=np.float32) * np.float32(
+    loud = rng.standard_normal((_LATENT, n_codewords), dtype=np.float32) * np.float32(
         0.8 / np.sqrt(_LATENT) * 2
     )
-    usual = rng.standard_normal(_CODEWORDS, dtype=np.float32) * np.float32(0.5)
+    usual = rng.standard_normal(n_codewords, dtype=np.float32) * np.float32(0.5)
     for start in range(0, len(order), _BLOCK):
         artist = plan.artist[order[start : start + _BLOCK]]
         latent = plan.centres[plan.cluster[artist]] + plan.own[artist]
@@ -174,26 +180,28 @@ def _histograms(plan: _Plan, order: Int64Array, rng: np.random.Generator) -> Ite
         yield rate / rate.sum(axis=1, keepdims=True)
 
 
-def _model(rng: np.random.Generator) -> SimilarityModel:
+def _model(n_codewords: int, rng: np.random.Generator) -> SimilarityModel:
     """A native model whose vectors are the roots of histograms; its codewords lie where frames of music do."""
     level = np.concatenate([[-200.0, 90.0], np.zeros(37)])
     spread = np.concatenate([[90.0, 45.0], np.full(11, 18.0), np.full(13, 3.0), np.full(13, 1.0)])
-    frames = level + spread * rng.standard_normal((60 * _CODEWORDS, 39))
-    book = Codebook(_CODEWORDS, tau=4, random_state=0).fit(frames.astype(np.float32))
-    model = SimilarityModel(n_codewords=_CODEWORDS, random_state=0).use_encoder(CodewordEncoder(book))
+    frames = level + spread * rng.standard_normal((60 * n_codewords, 39))
+    book = Codebook(n_codewords, tau=4, random_state=0).fit(frames.astype(np.float32))
+    model = SimilarityModel(n_codewords=n_codewords, random_state=0).use_encoder(CodewordEncoder(book))
     # of fewer than 50 songs no axes are taken: the whole space is kept
-    return model.fit_space(np.full((2, _CODEWORDS), 1.0 / _CODEWORDS, dtype=np.float32))
+    return model.fit_space(np.full((2, n_codewords), 1.0 / n_codewords, dtype=np.float32))
 
 
-def _enter_model(library: Library, plan: _Plan, rng: np.random.Generator) -> None:
+def _enter_model(library: Library, plan: _Plan, n_codewords: int, rng: np.random.Generator) -> None:
     n = len(plan.artist)
-    model = _model(rng)
+    model = _model(n_codewords, rng)
     record = new_record(NATIVE_KIND, NATIVE, model, n)
     folder = library.models.path(record.id)
     model.save(folder)
     library.models.register(record)
     order = rng.permutation(n)  # a fit takes its songs in the order of their hashes
-    for start, histograms in zip(range(0, n, _BLOCK), _histograms(plan, order, rng), strict=True):
+    for start, histograms in zip(
+        range(0, n, _BLOCK), _histograms(plan, order, n_codewords, rng), strict=True
+    ):
         ids = (order[start : start + _BLOCK] + 1).tolist()
         library.models.append(record.id, ids, histograms, model.vectors(histograms))
     artist = plan.artist[order]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from musicsim import LIBRARY_FILE
 from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim.audio import DESCRIPTOR_VERSION, FEATURE_VERSION
 from musicsim.codebook import Codebook
@@ -19,9 +20,10 @@ from musicsim.explorer.upkeep.add_music import build_demo
 from musicsim.explorer.upkeep.fitting import NATIVE, new_record
 from musicsim.library import Library
 from musicsim.library.db import schema
+from musicsim.library.db.database import open_engine
 from musicsim.library.stores.models import NATIVE_KIND
 
-__all__ = ["demo_library", "generated_library"]
+__all__ = ["demo_library", "generated_library", "read_only"]
 
 
 _FOLDER = Path(__file__).parents[1] / "data" / "experiments"
@@ -40,6 +42,11 @@ def demo_library(seed: int, progress: Callable[[str], None]) -> Library:
         progress("composing the demo collection, once")
         build_demo(library, seed=seed, report=lambda **_: None)
     return library
+
+
+def read_only(folder: Path) -> Library:
+    """A library that is only read, whoever else has it open."""
+    return Library(folder, open_engine(folder / LIBRARY_FILE, read_only=True))
 
 
 def generated_library(

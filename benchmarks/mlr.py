@@ -19,13 +19,11 @@ Everything compiled is warm before the clock starts.
 
 import multiprocessing
 import os
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,6 +31,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from threadpoolctl import threadpool_limits
 
+from benchmarks._memory import peak_bytes
 from benchmarks._metric_learn import MetricLearn
 from benchmarks._ranking_tasks import ClassTask, Task, cal10k_like, nearly_separable
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main
@@ -79,18 +78,6 @@ def warm_up() -> None:
     tiny = nearly_separable(n_songs=80, d=10)
     for solver in _SOLVERS:
         fit(tiny, solver=solver, max_cuts=3)
-
-
-def peak_bytes() -> int:
-    """The most memory that this process has held."""
-    status = Path("/proc/self/status")
-    if status.exists():  # ru_maxrss of a child starts at what its parent held
-        peak = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
-        return int(peak.split()[1]) * 1024
-    import resource
-
-    peak_rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak_rss if sys.platform == "darwin" else peak_rss * 1024
 
 
 # --- parts ------------------------------------------------------------------------------------

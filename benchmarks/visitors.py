@@ -16,18 +16,23 @@ Streamlit forgets those.
 
 Every wait ends after two minutes: the visitor has failed then, and the others go on. ``--library FOLDER`` names a
 library that is copied, without its sound; without it the demo collection.
+
+``--processes N``: so many processes serve a snapshot file of the library behind nginx, with the configuration of
+docs/hosting.md, and the client alone comes. ``--library FILE`` names such a file. Memory is then that of all processes
+together, where pages that they share count once.
 """
 
 import asyncio
+import os
 import re
 import shutil
 import sys
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,18 +42,23 @@ from playwright.async_api import Browser, Locator, Page, async_playwright
 
 from benchmarks._app import FLAGS, PAGES, chromium, served
 from benchmarks._memory import family_memory
+from benchmarks._proxy import balanced
 from benchmarks._report import Claim, Progress, Row, Settings, at_most, main
 from benchmarks._streamlit import Session, session
-from benchmarks.libraries import demo_library
+from benchmarks.libraries import demo_library, read_only
 from musicsim import demo
+from musicsim.explorer.progress import silent
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.feedback import Thumbs
 from musicsim.explorer.search.query import Example
 from musicsim.explorer.search.requested import find_requested
 from musicsim.explorer.search.uploads import hear
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
+from musicsim.explorer.upkeep.snapshot_files import write_snapshot_file
 from musicsim.library import Library
 from musicsim.library.processes.decoding import decoder
+from musicsim.library.snapshot_file import ENDING
+from musicsim.library.unpacked_snapshots import unpacked
 
 N_CLIENTS, N_TABS = 50, 8
 CLICKS = (
@@ -60,6 +70,9 @@ _LOOK_EVERY_S = 3.0  # at the server's memory
 _LEFT_S = 40  # Streamlit forgets sessions that were left half a minute ago when another one ends
 _LEAVING_S = 60
 _MAX_GROWTH = 1.1
+_FIRST_A_PROCESS = 3
+_MAX_MB = 1200.0  # of a process
+_COMMAND = [sys.executable, "-m", "musicsim", "app", "--no-browser", "--port={port}"]
 _NAME = re.compile(rb"recording\d{3}\.(?:flac|ogg)")
 _IDLE = "[data-testid=stApp][data-test-script-state=notRunning]"
 _THUMBS = {"like": 1, "unlike": -1}
@@ -80,6 +93,15 @@ class Pace:
     name: str
     arrive_s: float  # within which all have come
     look_s: tuple[float, float]  # at what a step has brought
+
+
+@dataclass(frozen=True, slots=True)
+class _Served:
+    """What visitors come to: the library, its address, and the processes that serve it."""
+
+    folder: Path
+    address: str
+    servers: Sequence[psutil.Process]
 
 
 LECTURE, AT_ONCE = Pace("lecture", 30.0, (3.0, 5.0)), Pace("all at once", 0.0, (0.0, 0.0))
@@ -288,13 +310,14 @@ async def _visit(
 
 
 class _Memory:
-    """The memory of the server, in MB, and the most that it was."""
+    """The memory of the servers together, in MB, and the most that it was."""
 
-    def __init__(self, server: psutil.Process) -> None:
-        self._server, self.most = server, 0.0
+    def __init__(self, servers: Sequence[psutil.Process]) -> None:
+        self._servers, self.most = servers, 0.0
 
     async def now(self) -> float:
-        mb = (await asyncio.to_thread(family_memory, self._server))["pss"] / 1e6
+        found = [await asyncio.to_thread(family_memory, server) for server in self._servers]
+        mb = sum(of["pss"] for of in found) / 1e6
         self.most = max(self.most, mb)
         return mb
 
@@ -312,11 +335,16 @@ class _Memory:
 
 
 async def _round(
-    address: str, server: psutil.Process, pace: Pace, visits: Sequence[Visit], seed: int, progress: Progress
+    address: str,
+    servers: Sequence[psutil.Process],
+    pace: Pace,
+    visits: Sequence[Visit],
+    seed: int,
+    progress: Progress,
 ) -> Row:
-    """All visits of a round; gives what the server's processor did."""
+    """All visits of a round; gives what the servers' processors did."""
     progress(f"{pace.name}: {len(visits)} visitors")
-    before, started = _cpu_s(server), time.perf_counter()
+    before, started = _cpu_s(servers), time.perf_counter()
     async with async_playwright() as playwright:
         browser = None
         if any(visit.kind == "Chromium" for visit in visits):
@@ -332,16 +360,16 @@ async def _round(
     for visit in visits:
         if visit.failure:
             progress(f"  {visit.kind} with {visit.recording.name}: {visit.failure}")
-    spent, n_steps = _cpu_s(server) - before, sum(len(visit.steps) for visit in visits)
+    spent, n_steps = _cpu_s(servers) - before, sum(len(visit.steps) for visit in visits)
     progress(
         f"{pace.name}: {n_steps} steps in {time.perf_counter() - started:.0f} s, server {spent:.0f} s CPU"
     )
     return {"pace": pace.name, "what": "server, CPU a step", "n": n_steps, "mean_s": spent / max(1, n_steps)}
 
 
-def _cpu_s(server: psutil.Process) -> float:
-    times = server.cpu_times()
-    return float(times.user + times.system)
+def _cpu_s(servers: Sequence[psutil.Process]) -> float:
+    times = [server.cpu_times() for server in servers]
+    return float(sum(of.user + of.system for of in times))
 
 
 def _rows(pace: Pace, visits: Sequence[Visit]) -> list[Row]:
@@ -387,15 +415,23 @@ def _recordings(folder: Path, n: int, seed: int) -> list[Recording]:
 
 
 async def _measured(
-    address: str, server: psutil.Process, recordings: Sequence[Recording], seed: int, progress: Progress
+    address: str,
+    servers: Sequence[psutil.Process],
+    recordings: Sequence[Recording],
+    seed: int,
+    progress: Progress,
 ) -> tuple[list[Row], dict[Pace, list[Visit]], dict[str, float]]:
     first, *others = recordings
-    memory = _Memory(server)
+    memory = _Memory(servers)
     # uploads of all of them may be on their way at once
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(2 * N_CLIENTS))
-    await _round(address, server, AT_ONCE, [Visit(first, "WebSocket")], seed, progress)
+    # which process a visitor comes to is the proxy's choice: of these, every process has likely had one
+    n_first = 1 if len(servers) == 1 else _FIRST_A_PROCESS * len(servers)
+    await _round(
+        address, servers, AT_ONCE, [Visit(first, "WebSocket") for _ in range(n_first)], seed, progress
+    )
     await asyncio.sleep(_LOOK_EVERY_S)
-    mb = {"when one visitor had been there": await memory.now()}
+    mb = {"when the first had been there": await memory.now()}
     (start,) = mb.values()
     watching = asyncio.create_task(memory.watch())
     visits = {
@@ -404,11 +440,11 @@ async def _measured(
     }
     rows: list[Row] = []
     for pace, of in visits.items():
-        cpu = await _round(address, server, pace, of, seed, progress)
+        cpu = await _round(address, servers, pace, of, seed, progress)
         rows += [*_rows(pace, of), cpu]
     watching.cancel()
     await asyncio.sleep(_LEFT_S)
-    await _round(address, server, AT_ONCE, [Visit(first, "WebSocket")], seed, progress)
+    await _round(address, servers, AT_ONCE, [Visit(first, "WebSocket")], seed, progress)
     mb |= {"at most": memory.most, "after they have left": await memory.after(start)}
     for when, value in mb.items():
         rows.append({"what": f"server memory {when}", "mb": value})
@@ -416,25 +452,50 @@ async def _measured(
     return rows, visits, mb
 
 
+@contextmanager
+def _one_process(settings: Settings, scratch: Path, progress: Progress) -> Iterator[_Served]:
+    """One process that serves a copy of the library."""
+    folder, named = scratch / "library", settings.library
+    with Library.open(named, create=False) if named else demo_library(settings.seed, progress) as original:
+        settings.facts["songs"] = len(original)
+        shutil.copytree(original.folder, folder, ignore=shutil.ignore_patterns("music", "scratch"))
+    with served([*_COMMAND, "--public", f"--library={folder}"]) as (address, server):
+        yield _Served(folder, address, [server])
+
+
+@contextmanager
+def _several_processes(settings: Settings, scratch: Path, progress: Progress) -> Iterator[_Served]:
+    """Processes behind nginx that serve a snapshot file."""
+    file = settings.library
+    if file is None or not file.is_file():
+        with read_only(file) if file else demo_library(settings.seed, progress) as original:
+            file = scratch / f"music{ENDING}"
+            write_snapshot_file(original, file, silent)
+    os.environ["XDG_CACHE_HOME"] = str(scratch / "caches")
+    progress("unpacking")
+    with unpacked(file, silent) as folder:
+        with read_only(folder) as library:
+            settings.facts.update(songs=len(library), processes=settings.processes)
+        command = [*_COMMAND, f"--snapshot={file}"]
+        with balanced(command, settings.processes) as (address, servers):
+            yield _Served(folder, address, servers)
+
+
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
+    serving, n_tabs = (_several_processes, 0) if settings.processes else (_one_process, N_TABS)
     with tempfile.TemporaryDirectory(prefix="musicsim-visitors-") as scratch:
-        folder = Path(scratch) / "library"
-        named = settings.library
-        with (
-            Library.open(named, create=False) if named else demo_library(settings.seed, progress) as original
-        ):
-            settings.facts["songs"] = len(original)
-            shutil.copytree(original.folder, folder, ignore=shutil.ignore_patterns("music", "scratch"))
         progress("composing what visitors search with")
-        recordings = _recordings(Path(scratch) / "recordings", 1 + N_CLIENTS + N_TABS, settings.seed)
-        command = [sys.executable, "-m", "musicsim", "app", "--public", "--no-browser", "--port={port}"]
-        with served([*command, f"--library={folder}"]) as (address, server):
-            rows, visits, mb = asyncio.run(_measured(address, server, recordings, settings.seed, progress))
-        with Library.open(folder) as library, closing(decoder()):
-            answers = _Answers(take_snapshot(library))
+        recordings = _recordings(Path(scratch) / "recordings", 1 + N_CLIENTS + n_tabs, settings.seed)
+        with serving(settings, Path(scratch), progress) as here:
+            rows, visits, mb = asyncio.run(
+                _measured(here.address, here.servers, recordings, settings.seed, progress)
+            )
             everybody = [visit for of in visits.values() for visit in of]
-            foreign = [visit for visit in everybody if not visit.is_own(answers)]
+            with read_only(here.folder) as library, closing(decoder()):
+                answers = _Answers(take_snapshot(library))
+                foreign = [visit for visit in everybody if not visit.is_own(answers)]
     start, most, after = mb.values()
+    kinds = dict.fromkeys(visit.kind for visit in everybody)
 
     def p95(visitors: str, what: str) -> float | None:
         wanted = {"pace": LECTURE.name, "visitors": visitors, "what": what}
@@ -443,15 +504,9 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     claims = [
         at_most(f"visitors of {len(everybody)} that failed", sum(bool(v.failure) for v in everybody), 0),
         at_most(f"visitors of {len(everybody)} with another's file or answers", len(foreign), 0),
-        *(
-            at_most(f"a click, p95 s, lecture, {who}", p95(who, "click"), 2.0)
-            for who in ("WebSocket", "Chromium")
-        ),
-        *(
-            at_most(f"a search, p95 s, lecture, {who}", p95(who, "search"), 6.0)
-            for who in ("WebSocket", "Chromium")
-        ),
-        at_most("server memory at most, MB", most, 1200.0),
+        *(at_most(f"a click, p95 s, lecture, {who}", p95(who, "click"), 2.0) for who in kinds),
+        *(at_most(f"a search, p95 s, lecture, {who}", p95(who, "search"), 6.0) for who in kinds),
+        at_most("server memory at most, MB", most, _MAX_MB * max(1, settings.processes)),
         at_most("server memory after they have left, of its start", after / start, _MAX_GROWTH),
     ]
     return rows, claims
@@ -464,4 +519,5 @@ if __name__ == "__main__":
         run,
         rivals=("streamlit", "playwright", "websockets"),
         takes_library=True,
+        takes_processes=True,
     )

@@ -22,10 +22,12 @@ EXTRAS = {
     extra: {Requirement(line).name for line in lines}
     for extra, lines in PROJECT["project"]["optional-dependencies"].items()
 }
+OPTIONAL = set().union(*(EXTRAS[name] for name in ("cluster", "jams", "milvus", "mirdata", "mpd")))
 OURS = {"musicsim", "beetsplug", "benchmarks", "experiments", "tests", "docs"}
 OURS |= {"songs"}  # of the app that tests of the player start
 # What is used without an import of ours.
 TOOLS = {
+    "aiohttp": "fsspec asks web servers by it",
     "httpx2": "starlette.testclient, which fastapi.testclient is, asks by it",
     "import-linter": "make lint",
     "mypy": "make lint",
@@ -89,13 +91,13 @@ TEST_PLACES = ("tests", "benchmarks", "experiments", "docs")
 
 @pytest.mark.slow
 def test_the_app_imports_what_it_declares():
-    # beets imports the plugin, not the plugin beets' way into the app; MPD is an extra
-    assert undeclared(APP_PLACES, canonical(APP) | canonical(EXTRAS["mpd"]) | {"beets"}) == {}
+    # beets imports the plugin, not the plugin beets' way into the app; these are extras
+    assert undeclared(APP_PLACES, canonical(APP) | canonical(OPTIONAL) | {"beets"}) == {}
 
 
 @pytest.mark.slow
 def test_tests_and_benchmarks_import_what_is_declared():
-    declared = canonical(APP) | canonical(EXTRAS["test"]) | canonical(EXTRAS["bench"])
+    declared = canonical(APP) | canonical(OPTIONAL) | canonical(EXTRAS["test"]) | canonical(EXTRAS["bench"])
     missing = undeclared(TEST_PLACES, declared)
     assert missing == {}
 
@@ -105,7 +107,7 @@ def test_nothing_is_declared_that_nothing_imports():
     by_app = set().union(*(packages(module) for module in imported(*APP_PLACES)))
     by_others = set().union(*(packages(module) for module in imported(*TEST_PLACES)))
     assert canonical(APP) - by_app == set()
-    wanted = canonical(EXTRAS["test"] | EXTRAS["mpd"])
+    wanted = canonical(EXTRAS["test"] | OPTIONAL)
     assert wanted - by_app - by_others == set(TOOLS)
 
 

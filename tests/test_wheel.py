@@ -16,6 +16,9 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import connect
 
+from musicsim import __version__
+from musicsim._commit import COMMIT_FILE
+
 pytestmark = pytest.mark.slow
 
 CHECKOUT = Path(__file__).parents[1]
@@ -41,8 +44,11 @@ def _install(folder: Path) -> Path:
     skip = shutil.ignore_patterns("__pycache__")
     for package in ("musicsim", "beetsplug"):
         shutil.copytree(CHECKOUT / package, source / package, ignore=skip)
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(CHECKOUT / name, source)
+    git = ["git", "-C", source, "-c", "user.name=tests", "-c", "user.email=tests@localhost"]
+    for command in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "--message", "the app"]):
+        subprocess.run([*git, *command], check=True)
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, "wheel", "--no-deps", "-w", folder, source], check=True, timeout=PATIENCE_S)
     (wheel,) = folder.glob("*.whl")
@@ -92,7 +98,15 @@ def test_nothing_that_is_read_at_run_time_is_left_out(installed):
         files = {file.relative_to(package) for file in package.rglob("*") if file.is_file()}
         return {file for file in files if "__pycache__" not in file.parts}
 
-    assert data_files(installed.site / "musicsim") == data_files(CHECKOUT / "musicsim")
+    commit = {Path(COMMIT_FILE)}
+    assert data_files(installed.site / "musicsim") == data_files(CHECKOUT / "musicsim") | commit
+
+
+def test_it_says_which_commit_it_was_built_from(installed):
+    command = [installed.site / "bin" / "musicsim", "--version"]
+    environment = os.environ | {"PYTHONPATH": str(installed.site)}
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    assert re.fullmatch(rf"musicsim {re.escape(__version__)} \([0-9a-f]{{12}}\)\n", said)
 
 
 def test_the_plugin_of_beets_is_in_it_and_the_namespace_is_left_to_beets(installed):

@@ -185,8 +185,19 @@ def clock_back(folder: Path) -> Iterator[Attempt]:
 
     def attempt(rng: np.random.Generator) -> Tried:
         library, began = copied(base, folder / "library"), time.monotonic()
-        when = f"-{rng.integers(1, 400)}d" if rng.random() < 0.8 else "1980-01-01 00:00:00"
-        run = [program, when, sys.executable, "-m", "musicsim", "add", str(music), "--library", str(library)]
+        when = f"-{rng.integers(1, 400)}d" if rng.random() < 0.8 else "@1980-01-01 00:00:00"
+        run = [
+            program,
+            "-f",
+            when,
+            sys.executable,
+            "-m",
+            "musicsim",
+            "add",
+            str(music),
+            "--library",
+            str(library),
+        ]
         done = subprocess.run(run, capture_output=True, text=True, timeout=_LIMIT_S, check=False)
         lost = [done.stderr.splitlines()[-1]] if done.returncode else []
         return Tried(1, (*lost, *faults_of(library)), time.monotonic() - began)

@@ -17,12 +17,13 @@ from musicsim.api.remote import remote_sound
 from musicsim.api.waiting import outcome
 from musicsim.audio import media_type, plays_in_browser
 from musicsim.errors import LibraryError, MusicsimError, NotFoundError
+from musicsim.explorer.exporting.export import exports_of
 from musicsim.explorer.libraries import open_library
 from musicsim.library import Library, Song
 from musicsim.library.covers import Covers
 from musicsim.library.playable import PlayableCopies
 from musicsim.library.processes.decoding import Decoding, decoder
-from musicsim.public import is_public, told, visitor_may
+from musicsim.public import is_public, owner_only, told, visitor_may
 
 _log = logging.getLogger(__name__)
 
@@ -52,8 +53,9 @@ async def sound_of(request: Request, library: Library, song: Song) -> Response:
     name = f"{song.label} (song {song.id})"  # answers tell no path of this machine
     try:
         if not await run_in_threadpool(song.path.is_file):
-            # the owner's servers are not for strangers
-            remote = None if is_public() else await run_in_threadpool(remote_sound, library, song, request)
+            if is_public():  # the owner's servers are not for strangers
+                return JSONResponse({"error": f"{name}: this demonstration has no sound of it."}, 410)
+            remote = await run_in_threadpool(remote_sound, library, song, request)
             return remote or JSONResponse(
                 {"error": f"{name}: the file is missing. Scan its folder again."}, 410
             )
@@ -117,6 +119,20 @@ async def _cover(request: Request) -> Response:
     return JSONResponse({"error": f"song {song.id} has no cover."}, 404)
 
 
+@owner_only
+def _export(request: Request) -> Response:
+    """A file that was exported on the Library page, as it is read from the disk."""
+    try:
+        made = exports_of(open_library(request.query_params.get("library")))
+    except LibraryError as error:
+        return _refused(error)
+    name = request.path_params["name"]
+    path = next((path for path in made if path.name == name), None)
+    if path is None:
+        return JSONResponse({"error": f"there is no export {name!r}. Export it on the Library page."}, 404)
+    return FileResponse(path, filename=path.name)
+
+
 def _refused(error: LibraryError) -> Response:
     """What a library or song that is not there, or not to be opened, is answered with."""
     if isinstance(error, NotFoundError):
@@ -149,6 +165,7 @@ def routes(base: str = "") -> list[BaseRoute]:
         Route(prefix + "/songs/{song_id:song_id}/audio", _audio),
         Route(prefix + "/songs/{song_id:song_id}/peaks", _peaks),
         Route(prefix + "/songs/{song_id:song_id}/cover", _cover),
+        Route(prefix + "/exports/{name}", _export),
         *map_routes(prefix),
         *players_routes(prefix),
         Mount(prefix + "/api", _when_first_asked),

@@ -8,6 +8,7 @@ down to stereo by FFmpeg's rules.
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import secrets
 from collections.abc import Iterator
@@ -83,8 +84,15 @@ def transcode_suffix() -> str:
     return ".mp3" if "libmp3lame" in av.codec.codecs_available else ".wav"
 
 
-def transcode(source: AudioSource, target: str | os.PathLike[str], *, bitrate: int = 160_000) -> Path:
-    """Write a copy that every browser plays.
+def transcode(
+    source: AudioSource,
+    target: str | os.PathLike[str],
+    *,
+    bitrate: int = 160_000,
+    start_s: float = 0.0,
+    length_s: float = math.inf,
+) -> Path:
+    """Write a copy that every browser plays, of all or a part.
 
     Parameters
     ----------
@@ -94,6 +102,8 @@ def transcode(source: AudioSource, target: str | os.PathLike[str], *, bitrate: i
         It appears only when it is complete; an older file of this name is replaced.
     bitrate : int, bits per second
         Not used for .wav.
+    start_s, length_s : float, seconds
+        The part; what of it lies behind the end is left out.
 
     Returns
     -------
@@ -103,7 +113,7 @@ def transcode(source: AudioSource, target: str | os.PathLike[str], *, bitrate: i
     Raises
     ------
     AudioDecodeError
-        If `source` holds no sound that can be decoded.
+        If `source` holds no sound that can be decoded, or none in that part.
     ValueError
         If the suffix of `target` is another one, or `bitrate` is not positive.
 
@@ -121,7 +131,8 @@ def transcode(source: AudioSource, target: str | os.PathLike[str], *, bitrate: i
     opened, label = open_source(source, None)
     partial = target.with_name(f".{target.stem}.{secrets.token_hex(4)}{suffix}")
     try:
-        if not _write(SoundReader(opened), partial, suffix, bitrate):
+        blocks = _part(SoundReader(opened).blocks(), start_s, start_s + length_s)
+        if not _write(blocks, partial, suffix, bitrate):
             raise AudioDecodeError(f"{label} holds no sound that can be read: nothing was written.")
         os.replace(partial, target)
     finally:
@@ -129,10 +140,22 @@ def transcode(source: AudioSource, target: str | os.PathLike[str], *, bitrate: i
     return target
 
 
-def _write(reader: SoundReader, path: Path, suffix: str, bitrate: int) -> bool:
-    """Encode all blocks of the reader; return whether there was one."""
+def _part(blocks: Iterator[Block], start_s: float, stop_s: float) -> Iterator[Block]:
+    """The blocks, or parts of them, of some seconds."""
+    at_s = 0.0
+    for rate, samples in blocks:
+        if at_s >= stop_s:
+            return
+        last = min(samples.shape[1], round((stop_s - at_s) * rate)) if stop_s < math.inf else None
+        part = samples[:, max(0, round((start_s - at_s) * rate)) : last]
+        if part.shape[1]:
+            yield rate, part
+        at_s += samples.shape[1] / rate
+
+
+def _write(blocks: Iterator[Block], path: Path, suffix: str, bitrate: int) -> bool:
+    """Encode all blocks; return whether there was one."""
     codec, sample_format, rates = _TARGETS[suffix]
-    blocks = reader.blocks()
     first = next(blocks, None)
     if first is None:
         return False

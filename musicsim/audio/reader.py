@@ -26,6 +26,7 @@ import soundfile
 from av.stream import Disposition
 
 from musicsim._arrays import Float32Array
+from musicsim.addresses import RemotePath
 from musicsim.audio._no_sound import what_it_is
 from musicsim.errors import AudioDecodeError
 
@@ -69,7 +70,7 @@ def open_source(source: AudioSource, name: str | None) -> tuple[Path | bytes, st
     not one byte; TypeError if `source` is neither path nor bytes nor a binary file object.
     """
     if isinstance(source, (str, os.PathLike)):
-        path = Path(source)
+        path = source if isinstance(source, Path) else Path(source)
         # a name that is no UTF-8 could not be printed or stored
         label = name or os.fsencode(path).decode(errors="replace")
         try:
@@ -219,11 +220,11 @@ class SoundReader:
         """Give FFmpeg the bytes from `start` to `stop`: the path if these are all, else a file object."""
         if isinstance(self.source, bytes):
             yield io.BytesIO(self.source[start:stop])
-        elif (start, stop) == (0, self._size()):
+        elif (start, stop) == (0, self._size()) and not isinstance(self.source, RemotePath):
             yield str(self.source.absolute())
         else:
             with self.source.open("rb") as file:
-                yield _Stretch(file, start, stop)
+                yield _Stretch(file, start, stop, str(self.source))
 
     def _note_length(self, container: av.container.InputContainer, stream: av.AudioStream) -> None:
         name = container.format.name
@@ -366,7 +367,8 @@ def _as_block(frame: av.AudioFrame) -> Block:
 class _Stretch(io.RawIOBase):
     """A stretch of an open file, as a file of its own; seeking to before its start leads to its start."""
 
-    def __init__(self, file: BinaryIO, start: int, stop: int) -> None:
+    def __init__(self, file: BinaryIO, start: int, stop: int, name: str = "") -> None:
+        self.name = name  # by whose ending FFmpeg decides where bytes leave it in doubt
         self._file, self._start, self._stop = file, start, stop
         self._at = start
 

@@ -10,14 +10,19 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from musicsim import __version__, logs
+import musicsim
+from musicsim import logs
+from musicsim._commit import commit
 from musicsim.cli import (
     answers,
     backup,
+    cluster,
     collection,
+    exporting,
     guessing,
     health,
     importing,
+    index,
     listenbrainz,
     listening,
     models,
@@ -26,6 +31,7 @@ from musicsim.cli import (
     playlists,
     quality,
     servers,
+    splits,
 )
 from musicsim.cli._console import SOME_FAILED, STORAGE_FAILED, errors, safe
 from musicsim.errors import MusicsimError, StorageError
@@ -43,7 +49,8 @@ app = typer.Typer(
 
 def _say_version(is_asked: bool) -> None:
     if is_asked:
-        typer.echo(f"musicsim {__version__}")
+        found = commit(musicsim.__path__[0])
+        typer.echo(f"musicsim {musicsim.__version__}" + (f" ({found})" if found else ""))
         raise typer.Exit
 
 
@@ -57,7 +64,12 @@ def _top(
     ] = False,
     version: Annotated[
         bool,
-        typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_say_version),
+        typer.Option(
+            "--version",
+            help="Print the version and the commit, and exit.",
+            is_eager=True,
+            callback=_say_version,
+        ),
     ] = False,
 ) -> None:
     if verbose and quiet:
@@ -67,6 +79,7 @@ def _top(
 
 
 collection.register(app)
+cluster.register(app)
 guessing.register(app)
 listening.register(app)
 playlists.register(app)
@@ -76,10 +89,13 @@ importing.register(app)
 quality.register(app)
 models.register(app)
 answers.register(app)
+exporting.register(app)
+splits.register(app)
 players.register(app)
 servers.register(app)
 health.register(app)
 backup.register(app)
+index.register(app)
 
 
 def main() -> None:

@@ -21,6 +21,7 @@ from musicsim import LIBRARY_FILE, logs
 from musicsim.errors import MusicsimError
 from musicsim.library.db.columns import HEARD
 from musicsim.library.db.database import damaged
+from musicsim.library.processes.pools import CLUSTER_VARIABLE
 from musicsim.storage import writing_to
 
 SOME_FAILED, STORAGE_FAILED = 3, 4
@@ -33,6 +34,14 @@ LibraryOption = Annotated[
     Path | None,
     typer.Option(
         "--library", "-l", help="The library's folder.", envvar="MUSICSIM_LIBRARY", show_envvar=True
+    ),
+]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(
+        envvar=CLUSTER_VARIABLE,
+        show_envvar=True,
+        help="A Dask cluster that analyses instead: tcp://10.0.0.5:8786, or local:4 for four workers here.",
     ),
 ]
 ModelOption = Annotated[

@@ -8,6 +8,7 @@ import typer
 
 from musicsim.cli._console import (
     SOME_FAILED,
+    ClusterOption,
     JsonOption,
     LibraryOption,
     clock,
@@ -53,18 +54,29 @@ def register(app: typer.Typer) -> None:
 
 
 def add(
-    sources: Annotated[list[Path], typer.Argument(help="Folders and files of music.")],
+    sources: Annotated[
+        list[Path] | None, typer.Argument(help="Folders and files of music; not needed with --mirdata.")
+    ] = None,
     library: LibraryOption = None,
     as_json: JsonOption = False,
     retry: _Retry = False,
     anyway: _Anyway = False,
     workers: _Workers = None,
+    cluster: ClusterOption = None,
     shortest: Annotated[
         float | None,
         typer.Option(
             min=0, help=("Skip files shorter than this many seconds. Saved as a setting of the library.")
         ),
     ] = None,
+    mirdata: Annotated[
+        str | None,
+        typer.Option(
+            help="A data set as mirdata calls it, such as gtzan_genre, with its labels and official split."
+        ),
+    ] = None,
+    data_home: Annotated[Path | None, typer.Option(help="The data set's folder, as mirdata has it.")] = None,
+    mirdata_version: Annotated[str, typer.Option(help="Which version of the data set's index.")] = "default",
 ) -> None:
     """Add folders or files, then update the model and the map.
 
@@ -72,13 +84,30 @@ def add(
     added however short it is.
     """
     from musicsim.explorer.upkeep.add_music import add_and_refresh
+    from musicsim.explorer.upkeep.cluster import on_cluster
+    from musicsim.explorer.upkeep.datasets import add_dataset, read_dataset
 
+    if mirdata is None and not sources:
+        raise typer.BadParameter("name a folder or a file, or a data set by --mirdata.")
+    if mirdata is not None and (sources or data_home is None):
+        raise typer.BadParameter("--mirdata takes the folder of the data set by --data-home, and no others.")
     with open_library(library, create=True) as lib:
         if shortest is not None:
             lib.set_setting("shortest_s", shortest)
-        with progress_bar() as report:
-            done = add_and_refresh(lib, sources, retry=retry, anyway=anyway, n_workers=workers, report=report)
-        _tell(lib, done, sources, as_json)
+        with on_cluster(lib, cluster), progress_bar() as report:
+            if mirdata is None or data_home is None:
+                done = add_and_refresh(
+                    lib, sources or (), retry=retry, anyway=anyway, n_workers=workers, report=report
+                )
+            else:
+                tracks = read_dataset(mirdata, data_home.expanduser(), mirdata_version)
+                of_dataset = add_dataset(lib, tracks, n_workers=workers, report=report)
+                done, sources = of_dataset.added, [data_home.expanduser()]
+                if of_dataset.has_split and not as_json:
+                    typer.echo(f"It comes with a split: musicsim evaluate --split {mirdata}")
+                if of_dataset.n_absent:
+                    warn("not there", f"{of_dataset.n_absent:,} files of {mirdata}.")
+        _tell(lib, done, sources or [], as_json)
 
 
 def scan(
@@ -88,12 +117,14 @@ def scan(
     library: LibraryOption = None,
     as_json: JsonOption = False,
     workers: _Workers = None,
+    cluster: ClusterOption = None,
 ) -> None:
     """Scan the library's folders again for new, changed, moved and missing files."""
     from musicsim.explorer.upkeep.add_music import scan_again
+    from musicsim.explorer.upkeep.cluster import on_cluster
 
     with open_library(library) as lib:
-        with progress_bar() as report:
+        with on_cluster(lib, cluster), progress_bar() as report:
             done = scan_again(lib, folders or (), n_workers=workers, report=report)
         _tell(lib, done, folders or lib.files.roots(), as_json)
 
@@ -343,7 +374,8 @@ def settings(
     with open_library(library) as lib:
         if name is not None and value is not None:
             try:
-                lib.set_setting(name, json.loads(value))
+                is_text = isinstance(lib.settings.get(name), str)
+                lib.set_setting(name, value if is_text else json.loads(value))
             except ValueError as error:  # which json's own error is, too
                 raise typer.BadParameter(f"{name} {value}: {error}") from error
         stored = lib.settings

@@ -1,5 +1,6 @@
 """Commands that answer: similar songs, and the app itself."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from musicsim.cli._console import (
     open_library,
     show,
     song_json,
+    warn,
 )
 from musicsim.cli._options import taking
 from musicsim.explorer.requests.search import SearchRequest
@@ -63,6 +65,9 @@ def similar(
     with open_library(library) as lib:
         snapshot = snapshot_under(lib, model)
         hits = find_requested(snapshot, None if song is None else _query(snapshot, song), request)
+        trouble = snapshot.search_trouble
+    if trouble:
+        warn("search", trouble)
     if as_json:
         emit(
             [
@@ -121,29 +126,38 @@ def run_app(
             help="A demonstration for strangers: they listen, search and generate playlists, and change nothing.",
         ),
     ] = False,
+    snapshot: Annotated[
+        Path | None,
+        typer.Option(
+            help="Serve a snapshot file (`musicsim snapshot`) instead of a library, as with --public; any number of "
+            "processes may.",
+            metavar="FILE",
+        ),
+    ] = None,
     keep_answers: Annotated[
         Path | None,
         typer.Option(
-            help="With --public: keep visitors' answers of the Compare page in this folder, without names; "
-            "`musicsim answers import` reads them.",
+            help="With --public or --snapshot: keep visitors' answers of the Compare page in this folder, without "
+            "names; `musicsim answers import` reads them.",
             metavar="FOLDER",
         ),
     ] = None,
 ) -> None:
     """Open the app in the browser."""
-    from musicsim.cli.serve import serve
+    from musicsim.cli.serve import serve, snapshot_folder
 
-    serve(
-        library,
-        host=host,
-        port=port,
-        allowed_hosts=allow_host or (),
-        browser=browser,
-        demo=demo,
-        public=public,
-        keep_answers=keep_answers,
-        say=typer.echo,
-    )
+    with snapshot_folder(snapshot) if snapshot else nullcontext(library) as folder:
+        serve(
+            folder,
+            host=host,
+            port=port,
+            allowed_hosts=allow_host or (),
+            browser=browser,
+            demo=demo,
+            public=public,
+            keep_answers=keep_answers,
+            say=typer.echo,
+        )
 
 
 def run_job(library: Path, job_id: int) -> None:

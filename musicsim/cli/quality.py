@@ -15,6 +15,7 @@ from musicsim.cli._console import (
     progress_bar,
     show,
     song_json,
+    warn,
 )
 from musicsim.explorer.progress import teller
 from musicsim.explorer.requests.training import KINDS
@@ -40,10 +41,15 @@ def evaluate(
     by: Annotated[
         str | None, typer.Option(help=f"Ground truth of similarity: {', '.join(KINDS)}.", metavar="KIND")
     ] = None,
+    split: Annotated[
+        str | None,
+        typer.Option(help="Name of a fixed split: its test songs search its training songs.", metavar="NAME"),
+    ] = None,
     hubs: Annotated[int, typer.Option(help="How many hubs to list.", min=0)] = 5,
 ) -> None:
     """Evaluate each model: rankings, genres, confusions, hubs and coverage."""
     from musicsim.errors import ModelError, NotFoundError
+    from musicsim.explorer.evaluation.fixed_splits import known_faults
     from musicsim.explorer.evaluation.quality import evaluate as evaluate_model
     from musicsim.explorer.learning.supervision import coverage
     from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -62,20 +68,26 @@ def evaluate(
                 "genres or tags."
             )
         found = [
-            evaluate_model(take_snapshot(lib, record.id), kind, teller(bar, f"{record.name}: "))
+            evaluate_model(take_snapshot(lib, record.id), kind, teller(bar, f"{record.name}: "), split=split)
             for record in records
         ]
+        faults = known_faults(lib)
         songs = {song.id: song for song in lib.songs()}
     if as_json:
         emit(
             {
                 "by": kind,
                 "detail": covered[kind].detail,
+                "split": split,
+                "known_faults": faults,
                 "models": [_as_json(one, songs, hubs) for one in found],
             }
         )
         return
-    _show(found, songs, hubs, f"Ground truth: {KINDS[kind].words} ({covered[kind].detail}).")
+    by_split = f" Split {split}: test songs search the training songs." if split else ""
+    _show(found, songs, hubs, f"Ground truth: {KINDS[kind].words} ({covered[kind].detail}).{by_split}")
+    for fault in faults:
+        warn("known faults", fault)
 
 
 def _as_json(one: "Quality", songs: dict[int, Any], n_hubs: int) -> dict[str, Any]:

@@ -20,11 +20,14 @@ import musicsim
 from musicsim import logs
 from musicsim.errors import MusicsimError, StorageError, StoreLockedError
 from musicsim.explorer.evaluation.paper_tables import run_experiment
+from musicsim.explorer.exporting.export import export
 from musicsim.explorer.playlists.fit import refit_walks
 from musicsim.explorer.progress import Stopped
+from musicsim.explorer.requests.exporting import ExportRequest
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.upkeep.add_music import add_and_refresh, build_demo, scan_again
 from musicsim.explorer.upkeep.backups import back_up
+from musicsim.explorer.upkeep.cluster import on_cluster
 from musicsim.explorer.upkeep.fitting import RepresentationSettings
 from musicsim.explorer.upkeep.learned_model import learn
 from musicsim.explorer.upkeep.model_catalogue import add_representation, take_model
@@ -40,6 +43,7 @@ from musicsim.storage import writing_to
 _log = logging.getLogger(__name__)
 _WRITE_EVERY_S = 0.25
 _START_WITHIN_S = 30.0
+_ON_CLUSTER = ("add", "scan", "upgrade", "refresh", "represent", "take_model")  # where the library has one
 MAX_KEPT = 100  # jobs whose output and live lines are kept
 
 
@@ -50,12 +54,13 @@ def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = Non
     Parameters
     ----------
     kind : {"add", "scan", "upgrade", "demo", "refresh", "train", "represent", "take_model", "walk", "experiment",
-           "sync", "backup"}
+           "sync", "backup", "export"}
     arguments : mapping, JSON values
         "add": paths (list of str), retry (bool), anyway (bool); "scan": folders (list of str, empty for all);
         "demo": seed (int); "refresh": force (bool); "train": name (str), settings (of LearningSettings), use (bool);
         "represent": name (str) and settings (of RepresentationSettings); "take_model": path (str); "walk": none;
-        "experiment": name (str); "sync": name of a music server (str), fetch (bool); "backup": path (str).
+        "experiment": name (str); "sync": name of a music server (str), fetch (bool); "backup": path (str);
+        "export": what (one of EXPORTS), path (str).
 
     Raises
     ------
@@ -225,7 +230,8 @@ def _run(library: Library, job: Job) -> str:
     report = _Reporter(library, job_id)
     library.jobs.update(job_id, state="running", pid=os.getpid(), message="starting")
     try:
-        with writing_to(library.folder):
+        at_work = on_cluster(library) if job.kind in _ON_CLUSTER else contextlib.nullcontext()
+        with writing_to(library.folder), at_work:
             finished = KINDS[job.kind](library, report=report, **job.arguments)
     except Stopped:
         finished = False
@@ -309,6 +315,13 @@ def _backup(library: Library, *, path: str, report: _Reporter) -> bool:
     return True
 
 
+def _export(library: Library, *, what: str, path: str, report: _Reporter) -> bool:
+    Path(path).parent.mkdir(exist_ok=True)
+    done = export(library, what, Path(path), ExportRequest(), tell=report.tell)
+    report.outcome = f"{done.n_rows:,} rows · {done.n_bytes / 1e6:,.1f} MB · {path}"
+    return True
+
+
 def _experiment(_library: Library, *, name: str, report: _Reporter) -> bool:
     return run_experiment(name, report)
 
@@ -326,5 +339,6 @@ KINDS: dict[str, Callable[..., bool]] = {
     "experiment": _experiment,
     "sync": _sync,
     "backup": _backup,
+    "export": _export,
 }
 """What each kind of job calls with its arguments by name; False where it was cancelled."""

@@ -10,7 +10,6 @@ from musicsim.audio import transcode, transcode_suffix
 from musicsim.library.disk.room import make_room
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.processes.decoding import Decoder, Decoding, Run
-from musicsim.library.processes.workers import Limits
 from musicsim.library.store import Song, Store
 from musicsim.public import working_folder
 
@@ -41,11 +40,10 @@ class PlayableCopies:
                 return target
             making = self._at_work.get(target)
             if making is None or making.future.done():
-                settings = library.settings
                 making = self._at_work[target] = self._decoder.ask(
                     lambda run: self._make(run, library.folder, song.path, target),
                     name=str(song.path),
-                    limits=Limits(settings["file_seconds"], settings["file_memory_mb"]),
+                    limits=library.file_limits,
                     is_urgent=True,  # somebody has pressed Play
                 )
             making.keep()

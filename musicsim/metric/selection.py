@@ -1,6 +1,8 @@
 """Choice of C: validation on songs of other artists, one warm path of metrics a split."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import takewhile
 from typing import Any, Self
 
 import numpy as np
@@ -81,7 +83,14 @@ class MLRCV(TransformerMixin, BaseEstimator):
         self.scoring = scoring
         self.tolerance = tolerance
 
-    def fit(self, X: npt.ArrayLike, y: Any, groups: Any = None, callback: StepCallback | None = None) -> Self:
+    def fit(
+        self,
+        X: npt.ArrayLike,
+        y: Any,
+        groups: Any = None,
+        callback: StepCallback | None = None,
+        workers: Callable[..., Iterable[Any]] = map,
+    ) -> Self:
         """Choose C and learn the metric.
 
         Parameters
@@ -94,6 +103,9 @@ class MLRCV(TransformerMixin, BaseEstimator):
         callback : callable, optional
             Gets each step of each fit, with ``split`` (None in the last fit) and C. True ends the fit under way
             with the best so far; a split that is ended has no part in the choice.
+        workers : map-like callable
+            Called with a function and the splits, it gives what comes of each in their order: `map`, or that of
+            processes or a cluster (:func:`musicsim.library.processes.pools.map_of`), which have nothing to call back.
 
         Raises
         ------
@@ -111,35 +123,17 @@ class MLRCV(TransformerMixin, BaseEstimator):
             raise ValueError(f"tolerance={self.tolerance!r} should be at least 0.")
         songs: Float64Array = check_array(X, dtype=np.float64, ensure_min_samples=2)
         relevance = as_relevance(y, len(songs))
-        each: list[Float64Array] = []
-        plain: list[Float64Array] = []
-        gaps: list[list[float]] = []
-        for split, (train, validation) in enumerate(self._splits(songs, groups)):
-
-            def tell(step: dict[str, Any], split: int = split) -> bool:
-                return bool(callback is not None and callback({"split": split, **step}))
-
-            inside = relevance.restrict(train, train)
-            outside = relevance.restrict(validation, train)
-            path = template.fit_path(songs[train], inside, Cs.tolist(), tell)
-            if len(path) < len(Cs):
-                break
-            scored = [
-                _scores(
-                    m.transform(songs[validation]), m.transform(songs[train]), outside, scoring, template.k
-                )
-                for m in path
-            ]
-            each.append(np.stack(scored))
-            plain.append(_scores(songs[validation], songs[train], outside, scoring, template.k))
-            gaps.append([m.history_[-1]["gap"] for m in path])
+        learn = partial(_path_scores, template, songs, relevance, Cs, scoring, callback)
+        splits = enumerate(self._splits(songs, groups))
+        found = list(takewhile(lambda split: split is not None, workers(learn, splits)))
+        each, plain = [split[0] for split in found], [split[1] for split in found]
         if not each or np.concatenate(plain).size == 0:
             raise ValueError(
                 "no split was scored: validation songs have no relevant songs among those of training."
             )
         self.Cs_ = Cs
         self.scores_ = np.array([split.mean(axis=1) for split in each])
-        self.gaps_ = np.array(gaps)
+        self.gaps_ = np.array([split[2] for split in found])
         self.untrained_ = float(np.concatenate(plain).mean())
         self.C_ = float(Cs[_chosen(np.concatenate(each, axis=1), self.tolerance)])
 
@@ -171,6 +165,33 @@ class MLRCV(TransformerMixin, BaseEstimator):
             return list(splitter)
         artists = np.arange(len(X)) if groups is None else groups
         return list(splitter.split(X, groups=artists))
+
+
+def _path_scores(
+    template: MLR,
+    songs: Float64Array,
+    relevance: Relevance,
+    Cs: Float64Array,
+    scoring: str,
+    callback: StepCallback | None,
+    numbered: tuple[int, tuple[Any, Any]],
+) -> tuple[Float64Array, Float64Array, list[float]] | None:
+    """Scores (n_Cs, n_queries) of the metrics learned on a split, those of plain distance, and gaps; None if ended."""
+    split, (train, validation) = numbered
+
+    def tell(step: dict[str, Any]) -> bool:
+        return bool(callback is not None and callback({"split": split, **step}))
+
+    outside = relevance.restrict(validation, train)
+    path = template.fit_path(songs[train], relevance.restrict(train, train), Cs.tolist(), tell)
+    if len(path) < len(Cs):
+        return None
+    scored = [
+        _scores(m.transform(songs[validation]), m.transform(songs[train]), outside, scoring, template.k)
+        for m in path
+    ]
+    plain = _scores(songs[validation], songs[train], outside, scoring, template.k)
+    return np.stack(scored), plain, [m.history_[-1]["gap"] for m in path]
 
 
 def _scores(

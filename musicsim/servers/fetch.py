@@ -11,7 +11,7 @@ from typing import Any
 from musicsim.errors import MusicsimError, ServerError, StorageError
 from musicsim.library import Library
 from musicsim.library.disk.scratch import scratch_of
-from musicsim.library.processes.workers import Limits, outcomes
+from musicsim.library.processes.workers import outcomes
 from musicsim.library.scan.analysis import Analysis, Same, Skipped, Task, analyse
 from musicsim.library.scan.catalogue import enter_song
 from musicsim.library.stores.server_songs import ServerSong
@@ -90,8 +90,9 @@ def _fetch_all(
                 aspects=settings["aspects"],
             )  # fmt: skip
 
-    limits = Limits(settings["file_seconds"], settings["file_memory_mb"])
-    with closing(outcomes(analyse, tasks(), n_workers=1, limits=limits, preload=("scipy.fft",))) as found:
+    with closing(
+        outcomes(analyse, tasks(), n_workers=1, limits=library.file_limits, preload=("scipy.fft",))
+    ) as found:
         for item in found:
             if item is not None:
                 task, outcome = item

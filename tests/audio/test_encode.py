@@ -135,3 +135,17 @@ def test_every_browser_extension_has_a_media_type():
     assert all(media_type(f"song{e}").startswith("audio/") for e in BROWSER_EXTENSIONS)
     assert media_type("song.xyz") == "application/octet-stream"
     assert transcode_suffix() in BROWSER_EXTENSIONS
+
+
+def test_a_part_is_what_was_asked_for_and_none_behind_the_end_is_said(tmp_path):
+    y = np.linspace(-0.5, 0.5, 3 * 22050, dtype=np.float32)  # no two places are alike
+    soundfile.write(tmp_path / "all.wav", y, 22050, subtype="FLOAT")
+    for start_s, length_s in ((0.0, 1.0), (0.5, 1.5), (2.5, 30.0), (0.0, np.inf)):
+        transcode(tmp_path / "all.wav", tmp_path / "part.wav", start_s=start_s, length_s=length_s)
+        part, _ = soundfile.read(tmp_path / "part.wav")
+        first = round(start_s * 22050)
+        wanted = y[first:] if np.isinf(length_s) else y[first : first + round(length_s * 22050)]
+        assert len(part) == len(wanted)
+        np.testing.assert_allclose(part, wanted, atol=2**-14)  # 16 bits
+    with pytest.raises(AudioDecodeError, match="no sound"):
+        transcode(tmp_path / "all.wav", tmp_path / "part.wav", start_s=4.0)

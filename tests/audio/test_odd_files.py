@@ -651,6 +651,7 @@ def test_an_hour_of_silence(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
+@pytest.mark.thorough
 def test_an_hour_takes_no_more_memory_than_a_quarter(tmp_path):
     peaks = {}
     for hours in (0.25, 1):
@@ -667,6 +668,7 @@ def test_an_hour_takes_no_more_memory_than_a_quarter(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
+@pytest.mark.thorough
 def test_hours_of_music_take_no_more_memory_than_minutes(tmp_path):
     song = as_bytes(music(60, 22050), 22050, format="OGG", subtype="VORBIS")
     peaks = {}

@@ -108,6 +108,7 @@ def places_on_map(plot) -> list[list[float]]:
     )
 
 
+@pytest.mark.thorough
 def test_a_history_becomes_a_model_that_explains_itself(page, address, folder, history):
     import_history(page, address, history)
     with Library.open(folder) as library:
@@ -147,6 +148,7 @@ def test_a_history_becomes_a_model_that_explains_itself(page, address, folder, h
         expect(side).to_have_value(learned.name)
 
 
+@pytest.mark.thorough
 def test_a_training_outlives_the_tab_and_the_server(page, folder, history):
     environment = {"MUSICSIM_LIBRARY": str(folder)}
     with serve(APP, environment=environment) as address:

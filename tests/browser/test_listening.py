@@ -27,7 +27,7 @@ def history(tiny_library: Library, tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("width", [1400, 420])
+@pytest.mark.parametrize("width", [1400, pytest.param(420, marks=pytest.mark.thorough)])
 def test_a_history_is_imported_and_undone(page, tiny_library, history, width):
     page.set_viewport_size({"width": width, "height": 900})
     with serve(APP, environment={"MUSICSIM_LIBRARY": str(tiny_library.folder)}) as address:

@@ -78,6 +78,7 @@ def songs_by_title(folder: Path) -> dict:
         return {song.title: song for song in library.songs()}
 
 
+@pytest.mark.thorough
 def test_a_folder_with_bad_files_from_the_first_scan_to_a_move(page, music, tmp_path):
     folder = tmp_path / "library"
     open_library(folder).close()

@@ -19,6 +19,7 @@ from musicsim.explorer.upkeep.checkup import NOTE, OK, PROBLEM, examine, repair
 from musicsim.explorer.upkeep.machine import look_at
 from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
+from musicsim.library.db.migrations import SCHEMA_VERSION
 from musicsim.servers.store import Connection, Connections
 from tests.command import run
 from tests.disks import make_read_only, small_disk
@@ -299,4 +300,4 @@ def test_a_report_names_no_song_artist_place_or_secret(tmp_path):
     assert report["library"]["counts"]["songs"] == 3
     assert {f["what"] for f in report["findings"] if f["level"] == PROBLEM} == {"models"}
     assert any("“…” by “…”" in line for line in report["log"])
-    assert report["versions"]["schema"] == "9"
+    assert report["versions"]["schema"] == str(SCHEMA_VERSION)

@@ -12,6 +12,7 @@ from musicsim.explorer import jobs
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.add_music import forget_leftovers, keep_upload
 from tests.sounds import write_collection, write_song
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -127,8 +128,9 @@ def test_a_job_that_cannot_be_done_says_why(store):
     job = _wait(store, job_id, lambda j: not j.is_active)
     assert job.state == "failed"
     assert "/nowhere/at/all: there is no such file or folder" in job.message
-    log = (store.folder / "logs" / "musicsim.log").read_text()
-    assert re.search(rf" ERROR +\S+: job {job_id} \(add\): failed in [\d.]+ s “/nowhere/at/all: ", log), log
+    log = store.folder / "logs" / "musicsim.log"
+    line = rf" ERROR +\S+: job {job_id} \(add\): failed in [\d.]+ s “/nowhere/at/all: "
+    until(lambda: re.search(line, log.read_text()))  # written after the job's state
 
 
 def test_what_jobs_of_long_ago_wrote_makes_room(store, monkeypatch):

@@ -146,6 +146,7 @@ def test_crafted_files_are_refused_in_one_sentence_and_little_memory(six_songs, 
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_mutants_are_refused_or_taken_in_whole(six_songs, few, tmp_path):
     native = few.models.native().id
     before, vectors = stored_files(few), few.vectors(native).X.copy()

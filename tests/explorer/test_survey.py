@@ -86,6 +86,7 @@ def test_a_seed_gives_the_same_question_again(songs):
     assert len({ask(seed) for seed in range(20)}) > 10
 
 
+@pytest.mark.thorough
 def test_shares_of_random_and_repeated_questions(songs, rng):
     """Of 1000, with four standard deviations allowed."""
     answers = [

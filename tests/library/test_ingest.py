@@ -15,8 +15,8 @@ import pytest
 
 from musicsim.audio import delta_mfcc, load
 from musicsim.errors import LibraryError, NoSoundError
+from musicsim.library.processes import pools
 from musicsim.library.processes.workers import OverTimeError, WorkerDied
-from musicsim.library.scan import ingest
 from musicsim.library.stores.files import Failure
 from tests.sounds import write_collection, write_song
 
@@ -152,6 +152,7 @@ def test_a_script_without_a_main_guard_can_add(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
+@pytest.mark.thorough
 def test_good_files_are_not_blamed_for_workers_that_are_killed(store, tmp_path, rng, capfd):
     """As a system kills that is out of memory, while all of them are at work, and the server that forks them, too."""
     for n in range(70):
@@ -238,7 +239,7 @@ def test_what_is_not_the_fault_of_a_file_is_tried_by_the_next_scan(
     with monkeypatch.context() as patch:
         # what a decoder does to its process, and a disk to a file, is nothing that a test can bring about everywhere
         patch.setattr(
-            ingest, "outcomes", lambda function, tasks, **limits: ((task, outcome) for task in tasks)
+            pools, "outcomes", lambda function, tasks, **limits: ((task, outcome) for task in tasks)
         )
         assert words in store.add(path.parent).failures[0].reason
     assert [failure.path for failure in store.files.failures()] == [path], "it is listed either way"

@@ -13,6 +13,7 @@ import pytest
 
 from musicsim.errors import LibraryError
 from musicsim.library.processes import workers
+from musicsim.library.processes.pools import LocalPool, in_order, map_of
 from musicsim.library.processes.workers import Limits, WorkerDied, outcomes
 
 LIMITS = Limits(seconds=60.0, memory_mb=1024)
@@ -77,6 +78,20 @@ def test_every_task_has_its_result():
     assert dict(results(double, range(50))) == {n: 2 * n for n in range(50)}
 
 
+def test_results_of_a_pool_can_be_had_in_the_order_of_their_tasks():
+    tasks = [*range(100), "raise", *range(100)]
+    found = list(in_order(LocalPool(2), misbehave, tasks, limits=LIMITS))
+    assert isinstance(found[100], ValueError)
+    assert found[:100] + found[101:] == tasks[:100] + tasks[101:]
+
+
+def test_a_map_of_a_pool_raises_what_a_call_raises():
+    found = map_of(LocalPool(1), LIMITS)(misbehave, [1, "raise", 2])
+    assert next(found) == 1
+    with pytest.raises(ValueError, match="on purpose"):
+        list(found)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "error"),
@@ -121,6 +136,7 @@ def test_a_task_whose_process_was_killed_is_done_again_alone(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_workers_and_the_fork_server_may_be_killed_at_any_moment(rng, capfd):
     found, n_kills = [], 0
     for item in outcomes(slow, range(600), n_workers=3, limits=LIMITS):

@@ -91,6 +91,7 @@ def test_alternating_directions_do_not_stand_still_where_few_rankings_are_possib
 @pytest.mark.slow
 @pytest.mark.parametrize("n_steps", [100, 1000])
 @pytest.mark.parametrize("kind", small_problems.KINDS)
+@pytest.mark.thorough
 def test_many_steps_a_cut_reach_the_optimum_too(kind, n_steps):
     for seed in (3, 10):
         best = small_problems.optimum(kind, "auc", 100.0, seed)
@@ -305,6 +306,7 @@ def test_a_callback_ends_the_fit_with_the_best_metric_so_far(solver, recwarn):
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_a_gap_that_rounding_keeps_open_uses_up_the_cuts():
     X, y = truth.random_lists(6, 3, 1)
     with pytest.warns(ConvergenceWarning):

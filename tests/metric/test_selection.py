@@ -6,6 +6,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from musicsim.evaluation import ArtistSplit, ranking_scores
+from musicsim.library.processes.pools import LocalPool, map_of
+from musicsim.library.processes.workers import Limits
 from musicsim.metric import MLR, MLRCV
 from musicsim.relevance import Relevance
 
@@ -54,6 +56,15 @@ def test_scores_are_those_of_separate_fits_on_artist_disjoint_splits(fitted, son
             score = ranking_scores(mlr.transform(X[validation]), mlr.transform(X[train]), relevance)["auc"]
             # two metrics within 1 % of the optimum rank nearly alike
             assert fitted.scores_[s, c] == pytest.approx(score, abs=0.02)
+
+
+@pytest.mark.slow
+def test_splits_that_are_learned_in_processes_give_the_same_numbers(fitted, songs):
+    X, genres, artists = songs
+    workers = map_of(LocalPool(2), Limits(seconds=300.0, memory_mb=4096))
+    other = MLRCV(MLR(tol=1e-2), Cs=[100.0, 0.01, 1.0]).fit(X, genres, groups=artists, workers=workers)
+    np.testing.assert_array_equal(other.scores_, fitted.scores_)
+    np.testing.assert_array_equal(other.metric_, fitted.metric_)
 
 
 def test_a_tolerance_prefers_a_smaller_c(songs):

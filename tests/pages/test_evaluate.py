@@ -1,5 +1,6 @@
 """The Evaluate page without a browser: empty, one song, a library with a learned model, and the papers."""
 
+import re
 import time
 
 import pytest
@@ -171,3 +172,17 @@ def test_the_short_run_starts_a_job_of_the_experiment(full, monkeypatch):
     names = [experiment.name for experiment in papers.experiments()]
     with_result = [name for name in names if papers.load_table(name)]
     assert started == [("experiment", {"name": (with_result or names)[0]})]
+
+
+def test_a_fixed_split_can_be_chosen_and_faults_of_a_data_set_are_named(full):
+    ids = [song.id for song in full.songs()]
+    full.splits.keep("mine", {song_id: "test" if i % 2 else "train" for i, song_id in enumerate(ids)})
+    full.note_dataset("gtzan_genre")
+    app = worked_out(open_page())
+    assert any("Sturm 2013" in warning.value for warning in app.warning)
+    app.selectbox(key="evaluate_split").select("mine").run()
+    app = worked_out(app)
+    assert not app.exception
+    asked = [int(found[1]) for c in app.caption if (found := re.search(r"(\d+) query songs", c.value))]
+    assert asked
+    assert max(asked) <= 6

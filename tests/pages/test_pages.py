@@ -2,15 +2,18 @@
 
 import re
 import time
+from urllib.parse import unquote
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from musicsim.audio import FEATURE_VERSION
 from musicsim.explorer import jobs
+from musicsim.explorer.exporting.export import exports_of
 from musicsim.explorer.guessing.guess import Guesses
 from musicsim.explorer.libraries import open_library
 from musicsim.explorer.players.access import PlayerAccess, player_access
+from musicsim.explorer.requests.exporting import EXPORTS
 from musicsim.explorer.requests.players import PlayerRules
 from musicsim.explorer.upkeep.add_music import demo_folder
 from musicsim.explorer.upkeep.fitting import RepresentationSettings
@@ -19,6 +22,7 @@ from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library.db import schema
 from musicsim.library.stores.duplicates import SamePair
 from musicsim.ui.base.frame import PAGES, SHELL
+from musicsim.ui.library.exports_view import NAMES
 from tests.pages.actions import labels, maps, model_choice, open_page, said, show_section
 from tests.sounds import write_song
 
@@ -108,6 +112,18 @@ def test_music_of_ones_own_goes_to_a_library_apart_from_the_demo(full, tmp_path)
     while jobs.current(own) is not None and time.monotonic() < deadline:
         time.sleep(0.1)
     assert ([song.title for song in own.songs()], full.jobs.recent()) == (["Only one"], [])
+
+
+def test_a_cluster_is_set_checked_and_refused_in_words(full):
+    app = show_section(open_page("library"), "settings")
+    assert app.button(key="check_cluster").disabled, "there is none to be checked"
+    app.text_input(key="setting_cluster").set_value("local:2").run()
+    assert full.settings["cluster"] == "local:2"
+    app.button(key="check_cluster").click().run()
+    assert "a scan starts these workers" in said(app)
+    app.text_input(key="setting_cluster").set_value("nowhere").run()
+    assert full.settings["cluster"] == "local:2"
+    assert "address of a Dask scheduler" in app.toast[0].value
 
 
 def test_every_section_of_the_library_has_words_when_there_is_nothing(full):
@@ -200,6 +216,27 @@ def test_a_backup_is_made_and_named_and_the_daily_copy_too(full, monkeypatch):
     assert not app.exception
     assert f"The latest backup is {arguments['path']}" in said(app)
     assert full.copies.latest().name in said(app)
+
+
+def test_every_export_has_a_button_and_what_was_exported_can_be_downloaded(full, monkeypatch):
+    started = []
+    monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
+    app = show_section(open_page("library"), "exports")
+    assert not app.exception
+    for kind, what in EXPORTS.items():
+        assert tuple(app.selectbox(key=f"export_as_{kind}").options) == tuple(map(NAMES.get, what.endings))
+        app.button(key=f"export_{kind}").click().run()
+    assert [arguments["what"] for _, arguments in started] == list(EXPORTS)
+    app.selectbox(key="export_as_tags").set_value(".csv").run()
+    app.button(key="export_tags").click().run()
+    kind, arguments = started[-1]
+    assert jobs.run(full, full.jobs.create(kind, arguments)) == "done"
+    app = show_section(open_page("library"), "exports")
+    assert not app.exception
+    (made,) = exports_of(full)
+    (link,) = app.get("link_button")
+    assert made.suffix == ".csv"
+    assert unquote(link.proto.url) == f"/exports/{made.name}?library={full.name}"
 
 
 def test_players_are_answered_once_they_are_let_in_and_by_the_rules_that_are_saved(full):

@@ -1,4 +1,4 @@
-"""The section Music servers of the Library page, without a browser."""
+"""The section Servers of the Library page, without a browser."""
 
 import pytest
 

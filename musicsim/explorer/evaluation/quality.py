@@ -16,6 +16,7 @@ import numpy as np
 
 from musicsim import evaluation, relevance, search
 from musicsim._arrays import Float32Array, Float64Array, Int64Array
+from musicsim.explorer.evaluation.fixed_splits import split_rows
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.verdict import RANKED, Lead
 from musicsim.explorer.models.artifacts import load_report
@@ -169,9 +170,9 @@ class Quality:
     held_out: HeldOut | None = None
 
 
-def evaluate(snapshot: Snapshot, kind: str, tell: Tell = silent) -> Quality:
-    """Everything of one model; raises as :func:`measure_scores`."""
-    scores = measure_scores(snapshot, kind, tell=tell)
+def evaluate(snapshot: Snapshot, kind: str, tell: Tell = silent, *, split: str | None = None) -> Quality:
+    """Everything of one model; arguments and errors of :func:`measure_scores`."""
+    scores = measure_scores(snapshot, kind, split=split, tell=tell)
     record = snapshot.record
     return Quality(
         record.name if record else "",
@@ -195,6 +196,7 @@ def measure_scores(
     snapshot: Snapshot,
     kind: str,
     *,
+    split: str | None = None,
     most_queries: int = _MAX_QUERIES,
     random_state: int = 0,
     tell: Tell = silent,
@@ -205,6 +207,8 @@ def measure_scores(
     ----------
     kind : str
         One of :data:`musicsim.explorer.learning.supervision.KINDS`.
+    split : str, optional
+        Name of a fixed split: only its test songs are asked, and only its training songs are ranked.
     most_queries : int
         Of more songs a seeded sample is asked; all of them are ranked.
     random_state : int
@@ -215,7 +219,9 @@ def measure_scores(
     Raises
     ------
     ModelError
-        If the library says nothing of this kind.
+        If the library says nothing of this kind, or the split has no test or no training songs.
+    NotFoundError
+        If there is no split of this name.
 
     Notes
     -----
@@ -224,11 +230,14 @@ def measure_scores(
     """
     tell("reading listener data", 0, 0)
     supervision = Supervision(snapshot, kind)
-    relevance = supervision.relevance()
     genres = snapshot.columns.genre.texts()
-    able = np.flatnonzero(relevance.n_relevant())
+    queries_of = database = np.arange(snapshot.n_indexed)
+    if split is not None:
+        queries_of, database = split_rows(snapshot, split)
+    relevance = supervision.relevance(database)
+    able = queries_of[relevance.n_relevant()[queries_of] > 0]
     asked = _sampled(able, most_queries, random_state)
-    ranked = _sampled(np.arange(snapshot.n_indexed), _MAX_RANKED, random_state)
+    ranked = _sampled(database, _MAX_RANKED, random_state)
     tell("ranking similar songs", 0, len(asked))
     queries, X = snapshot.X[asked].astype(np.float64), snapshot.X[ranked].astype(np.float64)
     scores = {name: np.empty(len(asked)) for name in RANKED}
@@ -245,7 +254,7 @@ def measure_scores(
         kind,
         {name: _figure(values, artists, random_state) for name, values in scores.items()},
         n_queries=int(counted.sum()),
-        n_skipped=len(relevance) - len(able) + int((~counted).sum()),
+        n_skipped=len(queries_of) - len(able) + int((~counted).sum()),
         n_left_out=len(able) - len(asked),
         n_ranked=len(ranked),
         by_genre=_by_genre([genres[i] for i in asked[counted]], scores),

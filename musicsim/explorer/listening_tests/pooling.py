@@ -8,6 +8,7 @@ order of their own, and begin with the next one for each listener.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -49,9 +50,7 @@ def make_test(library: Library, request: ListeningTestRequest) -> ListeningTest:
     """
     rng = np.random.default_rng(request.seed)
     snapshots = [snapshot_under(library, name) for name in request.models]
-    common = np.intersect1d(snapshots[0].row_ids, snapshots[1].row_ids)
-    for other in snapshots[2:]:
-        common = np.intersect1d(common, other.row_ids)
+    common = reduce(np.intersect1d, [snapshot.row_ids for snapshot in snapshots])
     drawn = rng.permutation(common)[: request.queries * _MAX_TRIES].tolist()
     songs = [song for song in library.songs(drawn) if not song.is_missing and has_sound(library, song)]
     by_id = {song.id: song for song in songs}
@@ -97,10 +96,7 @@ def _pool(
 
 
 def _by_same_artist(snapshot: Snapshot, song: Song) -> list[int]:
-    group = snapshot.columns.group
-    if song.group not in group.names:
-        return []
-    own: list[int] = snapshot.row_ids[group.codes == group.names.index(song.group)].tolist()
+    own: list[int] = snapshot.row_ids[snapshot.columns.group.among([song.group])].tolist()
     return own
 
 

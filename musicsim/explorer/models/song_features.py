@@ -1,11 +1,15 @@
 """What models compare, read from a library: the features of songs, whatever they are made of."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import repeat
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from musicsim._arrays import Int64Array
+from musicsim.audio import read_song_frames
 from musicsim.errors import LibraryError
 from musicsim.explorer.models.encoders import (
     ASPECTS,
@@ -28,6 +32,7 @@ from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.progress import Tell
 from musicsim.library import Library, Song
 from musicsim.library.embeddings.store import EmbeddingStore
+from musicsim.library.processes.pools import in_order
 from musicsim.library.scan.lyrics import read_lyrics
 
 BLOCK = 64
@@ -43,12 +48,31 @@ def feature_blocks(
     Rows of songs that lack what the model compares are of zeros, or NaN
     (:func:`musicsim.explorer.models.encoders.has_features`).
     """
-    read = _reader(library, model.encoder_, tell) if songs else None
-    for start in range(0, len(songs), BLOCK):
-        tell(f"describing songs by {model.kind.description}", start, len(songs))
-        assert read is not None
-        block = songs[start : start + BLOCK]
-        yield block, read(block)
+    if not songs:
+        return
+    read = _reader(library, model.encoder_, tell)
+    blocks = [songs[start : start + BLOCK] for start in range(0, len(songs), BLOCK)]
+    is_away = library.pool is not None and model.encoder_.needs == FRAMES
+    away = _encoded_away(library, model.encoder_, blocks) if is_away else repeat(None)
+    for number, (block, found) in enumerate(zip(blocks, away, strict=False)):
+        tell(f"describing songs by {model.kind.description}", number * BLOCK, len(songs))
+        yield block, read(block) if found is None else found
+
+
+def _encoded_away(
+    library: Library, encoder: Encoder, blocks: Sequence[Sequence[Song]]
+) -> Iterator[Floats | None]:
+    """Features of blocks in their order, by the library's pool; None where its workers do not see the frames."""
+    assert library.pool is not None
+    store = library.frame_files
+    tasks = ([store.path(song.content_hash) for song in block] for block in blocks)
+    for found in in_order(library.pool, partial(encode_files, encoder), tasks, limits=library.file_limits):
+        yield None if isinstance(found, BaseException) else found
+
+
+def encode_files(encoder: Encoder, paths: Sequence[Path]) -> Floats:
+    """Encode the frames in some files; runs in worker processes."""
+    return encoder.encode_frames(read_song_frames(path) for path in paths)
 
 
 def _reader(library: Library, encoder: Encoder, tell: Tell) -> _Read:

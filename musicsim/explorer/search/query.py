@@ -14,7 +14,8 @@ from musicsim.errors import AudioTooShortError, ModelError, NotFoundError
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.search.feedback import Thumbs, bent
-from musicsim.explorer.snapshot.filtering import passing
+from musicsim.explorer.snapshot.conditions import All
+from musicsim.explorer.snapshot.filtering import condition_of
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.library.genres import genre_key
@@ -190,7 +191,8 @@ def find_similar(
         [*snapshot.rows_of([*exclude, *thumbs.unfitting]), *(row for row, _ in [*like, *unlike])]
     )
     barred = barred[barred >= 0].astype(np.int64)
-    allowed = None if filters is None else passing(snapshot, filters)
+    condition = None if filters is None else condition_of(snapshot, filters)
+    allowed = None if condition is None else condition.rows(snapshot.columns)
     if allowed is not None:
         allowed[barred] = False
     n_allowed = snapshot.n_indexed - len(barred) if allowed is None else int(allowed.sum())
@@ -199,7 +201,7 @@ def find_similar(
     is_bent = any(bending is not None for bending in bendings)
     reach = min(n_allowed, max(4 * k, _BENT_CANDIDATES if is_bent else _CANDIDATES))
     while n_allowed:
-        found = [_candidates(snapshot, vector, reach, allowed, barred) for _, vector in like]
+        found = [_candidates(snapshot, vector, reach, condition, allowed, barred) for _, vector in like]
         rows = found[0] if len(found) == 1 else np.unique(np.concatenate(found))
         distances = np.stack(
             [
@@ -283,12 +285,13 @@ def _candidates(
     snapshot: Snapshot,
     vector: Float32Array,
     reach: int,
+    condition: All | None,
     allowed: BoolArray | None,
     barred: Int64Array,
 ) -> Int64Array:
     """The `reach` nearest rows that are allowed and not barred."""
     n_asked = reach if allowed is not None else reach + len(barred)
-    rows = snapshot.index.query(vector[None, :], n_asked, allowed=allowed)[1][0]
+    rows = snapshot.nearest(vector, n_asked, allowed=allowed, condition=condition)
     # without a mask, which of all songs would cost more, a few more were asked for
     return rows[~np.isin(rows, barred)][:reach] if allowed is None else rows
 

@@ -13,7 +13,6 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.processes.decoding import Decoding, Run, decoder
-from musicsim.library.processes.workers import Limits
 from musicsim.library.scan.files import content_hash
 from musicsim.public import is_public, visitor_may
 from musicsim.storage import writing_to
@@ -61,7 +60,7 @@ def hear(snapshot: Snapshot, source: Path | bytes, name: str, minutes: float = M
     size = source.stat().st_size if isinstance(source, Path) else len(source)
     if size > max_mb() << 20:
         raise AudioError(f"{name}: the file is larger than {max_mb()} MB. Send a part of it.")
-    folder, settings = snapshot.library.folder, snapshot.library.settings
+    folder, limits = snapshot.library.folder, snapshot.library.file_limits
 
     def work(run: Run) -> Heard:
         with scratch_of(folder).folder() as scratch:
@@ -75,7 +74,6 @@ def hear(snapshot: Snapshot, source: Path | bytes, name: str, minutes: float = M
             sound = replace(sound, notes=(*sound.notes, f"Only the first {part} analysed."))
         return Heard(name, sound, digest)
 
-    limits = Limits(settings["file_seconds"], settings["file_memory_mb"])
     if is_public():
         minutes, limits = min(minutes, _VISITORS_MINUTES), replace(limits, seconds=_VISITORS_SECONDS)
     return decoder().ask(work, name=name, limits=limits)

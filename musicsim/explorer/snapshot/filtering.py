@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from musicsim._arrays import BoolArray, Float32Array
 from musicsim.audio import KEYS, MODES
 from musicsim.errors import NotFoundError
 from musicsim.explorer.requests.filters import Filters
+from musicsim.explorer.snapshot.conditions import All, Among, Condition, Listed, Not, Within
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.snapshot.words import Part, understood
 from musicsim.library.db.columns import HEARD, Labels
@@ -23,11 +24,17 @@ def passing(snapshot: Snapshot, filters: Filters) -> BoolArray | None:
 
     Raises NotFoundError if words mean nothing to the library.
     """
+    condition = condition_of(snapshot, filters)
+    return None if condition is None else condition.rows(snapshot.columns)
+
+
+def condition_of(snapshot: Snapshot, filters: Filters) -> All | None:
+    """What a filter asks of each song; None where it is empty. Raises as :func:`passing`."""
     if filters.folders or filters.no_folders:
         refuse_visitors()
     columns = snapshot.columns
-    parts = [
-        getattr(columns, name).among(wanted)
+    parts: list[Condition] = [
+        Among(name, wanted)
         for name, wanted in (
             ("artist", filters.artists),
             ("folder", filters.folders),
@@ -39,24 +46,23 @@ def passing(snapshot: Snapshot, filters: Filters) -> BoolArray | None:
     if filters.genres:
         parts.append(_of_genres(snapshot, filters.genres))
     if filters.no_folders:
-        parts.append(~_below(columns.folder, filters.no_folders))
+        parts.append(Not(_below(columns.folder, filters.no_folders)))
     if filters.no_artists:
-        parts.append(~columns.artist.among(filters.no_artists))
+        parts.append(Not(Among("artist", filters.no_artists)))
     if filters.tags:
         parts.append(_tagged(snapshot, filters.tags))
     if filters.no_tags:
-        parts.append(~_tagged(snapshot, filters.no_tags))
+        parts.append(Not(_tagged(snapshot, filters.no_tags)))
     if filters.years is not None:
         first, last = filters.years
-        parts.append((columns.year > 0) & (first <= columns.year) & (columns.year <= last))
+        parts.append(Within("year", max(first, 1), last))  # 0 is unknown
     if filters.words:
         parts += _fitting(snapshot, filters.words)
     for name in ("duration_s", *HEARD):
         bounds = getattr(filters, name)
         if bounds is not None:
-            values = getattr(columns, name)
-            parts.append((bounds[0] <= values) & (values <= bounds[1]))  # nan, unknown, is in no range
-    return np.logical_and.reduce(parts) if parts else None
+            parts.append(Within(name, *bounds))
+    return All(tuple(parts)) if parts else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +113,8 @@ def _by_count(counts: Counter[str]) -> list[str]:
     return [name for name, _ in counts.most_common()]
 
 
-def _fitting(snapshot: Snapshot, words: str) -> list[BoolArray]:
-    """Which rows fit each part of some words."""
+def _fitting(snapshot: Snapshot, words: str) -> list[Condition]:
+    """What each part of some words asks."""
     said = understood(snapshot, words)
     if said.unknown:
         raise NotFoundError(
@@ -118,31 +124,32 @@ def _fitting(snapshot: Snapshot, words: str) -> list[BoolArray]:
     return [_fits(snapshot, part) for part in said.parts]
 
 
-def _fits(snapshot: Snapshot, part: Part) -> BoolArray:
+def _fits(snapshot: Snapshot, part: Part) -> Condition:
+    condition: Condition | None
     if part.lyrics:
-        found = np.isin(snapshot.row_ids, snapshot.library.lyrics.songs_saying(part.lyrics))
+        condition = Listed(np.isin(snapshot.row_ids, snapshot.library.lyrics.songs_saying(part.lyrics)))
     else:
-        of_filters = passing(snapshot, part.filters)
-        assert of_filters is not None
-        found = of_filters
-    return ~found if part.is_not else found
+        condition = condition_of(snapshot, part.filters)
+        assert condition is not None
+    return Not(condition) if part.is_not else condition
 
 
-def _below(folder: Labels, parents: Iterable[str]) -> BoolArray:
-    """Which rows lie in one of some folders, or below it."""
+def _below(folder: Labels, parents: Iterable[str]) -> Among:
+    """A song lies in one of some folders, or below it."""
     starts = tuple(os.path.join(parent, "") for parent in parents)
     themselves = {start[:-1] for start in starts}
-    return folder.where(lambda name: name.startswith(starts) or name in themselves)
+    return Among(
+        "folder", frozenset(name for name in folder.names if name.startswith(starts) or name in themselves)
+    )
 
 
-def _tagged(snapshot: Snapshot, tags: Iterable[str]) -> BoolArray:
-    """Which rows have one of some words as a tag or as their genre."""
+def _tagged(snapshot: Snapshot, tags: Iterable[str]) -> Listed:
+    """A song has one of some words as a tag or as its genre."""
     ids = snapshot.library.listening.songs_tagged(tags)
-    return _of_genres(snapshot, tags) | np.isin(snapshot.row_ids, ids)
+    return Listed(_of_genres(snapshot, tags).rows(snapshot.columns) | np.isin(snapshot.row_ids, ids))
 
 
-def _of_genres(snapshot: Snapshot, genres: Iterable[str]) -> BoolArray:
-    """Which rows have one of some genres, in whatever spelling."""
-    known = snapshot.columns.genre
-    keys = replace(known, names=[genre_key(name) for name in known.names])
-    return keys.among(map(genre_key, genres))
+def _of_genres(snapshot: Snapshot, genres: Iterable[str]) -> Among:
+    """A song has one of some genres, in whatever spelling."""
+    keys = {genre_key(name) for name in genres}
+    return Among("genre", frozenset(name for name in snapshot.columns.genre.names if genre_key(name) in keys))

@@ -11,9 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim import search
-from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
+from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.errors import NotFoundError
 from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.snapshot.conditions import All
+from musicsim.explorer.snapshot.index_server import RemoteIndex, collection_of, index_server
 from musicsim.explorer.snapshot.map_view import OncePer
 from musicsim.explorer.snapshot.model_rows import ModelRows, cached_rows, representatives_of
 from musicsim.explorer.snapshot.neighbours import Neighbours
@@ -147,8 +149,45 @@ class Snapshot:
 
     @property
     def index(self) -> Neighbours:
-        """Nearest neighbours among :attr:`X`."""
+        """Nearest neighbours among :attr:`X`, found by this machine; a search asks :meth:`nearest`."""
         return self._needed.index
+
+    def nearest(
+        self, vector: Float32Array, k: int, *, allowed: BoolArray | None = None, condition: All | None = None
+    ) -> Int64Array:
+        """Rows of the songs nearest to a vector, nearest first, from whichever engine answers searches.
+
+        Parameters
+        ----------
+        vector : float32 ndarray of shape (n_dimensions,)
+        k : int
+            Fewer where fewer are allowed.
+        allowed : bool ndarray of shape (n_indexed,), optional
+            Rows that may be found.
+        condition : All, optional
+            What all rows that are allowed have in common, for an engine that looks for itself.
+        """
+        rows = self.remote.nearest(vector, k, allowed, condition) if self.remote is not None else None
+        return self.index.query(vector[None, :], k, allowed=allowed)[1][0] if rows is None else rows
+
+    @cached_property
+    def remote(self) -> RemoteIndex | None:
+        """The songs on a server, which has those under the model in use; None where this machine searches."""
+        server = index_server()
+        if server is None or self._rows is None or self.record is None or not self.record.is_active:
+            return None
+        model_id = self.record.id
+
+        def collection() -> str | None:
+            name = self.library.index_name
+            return None if name is None else collection_of(name, model_id)
+
+        return RemoteIndex(server, collection, self._rows, self.columns)
+
+    @property
+    def search_trouble(self) -> str | None:
+        """Why this machine searches where a server should, in one sentence; None where there is nothing to say."""
+        return None if self.remote is None else self.remote.trouble
 
     def build_index_in_background(self) -> None:
         """Let a large library that has no index get one beside the service; for a process that stays."""

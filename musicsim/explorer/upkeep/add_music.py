@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from musicsim import demo
+from musicsim.addresses import located
 from musicsim.explorer.progress import Stopped
 from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import AddReport, Library, Progress
@@ -103,7 +104,7 @@ def scan_and_refresh(
     """Look through the sources, with the options of :class:`Scan`, and bring the model up to what was found."""
     report(message="looking for music")
     # A model fits all songs or none: what an older version has described is analysed, too, after what is new.
-    outdated = {path for path, _ in library.files.outdated() if path.exists()}
+    outdated = {path for path, _ in library.files.outdated() if located(path).exists()}
     scan = Scan(library, [*sources, *sorted(outdated)], **options)
     scan.todo.sort(key=lambda task: task.path in outdated)
     n_new = sum(task.path not in outdated for task in scan.todo)

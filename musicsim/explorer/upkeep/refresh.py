@@ -6,6 +6,7 @@ new songs are placed under the model as it is.
 """
 
 import logging
+from contextlib import suppress
 from typing import Any
 
 from musicsim.audio import FEATURE_VERSION
@@ -14,7 +15,9 @@ from musicsim.explorer.models.schema import SOUND, AboutModel, read_json_file
 from musicsim.explorer.playlists.fit import fit_walk
 from musicsim.explorer.progress import Stopped, Tell, silent
 from musicsim.explorer.snapshot.same_sound import find_new_duplicates
+from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.fitting import fit_codewords, fit_native, songs_with_frames
+from musicsim.explorer.upkeep.index_push import push_if_it_can
 from musicsim.explorer.upkeep.model_catalogue import damage, make_again, stale_models
 from musicsim.explorer.upkeep.placing import place_new, update_clusters_and_map
 from musicsim.library import Library, Song
@@ -78,6 +81,8 @@ def refresh(library: Library, *, force: bool = False, tell: Tell = silent) -> bo
             for song in songs:
                 library.frame_files.drop(song.content_hash)
         library.note_refreshed()
+    with suppress(Stopped):  # all but the server is up to the songs
+        push_if_it_can(take_snapshot(library), tell)
     return True
 
 

@@ -328,7 +328,7 @@ class _Reading:
         artist, genre, folder, key, mode = np.concatenate(self._codes, axis=1)
         artists, genres, stored, keys, modes = (list(places) for places in self._places)
         heard = zip(HEARD, numbers[:, 3:].T.astype(np.float32), strict=True)
-        paths = [schema.FilePath().process_result_value(name, _NO_DIALECT) for name in stored]
+        paths = [schema.path_of(name) for name in stored]
         columns = SongColumns(
             Labels(artist, artists),
             Labels(genre, genres),
@@ -341,9 +341,6 @@ class _Reading:
             **{name: np.ascontiguousarray(values) for name, values in heard},
         )
         return SongTable(ids, columns, PackedTexts.joined(self._titles), PackedTexts.joined(self._matched))
-
-
-_NO_DIALECT: Any = None  # paths are stored alike in all of them
 
 
 def _groups(

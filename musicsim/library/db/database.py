@@ -36,7 +36,7 @@ def open_engine(path: Path, *, read_only: bool) -> sa.Engine:
 
     def connect() -> sqlite3.Connection:
         if read_only:
-            return sqlite3.connect(_read_only_address(path), uri=True, check_same_thread=False)
+            return sqlite3.connect(read_only_address(path), uri=True, check_same_thread=False)
         return sqlite3.connect(path, check_same_thread=False)
 
     # Where nothing can be written one connects each time: whether somebody else is writing now decides how one may.
@@ -82,7 +82,7 @@ def _folded(*values: object) -> str:
     return " ".join(str(value) for value in values if value is not None).casefold()
 
 
-def _read_only_address(path: Path) -> str:
+def read_only_address(path: Path) -> str:
     """The address of a database that is only read.
 
     Where its folder can be written to, SQLite keeps the files there that readers and writers share. Elsewhere a writer

@@ -14,6 +14,11 @@ _TO_PRIVATE = {_SURROGATE + byte: _PRIVATE + byte for byte in range(0x80, 0x100)
 _TO_SURROGATE = {private: surrogate for surrogate, private in _TO_PRIVATE.items()}
 
 
+def path_text(stored: str) -> str:
+    """The text of a path as the file system has it, of how it is stored."""
+    return stored.translate(_TO_SURROGATE)
+
+
 class FilePath(TypeDecorator[Path]):
     """A path of the file system, whatever bytes its name is made of."""
 
@@ -26,7 +31,12 @@ class FilePath(TypeDecorator[Path]):
 
     def process_result_value(self, value: Any, dialect: sa.Dialect) -> Path | None:
         """Turn stored text into the path it stands for."""
-        return None if value is None else Path(value.translate(_TO_SURROGATE))
+        return None if value is None else path_of(value)
+
+
+def path_of(text: str) -> Path:
+    """The path that a stored text stands for."""
+    return Path(path_text(text))
 
 
 metadata = sa.MetaData()

@@ -48,6 +48,7 @@ def _abandoned(library: Path) -> Iterator[Path]:
     for folder in (
         library,
         *(library / "models").glob("*/"),
+        library / "exports",
         library / "cache",
         library / "cache" / "covers",
         library / "uploads",

@@ -32,7 +32,8 @@ from musicsim.library.importing.reading import ME
 _MAX_SONGS = 4
 _OF_ANSWER = ("answered_at", "listener", "form", "chosen", "is_random", "foreseen", "model")
 _OF_SONG = ("hash", "artist", "title", "path")
-_OURS = (*_OF_ANSWER, *(f"song{n}_{name}" for n in range(1, _MAX_SONGS + 1) for name in _OF_SONG))
+ANSWER_COLUMNS = (*_OF_ANSWER, *(f"song{n}_{name}" for n in range(1, _MAX_SONGS + 1) for name in _OF_SONG))
+"""Columns of a file of answers, of our own form."""
 _NEEDED = ("listener", "form", "chosen", *(f"song{n}_{name}" for n in (1, 2, 3) for name in _OF_SONG))
 _BLISS = ("song1", "song2", "song3", "picked_song")
 _UNSURE = "unsure"
@@ -67,10 +68,11 @@ class FiledAnswer:
 
 def write_answers(file: BinaryIO, answers: Iterable[FiledAnswer]) -> None:
     """Write answers in our own form, UTF-8."""
-    file.write(as_csv(_OURS, map(_cells, answers)))
+    file.write(as_csv(ANSWER_COLUMNS, map(answer_cells, answers)))
 
 
-def _cells(answer: FiledAnswer) -> list[str]:
+def answer_cells(answer: FiledAnswer) -> list[str]:
+    """An answer as a row of a table with :data:`ANSWER_COLUMNS`."""
     cells = [
         "" if answer.created_at is None else datetime.fromtimestamp(answer.created_at, UTC).isoformat(),
         answer.listener,
@@ -83,7 +85,7 @@ def _cells(answer: FiledAnswer) -> list[str]:
     for song in answer.songs:
         way = "/".join(PurePath(song.path).parts[-_N_PARTS:])
         cells += [song.content_hash, song.artist, song.title, spelled_out(way)]
-    return cells + [""] * (len(_OURS) - len(cells))
+    return cells + [""] * (len(ANSWER_COLUMNS) - len(cells))
 
 
 def read_answers(file: BinaryIO, label: str) -> Iterator[tuple[int, FiledAnswer | str]]:

@@ -44,16 +44,7 @@ def export_answers(library: Store, file: str | Path | BinaryIO, *, of: Opinions 
     The columns are those of :mod:`musicsim.library.importing.answer_csv`. What a path names is replaced when all is
     written, and stays as it is otherwise: LibraryError if the file cannot be written.
     """
-    answers = (of or library).answers.all()
-    songs = _filed_songs(library, {song_id for answer in answers for song_id in answer.song_ids})
-    filed = [
-        FiledAnswer(
-            a.created_at, a.listener, a.form, tuple(songs[i] for i in a.song_ids), a.chosen, a.is_random,
-            a.foreseen, a.model,
-        )
-        for a in answers
-        if songs.keys() >= set(a.song_ids)  # one may have been forgotten this moment
-    ]  # fmt: skip
+    filed = filed_answers(library, of=of)
     try:
         if isinstance(file, str | Path):
             Path(file).parent.stat()  # a folder that is not there is a slip, not one to be made
@@ -64,6 +55,20 @@ def export_answers(library: Store, file: str | Path | BinaryIO, *, of: Opinions 
     except OSError as error:
         raise LibraryError(f"{file}: cannot be written ({error.strerror}). Name another file.") from error
     return len(filed)
+
+
+def filed_answers(library: Store, *, of: Opinions | None = None) -> list[FiledAnswer]:
+    """All answers of a library, or others about its songs, as a file has them."""
+    answers = (of or library).answers.all()
+    songs = _filed_songs(library, {song_id for answer in answers for song_id in answer.song_ids})
+    return [
+        FiledAnswer(
+            a.created_at, a.listener, a.form, tuple(songs[i] for i in a.song_ids), a.chosen, a.is_random,
+            a.foreseen, a.model,
+        )
+        for a in answers
+        if songs.keys() >= set(a.song_ids)  # one may have been forgotten this moment
+    ]  # fmt: skip
 
 
 def import_answers(library: Store, file: str | Path | BinaryIO) -> AnswersImport:

@@ -134,7 +134,7 @@ def outcomes(
     Parameters
     ----------
     function : callable of one task
-        Importable by name.
+        Importable by name, or a partial of such; what that holds goes to each worker when it starts.
     tasks : iterable
         Taken from only when a worker has room, so that it may be endless.
     limits : Limits
@@ -152,60 +152,71 @@ def outcomes(
     LibraryError
         If no worker can be started.
     """
-    modules = (function.__module__, *preload)
-    suspects: list[T] = []
-    crew = _Crew(function, limits, modules, n_workers, in_flight=_IN_FLIGHT, tasks_a_worker=_TASKS_A_WORKER)
-    with closing(crew.run(tasks)) as found:
-        for item in found:
-            if item is not None and isinstance(item[1], WorkerDied | MemoryError):
-                suspects.append(item[0])
-            else:
-                yield item
-    alone = _Crew(function, limits, modules, 1, in_flight=1, tasks_a_worker=1)
-    with closing(alone.run(suspects)) as found:
-        yield from found
+    with closing(Crew(function, limits, preload, n_workers)) as crew:
+        yield from crew.outcomes(tasks)
 
 
-class _Crew(Generic[T]):
-    """Some workers, who share tasks among them."""
+class Crew(Generic[T]):
+    """Some workers, who share tasks among them and wait for more until they are sent home by :meth:`close`.
+
+    The arguments are those of :func:`outcomes`.
+    """
 
     def __init__(
         self,
         function: Callable[[T], Any],
         limits: Limits,
-        modules: tuple[str, ...],
+        preload: tuple[str, ...],
         n_workers: int,
         *,
-        in_flight: int,
-        tasks_a_worker: int,
+        in_flight: int = _IN_FLIGHT,
+        tasks_a_worker: int | None = None,
     ) -> None:
-        self._function, self._limits, self._context = function, limits, worker_context(*modules)
-        self._n_workers, self._in_flight, self._tasks_a_worker = n_workers, in_flight, tasks_a_worker
+        self._function, self._limits, self._preload = function, limits, preload
+        self._context = worker_context(getattr(function, "func", function).__module__, *preload)
+        self._n_workers, self._in_flight = n_workers, in_flight
+        self._tasks_a_worker = tasks_a_worker or _TASKS_A_WORKER
         self._workers: list[Worker[T]] = []
         self._returned: deque[T] = deque()  # tasks of workers that have gone
         self._n_broken = 0
+        self.n_given = 0  # tasks so far
 
-    def run(self, tasks: Iterable[T]) -> Generator[tuple[T, Any] | None, None, None]:
+    def outcomes(self, tasks: Iterable[T]) -> Generator[tuple[T, Any] | None, None, None]:
+        """Yield what :func:`outcomes` does."""
+        suspects: list[T] = []
+        for item in self._run(tasks):
+            if item is not None and isinstance(item[1], WorkerDied | MemoryError):
+                suspects.append(item[0])
+            else:
+                yield item
+        with closing(
+            Crew(self._function, self._limits, self._preload, 1, in_flight=1, tasks_a_worker=1)
+        ) as alone:
+            yield from alone._run(suspects)
+
+    def close(self) -> None:
+        """End the workers, whatever they do."""
+        for worker in self._workers:
+            worker.stop()
+        self._workers.clear()
+
+    def _run(self, tasks: Iterable[T]) -> Generator[tuple[T, Any] | None, None, None]:
         """Yield what :func:`outcomes` does; no task is tried twice."""
         waiting = iter(tasks)
-        try:
-            while True:
-                self._hand_out(waiting)
-                if not self._returned and not any(worker.tasks for worker in self._workers):
-                    return
-                ready = wait([worker.pipe for worker in self._workers], timeout=_TICK_S)
-                for worker in [worker for worker in self._workers if worker.pipe in ready]:
-                    yield from self._hear(worker)
-                late = [worker for worker in self._workers if worker.is_late(self._limits.seconds)]
-                for worker in late:
-                    task = worker.tasks.popleft()
-                    self._dismiss(worker)
-                    yield task, OverTimeError()
-                if not ready and not late:
-                    yield None
-        finally:
-            for worker in self._workers:
-                worker.stop()
+        while True:
+            self._hand_out(waiting)
+            if not self._returned and not any(worker.tasks for worker in self._workers):
+                return
+            ready = wait([worker.pipe for worker in self._workers], timeout=_TICK_S)
+            for worker in [worker for worker in self._workers if worker.pipe in ready]:
+                yield from self._hear(worker)
+            late = [worker for worker in self._workers if worker.is_late(self._limits.seconds)]
+            for worker in late:
+                task = worker.tasks.popleft()
+                self._dismiss(worker)
+                yield task, OverTimeError()
+            if not ready and not late:
+                yield None
 
     def _hand_out(self, waiting: Iterator[T]) -> None:
         """Give tasks to the workers that have the fewest, until none has room."""
@@ -236,6 +247,7 @@ class _Crew(Generic[T]):
                 self._workers.append(worker)
             assert worker is not None
             worker.give(task)
+            self.n_given += 1
 
     def _hear(self, worker: "Worker[T]") -> Iterator[tuple[T, Any]]:
         """Take what a worker has to say: that it is ready, a result, or by its end that it has died."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
+from musicsim.addresses import located
 from musicsim.audio import DESCRIPTOR_VERSION, FEATURE_VERSION
 from musicsim.library.db import schema
 from musicsim.library.scan.analysis import Analysis, Same
@@ -71,7 +72,7 @@ def _song_of(connection: sa.Connection, path: Path, analysis: Analysis) -> int |
     ).all()
     for song_id in same_sound:
         places = connection.scalars(sa.select(f.path).where(f.song_id == song_id)).all()
-        if not any(place != path and place.exists() for place in places):
+        if not any(place != path and located(place).exists() for place in places):
             return song_id
     return None
 
@@ -82,6 +83,6 @@ def _enter_file(connection: sa.Connection, path: Path, song_id: int, size: int, 
     row = {"path": path, "song_id": song_id, "folder": path.parent, "size": size, "mtime_ns": mtime_ns}
     connection.execute(schema.files.insert().prefix_with("OR REPLACE").values(**row, missing_since=None))
     for place in connection.scalars(sa.select(f.path).where(f.song_id == song_id, f.path != path)).all():
-        if not place.exists():
+        if not located(place).exists():
             connection.execute(schema.files.delete().where(f.path == place))
     connection.execute(schema.failures.delete().where(schema.failures.c.path == path))

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from musicsim.addresses import RemotePath, is_address
 from musicsim.audio import AUDIO_EXTENSIONS
 from musicsim.errors import LibraryError
 
@@ -77,6 +78,8 @@ def find_audio(sources: Iterable[Path], *, absent_ok: bool = False) -> Found:
     absent: list[Path] = []
     unreachable: list[tuple[Path, str]] = []
     for source in dict.fromkeys(sources):
+        if is_address(source):
+            continue
         try:
             found[source] = source.stat()
         except (FileNotFoundError, NotADirectoryError, ValueError) as error:  # a name with a NUL: ValueError
@@ -96,6 +99,8 @@ def find_audio(sources: Iterable[Path], *, absent_ok: bool = False) -> Found:
             walk.folder(source, status)
         else:
             walk.file(source, status)
+    for source in filter(is_address, dict.fromkeys(sources)):
+        walk.remote(source)
     return Found(walk.files, walk.problems, absent, walk.n_ignored)
 
 
@@ -201,6 +206,16 @@ class _Walk:
             self.files.append(FoundFile(source, status.st_size, status.st_mtime_ns))
         else:
             self.problems.append((source, f"{source}: is neither a file nor a folder. Leave it out."))
+
+    def remote(self, source: Path) -> None:
+        """Take what lies at an address; ignore files there are not looked at."""
+        try:
+            for path, status in RemotePath(source).files():
+                below = path.relative_to(source).parts
+                if path == source or (_is_audio(path.name) and not any(map(_is_hidden, below))):
+                    self.files.append(FoundFile(path, status.st_size, status.st_mtime_ns))
+        except OSError as error:
+            self.problems.append((source, _unreadable(source, error)))
 
     def folder(self, source: Path, status: os.stat_result) -> None:
         """Walk a folder that was named, unless it was walked already."""

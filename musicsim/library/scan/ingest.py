@@ -7,7 +7,6 @@ missing; their songs keep all that was said of them until the file is back, here
 """
 
 import logging
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -15,10 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from musicsim.addresses import located
 from musicsim.audio import FEATURE_VERSION
 from musicsim.errors import AudioError, NoSoundError, StorageError
-from musicsim.library.processes.workers import Limits, OverTimeError, WorkerDied, outcomes
-from musicsim.library.scan.analysis import Analysis, Same, Skipped, Task, analyse
+from musicsim.library.processes.pools import LocalPool, Pool
+from musicsim.library.processes.workers import Limits, OverTimeError, WorkerDied
+from musicsim.library.scan.analysis import Analysis, Parcel, Same, Skipped, Task, analyse, analyse_apart
 from musicsim.library.scan.catalogue import enter_known, enter_song
 from musicsim.library.scan.files import Found, FoundFile, find_audio
 from musicsim.library.scan.forecast import Forecast
@@ -27,6 +28,9 @@ from musicsim.library.stores.files import ERROR, NO_SOUND, SHORT, SKIPPED, Failu
 from musicsim.library.stores.server_songs import SERVERS_FOLDER
 
 _log = logging.getLogger(__name__)
+
+# Clips cut to one length have one size; the hashes of all of them, sent with every file, would cost more than decoding.
+_MAX_SAME_SIZE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +98,7 @@ class Scan:
     absent_ok : bool
         Go on when a source does not exist: its songs become missing.
     n_workers : int, optional
-        Worker processes; by default as the library's settings have it.
+        Worker processes; by default as the library's settings have it. A library with a pool takes that instead.
 
     Attributes
     ----------
@@ -130,7 +134,7 @@ class Scan:
         self._named = set(self.sources)
         self._settings = library.settings
         self._anyway = anyway
-        self._n_workers = n_workers or self._settings["n_workers"] or os.cpu_count() or 1
+        self._pool = library.pool or LocalPool(n_workers or self._settings["n_workers"])
         found = find_audio(self.sources, absent_ok=absent_ok)
         with library.exclusive():
             known = library.files.known()
@@ -167,10 +171,11 @@ class Scan:
         kept = store.kept() if self._settings["keep_frames"] else None
         if kept is not None and self._settings["aspects"]:
             kept &= store.kept_aspects()
-        by_size: dict[int, list[str]] = {}
+        by_size: dict[int, set[str]] = {}
         for file in known.values():
             if self._is_current(file, kept):
-                by_size.setdefault(file.size, []).append(file.content_hash)
+                by_size.setdefault(file.size, set()).add(file.content_hash)
+        hashes = {size: tuple(same) for size, same in by_size.items() if len(same) <= _MAX_SAME_SIZE}
 
         def is_done(file: FoundFile) -> bool:
             stat = (file.size, file.mtime_ns)
@@ -185,7 +190,7 @@ class Scan:
             return (size, mtime_ns) == stat and not wanted and not long_enough
 
         return [
-            self._task(file, tuple(by_size.get(file.size, ())), file.path in known)
+            self._task(file, hashes.get(file.size, ()), file.path in known)
             for file in found.files
             if not is_done(file)
         ]
@@ -221,10 +226,9 @@ class Scan:
                 forecast = Forecast((task.path, task.size) for task in [*part, *self.todo])
                 left = len(part) + len(self.todo)
                 before = self.report.n_unchanged + self._n_total - left
-                n_workers = min(self._n_workers, len(part))
                 counts = _Counts(before, self.report.n_unchanged + self._n_total, forecast, progress)
                 try:
-                    _analyse_all(self.library, part, self.report, counts, n_workers)
+                    _analyse_all(self.library, part, self.report, counts, self._pool)
                 except StorageError:
                     self._sweep()  # what the workers were writing takes room
                     raise
@@ -271,14 +275,14 @@ class _Counts:
 
 
 def _analyse_all(
-    library: Store, tasks: Iterable[Task], report: AddReport, counts: _Counts, n_workers: int
+    library: Store, tasks: Iterable[Task], report: AddReport, counts: _Counts, pool: Pool
 ) -> None:
-    settings = library.settings
-    limits = Limits(settings["file_seconds"], settings["file_memory_mb"])
+    limits = library.file_limits
     started = time.monotonic()
     # the transform of fluctuation is loaded when it is used: 20 MB, which workers share
     preload = ("scipy.fft",)
-    with closing(outcomes(analyse, tasks, n_workers=n_workers, limits=limits, preload=preload)) as items:
+    function = analyse if pool.shares_disk else analyse_apart
+    with closing(pool.outcomes(function, tasks, limits=limits, preload=preload)) as items:
         for item in items:
             if item is not None:
                 task, outcome = item
@@ -293,6 +297,8 @@ def _analyse_all(
 
 
 def _enter(library: Store, task: Task, outcome: Any, report: AddReport, limits: Limits) -> None:
+    if isinstance(outcome, Parcel):
+        outcome = outcome.unpack(library.frame_files)
     if isinstance(outcome, Analysis):
         is_new = enter_song(library, task.path, outcome)
         report.n_added += is_new
@@ -326,7 +332,7 @@ def _reject(
 
 def _stat(path: Path) -> tuple[int, int] | None:
     try:
-        stat = path.stat()
+        stat = located(path).stat()
     except OSError:
         return None
     return stat.st_size, stat.st_mtime_ns
@@ -405,4 +411,4 @@ def add_stream(
 
     counts = _Counts(0, len(planned), Forecast((path, 1) for path in planned), progress)
     with library.exclusive():
-        _analyse_all(library, tasks(), report, counts, n_workers=1)
+        _analyse_all(library, tasks(), report, counts, LocalPool(1))

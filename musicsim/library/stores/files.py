@@ -10,6 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from musicsim.addresses import is_address
 from musicsim.audio import FEATURE_VERSION
 from musicsim.library.db import schema
 from musicsim.library.db.columns import some_ids
@@ -24,8 +25,11 @@ BLAMED = ("the decoder crashed (exit code", "BrokenProcessPool", "cannot be read
 
 
 def absolute(source: str | Path) -> Path:
-    """The path without ``~`` and ``..``; links are kept, so that a library follows what was named."""
-    return Path(os.path.abspath(Path(source).expanduser()))
+    """The path without ``~`` and ``..``; links are kept, so that a library follows what was named.
+
+    Addresses (:mod:`musicsim.addresses`) stay as they are.
+    """
+    return Path(source) if is_address(source) else Path(os.path.abspath(Path(source).expanduser()))
 
 
 def is_below(path: Path, folder: Path) -> bool:

@@ -93,20 +93,36 @@ class ListeningStore(Tables):
 
     def plays(self) -> Plays:
         """Plays of the songs that the library has, missing ones too."""
+        listeners: dict[str, int] = {}
+        numbers = (
+            number
+            for name, song, n in self.play_rows()
+            for number in (listeners.setdefault(name, len(listeners)), song, n)
+        )
+        table = np.fromiter(numbers, dtype=np.int64).reshape(-1, 3)
+        return Plays(list(listeners), *(np.ascontiguousarray(column) for column in table.T))
+
+    def play_rows(self) -> Iterator[tuple[str, int, int]]:
+        """Listener, song id and number of plays, all sources summed, by listener and song; a few at a time."""
         p = schema.plays.c
         query = (
             sa.select(p.listener, p.song_id, sa.func.sum(p.count))
             .group_by(p.listener, p.song_id)
             .order_by(p.listener, p.song_id)
         )
-        listeners: dict[str, int] = {}
-        blocks = [np.empty((0, 3), dtype=np.int64)]
+        yield from self._streamed(query)
+
+    def tag_rows(self) -> Iterator[tuple[int, str, str, float]]:
+        """Song id, tag, source and weight of every tag, by song, then by tag; a few at a time."""
+        t = schema.tags.c
+        yield from self._streamed(
+            sa.select(t.song_id, t.tag, t.source, t.weight).order_by(t.song_id, t.tag, t.source)
+        )
+
+    def _streamed(self, query: sa.Select[Any]) -> Iterator[Any]:
         with self._engine.connect() as connection:
-            for part in connection.execution_options(yield_per=_AT_ONCE).execute(query).partitions():
-                rows = [(listeners.setdefault(name, len(listeners)), song, n) for name, song, n in part]
-                blocks.append(np.array(rows, dtype=np.int64))
-        table = np.concatenate(blocks)
-        return Plays(list(listeners), *(np.ascontiguousarray(column) for column in table.T))
+            for row in connection.execution_options(yield_per=_AT_ONCE).execute(query):
+                yield tuple(row)
 
     def play_counts(self) -> dict[int, int]:
         """Plays in all by song id; only songs that were played."""

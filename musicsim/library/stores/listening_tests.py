@@ -2,8 +2,9 @@
 
 import secrets
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -157,10 +158,18 @@ class ListeningTestStore(Tables):
 
     def grades(self, test_id: int) -> dict[int, list[Grade]]:
         """What each listener of a test graded, by their id, oldest first."""
-        return {one.id: self.grades_of(one.id) for one in self.listeners(test_id)}
+        found: dict[int, list[Grade]] = {one.id: [] for one in self.listeners(test_id)}
+        g = schema.grades.c
+        for listener_id, *said in self._grades(g.listener_id.in_(list(found)), g.listener_id):
+            found[listener_id].append(Grade(*said))
+        return found
 
     def grades_of(self, listener_id: int) -> list[Grade]:
         """What a listener graded, oldest first."""
+        return [Grade(*row) for row in self._grades(schema.grades.c.listener_id == listener_id)]
+
+    def _grades(self, which: sa.ColumnElement[bool], *first: sa.ColumnElement[int]) -> Iterator[Any]:
+        """Some columns, then those of :class:`Grade`, oldest first."""
         g = schema.grades.c
-        query = sa.select(*(g[f.name] for f in fields(Grade))).where(g.listener_id == listener_id)
-        return [Grade(*row) for row in self._rows(query.order_by(g.graded_at, g.pair))]
+        query = sa.select(*first, *(g[f.name] for f in fields(Grade))).where(which)
+        return self._rows(query.order_by(g.graded_at, g.pair))

@@ -368,6 +368,12 @@ class ModelStore(Tables):
         owner = self.get(self.get(model_id).features_of)
         return self._read(owner, self._feature_file(owner))
 
+    def feature_file(self, model_id: str) -> tuple[SongRows, Float32Array]:
+        """The rows of the features of a model and their file, a read-only memory map; raises as :meth:`features`."""
+        owner = self.get(self.get(model_id).features_of)
+        known = self.song_rows(owner.id)
+        return known, _known_rows(owner, self._feature_file(owner), known)
+
     def _read(self, record: ModelRecord, file: RowFile) -> Vectors:
         known = self.song_rows(record.id)
         X = _known_rows(record, file, known)

@@ -28,10 +28,12 @@ from musicsim.explorer.snapshot.filtering import FilterChoices, filter_choices
 from musicsim.explorer.snapshot.map_view import place_vector
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.explorer.snapshot.words import understood
+from musicsim.explorer.upkeep.index_push import push_in_background
 from musicsim.explorer.upkeep.map_layout import MapPlacer
 from musicsim.library import Library
 from musicsim.library.processes.decoding import Decoding, DecodingDroppedError
 from musicsim.library.stores.models import ModelRecord
+from musicsim.public import is_public
 
 T = TypeVar("T")
 
@@ -180,6 +182,8 @@ def _snapshot(folder: Path, revision: int, model_id: str | None, _library: Libra
     seen = take_snapshot(_library, model_id)
     with suppress(ModelError):  # its files are gone: what compares songs says so, a page may do without
         seen.build_index_in_background()
+        if not is_public():
+            push_in_background(seen)
     return seen
 
 

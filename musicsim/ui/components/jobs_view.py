@@ -30,6 +30,7 @@ TITLES = {
     "experiment": "Running an experiment",
     "sync": "Syncing a music server",
     "backup": "Backing up the library",
+    "export": "Exporting",
 }
 _ICONS = {
     "done": ":material/check_circle:",

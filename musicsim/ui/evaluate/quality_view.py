@@ -7,6 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from musicsim.explorer.evaluation.fixed_splits import known_faults
 from musicsim.explorer.evaluation.quality import (
     Confusion,
     Figure,
@@ -46,6 +47,7 @@ from musicsim.ui.components.table_download import saved_table
 SECTIONS = ("Your library", "The papers")
 SECTION: Key[str] = Key("evaluate_section", lambda: SECTIONS[0], "what the Evaluate page shows")
 _ALL: Key[str] = Key("evaluate_all", str, "name of the library whose models are all to be worked out")
+_SPLIT: Key[str] = Key("evaluate_split", str, "name of the fixed split to evaluate by; empty for none")
 _KIND: Key[str | None] = Key("evaluate_kind", lambda: None, "what says that two songs are similar")
 
 _MAX_GENRES = 30
@@ -66,12 +68,14 @@ _BY = {
 def _scores_key(of: Snapshot, kind: str) -> Hashable:
     # answers and thumbs are no change of the library's revision, or every page would be drawn again after each of them
     marks = {ANSWERS: of.library.answers.mark, JUDGEMENTS: of.library.judgements.mark}
-    return task_key(of, f"scores by {kind} {marks[kind]() if kind in marks else ''}")
+    return task_key(of, f"scores by {kind} {marks[kind]() if kind in marks else ''} split {_SPLIT.get()}")
 
 
 def _ask_scores(of: Snapshot, kind: str) -> Task:
+    split = _SPLIT.get() or None
+
     def work(tell: Tell) -> Scores:
-        return measure_scores(of, kind, tell=tell)
+        return measure_scores(of, kind, split=split, tell=tell)
 
     return desk().ask(_scores_key(of, kind), work)
 
@@ -91,6 +95,7 @@ def show_library(now: Snapshot) -> None:
     covered = ask_coverage(now)
     is_covered = covered.within(AT_ONCE_S)
     kind = _choose_kind(value_of(covered))
+    _choose_split(now)
     lists = _ask_lists(now)
     scores = _ask_scores(now, kind) if kind else None
     waiting = [covered, *([scores] if scores else []), lists]
@@ -138,6 +143,25 @@ def _choose_kind(covered: list[Coverage] | None) -> str | None:
     )  # fmt: skip
     st.caption(plain(f"{able[kind].detail}. Evaluated on the {able[kind].n_songs:,} songs it covers."))
     return str(kind)
+
+
+def _choose_split(now: Snapshot) -> None:
+    """Which songs search which, where the library has fixed splits; what is known to be wrong with its data sets."""
+    names = now.library.splits.names()
+    if _SPLIT.get() not in names:
+        _SPLIT.set("")
+    if names:
+        _SPLIT.keep()
+        st.selectbox(
+            "Split", ["", *names], key=_SPLIT.name, format_func=_split_words,
+            help="Splits come with data sets, or from `musicsim splits import`.",
+        )  # fmt: skip
+    for fault in known_faults(now.library):
+        st.warning(fault, icon=":material/report:")
+
+
+def _split_words(name: str) -> str:
+    return f"{name}: test songs search training songs" if name else "None: all songs search all songs"
 
 
 def _models_table(now: Snapshot, others: Sequence[ModelRecord], kind: str) -> None:
@@ -202,7 +226,8 @@ def _explain_table(now: Snapshot, kind: str, heard: "HeldOut | None") -> None:
         facts.append(f"Means over {scores.n_queries:,} query songs, {scores.n_skipped:,} skipped")
         facts += [f"{scores.n_left_out:,} not sampled"] if scores.n_left_out else []
         is_part = scores.n_ranked < now.n_indexed
-        facts += [f"ranked among a sample of {scores.n_ranked:,} songs"] if is_part else []
+        among = "training songs" if _SPLIT.get() else "songs of a sample"
+        facts += [f"ranked among {scores.n_ranked:,} {among}"] if is_part else []
         facts += ["in grey the 95 % interval over resampled artists"]
     facts += ["songs by the query's own artist are left out" if kind not in ("artist", "folder") else ""]
     st.caption(

@@ -1,4 +1,4 @@
-"""Where MPD answers, in the section Music servers: tried, and kept for the buttons of pages and for commands."""
+"""Where MPD answers, in the section Servers: tried, and kept for the buttons of pages and for commands."""
 
 import streamlit as st
 

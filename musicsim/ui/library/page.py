@@ -6,18 +6,21 @@ from pathlib import Path
 
 import streamlit as st
 
+from musicsim.addresses import is_address
 from musicsim.errors import MusicsimError
 from musicsim.explorer import jobs
 from musicsim.explorer.libraries import create_library, library_folders, open_library
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.upkeep.add_music import demo_folder, keep_upload
 from musicsim.library import Failure, Library, Song
+from musicsim.library.stores.files import absolute
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.option_widgets import UPLOAD_TYPES
 from musicsim.ui.base.state import LIBRARY, SECTION, forget_library_state, snapshot
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.empty import demo_button
 from musicsim.ui.components.jobs_view import job_panel, start_job
+from musicsim.ui.library.exports_view import exports_view
 from musicsim.ui.library.guess_review import guesses_review
 from musicsim.ui.library.listening_review import listening_review
 from musicsim.ui.library.mpd_view import mpd_view
@@ -83,7 +86,11 @@ _SECTIONS: dict[str, tuple[str, Callable[[_Contents], None]]] = {
     "artists": ("Artists", _artists),
     "genres": ("Genres", _genres),
     "listening": ("Listening", lambda of: listening_review(of.library, busy=of.busy)),
-    "servers": ("Music servers", _servers),
+    "servers": ("Servers", _servers),
+    "exports": (
+        "Export",
+        lambda of: exports_view(of.library, busy=of.busy, has_songs=of.now.n_indexed > 0),
+    ),
     "folders": ("Folders", lambda of: folders(of.library, busy=of.busy)),
     "settings": ("Settings", lambda of: settings(of.library, busy=of.busy, has_songs=of.now.n_songs > 0)),
 }
@@ -166,13 +173,13 @@ def _ways_in(now: Snapshot, *, busy: bool) -> None:
 def _add_folder(library: Library) -> None:
     """Start adding the folder that was typed."""
     typed = st.session_state["library_folder"].strip().strip("'\"")
-    folder = Path(typed).expanduser()
-    if not typed or not folder.exists():
+    folder = absolute(typed)
+    if not typed or not (is_address(folder) or folder.exists()):
         st.session_state["library_problem"] = (
             f"{typed or 'Nothing'}: there is no such folder on this machine."
         )
         return
-    _add(library, lambda _: [folder.absolute()])
+    _add(library, lambda _: [folder])
 
 
 def _add_uploads(library: Library) -> None:

@@ -1,4 +1,4 @@
-"""Players of other programs, in the section Music servers: whether they are answered, their token and rules."""
+"""Players of other programs, in the section Servers: whether they are answered, their token and rules."""
 
 from dataclasses import replace
 from typing import Any

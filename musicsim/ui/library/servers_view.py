@@ -1,4 +1,4 @@
-"""The section Music servers of the Library page: connect, sync and remove servers, choose where matches are unclear."""
+"""The section Servers of the Library page: connect, sync and remove servers, choose where matches are unclear."""
 
 import streamlit as st
 

@@ -4,8 +4,12 @@ from pathlib import Path
 
 import streamlit as st
 
+from musicsim.addresses import is_address
+from musicsim.errors import LibraryError
 from musicsim.explorer.upkeep.backups import backups_of, new_backup_path
+from musicsim.explorer.upkeep.cluster import cluster_of, cluster_state
 from musicsim.library import Library
+from musicsim.library.processes.pools import CLUSTER_VARIABLE
 from musicsim.library.scan.files import IGNORE_FILE
 from musicsim.ui.base.text import plain, shown
 from musicsim.ui.components.jobs_view import start_job
@@ -26,7 +30,9 @@ def folders(library: Library, *, busy: bool) -> None:
     )  # fmt: skip
     for number, root in enumerate(roots):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(plain(shown(root)) + ("" if root.exists() else " · :red[not found]"))
+            st.markdown(
+                plain(shown(root)) + ("" if is_address(root) or root.exists() else " · :red[not found]")
+            )
             st.button(
                 "Scan again", icon=":material/refresh:", disabled=busy, key=f"scan_{number}",
                 on_click=start_job, args=(library, "scan"), kwargs={"folders": [str(root)]},
@@ -92,6 +98,7 @@ def settings(library: Library, *, busy: bool, has_songs: bool) -> None:
             "A library of a million songs needs about 700. Above the limit, search uses bit codes of 32 "
             "bytes per song and keeps the vectors on disk.",
         )  # fmt: skip
+    _cluster(library)
     st.toggle(
         "Store audio features", library.settings["keep_frames"], key="library_keep_frames",
         on_change=lambda: library.set_setting("keep_frames", st.session_state["library_keep_frames"]),
@@ -116,6 +123,35 @@ def settings(library: Library, *, busy: bool, has_songs: bool) -> None:
     )  # fmt: skip
     st.caption(f"This library is in {plain(library.folder)}.")
     _backups(library, busy=busy)
+
+
+def _set_cluster(library: Library) -> None:
+    try:
+        library.set_setting("cluster", st.session_state["setting_cluster"])
+    except ValueError as error:
+        st.toast(plain(error), icon=":material/error:")
+
+
+def _cluster(library: Library) -> None:
+    """The Dask cluster that scans, and what it says of itself when asked."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.text_input(
+            "Dask cluster", str(library.settings["cluster"]), key="setting_cluster",
+            on_change=_set_cluster, args=(library,), placeholder="tcp://10.0.0.5:8786",
+            help="Scans run on its workers: the address of a scheduler, or local:4 for four workers on this machine. "
+            f"Empty = worker processes of this machine. {CLUSTER_VARIABLE} in the environment comes first.",
+        )  # fmt: skip
+        is_asked = st.button(
+            "Check", icon=":material/lan:", key="check_cluster", disabled=not cluster_of(library)
+        )
+    if is_asked:
+        try:
+            state = cluster_state(library)
+        except LibraryError as error:
+            st.error(plain(error))
+        else:
+            board = f" · [dashboard]({state.dashboard})" if state.dashboard else ""
+            st.success(f"{plain(state.words)}{board}")
 
 
 def _back_up(library: Library) -> None:

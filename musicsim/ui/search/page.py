@@ -252,6 +252,8 @@ def _list_and_map(
         st.subheader(what if hits else "No songs match these filters", anchor=False)
         if not hits:
             st.caption("Loosen the filters or the words.")
+        if query is not None and now.search_trouble:
+            st.caption(f":material/cloud_off: {plain(now.search_trouble)}")
 
         def act_on(action: Action) -> None:
             """Play, queue, or search on with an answer, say whether it fits, or ask why it is one."""

@@ -1,0 +1,91 @@
+"""Snapshot files: how long one takes to write, to unpack and to open, how large it is, and what memory that takes.
+
+Each step is done once, in a process of its own: writing, unpacking, and then a second process that finds the file
+unpacked and answers its first search. Memory is the most that was resident, pages of files that are mapped included.
+
+Short: a library of 20,000 drawn songs. ``--full``: of a million. ``--library FOLDER``: that one, which is only read.
+"""
+
+import multiprocessing
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from benchmarks._memory import peak_bytes
+from benchmarks._report import Claim, Progress, Row, Settings, at_most, main
+from benchmarks.large_library import write_library
+from benchmarks.libraries import read_only
+from musicsim.explorer.progress import silent
+from musicsim.explorer.search.query import find_similar
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.upkeep.snapshot_files import write_snapshot_file
+from musicsim.library import Library
+from musicsim.library.snapshot_file import ENDING
+from musicsim.library.unpacked_snapshots import unpacked
+
+_N_SONGS, _N_SONGS_FULL = 20_000, 1_000_000
+_MAX_S, _MAX_MB = 300.0, 2000.0
+
+
+def _written(library: Path, file: Path) -> dict[str, Any]:
+    with read_only(library) as of:
+        report = write_snapshot_file(of, file, silent)
+    return {"n_songs": report.n_songs, "file_mb": report.n_bytes / 1e6}
+
+
+def _opened(file: Path) -> dict[str, Any]:
+    with unpacked(file, silent) as folder:
+        unpacked_mb = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
+        os.environ["MUSICSIM_PUBLIC"] = "1"
+        with Library.open(folder) as library:
+            now = take_snapshot(library)
+            found = len(find_similar(now, int(now.row_ids[0])))
+    return {"unpacked_mb": unpacked_mb, "found": found}
+
+
+def _alone(function: Callable[..., dict[str, Any]], *arguments: Any) -> Row:
+    """What a function does in a process of its own, its seconds, and the most memory that it took."""
+    context = multiprocessing.get_context("spawn")  # none starts with what this process holds
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        return pool.submit(_measured, function, *arguments).result()
+
+
+def _measured(function: Callable[..., dict[str, Any]], *arguments: Any) -> Row:
+    started = time.perf_counter()
+    found = function(*arguments)
+    seconds = time.perf_counter() - started
+    return {"s": seconds, "mb": peak_bytes() / 1e6, **found}
+
+
+def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
+    with tempfile.TemporaryDirectory(prefix="musicsim-snapshot-") as scratch:
+        os.environ["XDG_CACHE_HOME"] = f"{scratch}/cache"
+        folder = settings.library
+        if folder is None:
+            folder = Path(scratch) / "library"
+            progress("drawing a library")
+            write_library(folder, _N_SONGS_FULL if settings.full else _N_SONGS).close()
+        file = Path(scratch) / f"music{ENDING}"
+        rows: list[Row] = []
+        for what, function, *arguments in (
+            ("write", _written, folder, file),
+            ("unpack, check, first search", _opened, file),
+            ("a second process, first search", _opened, file),
+        ):
+            rows.append({"what": what, **_alone(function, *arguments)})
+            progress(f"{what}: {rows[-1]['s']:.1f} s, {rows[-1]['mb']:.0f} MB")
+    settings.facts["songs"] = rows[0]["n_songs"]
+    claims = [
+        at_most("written and read, s", rows[0]["s"] + rows[1]["s"], _MAX_S),
+        at_most("memory at most, MB", max(row["mb"] for row in rows), _MAX_MB),
+        at_most("a second process, s", rows[2]["s"], 5.0),
+    ]
+    return rows, claims
+
+
+if __name__ == "__main__":
+    main("snapshot", __doc__.splitlines()[0], run, takes_library=True, rivals=("zstandard",))

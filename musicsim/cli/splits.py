@@ -1,0 +1,77 @@
+"""Commands on fixed splits: ``musicsim splits list``, ``import`` and ``delete``."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from musicsim.cli._console import (
+    SOME_FAILED,
+    JsonOption,
+    LibraryOption,
+    emit,
+    open_library,
+    plain,
+    show,
+    warn,
+)
+
+_splits = typer.Typer(help="List, import and delete fixed splits to evaluate by.", no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module to the program."""
+    _splits.command("list")(_list)
+    _splits.command("import")(_import)
+    _splits.command("delete")(_delete)
+    app.add_typer(_splits, name="splits")
+
+
+def _list(library: LibraryOption = None, as_json: JsonOption = False) -> None:
+    """List fixed splits with the number of songs of each part."""
+    from musicsim.library.stores.splits import PARTS
+
+    with open_library(library) as lib:
+        counts = {name: Counter(lib.splits.get(name).values()) for name in lib.splits.names()}
+    if as_json:
+        emit({name: {part: n[part] for part in PARTS} for name, n in counts.items()})
+    else:
+        show(("split", *PARTS), [(name, *(n[part] for part in PARTS)) for name, n in counts.items()])
+
+
+def _import(
+    file: Annotated[
+        Path,
+        typer.Argument(help="A CSV file with a column split (train, validation, test) and hash, path or id."),
+    ],
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    name: Annotated[str, typer.Option(help="Name of the split; the file's name by default.")] = "",
+) -> None:
+    """Import a split, such as an edited `musicsim export splits`; one of the same name is replaced.
+
+    Exits with code 3 if rows were left out.
+    """
+    from musicsim.library.importing.splits import import_split
+
+    with open_library(library) as lib:
+        done = import_split(lib, file, name)
+    if as_json:
+        emit({"name": done.name, "read": done.n_read, "songs": done.n_songs, "problems": done.problems})
+    else:
+        typer.echo(plain(f"{done.name}: {done.n_songs} songs of {done.n_read} rows."))
+        for problem in done.problems:
+            warn("left out", problem)
+    if done.problems:
+        raise typer.Exit(SOME_FAILED)
+
+
+def _delete(
+    name: Annotated[str, typer.Argument(help="Name of a split, as `musicsim splits list` shows it.")],
+    library: LibraryOption = None,
+) -> None:
+    """Delete a fixed split."""
+    with open_library(library) as lib:
+        lib.splits.delete(name)
+    typer.echo(plain(f"{name} was deleted."))

@@ -1,0 +1,83 @@
+"""Fixed splits from CSV: which songs are for training, validation and test."""
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from musicsim.errors import LibraryError
+from musicsim.library.csv_cells import restored, shortened
+from musicsim.library.importing.places import PlaceIndex
+from musicsim.library.store import Store
+from musicsim.library.stores.splits import part_of
+
+_NAMES = ("hash", "path", "id")
+
+
+@dataclass(frozen=True, slots=True)
+class SplitImport:
+    """What became of a file that holds a split."""
+
+    name: str
+    n_read: int  # rows of the file
+    n_songs: int  # songs of the split
+    # why rows were left out, a sentence each; the first 20, and how many more there are
+    problems: tuple[str, ...]
+
+
+def import_split(library: Store, file: Path, name: str = "") -> SplitImport:
+    """Take a split from a CSV file with a column `split` and one of `hash`, `path` and `id`; keep it under a name.
+
+    Songs are found by the bytes of their file, else by their path or its end, else by their number. The name is that of
+    the file by default; a split of that name is replaced.
+
+    Raises LibraryError if the file cannot be read, lacks a column, or no row of it can be used.
+    """
+    file = file.expanduser()
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as stream:
+            rows = list(csv.DictReader(stream))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise LibraryError(f"{file}: cannot be read as CSV in UTF-8 ({error}).") from error
+    columns = set(rows[0]) if rows else set()
+    if "split" not in columns or not columns & set(_NAMES):
+        raise LibraryError(f"{file}: a split has a column `split` and one of {', '.join(_NAMES)}.")
+    found = _Songs(library)
+    parts: dict[int, str] = {}
+    problems = []
+    for line, row in enumerate(rows, 2):
+        cells = {column: restored(cell or "") for column, cell in row.items() if column}
+        song, part = found.song(cells), part_of(cells["split"])
+        if song is None:
+            problems.append(f"Line {line}: the song is not in this library.")
+        elif part is None:
+            problems.append(f"Line {line}: {cells['split'][:40]!r} should be train, validation or test.")
+        else:
+            parts[song] = part
+    if not parts:
+        raise LibraryError(f"{file}: none of its {len(rows):,} rows can be used. {problems[0]}")
+    called = name or file.stem
+    library.splits.keep(called, parts)
+    return SplitImport(called, len(rows), len(parts), shortened(problems))
+
+
+class _Songs:
+    """Songs of a library by what a file calls them."""
+
+    def __init__(self, library: Store) -> None:
+        songs = library.songs()
+        self._by_hash: Mapping[str, int] = {song.content_hash: song.id for song in songs}
+        self._ids = {song.id for song in songs}
+        self._places = PlaceIndex((path, song_id, True) for song_id, path in library.files.here())
+
+    def song(self, cells: Mapping[str, str]) -> int | None:
+        """The song of a row; None where there is none."""
+        if song := self._by_hash.get(cells.get("hash", "")):
+            return song
+        if path := cells.get("path", ""):
+            if song := self._places.whole(path):
+                return song
+            ending = self._places.by_end(path)
+            return ending.song_id if ending else None
+        number = cells.get("id", "")
+        return int(number) if number.isdecimal() and int(number) in self._ids else None

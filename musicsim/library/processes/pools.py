@@ -1,0 +1,135 @@
+"""Where many independent tasks are done: in worker processes of this machine, or on a Dask cluster.
+
+Both take tasks of any number and give results as they come; who uses a pool does not ask which it is.
+"""
+
+import os
+import re
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+from musicsim.library.processes.workers import Limits, outcomes
+
+T = TypeVar("T")
+
+CLUSTER_VARIABLE = "MUSICSIM_CLUSTER"
+_LOCAL = re.compile(r"local:([1-9]\d{0,2})")
+_SCHEDULER = re.compile(r"(tcp|tls|ws|wss)://[^/\s]+:\d+/?")
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """What a cluster has at this moment, as its scheduler says."""
+
+    address: str
+    dashboard: str | None  # where the scheduler shows what it does
+    n_workers: int
+    n_threads: int
+    memory_bytes: int  # that its workers may take; 0 where nobody limits them
+
+    @property
+    def words(self) -> str:
+        """The same in a line."""
+        memory = f", {self.memory_bytes / 1e9:.1f} GB" if self.memory_bytes else ""
+        counts = {"worker": self.n_workers, "thread": self.n_threads}
+        words = ", ".join(f"{n:,} {what}{'s' * (n != 1)}" for what, n in counts.items())
+        return f"{self.address}: {words}{memory}"
+
+
+class Pool(Protocol):
+    """Workers that are given tasks."""
+
+    shares_disk: bool  # whether workers can write into folders of this machine
+
+    def outcomes(
+        self,
+        function: Callable[[T], Any],
+        tasks: Iterable[T],
+        *,
+        limits: Limits,
+        preload: tuple[str, ...] = (),
+    ) -> Generator[tuple[T, Any] | None, None, None]:
+        """Do as :func:`musicsim.library.processes.workers.outcomes`.
+
+        What a :func:`functools.partial` holds, such as a codebook, each worker is given once.
+        """
+
+
+class LocalPool:
+    """Worker processes of this machine."""
+
+    shares_disk = True
+
+    def __init__(self, n_workers: int | None = None) -> None:
+        self._n_workers = n_workers or os.cpu_count() or 1
+
+    def outcomes(
+        self,
+        function: Callable[[T], Any],
+        tasks: Iterable[T],
+        *,
+        limits: Limits,
+        preload: tuple[str, ...] = (),
+    ) -> Generator[tuple[T, Any] | None, None, None]:
+        """See :class:`Pool`."""
+        return outcomes(function, tasks, n_workers=self._n_workers, limits=limits, preload=preload)
+
+
+def in_order(
+    pool: Pool,
+    function: Callable[[T], Any],
+    tasks: Iterable[T],
+    *,
+    limits: Limits,
+    preload: tuple[str, ...] = (),
+) -> Iterator[Any]:
+    """Results in the order of their tasks; an exception is a result, as of :class:`Pool`.
+
+    Results that wait for one before them are held.
+    """
+    numbered = partial(_do_numbered, function)
+    done: dict[int, Any] = {}
+    n_given = 0
+    with closing(pool.outcomes(numbered, enumerate(tasks), limits=limits, preload=preload)) as items:
+        for item in items:
+            if item is not None:
+                (number, _), done[number] = item
+            while n_given in done:
+                yield done.pop(n_given)
+                n_given += 1
+
+
+def _do_numbered(function: Callable[[Any], Any], task: tuple[int, Any]) -> Any:
+    return function(task[1])
+
+
+def map_of(pool: Pool, limits: Limits) -> Callable[..., Iterator[Any]]:
+    """A function like :func:`map` whose calls are done by a pool; it raises what a call raises."""
+
+    def mapped(function: Callable[[Any], Any], tasks: Iterable[Any]) -> Iterator[Any]:
+        for result in in_order(pool, function, tasks, limits=limits):
+            if isinstance(result, BaseException):
+                raise result
+            yield result
+
+    return mapped
+
+
+def check_address(address: str) -> str:
+    """The address of a cluster, without blanks around it; ValueError if it is none."""
+    address = address.strip()
+    if not (_LOCAL.fullmatch(address) or _SCHEDULER.fullmatch(address)):
+        raise ValueError(
+            f"cluster={address!r} should be the address of a Dask scheduler, such as tcp://10.0.0.5:8786, or local:4 "
+            "for four workers on this machine."
+        )
+    return address
+
+
+def n_own(address: str) -> int:
+    """How many workers a scan starts for itself on this machine; 0 where the address is of a scheduler."""
+    found = _LOCAL.fullmatch(address.strip())
+    return int(found[1]) if found else 0
