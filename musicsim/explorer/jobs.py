@@ -21,6 +21,7 @@ from musicsim import logs
 from musicsim.errors import MusicsimError, StorageError, StoreLockedError
 from musicsim.explorer.evaluation.paper_tables import run_experiment
 from musicsim.explorer.exporting.export import export
+from musicsim.explorer.playlists.continuation import continue_lists
 from musicsim.explorer.playlists.fit import refit_walks
 from musicsim.explorer.progress import Stopped
 from musicsim.explorer.requests.exporting import ExportRequest
@@ -53,14 +54,14 @@ def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = Non
 
     Parameters
     ----------
-    kind : {"add", "scan", "upgrade", "demo", "refresh", "train", "represent", "take_model", "walk", "experiment",
-           "sync", "backup", "export"}
+    kind : {"add", "scan", "upgrade", "demo", "refresh", "train", "represent", "take_model", "walk", "continue",
+           "experiment", "sync", "backup", "export"}
     arguments : mapping, JSON values
         "add": paths (list of str), retry (bool), anyway (bool); "scan": folders (list of str, empty for all);
         "demo": seed (int); "refresh": force (bool); "train": name (str), settings (of LearningSettings), use (bool);
         "represent": name (str) and settings (of RepresentationSettings); "take_model": path (str); "walk": none;
-        "experiment": name (str); "sync": name of a music server (str), fetch (bool); "backup": path (str);
-        "export": what (one of EXPORTS), path (str).
+        "continue": lists (one of LISTS); "experiment": name (str); "sync": name of a music server (str), fetch
+        (bool); "backup": path (str); "export": what (one of EXPORTS), path (str).
 
     Raises
     ------
@@ -303,6 +304,13 @@ def _walk(library: Library, *, report: _Reporter) -> bool:
     return True
 
 
+def _continue(library: Library, *, lists: str, report: _Reporter) -> bool:
+    found = continue_lists(library, lists, report.tell)
+    report.trace(found.as_json())
+    report.outcome = found.words
+    return True
+
+
 def _take_model(library: Library, *, path: str, report: _Reporter) -> bool:
     take_model(library, Path(path), report.tell)
     return True
@@ -336,6 +344,7 @@ KINDS: dict[str, Callable[..., bool]] = {
     "represent": _represent,
     "take_model": _take_model,
     "walk": _walk,
+    "continue": _continue,
     "experiment": _experiment,
     "sync": _sync,
     "backup": _backup,

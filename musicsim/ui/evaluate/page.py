@@ -1,10 +1,12 @@
-"""Evaluate: how good "similar" is here, for which genres, which songs are near everything; and the papers' tables."""
+"""Evaluate: how good "similar" and the playlists are here, which songs are near everything; and the papers' tables."""
 
 import streamlit as st
 
-from musicsim.public import visitor_may
+from musicsim.explorer.playlists.continuation import continue_lists
+from musicsim.public import is_open, visitor_may
 from musicsim.ui.base.state import snapshot
 from musicsim.ui.components.empty import stop_without_songs
+from musicsim.ui.evaluate.continuation_view import show_continuation
 from musicsim.ui.evaluate.papers_view import show_papers
 from musicsim.ui.evaluate.quality_view import SECTION, SECTIONS, show_library
 
@@ -15,11 +17,16 @@ def draw() -> None:
     now = snapshot()
     st.title("Evaluate", anchor=False)
     SECTION.keep()
-    section = st.segmented_control("Show", SECTIONS, key=SECTION.name, label_visibility="collapsed")
-    if section == SECTIONS[1]:
+    _, playlists, papers = SECTIONS
+    sections = [name for name in SECTIONS if name != playlists or is_open(continue_lists)]
+    section = st.segmented_control("Show", sections, key=SECTION.name, label_visibility="collapsed")
+    if section == papers:
         show_papers(now.library)
+        return
+    stop_without_songs(now)
+    if section == playlists:
+        show_continuation(now)
     else:
-        stop_without_songs(now)
         show_library(now)
 
 

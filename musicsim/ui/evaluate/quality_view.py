@@ -37,14 +37,14 @@ from musicsim.ui.base.desk import (
     wait_for,
 )
 from musicsim.ui.base.state import Key, snapshot
-from musicsim.ui.base.text import in_chart, plain
+from musicsim.ui.base.text import in_chart, interval, plain
 from musicsim.ui.components.charts import chart
 from musicsim.ui.components.coverage import ask_coverage
 from musicsim.ui.components.listening import follow
 from musicsim.ui.components.song_list import Action, row_of, song_list
 from musicsim.ui.components.table_download import saved_table
 
-SECTIONS = ("Your library", "The papers")
+SECTIONS = ("Your library", "Playlists", "The papers")
 SECTION: Key[str] = Key("evaluate_section", lambda: SECTIONS[0], "what the Evaluate page shows")
 _ALL: Key[str] = Key("evaluate_all", str, "name of the library whose models are all to be worked out")
 _SPLIT: Key[str] = Key("evaluate_split", str, "name of the fixed split to evaluate by; empty for none")
@@ -204,7 +204,7 @@ def _written(figure: Figure) -> str:
         return "–"
     if math.isnan(figure.low):
         return f"{figure.mean:.3f}"
-    return f"**{figure.mean:.3f}** :small[:gray[{figure.low:.3f}–{figure.high:.3f}]]"
+    return interval(figure.mean, figure.low, figure.high)
 
 
 def _explain_table(now: Snapshot, kind: str, heard: "HeldOut | None") -> None:
