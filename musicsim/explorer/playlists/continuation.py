@@ -5,6 +5,8 @@ found among 500 recommendations. Nothing is learned from judged lists but, by th
 first halves.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any

@@ -1,5 +1,7 @@
 """Ways to continue a list, the walk among them: each scores every song by those that a list begins with."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
