@@ -132,6 +132,18 @@ def test_nearest_in_sound_is_by_the_nearest_of_the_first_songs():
     np.testing.assert_allclose(ways(task)[SOUND]()(0, begun), -np.array(apart), rtol=1e-5, atol=1e-6)
 
 
+def test_the_walk_scores_by_the_mean_chance_to_come_next():
+    task, _ = task_about(made_up())
+    rng = np.random.default_rng(2)
+    labels = [[f"tag {tag}" for tag in range(6) if rng.random() < 0.4] for _ in range(60)]
+    graph = build_edges(60, tags=labels, song_weight=rng.random(60) + 0.5)
+    walk = PlaylistModel(graph).fit(task.train)
+    begun = task.begun[0]
+    others = np.setdiff1d(np.arange(60), begun)
+    brute = np.mean([walk.transition_probabilities(song) for song in begun], axis=0)
+    np.testing.assert_allclose(continuing.by_walk(walk)(0, begun)[others], brute[others], rtol=1e-12)
+
+
 def test_every_way_but_popularity_finds_songs_of_the_group():
     task, taken = task_about(made_up())
     found = measure(task, taken, ways(task))

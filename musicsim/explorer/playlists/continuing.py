@@ -71,11 +71,18 @@ def ways(task: Task) -> Ways:
 
 
 def by_walk(model: playlist.PlaylistModel) -> Score:
-    """The mean over the first songs of the chance to come next: the list need not go on from its last song."""
+    """The mean over the first songs of the chance to come next, as the list need not go on from its last song.
+
+    For all of them at once, which is so of all other songs: what it says of the first songs themselves means nothing.
+    """
+    graph = model.hypergraph
 
     def score(_: int, songs: Sequence[int]) -> Float64Array:
-        chances: Float64Array = np.mean([model.transition_probabilities(song) for song in songs], axis=0)
-        return chances
+        share = np.zeros(graph.n_edges)
+        for song in songs:
+            edges, probabilities = model.edge_probabilities(song)
+            share[edges] += probabilities / (graph.mass[edges] - graph.song_weight[song])
+        return graph.song_weight * (graph.incidence @ share) / len(songs)
 
     return score
 
