@@ -62,7 +62,7 @@ from musicsim.explorer.playlists.fit import Lists, fit_dialects
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 
-SHORT = {"aotm": 2, "yes_big": 1, "yes_small": 2, "demo": 5, "spotify": 5}
+SHORT = {"aotm": 2, "yes_big": 2, "yes_small": 2, "demo": 5, "spotify": 5}
 FULL = dict.fromkeys(SHORT, 5)
 """Splits of each collection."""
 DEMO = "demo"
