@@ -1,6 +1,7 @@
 # make app     environment, install, demo collection, opens the app
 # make test    lint and the tests, those with a browser among them; make test THOROUGH=1: the long ones, too, and other matrix products
 # make bench   the claims about speed, against their rivals
+# make reproduce  every experiment, and which claims hold; KEEP=1: docs/results and the tables made of them, too; FULL=1: the papers' protocols
 # make newest  every test, with the newest versions of all libraries instead of the locked ones
 # make lock    the newest versions become the locked ones, and docs/licences.md lists them
 # make torture kills, full disks, damaged files: 20 minutes of it, or 3 hours: make torture LONG=1
@@ -28,7 +29,7 @@ TEST_PACKAGES = --require-hashes -r requirements/test.txt
 NEW_VENV = $(PYTHON) -m venv $(VENV) && { $(PIP) --require-hashes -r requirements/uv.txt || true; }
 install = { $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python $(1) || $(PIP) $(1); }
 
-.PHONY: app install test lint format bench torture rivals citation newest lock clean
+.PHONY: app install test lint format bench reproduce torture rivals citation newest lock clean
 
 install: $(VENV)/installed
 app: $(VENV)/installed
@@ -85,6 +86,11 @@ bench: $(VENV)/tested rivals
 	$(BIN)/python -m benchmarks.order
 	$(BIN)/python -m benchmarks.lgmml
 	$(BIN)/python -m benchmarks.hamming
+	$(BIN)/python -m benchmarks.start
+
+# Rivals that are absent (make rivals; lightgbm and snowballstemmer, of the extra bench) leave their rows out, and are named.
+reproduce: $(VENV)/tested
+	nice -n 19 $(BIN)/python -m experiments reproduce $(if $(FULL),--full) $(if $(KEEP),--keep) $(EXPERIMENTS)
 
 torture: $(VENV)/browser
 	$(BIN)/python -m torture --minutes $(if $(LONG),180,20) $(TORTURE_ARGS)

@@ -54,7 +54,7 @@ def served(
             except OSError:
                 if time.monotonic() > until or server.poll() is not None:
                     raise RuntimeError(f"{' '.join(command)} did not come up") from None
-                time.sleep(0.1)
+                time.sleep(0.02)
         yield address, psutil.Process(server.pid)
     finally:
         server.terminate()

@@ -43,6 +43,8 @@ def _configuration(folder: Path, address: str, processes: Sequence[str]) -> str:
         ("hash $visitor consistent;\n", f"hash $visitor consistent;\n{listed}"),
         ("listen 443 ssl;", f"listen {address};"),
         ("server_name music.example;", "server_name _;"),
+        # at a port of its own, which browsers name
+        ("proxy_set_header Host $host;", "proxy_set_header Host $http_host;"),
         ("proxy_pass http://127.0.0.1:8501;", "proxy_pass http://musicsim;"),
     ):
         if found not in text:

@@ -6,11 +6,12 @@ A script defines ``run(settings, progress) -> (rows, claims)`` and ends with::
         main("codebook", "what it measures", run, rivals=("scikit-learn", "faiss-cpu"))
 
 `rows` are dictionaries, one a line of the table; `claims` come from :func:`at_least`, :func:`at_most`
-or :class:`Claim`. With ``--json`` the last line of stdout is one JSON object with the keys name, date,
-machine, settings, rows and claims; without, the same as a table. Progress goes to stderr.
+or :class:`Claim`. With ``--json`` the last line of stdout is one JSON object with the keys name, date, commit,
+machine, inputs, settings, rows and claims; without, the same as a table. Progress goes to stderr.
 """
 
 import argparse
+import hashlib
 import json
 import math
 import os
@@ -29,8 +30,20 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks._rival import timed
+from musicsim._commit import from_git
 
-__all__ = ["Claim", "Settings", "at_least", "at_most", "main", "race", "shared_data", "version"]
+__all__ = [
+    "Claim",
+    "Settings",
+    "Skipped",
+    "at_least",
+    "at_most",
+    "digest",
+    "main",
+    "race",
+    "shared_data",
+    "version",
+]
 
 Row = Mapping[str, Any]
 Progress = Callable[[str], None]
@@ -50,6 +63,9 @@ class Claim:
 class Settings:
     """What the command line asked for; `facts` takes what else the reader must know (sizes, splits).
 
+    `inputs` takes the :func:`digest` of each file or folder that is measured, by its name; `main` begins it with those
+    of the shared data.
+
     `library` is the folder of a library to measure instead of the script's own, `music` a folder of music, `labels` a
     table of what is in it and `cache` a folder for what is kept from run to run, `processes` how many processes serve,
     for scripts that take them. With `resume`, finished parts are kept, and those that an earlier run kept are not
@@ -65,6 +81,11 @@ class Settings:
     cache: Path | None = None
     processes: int = 0
     facts: dict[str, Any] = field(default_factory=dict)
+    inputs: dict[str, str] = field(default_factory=dict)
+
+
+class Skipped(SystemExit):
+    """What a script needs is not here; the message says what to do. The report has no rows, and the message."""
 
 
 def at_least(claim: str, value: float | None, goal: float) -> Claim:
@@ -107,6 +128,16 @@ def shared_data() -> Path | None:
     return folder if folder.is_dir() else None
 
 
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file, or of a folder: that of the names and digests of all its files; else "absent"."""
+    if path.is_file():
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    lines = (f"{digest(file)}  {file.relative_to(path).as_posix()}\n" for file in files)
+    return hashlib.sha256("".join(lines).encode()).hexdigest() if files else "absent"
+
+
 def version(distribution: str) -> str | None:
     """Return the version of an installed distribution, or None."""
     try:
@@ -120,6 +151,7 @@ def main(
     description: str,
     run: Callable[[Settings, Progress], tuple[Sequence[Row], Sequence[Claim]]],
     *,
+    data: Iterable[str] = (),
     rivals: Iterable[str] = (),
     takes_library: bool = False,
     takes_music: bool = False,
@@ -133,6 +165,8 @@ def main(
     ----------
     run : callable
         Gets a :class:`Settings` and a function that writes a line to stderr.
+    data : iterable of str
+        What is read of the shared data: files and folders, whose digests the report states.
     rivals : iterable of str
         Distributions whose versions the report should state, beside numpy, scipy and numba.
     takes_library : bool
@@ -167,19 +201,28 @@ def main(
     given = vars(parser.parse_args(arguments))
     as_json = given.pop("json")
     settings = Settings(**given)
+    shared = shared_data()
+    settings.inputs.update({part: digest(shared / part) if shared else "absent" for part in data})
+    commit = from_git(Path(__file__).parents[1])  # as it was when the program was read
     started = time.perf_counter()
 
     def progress(line: str) -> None:
         print(f"[{time.perf_counter() - started:6.1f} s] {line}", file=sys.stderr, flush=True)
 
-    rows, claims = run(settings, progress)
+    try:
+        rows, claims = run(settings, progress)
+    except Skipped as absent:
+        settings.facts["data"] = str(absent)
+        rows, claims = [], []
     # a run that goes on where another was stopped knows its own time alone
     seconds = "seconds of the last run" if settings.resume else "seconds"
     settings.facts[seconds] = round(time.perf_counter() - started, 1)
     report = {
         "name": name,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit,
         "machine": _machine(rivals),
+        "inputs": settings.inputs,
         "settings": {
             "seed": settings.seed,
             "protocol": "full" if settings.full else "short",
@@ -241,7 +284,7 @@ def _print_tables(report: Mapping[str, Any], description: str) -> None:
     wide = None if sys.stdout.isatty() else 160  # a file or a pipe has no width of its own
     console = Console(width=wide, highlight=False, markup=False)
     console.print(f"{report['name']}: {description}")
-    for part in ("machine", "settings"):
+    for part in ("machine", "inputs", "settings"):
         console.print(f"{part}: " + ", ".join(f"{key} {_text(value)}" for key, value in report[part].items()))
     for title in ("rows", "claims"):
         lines = report[title]

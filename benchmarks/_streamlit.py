@@ -30,8 +30,6 @@ class Session:
     ----------
     pages : dict
         What Streamlit calls a page, by its path.
-    elements : list of Element
-        As the last run of the script left them.
     said : bytes
         All messages of the last run as they came; what the client had before is not sent again.
     """
@@ -40,10 +38,15 @@ class Session:
         self._socket, self._host, self._cookies = socket, urlsplit(address).netloc, cookies
         self._id, self._page, self._query = "", "", ""
         self._widgets: list[WidgetState] = []
-        self._known: dict[str, Element] = {}  # large elements, which are not sent twice
+        self._known: dict[str, tuple[Element, str]] = {}  # large elements, which are not sent twice
+        self._shown: dict[tuple[int, ...], tuple[Element, str]] = {}  # by place, with their fragments
         self.pages: dict[str, str] = {}
-        self.elements: list[Element] = []
         self.said = b""
+
+    @property
+    def elements(self) -> list[Element]:
+        """As the last run left them."""
+        return [element for element, _ in self._shown.values()]
 
     async def open(self) -> None:
         """Show the first page."""
@@ -56,9 +59,11 @@ class Session:
 
     async def tell(self, component: str, event: str, value: object) -> None:
         """Have a component of version 2, by the end of its id, tell something."""
-        trigger = WidgetState(id=_EVENTS.format(self.component(component).id))
+        teller = self.component(component).id
+        trigger = WidgetState(id=_EVENTS.format(teller))
         trigger.json_trigger_value = json.dumps([{"event": event, "value": value}])
-        await self._run(trigger)
+        fragment = next(f for e, f in self._shown.values() if e.bidi_component.id == teller)
+        await self._run(trigger, fragment=fragment)
 
     async def upload(self, name: str, data: bytes) -> None:
         """Put a file into the file uploader of the page."""
@@ -101,19 +106,23 @@ class Session:
         self.said += said
         return ForwardMsg.FromString(said)
 
-    async def _run(self, *triggers: WidgetState) -> None:
+    async def _run(self, *triggers: WidgetState, fragment: str = "") -> None:
         asked = BackMsg()
         rerun = asked.rerun_script
         rerun.page_script_hash, rerun.query_string = self._page, self._query
         rerun.widget_states.widgets.extend([*self._widgets, *triggers])
         rerun.cached_message_hashes.extend(self._known)
+        rerun.fragment_id = fragment
         self.said = b""
         await self._socket.send(asked.SerializeToString())
         while True:
             message = await self._next()
             kind = message.WhichOneof("type")
             if kind == "new_session":
-                self.elements = []
+                runs = set(message.metadata.run.fragment_ids)
+                self._shown = {
+                    at: shown for at, shown in self._shown.items() if runs and shown[1] not in runs
+                }
                 self._page = message.new_session.page_script_hash
                 self._id = message.new_session.initialize.session_id or self._id
             elif kind == "navigation":
@@ -123,11 +132,12 @@ class Session:
             elif kind == "page_info_changed":
                 self._query = message.page_info_changed.query_string
             elif kind == "ref_hash":
-                self.elements.append(self._known[message.ref_hash])
+                self._shown[tuple(message.metadata.delta_path)] = self._known[message.ref_hash]
             elif kind == "delta" and message.delta.HasField("new_element"):
-                self.elements.append(message.delta.new_element)
+                shown = message.delta.new_element, message.delta.fragment_id
+                self._shown[tuple(message.metadata.delta_path)] = shown
                 if message.metadata.cacheable:
-                    self._known[message.hash] = message.delta.new_element
+                    self._known[message.hash] = shown
             elif kind == "script_finished" and message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
                 return
 

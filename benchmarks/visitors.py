@@ -18,8 +18,8 @@ Every wait ends after two minutes: the visitor has failed then, and the others g
 library that is copied, without its sound; without it the demo collection.
 
 ``--processes N``: so many processes serve a snapshot file of the library behind nginx, with the configuration of
-docs/hosting.md, and the client alone comes. ``--library FILE`` names such a file. Memory is then that of all processes
-together, where pages that they share count once.
+docs/hosting.md. ``--library FILE`` names such a file. Memory is then that of all processes together, where pages that
+they share count once.
 """
 
 import asyncio
@@ -482,10 +482,10 @@ def _several_processes(settings: Settings, scratch: Path, progress: Progress) ->
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
-    serving, n_tabs = (_several_processes, 0) if settings.processes else (_one_process, N_TABS)
+    serving = _several_processes if settings.processes else _one_process
     with tempfile.TemporaryDirectory(prefix="musicsim-visitors-") as scratch:
         progress("composing what visitors search with")
-        recordings = _recordings(Path(scratch) / "recordings", 1 + N_CLIENTS + n_tabs, settings.seed)
+        recordings = _recordings(Path(scratch) / "recordings", 1 + N_CLIENTS + N_TABS, settings.seed)
         with serving(settings, Path(scratch), progress) as here:
             rows, visits, mb = asyncio.run(
                 _measured(here.address, here.servers, recordings, settings.seed, progress)

@@ -1,20 +1,25 @@
-"""Which results are kept, and of which protocol: ``python -m experiments`` writes it at the end of the README."""
+"""``python -m experiments`` writes the tables of the documents, ``python -m experiments reproduce`` runs it all.
 
-import json
+The tables are made of the kept results: those of :mod:`experiments._tables`, and which results are kept, at the end of
+this folder's README.
+"""
+
+import argparse
+import os
+import signal
 from collections.abc import Iterator
-from pathlib import Path
 
+from experiments._reproduce import reproduce
+from experiments._results import ROOT, read
+from experiments._tables import documents, updated
 from musicsim.explorer.evaluation.paper_tables import experiments
 
-README = Path(__file__).parent / "README.md"
+README = ROOT / "experiments" / "README.md"
 _HEADING = "## Kept results\n"
 
 
 def _lines() -> Iterator[str]:
-    reports = {}
-    for experiment in experiments():
-        path = README.parent / "results" / f"{experiment.name}.json"
-        reports[experiment] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    reports = {experiment: read(experiment.name) for experiment in experiments()}
     full = [e.name for e, r in reports.items() if r and r["settings"].get("protocol") == "full"]
     yield f"Run by their full protocol: {', '.join(full) or 'none'}. Of the others the short form, or nothing."
     yield ""
@@ -29,10 +34,46 @@ def _lines() -> Iterator[str]:
         yield f"| `{experiment.name}` | {experiment.title} | {told} |"
 
 
-def updated(page: str) -> str:
-    """The README with the table of the results as they are."""
+def with_kept(page: str) -> str:
+    """The README of this folder with the table of the results as they are."""
     return page.partition(_HEADING)[0] + _HEADING + "\n" + "\n".join(_lines()) + "\n"
 
 
+def write_tables() -> None:
+    """Bring the documents up to date with the kept results."""
+    README.write_text(with_kept(README.read_text(encoding="utf-8")), encoding="utf-8")
+    for path in documents():
+        page = path.read_text(encoding="utf-8")
+        if (now := updated(page)) != page:
+            path.write_text(now, encoding="utf-8")
+            print(f"{path.relative_to(ROOT)}: new tables")
+
+
+def main() -> None:
+    """Read the command line and do as it says."""
+    parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__.partition("\n")[0])
+    commands = parser.add_subparsers(dest="command")
+    run = commands.add_parser("reproduce", help="run the experiments and say which claims hold")
+    run.add_argument("names", nargs="*", metavar="NAME", help="only these (all but those that take an hour)")
+    run.add_argument(
+        "--full", action="store_true", help="the papers' protocols; takes days, goes on when stopped"
+    )
+    run.add_argument(
+        "--keep", action="store_true", help="put the results in place of the kept ones in docs/results"
+    )
+    run.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="so many at once (cores)"
+    )
+    given = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # experiments end with it
+    failed = False
+    if given.command == "reproduce":
+        failed = not reproduce(given.names, full=given.full, keep=given.keep, jobs=given.jobs)
+    if given.command is None or given.keep:
+        write_tables()
+    if failed:
+        raise SystemExit(1)
+
+
 if __name__ == "__main__":
-    README.write_text(updated(README.read_text(encoding="utf-8")), encoding="utf-8")
+    main()

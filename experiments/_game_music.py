@@ -20,10 +20,13 @@ from benchmarks._report import Progress
 from musicsim.errors import MusicsimError
 from musicsim.library.disk.arrays import atomic_folder
 
-__all__ = ["LABELS", "FetchError", "fetch"]
+__all__ = ["CACHE", "LABELS", "FetchError", "fetch"]
 
 LABELS = Path(__file__).with_name("real_music.csv")
 """Package, path in it and composer of each piece; nothing where the composer is not known."""
+
+CACHE = Path(__file__).parents[1] / "data" / "experiments" / "real_music"
+"""Of the pieces, of what was computed of them, and of parts that are done, unless the command line names another."""
 
 _MIRROR = "http://deb.debian.org/debian"
 _MIRROR_VARIABLE = "MUSICSIM_DEBIAN_MIRROR"

@@ -262,4 +262,4 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 
 if __name__ == "__main__":
-    main("admm", __doc__.splitlines()[0], run, rivals=("scikit-learn",), has_parts=True)
+    main("admm", __doc__.splitlines()[0], run, data=("gtzan",), rivals=("scikit-learn",), has_parts=True)

@@ -236,4 +236,4 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 
 if __name__ == "__main__":
-    main("annotation", __doc__.splitlines()[0], run, has_parts=True)
+    main("annotation", __doc__.splitlines()[0], run, data=("cal500", "gtzan"), has_parts=True)

@@ -243,4 +243,4 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
 
 
 if __name__ == "__main__":
-    main("audible", __doc__.splitlines()[0], run, rivals=("librosa",))
+    main("audible", __doc__.splitlines()[0], run, data=("audio",), rivals=("librosa",))

@@ -255,4 +255,10 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
 
 
 if __name__ == "__main__":
-    main("descriptors", __doc__.splitlines()[0], run, rivals=("scikit-learn",))
+    main(
+        "descriptors",
+        __doc__.splitlines()[0],
+        run,
+        data=("cal500", "fma_ntds", "gtzan", "hetrec2011-lastfm-2k", "spotify_msd"),
+        rivals=("scikit-learn",),
+    )

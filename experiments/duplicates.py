@@ -346,4 +346,6 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
 
 
 if __name__ == "__main__":
-    main("duplicates", __doc__.splitlines()[0], run, rivals=("av", "librosa", "scikit-learn"))
+    main(
+        "duplicates", __doc__.splitlines()[0], run, data=("audio",), rivals=("av", "librosa", "scikit-learn")
+    )

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._report import Claim, Progress, Row, Settings, at_least, main, shared_data
+from benchmarks._report import Claim, Progress, Row, Settings, Skipped, at_least, main, shared_data
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.evaluation import paired_bootstrap
 from musicsim.metric import GMML, Feedback, LGMMLByExample, feedback_metric
@@ -36,7 +36,7 @@ def load() -> tuple[Float64Array, Int64Array]:
     shared = shared_data()
     path = None if shared is None else shared / "gtzan" / "features_30_sec.csv.xz"
     if path is None or not path.exists():
-        raise SystemExit("No GTZAN: set MUSICSIM_SHARED_DATA to the folder of public data sets.")
+        raise Skipped("No GTZAN: set MUSICSIM_SHARED_DATA to the folder of public data sets.")
     table = pd.read_csv(path)
     X = table.drop(columns=["filename", "length", "label"]).to_numpy(np.float64)
     return (X - X.mean(axis=0)) / X.std(axis=0), pd.factorize(table["label"])[0].astype(np.int64)
@@ -97,4 +97,4 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 
 if __name__ == "__main__":
-    main("feedback", __doc__.splitlines()[0], run, rivals=("scikit-learn",))
+    main("feedback", __doc__.splitlines()[0], run, data=("gtzan",), rivals=("scikit-learn",))

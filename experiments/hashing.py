@@ -34,7 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks._parts import kept_parts
-from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, shared_data
+from benchmarks._report import Claim, Progress, Row, Settings, Skipped, at_least, at_most, main, shared_data
 from experiments._hashing import (
     Part,
     artist_part,
@@ -333,7 +333,7 @@ def _claims(rows: list[dict[str, Any]]) -> Iterator[Claim]:
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
     shared = shared_data()
     if shared is None:
-        raise SystemExit("No public data sets: set MUSICSIM_SHARED_DATA to their folder.")
+        raise Skipped("No public data sets: set MUSICSIM_SHARED_DATA to their folder.")
     protocol = FULL if settings.full else SHORT
     names = list(protocol.bits)
     results: list[Result] = []
@@ -368,4 +368,11 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 
 if __name__ == "__main__":
-    main("hashing", __doc__.splitlines()[0], run, rivals=("scikit-learn",), has_parts=True)
+    main(
+        "hashing",
+        __doc__.splitlines()[0],
+        run,
+        data=("bigann10k", "covtype", "gtzan", "hetrec2011-lastfm-2k", "mnist", "spotify_msd"),
+        rivals=("scikit-learn",),
+        has_parts=True,
+    )

@@ -373,4 +373,11 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 
 if __name__ == "__main__":
-    main("hashing_tables", __doc__.splitlines()[0], run, rivals=("scikit-learn",), has_parts=True)
+    main(
+        "hashing_tables",
+        __doc__.splitlines()[0],
+        run,
+        data=("bigann10k", "covtype", "mnist", "spotify_msd"),
+        rivals=("scikit-learn",),
+        has_parts=True,
+    )

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._parts import kept_parts
-from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, shared_data
+from benchmarks._report import Claim, Progress, Row, Settings, Skipped, at_least, at_most, main, shared_data
 from experiments._letor import (
     BEYOND,
     DOCUMENT,
@@ -133,7 +133,7 @@ def folds(seed: int) -> Iterator[Fold]:
     """The data sets that are there."""
     shared = shared_data()
     if shared is None or not (shared / "letor").is_dir():
-        raise SystemExit("No LETOR data: set MUSICSIM_SHARED_DATA to the folder of public data sets.")
+        raise Skipped("No LETOR data: set MUSICSIM_SHARED_DATA to the folder of public data sets.")
     folder = shared / "letor" / "MQ2008_Fold1"
     yield Fold(
         MQ2008, *(load_letor(folder / f"{part}.txt.xz", n_features=46) for part in ("train", "vali", "test"))
@@ -297,4 +297,11 @@ def _measured(protocol: Protocol, settings: Settings, progress: Progress) -> tup
 
 
 if __name__ == "__main__":
-    main("letor", __doc__.splitlines()[0], run, rivals=("scikit-learn", "lightgbm"), has_parts=True)
+    main(
+        "letor",
+        __doc__.splitlines()[0],
+        run,
+        data=("letor",),
+        rivals=("scikit-learn", "lightgbm"),
+        has_parts=True,
+    )

@@ -475,4 +475,10 @@ def _tabulated(by: str, results: Sequence[Sequence[Result]], protocol: Protocol)
 
 
 if __name__ == "__main__":
-    main("listeners", "learning from listeners' answers", run, rivals=("scikit-learn",))
+    main(
+        "listeners",
+        "learning from listeners' answers",
+        run,
+        data=("aset400", "bliss_triplets"),
+        rivals=("scikit-learn",),
+    )

@@ -193,4 +193,11 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 
 if __name__ == "__main__":
-    main("local_metrics", __doc__.splitlines()[0], run, rivals=("scikit-learn", "lightgbm"), has_parts=True)
+    main(
+        "local_metrics",
+        __doc__.splitlines()[0],
+        run,
+        data=("letor",),
+        rivals=("scikit-learn", "lightgbm"),
+        has_parts=True,
+    )

@@ -289,4 +289,11 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 
 if __name__ == "__main__":
-    main("playlists", __doc__.splitlines()[0], run, rivals=("scikit-learn",), has_parts=True)
+    main(
+        "playlists",
+        __doc__.splitlines()[0],
+        run,
+        data=("aotm", "spotify_msd", "yes"),
+        rivals=("scikit-learn",),
+        has_parts=True,
+    )

@@ -33,9 +33,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._report import Claim, Progress, Settings, at_least, at_most, main
+from benchmarks._report import Claim, Progress, Settings, at_least, at_most, digest, main
 from experiments import descriptors
-from experiments._game_music import LABELS, FetchError, fetch
+from experiments._game_music import CACHE, LABELS, FetchError, fetch
 from experiments._halves import Gains, gain_row, halves, learned_rows, nested_rows
 from experiments._parts import KeptParts, Rows
 from experiments._pieces import MEASURES, Pieces, Scores, euclidean, labelled, scores, with_proximity
@@ -51,7 +51,6 @@ THIRD, ALL = 1 / 3, 1.0
 BEFORE = "Codewords, all"
 GOALS = {"P@1": 0.72, "P@5": 0.59, "package": 0.62, "within": 0.80}
 MAX_SKEW = 0.2
-CACHE = Path(__file__).parents[1] / "data" / "experiments" / "real_music"
 AUTOMATIC_SPLITS = {False: 4, True: 20}  # of the short protocol, and of the full one
 
 
@@ -62,7 +61,7 @@ def run(settings: Settings, progress: Progress) -> tuple[Rows, list[Claim]]:
         with _opened(settings, cache, progress) as library:
             return _measured(library, settings, cache, progress)
     except FetchError as error:
-        settings.facts["skipped"] = str(error)
+        settings.facts["data"] = str(error)
         return [], [at_least("Sound: P@1", None, GOALS["P@1"])]
 
 
@@ -75,6 +74,7 @@ def _opened(settings: Settings, cache: Path, progress: Progress) -> Iterator[Lib
         if music is None:
             music = cache / "music"
             fetch(music, progress)
+        settings.inputs["pieces"] = digest(music)
         source = cache / "library"
         with Library.open(source) as made:
             progress(f"analysing {music}")
@@ -200,5 +200,6 @@ def _claims(rows: dict[str, dict[str, Any]]) -> Iterator[Claim]:
 if __name__ == "__main__":
     main(
         "real_music", __doc__.splitlines()[0], run,
+        data=("cal500", "fma_ntds", "gtzan", "hetrec2011-lastfm-2k", "spotify_msd"),
         rivals=("bliss-audio",), takes_library=True, takes_music=True,
     )  # fmt: skip

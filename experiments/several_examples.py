@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main
+from benchmarks._report import Claim, Progress, Row, Settings, Skipped, at_least, at_most, main
 from experiments._game_music import LABELS
 from experiments._pieces import Pieces, labelled
 from experiments._timbre import model_vectors
@@ -175,7 +175,7 @@ def _cases(space: Space, pieces: Pieces, settings: Settings) -> dict[str, list[C
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
     """Every part and formula."""
     if settings.library is None:
-        raise SystemExit("Name a library of the pieces by --library; experiments.real_music makes one.")
+        raise Skipped("Name a library of the pieces by --library; experiments.real_music makes one.")
     with TemporaryDirectory() as scratch:
         folder = Path(scratch) / "library"
         shutil.copytree(settings.library, folder)

@@ -386,4 +386,4 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 
 if __name__ == "__main__":
-    main("spill", __doc__.splitlines()[0], run, has_parts=True)
+    main("spill", __doc__.splitlines()[0], run, data=("bigann10k", "spotify_msd"), has_parts=True)

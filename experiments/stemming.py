@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks._report import Claim, Progress, Row, Settings, at_least, main, shared_data
+from benchmarks._report import Claim, Progress, Row, Settings, Skipped, at_least, main, shared_data
 from musicsim._arrays import Float64Array
 from musicsim.evaluation import paired_bootstrap
 from musicsim.evaluation.ranking import distance_scores
@@ -37,7 +37,10 @@ Counts = list[Counter[str]]
 
 def stemmer() -> Callable[[str], str]:
     """English stems; musiXmatch's."""
-    import snowballstemmer
+    try:
+        import snowballstemmer
+    except ImportError as absent:
+        raise Skipped("snowballstemmer is absent: pip install snowballstemmer") from absent
 
     stem: Callable[[str], str] = snowballstemmer.stemmer("english").stemWord
     return stem
@@ -149,4 +152,10 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 
 if __name__ == "__main__":
-    main("stemming", __doc__.splitlines()[0], run, rivals=("snowballstemmer",))
+    main(
+        "stemming",
+        __doc__.splitlines()[0],
+        run,
+        data=("hetrec2011-lastfm-2k", "mxm"),
+        rivals=("snowballstemmer",),
+    )

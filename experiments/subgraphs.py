@@ -133,4 +133,4 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 
 if __name__ == "__main__":
-    main("subgraphs", __doc__.splitlines()[0], run, has_parts=True)
+    main("subgraphs", __doc__.splitlines()[0], run, data=("aset400",), has_parts=True)

@@ -355,4 +355,4 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
 
 
 if __name__ == "__main__":
-    main("uci", __doc__.splitlines()[0], run, rivals=("scikit-learn",), has_parts=True)
+    main("uci", __doc__.splitlines()[0], run, data=("uci",), rivals=("scikit-learn",), has_parts=True)

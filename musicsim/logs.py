@@ -19,8 +19,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import filelock
-
 from musicsim import LIBRARY_FILE
 from musicsim.public import is_public
 
@@ -139,6 +137,8 @@ class _LibraryLog(RotatingFileHandler):
 
     def __init__(self, library: Path) -> None:
         self._library = library
+        import filelock
+
         path = library / FOLDER / FILE
         super().__init__(path, maxBytes=MAX_BYTES, backupCount=N_OLD, encoding="utf-8", delay=True)
         self._between_processes = filelock.FileLock(path.with_suffix(".lock"), timeout=_LOCK_WITHIN_S)
@@ -153,7 +153,7 @@ class _LibraryLog(RotatingFileHandler):
             with self._between_processes:
                 super().emit(record)
                 self.close()
-        except (OSError, filelock.Timeout):
+        except OSError:  # the lock's Timeout is one, too
             self.handleError(record)
 
     def close(self) -> None:

@@ -48,7 +48,7 @@ def test_importing_the_packages_loads_no_heavy_library():
         "cli",
         "api.http",
         "api.routes",
-        "explorer.jobs",
+        "explorer.job_process",
         "explorer.playlists.walk",
         "explorer.search.query",
         "explorer.snapshot.snapshot",
@@ -57,6 +57,24 @@ def test_importing_the_packages_loads_no_heavy_library():
 )
 def test_what_opens_a_library_waits_for_no_library_that_fits_models(module):
     assert loaded_by(f"musicsim.{module}", ("numba", "openTSNE", "pandas", "scipy.stats", "sklearn")) == []
+
+
+def test_help_waits_for_neither_numbers_nor_sound_nor_a_database():
+    assert (
+        loaded_by("musicsim.cli", ("asyncio", "av", "multiprocessing", "numpy", "pydantic", "sqlalchemy"))
+        == []
+    )
+
+
+def test_who_asks_for_jobs_and_updates_waits_for_nothing_that_does_them():
+    asked = "musicsim.explorer.jobs, musicsim.explorer.upkeep.outdated"
+    does = (
+        "scipy",
+        "musicsim.explorer.job_process",
+        "musicsim.explorer.snapshot",
+        "musicsim.explorer.upkeep.refresh",
+    )
+    assert loaded_by(asked, does) == []
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError, StorageError
-from musicsim.explorer import jobs
+from musicsim.explorer import job_process, jobs
 from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
 from musicsim.library.db import schema
@@ -143,7 +143,7 @@ def test_a_job_on_a_full_disk_ends_with_the_sentence(disk, tmp_path):
     with open_library(folder) as library:
         job_id = library.jobs.create("add", {"paths": [str(music)]})
         fill(disk, left_kb=500)
-        assert jobs.run(library, job_id) == "failed"
+        assert job_process.run(library, job_id) == "failed"
         job = library.jobs.get(job_id)
         assert (job.state, job.message[:30]) == ("failed", f"There is no room left in {folder}"[:30])
         assert library.files.failures() == []

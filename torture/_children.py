@@ -27,7 +27,7 @@ def load() -> None:
 
     import musicsim.cli
     import musicsim.explorer.evaluation.quality
-    import musicsim.explorer.jobs
+    import musicsim.explorer.job_process
     import musicsim.library.importing
     import musicsim.library.small_restore  # noqa: F401
 

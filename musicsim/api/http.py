@@ -17,6 +17,7 @@ from musicsim import __version__
 from musicsim.api.offered import endpoint_of
 from musicsim.api.options import asked_for
 from musicsim.api.waiting import outcome
+from musicsim.audio import HEARD
 from musicsim.errors import AudioError, LibraryError, MusicsimError, NotFoundError, OwnerOnlyError
 from musicsim.explorer import jobs
 from musicsim.explorer.libraries import default_folder, library_folders, open_library
@@ -31,7 +32,6 @@ from musicsim.explorer.search.uploads import MAX_MINUTES, MINUTES, hear, max_mb
 from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
 from musicsim.explorer.upkeep.model_text import name_for
 from musicsim.library import Song
-from musicsim.library.db.columns import HEARD
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.public import is_open, is_public, owner_only, told, visitor_may
 

@@ -11,8 +11,6 @@ from .decode import decode as decode
 from .decode import load as load
 from .decode import without_decoder as without_decoder
 from .descriptors import DESCRIPTOR_VERSION as DESCRIPTOR_VERSION
-from .descriptors import KEYS as KEYS
-from .descriptors import MODES as MODES
 from .descriptors import Descriptors as Descriptors
 from .descriptors import describe as describe
 from .descriptors import key_of as key_of
@@ -42,6 +40,9 @@ from .fluctuation import fluctuation as fluctuation
 from .harmony import HARMONY_SIZE as HARMONY_SIZE
 from .harmony import N_CLASSES as N_CLASSES
 from .harmony import harmony as harmony
+from .names import HEARD as HEARD
+from .names import KEYS as KEYS
+from .names import MODES as MODES
 from .rhythm import RHYTHM_SIZE as RHYTHM_SIZE
 from .rhythm import TEMPOS as TEMPOS
 from .rhythm import rhythm as rhythm

@@ -19,11 +19,10 @@ import numpy as np
 from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArray
 from musicsim.audio.features import FRAME, HOP, N_MFCC, SAMPLE_RATE, dct_basis, mel_corners
 from musicsim.audio.harmony import HARMONY_SIZE, N_CLASSES
+from musicsim.audio.names import KEYS, MODES
 from musicsim.audio.rhythm import RHYTHM_SIZE, TEMPOS
 
 DESCRIPTOR_VERSION = 1
-KEYS = ("C", "C#", "D", "Eb", "E", "F", "F#", "G", "Ab", "A", "Bb", "B")
-MODES = ("major", "minor")
 
 _BLOCK = 2048  # frames at once
 _GATED = 35  # frames of a gated block: 0.41 s

@@ -17,11 +17,9 @@ import typer
 from rich.console import Console
 from rich.table import Column, Table
 
-from musicsim import LIBRARY_FILE, logs
+from musicsim import CLUSTER_VARIABLE, LIBRARY_FILE, logs
+from musicsim.audio import HEARD
 from musicsim.errors import MusicsimError
-from musicsim.library.db.columns import HEARD
-from musicsim.library.db.database import damaged
-from musicsim.library.processes.pools import CLUSTER_VARIABLE
 from musicsim.storage import writing_to
 
 SOME_FAILED, STORAGE_FAILED = 3, 4
@@ -74,6 +72,8 @@ def open_library(folder: Path | None, *, create: bool = False) -> Iterator[Any]:
         except (MusicsimError, typer.Exit, typer.BadParameter):
             raise
         except (UnicodeDecodeError, sqlite3.DatabaseError) as error:  # a text of the database is none
+            from musicsim.library.db.database import damaged
+
             raise damaged(library.folder / LIBRARY_FILE, error) from error
         except Exception:
             library.check()

@@ -393,7 +393,7 @@ def settings(
 def info(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """Show what the library holds, which model is in use, and what is running."""
     from musicsim.explorer import jobs
-    from musicsim.explorer.upkeep.upgrade import pending_upgrade
+    from musicsim.explorer.upkeep.outdated import pending_upgrade
 
     with open_library(library) as lib:
         record, job = lib.models.active(), jobs.current(lib)

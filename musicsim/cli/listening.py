@@ -162,7 +162,7 @@ def run_app(
 
 def run_job(library: Path, job_id: int) -> None:
     """Do a background job of a library in this process; the app starts these."""
-    from musicsim.explorer.jobs import run
+    from musicsim.explorer.job_process import run
 
     with open_library(library) as lib:
         state = run(lib, job_id)

@@ -150,7 +150,7 @@ class Store(Tables, Opinions):
         self.engine, self._log = engine, ChangeLog()
         self.copies = SmallCopies(folder)
         Opinions.__init__(self, engine, self._write_unseen)
-        self.models = ModelStore(folder / "models", engine, self.write, self._log)
+        self.models = ModelStore(folder / "models", engine, self.write, self._log, lambda: self.revision)
         self.files = FileStore(engine, self.write)
         self.frame_files = FrameStore(folder / "frames")
         self.descriptors = DescriptorStore(engine, self.write)
@@ -258,7 +258,15 @@ class Store(Tables, Opinions):
     @property
     def revision(self) -> int:
         """Grows with every change: the key of whatever is cached about this library."""
-        return int(self._meta("revision") or 0)
+        try:
+            # a page asks dozens of times: what SQLAlchemy does around a query takes ten times as long
+            connection = self.engine.raw_connection()
+            with closing(connection), closing(connection.cursor()) as cursor:
+                cursor.execute("SELECT value FROM meta WHERE key = 'revision'")
+                found = cursor.fetchone()
+        except sqlite3.Error:  # the same again, with the errors that all queries have
+            return int(self._meta("revision") or 0)
+        return int(found[0]) if found else 0
 
     def _meta(self, key: str) -> str | None:
         return self._value(sa.select(schema.meta.c.value).where(schema.meta.c.key == key))

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks._report import at_least, at_most, main, race
+from benchmarks._report import Skipped, at_least, at_most, digest, main, race
 
 
 def _run(settings, progress):
@@ -29,7 +29,8 @@ def test_json_is_the_last_line_and_holds_everything(capsys):
     )
     out, err = capsys.readouterr()
     report = json.loads(out.splitlines()[-1])
-    assert list(report) == ["name", "date", "machine", "settings", "rows", "claims"]
+    keys = ["name", "date", "commit", "machine", "inputs", "settings", "rows", "claims"]
+    assert list(report) == keys
     assert report["settings"]["seed"] == 7
     assert report["settings"]["protocol"] == "short"
     assert report["settings"]["splits"] == 3
@@ -47,6 +48,41 @@ def test_without_json_people_read_a_table(capsys):
     assert "full" in out
     with pytest.raises(json.JSONDecodeError):
         json.loads(out)
+
+
+def test_a_report_names_its_inputs_by_their_content(capsys, tmp_path, monkeypatch):
+    (tmp_path / "songs").mkdir()
+    (tmp_path / "songs" / "a.csv").write_text("1")
+    monkeypatch.setenv("MUSICSIM_SHARED_DATA", str(tmp_path))
+
+    def inputs():
+        main("trial", "a trial", _run, data=("songs", "plays.csv"), arguments=["--json"])
+        return json.loads(capsys.readouterr().out)["inputs"]
+
+    before = inputs()
+    assert before == {"songs": digest(tmp_path / "songs"), "plays.csv": "absent"}
+    (tmp_path / "songs" / "a.csv").write_text("2")
+    assert inputs()["songs"] != before["songs"]
+    (tmp_path / "songs" / "a.csv").write_text("1")
+    assert inputs() == before
+
+
+def test_the_digest_of_a_folder_knows_names_and_contents(tmp_path):
+    one, other = tmp_path / "one", tmp_path / "other"
+    for folder, name in ((one, "a"), (other, "b")):
+        folder.mkdir()
+        (folder / name).write_text("same")
+    assert digest(one / "a") == digest(other / "b") != digest(one) != digest(other)
+
+
+def test_what_is_skipped_is_a_report_without_rows_that_says_why(capsys):
+    def run(settings, progress):
+        raise Skipped("no songs: fetch them")
+
+    main("trial", "a trial", run, arguments=["--json"])
+    report = json.loads(capsys.readouterr().out)
+    assert (report["rows"], report["claims"]) == ([], [])
+    assert report["settings"]["data"] == "no songs: fetch them"
 
 
 def test_a_race_takes_turns_and_gives_the_least_time():

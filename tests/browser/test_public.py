@@ -50,8 +50,10 @@ def owners_widgets(place) -> dict[str, list[tuple[str, str]]]:
         patch.setenv("MUSICSIM_LIBRARY", str(shutil.copytree(place, place.parent / "owner") / "library"))
         for name in ("library", "train", "playlist", "compare"):
             app = AppTest.from_file(SHELL, default_timeout=60).run()
-            app = app.switch_page(FILES[name]).run()
-            widgets = dict.fromkeys(_widgets(app))
+            app = app.switch_page(FILES[name])
+            for unfolded in ("playlist_limits", "playlist_lists"):
+                app.session_state[unfolded] = True
+            widgets = dict.fromkeys(_widgets(app.run()))
             for section in SECTIONS.get(name, ()):
                 app.session_state[f"{name}_section"] = section
                 widgets |= dict.fromkeys(_widgets(app.run()))

@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 
 from musicsim.api import routes
 from musicsim.errors import LibraryError, ModelError, NotFoundError
-from musicsim.explorer import jobs
+from musicsim.explorer import job_process
 from musicsim.explorer.exporting.export import export, export_path, exports_of
 from musicsim.explorer.exporting.tables import TABLE_OF
 from musicsim.explorer.learning.task import Split
@@ -296,7 +296,7 @@ def test_an_export_of_the_page_can_be_downloaded(library, monkeypatch):
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(library.folder))
     path = export_path(library, "vectors", ".npz")
     job = library.jobs.create("export", {"what": "vectors", "path": str(path)})
-    assert jobs.run(library, job) == "done"
+    assert job_process.run(library, job) == "done"
     assert "12 rows" in library.jobs.get(job).message
     assert exports_of(library) == [path]
     with TestClient(Starlette(routes=routes()), base_url="http://localhost") as client:

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from musicsim.errors import StoreLockedError
-from musicsim.explorer import jobs
+from musicsim.explorer import job_process, jobs
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.add_music import forget_leftovers, keep_upload
 from tests.sounds import write_collection, write_song
@@ -131,6 +131,10 @@ def test_a_job_that_cannot_be_done_says_why(store):
     log = store.folder / "logs" / "musicsim.log"
     line = rf" ERROR +\S+: job {job_id} \(add\): failed in [\d.]+ s “/nowhere/at/all: "
     until(lambda: re.search(line, log.read_text()))  # written after the job's state
+
+
+def test_every_kind_of_job_is_one_that_its_process_can_do():
+    assert set(job_process.CALLED) == set(jobs.KINDS)
 
 
 def test_what_jobs_of_long_ago_wrote_makes_room(store, monkeypatch):

@@ -14,8 +14,9 @@ print("[ 0.1 s] step one", file=sys.stderr, flush=True)
 time.sleep({seconds})
 {last}
 print(json.dumps({{"name": "small", "date": "2026-02-01T00:00:00+00:00", "machine": {{"cores": 2}},
-    "settings": {{"seed": 0}}, "rows": [{{"set": "a", "error": 0.5}}], "claims": []}}))
+    "settings": {{"seed": 0, "data": sys.argv[2:]}}, "rows": {rows}, "claims": []}}))
 '''
+ROWS = [{"set": "a", "error": 0.5}]
 
 
 @pytest.fixture
@@ -32,11 +33,11 @@ def checkout(tmp_path, monkeypatch):
     return folder
 
 
-def write(folder, seconds=0, last=""):
-    (folder / "experiments" / "small.py").write_text(PRINTS.format(seconds=seconds, last=last))
+def write(folder, seconds=0, last="", rows=ROWS):
+    (folder / "experiments" / "small.py").write_text(PRINTS.format(seconds=seconds, last=last, rows=rows))
 
 
-def keep(folder, date, where="experiments/results"):
+def keep(folder, date, where="docs/results"):
     path = folder / where / "small.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     report = {"name": "small", "date": date, "machine": {}, "settings": {}, "rows": [], "claims": []}
@@ -76,7 +77,7 @@ def test_a_run_tells_its_progress_and_is_kept(checkout):
     assert tables.run_experiment("small", lambda **said: told.append(said["message"])) is True
     assert "[ 0.1 s] step one" in told
     table = tables.load_table("small")
-    assert (table.rows, table.is_own) == ([{"set": "a", "error": 0.5}], True)
+    assert (table.rows, table.is_own) == (ROWS, True)
     assert [p.name for p in (checkout / "data/experiments/results").iterdir()] == ["small.json"]
 
 
@@ -104,6 +105,15 @@ def test_a_run_that_fails_says_why_and_leaves_the_last_result(checkout, last, wo
     assert [p.name for p in own.parent.iterdir()] == ["small.json"]
 
 
+def test_a_run_without_its_data_says_so_and_leaves_the_last_result(checkout):
+    own = keep(checkout, "2026-01-06T00:00:00+00:00", "data/experiments/results")
+    before = own.read_text()
+    write(checkout, rows=[])
+    with pytest.raises(tables.NothingMeasured, match="--full"):  # the small one says its options here
+        tables.run_experiment("small", lambda **_: None, ["--full"])
+    assert own.read_text() == before
+
+
 @pytest.mark.parametrize("name", ["_shared", "other", "../small", "small; x"])
 def test_only_experiments_that_are_here_are_run(checkout, name):
     with pytest.raises(NotFoundError, match="no experiment"):
@@ -127,7 +137,7 @@ def test_rows_of_different_tables_are_parted():
 def test_the_experiments_of_this_checkout_and_what_is_kept_of_them():
     names = {e.name for e in tables.experiments()}
     assert {"demo", "duplicates", "noise", "uci"} <= names
-    folder = tables._checkout() / "experiments" / "results"
+    folder = tables._checkout() / "docs" / "results"
     for path in folder.glob("*.json"):
         assert path.stem in names
         report = json.loads(path.read_text(encoding="utf-8"))

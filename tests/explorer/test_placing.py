@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from benchmarks.large_library import write_library
-from musicsim.explorer.jobs import Stopped
 from musicsim.explorer.models.artifacts import load_clusters, load_map, save_clusters, save_map
+from musicsim.explorer.progress import Stopped
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep import placing
 from musicsim.library import Library

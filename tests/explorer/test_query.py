@@ -11,7 +11,7 @@ import soundfile
 from scipy.stats import norm
 
 from benchmarks.large_library import write_library
-from musicsim.audio import KEYS, MODES, Descriptors
+from musicsim.audio import HEARD, KEYS, MODES, Descriptors
 from musicsim.errors import AudioError, ModelError, NotFoundError
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.search import SearchRequest
@@ -28,7 +28,6 @@ from musicsim.explorer.snapshot.model_rows import HubReduction
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library.db import schema
-from musicsim.library.db.columns import HEARD
 from tests.sounds import SAMPLE_RATE, sound, write_song
 
 

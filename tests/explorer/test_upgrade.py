@@ -16,8 +16,9 @@ from musicsim.explorer.search.why_sides import explained
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.learned_model import learn
 from musicsim.explorer.upkeep.model_catalogue import stale_reason
+from musicsim.explorer.upkeep.outdated import pending_upgrade
 from musicsim.explorer.upkeep.refresh import refresh
-from musicsim.explorer.upkeep.upgrade import bring_up_to_date, pending_upgrade
+from musicsim.explorer.upkeep.upgrade import bring_up_to_date
 from musicsim.library.db import schema
 from tests.learning import Watcher
 from tests.library.old_versions import make_feature_version_2

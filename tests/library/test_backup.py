@@ -20,7 +20,7 @@ import pytest
 
 from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError, MusicsimError, StoreLockedError
-from musicsim.explorer import jobs
+from musicsim.explorer import job_process
 from musicsim.explorer.progress import Stopped, silent
 from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -419,7 +419,7 @@ def test_a_kill_at_any_step_of_a_restore_leaves_the_old_library_or_the_new_one(t
 
 def test_a_job_makes_a_backup_and_says_where(tiny_library, tmp_path):
     job_id = tiny_library.jobs.create("backup", {"path": str(tmp_path / "b")})
-    assert jobs.run(tiny_library, job_id) == "done"
+    assert job_process.run(tiny_library, job_id) == "done"
     message = tiny_library.jobs.get(job_id).message
     assert message.startswith("12 songs · ")
     assert str(tmp_path / "b") in message

@@ -180,6 +180,8 @@ def test_papers_stand_beside_our_figures(full, monkeypatch):
         [{"set": "iris", "error, %": 4.25, "sd": 0.5, "paper": 5.3, "chosen": None}],
         [{"claim": "below the paper's", "value": 4.25, "goal": 5.3, "holds": True}],
         is_own=False,
+        commit="0123456789ab",
+        inputs={"flowers": "fedcba"},
     )
     monkeypatch.setattr(
         papers, "experiments", lambda: [Experiment("other", "Other."), Experiment("small", "Small.")]
@@ -192,8 +194,10 @@ def test_papers_stand_beside_our_figures(full, monkeypatch):
     assert rows.iloc[0].tolist() == ["iris", "4.25 ± 0.5", "5.3", ""]
     assert claims.iloc[0].tolist() == [True, "below the paper's", "4.25", "5.3"]
     facts = " ".join(c.value for c in app.caption)
-    for words in ("2026", "shipped with the program", "5 splits", "2 cores, a CPU", "61 s"):
+    for words in ("2026", "shipped with the program", "5 splits", "2 cores, a CPU", "61 s", "0123456789ab"):
         assert words in facts
+    assert "the full one has not been run" in facts
+    assert app.table[0].value.loc["SHA-256 of flowers"].tolist() == ["fedcba"]
     app.session_state["evaluate_experiment"] = "other"
     app.run()
     assert not app.exception

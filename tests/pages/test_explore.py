@@ -107,6 +107,8 @@ def test_a_click_chooses_and_plays_a_song(full):
 def test_similar_artists_are_heard_by_the_songs_nearest_to_the_chosen_one(full):
     song = full.songs()[5]
     app = press(open_page(), f"explore_map click {song.id}")
+    app.session_state["explore_artists"] = True
+    app.run()
     artist, *others = find_similar_artists(take_snapshot(full), song.id, 5)
     assert len(others) == 1, "the library has three artists"
     assert artist.name in app.button(key="similar_artist_0").label
@@ -168,7 +170,7 @@ def pills(app: AppTest, key: str) -> list[str]:
 
 def test_examples_are_added_and_taken_away_by_a_click(full):
     noise, tones = (of_artist(full, f"Artist {kind}") for kind in ("noise", "tones"))
-    app = open_page("search", chosen=tones[0].id, searched=noise[0].title)
+    app = open_page("search", chosen=tones[0].id, searched=noise[0].title, search_more=True)
     alone = listed(app)
     app = press(app, f"search_add song {noise[0].id}")
     assert pills(app, "search_like") == [f"{noise[0].label} ✕"]
@@ -229,17 +231,24 @@ def test_a_search_from_a_lasso_has_the_marked_songs_as_examples(full):
 
 def test_filters_are_of_the_songs_that_are_there(full):
     app = open_page("search", chosen=full.songs()[0].id)
+    assert not app.multiselect, "nothing is sent before one looks"
+    app.session_state["search_filters"] = True
+    app.run()
     assert app.multiselect(key="search_artists").options == ["Artist clicks", "Artist noise", "Artist tones"]
     assert app.slider[0].value == (1970, 1993)
     app.multiselect(key="search_genres").select("Genre noise").run()
     assert set(listed(app)) <= {song.id for song in of_artist(full, "Artist noise")}
     app.slider[0].set_value((1980, 1980)).run()
-    assert listed(app) == [song.id for song in of_artist(full, "Artist noise") if song.year == 1980]
+    of_1980 = [song.id for song in of_artist(full, "Artist noise") if song.year == 1980]
+    assert listed(app) == of_1980
+    app.session_state["search_filters"] = False
+    app.run()
+    assert (listed(app), list(app.multiselect)) == (of_1980, []), "they hold where they are not shown"
 
 
 def test_of_very_many_names_none_is_sent_before_one_types(full, monkeypatch):
     monkeypatch.setattr(song_finder, "_FEW", 0)
-    app = open_page("search", chosen=full.songs()[0].id)
+    app = open_page("search", chosen=full.songs()[0].id, search_filters=True)
     assert not app.multiselect
     boxes = [
         json.loads(c.proto.json)

@@ -79,8 +79,9 @@ def widgets(app: AppTest) -> dict[str, tuple[str, str]]:
 @pytest.mark.slow
 def test_the_playlist_form_has_every_option_with_its_help(taught):
     taught.add_tags([{"song_id": song.id, "tag": "calm", "weight": 1.0} for song in taught.songs()[:3]])
-    app = AppTest.from_file(SHELL, default_timeout=60).run().switch_page(PAGES["playlist"]).run()
-    shown = widgets(app)
+    app = AppTest.from_file(SHELL, default_timeout=60).run().switch_page(PAGES["playlist"])
+    app.session_state["playlist_limits"] = True
+    shown = widgets(app.run())
     app.session_state["playlist_by"] = "minutes"
     shown |= widgets(app.run())
     for field, option in options_of(PlaylistRequest).items():
@@ -91,6 +92,7 @@ def test_the_playlist_form_has_every_option_with_its_help(taught):
 def test_the_search_form_has_every_option_with_its_help(full):
     app = AppTest.from_file(SHELL, default_timeout=60)
     app.query_params["song"] = str(full.songs()[0].id)
+    app.session_state["search_filters"] = True
     shown = widgets(app.run().switch_page(PAGES["search"]).run())
     for field, option in options_of(SearchRequest).items():
         if field not in BY_CHOICE:

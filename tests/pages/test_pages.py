@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from musicsim.audio import FEATURE_VERSION
-from musicsim.explorer import jobs
+from musicsim.explorer import job_process, jobs
 from musicsim.explorer.exporting.export import exports_of
 from musicsim.explorer.guessing.guess import Guesses
 from musicsim.explorer.libraries import open_library
@@ -209,7 +209,7 @@ def test_a_backup_is_made_and_named_and_the_daily_copy_too(full, monkeypatch):
     assert "The latest backup" not in said(app)
     app.button(key="back_up").click().run()
     ((kind, arguments),) = started
-    assert jobs.run(full, full.jobs.create(kind, arguments)) == "done"
+    assert job_process.run(full, full.jobs.create(kind, arguments)) == "done"
     full.add_playlists([("mine", None, [1])], "saved")
     full.copies.keep_now()
     app = show_section(open_page("library"), "settings")
@@ -230,7 +230,7 @@ def test_every_export_has_a_button_and_what_was_exported_can_be_downloaded(full,
     app.selectbox(key="export_as_tags").set_value(".csv").run()
     app.button(key="export_tags").click().run()
     kind, arguments = started[-1]
-    assert jobs.run(full, full.jobs.create(kind, arguments)) == "done"
+    assert job_process.run(full, full.jobs.create(kind, arguments)) == "done"
     app = show_section(open_page("library"), "exports")
     assert not app.exception
     (made,) = exports_of(full)

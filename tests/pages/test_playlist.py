@@ -41,6 +41,8 @@ def requests(monkeypatch):
 def open_page(**query: str) -> AppTest:
     app = AppTest.from_file(SHELL, default_timeout=60).run()
     app.switch_page(PAGES["playlist"])
+    for folded in ("playlist_limits", "playlist_lists"):
+        app.session_state[folded] = True
     for name, value in query.items():
         app.query_params[name] = value
     return app.run()

@@ -1,7 +1,7 @@
 """Tables of the papers with our numbers: what `experiments/` has printed, and a short run of it.
 
 An experiment prints one JSON object (``python -m experiments.NAME --json``). Those that are kept with the program lie
-in ``experiments/results``, those of this machine in ``data/experiments/results``; the newer one of both is shown. An
+in ``docs/results``, those of this machine in ``data/experiments/results``; the newer one of both is shown. An
 installed package has no experiments: they need a checkout.
 """
 
@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -33,6 +33,10 @@ _SPREAD = "sd"
 _ASK_EVERY_S = 0.25
 _PATIENCE_S = 10.0
 _TOLD_OF_A_FAILURE = 300  # characters
+
+
+class NothingMeasured(LibraryError):
+    """An experiment ended well, without a row: what it needs is not here, and the message says what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,8 @@ class PaperTable:
     rows: list[dict[str, Any]]  # lines of the table
     claims: list[dict[str, Any]]  # claim, value, goal, holds
     is_own: bool  # whether it was run here, not kept with the program
+    commit: str = ""  # of the program; older results do not say it, nor the inputs
+    inputs: dict[str, str] = field(default_factory=dict)  # SHA-256 by name
 
 
 def _checkout() -> Path | None:
@@ -88,7 +94,7 @@ def load_table(name: str) -> PaperTable | None:
     checkout = _checkout()
     if checkout is None:
         return None
-    found = [_read(checkout / "experiments" / "results" / f"{name}.json", is_own=False)]
+    found = [_read(checkout / "docs" / "results" / f"{name}.json", is_own=False)]
     found.append(_read(_own(checkout, name), is_own=True))
     return max((table for table in found if table is not None), key=lambda table: table.date, default=None)
 
@@ -107,7 +113,8 @@ def _read(path: Path, *, is_own: bool) -> PaperTable | None:
         raise LibraryError(
             f"{path}: this is not an experiment result ({error}). Delete it and run the experiment again."
         ) from error
-    return PaperTable(**parts, is_own=is_own)
+    since = {n: report[n] for n in ("commit", "inputs") if n in report}
+    return PaperTable(**parts, **since, is_own=is_own)
 
 
 @visitor_may
@@ -150,20 +157,24 @@ def _spread_of(name: str, names: Sequence[str]) -> str | None:
 
 
 @owner_only
-def run_experiment(name: str, report: Callable[..., bool | None]) -> bool:
+def run_experiment(name: str, report: Callable[..., bool | None], options: Sequence[str] = ()) -> bool:
     """Do the short run of an experiment in a process of its own, and keep what it prints.
 
     `report` is given `message`, the last line of progress, a few times a second, and ends the run by returning True:
-    then it is False, and the result before it stays.
+    then it is False, and the result before it stays. `options` are further ones of the experiment's command.
 
-    Raises NotFoundError if there is no such experiment here; LibraryError, with its last words, if it fails.
+    Raises NotFoundError if there is no such experiment here; LibraryError, with its last words, if it fails;
+    NothingMeasured if its data are absent. The result before it stays then, too.
     """
     checkout = _checkout()
     if checkout is None or name not in {experiment.name for experiment in experiments()}:
         raise NotFoundError(
             f"there is no experiment {name!r} here: experiments need a checkout of the program."
         )
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as out, _started(checkout, name, out) as process:
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8") as out,
+        _started(checkout, name, out, options) as process,
+    ):
         last = ""
         for line in _lines(process):
             last = line or last
@@ -175,15 +186,21 @@ def run_experiment(name: str, report: Callable[..., bool | None]) -> bool:
         printed = out.read().strip().rpartition("\n")[2]
     with atomic_path(_own(checkout, name)) as temporary:
         temporary.write_text(printed + "\n", encoding="utf-8")
-        _read(temporary, is_own=True)  # raises before it takes the place of a good one
+        table = _read(temporary, is_own=True)  # raises before it takes the place of a good one
+        if table is not None and not table.rows:
+            raise NothingMeasured(
+                f"the experiment {name} has measured nothing: {table.settings.get('data', 'it has no rows')}"
+            )
     return True
 
 
 @contextlib.contextmanager
-def _started(checkout: Path, name: str, out: IO[str]) -> Iterator[subprocess.Popen[str]]:
+def _started(
+    checkout: Path, name: str, out: IO[str], options: Sequence[str]
+) -> Iterator[subprocess.Popen[str]]:
     """The process of an experiment, gone with all that it started when the block ends."""
     process = subprocess.Popen(
-        [sys.executable, "-m", f"experiments.{name}", "--json"],
+        [sys.executable, "-m", f"experiments.{name}", "--json", *options],
         cwd=checkout,
         stdin=subprocess.DEVNULL,
         stdout=out,

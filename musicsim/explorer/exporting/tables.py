@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from musicsim._arrays import Float32Array, Int64Array
+from musicsim.audio import HEARD
 from musicsim.errors import ModelError, NotFoundError
 from musicsim.explorer.learning.task import Split
 from musicsim.explorer.models.encoders import CodewordEncoder
@@ -16,7 +17,6 @@ from musicsim.explorer.progress import Tell
 from musicsim.explorer.requests.exporting import ExportRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
-from musicsim.library.db.columns import HEARD
 from musicsim.library.disk.arrays import release_pages
 from musicsim.library.importing.answer_csv import ANSWER_COLUMNS, answer_cells
 from musicsim.library.importing.answers import filed_answers

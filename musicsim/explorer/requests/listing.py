@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from musicsim import library
+from musicsim.audio import HEARD
 from musicsim.explorer.requests.options import option, settle
-from musicsim.library import Song
-from musicsim.library.db.columns import HEARD
 
 _SORT_KEYS = ("id", "title", "artist", "album", "year", "genre", "duration_s", "key", *HEARD)
 
@@ -21,7 +21,7 @@ class ListRequest:
         settle(self)
 
 
-def in_order(songs: Iterable[Song], request: ListRequest) -> list[Song]:
+def in_order(songs: "Iterable[library.Song]", request: ListRequest) -> "list[library.Song]":
     """Songs as a request sorts them; text in any case, equal ones by id."""
     by_id = sorted(songs, key=lambda song: song.id)
     values = {song.id: getattr(song, request.sort) for song in by_id}

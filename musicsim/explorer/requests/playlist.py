@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from musicsim.audio import HEARD
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.options import option
-from musicsim.library.db.columns import HEARD
 
 Preference = Literal["any", "familiar", "unheard"]
 PREFERENCES = get_args(Preference)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from musicsim._arrays import BoolArray, Float32Array
-from musicsim.audio import KEYS, MODES
+from musicsim.audio import HEARD, KEYS, MODES
 from musicsim.errors import NotFoundError
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.snapshot.conditions import All, Among, Condition, Listed, Not, Within
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.snapshot.words import Part, understood
-from musicsim.library.db.columns import HEARD, Labels
+from musicsim.library.db.columns import Labels
 from musicsim.library.genres import genre_key
 from musicsim.public import is_public, refuse_visitors
 

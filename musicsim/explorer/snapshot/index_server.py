@@ -21,10 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import BoolArray, Float32Array, Int64Array
+from musicsim.audio import HEARD
 from musicsim.errors import IndexServerError
 from musicsim.explorer.snapshot.conditions import All, Among, Condition, Not, Within
 from musicsim.explorer.snapshot.model_rows import ModelRows
-from musicsim.library.db.columns import HEARD, Labels, SongColumns
+from musicsim.library.db.columns import Labels, SongColumns
 from musicsim.public import is_public
 
 _log = logging.getLogger(__name__)

@@ -12,11 +12,12 @@ from pathlib import PurePath
 import numpy as np
 
 from musicsim._arrays import Float64Array, Uint8Array
+from musicsim.audio import HEARD
 from musicsim.errors import StorageError
 from musicsim.explorer.snapshot.map_regions import regions_of
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
-from musicsim.library.db.columns import HEARD, Labels
+from musicsim.library.db.columns import Labels
 from musicsim.public import is_public, refuse_visitors, visitor_may
 
 _UNITS = {"year": "", "tempo": "beats/min", "loudness": "LUFS", "brightness": "Hz", "energy": "dB/s"}

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from musicsim._arrays import Float32Array, Float64Array, Int64Array
+from musicsim.audio import HEARD
 from musicsim.explorer.requests.filters import HEARD_WORDS
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library.db.columns import HEARD, Labels, SongColumns
+from musicsim.library.db.columns import Labels, SongColumns
 
 _TYPICAL = 0.6  # standard deviations of all songs by which the mean of a region must differ
 _MAX_WORDS = 2

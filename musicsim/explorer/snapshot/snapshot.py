@@ -2,10 +2,10 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,8 @@ from musicsim.library.db.columns import SongColumns, SongTable
 from musicsim.library.db.packed_texts import PackedTexts
 from musicsim.library.genres import folded
 from musicsim.library.stores.models import ModelRecord
+
+T = TypeVar("T")
 
 _SONGS_HELD = 10_000
 
@@ -217,12 +219,18 @@ class Snapshot:
     # --- songs --------------------------------------------------------------------------------
 
     @cached_property
-    def _songs_held(self) -> "_SongCache":
-        return _SongCache(self.library)
+    def _songs_held(self) -> "_Held[Song]":
+        return _Held(lambda ids: {song.id: song for song in self.library.songs(ids)})
+
+    @cached_property
+    def _tags_held(self) -> "_Held[list[tuple[str, float]]]":
+        return _Held(lambda ids: {i: [] for i in ids} | self.library.tags(ids))
 
     def songs_by_id(self, ids: Iterable[int]) -> list[Song]:
         """Songs of some ids in the order asked for; those that are here."""
-        return self._songs_held.get([int(i) for i in ids])
+        wanted = [int(i) for i in ids]
+        found = self._songs_held.get(wanted)
+        return [found[i] for i in wanted if i in found]
 
     def songs_at(self, rows: Rows | None = None) -> list[Song]:
         """The song of some rows, in the order asked for, or of every row; 2 kB each.
@@ -295,7 +303,9 @@ class Snapshot:
 
     def tags_of(self, song_ids: Iterable[int] | None = None) -> dict[int, list[tuple[str, float]]]:
         """Tags with weights of some songs, or of all, heaviest first; only songs that have some."""
-        return self.library.tags(song_ids)
+        if song_ids is None:
+            return self.library.tags()
+        return {i: tags for i, tags in self._tags_held.get(list(song_ids)).items() if tags}
 
 
 _NO_ROWS = np.empty(0, dtype=np.int64)
@@ -316,28 +326,28 @@ def _as_int64(song_id: int) -> int:
     return song_id if -(2**63) <= song_id < 2**63 else -1
 
 
-class _SongCache:
-    """Songs that were read one by one, those asked for last; safe in several threads."""
+class _Held(Generic[T]):
+    """What was read of songs one by one, of those asked for last; safe in several threads."""
 
-    def __init__(self, library: Library) -> None:
-        self._library = library
-        self._held: OrderedDict[int, Song] = OrderedDict()
+    def __init__(self, read: Callable[[list[int]], Mapping[int, T]]) -> None:
+        self._read = read
+        self._held: OrderedDict[int, T] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, ids: list[int]) -> list[Song]:
-        """Songs of ids in their order, without those that are not here."""
+    def get(self, ids: list[int]) -> dict[int, T]:
+        """What there is of songs, by id."""
         with self._lock:
             found = {i: self._held[i] for i in ids if i in self._held}
         wanted = [i for i in dict.fromkeys(ids) if i not in found]
         if wanted:
-            found |= {song.id: song for song in self._library.songs(wanted)}
+            found |= self._read(wanted)
         with self._lock:
-            for i, song in found.items():
-                self._held[i] = song
+            for i, value in found.items():
+                self._held[i] = value
                 self._held.move_to_end(i)
             while len(self._held) > _SONGS_HELD:
                 self._held.popitem(last=False)
-        return [found[i] for i in ids if i in found]
+        return found
 
 
 def take_snapshot(library: Library, model_id: str | None = None) -> Snapshot:

@@ -17,8 +17,8 @@ from musicsim.explorer.upkeep.add_music import Report, scan_and_refresh
 from musicsim.explorer.upkeep.fitting import REPRESENTATION_KIND
 from musicsim.explorer.upkeep.learned_model import LEARNED_KIND
 from musicsim.explorer.upkeep.model_catalogue import damage, make_again, stale_reason
+from musicsim.explorer.upkeep.outdated import pending_upgrade
 from musicsim.explorer.upkeep.refresh import Quiet, refresh
-from musicsim.explorer.upkeep.upgrade import pending_upgrade
 from musicsim.library import Library, Song
 from musicsim.library.db.cache import load_arrays
 from musicsim.library.db.database import is_writable

@@ -4,10 +4,11 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from musicsim import CLUSTER_VARIABLE
 from musicsim.errors import LibraryError
 from musicsim.library import Library
 from musicsim.library.processes.cluster import open_cluster
-from musicsim.library.processes.pools import CLUSTER_VARIABLE, ClusterState, n_own
+from musicsim.library.processes.pools import ClusterState, n_own
 from musicsim.public import owner_only
 
 

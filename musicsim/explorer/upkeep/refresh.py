@@ -11,7 +11,6 @@ from typing import Any
 
 from musicsim.audio import FEATURE_VERSION
 from musicsim.errors import FeatureVersionError, ModelError
-from musicsim.explorer.models.schema import SOUND, AboutModel, read_json_file
 from musicsim.explorer.playlists.fit import fit_walk
 from musicsim.explorer.progress import Stopped, Tell, silent
 from musicsim.explorer.snapshot.same_sound import find_new_duplicates
@@ -19,6 +18,7 @@ from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.fitting import fit_codewords, fit_native, songs_with_frames
 from musicsim.explorer.upkeep.index_push import push_if_it_can
 from musicsim.explorer.upkeep.model_catalogue import damage, make_again, stale_models
+from musicsim.explorer.upkeep.outdated import native_is_outdated
 from musicsim.explorer.upkeep.placing import place_new, update_clusters_and_map
 from musicsim.library import Library, Song
 from musicsim.library.importing import match_waiting
@@ -37,23 +37,6 @@ def needs_fit(library: Library, record: ModelRecord | None, n_songs: int) -> boo
     if error is not None:
         _log.warning("%s cannot be read and is refitted: %s", record.name, error)
     return error is not None
-
-
-@visitor_may
-def native_is_outdated(library: Library) -> bool:
-    """Whether it compares what older versions did, and all songs are analysed, and kept, as a new one needs them."""
-    native = library.models.native()
-    if native is None:
-        return False
-    try:
-        about = read_json_file(AboutModel, library.models.path(native.id) / "model.json")
-    except (OSError, ValueError):  # gone or damaged: the next refresh fits it whatever it was
-        return False
-    return (
-        about.representation != SOUND
-        and not library.files.outdated()
-        and set(library.content_hashes()) <= library.frame_files.kept()
-    )
 
 
 @owner_only

@@ -13,8 +13,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from musicsim.audio import HEARD
 from musicsim.library.db import schema
-from musicsim.library.db.columns import HEARD
 
 _MAX_SONGS = 1000  # of one change; more are as good as all
 _KEPT = 10_000  # changes; 0.1 kB each

@@ -24,6 +24,7 @@ from musicsim._arrays import (
     Int64Array,
     Uint8Array,
 )
+from musicsim.audio import HEARD
 from musicsim.library.artists import artist_group, stand_in_name
 from musicsim.library.db import schema
 from musicsim.library.db.packed_texts import PackedTexts
@@ -91,8 +92,6 @@ class SongColumns:
 
 
 _LABELS = ("artist", "genre", "folder", "group", "key", "mode")
-HEARD = ("tempo", "loudness", "brightness", "energy")
-"""What can be heard of songs as a number: columns, and filters, colours and orders of the same names."""
 _NUMBERS = ("year", "duration_s", *HEARD)
 
 

@@ -90,6 +90,13 @@ class RowFile:
                 stream.flush()
                 os.fsync(stream.fileno())
 
+    def holds(self, n_rows: int) -> bool:
+        """Whether so many rows can be read."""
+        try:
+            return n_rows == 0 or self.path.stat().st_size >= n_rows * self.width * 4
+        except OSError:
+            return False
+
     def read(self, n_rows: int) -> Float32Array:
         """The first `n_rows` rows, read-only; pages come from the disk when they are touched."""
         if n_rows == 0:

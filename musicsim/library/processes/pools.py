@@ -15,7 +15,6 @@ from musicsim.library.processes.workers import Limits, outcomes
 
 T = TypeVar("T")
 
-CLUSTER_VARIABLE = "MUSICSIM_CLUSTER"
 _LOCAL = re.compile(r"local:([1-9]\d{0,2})")
 _SCHEDULER = re.compile(r"(tcp|tls|ws|wss)://[^/\s]+:\d+/?")
 

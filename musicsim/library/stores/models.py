@@ -6,7 +6,7 @@ transaction: a kill between the two leaves bytes that nobody reads.
 """
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -77,9 +77,12 @@ class SongRows:
 class ModelStore(Tables):
     """Models of one library."""
 
-    def __init__(self, folder: Path, engine: sa.Engine, write: Write, log: ChangeLog) -> None:
+    def __init__(
+        self, folder: Path, engine: sa.Engine, write: Write, log: ChangeLog, revision: Callable[[], int]
+    ) -> None:
         super().__init__(engine, write)
-        self.folder, self._log = folder, log
+        self.folder, self._log, self._revision = folder, log, revision
+        self._listed: tuple[int, list[ModelRecord], dict[str, int]] = (-1, [], {})
         self._song_rows: dict[str, Kept[SongRows]] = {}
 
     def path(self, model_id: str) -> Path:
@@ -91,8 +94,15 @@ class ModelStore(Tables):
         return [r for r in self._records() if r.is_complete and (retired or not r.is_retired)]
 
     def _records(self) -> list[ModelRecord]:
-        rows = self._rows(sa.select(schema.models).order_by(schema.models.c.created_at))
-        return [ModelRecord(*row) for row in rows]
+        return self._list()[0]
+
+    def _list(self) -> tuple[list[ModelRecord], dict[str, int]]:
+        """All models, and the rows of those of which they are known; read once a revision."""
+        revision = self._revision()
+        if self._listed[0] != revision:
+            rows = self._rows(sa.select(schema.models).order_by(schema.models.c.created_at))
+            self._listed = (revision, [ModelRecord(*row) for row in rows], {})
+        return self._listed[1:]
 
     def active(self) -> ModelRecord | None:
         """The model in use, None before the first was fitted."""
@@ -301,13 +311,11 @@ class ModelStore(Tables):
 
     def is_whole(self, record: ModelRecord) -> bool:
         """Whether the vectors of a model are all there: somebody may have deleted its files, or a disk lost them."""
-        with self._engine.connect() as connection:
-            n_rows = _n_rows(connection, record.id)
-        try:
-            _read_rows(record, self._vector_file(record), n_rows)
-        except ModelError:
-            return False
-        return True
+        n_rows = self._list()[1]
+        if record.id not in n_rows:
+            with self._engine.connect() as connection:
+                n_rows[record.id] = _n_rows(connection, record.id)
+        return self._vector_file(record).holds(n_rows[record.id])
 
     def song_rows(self, model_id: str) -> SongRows:
         """The rows of a model; the very same object until rows come or go.

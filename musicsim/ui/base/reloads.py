@@ -25,6 +25,7 @@ MAX_UPLOADED_BYTES = 256 << 20
 """Of uploads that are kept, of all sessions together; those of the session that rests the longest go first."""
 
 _COMPONENT = "musicsim_reload"
+_ABSENT = object()
 _TAB: Key[str] = Key(
     "tab", lambda: secrets.token_urlsafe(32), "under which key the tab finds its state again"
 )
@@ -78,8 +79,8 @@ def _sessions() -> Sessions:
 
 def keep() -> None:
     """Keep what the listener has made; at the end of a run of the page."""
-    values = {key.name: key.get() for key in kept_keys() if key.name in st.session_state}
-    _sessions().keep(_TAB.get(), values)
+    values = {key.name: st.session_state.get(key.name, _ABSENT) for key in kept_keys()}
+    _sessions().keep(_TAB.get(), {name: value for name, value in values.items() if value is not _ABSENT})
 
 
 def follow_reload() -> None:

@@ -75,9 +75,11 @@ class Key(Generic[T]):
 
     def get(self) -> T:
         """The value, set to its default on first use."""
-        if self.name not in st.session_state:
-            st.session_state[self.name] = self.default()
-        return cast(T, st.session_state[self.name])
+        try:  # one look, and not two: a page asks hundreds of times
+            return cast(T, st.session_state[self.name])
+        except KeyError:
+            self.set(self.default())
+            return cast(T, st.session_state[self.name])
 
     def set(self, value: T) -> None:
         """Replace the value."""

@@ -5,11 +5,11 @@ from typing import Any
 
 import streamlit as st
 
+from musicsim.audio import HEARD
 from musicsim.explorer.snapshot.filtering import FilterChoices
-from musicsim.library.db.columns import HEARD
 from musicsim.ui.base.option_widgets import labelled
 from musicsim.ui.base.state import Key
-from musicsim.ui.components.song_finder import find_names
+from musicsim.ui.components.song_finder import drop_unknown, find_names
 
 RANGES = ("years", "duration_s", *HEARD)
 """Filters with a lower and an upper bound."""
@@ -24,12 +24,14 @@ _EMPTY = {
 
 
 def filter_widgets(request: type, keys: Mapping[str, Key[Any]], choices: FilterChoices) -> None:
-    """A widget for every filter of a request in which there is a choice; `keys` hold the values, by field."""
+    """A widget for every filter of a request in which there is a choice; `keys` hold the values, by field.
+
+    Call :func:`fit_filters` or :func:`filter_values` before.
+    """
     for field, names in choices.names.items():
         find_names(
             **labelled(request, field), names=names, key=keys[field], placeholder=_EMPTY.get(field, "None")
         )
-    fit_ranges(keys, choices)
     for field, (first, last) in choices.ranges.items():
         st.slider(
             **labelled(request, field), key=keys[field].name, persist_state="session", min_value=first,
@@ -37,8 +39,10 @@ def filter_widgets(request: type, keys: Mapping[str, Key[Any]], choices: FilterC
         )  # fmt: skip
 
 
-def fit_ranges(keys: Mapping[str, Key[Any]], choices: FilterChoices) -> None:
-    """Keep ranges within what the songs have: other songs may be shown, or these have changed."""
+def fit_filters(keys: Mapping[str, Key[Any]], choices: FilterChoices) -> None:
+    """Keep filters within what the songs have: other songs may be shown, or these have changed."""
+    for field, names in choices.names.items():
+        drop_unknown(keys[field], names)
     for field in RANGES:
         range_ = _within(keys[field].get(), choices.ranges.get(field))
         if (
@@ -49,8 +53,8 @@ def fit_ranges(keys: Mapping[str, Key[Any]], choices: FilterChoices) -> None:
 
 def filter_values(keys: Mapping[str, Key[Any]], choices: FilterChoices) -> dict[str, Any]:
     """Fields of a request as the widgets stand; a range that leaves nothing out is none."""
+    fit_filters(keys, choices)
     values = {field: frozenset(keys[field].get()) for field in choices.names}
-    fit_ranges(keys, choices)
     narrowed = {field for field in RANGES if keys[field].get() != choices.ranges.get(field)}
     return values | {field: keys[field].get() for field in narrowed}
 

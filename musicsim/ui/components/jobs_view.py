@@ -6,7 +6,7 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer import jobs
-from musicsim.explorer.upkeep.upgrade import Upgrade, pending_upgrade
+from musicsim.explorer.upkeep.outdated import Upgrade, pending_upgrade
 from musicsim.library import Library
 from musicsim.library.stores.jobs import Job
 from musicsim.public import is_public
@@ -84,7 +84,6 @@ def library_line(library: Library) -> None:
     job, record = _seen_job(library), library.models.active()
     drawn_with = (job and job.id, record and record.id)
 
-    @st.fragment(run_every=1.0 if job else None)
     def line() -> None:
         job, record = _seen_job(library), library.models.active()
         if (job and job.id, record and record.id) != drawn_with:
@@ -97,8 +96,10 @@ def library_line(library: Library) -> None:
             state = "paused at" if job.state == "paused" else ""
             st.progress(_share(job), text=f"{TITLES[job.kind]}: {state} {job.done} of {job.total or '…'}")
 
-    line()
-    if job is not None:
+    if job is None:
+        line()
+    else:
+        st.fragment(line, run_every=1.0)()
         st.page_link(PAGES["library"], label="Show job", icon=":material/library_music:")
 
 

@@ -175,6 +175,15 @@ def find_songs(
     )  # fmt: skip
 
 
+def drop_unknown(key: Key[list[str]], names: Sequence[str]) -> None:
+    """Take out of a choice of names those that are none any more."""
+    chosen = key.get()
+    if chosen:
+        known = set(names)
+        if any(name not in known for name in chosen):
+            key.set([name for name in chosen if name in known])
+
+
 def find_names(
     label: str, names: Sequence[str], *, key: Key[list[str]], help: str, placeholder: str = "Choose options"
 ) -> list[str]:
@@ -192,11 +201,7 @@ def find_names(
     list of str
         Those that are chosen and among the names.
     """
-    chosen = key.get()
-    if chosen:
-        known = set(names)
-        if any(name not in known for name in chosen):
-            key.set([name for name in chosen if name in known])
+    drop_unknown(key, names)
     if len(names) <= _FEW:
         st.multiselect(
             label, sorted(names), key=key.name, persist_state="session", help=help, format_func=shown,

@@ -54,7 +54,7 @@ def _short_run(library: Library, name: str) -> None:
     st.button(
         "Start the short run", icon=":material/science:", key="evaluate_run", disabled=job is not None,
         on_click=start_job, args=(library, "experiment"), kwargs={"name": name},
-        help="Five minutes or less on two cores; the result stays on this machine.",
+        help="Seconds to some twenty minutes on two cores, real_music an hour; the result stays on this machine.",
     )  # fmt: skip
     if job is None or job.kind != "experiment":
         return
@@ -72,9 +72,12 @@ def _short_run(library: Library, name: str) -> None:
 def _show_table(table: PaperTable) -> None:
     machine, settings = table.machine, table.settings
     where = "on this machine" if table.is_own else "shipped with the program"
-    facts = [f"{table.date[:10]}, {where}", f"{settings.get('protocol', 'short')} protocol"]
-    facts += [f"{settings['splits']} splits"] if "splits" in settings else []
+    is_full = settings.get("protocol") == "full"
+    facts = [f"{table.date[:10]}, {where}"]
+    facts += ["full protocol" if is_full else "short protocol; the full one has not been run"]
+    facts += [f"{settings['splits']} splits"] if isinstance(settings.get("splits"), int) else []
     facts += [f"{settings['seconds']:,.0f} s"] if "seconds" in settings else []
+    facts.append(f"commit {table.commit or 'not recorded'}")
     facts += [f"{machine.get('cores')} cores, {machine.get('cpu')}"]
     if table.claims:
         st.markdown(_verdict(table.claims))
@@ -100,7 +103,11 @@ def _show_table(table: PaperTable) -> None:
             column_config={"holds": st.column_config.CheckboxColumn(width=56)},
         )
     with st.expander("Machine and settings"):
-        parts = {**settings, **machine}
+        parts = {
+            **settings,
+            **machine,
+            **{f"SHA-256 of {name}": digest for name, digest in table.inputs.items()},
+        }
         st.table(
             pd.DataFrame({"": [plain(_text(value)) for value in parts.values()]}, index=map(plain, parts))
         )

@@ -214,7 +214,10 @@ def _chosen_song(now: Snapshot, song: Song | None, hits: list[Hit]) -> None:
 
 def _similar_artists(now: Snapshot, song: Song) -> None:
     """Other artists near the chosen song: a button plays the songs of theirs that are nearest to it."""
-    with st.expander("Similar artists", icon=":material/artist:"):
+    shown = st.expander("Similar artists", icon=":material/artist:", key="explore_artists", on_change="rerun")
+    if not shown.open:
+        return
+    with shown:
         artists = find_similar_artists(now, song.id, _N_ARTISTS)
         for place, artist in enumerate(artists):
             songs = [hit.song for hit in artist.entries]

@@ -5,8 +5,8 @@ import pandas as pd
 import streamlit as st
 
 from musicsim._arrays import Int64Array
+from musicsim.audio import HEARD
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library.db.columns import HEARD
 from musicsim.library.exporters import MIME, m3u8
 from musicsim.public import is_public
 from musicsim.ui.base.frame import PAGES
@@ -51,9 +51,13 @@ def show_selection(now: Snapshot) -> None:
             search_like(now, ids.tolist())
             st.switch_page(PAGES["search"])
         st.button("Clear", icon=":material/close:", on_click=FOUND.set, args=(FOUND.default(),))
-    with st.expander(
-        "Table and export" if is_public() else "Table, export and tag", icon=":material/table_rows:"
-    ):
+    shown = st.expander(
+        "Table and export" if is_public() else "Table, export and tag", icon=":material/table_rows:",
+        key="selection_table", on_change="rerun",
+    )  # fmt: skip
+    if not shown.open:
+        return
+    with shown:
         st.dataframe(_table(now, ids[:_MAX_LISTED]), hide_index=True, height=240)
         if len(ids) > _MAX_LISTED:
             st.caption(f"The first {_MAX_LISTED} of them; a download has all.")

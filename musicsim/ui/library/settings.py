@@ -4,12 +4,12 @@ from pathlib import Path
 
 import streamlit as st
 
+from musicsim import CLUSTER_VARIABLE
 from musicsim.addresses import is_address
 from musicsim.errors import LibraryError
 from musicsim.explorer.upkeep.backups import backups_of, new_backup_path
 from musicsim.explorer.upkeep.cluster import cluster_of, cluster_state
 from musicsim.library import Library
-from musicsim.library.processes.pools import CLUSTER_VARIABLE
 from musicsim.library.scan.files import IGNORE_FILE
 from musicsim.ui.base.text import plain, shown
 from musicsim.ui.components.jobs_view import start_job

@@ -7,17 +7,17 @@ from typing import Any, Literal
 
 import streamlit as st
 
+from musicsim.audio import HEARD
 from musicsim.explorer.playlists.steering import RESTS_S
 from musicsim.explorer.playlists.walk import Dialect, Walk
 from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.requests.playlist import DIRECTIONS, PREFERENCES, PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
-from musicsim.library.db.columns import HEARD
 from musicsim.ui.base.option_widgets import labelled, limits, option_key
 from musicsim.ui.base.state import CHOSEN, Key, choices_of
 from musicsim.ui.base.text import plain
-from musicsim.ui.components.filter_widgets import RANGES, filter_values, filter_widgets, fit_ranges
+from musicsim.ui.components.filter_widgets import RANGES, filter_values, filter_widgets, fit_filters
 from musicsim.ui.components.song_finder import find_songs
 from musicsim.ui.playlist.draft import PLAYLIST, present_ids
 
@@ -101,7 +101,7 @@ def _fit(now: Snapshot) -> None:
         if here != _ids(key):
             _choose(key, here)
     _set_if_new(_LENGTH, max(1, min(_LENGTH.get(), _most(now))))
-    fit_ranges(_KEYS, choices_of(now))
+    fit_filters(_KEYS, choices_of(now))
 
 
 def _set_if_new(key: Key[Any], value: Any) -> None:
@@ -138,8 +138,10 @@ def request_form(now: Snapshot, walker: "Walk") -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(**_said("along"), options=HEARD, index=None, placeholder="Nothing", width=150)
         st.segmented_control(**_said("direction"), options=DIRECTIONS, required=True)
-    with st.expander("Limits", icon=":material/tune:"):
-        _limits(now)
+    limits_shown = st.expander("Limits", icon=":material/tune:", key="playlist_limits", on_change="rerun")
+    if limits_shown.open:
+        with limits_shown:
+            _limits(now)
     n_limits = _n_limits(now)
     if n_limits:
         st.caption(f"{n_limits} {'limit is' if n_limits == 1 else 'limits are'} set.")

@@ -111,7 +111,12 @@ def saved_lists(now: Snapshot) -> None:
     sources = sorted(n_of, key=lambda source: (source != OWN_PLAYLISTS, source.casefold()))
     if _SOURCE.get() not in sources:
         _SOURCE.set(sources[0])
-    with st.expander("Playlists of this library", icon=":material/folder_open:"):
+    shown_lists = st.expander(
+        "Playlists of this library", icon=":material/folder_open:", key="playlist_lists", on_change="rerun"
+    )
+    if not shown_lists.open:
+        return
+    with shown_lists:
         if len(sources) > 1:
             _SOURCE.get()
             st.selectbox(
@@ -121,7 +126,8 @@ def saved_lists(now: Snapshot) -> None:
                 persist_state="session",
                 format_func=lambda s: _source_words(s, n_of[s]),
             )
-        listed = {p.id: p for p in playlists.values() if p.source == _SOURCE.get()}
+        source = _SOURCE.get()
+        listed = {p.id: p for p in playlists.values() if p.source == source}
         order = sorted(listed, key=lambda i: listed[i].name.casefold())
         if _WANTED.get() not in listed:
             _WANTED.set(order[0])

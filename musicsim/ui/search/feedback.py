@@ -32,18 +32,21 @@ class _Search:
 _SAID: Key[dict[str, _Search]] = Key("search_feedback", dict, "thumbs by what was searched with")
 
 
-def feedback_on(library: Library, searched: str, song_id: int | None) -> Thumbs:
+def feedback_on(now: Snapshot, searched: str, song_id: int | None) -> Thumbs:
     """What was said of the answers to a search, in this session, or kept: of songs that are in the library still.
 
     `searched` tells what was searched with, in this library, and `song_id` the song of the library, if it was one.
     """
-    kept = {} if song_id is None else opinions(library).judgements.of(song_id)
+    kept = {} if song_id is None else opinions(now.library).judgements.of(song_id)
     before = _SAID.get().get(searched)
     # where nothing was said beyond what is kept, what another tab has kept or forgotten since is followed
     if before is None or before.thumbs.judged == before.kept != kept:
         thumbs = Thumbs(tuple(kept.items()))
     else:
-        here = {song.id for song in library.songs(dict(before.thumbs.said), missing=True)}
+        ids = dict(before.thumbs.said)
+        here = {song.id for song in now.songs_by_id(ids)}
+        if len(here) < len(ids):  # their files at most
+            here |= {song.id for song in now.library.songs(ids, missing=True)}
         thumbs = before.thumbs.of_songs(here)
     _remember(searched, _Search(thumbs, kept))
     return thumbs

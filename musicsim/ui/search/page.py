@@ -79,14 +79,17 @@ def draw() -> None:
         return
     if query is not None:
         _about(now, query)
-        with st.expander("More examples, or only a part of it", icon=":material/tune:"):
-            add_examples(now, query.name_in(now), query.seed_id)
-            _part(now, query)
-    request = search_form(now, "" if query is None else query.name_in(now))
-    try:
-        _answers(now, query, request)
-    except MusicsimError as error:
-        st.error(plain(error), icon=":material/error:")
+        more = st.expander(
+            "More examples, or only a part of it",
+            icon=":material/tune:",
+            key="search_more",
+            on_change="rerun",
+        )
+        if more.open:
+            with more:
+                add_examples(now, query.name_in(now), query.seed_id)
+                _part(now, query)
+    _answers(now, query, search_form(now, "" if query is None else query.name_in(now)))
 
 
 def _ways_in(now: Snapshot) -> None:
@@ -220,12 +223,23 @@ def _add_upload(now: Snapshot, upload: Upload) -> None:
         st.toast(plain(error), icon=":material/warning:")
 
 
+@st.fragment
 def _answers(now: Snapshot, query: _Query | None, request: SearchRequest) -> None:
-    """The songs that were found, as a list and on the map."""
+    """The songs that were found, as a list and on the map.
+
+    A fragment: a thumb, and a question why, run nothing else.
+    """
+    try:
+        _find_and_show(now, query, request)
+    except MusicsimError as error:
+        st.error(plain(error), icon=":material/error:")
+
+
+def _find_and_show(now: Snapshot, query: _Query | None, request: SearchRequest) -> None:
     if query is None:
         _list_and_map(now, None, find_requested(now, None, request))
         return
-    said = feedback_on(now.library, query.name_in(now), query.seed_id)
+    said = feedback_on(now, query.name_in(now), query.seed_id)
     hits = find_requested(now, query.of, request, said)
     hits_before = find_requested(now, query.of, request, said.undone()) if said.said else hits
     _list_and_map(
@@ -263,6 +277,7 @@ def _list_and_map(
                 say(query.name_in(now), action.song_id, THUMBS[action.kind])
             else:
                 follow(action, now, songs)
+                st.rerun()
 
         if bar is not None:
             bar()

@@ -35,15 +35,22 @@ def search_form(now: Snapshot, name: str) -> SearchRequest:
         **labelled(SearchRequest, "words"), key=WORDS.name, persist_state="session", placeholder="slow piano 1960s",
         max_chars=200,
     )  # fmt: skip
-    with narrow.popover("Filters", icon=":material/filter_alt:", width="stretch"):
-        filter_widgets(SearchRequest, _KEYS, choices_of(now))
-        st.selectbox(**_said("hub_reduction"), options=list(_REDUCED), format_func=_REDUCED.__getitem__)
+    choices = choices_of(now)
+    filters = filter_values(_KEYS, choices)
+    # a dozen lists of names, which are sent where they are looked at only
+    shown = narrow.popover(
+        "Filters", icon=":material/filter_alt:", width="stretch", key="search_filters", on_change="rerun"
+    )
+    if shown.open:
+        with shown:
+            filter_widgets(SearchRequest, _KEYS, choices)
+            st.selectbox(**_said("hub_reduction"), options=list(_REDUCED), format_func=_REDUCED.__getitem__)
     said, songs = understood(now, WORDS.get()), signed(name)
     show_asked(now, name, said)
     here = {i for i, row in zip(songs, now.rows_of(songs).tolist(), strict=True) if row >= 0}
     like, unlike = (tuple(i for i in songs if i in here and songs[i] == side) for side in (1, -1))
     return SearchRequest(
-        **{field: _KEYS[field].get() for field in _HOW}, **filter_values(_KEYS, choices_of(now)),
+        **{field: _KEYS[field].get() for field in _HOW}, **filters,
         words=said.known, like=like, unlike=unlike, part=chosen_part(name),
     )  # fmt: skip
 

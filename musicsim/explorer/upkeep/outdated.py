@@ -1,0 +1,71 @@
+"""What an update of the program leaves to be done in a library, and why; `upgrade.py` and `refresh.py` do it.
+
+Every page and `musicsim info` ask, so that nothing is imported that fits models.
+"""
+
+from dataclasses import dataclass
+
+from musicsim.audio import FEATURE_CHANGES, FEATURE_VERSION
+from musicsim.explorer.models.schema import SOUND, AboutModel, read_json_file
+from musicsim.library import Library
+from musicsim.public import visitor_may
+
+_MODEL_CHANGE = "by timbre, how it changes, and rhythm, whatever the loudness"
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """Songs that an older version of the program has described."""
+
+    n_songs: int  # to be analysed again; 0 where the stored audio features do
+    reasons: tuple[str, ...]  # what became better since, one a version
+    n_undescribed: int = 0  # those whose tempo, key and so on are worked out from what is kept of them
+
+    @property
+    def words(self) -> str:
+        """What will happen and why, for people."""
+        if not self.n_songs:
+            return (
+                f"This version of musicsim compares songs better: {'; '.join(self.reasons)}. The model is updated in "
+                "the background, without reading the files again; until then everything works as before."
+                if self.reasons
+                else f"Tempo, key, loudness, brightness and energy of {_songs(self.n_undescribed)} worked out in the "
+                "background, without reading the files again."
+            )
+        return (
+            f"This version of musicsim analyses songs better: {'; '.join(self.reasons)}. {_songs(self.n_songs)} "
+            "analysed again in the background; until then everything works as before."
+        )
+
+
+def _songs(n: int) -> str:
+    return "1 song is" if n == 1 else f"{n:,} songs are"
+
+
+@visitor_may
+def pending_upgrade(library: Library) -> Upgrade | None:
+    """What an update leaves to be done, None if nothing; songs that are missing wait for their files."""
+    old, n_undescribed = library.files.outdated(), library.descriptors.n_outdated()
+    if not old:
+        changes = (_MODEL_CHANGE,) if native_is_outdated(library) else ()
+        return Upgrade(0, changes, n_undescribed) if changes or n_undescribed else None
+    since = min(version for _, version in old)
+    reasons = [FEATURE_CHANGES[version] for version in range(since + 1, FEATURE_VERSION + 1)]
+    return Upgrade(len(old), tuple(reasons), n_undescribed)
+
+
+@visitor_may
+def native_is_outdated(library: Library) -> bool:
+    """Whether it compares what older versions did, and all songs are analysed, and kept, as a new one needs them."""
+    native = library.models.native()
+    if native is None:
+        return False
+    try:
+        about = read_json_file(AboutModel, library.models.path(native.id) / "model.json")
+    except (OSError, ValueError):  # gone or damaged: the next refresh fits it whatever it was
+        return False
+    return (
+        about.representation != SOUND
+        and not library.files.outdated()
+        and set(library.content_hashes()) <= library.frame_files.kept()
+    )

@@ -1,0 +1,99 @@
+"""All experiments in one command: what ran, what was skipped, what failed; what is kept, and what is not run again."""
+
+import json
+import subprocess
+
+import pytest
+
+import musicsim.explorer.evaluation.paper_tables as tables
+from experiments import _reproduce
+from experiments._reproduce import reproduce
+
+# benchmarks._report: what writes reports
+PRINTS = '''"""An experiment that prints: benchmarks._report."""
+import json, sys
+from pathlib import Path
+from musicsim._commit import from_git
+with Path("runs.txt").open("a") as runs:
+    print("{name}", file=runs)
+{first}
+claim = {{"claim": "as good as the paper's", "value": 0.5, "goal": 1.0, "holds": False}}
+print(json.dumps({{"name": "{name}", "date": "2026-02-01T00:00:00+00:00", "commit": from_git("."),
+    "machine": {{"versions": {{"numpy": "2"}}}}, "inputs": {{"songs": "{digest}"}},
+    "settings": {{"seed": 0, "protocol": "full" if "--full" in sys.argv else "short", "seconds": 0.25, "data": "no songs: fetch them"}},
+    "rows": {rows}, "claims": [claim]}}))
+'''  # noqa: E501
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    folder = tmp_path / "checkout"
+    (folder / "experiments").mkdir(parents=True)
+    for name in ("experiments/__init__.py", "pyproject.toml"):
+        (folder / name).write_text("")
+    (folder / ".gitignore").write_text("/data\n/runs.txt\n")
+    monkeypatch.setattr(tables.musicsim, "__file__", str(folder / "musicsim" / "__init__.py"))
+    monkeypatch.setattr(_reproduce, "ROOT", folder)
+    monkeypatch.setattr(_reproduce, "OWN", folder / "data" / "experiments" / "results")
+    monkeypatch.setattr(_reproduce, "KEPT", folder / "docs" / "results")
+    for variable in _reproduce.THREADS:  # which reproduce sets
+        monkeypatch.setenv(variable, "1")
+    return folder
+
+
+def write(folder, name, first="", rows=({"error": 1},), digest="0abc"):
+    text = PRINTS.format(name=name, first=first, rows=list(rows), digest=digest)
+    (folder / "experiments" / f"{name}.py").write_text(text)
+
+
+def run(names=(), *, full=False, keep=False):
+    return reproduce(names, full=full, keep=keep, jobs=2)
+
+
+def results(folder):
+    return sorted(path.stem for path in folder.glob("*.json"))
+
+
+def test_one_that_fails_does_not_stop_the_others_and_all_is_told(checkout, capsys):
+    write(checkout, "fails", first="sys.exit('out of songs')")
+    write(checkout, "good")
+    write(checkout, "lacks", rows=())
+    assert run() is False
+    said = " ".join(capsys.readouterr().out.split())
+    assert "FAILED: the experiment fails ended with an error: out of songs" in said
+    assert "skipped: no songs: fetch them" in said
+    assert "0 of 1" in said
+    assert "as good as the paper's" in said
+    assert results(_reproduce.OWN) == ["good"]
+    assert results(_reproduce.KEPT) == []
+    assert run(["good", "lacks"]) is True  # absent data and claims that do not hold are no failure
+    with pytest.raises(SystemExit, match="other: no such experiment"):
+        run(["other"])
+
+
+def test_only_whole_results_are_kept_and_none_in_place_of_the_full_protocol(checkout, capsys):
+    write(checkout, "good")
+    write(checkout, "partial", digest="absent")
+    assert run(keep=True)
+    assert results(_reproduce.KEPT) == ["good"]
+    assert "partial: not kept, for it was run without songs" in capsys.readouterr().out
+    assert run(["good"], full=True, keep=True)
+    assert run(["good"], keep=True)
+    kept = json.loads((_reproduce.KEPT / "good.json").read_text())
+    assert kept["settings"]["protocol"] == "full"
+
+
+def test_what_a_commit_has_measured_is_not_measured_again(checkout):
+    write(checkout, "good")
+    git = ["git", "-C", str(checkout), "-c", "user.name=a", "-c", "user.email=a@b.example"]
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "one"]):
+        subprocess.run([*git, *command], check=True)
+    assert run()
+    assert run()
+    runs = checkout / "runs.txt"
+    assert runs.read_text().split() == ["good"]
+    assert run(full=True)
+    assert runs.read_text().split() == ["good"] * 2
+    (checkout / "pyproject.toml").write_text("# changed")  # what is not committed may be anything
+    assert run(full=True)
+    assert runs.read_text().split() == ["good"] * 3
