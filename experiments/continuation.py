@@ -188,4 +188,11 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 
 if __name__ == "__main__":
-    main("continuation", __doc__.splitlines()[0], run, rivals=("implicit",), has_parts=True)
+    main(
+        "continuation",
+        __doc__.splitlines()[0],
+        run,
+        rivals=("implicit",),
+        data=("aotm", "spotify_msd", "yes"),
+        has_parts=True,
+    )
