@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -56,8 +57,21 @@ def evaluate(
             metavar="MODEL",
         ),
     ] = None,
+    lists: Annotated[
+        str | None,
+        typer.Option(
+            "--continue",
+            help="Instead: how well held-out lists are continued, playlists or sittings, by the walk and other ways.",
+            metavar="LISTS",
+        ),
+    ] = None,
 ) -> None:
     """Evaluate each model: rankings, genres, confusions, hubs and coverage."""
+    if lists is not None:
+        if model or by or split or against:
+            raise typer.BadParameter("takes no --model, --by, --split or --against.", param_hint="--continue")
+        _continue(library, lists, as_json=as_json)
+        return
     from musicsim.errors import ModelError, NotFoundError
     from musicsim.explorer.evaluation.against import compare_with
     from musicsim.explorer.evaluation.fixed_splits import known_faults
@@ -120,6 +134,31 @@ def _show_against(found: "Against", *, as_json: bool) -> None:
             typer.echo(plain(f"{row.name}: {row.note}."))
     for one in found.differences:
         typer.echo(plain(one.words))
+
+
+def _continue(library: Path | None, kind: str, *, as_json: bool) -> None:
+    """How well held-out lists of a library are continued."""
+    from musicsim.explorer.playlists.continuation import LISTS, MEASURES, continue_lists
+
+    if kind not in LISTS:
+        raise typer.BadParameter(f"{kind!r} should be one of {', '.join(LISTS)}.", param_hint="--continue")
+    with open_library(library) as lib, progress_bar() as bar:
+        found = continue_lists(lib, kind, teller(bar))
+    if as_json:
+        emit(found.as_json())
+        return
+    rows = [
+        (
+            way,
+            *(
+                f"{mean:.3f} ({low:.3f} to {high:.3f})"
+                for mean, low, high in (scores[name] for name in MEASURES)
+            ),
+        )
+        for way, scores in found.scores.items()
+    ]
+    columns = [Column(name, overflow="fold") for name in ("way", *MEASURES.values())]
+    show(columns, rows, caption=f"{found.words} {found.method} In brackets the 95 % interval over lists.")
 
 
 def _as_json(one: "Quality", songs: dict[int, Any], n_hubs: int) -> dict[str, Any]:

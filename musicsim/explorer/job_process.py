@@ -14,6 +14,7 @@ from musicsim import logs
 from musicsim.errors import MusicsimError, StorageError
 from musicsim.explorer.evaluation.paper_tables import run_experiment
 from musicsim.explorer.exporting.export import export
+from musicsim.explorer.playlists.continuation import continue_lists
 from musicsim.explorer.playlists.fit import refit_walks
 from musicsim.explorer.progress import Stopped
 from musicsim.explorer.requests.exporting import ExportRequest
@@ -178,6 +179,13 @@ def _walk(library: Library, *, report: _Reporter) -> bool:
     return True
 
 
+def _continue(library: Library, *, lists: str, report: _Reporter) -> bool:
+    found = continue_lists(library, lists, report.tell)
+    report.trace(found.as_json())
+    report.outcome = found.words
+    return True
+
+
 def _take_model(library: Library, *, path: str, report: _Reporter) -> bool:
     take_model(library, Path(path), report.tell)
     return True
@@ -211,6 +219,7 @@ CALLED: dict[str, Callable[..., bool]] = {
     "represent": _represent,
     "take_model": _take_model,
     "walk": _walk,
+    "continue": _continue,
     "experiment": _experiment,
     "sync": _sync,
     "backup": _backup,

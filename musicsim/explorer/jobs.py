@@ -26,8 +26,8 @@ _log = logging.getLogger(__name__)
 _START_WITHIN_S = 30.0
 MAX_KEPT = 100  # jobs whose output and live lines are kept
 KINDS = (
-    "add", "scan", "upgrade", "demo", "refresh", "train", "represent", "take_model", "walk", "experiment", "sync",
-    "backup", "export",
+    "add", "scan", "upgrade", "demo", "refresh", "train", "represent", "take_model", "walk", "continue",
+    "experiment", "sync", "backup", "export",
 )  # fmt: skip
 
 
@@ -42,8 +42,8 @@ def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = Non
         "add": paths (list of str), retry (bool), anyway (bool); "scan": folders (list of str, empty for all);
         "demo": seed (int); "refresh": force (bool); "train": name (str), settings (of LearningSettings), use (bool);
         "represent": name (str) and settings (of RepresentationSettings); "take_model": path (str); "walk": none;
-        "experiment": name (str); "sync": name of a music server (str), fetch (bool); "backup": path (str);
-        "export": what (one of EXPORTS), path (str).
+        "continue": lists (one of LISTS); "experiment": name (str); "sync": name of a music server (str), fetch
+        (bool); "backup": path (str); "export": what (one of EXPORTS), path (str).
 
     Raises
     ------

@@ -15,6 +15,20 @@ def test_scores_of_a_list_worked_out_by_hand():
     assert [found[f"hit@{k}"][0] for k in (1, 2, 10)] == [0, 1, 1]
 
 
+def test_scores_of_any_list_are_those_of_the_definitions():
+    rng = np.random.default_rng(0)
+    songs = [rng.permutation(700)[:500].tolist() for _ in range(40)]
+    wanted = [set(rng.permutation(700)[: rng.integers(1, 30)].tolist()) for _ in range(40)]
+    found = continuation_scores(songs, wanted, ks=(10,))
+    for at, (given, taken) in enumerate(zip(songs, wanted, strict=True)):
+        ranks = [rank for rank, song in enumerate(given, start=1) if song in taken]
+        ideal = sum(1 / np.log2(rank + 1) for rank in range(1, len(taken) + 1))
+        assert found["r_precision"][at] == len(taken & set(given[: len(taken)])) / len(taken)
+        assert found["ndcg"][at] == pytest.approx(sum(1 / np.log2(rank + 1) for rank in ranks) / ideal)
+        assert found["clicks"][at] == ((min(ranks) - 1) // 10 if ranks else 51)
+        assert found["hit@10"][at] == bool(taken & set(given[:10]))
+
+
 @pytest.mark.parametrize(("first_hit", "clicks"), [(0, 0), (9, 0), (10, 1), (499, 49), (500, 51), (None, 51)])
 def test_a_click_is_ten_more_songs_and_none_among_500_is_51(first_hit, clicks):
     songs = np.arange(1, 600)

@@ -10,15 +10,16 @@ LISTENS = st.lists(st.tuples(st.integers(0, 2), st.integers(-1, 4), st.integers(
 
 
 def brute(listens, pause):
-    """Sets of known songs, by listener and time, of sittings with two of them."""
+    """Known songs as they were first played, by listener and time, of sittings with two of them."""
     found = []
     for who in sorted({listener for listener, _, _ in listens}):
         last = None
-        for at, song in sorted((at, song) for listener, song, at in listens if listener == who):
+        of_one = [(at, song) for listener, song, at in listens if listener == who]
+        for at, song in sorted(of_one, key=lambda listen: listen[0]):
             if last is None or at - last > pause:
-                found.append(set())
-            if song >= 0:
-                found[-1].add(song)
+                found.append([])
+            if song >= 0 and song not in found[-1]:
+                found[-1].append(song)
             last = at
     return [sitting for sitting in found if len(sitting) > 1]
 
@@ -28,6 +29,4 @@ def test_sittings_are_what_the_definition_says(listens, pause):
     listener, song_id, at = np.array(listens, dtype=np.int64).reshape(-1, 3).T
     pairs = sittings_of(listener, song_id, at, pause)
     assert pairs.dtype == np.int64
-    assert pairs.tolist() == [
-        [n, song] for n, songs in enumerate(brute(listens, pause)) for song in sorted(songs)
-    ]
+    assert pairs.tolist() == [[n, song] for n, songs in enumerate(brute(listens, pause)) for song in songs]

@@ -9,14 +9,17 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import musicsim.ui.evaluate.papers_view as papers
+from musicsim.explorer import jobs
 from musicsim.explorer.evaluation.paper_tables import Experiment, PaperTable
 from musicsim.explorer.models.artifacts import save_report
 from musicsim.explorer.upkeep.model_catalogue import add_own_vectors
+from musicsim.explorer.playlists.continuation import MEASURES, Continued
 from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
 from musicsim.ui.base.frame import PAGES, SHELL
 from tests.learning import RANKED, hush
 from tests.sounds import write_song
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -106,10 +109,70 @@ def test_without_anything_that_says_similar_hubs_are_still_shown(full):
     assert any(s.value.startswith("Hubs") for s in app.subheader)
 
 
-def show_papers() -> AppTest:
+def show_section(name: str) -> AppTest:
     app = open_page()
-    app.session_state["evaluate_section"] = "The papers"
+    app.session_state["evaluate_section"] = name
     return app.run()
+
+
+def show_papers() -> AppTest:
+    return show_section("The papers")
+
+
+# --- playlists -------------------------------------------------------------------------------------
+
+
+def with_lists(library, n_lists):
+    """Playlists of seven songs."""
+    ids = [song.id for song in library.songs()]
+    lists = [(f"list {n}", None, (ids[n % 5 :] + ids)[:7]) for n in range(n_lists)]
+    library.add_playlists(lists, source="test")
+
+
+def test_too_few_lists_have_a_next_step(full):
+    with_lists(full, 9)
+    app = show_section("Playlists")
+    assert not app.exception
+    assert any("9 playlists or sittings with 6 songs or more" in info.value for info in app.info)
+    assert not [button for button in app.button if button.key == "evaluate_continue"]
+
+
+@pytest.mark.slow
+def test_lists_are_continued_by_a_job_and_what_came_of_it_is_shown(full):
+    with_lists(full, 12)
+    app = show_section("Playlists")
+    app.button(key="evaluate_continue").click().run()
+    assert not app.exception
+    job = jobs.current(full)
+    assert (job.kind, job.arguments) == ("continue", {"lists": "playlists"})
+    jobs.cancel(full, job.id)
+    until(lambda: jobs.current(full) is None)
+    assert not app.run().exception
+    assert any("cancelled" in markdown.value for markdown in app.markdown)
+    assert not app.table
+
+    scores = {way: dict.fromkeys(MEASURES, (0.25, 0.125, 0.5)) for way in ("item-kNN", "walk")}
+    leads = {"item-kNN": (-0.25, -0.5, -0.125)}
+    full.jobs.update(job.id, state="done")
+    full.jobs.add_trace(job.id, Continued("playlists", 12, 12, 5, 12, scores, leads).as_json())
+    app.run()
+    assert not app.exception
+    first = app.markdown[[m.value.startswith("**By NDCG") for m in app.markdown].index(True)].value
+    assert "item-kNN is first" in first
+    table = app.table[0].value
+    assert table["Way"].tolist() == ["item-kNN", "walk"]
+    assert table["NDCG"].iloc[0] == "**0.250** :small[:gray[0.125–0.500]]"
+    assert any("12 of 12 playlists" in c.value for c in app.caption)
+
+
+def test_visitors_are_not_offered_to_continue_lists(full, monkeypatch):
+    full.close()
+    monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
+    app = open_page()
+    assert app.segmented_control[0].options == ["Your library", "The papers"]
+
+
+# --- the papers ------------------------------------------------------------------------------------
 
 
 def test_papers_stand_beside_our_figures(full, monkeypatch):

@@ -47,10 +47,13 @@ class Lists:
 
 
 @visitor_may
-def listed(snapshot: Snapshot) -> Lists:
-    """The library's playlists; songs without a vector are passed over, and a song right after itself."""
+def listed(snapshot: Snapshot, *, generated: bool = True) -> Lists:
+    """The library's playlists, without those generated here if so asked; songs without a vector are passed over, and a
+    song right after itself."""
     found = Lists([], [])
     for saved in snapshot.library.playlists():
+        if saved.is_generated and not generated:
+            continue
         rows = snapshot.rows_of(saved.song_ids)
         rows = rows[rows >= 0]
         rows = rows[np.diff(rows, prepend=-1) != 0]

@@ -397,8 +397,8 @@ def sittings_of(
     Returns
     -------
     int64 (n, 2)
-        Number of a sitting and song id: distinct pairs, sorted, of sittings with two songs at least; sittings are
-        numbered from 0 on.
+        Number of a sitting and song id: distinct pairs of sittings with two songs at least, which are numbered from 0
+        on; the songs of each in the order in which they were first played.
 
     Notes
     -----
@@ -408,7 +408,8 @@ def sittings_of(
     listener, song_id, at = listener[order], song_id[order], at[order]
     begins = np.r_[True, (np.diff(listener) != 0) | (np.diff(at) > longest_pause_s)][: len(order)]
     known = song_id >= 0
-    pairs = np.unique(np.column_stack((np.cumsum(begins)[known], song_id[known])), axis=0)
+    pairs = np.column_stack((np.cumsum(begins)[known], song_id[known]))
+    pairs = pairs[np.sort(np.unique(pairs, axis=0, return_index=True)[1])]
     _, which, n_songs = np.unique(pairs[:, 0], return_inverse=True, return_counts=True)
     pairs = pairs[n_songs[which] > 1]
     pairs[:, 0] = np.unique(pairs[:, 0], return_inverse=True)[1]

@@ -33,3 +33,8 @@ def in_chart(text: object, longest: int) -> str:
     """
     whole = shown(text)
     return escape(whole if len(whole) <= longest else whole[: longest - 1] + "…", quote=False)
+
+
+def interval(mean: float, low: float, high: float, places: int = 3) -> str:
+    """A mean in Markdown, with the ends of its interval in grey."""
+    return f"**{mean:.{places}f}** :small[:gray[{low:.{places}f}–{high:.{places}f}]]"

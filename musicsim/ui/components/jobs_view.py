@@ -27,6 +27,7 @@ TITLES = {
     "represent": "Computing song features",
     "take_model": "Importing a model",
     "walk": "Learning from playlists",
+    "continue": "Continuing held-out lists",
     "experiment": "Running an experiment",
     "sync": "Syncing a music server",
     "backup": "Backing up the library",
@@ -102,8 +103,13 @@ def library_line(library: Library) -> None:
         st.page_link(PAGES["library"], label="Show job", icon=":material/library_music:")
 
 
+def _counted(job: Job) -> str:
+    """What a job counts."""
+    return "continuations" if job.kind == "continue" else "files"
+
+
 def _facts(job: Job) -> str:
-    facts = [f"{job.done} of {job.total} files"] if job.total else []
+    facts = [f"{job.done} of {job.total} {_counted(job)}"] if job.total else []
     facts += [f"{job.songs_per_second:.1f} songs/s"] if job.songs_per_second else []
     facts += [f"{clock(job.seconds_left)} left"] if job.seconds_left is not None else []
     facts += [f"{job.failed} failed"] if job.failed else []
@@ -147,7 +153,8 @@ def job_panel(library: Library, job: Job) -> None:
         if job.is_active:
             _active(library, job)
             return
-        outcome = job.state if job.state != "done" else f"done: {job.done} files" if job.total else "done"
+        n_done = f": {job.done} {_counted(job)}" if job.total else ""
+        outcome = f"done{n_done}" if job.state == "done" else job.state
         failed = f", {job.failed} failed" if job.failed else ""
         st.markdown(f"{_ICONS[job.state]} {TITLES[job.kind]}: {outcome}{failed}.")
         if job.message and job.state != "interrupted":

@@ -1,15 +1,20 @@
-"""Evaluate: how good "similar" is here, an embedding against the sound, and the papers' tables."""
+"""Evaluate: how good "similar" and the playlists are here, an embedding against the sound, and the papers' tables."""
 
 import streamlit as st
 
-from musicsim.public import is_public, visitor_may
+from musicsim.explorer.evaluation.against import compare_with
+from musicsim.explorer.playlists.continuation import continue_lists
+from musicsim.public import is_open, visitor_may
 from musicsim.ui.base.state import Key, snapshot
 from musicsim.ui.components.empty import stop_without_songs
 from musicsim.ui.evaluate.against_view import show_against
+from musicsim.ui.evaluate.continuation_view import show_continuation
 from musicsim.ui.evaluate.papers_view import show_papers
 from musicsim.ui.evaluate.quality_view import show_library
 
-_LIBRARY, _AGAINST, _PAPERS = "Your library", "Ours against theirs", "The papers"
+_SECTIONS = "Your library", "Ours against theirs", "Playlists", "The papers"
+_LIBRARY, _AGAINST, _PLAYLISTS, _PAPERS = _SECTIONS
+_NEEDED = {_AGAINST: compare_with, _PLAYLISTS: continue_lists}  # by the sections that not everybody has
 SECTION: Key[str] = Key("evaluate_section", lambda: _LIBRARY, "what the Evaluate page shows")
 
 
@@ -19,14 +24,16 @@ def draw() -> None:
     now = snapshot()
     st.title("Evaluate", anchor=False)
     SECTION.keep()
-    sections = (_LIBRARY, _PAPERS) if is_public() else (_LIBRARY, _AGAINST, _PAPERS)
+    sections = [name for name in _SECTIONS if name not in _NEEDED or is_open(_NEEDED[name])]
     section = st.segmented_control("Show", sections, key=SECTION.name, label_visibility="collapsed")
     if section == _PAPERS:
         show_papers(now.library)
         return
     stop_without_songs(now)
-    if section == _AGAINST and not is_public():
+    if section == _AGAINST:
         show_against(now)
+    elif section == _PLAYLISTS:
+        show_continuation(now)
     else:
         show_library(now)
 

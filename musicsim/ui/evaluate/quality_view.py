@@ -37,7 +37,7 @@ from musicsim.ui.base.desk import (
     wait_for,
 )
 from musicsim.ui.base.state import Key, snapshot
-from musicsim.ui.base.text import in_chart, plain
+from musicsim.ui.base.text import in_chart, interval, plain
 from musicsim.ui.components.charts import chart
 from musicsim.ui.components.coverage import ask_coverage
 from musicsim.ui.components.listening import follow
@@ -203,7 +203,7 @@ def written(figure: Figure) -> str:
         return "–"
     if math.isnan(figure.low):
         return f"{figure.mean:.3f}"
-    return f"**{figure.mean:.3f}** :small[:gray[{figure.low:.3f}–{figure.high:.3f}]]"
+    return interval(figure.mean, figure.low, figure.high)
 
 
 def _explain_table(now: Snapshot, kind: str, heard: "HeldOut | None") -> None:

@@ -1,0 +1,198 @@
+"""Continuing held-out playlists: R-precision, NDCG, clicks and hit rate, as in the RecSys Challenge 2018.
+
+The lists of six songs or more are parted in five by chance; a split judges those of one part, 500 at most, by what all
+other lists teach. The first half of each is shown, the songs of the second half that are not in the first are to be
+found among 500 recommendations. Means are over splits, with the standard deviation across them; intervals are over the
+lists of all splits. No list is judged twice.
+
+The walk is the app's, fitted as the app fits it: company of songs in the lists to learn from, shares of families on
+lists that company was not made of, weights by family to begin with. It is scored by the mean chance to come next over
+all songs that are shown, as the list need not go on from its last song. "Songs by plays" draws a song inside an edge by
+its plays in the lists to learn from and half a play more, in place of uniformly.
+
+Rivals: popularity; how many of the songs shown are by the artist; the nearest in sound; item-kNN, the sum of cosines by
+lists over the 200 nearest of each song shown; implicit's ALS and BPR, 64 factors each. What is not known of a
+collection is left out: artists but of spotify and the demo, sound but of the demo.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks._parts import kept_parts
+from benchmarks._report import Claim, Progress, Row, Settings, at_least, main, shared_data
+from benchmarks.libraries import demo_library
+from experiments._playlists import LOADERS, Collection, demo_lists, song_weights
+from experiments._uci import one_core_each
+from musicsim import playlist
+from musicsim._arrays import Float64Array
+from musicsim.evaluation import paired_bootstrap
+from musicsim.explorer.playlists.continuation import (
+    MAX_JUDGED,
+    MEASURES,
+    lists_of,
+    measure,
+    parts_of,
+    split,
+    task_of,
+)
+from musicsim.explorer.playlists.continuing import (
+    ALS,
+    ALS_ALPHA,
+    ALS_REGULARIZATION,
+    ALS_STEPS,
+    BPR,
+    BPR_LEARNING_RATE,
+    BPR_REGULARIZATION,
+    BPR_STEPS,
+    ITEM_KNN,
+    N_FACTORS,
+    N_NEIGHBOURS,
+    POPULARITY,
+    WALK,
+    Task,
+    by_walk,
+    ways,
+)
+from musicsim.explorer.playlists.continuing import Lists as TrainLists
+from musicsim.explorer.playlists.fit import Lists, fit_dialects
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.library import Library
+
+SHORT = {"aotm": 2, "yes_big": 2, "yes_small": 2, "demo": 5, "spotify": 5}
+FULL = dict.fromkeys(SHORT, 5)
+"""Splits of each collection."""
+DEMO = "demo"
+BY_PLAYS = "walk, songs by plays"
+RIVALS = (POPULARITY, ITEM_KNN, ALS, BPR)
+
+Found = dict[str, dict[str, Float64Array]]
+"""By way and measure: of each judged list, (n_lists,)."""
+
+
+def judged(collection: Collection, number: int, seed: int) -> Found:
+    """Every way on one split of a collection of lists and labels."""
+    part = parts_of(collection.playlists, seed)[number][:MAX_JUDGED]
+    train, begun, taken = split(collection.playlists, part)
+    n = collection.n_songs
+
+    def graph_of(made_of: Lists) -> playlist.Hypergraph:
+        return playlist.build_edges(
+            n,
+            **collection.known,
+            cooccurrence_clusters=playlist.cooccurrence_clusters(made_of.rows, n, random_state=seed),
+            cooccurrence_neighbours=playlist.cooccurrence_neighbours(made_of.rows, n, random_state=seed),
+        )
+
+    def fit_walk(lists: TrainLists) -> playlist.PlaylistModel:
+        rows = [list(songs) for songs in lists]
+        return fit_dialects(Lists(rows, [None] * len(rows)), graph_of).model()
+
+    known = collection.known.get("artists")
+    artists = None if known is None else np.unique(known, return_inverse=True)[1]
+    return with_both_walks(Task(n, train, begun, fit_walk, artists, random_state=seed), taken)
+
+
+def judged_demo(folder: Path, number: int, seed: int) -> Found:
+    """Every way on one split of the demo library, as its own lists are judged in the app."""
+    with Library.open(folder) as library:
+        native = library.models.native()
+        snapshot = take_snapshot(library, native.id if native else None)
+        lists = lists_of(snapshot, "playlists")
+        train, begun, taken = split(lists, parts_of(lists, seed)[number][:MAX_JUDGED])
+        return with_both_walks(task_of(snapshot, "playlists", train, begun, random_state=seed), taken)
+
+
+def with_both_walks(task: Task, taken: TrainLists) -> Found:
+    """Every way, and the walk that draws songs inside an edge by their plays."""
+    walk = task.fit_walk(task.train)  # once for both
+    graph = walk.hypergraph
+    plays = song_weights([list(songs) for songs in task.train], task.n_songs)
+    by_plays = playlist.PlaylistModel(playlist.Hypergraph(graph.incidence, graph.names, plays), walk.weights_)
+    fitted = ways(replace(task, fit_walk=lambda _: walk))
+    return measure(task, taken, fitted | {BY_PLAYS: lambda: by_walk(by_plays)})
+
+
+def lead(found: Sequence[Found], ours: str, theirs: str, seed: int) -> tuple[float, float, float]:
+    """By how much NDCG one way is ahead of another, and the 95 % interval over all lists."""
+    a, b = (np.concatenate([part[way]["ndcg"] for part in found]) for way in (ours, theirs))
+    return paired_bootstrap(a, b, random_state=seed)
+
+
+def table(name: str, found: Sequence[Found], seed: int) -> list[Row]:
+    """A row a way, the best NDCG first."""
+    rows: list[dict[str, Any]] = []
+    for way in found[0]:
+        row: dict[str, Any] = {"lists": name, "way": way}
+        for measured, title in MEASURES.items():
+            means = [float(part[way][measured].mean()) for part in found]
+            row[title] = float(np.mean(means))
+            row[f"{title} sd"] = float(np.std(means, ddof=1)) if len(means) > 1 else None
+        if way != WALK:
+            row["walk ahead, NDCG"] = "{:+.3f} ({:+.3f} to {:+.3f})".format(*lead(found, WALK, way, seed))
+        rows.append(
+            row | {"judged lists": sum(len(part[way]["ndcg"]) for part in found), "splits": len(found)}
+        )
+    return sorted(rows, key=lambda row: -row[MEASURES["ndcg"]])
+
+
+def claims_of(name: str, found: Sequence[Found], seed: int) -> list[Claim]:
+    """The walk against each rival that every collection has."""
+    return [
+        at_least(
+            f"{name}: walk ahead of {way} in NDCG, low end of 95 %", lead(found, WALK, way, seed)[1], 0.0
+        )
+        for way in RIVALS
+    ]
+
+
+def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
+    """Every way on every split; five splits of all collections with ``--full``."""
+    seed, n_splits, shared = settings.seed, FULL if settings.full else SHORT, shared_data()
+    loaded = {name: load(shared) for name, load in LOADERS.items()} if shared else {}
+    if shared is None:
+        settings.facts["data"] = (
+            "absent but for the demo: set MUSICSIM_SHARED_DATA to the folder of public data sets"
+        )
+    with demo_library(seed, progress) as library:
+        loaded[DEMO] = demo_lists(library)
+        folder = library.folder
+    settings.facts.update(
+        splits_of=n_splits,
+        songs={name: about.n_songs for name, about in loaded.items()},
+        lists={name: len(about.playlists) for name, about in loaded.items()},
+        item_knn=f"cosine, {N_NEIGHBOURS} neighbours",
+        als=f"{N_FACTORS} factors, alpha {ALS_ALPHA}, regularization {ALS_REGULARIZATION}, {ALS_STEPS} iterations",
+        bpr=f"{N_FACTORS} factors, learning rate {BPR_LEARNING_RATE}, regularization {BPR_REGULARIZATION}, "
+        f"{BPR_STEPS} iterations",
+    )
+    kept = kept_parts("continuation", settings)
+    by: dict[str, list[Found]] = {}
+    with one_core_each() as pool:
+        futures = [
+            (name, pool.submit(kept.cache(judged_demo), folder, number, seed))
+            if name == DEMO
+            else (name, pool.submit(kept.cache(judged), loaded[name], number, seed))
+            for name, many in n_splits.items()
+            if name in loaded
+            for number in range(many)
+        ]
+        for name, future in futures:
+            by.setdefault(name, []).append(future.result())
+            progress(f"{name}, split {len(by[name])}")
+    rows = [row for name, found in by.items() for row in table(name, found, seed)]
+    return rows, [claim for name, found in by.items() for claim in claims_of(name, found, seed)]
+
+
+if __name__ == "__main__":
+    main(
+        "continuation",
+        __doc__.splitlines()[0],
+        run,
+        rivals=("implicit",),
+        data=("aotm", "spotify_msd", "yes"),
+        has_parts=True,
+    )
