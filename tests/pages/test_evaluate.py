@@ -12,8 +12,8 @@ import musicsim.ui.evaluate.papers_view as papers
 from musicsim.explorer import jobs
 from musicsim.explorer.evaluation.paper_tables import Experiment, PaperTable
 from musicsim.explorer.models.artifacts import save_report
-from musicsim.explorer.upkeep.model_catalogue import add_own_vectors
 from musicsim.explorer.playlists.continuation import MEASURES, Continued
+from musicsim.explorer.upkeep.model_catalogue import add_own_vectors
 from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
 from musicsim.ui.base.frame import PAGES, SHELL
