@@ -6,14 +6,18 @@ import shutil
 import sqlite3
 import time
 
+import numpy as np
 import pytest
 
 from musicsim import LIBRARY_FILE, logs
 from musicsim.audio import mfcc
 from musicsim.audio.decode import _DECODERS
+from musicsim.errors import ModelError
 from musicsim.explorer.players.access import answer_players
 from musicsim.explorer.progress import silent
 from musicsim.explorer.requests.players import PlayerRules
+from musicsim.explorer.search.query import find_similar
+from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep import machine
 from musicsim.explorer.upkeep.checkup import NOTE, OK, PROBLEM, examine, repair
 from musicsim.explorer.upkeep.machine import look_at
@@ -184,6 +188,21 @@ def test_a_model_that_lost_a_file_is_fitted_again(tiny_library, name):
     assert mend(tiny_library)
     assert found(tiny_library) == []
     assert tiny_library.models.active().name == record.name
+
+
+@pytest.mark.parametrize("value", [np.nan, 1.3e38])
+def test_a_vector_that_is_none_is_found_said_and_made_again(tiny_library, value):
+    record = tiny_library.models.active()
+    file = tiny_library.models.path(record.id) / "vectors.f32"
+    vectors = np.fromfile(file, "<f4")
+    vectors[1] = value
+    vectors.tofile(file)
+    with pytest.raises(ModelError, match=rf"{record.id} are damaged: X holds .*\. Choose another"):
+        find_similar(take_snapshot(tiny_library), 1)
+    (problem,) = found(tiny_library, PROBLEM)
+    assert (problem.what, problem.fix, problem.names[0]) == ("models", "models", record.name)
+    assert mend(tiny_library)
+    assert find_similar(take_snapshot(tiny_library), 1)
 
 
 def test_a_map_older_than_the_songs_is_brought_up_to_date(tiny_library):

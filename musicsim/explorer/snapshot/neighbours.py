@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from musicsim import search
 from musicsim._arrays import BoolArray, Float32Array, Int64Array
+from musicsim.errors import ModelError
 from musicsim.public import owner_only, visitor_may
 
 _log = logging.getLogger(__name__)
@@ -89,6 +90,8 @@ def load_index(
 
     `vectors` (n_file_rows, n_dimensions) are all rows of the model's file, `file_rows` (n_rows,), ascending, those
     that are songs here; `rows` gives their vectors, float32, where all are compared.
+
+    Raises ModelError if these hold what is no vector.
     """
     if len(file_rows) >= INDEXED_FROM:
         try:
@@ -98,7 +101,21 @@ def load_index(
         except (ValueError, OSError) as error:
             _log.warning("The index in %s is not used, every song is compared: %s", folder, error)
     X = rows()
-    return Neighbours(search.ExactIndex().fit(X), np.arange(len(X)))
+    return Neighbours(compared(folder, X), np.arange(len(X)))
+
+
+@visitor_may
+def compared(folder: Path, X: Float32Array) -> "search.ExactIndex":
+    """What compares with all vectors (n_rows, n_dimensions) of the model in a folder.
+
+    Raises ModelError if they hold what is no vector, as after damage to the disk.
+    """
+    try:
+        return search.ExactIndex().fit(X)
+    except ValueError as error:
+        raise ModelError(
+            f"the vectors in {folder} are damaged: {error} Choose another model, or run `musicsim doctor`."
+        ) from error
 
 
 def _loaded(folder: Path, X: Float32Array) -> "search.SpillForest | search.CompactIndex":

@@ -11,6 +11,7 @@ from musicsim.explorer.models.representations import OWN
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.requests.training import RANKING, LearningSettings
+from musicsim.explorer.snapshot import neighbours
 from musicsim.explorer.upkeep.fitting import (
     REPRESENTATION_KIND,
     RepresentationSettings,
@@ -69,7 +70,7 @@ def damage(library: Library, record: ModelRecord) -> MusicsimError | None:
     try:
         SimilarityModel.load(library.models.path(record.id))
         library.models.features(record.id)
-        library.models.vectors(record.id)
+        neighbours.compared(library.models.path(record.id), library.models.vectors(record.id).X)
     except (ModelError, FeatureVersionError) as error:
         return error
     return None
