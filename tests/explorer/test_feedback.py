@@ -28,10 +28,10 @@ def test_the_last_word_counts_and_is_taken_back_first():
     assert said.saying(1, 0).judged == {2: -1}
     assert Thumbs().undone() == Thumbs()
     assert Thumbs.of([3], [4]).judged == {3: 1, 4: -1}
-    anew = said.started_over().saying(5, 1)
-    assert anew.judged == {5: 1}
-    assert anew.undone().judged == {}
-    assert anew.undone().undone() == said
+    again = said.started_over().saying(5, 1)
+    assert again.judged == {5: 1}
+    assert again.undone().judged == {}
+    assert again.undone().undone() == said
 
 
 def test_without_thumbs_a_search_is_as_it_was(snapshot):

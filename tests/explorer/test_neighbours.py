@@ -112,7 +112,7 @@ def test_new_rows_are_added_when_the_forest_is_read_and_kept_when_they_are_many(
     assert SpillForest.saved_rows(tmp_path / "index") == (N, 1100)
 
 
-def test_a_forest_that_has_grown_by_half_is_built_anew(rng, tmp_path):
+def test_a_forest_that_has_grown_by_half_is_built_again(rng, tmp_path):
     X = rng.standard_normal((1700, 6)).astype(np.float32)
     update_index(tmp_path, X[:1000])
     assert update_index(tmp_path, X)

@@ -179,7 +179,7 @@ def root_at(library, path):
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_after_a_change_the_table_is_as_if_read_anew(library, change):
+def test_after_a_change_the_table_is_as_if_read_again(library, change):
     library.table()
     change(library)
     assert_is_of(library.table(), library)
@@ -305,7 +305,7 @@ def test_a_library_that_an_older_version_left_is_kept_too(library, n_read):
     assert len(n_read) == 1
 
 
-def test_a_library_put_back_and_changed_otherwise_is_read_anew(library, n_read, tmp_path):
+def test_a_library_put_back_and_changed_otherwise_is_read_again(library, n_read, tmp_path):
     shutil.copytree(library.folder, tmp_path / "backup")
     library.edits.edit([1], {"title": "one way"})
     library.table()
@@ -319,7 +319,7 @@ def test_a_library_put_back_and_changed_otherwise_is_read_anew(library, n_read, 
         assert_is_of(back.table(), back)
 
 
-def test_a_library_put_back_to_before_the_file_is_read_anew(library, n_read, tmp_path):
+def test_a_library_put_back_to_before_the_file_is_read_again(library, n_read, tmp_path):
     shutil.copytree(library.folder, tmp_path / "backup")
     library.edits.edit([1], {"title": "too new"})
     library.table()
@@ -329,7 +329,7 @@ def test_a_library_put_back_to_before_the_file_is_read_anew(library, n_read, tmp
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive", None], ids=["empty", "not one", "of another format"])
-def test_a_file_that_cannot_be_read_is_written_anew(library, n_read, content):
+def test_a_file_that_cannot_be_read_is_written_again(library, n_read, content):
     library.table()
     file = library.folder / "cache/songs.npz"
     if content is None:
@@ -349,7 +349,7 @@ def test_a_folder_that_cannot_be_written_to_is_no_error(library, n_read, monkeyp
     assert_is_of(library.table(), library)
 
 
-def test_what_was_written_long_ago_is_written_anew(library, n_read, monkeypatch):
+def test_what_was_written_long_ago_is_written_again(library, n_read, monkeypatch):
     monkeypatch.setattr(kept, "_SAVED_EVERY", 3)
     library.table()
     file = library.folder / "cache/songs.npz"

@@ -355,7 +355,7 @@ def kept(library, folder):
 
 @pytest.mark.parametrize("name", ["vectors.npy", "names.json", "about.json"])
 @pytest.mark.parametrize("damage", ["gone", "empty", "cut off", "of another kind"])
-def test_damaged_vectors_say_so_and_are_written_anew(tiny_library, tmp_path, name, damage):
+def test_damaged_vectors_say_so_and_are_written_again(tiny_library, tmp_path, name, damage):
     store, file, about = kept(tiny_library, tmp_path)
     target = store.folder / about.key / name
     whole = target.read_bytes()

@@ -305,7 +305,7 @@ def test_a_report_that_somebody_made_up_breaks_no_page(learned, report):
     assert "learned from songs of one genre" in captions(app)
 
 
-def test_figures_by_answers_are_worked_out_anew_after_an_answer(learned):
+def test_figures_by_answers_are_worked_out_again_after_an_answer(learned):
     """On Evaluate: answers are no change of the library's revision, other kinds have one."""
     from musicsim.ui.evaluate.quality_view import _scores_key
 

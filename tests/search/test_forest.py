@@ -278,9 +278,9 @@ def test_rows_that_codes_cannot_tell_apart_are_found(kind, is_loaded, tmp_path):
             forest = SpillForest.load(tmp_path / "index", rows[: forest.n_samples_])
         assert (forest.n_built_ > 4000) == (kind != "off the axes")  # so few do not move the axes
     forest.add(rows[forest.n_samples_ :])
-    true, anew = ExactIndex().fit(rows), SpillForest(n_jobs=1, random_state=0).fit(rows)
+    true, again = ExactIndex().fit(rows), SpillForest(n_jobs=1, random_state=0).fit(rows)
     Q = rows[4000::10]
-    found, best = (recall(index.query(Q, 10)[1], true.query(Q, 10)[1]) for index in (forest, anew))
+    found, best = (recall(index.query(Q, 10)[1], true.query(Q, 10)[1]) for index in (forest, again))
     assert found > best - 0.02
     np.testing.assert_array_equal(forest.query(rows[4000:], 1)[1].ravel(), np.arange(4000, 7000))
 

@@ -508,8 +508,8 @@ def test_rows_denser_than_the_first_do_not_multiply(tmp_path):
     tree.save(tmp_path / "index")
     for grown in (tree, SpillTree.load(tmp_path / "index", X[: 2 * k])):
         grown.add(X[2 * k :])
-        anew = SpillTree("pca", 0.15, leaf_size=8, n_jobs=1, random_state=0).fit(X)
-        held = [sum(len(node.rows) for node in nodes_of(tree) if node.is_leaf) for tree in (grown, anew)]
+        again = SpillTree("pca", 0.15, leaf_size=8, n_jobs=1, random_state=0).fit(X)
+        held = [sum(len(node.rows) for node in nodes_of(tree) if node.is_leaf) for tree in (grown, again)]
         assert held[0] <= 2 * held[1]
         assert_each_finds_itself(grown, X, np.arange(3 * k))
 

@@ -256,7 +256,7 @@ class RemoteIndex:
             reach = min(4 * reach, MAX_ROWS)
 
     def _filter(self, allowed: BoolArray | None, condition: All | None) -> str:
-        """What the server is told of a filter.
+        """A filter in the words of the server.
 
         Conditions on columns. Where there are others, on tags or what is sung, which a collection does not have as
         every import changes them: the ids of the songs, or if these are too many, nothing, and songs are left out of

@@ -240,7 +240,7 @@ def _dry_run(library: Library, seen: Preview) -> None:
                 "Import", type="primary", icon=":material/download_done:", key="listening_import"
             )
             if st.button("Discard", icon=":material/close:", key="listening_leave"):
-                _begin_anew(None)
+                _begin_again(None)
             waits = (
                 "stay out of the playlists, even if they are added later"
                 if lists
@@ -251,7 +251,7 @@ def _dry_run(library: Library, seen: Preview) -> None:
             with st.spinner("Writing…"):
                 report = commit(library, seen, accepted)
             is_learning = any(entry.n_found for entry in lists) and learn_walk(library)
-            _begin_anew(Told(library.folder, report, lists, is_learning))
+            _begin_again(Told(library.folder, report, lists, is_learning))
 
 
 def _with_accepted(seen: Preview, accepted: Sequence[Proposal]) -> Preview:
@@ -264,7 +264,7 @@ def _with_accepted(seen: Preview, accepted: Sequence[Proposal]) -> Preview:
     return replace(seen, song_ids=np.array(song_ids, dtype=np.int64))
 
 
-def _begin_anew(told: Told | None) -> None:
+def _begin_again(told: Told | None) -> None:
     _LOOKED.set(None)
     _REPORT.set(told)
     _ROUND.set(_ROUND.get() + 1)
