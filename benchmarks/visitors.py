@@ -11,8 +11,8 @@ A search is from sending the file to the answers, a click until what it leads to
 script's run, in Chromium what is seen. Chromium fetches the map, covers and scripts besides, and draws without a
 graphics card. Every list of answers is compared with what the library gives for the same file, song and thumbs in this
 process, and every message is searched for names of other visitors' files. The server's memory counts its workers, and
-begins when one visitor has been there before; it ends when one has come and gone after the others, which is when
-Streamlit forgets those.
+begins when one visitor of each kind has been there before: a tab fetches covers and sound, which the client does not.
+It ends when one has come and gone after the others, which is when Streamlit forgets those.
 
 Every wait ends after two minutes: the visitor has failed then, and the others go on. ``--library FOLDER`` names a
 library that is copied, without its sound; without it the demo collection.
@@ -427,9 +427,8 @@ async def _measured(
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(2 * N_CLIENTS))
     # which process a visitor comes to is the proxy's choice: of these, every process has likely had one
     n_first = 1 if len(servers) == 1 else _FIRST_A_PROCESS * len(servers)
-    await _round(
-        address, servers, AT_ONCE, [Visit(first, "WebSocket") for _ in range(n_first)], seed, progress
-    )
+    before = [Visit(first, kind) for kind in ("WebSocket", "Chromium") for _ in range(n_first)]
+    await _round(address, servers, AT_ONCE, before, seed, progress)
     await asyncio.sleep(_LOOK_EVERY_S)
     mb = {"when the first had been there": await memory.now()}
     (start,) = mb.values()

@@ -4,6 +4,7 @@ import shutil
 
 import numpy as np
 import pytest
+import sqlalchemy as sa
 
 from musicsim.errors import LibraryError, ModelError, NotFoundError
 from musicsim.library.stores.models import ModelRecord
@@ -110,6 +111,22 @@ def test_renamed_and_the_native_model_cannot_be(store):
     for change in (lambda: store.models.rename("native", "x"), lambda: store.models.delete("native")):
         with pytest.raises(LibraryError, match="built-in model"):
             change()
+
+
+def test_models_are_read_once_until_something_changes(store):
+    enter(store, "native", kind="native", activate=True)
+    asked = []
+    sa.event.listen(store.engine, "before_cursor_execute", lambda *args: asked.append(args[2]))
+
+    def times_read():
+        asked.clear()
+        found = names(store), store.models.active().name, store.models.native().name
+        return sum("FROM models" in statement for statement in asked), found
+
+    assert times_read()[0] <= 1
+    assert times_read() == (0, (["native"], "native", "native"))
+    enter(store, "mine", activate=True)
+    assert times_read() == (1, (["native", "mine"], "mine", "native"))
 
 
 def test_the_model_in_use_can_be_changed_and_deleted(store):
