@@ -42,8 +42,8 @@ def show_continuation(now: Snapshot) -> None:
         return
     kind = _choose(able, n_long)
     st.caption(
-        "Of each held-out list the first half is shown, and the songs of the second half are to be found: by the walk "
-        "that playlists are generated with, and by simpler or usual ways."
+        "The first half of each held-out list is given, and the songs of the second half have to be found: by the walk "
+        "that generates playlists, and by other methods."
     )
     found = _last_found(now.library, kind)
     if found is not None:
