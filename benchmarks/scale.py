@@ -31,6 +31,7 @@ from benchmarks.ingest import long_files, short_songs
 from benchmarks.large_library import write_library
 from musicsim import LIBRARY_FILE
 from musicsim.explorer.progress import silent
+from musicsim.explorer.snapshot import neighbours
 from musicsim.explorer.upkeep.placing import save_clusters_and_map
 from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
@@ -210,6 +211,10 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         (_fitted, _SHORT, _FULL_SHORT),
         (_drawn, _DRAWN, _FULL_DRAWN),
     ):
+        if measure is _drawn:
+            with tempfile.TemporaryDirectory(prefix="musicsim-scale-") as name:
+                progress("compiling")
+                _drawn(Path(name), neighbours.INDEXED_FROM, settings.seed, lambda line: None)
         for size in full if settings.full else short:
             with tempfile.TemporaryDirectory(prefix="musicsim-scale-") as name:
                 found = measure(Path(name), size, settings.seed, progress)
