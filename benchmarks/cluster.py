@@ -17,14 +17,11 @@ scheduler is killed and started again with new workers. Each time the library is
 Memory: the peak of the writing process, which stops after 500 files, with 1,000 and with 10,000 files to be done.
 """
 
-import multiprocessing
-import re
 import signal
 import tempfile
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -33,6 +30,7 @@ import psutil
 import sqlalchemy as sa
 
 from benchmarks._dask import DaskProcesses
+from benchmarks._memory import alone
 from benchmarks._report import Claim, Progress, Row, Settings, at_most, main
 from benchmarks.ingest import long_files, short_songs, tiny_songs
 from musicsim.library import Library
@@ -162,13 +160,10 @@ def deaths(folder: Path, n_songs: int, seed: int, tell: Progress) -> tuple[list[
     return rows, claims
 
 
-def _peak_mb(folder: Path, music: Path, address: str) -> float:
-    """Peak memory of this process, which adds the first files of many."""
+def _first_added(folder: Path, music: Path, address: str) -> dict[str, Any]:
+    """Add the first files of many."""
     with open_cluster(address) as pool:
-        add(folder, music, pool, lambda step: step.done >= _STOP_AFTER)
-    # not of getrusage, where a process begins with what the one that started it had
-    status = Path("/proc/self/status").read_text(encoding="utf-8")
-    return int(re.search(r"VmHWM:\s*(\d+)", status)[1]) / 1024
+        return {"wall_s": add(folder, music, pool, lambda step: step.done >= _STOP_AFTER)}
 
 
 def memory(folder: Path, seed: int, tell: Progress) -> tuple[list[Row], list[Claim]]:
@@ -177,10 +172,9 @@ def memory(folder: Path, seed: int, tell: Progress) -> tuple[list[Row], list[Cla
     with DaskProcesses(folder, _N_WORKERS) as dask:
         for n_files in (1_000, 10_000):
             tiny_songs(folder / f"tiny {n_files}", n_files, seed)
-            with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as fresh:
-                arguments = folder / f"queue {n_files}", folder / f"tiny {n_files}", dask.address
-                peak = fresh.submit(_peak_mb, *arguments).result()
-            scheduler = psutil.Process(dask.scheduler.pid).memory_info().rss / 2**20
+            arguments = folder / f"queue {n_files}", folder / f"tiny {n_files}", dask.address
+            peak = alone(_first_added, *arguments)["mb"]
+            scheduler = psutil.Process(dask.scheduler.pid).memory_info().rss / 1e6
             rows.append({"what": "files that wait", "who": "Dask cluster", "files": n_files, "writer_mb": peak,
                          "scheduler_mb": scheduler})  # fmt: skip
             tell(f"{n_files} files wait: writer {peak:.0f} MB, scheduler {scheduler:.0f} MB")

@@ -12,18 +12,16 @@ on two cores of an AMD EPYC: on another processor CPU seconds are others.
 """
 
 import asyncio
-import multiprocessing
 import sys
 import tempfile
 import time
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks._app import PAGES, served
-from benchmarks._memory import family_memory, peak_bytes
+from benchmarks._memory import alone, family_memory
 from benchmarks._report import Claim, Progress, Row, Settings, at_most, main
 from benchmarks._streamlit import session
 from benchmarks.cluster import CpuSeconds, add
@@ -169,8 +167,7 @@ def _drawn(folder: Path, n_songs: int, seed: int, progress: Progress) -> _Found:
         save_clusters_and_map(library, native, silent)
         placing = time.process_time() - began
     progress("a refresh")
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as fresh:
-        refreshing = fresh.submit(_memory_of_a_refresh, folder).result()
+    refreshing = alone(_refreshed, folder)["mb"]
     progress("the app")
     serving = _memory_of_the_app(folder)
     kept = (_mb(folder, pattern) for pattern in ("models/*/index/*", "models/*/*.npz", "cache/*"))
@@ -184,11 +181,9 @@ def _drawn(folder: Path, n_songs: int, seed: int, progress: Progress) -> _Found:
     return _Found(n_songs, n_songs * _MINUTES / 60, amounts)
 
 
-def _memory_of_a_refresh(folder: Path) -> float:
-    """The most that this process has held."""
+def _refreshed(folder: Path) -> dict[str, Any]:
     with Library.open(folder) as library:
-        refresh(library)
-    return peak_bytes() / 1e6
+        return {"finished": refresh(library)}
 
 
 def _memory_of_the_app(folder: Path) -> float:

@@ -6,16 +6,12 @@ unpacked and answers its first search. Memory is the most that was resident, pag
 Short: a library of 20,000 drawn songs. ``--full``: of a million. ``--library FOLDER``: that one, which is only read.
 """
 
-import multiprocessing
 import os
 import tempfile
-import time
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from benchmarks._memory import peak_bytes
+from benchmarks._memory import alone
 from benchmarks._report import Claim, Progress, Row, Settings, at_most, main
 from benchmarks.large_library import write_library
 from benchmarks.libraries import read_only
@@ -47,20 +43,6 @@ def _opened(file: Path) -> dict[str, Any]:
     return {"unpacked_mb": unpacked_mb, "found": found}
 
 
-def _alone(function: Callable[..., dict[str, Any]], *arguments: Any) -> Row:
-    """What a function does in a process of its own, its seconds, and the most memory that it took."""
-    context = multiprocessing.get_context("spawn")  # none starts with what this process holds
-    with ProcessPoolExecutor(1, mp_context=context) as pool:
-        return pool.submit(_measured, function, *arguments).result()
-
-
-def _measured(function: Callable[..., dict[str, Any]], *arguments: Any) -> Row:
-    started = time.perf_counter()
-    found = function(*arguments)
-    seconds = time.perf_counter() - started
-    return {"s": seconds, "mb": peak_bytes() / 1e6, **found}
-
-
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
     with tempfile.TemporaryDirectory(prefix="musicsim-snapshot-") as scratch:
         os.environ["XDG_CACHE_HOME"] = f"{scratch}/cache"
@@ -76,7 +58,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
             ("unpack, check, first search", _opened, file),
             ("a second process, first search", _opened, file),
         ):
-            rows.append({"what": what, **_alone(function, *arguments)})
+            rows.append({"what": what, **alone(function, *arguments)})
             progress(f"{what}: {rows[-1]['s']:.1f} s, {rows[-1]['mb']:.0f} MB")
     settings.facts["songs"] = rows[0]["n_songs"]
     claims = [

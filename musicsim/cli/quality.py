@@ -1,6 +1,7 @@
 """How good "similar" is: ``musicsim evaluate``."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,8 +24,10 @@ from musicsim.explorer.progress import teller
 from musicsim.explorer.requests.training import KINDS
 
 if TYPE_CHECKING:
-    from musicsim.explorer.evaluation.against import Against
     from musicsim.explorer.evaluation.quality import Figure, Lists, Quality
+    from musicsim.explorer.learning.supervision import Coverage
+    from musicsim.library import Library
+    from musicsim.library.stores.models import ModelRecord
 
 _MEASURES = ("auc", "map", "mrr", "precision")
 _TITLES = ("AUC", "MAP", "MRR", "P@10")
@@ -72,43 +75,33 @@ def evaluate(
             raise typer.BadParameter("takes no --model, --by, --split or --against.", param_hint="--continue")
         _continue(library, lists, as_json=as_json)
         return
-    from musicsim.errors import ModelError, NotFoundError
-    from musicsim.explorer.evaluation.against import compare_with
     from musicsim.explorer.evaluation.fixed_splits import known_faults
     from musicsim.explorer.evaluation.quality import evaluate as evaluate_model
-    from musicsim.explorer.learning.supervision import coverage
     from musicsim.explorer.snapshot.snapshot import take_snapshot
 
     if by is not None and by not in KINDS:
         raise typer.BadParameter(f"{by!r} should be one of {', '.join(KINDS)}.", param_hint="--by")
     if against is not None and (model or split is not None):
         raise typer.BadParameter("it goes with neither --model nor --split.", param_hint="--against")
+    if against is not None:
+        _compare(library, against, by, as_json=as_json)
+        return
     with open_library(library) as lib, progress_bar() as bar:
         records = [lib.models.named(name) for name in model] if model else lib.models.all()
-        if not records:
-            raise NotFoundError("this library has no similarity model yet: add some songs first.")
-        covered = {c.kind: c for c in coverage(take_snapshot(lib, records[0].id))}
-        kind = by or next((c.kind for c in covered.values() if c.n_songs), None)
-        if kind is None:
-            raise ModelError(
-                "nothing in this library says which songs are similar: import plays or playlists, or give songs "
-                "genres or tags."
-            )
-        compared = None if against is None else compare_with(lib, against, kind, teller(bar))
+        covered = _coverage(lib, records, by)
         found = [
-            evaluate_model(take_snapshot(lib, record.id), kind, teller(bar, f"{record.name}: "), split=split)
-            for record in (records if compared is None else ())
+            evaluate_model(
+                take_snapshot(lib, record.id), covered.kind, teller(bar, f"{record.name}: "), split=split
+            )
+            for record in records
         ]
         faults = known_faults(lib)
         songs = {song.id: song for song in lib.songs()}
-    if compared is not None:
-        _show_against(compared, as_json=as_json)
-        return
     if as_json:
         emit(
             {
-                "by": kind,
-                "detail": covered[kind].detail,
+                "by": covered.kind,
+                "detail": covered.detail,
                 "split": split,
                 "known_faults": faults,
                 "models": [_as_json(one, songs, hubs) for one in found],
@@ -116,12 +109,34 @@ def evaluate(
         )
         return
     by_split = f" Split {split}: test songs search the training songs." if split else ""
-    _show(found, songs, hubs, f"Ground truth: {KINDS[kind].words} ({covered[kind].detail}).{by_split}")
+    _show(found, songs, hubs, f"Ground truth: {KINDS[covered.kind].words} ({covered.detail}).{by_split}")
     for fault in faults:
         warn("known faults", fault)
 
 
-def _show_against(found: "Against", *, as_json: bool) -> None:
+def _coverage(library: "Library", records: Sequence["ModelRecord"], by: str | None) -> "Coverage":
+    """What says which songs are similar, as it was named, or the first that says it of some."""
+    from musicsim.errors import ModelError, NotFoundError
+    from musicsim.explorer.learning.supervision import coverage
+    from musicsim.explorer.snapshot.snapshot import take_snapshot
+
+    if not records:
+        raise NotFoundError("this library has no similarity model yet: add some songs first.")
+    for covered in coverage(take_snapshot(library, records[0].id)):
+        if covered.n_songs if by is None else covered.kind == by:
+            return covered
+    raise ModelError(
+        "nothing in this library says which songs are similar: import plays or playlists, or give songs "
+        "genres or tags."
+    )
+
+
+def _compare(library: Path | None, name: str, by: str | None, *, as_json: bool) -> None:
+    """A model against the sound of a library."""
+    from musicsim.explorer.evaluation.against import compare_with
+
+    with open_library(library) as lib, progress_bar() as bar:
+        found = compare_with(lib, name, _coverage(lib, lib.models.all(), by).kind, teller(bar))
     if as_json:
         differences = [asdict(one) | {"words": one.words} for one in found.differences]
         emit(_plain(asdict(found) | {"differences": differences}))
@@ -138,6 +153,7 @@ def _show_against(found: "Against", *, as_json: bool) -> None:
 
 def _continue(library: Path | None, kind: str, *, as_json: bool) -> None:
     """How well held-out lists of a library are continued."""
+    from musicsim.explorer.evaluation.quality import Figure
     from musicsim.explorer.playlists.continuation import LISTS, MEASURES, continue_lists
 
     if kind not in LISTS:
@@ -148,14 +164,7 @@ def _continue(library: Path | None, kind: str, *, as_json: bool) -> None:
         emit(found.as_json())
         return
     rows = [
-        (
-            way,
-            *(
-                f"{mean:.3f} ({low:.3f} to {high:.3f})"
-                for mean, low, high in (scores[name] for name in MEASURES)
-            ),
-        )
-        for way, scores in found.scores.items()
+        (way, *(_written(Figure(*scores[name])) for name in MEASURES)) for way, scores in found.scores.items()
     ]
     columns = [Column(name, overflow="fold") for name in ("way", *MEASURES.values())]
     show(columns, rows, caption=f"{found.words} {found.method} In brackets the 95 % interval over lists.")

@@ -9,10 +9,8 @@ songs, queries and ground truth. Intervals are those of paired differences, over
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +20,7 @@ from musicsim.errors import ModelError
 from musicsim.explorer.evaluation.quality import Figure, K, figure_of
 from musicsim.explorer.learning.automatic import learn_ranking
 from musicsim.explorer.learning.supervision import Supervision
-from musicsim.explorer.learning.task import MIN_ARTISTS, Fold, Split, Task, artist_folds
+from musicsim.explorer.learning.task import MIN_ARTISTS, Fold, Quiet, Split, Task, artist_folds
 from musicsim.explorer.learning.verdict import MEASURES, RANKED, Lead, fallen, lead_words, leads_of, listed
 from musicsim.explorer.models.representations import OWN
 from musicsim.explorer.progress import Tell, silent
@@ -211,7 +209,8 @@ def _scored(
                 continue
             words = f"learning, fold {number + 1} of {len(folds)}"
             done, total = sum(map(len, scores.values())), len(folds) * (len(spaces) + len(learned_on))
-            L = learn_ranking(_task(supervision, X, fold), _Watcher(partial(tell, words, done, total)))
+            told = Quiet(lambda *_, at=(words, done, total): tell(*at))
+            L = learn_ranking(_task(supervision, X, fold), told)
             n_learned[own] += L is not None
             learned = X if L is None else X @ L.T
             scores.setdefault(_learned(own), []).append(_scores(supervision, learned, fold))
@@ -273,22 +272,6 @@ def _task(supervision: Supervision, X: Float64Array, fold: Fold) -> Task:
         X, supervision, Split(fold.train, nothing, fold.queries), LearningSettings(supervision.kind, loss="auc"),
         supervision.relevance(fold.train), np.random.default_rng(_SEED), (),
     )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class _Watcher:
-    """Lets a training say that it goes on; what it says besides is not shown."""
-
-    told: Callable[[], object]
-
-    def tell(self, _message: str, _done: int = 0, _total: int = 0) -> None:
-        self.told()
-
-    def trace(self, point: dict[str, Any]) -> None:
-        """Points of a line that nobody draws."""
-
-    def is_enough(self) -> bool:
-        return False
 
 
 def _said(measures: Sequence[str]) -> str:

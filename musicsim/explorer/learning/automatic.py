@@ -177,13 +177,11 @@ def _quality(way: Way) -> float:
 class _Ways:
     """The ways of learning on the vectors of one model, or of several joined."""
 
-    def __init__(self, task: Task, within: WithinSongs | None, space: FloatArray, where: str) -> None:
-        self._task, self._within, self._space, self._where = task, within, space, where
+    def __init__(self, task: Task, space: FloatArray, where: str = "") -> None:
+        self._task, self._space, self._where = task, space, where
         self._X = task.X @ space.T
 
-    def whitenings(self) -> list[Way]:
-        within = self._within
-        assert within is not None
+    def whitenings(self, within: WithinSongs) -> list[Way]:
         return [
             Way(
                 f"whitening within {' and '.join(kinds)}, shrunk by {g:g}{self._where}",
@@ -307,10 +305,10 @@ def learn_automatically(
         choice.try_all([Way("all models, as equals", lambda *_: every)])
     within = WithinSongs(snapshot, task)
     for space, where in spaces:
-        ways = _Ways(task, within, space, where)
-        choice.try_all([*ways.whitenings(), *ways.means()])
+        ways = _Ways(task, space, where)
+        choice.try_all([*ways.whitenings(within), *ways.means()])
     first = choice.most_promising("whitening")
-    choice.try_all(_Ways(task, within, plain, "").rankings(first), _RANKINGS_KEPT)
+    choice.try_all(_Ways(task, plain).rankings(first), _RANKINGS_KEPT)
     if blocks:
         choice.try_all(_kernels(task), _RANKINGS_KEPT)
     chosen = choice.best()
@@ -359,7 +357,7 @@ def learn_ranking(task: Task, watcher: Watcher) -> FloatArray | None:
         choice = _Choice(task, watcher, plain)
     except ModelError:  # no query can be judged
         return None
-    choice.try_all(_Ways(task, None, plain, "").rankings(None), _RANKINGS_KEPT)
+    choice.try_all(_Ways(task, plain).rankings(None), _RANKINGS_KEPT)
     chosen = choice.best()
     if chosen is choice.plain:
         return None

@@ -14,6 +14,7 @@ from musicsim._arrays import Float64Array, Int64Array
 from musicsim.errors import ModelError
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.verdict import Lead, changed_queries, is_better, space_hubness
+from musicsim.explorer.progress import Tell
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
@@ -44,6 +45,20 @@ class Watcher(Protocol):
 
     def is_enough(self) -> bool:
         """Whether to stop here and keep the best so far."""
+
+
+class Quiet:
+    """Watches a training that nobody looks at."""
+
+    def __init__(self, tell: Tell) -> None:
+        self.tell = tell
+
+    def trace(self, point: dict[str, Any]) -> None:
+        """Nobody draws it."""
+
+    def is_enough(self) -> bool:
+        """Never before its end."""
+        return False
 
 
 @dataclass(frozen=True, slots=True)

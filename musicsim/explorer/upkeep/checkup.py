@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError
+from musicsim.explorer.learning.task import Quiet
 from musicsim.explorer.players.access import player_access
 from musicsim.explorer.progress import Tell, teller
 from musicsim.explorer.upkeep.add_music import Report, scan_and_refresh
@@ -18,7 +19,7 @@ from musicsim.explorer.upkeep.fitting import REPRESENTATION_KIND
 from musicsim.explorer.upkeep.learned_model import LEARNED_KIND
 from musicsim.explorer.upkeep.model_catalogue import damage, make_again, stale_reason
 from musicsim.explorer.upkeep.outdated import pending_upgrade
-from musicsim.explorer.upkeep.refresh import Quiet, refresh
+from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library, Song
 from musicsim.library.db.cache import load_arrays
 from musicsim.library.db.database import is_writable

@@ -7,10 +7,10 @@ new songs are placed under the model as it is.
 
 import logging
 from contextlib import suppress
-from typing import Any
 
 from musicsim.audio import FEATURE_VERSION
 from musicsim.errors import FeatureVersionError, ModelError
+from musicsim.explorer.learning.task import Quiet
 from musicsim.explorer.playlists.fit import fit_walk
 from musicsim.explorer.progress import Stopped, Tell, silent
 from musicsim.explorer.snapshot.same_sound import find_new_duplicates
@@ -120,18 +120,3 @@ def _make_stale_again(library: Library, tell: Tell) -> None:
     for record in stale_models(library):
         tell(f"refitting {record.name}")
         make_again(library, record, Quiet(tell))
-
-
-@owner_only
-class Quiet:
-    """Watches a training that nobody looks at."""
-
-    def __init__(self, tell: Tell) -> None:
-        self.tell = tell
-
-    def trace(self, point: dict[str, Any]) -> None:
-        """Nobody draws it."""
-
-    def is_enough(self) -> bool:
-        """Never before its end."""
-        return False
