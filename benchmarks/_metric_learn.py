@@ -1,9 +1,11 @@
 """LMNN, NCA and ITML of metric-learn, in the environment of their own that ``make rivals`` builds.
 
 metric-learn 0.7 calls scikit-learn by names that 1.8 took away, so it cannot be imported here. This file is
-also what runs there: it reads one request a line, a .npz with X, y and the parameters, and answers with the
-seconds of the fit; the components lie in the .npz beside it.
+also what runs there, where musicsim is not installed: it reads one request a line, a .npz with X, y and the
+parameters, and answers with the seconds of the fit; the components lie in the .npz beside it.
 """
+
+from __future__ import annotations
 
 import json
 import os
@@ -12,12 +14,13 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from musicsim._arrays import Float64Array
+if TYPE_CHECKING:
+    from musicsim._arrays import Float64Array
 
 __all__ = ["ENVIRONMENT", "MetricLearn"]
 
