@@ -7,6 +7,7 @@ than taste, and listeners choose artists by taste alone. A model should learn to
 from collections.abc import Callable
 from pathlib import Path
 
+import filelock
 import numpy as np
 
 from musicsim import LIBRARY_FILE
@@ -36,11 +37,12 @@ _BLOCK = 1_000
 
 
 def demo_library(seed: int, progress: Callable[[str], None]) -> Library:
-    """The demo collection of this seed, composed at the first run."""
+    """The demo collection of this seed, composed at the first run; whoever else wants it meanwhile waits."""
     library = Library.open(_FOLDER / f"demo-{seed}")
-    if not library.playlists():
-        progress("composing the demo collection, once")
-        build_demo(library, seed=seed, report=lambda **_: None)
+    with filelock.FileLock(_FOLDER / f"demo-{seed}.lock"):
+        if not library.playlists():
+            progress("composing the demo collection, once")
+            build_demo(library, seed=seed, report=lambda **_: None)
     return library
 
 
