@@ -9,6 +9,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import psutil
 
@@ -27,11 +28,13 @@ def served(
     command: Sequence[str],
     folder: Path | None = None,
     before: Callable[[int], object] = lambda port: None,
+    log: IO[bytes] | None = None,
     **environment: str,
 ) -> Iterator[tuple[str, psutil.Process]]:
     """A server, its address and its process.
 
     `{port}` in the command stands for a free port. `before` is called with it: a server may want a file that says it.
+    What it says goes to `log`.
     """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -41,8 +44,8 @@ def served(
         [part.replace("{port}", str(port)) for part in command],
         env=os.environ | environment,
         cwd=folder,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stdout=log or subprocess.DEVNULL,
+        stderr=subprocess.STDOUT,
     )
     address = f"http://127.0.0.1:{port}"
     try:

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import IO
 
 import psutil
 
@@ -56,17 +57,19 @@ def _configuration(folder: Path, address: str, processes: Sequence[str]) -> str:
 
 
 @contextmanager
-def balanced(command: Sequence[str], n: int) -> Iterator[tuple[str, list[psutil.Process]]]:
+def balanced(
+    command: Sequence[str], n: int, log: IO[bytes] | None = None
+) -> Iterator[tuple[str, list[psutil.Process]]]:
     """`n` servers behind nginx: its address, and their processes.
 
-    `command` starts one of them, as of :func:`served`.
+    `command` starts one of them, and `log` takes what they say, as of :func:`served`.
     """
     nginx = next((found for name in _NGINX if (found := shutil.which(name))), None)
     if nginx is None:
         raise RuntimeError("nginx is not installed: it stands before the processes")
     with ExitStack() as held, tempfile.TemporaryDirectory(prefix="musicsim-nginx-") as folder:
         Path(folder).chmod(0o755)  # started by root, it works as somebody else
-        servers = [held.enter_context(served(command)) for _ in range(n)]
+        servers = [held.enter_context(served(command, log=log)) for _ in range(n)]
         file = Path(folder) / "nginx.conf"
 
         def configure(port: int) -> None:

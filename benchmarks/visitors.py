@@ -73,6 +73,10 @@ _MAX_GROWTH = 1.1
 _FIRST_A_PROCESS = 3
 _MAX_MB = 1200.0  # of a process
 _COMMAND = [sys.executable, "-m", "musicsim", "app", "--no-browser", "--port={port}"]
+_LOG, _LOG_SHOWN = (
+    "servers.log",
+    5_000,
+)  # what the servers say, and how much of its end is shown when a visitor failed
 _NAME = re.compile(rb"recording\d{3}\.(?:flac|ogg)")
 _IDLE = "[data-testid=stApp][data-test-script-state=notRunning]"
 _THUMBS = {"like": 1, "unlike": -1}
@@ -458,7 +462,8 @@ def _one_process(settings: Settings, scratch: Path, progress: Progress) -> Itera
     with Library.open(named, create=False) if named else demo_library(settings.seed, progress) as original:
         settings.facts["songs"] = len(original)
         shutil.copytree(original.folder, folder, ignore=shutil.ignore_patterns("music", "scratch"))
-    with served([*_COMMAND, "--public", f"--library={folder}"]) as (address, server):
+    command = [*_COMMAND, "--public", f"--library={folder}"]
+    with (scratch / _LOG).open("ab") as log, served(command, log=log) as (address, server):
         yield _Served(folder, address, [server])
 
 
@@ -476,7 +481,10 @@ def _several_processes(settings: Settings, scratch: Path, progress: Progress) ->
         with read_only(folder) as library:
             settings.facts.update(songs=len(library), processes=settings.processes)
         command = [*_COMMAND, f"--snapshot={file}"]
-        with balanced(command, settings.processes) as (address, servers):
+        with (
+            (scratch / _LOG).open("ab") as log,
+            balanced(command, settings.processes, log) as (address, servers),
+        ):
             yield _Served(folder, address, servers)
 
 
@@ -490,6 +498,8 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
                 _measured(here.address, here.servers, recordings, settings.seed, progress)
             )
             everybody = [visit for of in visits.values() for visit in of]
+            if any(visit.failure for visit in everybody):
+                progress((Path(scratch) / _LOG).read_text(encoding="utf-8", errors="replace")[-_LOG_SHOWN:])
             with read_only(here.folder) as library, closing(decoder()):
                 answers = _Answers(take_snapshot(library))
                 foreign = [visit for visit in everybody if not visit.is_own(answers)]

@@ -1,8 +1,8 @@
 """Take the pictures of the pages: ``python docs/screenshots.py`` with the demo collection in ``data/library``.
 
 Serves the app as the browser tests do, plays a song, draws a playlist, and writes ``docs/images/*.png``. With
-``playlists``, ``compare`` or ``listening`` behind it only the pictures of playlists, of comparing songs, or of a
-listening test are taken. With ``real`` those that show real music: MUSICSIM_LIBRARY then names a library of it, such
+``playlists``, ``compare``, ``listening``, ``continuation`` or ``exports`` behind it only the pictures of playlists, of
+comparing songs, of a listening test, of continued lists, or of exports are taken. With ``real`` those that show real music: MUSICSIM_LIBRARY then names a library of it, such
 as experiments.real_music makes; with ``against`` one that has vectors of another program, compared with the sound.
 """
 
@@ -66,6 +66,7 @@ def take(page: Page, query: Path, history: Path) -> None:
     for section, name in (("Failed", "not-added"), ("Duplicates", "duplicates")):
         page.get_by_test_id("stButtonGroup").get_by_text(section).click()
         _shoot(page, name)
+    take_exports(page)
     _learn(page, history)
 
 
@@ -173,6 +174,26 @@ def take_against(page: Page) -> None:
     _shoot(page, "against")
 
 
+def take_continuation(page: Page) -> None:
+    """Continue the held-out lists of the collection."""
+    _switch(page, "Evaluate")
+    page.get_by_test_id("stButtonGroup").get_by_text("Playlists", exact=True).click()
+    page.get_by_role("button", name="Evaluate playlists").click()
+    page.get_by_text("In grey the 95 % interval").wait_for(timeout=300_000)
+    _shoot(page, "continuation")
+
+
+def take_exports(page: Page) -> None:
+    """Export the map and the tags for other programs."""
+    _switch(page, "Library")
+    page.get_by_test_id("stButtonGroup").get_by_text("Export", exact=True).click()
+    for kind in ("map", "tags"):
+        page.locator(f".st-key-export_{kind} button").click()
+        page.get_by_role("link", name=kind).wait_for(timeout=60_000)
+    page.get_by_role("heading", name="Exported files").scroll_into_view_if_needed()
+    _shoot(page, "exports")
+
+
 def _learn(page: Page, history: Path) -> None:
     page.get_by_test_id("stButtonGroup").get_by_text("Listening").click()
     form = page.get_by_test_id("stForm").filter(has_text="Listening history files")
@@ -207,6 +228,7 @@ def _learn(page: Page, history: Path) -> None:
     genres.wait_for(timeout=120_000)
     genres.evaluate("heading => heading.scrollIntoView()")
     _shoot(page, "evaluate")
+    take_continuation(page)
 
 
 def _add_old_disc(library: Library, folder: Path) -> None:
@@ -266,6 +288,8 @@ def main() -> None:
         "playlists": take_playlists,
         "compare": take_comparison,
         "listening": take_listening_test,
+        "continuation": take_continuation,
+        "exports": take_exports,
         "real": take_real,
         "against": take_against,
     }
