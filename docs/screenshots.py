@@ -2,8 +2,9 @@
 
 Serves the app as the browser tests do, plays a song, draws a playlist, and writes ``docs/images/*.png``. With
 ``playlists``, ``compare``, ``listening``, ``continuation`` or ``exports`` behind it only the pictures of playlists, of
-comparing songs, of a listening test, of continued lists, or of exports are taken. With ``real`` those that show real music: MUSICSIM_LIBRARY then names a library of it, such
-as experiments.real_music makes; with ``against`` one that has vectors of another program, compared with the sound.
+comparing songs, of a listening test, of continued lists, or of exports are taken. With ``real`` those that show real
+music: MUSICSIM_LIBRARY then names a library of it, such as experiments.real_music makes; with ``against`` one that has
+vectors of another program, compared with the sound.
 """
 
 import sys
