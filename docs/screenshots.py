@@ -179,7 +179,7 @@ def take_continuation(page: Page) -> None:
     """Continue the held-out lists of the collection."""
     _switch(page, "Evaluate")
     page.get_by_test_id("stButtonGroup").get_by_text("Playlists", exact=True).click()
-    page.get_by_role("button", name="Evaluate playlists").click()
+    page.get_by_role("button", name="Evaluate playlists").click(timeout=120_000)
     page.get_by_text("In grey the 95 % interval").wait_for(timeout=300_000)
     _shoot(page, "continuation")
 

@@ -21,6 +21,7 @@ from musicsim.explorer.search.uploads import VISITORS_MB
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.frame import SHELL
 from musicsim.ui.base.memory import tidy_up
+from musicsim.ui.base.parsing import parse_in_turn
 from musicsim.ui.base.script_errors import show_error
 from musicsim.ui.compare.listen_routes import listen_routes
 from musicsim.ui.components.player_routes import player_routes
@@ -68,6 +69,7 @@ def uploads_of(session: str) -> tuple[int, int]:
 
 def app_options() -> dict[str, Any]:
     """Options of ``st.App`` for the script :data:`SHELL`; what the app logs goes to the library that it opens first."""
+    parse_in_turn()
     logs.begin()
     logs.keep_in(default_folder())
     _log.info("the app starts, version %s", logs.Public(__version__))

@@ -1,0 +1,34 @@
+"""Threads of the app that parse at once, which Python 3.11 cannot do."""
+
+import ast
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from musicsim.ui import app
+from musicsim.ui.base.parsing import parse_in_turn
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="this Python parses in several threads")
+def test_threads_of_the_app_parse_one_at_a_time(monkeypatch, tmp_path):
+    at_work = threading.Lock()
+
+    def parse(source, *_args, **_named):
+        # as in Python 3.11, two at once are an error
+        if not at_work.acquire(blocking=False):
+            raise SystemError("AST constructor recursion depth mismatch")
+        time.sleep(0.01)
+        at_work.release()
+        return ast.Expression(ast.Constant(source))
+
+    monkeypatch.setattr(ast, "parse", parse)
+    monkeypatch.setenv("MUSICSIM_LIBRARY", str(tmp_path))
+    app.app_options()
+    in_turn = ast.parse
+    parse_in_turn()
+    assert ast.parse is in_turn  # the app has seen to it
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(ast.literal_eval, "abcdefgh")) == list("abcdefgh")
