@@ -36,8 +36,9 @@ def exports_view(library: Library, *, busy: bool, has_songs: bool) -> None:
     made = exports_of(library)
     if made:
         st.subheader("Exported files", anchor=False)
+    base = (st.get_option("server.baseUrlPath") or "").strip("/")
     for path in made:
-        address = f"/exports/{quote(path.name)}?library={quote(library.name)}"
+        address = f"{base and f'/{base}'}/exports/{quote(path.name)}?library={quote(library.name)}"
         size = f"{path.stat().st_size / 1e6:,.1f} MB"
         st.link_button(plain(f"{path.name} · {size}"), address, icon=":material/download:", type="tertiary")
     st.caption(
