@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from musicsim import public
 from musicsim.errors import LibraryError
 from musicsim.library.processes import workers
 from musicsim.library.processes.pools import LocalPool, in_order, map_of
@@ -90,6 +91,18 @@ def test_a_map_of_a_pool_raises_what_a_call_raises():
     assert next(found) == 1
     with pytest.raises(ValueError, match="on purpose"):
         list(found)
+
+
+def is_for_visitors(_):
+    return public.is_public()
+
+
+def test_a_worker_is_for_visitors_where_its_program_is_whenever_its_fork_server_was_started(monkeypatch):
+    for value in ("1", "", "1"):
+        monkeypatch.setenv("MUSICSIM_PUBLIC", value)
+        assert results(is_for_visitors, [0]) == [(0, value == "1")]
+    monkeypatch.delenv("MUSICSIM_PUBLIC")
+    assert results(is_for_visitors, [0]) == [(0, False)]
 
 
 @pytest.mark.slow
