@@ -16,6 +16,7 @@ import numpy as np
 
 from musicsim import evaluation, relevance, search
 from musicsim._arrays import Float32Array, Float64Array, Int64Array
+from musicsim.errors import ModelError
 from musicsim.explorer.evaluation.fixed_splits import split_rows
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.verdict import RANKED, Lead
@@ -219,7 +220,8 @@ def measure_scores(
     Raises
     ------
     ModelError
-        If the library says nothing of this kind, or the split has no test or no training songs.
+        If the library says nothing of this kind, the split has no test or no training songs, or a vector is none, as
+        after damage to the disk.
     NotFoundError
         If there is no split of this name.
 
@@ -239,7 +241,7 @@ def measure_scores(
     asked = _sampled(able, most_queries, random_state)
     ranked = _sampled(database, _MAX_RANKED, random_state)
     tell("ranking similar songs", 0, len(asked))
-    queries, X = snapshot.X[asked].astype(np.float64), snapshot.X[ranked].astype(np.float64)
+    queries, X = (_vectors(snapshot, rows).astype(np.float64) for rows in (asked, ranked))
     scores = {name: np.empty(len(asked)) for name in RANKED}
     for start in range(0, len(asked), 256):
         block = slice(start, start + 256)
@@ -259,6 +261,16 @@ def measure_scores(
         n_ranked=len(ranked),
         by_genre=_by_genre([genres[i] for i in asked[counted]], scores),
     )
+
+
+def _vectors(snapshot: Snapshot, rows: Int64Array) -> Float32Array:
+    X = snapshot.X[rows]
+    if not np.isfinite(X).all():
+        name = snapshot.record.name if snapshot.record else ""
+        raise ModelError(
+            f"the vectors of the model {name!r} are damaged: leave it out by --model, or run `musicsim doctor --fix`."
+        )
+    return X
 
 
 def _sampled(rows: Int64Array, most: int, random_state: int) -> Int64Array:
