@@ -11,6 +11,7 @@ from rich.table import Column
 
 from musicsim.cli._console import (
     SOME_FAILED,
+    ClusterOption,
     JsonOption,
     LibraryOption,
     emit,
@@ -69,6 +70,7 @@ def evaluate(
             metavar="LISTS",
         ),
     ] = None,
+    cluster: ClusterOption = None,
 ) -> None:
     """Evaluate each model: rankings, genres, confusions, hubs and coverage."""
     if lists is not None:
@@ -77,6 +79,7 @@ def evaluate(
         _continue(library, lists, as_json=as_json)
         return
     from musicsim.explorer.evaluation.fixed_splits import known_faults
+    from musicsim.explorer.upkeep.cluster import on_cluster
 
     if by is not None and by not in KINDS:
         raise typer.BadParameter(f"{by!r} should be one of {', '.join(KINDS)}.", param_hint="--by")
@@ -85,7 +88,7 @@ def evaluate(
     if against is not None:
         _compare(library, against, by, as_json=as_json)
         return
-    with open_library(library) as lib, progress_bar() as bar:
+    with open_library(library) as lib, on_cluster(lib, cluster), progress_bar() as bar:
         records = [lib.models.named(name) for name in model] if model else lib.models.all()
         covered = _coverage(lib, records, by)
         found, failed = _each(lib, records, covered.kind, split, bar)
@@ -104,9 +107,7 @@ def evaluate(
         )
     else:
         by_split = f" Split {split}: test songs search the training songs." if split else ""
-        _show(
-            found, songs, hubs, f"Ground truth: {KINDS[covered.kind].words} ({covered.detail}).{by_split}"
-        )
+        _show(found, songs, hubs, f"Ground truth: {KINDS[covered.kind].words} ({covered.detail}).{by_split}")
         for fault in faults:
             warn("known faults", fault)
         for one in failed:
@@ -123,7 +124,8 @@ def _each(
     from musicsim.explorer.evaluation.quality import evaluate as evaluate_model
     from musicsim.explorer.snapshot.snapshot import take_snapshot
 
-    found, failed = [], []
+    found: list[Quality] = []
+    failed: list[dict[str, str]] = []
     for record in records:
         try:
             now = take_snapshot(library, record.id)

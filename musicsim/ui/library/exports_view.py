@@ -43,5 +43,5 @@ def exports_view(library: Library, *, busy: bool, has_songs: bool) -> None:
         st.link_button(plain(f"{path.name} · {size}"), address, icon=":material/download:", type="tertiary")
     st.caption(
         "Neighbours of more than 100,000 songs take hours: `musicsim export neighbours FILE --sample 1000` has those "
-        "of some songs. A new export takes the place of the one before."
+        "of some songs, and a cluster takes less. A new export takes the place of the one before."
     )
