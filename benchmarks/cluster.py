@@ -11,6 +11,9 @@ the call to the last commit: the writer, the workers and what they start, the sc
 before, as one that waits for work has; local worker processes are started by each scan. What is kept is
 compared bit for bit: the files of frames and aspects, and the rows of songs.
 
+Comparing: the ten nearest of all drawn songs, exported by this process and on the cluster; CPU seconds of all
+processes, and the files byte for byte.
+
 Deaths: songs of 25 s, while a worker is killed, a worker is stopped (SIGSTOP) until the scheduler gives it up, and the
 scheduler is killed and started again with new workers. Each time the library is compared with the one made here.
 
@@ -24,7 +27,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import psutil
 import sqlalchemy as sa
@@ -33,6 +36,10 @@ from benchmarks._dask import DaskProcesses
 from benchmarks._memory import alone
 from benchmarks._report import Claim, Progress, Row, Settings, at_most, main
 from benchmarks.ingest import long_files, short_songs, tiny_songs
+from benchmarks.large_library import write_library
+from musicsim.explorer.exporting.export import export
+from musicsim.explorer.requests.exporting import ExportRequest
+from musicsim.explorer.upkeep.cluster import on_cluster
 from musicsim.library import Library
 from musicsim.library.db import schema
 from musicsim.library.processes.cluster import open_cluster
@@ -41,6 +48,13 @@ from musicsim.library.processes.pools import LocalPool, Pool
 _N_WORKERS = 2
 _SAMPLE_S = 0.05
 _STOP_AFTER = 500
+
+
+class Step(NamedTuple):
+    """How far a task is."""
+
+    done: int
+    total: int
 
 
 class CpuSeconds:
@@ -130,6 +144,35 @@ def cost(folder: Path, n_copies: int, seed: int, tell: Progress) -> tuple[list[R
     ]  # fmt: skip
 
 
+def comparing(folder: Path, n_songs: int, seed: int, tell: Progress) -> tuple[list[Row], list[Claim]]:
+    """CPU time and result of neighbour lists beside this process."""
+    rows: list[dict[str, Any]] = []
+
+    def listed(who: str) -> bytes:
+        cpu, start = CpuSeconds(), time.perf_counter()
+        export(
+            library,
+            "neighbours",
+            folder / "list.csv",
+            ExportRequest(),
+            tell=lambda _, done, total: cpu(Step(done, total)),
+        )
+        wall = time.perf_counter() - start
+        rows.append({"what": "ten nearest", "who": who, "songs": n_songs, "wall_s": wall, "cpu_s": cpu.total})
+        tell(f"{who}: {cpu.total:.1f} CPU seconds, {wall:.1f} s")
+        return (folder / "list.csv").read_bytes()
+
+    with write_library(folder / "drawn", n_songs, random_state=seed) as library:
+        here = listed("this process")
+        with DaskProcesses(folder, _N_WORKERS) as dask, on_cluster(library, dask.address):
+            there = listed("Dask cluster")
+    alone_s, cluster_s = (row["cpu_s"] for row in rows)
+    return rows, [
+        at_most("neighbour lists that differ from those found here", float(there != here), 0),
+        at_most("CPU seconds more of neighbour lists on a cluster, to begin", cluster_s - alone_s, 15),
+    ]
+
+
 def deaths(folder: Path, n_songs: int, seed: int, tell: Progress) -> tuple[list[Row], list[Claim]]:
     """What is lost where workers and the scheduler die or hang in the middle."""
     short_songs(folder / "short", n_songs, seed)
@@ -192,6 +235,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         folder = Path(name)
         for part in (
             cost(folder, 10 if settings.full else 1, settings.seed, progress),
+            comparing(folder, 90_000 if settings.full else 30_000, settings.seed, progress),
             deaths(folder, 1_000 if settings.full else 100, settings.seed, progress),
             memory(folder, settings.seed, progress),
         ):

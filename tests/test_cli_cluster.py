@@ -7,7 +7,9 @@ import pytest
 from sklearn.base import clone
 
 from musicsim import metric
-from musicsim.explorer import jobs
+from musicsim.explorer import job_process, jobs, query_blocks
+from musicsim.explorer.evaluation import quality
+from musicsim.explorer.exporting import tables
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.models.song_features import feature_blocks
 from musicsim.explorer.upkeep.cluster import cluster_of, on_cluster
@@ -90,6 +92,43 @@ def test_songs_are_encoded_on_a_cluster_to_the_same_numbers(dask, tiny_library, 
     for (_, one), (_, other) in zip(here, away, strict=True):
         np.testing.assert_array_equal(one, other)
     assert len(said) == len(here)
+
+
+@pytest.mark.slow
+def test_models_are_evaluated_and_neighbours_found_on_a_cluster(dask, tiny_library, tmp_path, monkeypatch):
+    tiny_library.edits.edit([song.id for song in tiny_library.songs()[:6]], {"genre": "Pitched"})
+    tiny_library.close()
+    folder, cluster = tiny_library.folder, ("--cluster", dask.address)
+    evaluating = "evaluate", "--by", "genre", "--json"
+    here = run(*evaluating, library=folder)[0]
+    run("export", "map", tmp_path / "here.csv", library=folder)
+    pools = []
+
+    def done_there(pool, function, tasks, *, limits):
+        pools.append(pool)
+        return map_of(pool, limits)(function, tasks)
+
+    monkeypatch.setattr(query_blocks, "_WORTH_SENDING_S", 0.0)
+    for module in (quality, tables):
+        monkeypatch.setattr(module, "QUERIES_AT_ONCE", 4)
+    monkeypatch.setattr(query_blocks, "done_by", done_there)
+    assert run(*evaluating, *cluster, library=folder)[0] == here
+    assert len(pools) == 4, "rankings and lists of two models"
+    run("export", "map", tmp_path / "there.csv", *cluster, library=folder)
+    assert len(pools) == 5
+    assert (tmp_path / "there.csv").read_bytes() == (tmp_path / "here.csv").read_bytes()
+
+
+def test_what_compares_no_songs_is_exported_without_the_cluster(tiny_library, tmp_path, monkeypatch):
+    monkeypatch.setattr("musicsim.library.processes.cluster._CONNECT_S", 0.5)
+    tiny_library.set_setting("cluster", "tcp://127.0.0.1:9")
+    for what, state in (("vectors", "done"), ("neighbours", "failed")):
+        _, said = run(
+            "export", what, tmp_path / "a.csv", library=tiny_library.folder, expect=int(state == "failed")
+        )
+        assert ("no Dask scheduler answers" in said) == (state == "failed")
+        job = tiny_library.jobs.create("export", {"what": what, "path": str(tmp_path / "b.csv")})
+        assert job_process.run(tiny_library, job) == state
 
 
 @pytest.mark.slow

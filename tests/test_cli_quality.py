@@ -1,7 +1,9 @@
 """``musicsim evaluate`` as a person and a machine use it."""
 
 import json
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from musicsim.library import Library
@@ -58,6 +60,31 @@ def test_what_cannot_be_asked_is_said(library, store):
     folder = store.folder
     store.close()
     assert "add some songs" in run("evaluate", library=folder, expect=1)[1]
+
+
+def damage_by_nan(file):
+    vectors = np.fromfile(file, "<f4")
+    vectors[1] = np.nan
+    vectors.tofile(file)
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, damage_by_nan])
+@pytest.mark.parametrize("name", ["Sound", "Codewords"])
+def test_a_damaged_model_is_named_and_the_others_are_evaluated(library, damage, name):
+    with Library.open(library) as opened:
+        damage(opened.models.path(opened.models.named(name).id) / "vectors.f32")
+    found = json.loads(run("evaluate", "--by", "genre", "--json", library=library, expect=3)[0])
+    (other,) = {"Sound", "Codewords"} - {name}
+    assert [one["model"] for one in found["models"]] == [other]
+    (failed,) = found["failed"]
+    assert failed["model"] == name
+    assert "damaged" in failed["reason"]
+    out, err = run("evaluate", "--by", "genre", library=library, expect=3)
+    assert "8 query songs, 4 skipped" in out
+    assert f"not evaluated: {name}: " in err
+    _, err = run("evaluate", "--by", "genre", "--model", name, library=library, expect=1)
+    assert "damaged" in err, "alone it is an error as any other"
+    run("evaluate", "--by", "genre", "--model", other, library=library)
 
 
 def test_figures_of_a_learned_model_come_with_those_held_out(library):

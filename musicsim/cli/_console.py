@@ -39,7 +39,7 @@ ClusterOption = Annotated[
     typer.Option(
         envvar=CLUSTER_VARIABLE,
         show_envvar=True,
-        help="A Dask cluster that analyses instead: tcp://10.0.0.5:8786, or local:4 for four workers here.",
+        help="A Dask cluster that does the work: tcp://10.0.0.5:8786, or local:4 for four workers here.",
     ),
 ]
 ModelOption = Annotated[

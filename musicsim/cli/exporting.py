@@ -1,11 +1,13 @@
 """Everything out, for other programs: ``musicsim export``."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from musicsim.cli._console import (
+    ClusterOption,
     JsonOption,
     LibraryOption,
     ModelOption,
@@ -34,13 +36,19 @@ def export(
     library: LibraryOption = None,
     as_json: JsonOption = False,
     model: ModelOption = None,
+    cluster: ClusterOption = None,
 ) -> None:
     """Export vectors, neighbours, the map, splits, tags, plays or answers for other programs (docs/data.md)."""
     from musicsim.explorer.exporting.export import export as write
+    from musicsim.explorer.upkeep.cluster import on_cluster
 
     if what not in EXPORTS:
         raise typer.BadParameter(f"{what!r} should be one of {', '.join(EXPORTS)}.", param_hint="WHAT")
-    with open_library(library) as lib, progress_bar() as report:
+    with (
+        open_library(library) as lib,
+        on_cluster(lib, cluster) if EXPORTS[what].compares else nullcontext(),
+        progress_bar() as report,
+    ):
         done = write(lib, what, file, request, model=model, tell=teller(report))
     if as_json:
         emit(

@@ -10,6 +10,8 @@ import typer
 from rich.table import Column
 
 from musicsim.cli._console import (
+    SOME_FAILED,
+    ClusterOption,
     JsonOption,
     LibraryOption,
     emit,
@@ -68,6 +70,7 @@ def evaluate(
             metavar="LISTS",
         ),
     ] = None,
+    cluster: ClusterOption = None,
 ) -> None:
     """Evaluate each model: rankings, genres, confusions, hubs and coverage."""
     if lists is not None:
@@ -76,8 +79,7 @@ def evaluate(
         _continue(library, lists, as_json=as_json)
         return
     from musicsim.explorer.evaluation.fixed_splits import known_faults
-    from musicsim.explorer.evaluation.quality import evaluate as evaluate_model
-    from musicsim.explorer.snapshot.snapshot import take_snapshot
+    from musicsim.explorer.upkeep.cluster import on_cluster
 
     if by is not None and by not in KINDS:
         raise typer.BadParameter(f"{by!r} should be one of {', '.join(KINDS)}.", param_hint="--by")
@@ -86,15 +88,10 @@ def evaluate(
     if against is not None:
         _compare(library, against, by, as_json=as_json)
         return
-    with open_library(library) as lib, progress_bar() as bar:
+    with open_library(library) as lib, on_cluster(lib, cluster), progress_bar() as bar:
         records = [lib.models.named(name) for name in model] if model else lib.models.all()
         covered = _coverage(lib, records, by)
-        found = [
-            evaluate_model(
-                take_snapshot(lib, record.id), covered.kind, teller(bar, f"{record.name}: "), split=split
-            )
-            for record in records
-        ]
+        found, failed = _each(lib, records, covered.kind, split, bar)
         faults = known_faults(lib)
         songs = {song.id: song for song in lib.songs()}
     if as_json:
@@ -105,30 +102,69 @@ def evaluate(
                 "split": split,
                 "known_faults": faults,
                 "models": [_as_json(one, songs, hubs) for one in found],
+                "failed": failed,
             }
         )
-        return
-    by_split = f" Split {split}: test songs search the training songs." if split else ""
-    _show(found, songs, hubs, f"Ground truth: {KINDS[covered.kind].words} ({covered.detail}).{by_split}")
-    for fault in faults:
-        warn("known faults", fault)
+    else:
+        by_split = f" Split {split}: test songs search the training songs." if split else ""
+        _show(found, songs, hubs, f"Ground truth: {KINDS[covered.kind].words} ({covered.detail}).{by_split}")
+        for fault in faults:
+            warn("known faults", fault)
+        for one in failed:
+            warn("not evaluated", f"{one['model']}: {one['reason']}")
+    if failed:
+        raise typer.Exit(SOME_FAILED)
+
+
+def _each(
+    library: "Library", records: Sequence["ModelRecord"], kind: str, split: str | None, bar: Any
+) -> tuple[list["Quality"], list[dict[str, str]]]:
+    """Models that can be evaluated, and which could not and why; raises why where none could."""
+    from musicsim.errors import FeatureVersionError, ModelError
+    from musicsim.explorer.evaluation.quality import evaluate as evaluate_model
+    from musicsim.explorer.snapshot.snapshot import take_snapshot
+
+    found: list[Quality] = []
+    failed: list[dict[str, str]] = []
+    for record in records:
+        try:
+            now = take_snapshot(library, record.id)
+            found.append(evaluate_model(now, kind, teller(bar, f"{record.name}: "), split=split))
+        except (ModelError, FeatureVersionError) as error:
+            if len(failed) + 1 == len(records):
+                raise
+            failed.append({"model": record.name, "reason": str(error)})
+    return found, failed
 
 
 def _coverage(library: "Library", records: Sequence["ModelRecord"], by: str | None) -> "Coverage":
     """What says which songs are similar, as it was named, or the first that says it of some."""
     from musicsim.errors import ModelError, NotFoundError
-    from musicsim.explorer.learning.supervision import coverage
-    from musicsim.explorer.snapshot.snapshot import take_snapshot
 
     if not records:
         raise NotFoundError("this library has no similarity model yet: add some songs first.")
-    for covered in coverage(take_snapshot(library, records[0].id)):
+    for covered in _covered_by(library, records):
         if covered.n_songs if by is None else covered.kind == by:
             return covered
     raise ModelError(
         "nothing in this library says which songs are similar: import plays or playlists, or give songs "
         "genres or tags."
     )
+
+
+def _covered_by(library: "Library", records: Sequence["ModelRecord"]) -> list["Coverage"]:
+    """What there is to say so, of the songs under the first model that can be read."""
+    from musicsim.errors import ModelError
+    from musicsim.explorer.learning.supervision import coverage
+    from musicsim.explorer.snapshot.snapshot import take_snapshot
+
+    *others, last = records
+    for record in others:
+        try:
+            return coverage(take_snapshot(library, record.id))
+        except ModelError:  # damaged: said when it is evaluated
+            continue
+    return coverage(take_snapshot(library, last.id))
 
 
 def _compare(library: Path | None, name: str, by: str | None, *, as_json: bool) -> None:

@@ -17,7 +17,7 @@ from musicsim.explorer.exporting.export import export
 from musicsim.explorer.playlists.continuation import continue_lists
 from musicsim.explorer.playlists.fit import refit_walks
 from musicsim.explorer.progress import Stopped
-from musicsim.explorer.requests.exporting import ExportRequest
+from musicsim.explorer.requests.exporting import EXPORTS, ExportRequest
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.upkeep.add_music import add_and_refresh, build_demo, scan_again
 from musicsim.explorer.upkeep.backups import back_up
@@ -106,7 +106,7 @@ def _run(library: Library, job: Job) -> str:
     report = _Reporter(library, job_id)
     library.jobs.update(job_id, state="running", pid=os.getpid(), message="starting")
     try:
-        at_work = on_cluster(library) if job.kind in _ON_CLUSTER else contextlib.nullcontext()
+        at_work = on_cluster(library) if _is_for_cluster(job) else contextlib.nullcontext()
         with writing_to(library.folder), at_work:
             finished = CALLED[job.kind](library, report=report, **job.arguments)
     except Stopped:
@@ -124,6 +124,10 @@ def _run(library: Library, job: Job) -> str:
     }  # what came too soon to be written
     library.jobs.update(job_id, state=state, **last)
     return state
+
+
+def _is_for_cluster(job: Job) -> bool:
+    return job.kind in _ON_CLUSTER or (job.kind == "export" and EXPORTS[job.arguments["what"]].compares)
 
 
 def _failed(library: Library, job_id: int, message: str) -> str:

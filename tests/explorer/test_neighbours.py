@@ -1,6 +1,7 @@
 """Which index answers for a library, and that it follows what happens to the songs."""
 
 import json
+import pickle
 import shutil
 import threading
 
@@ -89,6 +90,32 @@ def test_forgotten_songs_are_no_answers_of_the_forest(library):
     for row in (0, 5, 600, now.n_indexed - 1):
         found = now.index.query(now.X[row : row + 1], 20)
         np.testing.assert_array_equal(found[1], truth.query(now.X[row : row + 1], 20)[1])
+
+
+def test_another_process_maps_the_files_of_a_forest_and_says_so_where_it_does_not_see_them(library):
+    update_index(_model_folder(library), take_snapshot(library).X)
+    _forget(library, [1, 2, 500])
+    now = take_snapshot(library)
+    sent = pickle.dumps(now.index)
+    assert len(sent) < 10 * N, "8 bytes a song: neither vectors nor trees"
+    for mine, theirs in zip(
+        now.index.query(now.X[:9], 20), pickle.loads(sent).query(now.X[:9], 20), strict=True
+    ):
+        np.testing.assert_array_equal(mine, theirs)
+    (_model_folder(library) / "vectors.f32").unlink()
+    with pytest.raises(FileNotFoundError):
+        pickle.loads(sent).query(now.X[:9], 20)
+
+
+def test_another_process_is_sent_the_vectors_that_have_no_index_in_files(library, monkeypatch):
+    monkeypatch.setattr(neighbours, "INDEXED_FROM", N + 1)
+    now = take_snapshot(library)
+    sent = pickle.dumps(now.index)
+    shutil.rmtree(_model_folder(library))
+    for mine, theirs in zip(
+        now.index.query(now.X[:9], 20), pickle.loads(sent).query(now.X[:9], 20), strict=True
+    ):
+        np.testing.assert_array_equal(mine, theirs)
 
 
 def test_filters_reach_through_to_rows_of_the_file(library):

@@ -46,7 +46,7 @@ def made(X, genres, artists):
         index=ExactIndex().fit(X),
         proximity=MutualProximity().fit(X),
         record=None,
-        library=None,
+        library=SimpleNamespace(pool=None),
     )
 
 

@@ -1,6 +1,7 @@
 """Worker processes: a task that crashes, hangs or swells costs itself and nothing else."""
 
 import contextlib
+import multiprocessing
 import os
 import signal
 import sys
@@ -11,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from musicsim import public
 from musicsim.errors import LibraryError
 from musicsim.library.processes import workers
-from musicsim.library.processes.pools import LocalPool, in_order, map_of
+from musicsim.library.processes.pools import LocalPool, done_by, in_order, map_of
 from musicsim.library.processes.workers import Limits, WorkerDied, outcomes
 
 LIMITS = Limits(seconds=60.0, memory_mb=1024)
@@ -90,6 +92,35 @@ def test_a_map_of_a_pool_raises_what_a_call_raises():
     assert next(found) == 1
     with pytest.raises(ValueError, match="on purpose"):
         list(found)
+
+
+def is_for_visitors(_):
+    return public.is_public()
+
+
+def test_a_worker_is_for_visitors_where_its_program_is_whenever_its_fork_server_was_started(monkeypatch):
+    for value in ("1", "", "1"):
+        monkeypatch.setenv("MUSICSIM_PUBLIC", value)
+        assert results(is_for_visitors, [0]) == [(0, value == "1")]
+    monkeypatch.delenv("MUSICSIM_PUBLIC")
+    assert results(is_for_visitors, [0]) == [(0, False)]
+
+
+def here_only(number):
+    """A task that no worker can do."""
+    if multiprocessing.parent_process() is not None:
+        raise FileNotFoundError("not here")
+    return os.getpid(), number
+
+
+def test_what_a_pool_cannot_do_is_done_here():
+    tasks = iter(range(20))
+    assert list(done_by(LocalPool(2), here_only, tasks, limits=LIMITS)) == [
+        (os.getpid(), n) for n in range(20)
+    ]
+    assert list(done_by(LocalPool(2), double, range(20), limits=LIMITS)) == list(range(0, 40, 2))
+    with pytest.raises(ValueError, match="on purpose"):
+        list(done_by(LocalPool(1), misbehave, ["raise"], limits=LIMITS))
 
 
 @pytest.mark.slow

@@ -2,11 +2,16 @@
 
 import re
 import time
+from functools import partial
 from urllib.parse import unquote
 
 import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+from streamlit import config
 from streamlit.testing.v1 import AppTest
 
+from musicsim.api import routes
 from musicsim.audio import FEATURE_VERSION
 from musicsim.explorer import job_process, jobs
 from musicsim.explorer.exporting.export import exports_of
@@ -218,7 +223,7 @@ def test_a_backup_is_made_and_named_and_the_daily_copy_too(full, monkeypatch):
     assert full.copies.latest().name in said(app)
 
 
-def test_every_export_has_a_button_and_what_was_exported_can_be_downloaded(full, monkeypatch):
+def test_every_export_has_a_button_and_what_was_exported_can_be_downloaded(full, monkeypatch, request):
     started = []
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
     app = show_section(open_page("library"), "exports")
@@ -237,6 +242,12 @@ def test_every_export_has_a_button_and_what_was_exported_can_be_downloaded(full,
     (link,) = app.get("link_button")
     assert made.suffix == ".csv"
     assert unquote(link.proto.url) == f"/exports/{made.name}?library={full.name}"
+    request.addfinalizer(partial(config.set_option, "server.baseUrlPath", ""))
+    config.set_option("server.baseUrlPath", "deep/music")
+    (link,) = show_section(open_page("library"), "exports").get("link_button")
+    served = Starlette(routes=routes("deep/music"))
+    with TestClient(served, base_url="http://localhost") as client:
+        assert client.get(link.proto.url).content == made.read_bytes()
 
 
 def test_players_are_answered_once_they_are_let_in_and_by_the_rules_that_are_saved(full):

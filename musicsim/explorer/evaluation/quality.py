@@ -11,20 +11,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from musicsim import evaluation, relevance, search
 from musicsim._arrays import Float32Array, Float64Array, Int64Array
+from musicsim.errors import ModelError
 from musicsim.explorer.evaluation.fixed_splits import split_rows
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.verdict import RANKED, Lead
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.progress import Tell, silent
+from musicsim.explorer.query_blocks import QUERIES_AT_ONCE, of_blocks
 from musicsim.explorer.snapshot.neighbours import Neighbours
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
+from musicsim.relevance import Relevance
 
 K = 10
 _CANDIDATES = 500  # as a search of the app reorders
@@ -219,7 +223,8 @@ def measure_scores(
     Raises
     ------
     ModelError
-        If the library says nothing of this kind, or the split has no test or no training songs.
+        If the library says nothing of this kind, the split has no test or no training songs, or a vector is none, as
+        after damage to the disk.
     NotFoundError
         If there is no split of this name.
 
@@ -239,14 +244,14 @@ def measure_scores(
     asked = _sampled(able, most_queries, random_state)
     ranked = _sampled(database, _MAX_RANKED, random_state)
     tell("ranking similar songs", 0, len(asked))
-    queries, X = snapshot.X[asked].astype(np.float64), snapshot.X[ranked].astype(np.float64)
     scores = {name: np.empty(len(asked)) for name in RANKED}
-    for start in range(0, len(asked), 256):
-        block = slice(start, start + 256)
-        found = evaluation.query_scores(queries[block], X, relevance.restrict(asked[block], ranked), K)
+    blocks = _blocks(len(asked))
+    queries, X = _vectors(snapshot, asked), _vectors(snapshot, ranked)
+    ranking = partial(_ranked, queries, X, relevance.restrict(asked, ranked))
+    for block, found in zip(blocks, of_blocks(snapshot.library, ranking, blocks, len(blocks)), strict=True):
         for name, values in scores.items():
             values[block] = found[name]
-        tell("ranking similar songs", min(start + 256, len(asked)), len(asked))
+        tell("ranking similar songs", block[-1] + 1, len(asked))
     counted = np.isfinite(scores["auc"])
     artists = [supervision.groups[i] for i in asked[counted]]
     scores = {name: values[counted] for name, values in scores.items()}
@@ -259,6 +264,27 @@ def measure_scores(
         n_ranked=len(ranked),
         by_genre=_by_genre([genres[i] for i in asked[counted]], scores),
     )
+
+
+def _blocks(n: int) -> list[range]:
+    return [range(start, min(start + QUERIES_AT_ONCE, n)) for start in range(0, n, QUERIES_AT_ONCE)]
+
+
+def _vectors(snapshot: Snapshot, rows: Int64Array) -> Float32Array:
+    X = snapshot.X[rows]
+    if not np.isfinite(X).all():
+        name = snapshot.record.name if snapshot.record else ""
+        raise ModelError(
+            f"the vectors of the model {name!r} are damaged: leave it out by --model, or run `musicsim doctor --fix`."
+        )
+    return X
+
+
+def _ranked(
+    queries: Float32Array, X: Float32Array, relevance: Relevance, block: range
+) -> dict[str, Float64Array]:
+    """Scores of a block of queries; runs on a cluster, too."""
+    return evaluation.query_scores(queries[block], X, relevance.restrict(block), K)
 
 
 def _sampled(rows: Int64Array, most: int, random_state: int) -> Int64Array:
@@ -328,12 +354,13 @@ def measure_lists(
         index, proximity = search.ExactIndex().fit(X), search.MutualProximity().fit(X)
     columns = snapshot.columns.take(rows)
     ids, artists = snapshot.row_ids[rows], columns.group.codes.astype(np.int64)
-    near = _nearest(X, index, proximity, artists, tell)
+    near = _nearest(snapshot.library, X, index, proximity, artists, tell)
     plain, reduced = (_summary(*one, ids, artists, columns.genre.texts()) for one in near)
     return ListsOfBoth(plain, reduced, n, len(rows))
 
 
 def _nearest(
+    library: Library,
     X: Float32Array,
     index: search.ExactIndex | Neighbours,
     proximity: search.MutualProximity,
@@ -343,21 +370,39 @@ def _nearest(
     """Plain and reduced order: rows of the ten nearest, of any artist and of others; -1 where there are fewer."""
     n = len(X)
     reach = min(n, max(_CANDIDATES, K + int(np.bincount(artists).max())) + 1)
-    near = [(np.full((n, K), -1, dtype=np.int64), np.full((n, K), -1, dtype=np.int64)) for _ in range(2)]
-    for start in range(0, n, 256):
-        queries = np.arange(start, min(start + 256, n))
-        distances, found = index.query(X[queries], reach)
-        for q, d, rows in zip(queries.tolist(), distances, found, strict=True):
-            others = rows != q
-            d, rows = d[others], rows[others]  # noqa: PLW2901  # without the song itself
-            adjusted = proximity.rescore(d, rows, (proximity.mean_[q], proximity.std_[q]))
-            for (any_artist, other_artists), order in zip(
-                near, (rows, rows[np.argsort(adjusted, kind="stable")]), strict=True
-            ):
-                any_artist[q, : len(order[:K])] = order[:K]
-                of_others = order[artists[order] != artists[q]][:K]
-                other_artists[q, : len(of_others)] = of_others
-        tell("looking for hubs", int(queries[-1]) + 1, n)
+    parts, blocks = [], _blocks(n)
+    for block, near in zip(
+        blocks,
+        of_blocks(library, partial(_nearest_of, X, index, proximity, artists, reach), blocks, len(blocks)),
+        strict=True,
+    ):
+        parts.append(near)
+        tell("looking for hubs", block[-1] + 1, n)
+    plain, reduced = np.concatenate(parts, axis=2)
+    return [(plain[0], plain[1]), (reduced[0], reduced[1])]
+
+
+def _nearest_of(
+    X: Float32Array,
+    index: search.ExactIndex | Neighbours,
+    proximity: search.MutualProximity,
+    artists: Int64Array,
+    reach: int,
+    block: range,
+) -> Int64Array:
+    """The same of some rows, (order, artists, n, K); runs on a cluster, too."""
+    near = np.full((2, 2, len(block), K), -1, dtype=np.int64)
+    distances, found = index.query(X[block], reach)
+    for place, (q, d, rows) in enumerate(zip(block, distances, found, strict=True)):
+        others = rows != q
+        d, rows = d[others], rows[others]  # noqa: PLW2901  # without the song itself
+        adjusted = proximity.rescore(d, rows, (proximity.mean_[q], proximity.std_[q]))
+        for (any_artist, other_artists), order in zip(
+            near, (rows, rows[np.argsort(adjusted, kind="stable")]), strict=True
+        ):
+            any_artist[place, : len(order[:K])] = order[:K]
+            of_others = order[artists[order] != artists[q]][:K]
+            other_artists[place, : len(of_others)] = of_others
     return near
 
 

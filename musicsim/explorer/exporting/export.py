@@ -13,11 +13,10 @@ import numpy as np
 from musicsim import __version__
 from musicsim.errors import LibraryError
 from musicsim.explorer.exporting.tables import (
-    QUERIES_AT_ONCE,
     TABLE_OF,
     all_rows,
     files_at,
-    nearest,
+    neighbour_blocks,
     queries,
     row_blocks,
 )
@@ -115,8 +114,8 @@ def _write_mirex(now: Snapshot, target: Path, request: ExportRequest, tell: Tell
     assert now.record is not None
     with atomic_path(target) as temporary, temporary.open("w", encoding="utf-8", errors="replace") as stream:
         stream.write(f"musicsim {__version__}, {_one_line(now.record.name)}\n")
-        for some in row_blocks(rows, QUERIES_AT_ONCE, tell, "finding neighbours"):
-            for row, found, distances in zip(some.tolist(), *nearest(now, some, k), strict=True):
+        for some, near, far in neighbour_blocks(now, rows, k, tell, "finding neighbours"):
+            for row, found, distances in zip(some.tolist(), near, far, strict=True):
                 results = [
                     f"{name(i)},{d:.6g}" for i, d in zip(found.tolist(), distances.tolist(), strict=True)
                 ]

@@ -4,6 +4,7 @@ Songs are those of the model's rows: each sound once, in the order of the rows.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,9 @@ from musicsim.errors import ModelError, NotFoundError
 from musicsim.explorer.learning.task import Split
 from musicsim.explorer.models.encoders import CodewordEncoder
 from musicsim.explorer.progress import Tell
+from musicsim.explorer.query_blocks import QUERIES_AT_ONCE, of_blocks
 from musicsim.explorer.requests.exporting import ExportRequest
+from musicsim.explorer.snapshot.neighbours import Neighbours
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.library.disk.arrays import release_pages
@@ -24,7 +27,6 @@ from musicsim.library.table_files import TEXT, Block, Column, Table, in_blocks
 from musicsim.public import owner_only
 
 _MAX_ROWS, _MIN_ROWS, _MAX_NUMBERS = 10_000, 256, 1 << 20  # of a block
-QUERIES_AT_ONCE = 256
 _MAX_WITH_NEIGHBOURS = 100_000  # songs of a map that has neighbours unless they are asked for
 _K = 10
 
@@ -82,13 +84,28 @@ def all_rows(now: Snapshot) -> Int64Array:
 
 
 @owner_only
-def nearest(now: Snapshot, rows: Int64Array, k: int) -> tuple[Int64Array, Float32Array]:
-    """Rows of the `k` nearest other songs of some rows and their distances, (n_rows, k), nearest first.
+def neighbour_blocks(
+    now: Snapshot, rows: Int64Array, k: int, tell: Tell, words: str
+) -> Iterator[tuple[Int64Array, Int64Array, Float32Array]]:
+    """Some rows in blocks, with the rows of the `k` nearest other songs of each and their distances.
 
-    Plain Euclidean distances of vectors, as the index finds them: no hub reduction.
+    These are (n_rows, k), nearest first: plain Euclidean distances of vectors, as the index finds them, without hub
+    reduction.
     """
     k = min(k, now.n_indexed - 1)
-    distances, found = now.index.query(now.vectors_at(rows), k + 1)
+    blocks = [rows[start : start + QUERIES_AT_ONCE] for start in range(0, len(rows), QUERIES_AT_ONCE)]
+    with_vectors = ((some, now.vectors_at(some)) for some in blocks)
+    found = of_blocks(now.library, partial(_nearest, now.index, k), with_vectors, len(blocks))
+    for some, near in zip(row_blocks(rows, QUERIES_AT_ONCE, tell, words), found, strict=True):
+        yield some, *near
+
+
+def _nearest(
+    index: Neighbours, k: int, block: tuple[Int64Array, Float32Array]
+) -> tuple[Int64Array, Float32Array]:
+    """Rows and distances of the nearest others of some rows and their vectors; runs on a cluster, too."""
+    rows, vectors = block
+    distances, found = index.query(vectors, k + 1)
     order = np.argsort(found == rows[:, None], axis=1, kind="stable")[:, :k]  # the song itself last
     return np.take_along_axis(found, order, axis=1), np.take_along_axis(distances, order, axis=1)
 
@@ -139,8 +156,7 @@ def _neighbours(now: Snapshot, request: ExportRequest, tell: Tell) -> Table:
         )
 
     def blocks() -> Iterator[Block]:
-        for some in row_blocks(rows, QUERIES_AT_ONCE, tell, "finding neighbours"):
-            found, distances = nearest(now, some, k)
+        for some, found, distances in neighbour_blocks(now, rows, k, tell, "finding neighbours"):
             yield (*_of_rows(now, some), now.row_ids[found], distances)
 
     return Table((*_NAMED, Column("neighbour_ids", "i8", k), Column("distances", "f4", k)), blocks())
@@ -160,13 +176,17 @@ def _map(now: Snapshot, request: ExportRequest, tell: Tell) -> Table:
         columns += [Column("neighbors.ids", "i8", k), Column("neighbors.distances", "f4", k)]
 
     def blocks() -> Iterator[Block]:
-        for some in row_blocks(rows, QUERIES_AT_ONCE if k else _MAX_ROWS, tell, "writing the map"):
+        words = "writing the map"
+        parts: Iterator[tuple[Any, ...]] = ((some,) for some in row_blocks(rows, _MAX_ROWS, tell, words))
+        if k:
+            parts = neighbour_blocks(now, rows, k, tell, words)
+        for some, *near in parts:
             of = now.columns
             block = [*_of_rows(now, some)]
             block += [getattr(of, name).texts(some) for name in ("genre", "key", "mode")]
             block += [getattr(of, name)[some] for name in ("year", "duration_s", *HEARD)]
             block += [now.map[some, 0], now.map[some, 1]]
-            yield [*block, *(nearest(now, some, k) if k else ())]
+            yield [*block, *near]
 
     return Table((*_NAMED, *columns), blocks())
 

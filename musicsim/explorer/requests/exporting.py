@@ -15,6 +15,7 @@ class ExportKind:
     label: str
     help: str
     endings: tuple[str, ...] = TABLES
+    compares: bool = False  # songs with each other, which a cluster can do
 
 
 EXPORTS = {
@@ -24,9 +25,12 @@ EXPORTS = {
         "Neighbours",
         "The nearest songs of every song with their distances; .txt is a distance list as MIREX reads it.",
         (*TABLES, MIREX),
+        compares=True,
     ),
     "map": ExportKind(
-        "Map", "Places on the map with all columns; the Parquet file opens in Embedding Atlas."
+        "Map",
+        "Places on the map with all columns; the Parquet file opens in Embedding Atlas.",
+        compares=True,
     ),
     "splits": ExportKind(
         "Splits", "Which songs are for training, validation and test: by artist, and fixed ones."

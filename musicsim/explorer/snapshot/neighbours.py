@@ -9,7 +9,10 @@ one, every song is compared.
 import logging
 import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import filelock
 import numpy as np
@@ -18,6 +21,7 @@ import numpy.typing as npt
 from musicsim import search
 from musicsim._arrays import BoolArray, Float32Array, Int64Array
 from musicsim.errors import ModelError
+from musicsim.library.disk.arrays import RowFile
 from musicsim.public import owner_only, visitor_may
 
 _log = logging.getLogger(__name__)
@@ -49,15 +53,17 @@ class Neighbours:
     """The nearest rows of a library's songs.
 
     The index has the rows of a model's file; `file_rows` (n_rows,), ascending, are those that are songs here, and the
-    others are removed from it.
+    others are removed from it. To another process all vectors are sent, or, where the index is in files (`kept`), where
+    these are.
     """
 
     def __init__(
         self,
         index: "search.SpillForest | search.CompactIndex | search.ExactIndex",
         file_rows: Int64Array,
+        kept: "_Files | None" = None,
     ) -> None:
-        self._index, self._n = index, len(file_rows)
+        self._index, self._n, self._kept = index, len(file_rows), kept
         self._file_rows: Int64Array | None = None
         if self._n < index.n_samples_:
             self._file_rows = file_rows
@@ -78,6 +84,42 @@ class Neighbours:
         distances, found = self._index.query(Q, k, allowed=allowed)
         return distances, np.searchsorted(self._file_rows, found)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        file_rows = np.arange(self._n) if self._file_rows is None else self._file_rows
+        if self._kept is None:
+            return Neighbours, (self._index, file_rows)
+        return _MappedNeighbours, (self._kept, file_rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """An index in files: its folder, and the file of the vectors with so many rows and columns."""
+
+    folder: Path
+    vectors: Path
+    shape: tuple[int, int]
+
+
+class _MappedNeighbours:
+    """What becomes of :class:`Neighbours` in another process: maps the files when it is first asked.
+
+    A process that does not see them raises FileNotFoundError then.
+    """
+
+    def __init__(self, files: _Files, file_rows: Int64Array) -> None:
+        self._files, self._file_rows = files, file_rows
+
+    @cached_property
+    def _mapped(self) -> Neighbours:
+        n, width = self._files.shape
+        index = _loaded(self._files.folder, RowFile(self._files.vectors, width).read(n))
+        index.n_jobs = 1  # there is such a process for each core
+        return Neighbours(index, self._file_rows)
+
+    def query(self, Q: npt.ArrayLike, k: int = 10) -> tuple[Float32Array, Int64Array]:
+        """As :meth:`Neighbours.query`."""
+        return self._mapped.query(Q, k)
+
 
 @visitor_may
 def load_index(
@@ -95,13 +137,20 @@ def load_index(
     """
     if len(file_rows) >= INDEXED_FROM:
         try:
-            return Neighbours(_loaded(folder / _FOLDER, vectors), file_rows)
+            kept = _kept(folder / _FOLDER, vectors)
+            return Neighbours(_loaded(folder / _FOLDER, vectors), file_rows, kept)
         except FileNotFoundError:
             _log.info("%s has no index yet: every song is compared.", folder)
         except (ValueError, OSError) as error:
             _log.warning("The index in %s is not used, every song is compared: %s", folder, error)
     X = rows()
     return Neighbours(compared(folder, X), np.arange(len(X)))
+
+
+def _kept(folder: Path, vectors: Float32Array) -> _Files | None:
+    """The files of an index; None of vectors that are in memory only."""
+    name = vectors.filename if isinstance(vectors, np.memmap) else None
+    return None if name is None else _Files(folder, Path(name), vectors.shape)
 
 
 @visitor_may

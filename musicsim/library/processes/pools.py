@@ -5,6 +5,7 @@ Both take tasks of any number and give results as they come; who uses a pool doe
 
 import os
 import re
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -103,6 +104,23 @@ def in_order(
 
 def _do_numbered(function: Callable[[Any], Any], task: tuple[int, Any]) -> Any:
     return function(task[1])
+
+
+def done_by(pool: Pool, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits) -> Iterator[Any]:
+    """Results in the order of their tasks; this process does those that the pool could not do.
+
+    So it raises what a call raises, and a task may take here what no worker may.
+    """
+    given: deque[T] = deque()
+
+    def noted() -> Iterator[T]:
+        for task in tasks:
+            given.append(task)
+            yield task
+
+    for found in in_order(pool, function, noted(), limits=limits):
+        task = given.popleft()
+        yield function(task) if isinstance(found, BaseException) else found
 
 
 def map_of(pool: Pool, limits: Limits) -> Callable[..., Iterator[Any]]:

@@ -60,7 +60,24 @@ def _as_workers_see_it() -> Iterator[None]:
 _plain = multiprocessing.get_context(_METHOD)
 
 
+def _settings() -> dict[str, str]:
+    """What the environment says to this program, such as that its users are visitors."""
+    return {name: value for name, value in os.environ.items() if name.startswith("MUSICSIM_")}
+
+
 class _Process(_plain.Process):  # type: ignore[name-defined]
+    """A process with our settings as they are when it is made; a fork server has those of when it was started."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._settings = _settings()
+
+    def run(self) -> None:
+        for name in _settings().keys() - self._settings.keys():
+            del os.environ[name]
+        os.environ.update(self._settings)
+        super().run()
+
     @staticmethod
     def _Popen(process_obj: Any) -> Any:  # noqa: N802  # the name multiprocessing calls
         with _as_workers_see_it():

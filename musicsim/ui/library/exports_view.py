@@ -36,11 +36,12 @@ def exports_view(library: Library, *, busy: bool, has_songs: bool) -> None:
     made = exports_of(library)
     if made:
         st.subheader("Exported files", anchor=False)
+    base = (st.get_option("server.baseUrlPath") or "").strip("/")
     for path in made:
-        address = f"/exports/{quote(path.name)}?library={quote(library.name)}"
+        address = f"{base and f'/{base}'}/exports/{quote(path.name)}?library={quote(library.name)}"
         size = f"{path.stat().st_size / 1e6:,.1f} MB"
         st.link_button(plain(f"{path.name} · {size}"), address, icon=":material/download:", type="tertiary")
     st.caption(
         "Neighbours of more than 100,000 songs take hours: `musicsim export neighbours FILE --sample 1000` has those "
-        "of some songs. A new export takes the place of the one before."
+        "of some songs, and a cluster takes less. A new export takes the place of the one before."
     )

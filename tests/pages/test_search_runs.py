@@ -1,0 +1,43 @@
+"""What a click on an answer of a search runs: the answers, not the whole page."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from benchmarks._streamlit import session
+from tests.browser.serving import serve
+from tests.sounds import write_song
+
+APP = Path(__file__).parents[2] / "app.py"
+
+
+@pytest.mark.slow
+def test_a_thumb_and_a_question_why_run_the_answers_alone(full, tmp_path):
+    sound = write_song(tmp_path / "hummed.wav", "tones", seed=99).read_bytes()
+
+    async def search(address):
+        async with session(address) as visitor:
+            await visitor.open()
+            await visitor.switch("search")
+            await visitor.upload("hummed.wav", sound)
+            for kind in ("like", "why"):
+                title = heading(visitor, "Search by example")
+                answers = visitor.data("hits")["rows"]
+                action = {"kind": kind, "index": 3, "song_id": answers[3]["song_id"], "to": -1}
+                await visitor.tell("hits", "action", action)
+                assert visitor.problems() == []
+                assert heading(visitor, "Search by example") is title, "it was not drawn again"
+                if kind == "like":
+                    judged = {row["song_id"]: row["judged"] for row in visitor.data("hits")["rows"]}
+                    assert judged[action["song_id"]] == 1
+            await visitor.upload("again.wav", sound)
+            assert heading(visitor, "Search by example") is not title, "another file runs the page"
+
+    with serve(APP, environment={"MUSICSIM_LIBRARY": str(full.folder)}) as address:
+        asyncio.run(search(address))
+
+
+def heading(visitor, words):
+    """The message that drew a heading."""
+    return next(e for e in visitor.elements if e.WhichOneof("type") == "heading" and e.heading.body == words)
