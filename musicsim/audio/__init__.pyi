@@ -1,10 +1,7 @@
-from .analysis import ASPECT_VERSION as ASPECT_VERSION
 from .analysis import TYPICAL_S as TYPICAL_S
-from .analysis import SongFrames as SongFrames
 from .analysis import Sound as Sound
 from .analysis import analyse_sound as analyse_sound
 from .analysis import peaks as peaks
-from .analysis import read_song_frames as read_song_frames
 from .decode import AUDIO_EXTENSIONS as AUDIO_EXTENSIONS
 from .decode import Decoded as Decoded
 from .decode import decode as decode
@@ -46,3 +43,6 @@ from .names import MODES as MODES
 from .rhythm import RHYTHM_SIZE as RHYTHM_SIZE
 from .rhythm import TEMPOS as TEMPOS
 from .rhythm import rhythm as rhythm
+from .song_frames import ASPECT_VERSION as ASPECT_VERSION
+from .song_frames import SongFrames as SongFrames
+from .song_frames import read_song_frames as read_song_frames

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from musicsim.library.scan.ingest import AddReport, ProgressCallback, add
 from musicsim.library.store import Store
+
+if TYPE_CHECKING:
+    from musicsim.library.scan.ingest import AddReport, ProgressCallback
 
 
 class Library(Store):
@@ -14,8 +16,11 @@ class Library(Store):
     def add(
         self,
         sources: str | Path | Sequence[str | Path],
-        progress: ProgressCallback | None = None,
+        progress: "ProgressCallback | None" = None,
         **options: Any,
-    ) -> AddReport:
+    ) -> "AddReport":
         """Analyse the audio files below `sources` and add them; see :func:`musicsim.library.scan.ingest.add`."""
+        # what decodes sound is loaded where there is some: most commands only look something up
+        from musicsim.library.scan.ingest import add
+
         return add(self, sources, progress=progress, **options)

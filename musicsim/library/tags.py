@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from musicsim.audio.reader import SAFE_OPTIONS, TAGS_MAY_BE_BROKEN
-
 MBID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 """A pattern of MusicBrainz ids, in lower case."""
 
@@ -459,6 +457,8 @@ def _id3v1(file: FrugalFile, _wanted: _Wanted) -> _Found:
 def _from_ffmpeg(file: FrugalFile, _wanted: _Wanted) -> _Found:
     """What FFmpeg finds, in Matroska, CAF and W64 for instance, or in tags that mutagen refuses."""
     import av
+
+    from musicsim.audio.reader import SAFE_OPTIONS, TAGS_MAY_BE_BROKEN
 
     options = SAFE_OPTIONS | {"format_whitelist": _FFMPEG, "probesize": "65536"}
     with av.open(file, options=options, **TAGS_MAY_BE_BROKEN) as container:
