@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from musicsim.library import scan
 from musicsim.library.store import Store
-
-if TYPE_CHECKING:
-    from musicsim.library.scan.ingest import AddReport, ProgressCallback
 
 
 class Library(Store):
@@ -16,11 +14,8 @@ class Library(Store):
     def add(
         self,
         sources: str | Path | Sequence[str | Path],
-        progress: "ProgressCallback | None" = None,
+        progress: "scan.ProgressCallback | None" = None,
         **options: Any,
-    ) -> "AddReport":
+    ) -> "scan.AddReport":
         """Analyse the audio files below `sources` and add them; see :func:`musicsim.library.scan.ingest.add`."""
-        # what decodes sound is loaded where there is some: most commands only look something up
-        from musicsim.library.scan.ingest import add
-
-        return add(self, sources, progress=progress, **options)
+        return scan.add(self, sources, progress=progress, **options)
