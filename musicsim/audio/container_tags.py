@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import BinaryIO
+from typing import Any
 
 import av
 
@@ -11,12 +11,12 @@ from musicsim.audio.reader import SAFE_OPTIONS, TAGS_MAY_BE_BROKEN
 _PROBED_BYTES = 65_536
 
 
-def container_tags(file: BinaryIO, formats: str) -> list[tuple[str, str]]:
+def container_tags(file: Any, formats: str) -> list[tuple[str, str]]:
     """Names and values of the tags that FFmpeg finds: those of the file, then those of its first stream of sound.
 
     Parameters
     ----------
-    file : binary file object
+    file : binary file object, or what reads and seeks as one
     formats : str
         FFmpeg's names of the containers that it may be, with commas between them.
 
