@@ -55,6 +55,8 @@ _OUTLINE = 400
 _SONGS = """INSERT INTO songs (id, content_hash, title, artist, album, track, year, genre, duration_s, notes, outline,
     feature_version, added_at, file_tags, sound_hash, typical_s, is_compared, last_path, descriptor_version)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, 0, ?, ?, 30.0, 1, ?, ?)"""
+# looked for, and none found
+_LYRICS = "INSERT INTO lyrics (song_id, words, mtime_ns, read_at) VALUES (?, '{}', 1, 0)"
 _FILES = "INSERT INTO files (path, song_id, folder, size, mtime_ns) VALUES (?, ?, ?, 1, 1)"
 
 
@@ -115,6 +117,7 @@ def _enter_songs(library: Library, music: Path, plan: _Plan, rng: np.random.Gene
             songs, files = _rows(start, artists, plan, names, pool, genre_of, str(music), rng)
             connection.exec_driver_sql(_SONGS, songs)
             connection.exec_driver_sql(_FILES, files)
+            connection.exec_driver_sql(_LYRICS, [(song[0],) for song in songs])
 
 
 def _rows(

@@ -75,7 +75,7 @@ COSTS = {
         Cost(DATABASE, "MB", once=0.3, song=0.0016),
         Cost(FEATURES, "MB", once=2.3, song=0.0116),
         Cost(INDEX, "MB", song=0.00096),
-        Cost(REFRESHING, "MB", once=306.0, song=0.00213),
+        Cost(REFRESHING, "MB", once=330.0, song=0.00065),
         Cost(SERVING, "MB", once=530.0, song=0.00082),
     )
 }

@@ -65,7 +65,7 @@ from musicsim._arrays import Float32Array, Int64Array
 from musicsim.evaluation import paired_bootstrap
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
-from musicsim.explorer.upkeep.fitting import songs_with_frames
+from musicsim.explorer.upkeep.placing import songs_with_frames
 from musicsim.library import Library
 from musicsim.mixtures import SongMixtures
 

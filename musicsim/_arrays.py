@@ -1,4 +1,4 @@
-"""Names of the array types that annotations use."""
+"""Names of the array types that annotations use, and where the entries of one array stand in another."""
 
 import numpy as np
 import numpy.typing as npt
@@ -18,3 +18,14 @@ Uint16Array = npt.NDArray[np.uint16]
 Uint32Array = npt.NDArray[np.uint32]
 Uint64Array = npt.NDArray[np.uint64]
 Uint8Array = npt.NDArray[np.uint8]
+
+
+def places_among(known: Int64Array, wanted: Int64Array) -> Int64Array:
+    """Where numbers stand among others, which are all different, int64 (n_wanted,); -1 where they do not."""
+    if np.array_equal(known, wanted):
+        return np.arange(len(known))
+    if not len(known):
+        return np.full(len(wanted), -1, dtype=np.int64)
+    order = np.argsort(known)
+    places = order[np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)]
+    return np.where(known[places] == wanted, places, -1)

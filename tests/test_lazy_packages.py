@@ -69,12 +69,17 @@ def test_help_waits_for_neither_numbers_nor_sound_nor_a_database():
 def test_who_asks_for_jobs_and_updates_waits_for_nothing_that_does_them():
     asked = "musicsim.explorer.jobs, musicsim.explorer.upkeep.outdated"
     does = (
+        "av",
         "scipy",
         "musicsim.explorer.job_process",
         "musicsim.explorer.snapshot",
         "musicsim.explorer.upkeep.refresh",
     )
     assert loaded_by(asked, does) == []
+
+
+def test_the_app_is_up_before_anything_is_decoded():
+    assert loaded_by("musicsim.cli.serve, musicsim.ui.app", ("av", "numba", "sklearn")) == []
 
 
 @pytest.mark.slow

@@ -10,14 +10,14 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from musicsim import api
+from musicsim import api, audio
 from musicsim.api.maps import is_known, map_routes
 from musicsim.api.players import players_routes
 from musicsim.api.remote import remote_sound
 from musicsim.api.waiting import outcome
-from musicsim.audio import media_type, plays_in_browser
+from musicsim.audio import media_type
 from musicsim.errors import LibraryError, MusicsimError, NotFoundError
-from musicsim.explorer.exporting.export import exports_of
+from musicsim.explorer.exporting.made import exports_of
 from musicsim.explorer.libraries import open_library
 from musicsim.library import Library, Song
 from musicsim.library.covers import Covers
@@ -61,7 +61,7 @@ async def sound_of(request: Request, library: Library, song: Song) -> Response:
             )
         path = song.path
         # a look into a file that was decoded whole by a worker when it became a song
-        if not await run_in_threadpool(plays_in_browser, path):
+        if not await run_in_threadpool(audio.plays_in_browser, path):
             copy = await run_in_threadpool(_copies.copy_of, library, song)
             path = await outcome(copy, request) if isinstance(copy, Decoding) else copy
         return FileResponse(path, media_type=media_type(path))

@@ -1,11 +1,8 @@
-from .analysis import ASPECT_VERSION as ASPECT_VERSION
 from .analysis import TYPICAL_S as TYPICAL_S
-from .analysis import SongFrames as SongFrames
 from .analysis import Sound as Sound
 from .analysis import analyse_sound as analyse_sound
 from .analysis import peaks as peaks
-from .analysis import read_song_frames as read_song_frames
-from .decode import AUDIO_EXTENSIONS as AUDIO_EXTENSIONS
+from .container_tags import container_tags as container_tags
 from .decode import Decoded as Decoded
 from .decode import decode as decode
 from .decode import load as load
@@ -15,8 +12,6 @@ from .descriptors import Descriptors as Descriptors
 from .descriptors import describe as describe
 from .descriptors import key_of as key_of
 from .descriptors import tempo_of as tempo_of
-from .encode import BROWSER_EXTENSIONS as BROWSER_EXTENSIONS
-from .encode import media_type as media_type
 from .encode import plays_in_browser as plays_in_browser
 from .encode import resampled as resampled
 from .encode import transcode as transcode
@@ -37,6 +32,9 @@ from .features import derivatives as derivatives
 from .features import mfcc as mfcc
 from .fluctuation import FLUCTUATION_SIZE as FLUCTUATION_SIZE
 from .fluctuation import fluctuation as fluctuation
+from .formats import AUDIO_EXTENSIONS as AUDIO_EXTENSIONS
+from .formats import BROWSER_EXTENSIONS as BROWSER_EXTENSIONS
+from .formats import media_type as media_type
 from .harmony import HARMONY_SIZE as HARMONY_SIZE
 from .harmony import N_CLASSES as N_CLASSES
 from .harmony import harmony as harmony
@@ -46,3 +44,6 @@ from .names import MODES as MODES
 from .rhythm import RHYTHM_SIZE as RHYTHM_SIZE
 from .rhythm import TEMPOS as TEMPOS
 from .rhythm import rhythm as rhythm
+from .song_frames import ASPECT_VERSION as ASPECT_VERSION
+from .song_frames import SongFrames as SongFrames
+from .song_frames import read_song_frames as read_song_frames

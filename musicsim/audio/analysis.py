@@ -10,7 +10,6 @@ own folder may be kept in memory.
 from __future__ import annotations
 
 import hashlib
-import math
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,8 +20,8 @@ import numpy as np
 
 from musicsim._arrays import Float16Array, Float32Array, Float64Array, FloatingArray
 from musicsim.audio._mono import MonoSound, check_duration, read_mono
-from musicsim.audio.features import HOP, N_MELS, N_MFCC, SAMPLE_RATE, LevelStream, cepstra, derivative_blocks
-from musicsim.audio.fluctuation import PATTERN_S, FluctuationStream
+from musicsim.audio.features import HOP, N_MELS, N_MFCC, SAMPLE_RATE, LevelStream, cepstra
+from musicsim.audio.fluctuation import FluctuationStream
 from musicsim.audio.harmony import HarmonyStream
 from musicsim.audio.reader import AudioSource, open_source
 from musicsim.audio.rhythm import RhythmStream
@@ -110,8 +109,6 @@ class Outline:
         return levels / loudest if loudest > 0 else levels
 
 
-ASPECT_VERSION = 1
-"""Of the numbers of harmony and rhythm, which songs may lack; those of timbre have `FEATURE_VERSION`."""
 TYPICAL_S = 30
 # 2048 frames: a whole number of the blocks in which levels are computed
 _BLOCK_FRAMES = 2048
@@ -365,59 +362,3 @@ def _over_windows(values: Float64Array, n_windows: int) -> Float64Array:
     """Sum values of seconds over 30 seconds, from each second on."""
     totals = np.concatenate([np.zeros_like(values[:1]), np.cumsum(values, axis=0)])
     return totals[TYPICAL_S : TYPICAL_S + n_windows] - totals[:n_windows]
-
-
-@dataclass(frozen=True, slots=True)
-class SongFrames:
-    """Coefficients and fluctuation of a song, or of a part of it."""
-
-    mfcc: FloatingArray  # (n_frames, 13), floating
-    # (n_patterns, 594), or None of feature version 2: see musicsim.audio.fluctuation()
-    fluctuation: Float16Array | None
-
-    def __len__(self) -> int:
-        return len(self.mfcc)
-
-    @property
-    def mean_fluctuation(self) -> Float32Array:
-        """The mean pattern, (594,), of a song that has patterns."""
-        assert self.fluctuation is not None
-        return self.fluctuation.mean(axis=0, dtype=np.float32)
-
-    def blocks(self) -> Iterator[Float32Array]:
-        """Delta-MFCC in blocks, float32 (n, 39); of a song of hours, too, some MB at a time.
-
-        Raises
-        ------
-        AudioTooShortError
-            If there are fewer than 9 frames.
-        """
-        return derivative_blocks(self.mfcc)
-
-    def part(self, start: int, stop: int) -> SongFrames:
-        """The frames from `start` to `stop`, and the patterns of the blocks whose middle they hold, or the nearest."""
-        patterns = self.fluctuation
-        if patterns is not None:
-            # a block is as long as two steps, so that its middle is where the next one begins
-            step = PATTERN_S * SAMPLE_RATE / HOP
-            first, end = (math.ceil(frame / step) - 1 for frame in (start, stop))
-            first = min(max(first, 0), len(patterns) - 1)
-            patterns = patterns[first : max(end, first + 1)]
-        return SongFrames(self.mfcc[start:stop], patterns)
-
-
-def read_song_frames(path: Path) -> SongFrames:
-    """Read a file; the coefficients as a read-only memory map.
-
-    Raises FileNotFoundError; ValueError and others of numpy if the file is damaged.
-
-    In it both are arrays in NumPy's format, one after the other, so that neither is there without the other; files of
-    feature version 2 end behind the first.
-    """
-    mfcc = np.load(path, mmap_mode="r", allow_pickle=False)
-    if mfcc.ndim != 2 or mfcc.shape[1] != N_MFCC or mfcc.dtype != np.float16:
-        raise ValueError(f"it holds no coefficients, but {mfcc.dtype} of the shape {mfcc.shape}.")
-    with path.open("rb") as file:
-        if file.seek(mfcc.offset + mfcc.nbytes) == path.stat().st_size:
-            return SongFrames(mfcc, None)
-        return SongFrames(mfcc, np.lib.format.read_array(file, allow_pickle=False))

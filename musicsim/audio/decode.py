@@ -16,25 +16,13 @@ import numpy as np
 
 from musicsim._arrays import Float32Array
 from musicsim.audio._mono import check_duration, read_mono
+from musicsim.audio.formats import DECODERS
 from musicsim.audio.reader import AudioSource, open_source
-
-# What a scan of folders looks at, with FFmpeg's decoder of what such a file usually holds. Containers that mostly carry
-# films (mp4, webm, mkv, avi, ts) are left out: `decode` reads their sound all the same.
-_DECODERS = {
-    **dict.fromkeys((".wav", ".wave", ".w64", ".rf64", ".caf", ".voc"), "pcm_s16le"),
-    **dict.fromkeys((".aiff", ".aif", ".aifc", ".au", ".snd"), "pcm_s16be"),
-    **{".flac": "flac", ".alac": "alac", ".ape": "ape", ".wv": "wavpack", ".tta": "tta", ".tak": "tak"},
-    **{".shn": "shorten", ".dsf": "dsd_lsbf_planar", ".mp3": "mp3float", ".mp2": "mp2float", ".spx": "speex"},
-    **{".ogg": "vorbis", ".oga": "vorbis", ".opus": "opus", ".m4a": "aac", ".aac": "aac", ".m4b": "aac"},
-    **{".wma": "wmav2", ".mka": "aac", ".ac3": "ac3", ".eac3": "eac3", ".dts": "dca", ".mpc": "mpc8"},
-    ".amr": "amrnb",
-}
-AUDIO_EXTENSIONS = frozenset(_DECODERS)
 
 
 def without_decoder() -> list[str]:
     """Those of :data:`AUDIO_EXTENSIONS` that the FFmpeg on this machine cannot decode."""
-    return sorted(ending for ending, name in _DECODERS.items() if name not in av.codecs_available)
+    return sorted(ending for ending, name in DECODERS.items() if name not in av.codecs_available)
 
 
 @dataclass(frozen=True, slots=True)

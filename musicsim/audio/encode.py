@@ -1,4 +1,4 @@
-"""Formats that browsers play, and conversion of other formats to one of them.
+"""Files that browsers play, and conversion of others to one of them.
 
 MP3 is written, because every browser plays it, Safari before 18.4 (no Ogg Opus) included, and because
 PyAV's wheels carry LAME; a PyAV without it writes WAV instead. Channels beyond two are mixed
@@ -18,6 +18,7 @@ from typing import cast
 import av
 import numpy as np
 
+from musicsim.audio.formats import BROWSER_EXTENSIONS
 from musicsim.audio.reader import (
     SAFE_OPTIONS,
     TAGS_MAY_BE_BROKEN,
@@ -28,19 +29,6 @@ from musicsim.audio.reader import (
 )
 from musicsim.errors import AudioDecodeError
 
-BROWSER_EXTENSIONS = frozenset({".mp3", ".ogg", ".oga", ".opus", ".flac", ".wav", ".m4a", ".aac", ".webm"})
-
-_MEDIA_TYPES = {
-    ".mp3": "audio/mpeg",
-    ".ogg": "audio/ogg",
-    ".oga": "audio/ogg",
-    ".opus": "audio/ogg",
-    ".flac": "audio/flac",
-    ".wav": "audio/wav",
-    ".m4a": "audio/mp4",
-    ".aac": "audio/aac",
-    ".webm": "audio/webm",
-}
 # suffix -> codec, sample format, rates the codec takes (none: any)
 _MP3_RATES = (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000)
 _TARGETS: dict[str, tuple[str, str, tuple[int, ...]]] = {
@@ -53,11 +41,6 @@ _TARGETS: dict[str, tuple[str, str, tuple[int, ...]]] = {
 _BROWSER_CODECS = {"mp3", "vorbis", "opus", "flac", "aac", "pcm_u8", "pcm_s16le", "pcm_s24le", "pcm_f32le"}
 _BROWSER_CONTAINERS = {"mp3", "ogg", "flac", "wav", "aac", "mov", "matroska"}
 _LAYOUTS = {1: "mono", 2: "stereo", 3: "3.0", 4: "quad", 5: "5.0", 6: "5.1", 7: "6.1", 8: "7.1"}
-
-
-def media_type(path: str | os.PathLike[str]) -> str:
-    """Return the MIME type that a browser expects for the suffix of `path`."""
-    return _MEDIA_TYPES.get(Path(path).suffix.lower(), "application/octet-stream")
 
 
 def plays_in_browser(path: str | os.PathLike[str]) -> bool:

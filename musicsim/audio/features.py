@@ -47,6 +47,9 @@ _EDGE = DELTA_WIDTH // 2
 _SLOPE = np.array([0, 1, 2, 3, 4]) / 60
 _CURVATURE = np.array([-20, -17, -8, 7, 28]) / 462
 _DERIVATIVE_BLOCK = 8192
+_FILLED_AT_ONCE = (
+    2048  # frames: of more, what is worked out lies in memory that the system takes back each time
+)
 # beyond this, float32 power overflows
 _MAX_SAMPLE = 1e15
 
@@ -150,6 +153,11 @@ def _derivative_blocks(mfcc: FloatingArray, block: int) -> Iterator[Float32Array
 
 def _fill_derivatives(mfcc: FloatingArray, start: int, result: Float32Array) -> None:
     """Write coefficients, slopes and curvatures of the frames from `start` on into `result`."""
+    for at in range(0, len(result), _FILLED_AT_ONCE):
+        _fill_rows(mfcc, start + at, result[at : at + _FILLED_AT_ONCE])
+
+
+def _fill_rows(mfcc: FloatingArray, start: int, result: Float32Array) -> None:
     n_frames, n_columns = mfcc.shape
     stop = start + len(result)
     # Frames with four neighbours on each side. A line has one slope and a parabola one curvature, so the

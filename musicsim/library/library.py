@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from musicsim.library.scan.ingest import AddReport, ProgressCallback, add
+from musicsim.library import scan
 from musicsim.library.store import Store
 
 
@@ -14,8 +14,8 @@ class Library(Store):
     def add(
         self,
         sources: str | Path | Sequence[str | Path],
-        progress: ProgressCallback | None = None,
+        progress: "scan.ProgressCallback | None" = None,
         **options: Any,
-    ) -> AddReport:
+    ) -> "scan.AddReport":
         """Analyse the audio files below `sources` and add them; see :func:`musicsim.library.scan.ingest.add`."""
-        return add(self, sources, progress=progress, **options)
+        return scan.add(self, sources, progress=progress, **options)

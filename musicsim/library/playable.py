@@ -6,7 +6,7 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-from musicsim.audio import transcode, transcode_suffix
+from musicsim import audio
 from musicsim.library.disk.room import make_room
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.processes.decoding import Decoder, Decoding, Run
@@ -33,7 +33,7 @@ class PlayableCopies:
 
     def copy_of(self, library: Store, song: Song) -> Path | Decoding[Path]:
         """The copy of a song; work that makes it where there is none, the same for all who ask meanwhile."""
-        target = working_folder(library.folder) / "cache" / f"{song.content_hash}{transcode_suffix()}"
+        target = working_folder(library.folder) / "cache" / f"{song.content_hash}{audio.transcode_suffix()}"
         with self._lock:
             with suppress(FileNotFoundError):
                 os.utime(target)  # the file system may not note who reads
@@ -53,7 +53,7 @@ class PlayableCopies:
         try:
             # beside the target, so that it moves there whole, and removed if the worker is killed
             with scratch_of(folder).folder() as scratch:
-                copy = run(transcode, source, scratch / target.name)
+                copy = run(audio.transcode, source, scratch / target.name)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with self._lock:
                     make_room(target.parent, _COPY, copy.stat().st_size, self._max_bytes)

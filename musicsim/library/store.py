@@ -292,6 +292,13 @@ class Store(Tables, Opinions):
         """Hashes of the files of all songs, missing ones too."""
         return self._values(sa.select(schema.songs.c.content_hash))
 
+    def content_hash(self, song_id: int) -> str:
+        """The hash of the file of one song. Raises NotFoundError if there is none of this id."""
+        found = self._value(sa.select(schema.songs.c.content_hash).where(schema.songs.c.id == song_id))
+        if found is None:
+            raise NotFoundError(f"{self.folder.name}: there is no song {song_id}.")
+        return str(found)
+
     @property
     def settings(self) -> dict[str, Any]:
         """Settings of this library: :data:`DEFAULTS`, and what was changed in them."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from musicsim.audio.reader import SAFE_OPTIONS, TAGS_MAY_BE_BROKEN
+from musicsim import audio
 
 MBID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 """A pattern of MusicBrainz ids, in lower case."""
@@ -229,11 +229,11 @@ def _own(file: FrugalFile, wanted: _Wanted) -> _Found:
     """Tags of such containers."""
     from mutagen.mp4 import MP4Tags
 
-    audio = open_container(file)
-    if audio is None or audio.tags is None:
+    container = open_container(file)
+    if container is None or container.tags is None:
         return {}
     found: _Found = {}
-    for key, value in audio.tags.items() if isinstance(audio.tags, MP4Tags) else list(audio.tags):
+    for key, value in container.tags.items() if isinstance(container.tags, MP4Tags) else list(container.tags):
         name = key.lower().removeprefix("----:com.apple.itunes:")
         if name in wanted.names:
             found.setdefault(name, []).extend(map(_text, value if isinstance(value, list) else [value]))
@@ -458,15 +458,9 @@ def _id3v1(file: FrugalFile, _wanted: _Wanted) -> _Found:
 
 def _from_ffmpeg(file: FrugalFile, _wanted: _Wanted) -> _Found:
     """What FFmpeg finds, in Matroska, CAF and W64 for instance, or in tags that mutagen refuses."""
-    import av
-
-    options = SAFE_OPTIONS | {"format_whitelist": _FFMPEG, "probesize": "65536"}
-    with av.open(file, options=options, **TAGS_MAY_BE_BROKEN) as container:
-        streams = container.streams.audio
-        tags = [container.metadata, *(stream.metadata for stream in streams[:1])]
-        found: _Found = {}
-        for key, value in (item for each in tags for item in each.items()):
-            found.setdefault(key.lower(), []).append(value)
+    found: _Found = {}
+    for key, value in audio.container_tags(file, _FFMPEG):
+        found.setdefault(key.lower(), []).append(value)
     return found
 
 

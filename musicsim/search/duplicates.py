@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
+from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.audio import HOP, SAMPLE_RATE
 
 _TOLERANCE_S, _TOLERANCE_SHARE = 3.0, 0.03
@@ -109,7 +109,8 @@ def find_duplicates(
 
     Notes
     -----
-    Memory besides `X`: one copy of it in order of duration (80 MB for 100 000 songs of 200 columns),
+    Memory besides `X`: one copy in order of duration of the songs that are as long as some of `rows` (80 MB for
+    100 000 songs of 200 columns),
     10 MB for a tile of distances, 200 MB where the vectors of all songs are alike, and excerpts and
     changes of the songs in hand (200 MB for songs of four minutes).
 
@@ -212,6 +213,21 @@ def _tolerance(longer: Float64Array) -> Float64Array:
     return np.maximum(_TOLERANCE_S, _TOLERANCE_SHARE * longer)
 
 
+def _reach(durations: Float64Array) -> tuple[Float64Array, Float64Array]:
+    """The shortest and the longest songs that songs of some lengths are compared with."""
+    longest = np.maximum(durations + _TOLERANCE_S, durations / (1 - _TOLERANCE_SHARE)) + 1e-6
+    return durations - _tolerance(durations), longest
+
+
+def _within_reach(lengths: Float64Array, asked: Float64Array) -> BoolArray:
+    """Which of the `lengths`, ascending, are compared with any of the lengths `asked`."""
+    shortest, longest = _reach(asked)
+    n_begun = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.add.at(n_begun, np.searchsorted(lengths, shortest, "left"), 1)
+    np.add.at(n_begun, np.searchsorted(lengths, longest, "right"), -1)
+    return np.cumsum(n_begun[:-1]) > 0
+
+
 def _candidates(
     X: Float32Array,
     durations: Float64Array,
@@ -225,12 +241,13 @@ def _candidates(
     In this order the songs of a pair come soon after each other, so that few are read twice.
     """
     order = np.argsort(durations, kind="stable")
+    order = order[_within_reach(durations[order], durations[queries])]
     lengths = durations[order]
     # 2qr - |r|^2 in one product: the last column of a song is -|r|^2 / 2, that of a query 1
-    songs = np.empty((len(X), X.shape[1] + 1), np.float32)
+    songs = np.empty((len(order), X.shape[1] + 1), np.float32)
     songs[:, :-1] = X[order]
     songs[:, -1] = -0.5 * np.einsum("ij,ij->i", songs[:, :-1], songs[:, :-1])
-    place = np.empty_like(order)
+    place = np.empty(len(X), dtype=np.int64)
     place[order] = np.arange(len(order))
     places = np.sort(place[queries])
     found = [np.empty((0, 3))]
@@ -258,11 +275,8 @@ def _near(
     k: int,
 ) -> Hits:
     """Neighbours of the rows `block` (ascending) among all, `lengths` ascending: query, row, similarity."""
-    shortest, longest = lengths[block[0]], lengths[block[-1]]
-    low = np.searchsorted(lengths, shortest - _tolerance(shortest), "left")
-    high = np.searchsorted(
-        lengths, max(longest + _TOLERANCE_S, longest / (1 - _TOLERANCE_SHARE)) + 1e-6, "right"
-    )
+    shortest, longest = _reach(lengths[block[[0, -1]]])
+    low, high = np.searchsorted(lengths, shortest[0], "left"), np.searchsorted(lengths, longest[1], "right")
     X, halves = songs[:, :-1], -songs[:, -1]
     queries = np.column_stack([X[block], np.ones(len(block), np.float32)])
     # float32 loses digits of a small distance: the sieve is wider by what can be lost, and the

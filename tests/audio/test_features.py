@@ -175,7 +175,7 @@ def test_dct_equals_scipy():
     np.testing.assert_allclose(dct_basis(), expected, rtol=0, atol=1.5e-8)
 
 
-@pytest.mark.parametrize("n_frames", [9, 10, 12, 13, 17, 100])
+@pytest.mark.parametrize("n_frames", [9, 10, 12, 13, 17, 100, 2_050, 8_200])
 def test_derivatives_equal_scipy(n_frames):
     frames = 100 * np.random.default_rng(n_frames).standard_normal((n_frames, 13))
     slopes, curvatures = (

@@ -11,7 +11,7 @@ import pytest
 
 from musicsim import LIBRARY_FILE, logs
 from musicsim.audio import mfcc
-from musicsim.audio.decode import _DECODERS
+from musicsim.audio.formats import DECODERS
 from musicsim.errors import ModelError
 from musicsim.explorer.players.access import answer_players
 from musicsim.explorer.progress import silent
@@ -237,7 +237,7 @@ def test_the_machine_is_looked_at(tmp_path, monkeypatch):
     well = {finding.what: finding for finding in look_at(tmp_path / "not" / "yet")}
     assert well.keys() >= {"decoders", "cores", "room", "version"}
     assert well["decoders"].level == OK
-    monkeypatch.setitem(_DECODERS, ".mp3", "no such decoder")
+    monkeypatch.setitem(DECODERS, ".mp3", "no such decoder")
     monkeypatch.setattr(machine, "_MIN_FREE", 1 << 60)
     monkeypatch.setattr(machine, "_needed", lambda: [machine.Requirement("numpy>=999")])
     monkeypatch.setattr(machine, "mfcc", lambda y: mfcc(y) + 1)

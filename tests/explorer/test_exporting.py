@@ -17,7 +17,8 @@ from starlette.testclient import TestClient
 from musicsim.api import routes
 from musicsim.errors import LibraryError, ModelError, NotFoundError
 from musicsim.explorer import job_process
-from musicsim.explorer.exporting.export import export, export_path, exports_of
+from musicsim.explorer.exporting.export import export
+from musicsim.explorer.exporting.made import export_path, exports_of
 from musicsim.explorer.exporting.tables import TABLE_OF
 from musicsim.explorer.learning.task import Split
 from musicsim.explorer.requests.exporting import EXPORTS, ExportRequest

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from openTSNE import TSNEEmbedding
+from openTSNE.affinity import PerplexityBasedNN
 
 from musicsim.explorer.upkeep.map_layout import MapPlacer, fit_map
 
@@ -35,6 +37,20 @@ def test_a_new_song_lands_among_its_own(blobs, rng):
         place = placer.place(x[None, :])[0]
         nearest = np.argsort(np.linalg.norm(places - place, axis=1))[:5]
         assert set(labels[nearest]) == {label}
+
+
+@pytest.mark.parametrize("n_songs", [40, 1_100])
+def test_a_new_song_stands_where_opentsne_puts_it_by_its_exact_neighbours(n_songs, rng):
+    X, new = (rng.standard_normal((n, 6)).astype(np.float32) for n in (n_songs, 3))
+    places = (10 * rng.standard_normal((n_songs, 2))).astype(np.float32)
+    perplexity = min(30.0, (n_songs - 1) / 3)
+    affinities = PerplexityBasedNN(X.astype(float), perplexity=perplexity, method="exact", n_jobs=1)
+    embedding = TSNEEmbedding(
+        places.astype(float), affinities, negative_gradient_method="fft", n_jobs=1, random_state=0
+    )
+    judge = np.asarray(embedding.transform(new.astype(float), perplexity=5.0))
+    judge -= np.asarray(embedding).mean(axis=0) - places.astype(float).mean(axis=0)
+    np.testing.assert_array_equal(MapPlacer(X, places).place(new), judge.astype(np.float32))
 
 
 def test_a_map_that_is_not_centred_takes_new_songs_as_well(blobs, rng):

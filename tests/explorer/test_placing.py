@@ -4,6 +4,7 @@ import shutil
 
 import numpy as np
 import pytest
+from sklearn.neighbors import NearestCentroid
 
 from benchmarks.large_library import write_library
 from musicsim.explorer.models.artifacts import load_clusters, load_map, save_clusters, save_map
@@ -102,6 +103,18 @@ def test_labels_and_places_stay_with_their_songs(model, with_label, with_place):
     assert np.isfinite(list(places.values())).all()
     for row in np.setdiff1d(ALL, with_label):
         assert labels[int(model.ids[row])] == nearest_group(model, np.sort(with_label), row)
+
+
+def test_new_songs_are_in_the_clusters_that_scikit_learn_puts_them_in(model):
+    model.labels = model.labels + 5 * (model.X[:, 1] > np.median(model.X[:, 1]))  # 0, 1, 5, 6
+    rows = np.sort(np.random.default_rng(2).permutation(N)[:105])
+    model.keep_clusters(rows)
+    model.keep_map(ALL)
+    model.place_new()
+    labels = model.kept()[0]
+    new = np.setdiff1d(ALL, rows)
+    judge = NearestCentroid().fit(model.X[rows], model.labels[rows]).predict(model.X[new])
+    assert [labels[i] for i in model.ids[new].tolist()] == judge.tolist()
 
 
 def test_songs_that_are_all_placed_leave_the_files_alone(model):

@@ -13,6 +13,8 @@ from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.model_catalogue import add_own_vectors
 from musicsim.explorer.upkeep.placing import cluster_sizes
 from musicsim.explorer.upkeep.refresh import needs_fit, refresh
+from musicsim.library import Library
+from musicsim.library.stores.frames import FrameStore
 from tests.learning import hush
 from tests.sounds import open_library, write_collection, write_song
 
@@ -29,6 +31,32 @@ def test_a_new_song_is_placed_and_the_others_stay(tiny_library, tmp_path):
     assert all((labels >= 0).all() for labels in after.clusters.values())
     for song_id, place in places.items():
         assert after.map[after.rows_of([song_id])[0]].tolist() == place
+
+
+@pytest.mark.parametrize("n_new", [0, 1])
+def test_a_refresh_reads_no_other_songs_than_new_ones(tiny_library, tmp_path, monkeypatch, n_new):
+    """A million songs as objects take a minute and 2 GB."""
+    if n_new:
+        tiny_library.add(write_song(tmp_path / "new.flac", "noise", seed=55, title="new"))
+    tiny_library.note_change()
+    read = []
+
+    def songs(library, ids=None, *, missing=False):
+        found = Library.__base__.songs(library, ids, missing=missing)
+        read.extend(song.title for song in found)
+        return found
+
+    def kept(_):
+        raise AssertionError("frames of all songs were listed")
+
+    monkeypatch.setattr(Library, "songs", songs)
+    monkeypatch.setattr(FrameStore, "kept", kept)
+    assert refresh(tiny_library)
+    assert set(read) == ({"new"} if n_new else set())
+    assert tiny_library.is_refreshed
+    assert tiny_library.duplicates.not_compared() == set()
+    for record in tiny_library.models.all():
+        assert len(tiny_library.vectors(record.id).song_ids) == 12 + n_new
 
 
 def test_a_library_that_doubled_is_fitted_again(tiny_library, tmp_path):

@@ -11,7 +11,8 @@ from musicsim import gaussians
 from musicsim.explorer.models.encoders import GaussianEncoder
 from musicsim.explorer.models.schema import OLDER_SOUND
 from musicsim.explorer.models.similarity_model import SimilarityModel
-from musicsim.explorer.upkeep.fitting import new_record, songs_with_frames
+from musicsim.explorer.upkeep.fitting import new_record
+from musicsim.explorer.upkeep.placing import songs_with_frames
 from musicsim.explorer.upkeep.publish import publish
 from musicsim.library.db import migrations, schema
 

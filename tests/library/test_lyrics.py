@@ -266,6 +266,30 @@ def test_an_lrc_file_that_comes_changes_and_goes_is_noticed_without_a_scan(sung)
     assert sung.lyrics.words(song.id) == {}
 
 
+def test_only_songs_whose_file_or_lrc_file_has_changed_are_unread(sung):
+    """By definition, as of each song's first file by name."""
+    read_lyrics(sung)
+    songs = sung.songs()
+    lrc = songs[1].path.with_suffix(".lrc")
+    lrc.write_text("[00:01]words")
+    other = lrc.parent / "(live)" / "z.flac"
+    other.parent.mkdir()
+    other.with_suffix(".LRC").write_text("[00:01]of the file that comes first")
+    with sung.write() as connection:
+        for song in songs[2:]:
+            row = {"path": other.with_name(f"{song.id}.flac"), "song_id": song.id, "folder": other.parent}
+            connection.execute(schema.files.insert().values(**row, size=1, mtime_ns=song.id))
+        connection.execute(
+            schema.files.insert().values(
+                path=other, song_id=songs[0].id, folder=other.parent, size=1, mtime_ns=7
+            )
+        )
+    expected = [(songs[0].id, other, 7, other.with_suffix(".LRC").stat().st_mtime_ns)]
+    expected += [(songs[1].id, songs[1].path, songs[1].path.stat().st_mtime_ns, lrc.stat().st_mtime_ns)]
+    expected += [(song.id, other.with_name(f"{song.id}.flac"), song.id, None) for song in songs[2:]]
+    assert [(s.song_id, s.path, s.mtime_ns, s.lrc_mtime_ns) for s in sung.lyrics.unread()] == expected
+
+
 def test_reading_in_parts_ends_with_the_same(sung):
     assert [read_lyrics(sung, limit=n) for n in (0, 3, 3, 3)] == [0, 3, 1, 0]
     assert len(sung.lyrics.table(min_songs=1, max_share=1.0).song_ids) == 3

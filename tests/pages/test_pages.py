@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from musicsim.api import routes
 from musicsim.audio import FEATURE_VERSION
 from musicsim.explorer import job_process, jobs
-from musicsim.explorer.exporting.export import exports_of
+from musicsim.explorer.exporting.made import exports_of
 from musicsim.explorer.guessing.guess import Guesses
 from musicsim.explorer.libraries import open_library
 from musicsim.explorer.players.access import PlayerAccess, player_access

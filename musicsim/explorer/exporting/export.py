@@ -31,9 +31,6 @@ from musicsim.library.stores.models import CODEWORDS_KIND
 from musicsim.library.table_files import utf8, write_table
 from musicsim.public import owner_only
 
-FOLDER = "exports"
-"""Of a library, where exports of the Library page go."""
-
 _MIREX_K = 100
 _AT_ONCE, _SONGS_AT_ONCE = 10_000, 1_000
 
@@ -195,18 +192,3 @@ _OTHERS: dict[tuple[str, str], Callable[[Snapshot, Path, ExportRequest, Tell], i
 
 
 # --- on the Library page --------------------------------------------------------------------------
-
-
-@owner_only
-def export_path(library: Library, kind: str, ending: str) -> Path:
-    """Where an export that is asked for on the Library page goes; it replaces the one before."""
-    return library.folder / FOLDER / f"{library.name} {kind}{ending}"
-
-
-@owner_only
-def exports_of(library: Library) -> list[Path]:
-    """The exports that lie in a library's folder, the latest first."""
-    files = [
-        path for path in (library.folder / FOLDER).glob("*") if path.suffix and not path.name.startswith(".")
-    ]
-    return sorted(files, key=lambda path: path.stat().st_mtime_ns, reverse=True)

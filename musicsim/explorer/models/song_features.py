@@ -1,8 +1,8 @@
 """What models compare, read from a library: the features of songs, whatever they are made of."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from functools import partial
-from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.progress import Tell
 from musicsim.library import Library, Song
 from musicsim.library.embeddings.store import EmbeddingStore
-from musicsim.library.processes.pools import in_order
+from musicsim.library.processes.pools import in_order, on_all_cores
 from musicsim.library.scan.lyrics import read_lyrics
 
 BLOCK = 64
@@ -52,11 +52,23 @@ def feature_blocks(
         return
     read = _reader(library, model.encoder_, tell)
     blocks = [songs[start : start + BLOCK] for start in range(0, len(songs), BLOCK)]
-    is_away = library.pool is not None and model.encoder_.needs == FRAMES
-    away = _encoded_away(library, model.encoder_, blocks) if is_away else repeat(None)
-    for number, (block, found) in enumerate(zip(blocks, away, strict=False)):
-        tell(f"describing songs by {model.kind.description}", number * BLOCK, len(songs))
-        yield block, read(block) if found is None else found
+    with closing(_read_blocks(library, model.encoder_, read, blocks)) as features:
+        for number, block in enumerate(blocks):
+            tell(f"describing songs by {model.kind.description}", number * BLOCK, len(songs))
+            yield block, next(features)
+
+
+def _read_blocks(
+    library: Library, encoder: Encoder, read: _Read, blocks: Sequence[Sequence[Song]]
+) -> Generator[Floats, None, None]:
+    """Features of blocks in their order, by whatever is quickest at it."""
+    if encoder.needs != FRAMES:
+        yield from map(read, blocks)
+    elif library.pool is None:
+        yield from on_all_cores(read, blocks)
+    else:
+        for block, found in zip(blocks, _encoded_away(library, encoder, blocks), strict=True):
+            yield read(block) if found is None else found
 
 
 def _encoded_away(

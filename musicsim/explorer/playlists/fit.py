@@ -18,6 +18,7 @@ from musicsim.explorer.playlists.song_labels import SEED, learn_sources, with_co
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.library import Library
+from musicsim.library.scan.lyrics import read_lyrics
 from musicsim.public import owner_only, visitor_may
 
 STRENGTH = 200.0  # transitions that the weights by family count for: a few lists do not turn the walk over
@@ -67,6 +68,7 @@ def listed(snapshot: Snapshot, *, generated: bool = True) -> Lists:
 def refit_walks(library: Library, tell: Tell) -> None:
     """Bring the walks of all models up to the library's playlists, plays and tags."""
     with library.exclusive():
+        read_lyrics(library, tell=tell)
         for record in library.models.all():
             fit_walk(library, record.id, tell)
 
@@ -81,7 +83,7 @@ def _digest(graph: playlist.Hypergraph, lists: Lists) -> str:
 
 @owner_only
 def fit_walk(library: Library, model_id: str, tell: Tell) -> None:
-    """Fit the walk's weights on the library's playlists and keep them beside a model.
+    """Fit the walk's weights on the library's playlists and keep them beside a model; lyrics are those read before.
 
     Nothing is done where neither the edges nor the lists have changed. Where there are enough lists, a quarter is
     kept back first, to say what the walk and each dialect gain over shuffling; what is kept is then fitted on all.

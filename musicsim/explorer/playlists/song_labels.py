@@ -12,11 +12,10 @@ import numpy as np
 from scipy import sparse
 
 from musicsim import playlist
-from musicsim._arrays import Float64Array, Int64Array
+from musicsim._arrays import Float64Array, Int64Array, places_among
 from musicsim.explorer.models.artifacts import readable_arrays, save_arrays
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library.scan.lyrics import read_lyrics
 from musicsim.public import owner_only
 
 SEED = 0
@@ -100,8 +99,6 @@ def _words_table(snapshot: Snapshot) -> tuple[list[str], sparse.csr_array]:
 @owner_only
 def learn_sources(snapshot: Snapshot, playlists: Sequence[Sequence[int]], tell: Tell) -> Sources:
     """Learn what the edges need from playlists of rows, plays and lyrics; at once when nothing of them has changed."""
-    library = snapshot.library
-    read_lyrics(library, tell=tell)
     ids = snapshot.row_ids
     plays, (vocabulary, words) = _plays_table(snapshot), _words_table(snapshot)
     digest = _digest(ids, playlists, plays, words)
@@ -112,7 +109,7 @@ def learn_sources(snapshot: Snapshot, playlists: Sequence[Sequence[int]], tell: 
     groups, neighbours = _company(playlists, len(ids), tell)
     sources = Sources(ids, groups, _listeners(plays, tell), neighbours, topics, topic_words)
     save_arrays(
-        library.folder / _FILE,
+        snapshot.library.folder / _FILE,
         digest=np.array(digest),
         song_ids=ids,
         neighbours=ids[neighbours] * (neighbours >= 0) - (neighbours < 0),
@@ -180,8 +177,7 @@ def _load(snapshot: Snapshot) -> tuple[Sources, str]:
     arrays = readable_arrays(snapshot.library.folder / _FILE)
     if not arrays:
         return Sources(np.empty(0, dtype=np.int64)), ""
-    row_of = {i: row for row, i in enumerate(arrays["song_ids"].tolist())}
-    rows = np.array([row_of.get(i, -1) for i in snapshot.row_ids.tolist()], dtype=np.int64)
+    rows = places_among(arrays["song_ids"], snapshot.row_ids)
 
     def aligned(values: Int64Array) -> Int64Array:
         found = values[rows]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from musicsim import kernels, metric
+from musicsim import audio, kernels, metric
 from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArray, Int64Array
-from musicsim.audio import SongFrames, Sound, analyse_sound
+from musicsim.audio import SongFrames
 from musicsim.errors import AudioTooShortError, ModelError, NotFoundError
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.requests.filters import Filters
@@ -88,7 +88,7 @@ def read_example(snapshot: Snapshot, source: Path | bytes, name: str) -> Example
     has no model yet.
     """
     model_to_compare_with(snapshot)
-    return example_of(snapshot, analyse_sound(source, name=name), content_hash(source), name)
+    return example_of(snapshot, audio.analyse_sound(source, name=name), content_hash(source), name)
 
 
 def model_to_compare_with(snapshot: Snapshot) -> SimilarityModel:
@@ -98,7 +98,7 @@ def model_to_compare_with(snapshot: Snapshot) -> SimilarityModel:
     return snapshot.model
 
 
-def example_of(snapshot: Snapshot, sound: Sound, digest: str, name: str) -> Example:
+def example_of(snapshot: Snapshot, sound: "audio.Sound", digest: str, name: str) -> Example:
     """Sound that was decoded, with its vector under the model in use.
 
     Parameters

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from musicsim.audio import Sound, analyse_sound
+from musicsim import audio
 from musicsim.errors import AudioError, LibraryError
 from musicsim.explorer.search.query import Example, example_of, model_to_compare_with
 from musicsim.explorer.snapshot.snapshot import Snapshot
@@ -38,7 +38,7 @@ class Heard:
     """An upload that was decoded, whatever model it will be seen under."""
 
     name: str
-    sound: Sound  # with its coefficients
+    sound: "audio.Sound"  # with its coefficients
     digest: str  # hash of the file's bytes
 
     def under(self, snapshot: Snapshot) -> Example:
@@ -66,7 +66,7 @@ def hear(snapshot: Snapshot, source: Path | bytes, name: str, minutes: float = M
         with scratch_of(folder).folder() as scratch:
             path = source if isinstance(source, Path) else _written(scratch / "upload", source)
             frames = scratch / "frames.npy"
-            sound = run(analyse_sound, path, name=name, frames_to=frames, duration=60 * minutes)
+            sound = run(audio.analyse_sound, path, name=name, frames_to=frames, duration=60 * minutes)
             sound = replace(sound, mfcc=np.load(frames))
             digest = content_hash(source)
         if sound.is_cut:

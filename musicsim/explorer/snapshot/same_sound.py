@@ -61,34 +61,33 @@ def representatives(songs: Sequence[Song], pairs: Sequence[SamePair]) -> dict[in
 
 
 @owner_only
-def find_new_duplicates(library: Library, songs_here: Sequence[Song], tell: Callable[..., None]) -> None:
+def find_new_duplicates(library: Library, tell: Callable[..., None]) -> None:
     """Compare songs that joined since the last time with all others, and keep the pairs with the same sound."""
     new = library.duplicates.not_compared()
     if not new:
         return
     tell("looking for duplicates")
-    by_id = {song.id: song for song in songs_here}
     native = library.models.native()
     assert native is not None  # songs are placed before they are compared
     vectors = library.vectors(native.id)  # what was learned of taste says nothing of recordings
-    here = np.array([i in by_id for i in vectors.song_ids.tolist()], dtype=bool)
-    songs = [by_id[i] for i in vectors.song_ids[here].tolist()]
+    table = library.table()
+    places = table.places_of(vectors.song_ids)
+    here = places >= 0
+    ids, durations = vectors.song_ids[here], table.columns.duration_s[places[here]]
     X = vectors.X if here.all() else vectors.X[here]
-    kept = library.frame_files.kept()
 
     def frames_of(row: int) -> Float16Array | None:
-        digest = songs[row].content_hash
-        return library.frame_files.mfcc(digest) if digest in kept else None
+        digest = library.content_hash(int(ids[row]))
+        return library.frame_files.mfcc(digest) if library.frame_files.kept_of([digest]) else None
 
-    rows = np.array([row for row, song in enumerate(songs) if song.id in new], dtype=np.int64)
-    durations = np.array([song.duration_s for song in songs])
+    rows = np.flatnonzero(np.isin(ids, list(new)))
     found = []
     for pair in search.find_duplicates(X, durations, frames_of, rows=rows):
         # vectors and lengths alone join songs of one drum machine: without frames nothing is folded
         if pair.offset_s is not None:
-            first, second = songs[pair.first].id, songs[pair.second].id
+            first, second = int(ids[pair.first]), int(ids[pair.second])
             sign = 1.0 if first < second else -1.0
             found.append(
                 SamePair(min(first, second), max(first, second), pair.similarity, sign * pair.offset_s)
             )
-    library.duplicates.enter(found, [songs[row].id for row in rows.tolist()])
+    library.duplicates.enter(found, ids[rows].tolist())

@@ -10,7 +10,6 @@ import numpy as np
 
 from musicsim import mixtures
 from musicsim._arrays import Float32Array, Float64Array
-from musicsim.audio import MIN_FEATURE_VERSION
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.models.encoders import (
     ASPECTS,
@@ -30,7 +29,7 @@ from musicsim.explorer.models.schema import SOUND
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.models.song_features import feature_blocks
 from musicsim.explorer.progress import Tell
-from musicsim.explorer.upkeep.placing import SEED, follow_owner
+from musicsim.explorer.upkeep.placing import SEED, follow_owner, songs_with_frames
 from musicsim.explorer.upkeep.publish import publish
 from musicsim.explorer.upkeep.sound import fit_sound, song_parts
 from musicsim.library import Library, Song
@@ -47,15 +46,6 @@ SONGS_FOR_AXES = 20_000  # 113 MB of features of Sound
 _SONGS_FOR_MIXTURES = 1_000
 _MAX_TAGS, _MAX_WORDS = 300, 1_000
 _MIN_SONGS_A_TAG = 2
-
-
-@visitor_may
-def songs_with_frames(library: Library, songs: list[Song]) -> list[Song]:
-    """Songs whose frames are kept, in a version that this one can read."""
-    kept = library.frame_files.kept()
-    readable = (s for s in songs if s.content_hash in kept and s.feature_version >= MIN_FEATURE_VERSION)
-    # by hash: the same songs give the same model, in whatever order they were added
-    return sorted(readable, key=lambda song: song.content_hash)
 
 
 @visitor_may

@@ -19,7 +19,6 @@ from musicsim.explorer.upkeep.fitting import (
     free_name,
     new_record,
     songs_to_describe,
-    songs_with_frames,
 )
 from musicsim.explorer.upkeep.learned_model import (
     COMBINED_KIND,
@@ -27,7 +26,7 @@ from musicsim.explorer.upkeep.learned_model import (
     learn_unlocked,
     replaced_sources,
 )
-from musicsim.explorer.upkeep.placing import place_new
+from musicsim.explorer.upkeep.placing import place_new, songs_with_frames
 from musicsim.explorer.upkeep.publish import publish
 from musicsim.library import Library
 from musicsim.library.csv_cells import shortened
@@ -238,7 +237,7 @@ def take_model(library: Library, source: Path, tell: Tell) -> str:
             record = new_record(TAKEN_KIND, name, sent.model, len(songs), taken_from=source.name, keys=keys)
 
             def fill() -> None:
-                place_new(library, record, songs, tell)
+                place_new(library, record, tell)
                 _check_vectors(library.vectors(record.id).X, source.name, sent.model)
 
             return publish(library, sent.model, record, fill=fill, report=sent.report, tell=tell)

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from musicsim._arrays import Float32Array, Int64Array
+from musicsim._arrays import Float32Array, Int64Array, places_among
+from musicsim.audio import MIN_FEATURE_VERSION
 from musicsim.explorer.models.artifacts import load_clusters, load_map, save_clusters, save_map
 from musicsim.explorer.models.encoders import has_features
 from musicsim.explorer.models.similarity_model import SimilarityModel
@@ -23,14 +24,28 @@ _SONGS_A_CLUSTER = 4
 _GROWTH_FOR_NEW_MAP = 1.2
 
 
+@visitor_may
+def songs_with_frames(library: Library, songs: Sequence[Song]) -> list[Song]:
+    """Songs whose frames are kept, in a version that this one can read."""
+    kept = library.frame_files.kept_of([song.content_hash for song in songs])
+    readable = (s for s in songs if s.content_hash in kept and s.feature_version >= MIN_FEATURE_VERSION)
+    # by hash: the same songs give the same model, in whatever order they were added
+    return sorted(readable, key=lambda song: song.content_hash)
+
+
 @owner_only
-def place_new(library: Library, record: ModelRecord, songs: Sequence[Song], tell: Tell) -> None:
-    """Give songs that have what a model's features are made of, but no vector, one under it as it is."""
+def place_new(library: Library, record: ModelRecord, tell: Tell) -> None:
+    """Give songs with frames that have what a model's features are made of, but no vector, one under it as it is.
+
+    Of a large library only the songs without a vector are read. Raises ModelError if the vectors of others are gone.
+    """
     if record.base_id is not None:
         follow_owner(library, record)
         return
-    known = set(library.vectors(record.id).song_ids.tolist())
-    new = [song for song in songs if song.id not in known]
+    known = library.models.song_rows(record.id)
+    library.models.vector_file(record.id, known)
+    missing = np.setdiff1d(library.table().ids, known.song_ids)
+    new = songs_with_frames(library, library.songs(missing.tolist())) if len(missing) else []
     if not new:
         return
     model = SimilarityModel.load(library.models.path(record.id))
@@ -46,12 +61,10 @@ def place_new(library: Library, record: ModelRecord, songs: Sequence[Song], tell
 def follow_owner(library: Library, record: ModelRecord) -> None:
     """Give a model that shares another one's features the vectors of all songs that have them."""
     owned = library.models.features(record.id)
-    known = set(library.vectors(record.id).song_ids.tolist())
-    new = np.array([i not in known for i in owned.song_ids.tolist()], dtype=bool)
-    if not new.any():
+    rows = np.flatnonzero(~np.isin(owned.song_ids, library.vectors(record.id).song_ids))
+    if not len(rows):
         return
     model = SimilarityModel.load(library.models.path(record.id))
-    rows = np.flatnonzero(new)
     for start in range(0, len(rows), _ROWS):
         block = rows[start : start + _ROWS]
         vectors = model.vectors(owned.X[block])
@@ -103,14 +116,8 @@ def _update_index(library: Library, record: ModelRecord, tell: Tell) -> None:
 def _places_of(library: Library, model_id: str, song_ids: Int64Array) -> Float32Array | None:
     """Where songs stand on the map of another model; None unless it has all of them."""
     ids, places = load_map(library.models.path(model_id))
-    entries = _entries_of(song_ids, ids)
+    entries = places_among(ids, song_ids)
     return None if not len(entries) or entries.min() < 0 else places[entries]
-
-
-def _entries_of(song_ids: Int64Array, known: Int64Array) -> Int64Array:
-    """Where songs stand among those of a file; -1 where they do not."""
-    entry_of = {song_id: entry for entry, song_id in enumerate(known.tolist())}
-    return np.array([entry_of.get(song_id, -1) for song_id in song_ids.tolist()], dtype=np.int64)
 
 
 @owner_only
@@ -123,7 +130,7 @@ def update_clusters_and_map(library: Library, record: ModelRecord, tell: Tell) -
     rows = library.vectors(record.id)
     folder = library.models.path(record.id)
     (mapped, places), (grouped, labels) = load_map(folder), load_clusters(folder)
-    on_map, in_clusters = _entries_of(rows.song_ids, mapped), _entries_of(rows.song_ids, grouped)
+    on_map, in_clusters = places_among(mapped, rows.song_ids), places_among(grouped, rows.song_ids)
     if min(on_map.min(initial=0), in_clusters.min(initial=0)) >= 0:
         return
     if _has_outgrown(on_map):
@@ -145,7 +152,8 @@ def _places_of_all(X: Float32Array, places: Float32Array, entries: Int64Array) -
     """Places of all songs, in the order of `X`; those with an entry keep theirs."""
     completed, is_new = places[entries], entries < 0
     if is_new.any():
-        completed[is_new] = MapPlacer(X[~is_new], completed[~is_new]).place(X[is_new])
+        completed[is_new] = np.nan  # the placer leaves them out
+        completed[is_new] = MapPlacer(X, completed).place(X[is_new])
     return completed
 
 
@@ -157,15 +165,23 @@ def _labels_of_all(
         return _fit_clusters(X)
     completed, is_new = {k: values[entries] for k, values in labels.items()}, entries < 0
     if is_new.any():
+        known, new = np.flatnonzero(~is_new), np.flatnonzero(is_new)
         for values in completed.values():
-            values[is_new] = _nearest_centre(X[~is_new], values[~is_new], X[is_new])
+            values[new] = _nearest_centre(X, known, values[known], X[new])
     return completed
 
 
-def _nearest_centre(X: Float32Array, labels: Int64Array, X_new: Float32Array) -> Int64Array:
-    """Labels of new songs: the cluster whose mean is nearest."""
-    from sklearn.neighbors import NearestCentroid
+def _nearest_centre(
+    X: Float32Array, known: Int64Array, labels: Int64Array, X_new: Float32Array
+) -> Int64Array:
+    """Labels of new songs: the cluster whose mean is nearest; `labels` are those of the rows `known` of `X`."""
+    from scipy import sparse
+    from sklearn.metrics import pairwise_distances_argmin
 
-    if len(np.unique(labels)) < 2:
-        return np.full(len(X_new), labels[0])
-    return NearestCentroid().fit(X, labels).predict(X_new).astype(np.int64)
+    names, clusters, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    # sums of rows, without a copy of the songs of each cluster
+    belongs = sparse.csr_array(
+        (np.ones(len(known), dtype=X.dtype), (clusters, known)), shape=(len(names), len(X))
+    )
+    centres = (belongs @ X) / sizes[:, None].astype(X.dtype)
+    return names[pairwise_distances_argmin(X_new, centres)]

@@ -9,6 +9,7 @@ from musicsim.explorer.playlists.fit import fit_walk
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.upkeep.placing import save_clusters_and_map
 from musicsim.library import Library
+from musicsim.library.scan.lyrics import read_lyrics
 from musicsim.library.stores.models import ModelRecord
 from musicsim.public import owner_only
 
@@ -62,6 +63,7 @@ def publish(
     fill()
     save_clusters_and_map(library, record, tell)
     if walk:
+        read_lyrics(library, tell=tell)
         fit_walk(library, record.id, tell)
     library.models.finish(record.id, activate=activate, keep_as=keep_as)
     return record.id

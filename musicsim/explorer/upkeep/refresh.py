@@ -15,13 +15,14 @@ from musicsim.explorer.playlists.fit import fit_walk
 from musicsim.explorer.progress import Stopped, Tell, silent
 from musicsim.explorer.snapshot.same_sound import find_new_duplicates
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.upkeep.fitting import fit_codewords, fit_native, songs_with_frames
+from musicsim.explorer.upkeep.fitting import fit_codewords, fit_native
 from musicsim.explorer.upkeep.index_push import push_if_it_can
 from musicsim.explorer.upkeep.model_catalogue import damage, make_again, stale_models
 from musicsim.explorer.upkeep.outdated import native_is_outdated
-from musicsim.explorer.upkeep.placing import place_new, update_clusters_and_map
-from musicsim.library import Library, Song
+from musicsim.explorer.upkeep.placing import place_new, songs_with_frames, update_clusters_and_map
+from musicsim.library import Library
 from musicsim.library.importing import match_waiting
+from musicsim.library.scan.lyrics import read_lyrics
 from musicsim.library.stores.models import ModelRecord
 from musicsim.public import owner_only, visitor_may
 
@@ -50,27 +51,68 @@ def refresh(library: Library, *, force: bool = False, tell: Tell = silent) -> bo
     and the frames of some songs were not kept.
     """
     with library.exclusive():
-        songs = library.songs()
-        if not songs:
+        if not len(library.table().ids):
             return True
         try:
-            _bring_up(library, songs, force, tell)
+            _bring_up(library, force, tell)
             _make_stale_again(library, tell)
         except Stopped:
             return False
         finally:
             library.models.discard_unfinished()
         if not library.settings["keep_frames"]:
-            for song in songs:
-                library.frame_files.drop(song.content_hash)
+            _drop_frames(library)
         library.note_refreshed()
     with suppress(Stopped):  # all but the server is up to the songs
         push_if_it_can(take_snapshot(library), tell)
     return True
 
 
-def _bring_up(library: Library, songs: list[Song], force: bool, tell: Tell) -> None:
+def _drop_frames(library: Library) -> None:
+    """Forget the frames and aspects of all songs that have a file."""
+    kept = library.frame_files.kept() | library.frame_files.kept_aspects()
+    if kept:
+        here = library.files_of(library.table().ids.tolist()).values()
+        for content_hash in kept.intersection(digest for digest, _ in here):
+            library.frame_files.drop(content_hash)
+
+
+def _bring_up(library: Library, force: bool, tell: Tell) -> None:
     match_waiting(library)
+    n_songs, built_in = len(library.table().ids), (library.models.native(), library.models.codewords())
+    # songs are read where the most that a fit could have of them asks for one: a million take a minute, and 2 GB
+    if force or (
+        library.frame_files.has_any()
+        and (native_is_outdated(library) or any(needs_fit(library, record, n_songs) for record in built_in))
+    ):
+        _fit_built_in(library, force, tell)
+    native = library.models.native()
+    if native is None:
+        raise FeatureVersionError(
+            f"{library.folder}: no audio features are stored to fit a model on. Turn on “Store audio "
+            "features” (Library > Settings; keep_frames on the command line) and add the folders again."
+        )
+    lost = set()
+    # owners of features first: the others follow them
+    for record in sorted(library.models.all(retired=True), key=lambda r: r.base_id is not None):
+        try:
+            place_new(library, record, tell)
+        except ModelError as error:
+            if record.id == native.id:
+                raise
+            _log.warning("Songs are not placed in the model %r: %s", record.name, error)
+            lost.add(record.id)
+    find_new_duplicates(library, tell)
+    read_lyrics(library, tell=tell)
+    for record in library.models.all():
+        if record.id not in lost:
+            update_clusters_and_map(library, record, tell)
+            fit_walk(library, record.id, tell)
+
+
+def _fit_built_in(library: Library, force: bool, tell: Tell) -> None:
+    """Fit the built-in models that the frames which are kept ask for, and allow."""
+    songs = library.songs()
     with_frames = songs_with_frames(library, songs)
     current = [song for song in with_frames if song.feature_version == FEATURE_VERSION]
     complete = len(with_frames) == len(songs)
@@ -92,27 +134,6 @@ def _bring_up(library: Library, songs: list[Song], force: bool, tell: Tell) -> N
         fit_native(library, current, tell)
     if with_frames and (force or needs_fit(library, library.models.codewords(), n_songs)):
         fit_codewords(library, with_frames, tell)
-    native = library.models.native()
-    if native is None:
-        raise FeatureVersionError(
-            f"{library.folder}: no audio features are stored to fit a model on. Turn on “Store audio "
-            "features” (Library > Settings; keep_frames on the command line) and add the folders again."
-        )
-    lost = set()
-    # owners of features first: the others follow them
-    for record in sorted(library.models.all(retired=True), key=lambda r: r.base_id is not None):
-        try:
-            place_new(library, record, with_frames, tell)
-        except ModelError as error:
-            if record.id == native.id:
-                raise
-            _log.warning("Songs are not placed in the model %r: %s", record.name, error)
-            lost.add(record.id)
-    find_new_duplicates(library, songs, tell)
-    for record in library.models.all():
-        if record.id not in lost:
-            update_clusters_and_map(library, record, tell)
-            fit_walk(library, record.id, tell)
 
 
 def _make_stale_again(library: Library, tell: Tell) -> None:

@@ -1,6 +1,7 @@
 """What the native model learns from: songs in parts, which say how a song varies in itself."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,7 @@ from musicsim.explorer.models.encoders import SoundEncoder
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.upkeep.placing import SEED
 from musicsim.library import Library, Song
+from musicsim.library.processes.pools import on_all_cores
 
 VISITORS_MAY = True
 
@@ -31,11 +33,13 @@ class SongParts:
 def song_parts(library: Library, songs: Sequence[Song], tell: Tell) -> list[SongParts]:
     """The parts of each of a seeded sample of songs that this version has described; 70 MB for 1,000 songs."""
     chosen = np.sort(np.random.default_rng(SEED).permutation(len(songs))[:_MAX_SONGS]).tolist()
-    parts = []
-    for done, i in enumerate(chosen):
-        if done % 16 == 0:
-            tell("comparing parts of songs", done, len(chosen))
-        parts.append(parts_of(library.frame_files.frames(songs[i].content_hash)))
+    hashes = (songs[i].content_hash for i in chosen)
+    parts: list[SongParts] = []
+    with closing(on_all_cores(lambda digest: parts_of(library.frame_files.frames(digest)), hashes)) as found:
+        for _ in chosen:
+            if len(parts) % 16 == 0:
+                tell("comparing parts of songs", len(parts), len(chosen))
+            parts.append(next(found))
     return parts
 
 

@@ -19,6 +19,11 @@ def path_text(stored: str) -> str:
     return stored.translate(_TO_SURROGATE)
 
 
+def stored_path(path: Path) -> str:
+    """The text that stands for a path in the database."""
+    return os.fspath(path).translate(_TO_PRIVATE)
+
+
 class FilePath(TypeDecorator[Path]):
     """A path of the file system, whatever bytes its name is made of."""
 
@@ -27,7 +32,7 @@ class FilePath(TypeDecorator[Path]):
 
     def process_bind_param(self, value: Any, dialect: sa.Dialect) -> str | None:
         """Turn a path into text that can be stored."""
-        return None if value is None else os.fspath(value).translate(_TO_PRIVATE)
+        return None if value is None else stored_path(value)
 
     def process_result_value(self, value: Any, dialect: sa.Dialect) -> Path | None:
         """Turn stored text into the path it stands for."""

@@ -19,7 +19,7 @@ from functools import cache, partial
 from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from musicsim.audio import analyse_sound
+from musicsim import audio
 from musicsim.errors import AudioError, LibraryError, MusicsimError
 from musicsim.library.processes.workers import Limits, Worker, limit_memory, worker_context
 
@@ -285,7 +285,7 @@ def _get_warm() -> None:
         file.setframerate(44_100)
         file.writeframes(bytes(44_100 * 4))
     with suppress(MusicsimError):
-        analyse_sound(silence.getvalue())
+        audio.analyse_sound(silence.getvalue())
 
 
 def _answer(task: _Task | None) -> Any:

@@ -7,14 +7,17 @@ import os
 import re
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
+from musicsim._blas import one_blas_thread
 from musicsim.library.processes.workers import Limits, outcomes
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 _LOCAL = re.compile(r"local:([1-9]\d{0,2})")
 _SCHEDULER = re.compile(r"(tcp|tls|ws|wss)://[^/\s]+:\d+/?")
@@ -76,6 +79,28 @@ class LocalPool:
     ) -> Generator[tuple[T, Any] | None, None, None]:
         """See :class:`Pool`."""
         return outcomes(function, tasks, n_workers=self._n_workers, limits=limits, preload=preload)
+
+
+def on_all_cores(function: Callable[[T], R], items: Iterable[T]) -> Generator[R, None, None]:
+    """Results in the order of their items, by a thread a core: for work that seldom holds Python's lock.
+
+    No more than two items for each thread are begun before they are asked for. Until the end, matrix products of the
+    process use one thread each. Raises what a call raises.
+    """
+    n_threads = os.cpu_count() or 1
+    begun: deque[Future[R]] = deque()
+    # matrix products are divided among cores by their items
+    with one_blas_thread(), ThreadPoolExecutor(n_threads, thread_name_prefix="core") as threads:
+        try:
+            for item in items:
+                begun.append(threads.submit(function, item))
+                if len(begun) >= 2 * n_threads:
+                    yield begun.popleft().result()
+            while begun:
+                yield begun.popleft().result()
+        finally:
+            for future in begun:  # nobody wants them any more
+                future.cancel()
 
 
 def in_order(

@@ -31,6 +31,7 @@ from musicsim.library.disk.archives import DAMAGED
 from musicsim.library.disk.arrays import atomic_path
 
 _ASPECTS = f".v{ASPECT_VERSION}.npz"
+_ASKED_ONE_BY_ONE = 1_000
 _DAMAGED = (*DAMAGED, KeyError, TypeError, SyntaxError, tokenize.TokenError)  # what numpy raises besides
 _OUTDATED = schema.songs.c.descriptor_version != DESCRIPTOR_VERSION
 
@@ -60,6 +61,16 @@ class FrameStore:
     def kept(self) -> set[str]:
         """Hashes of all frames that are kept: one listing instead of a question a song."""
         return {path.stem for path in self.folder.glob("??/*.npy") if not path.name.startswith(".")}
+
+    def has_any(self) -> bool:
+        """Whether frames of any song are kept."""
+        return any(not path.name.startswith(".") for path in self.folder.glob("??/*.npy"))
+
+    def kept_of(self, content_hashes: Sequence[str]) -> set[str]:
+        """Those of some hashes whose frames are kept; of a few the disk is asked, instead of a listing of all."""
+        if len(content_hashes) > _ASKED_ONE_BY_ONE:
+            return self.kept().intersection(content_hashes)
+        return {digest for digest in content_hashes if self.path(digest).exists()}
 
     def files(self, content_hash: str) -> tuple[Path, Path]:
         """Where the frames and the aspects of a song lie, or would lie."""

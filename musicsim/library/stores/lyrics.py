@@ -3,13 +3,14 @@
 A file in which nothing was found is not opened again until it changes.
 """
 
+import json
 import logging
 import os
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import sqlalchemy as sa
@@ -62,22 +63,39 @@ class LyricsStore(Tables):
     def unread(self) -> list[UnreadSong]:
         """Songs with a file whose words were not looked for, or whose files have changed since, by id.
 
-        Every folder with songs is listed once, to see which ``.lrc`` files have come, changed or gone; about 0.5 kB
-        a song of the library while it works.
+        Every folder with songs is listed once, to see which ``.lrc`` files have come, changed or gone. Of the songs,
+        only those are read that have such a file, or had one, or whose own file has changed.
         """
         f, w = schema.files.c, schema.lyrics.c
-        places = (
-            sa.select(f.song_id, f.path, f.mtime_ns, w.mtime_ns.label("seen"), w.lrc_mtime_ns)
-            .join(schema.lyrics, w.song_id == f.song_id, isouter=True)
+        here = sa.select(f.folder).where(f.missing_since.is_(None)).distinct()
+        with self._engine.connect() as connection:
+            folders = connection.scalars(here).all()
+        beside = _lrc_times(folders)
+        listed = json.dumps([schema.stored_path(folder) for folder in {path.parent for path in beside}])
+        with_lrc = sa.select(sa.func.json_each(listed).table_valued("value").c.value)
+        # of several files the first by name: beside min() SQLite gives the other columns of the row that has it
+        first = (
+            sa.select(
+                f.song_id, sa.func.min(f.path, type_=schema.FilePath()).label("path"), f.folder, f.mtime_ns
+            )
             .where(f.missing_since.is_(None))
-            .order_by(f.song_id, f.path)
+            .group_by(f.song_id)
+            .subquery()
+        ).c
+        query = (
+            sa.select(first.song_id, first.path, first.mtime_ns, w.mtime_ns.label("seen"), w.lrc_mtime_ns)
+            .join(schema.lyrics, w.song_id == first.song_id, isouter=True)
+            .where(
+                sa.or_(
+                    w.mtime_ns.is_distinct_from(first.mtime_ns),
+                    w.lrc_mtime_ns.is_not(None),
+                    sa.type_coerce(first.folder, sa.Text).in_(with_lrc),
+                )
+            )
+            .order_by(first.song_id)
         )
-        first: dict[int, Any] = {}
-        for row in self._rows(places):
-            first.setdefault(row.song_id, row)
-        beside = _lrc_times({row.path.parent for row in first.values()})
         found = []
-        for row in first.values():
+        for row in self._rows(query):
             lrc = beside.get(row.path.with_suffix(""))
             if (row.mtime_ns, lrc) != (row.seen, row.lrc_mtime_ns):
                 found.append(UnreadSong(row.song_id, row.path, row.mtime_ns, lrc))

@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 import streamlit as st
 
-from musicsim.explorer.exporting.export import export_path, exports_of
+from musicsim.explorer.exporting.made import export_path, exports_of
 from musicsim.explorer.requests.exporting import EXPORTS
 from musicsim.library import Library
 from musicsim.ui.base.text import plain

@@ -1,0 +1,37 @@
+"""Formats by the names of files alone: those that can be decoded, and those that browsers play."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+# What a scan of folders looks at, with FFmpeg's decoder of what such a file usually holds. Containers that mostly carry
+# films (mp4, webm, mkv, avi, ts) are left out: `decode` reads their sound all the same.
+DECODERS = {
+    **dict.fromkeys((".wav", ".wave", ".w64", ".rf64", ".caf", ".voc"), "pcm_s16le"),
+    **dict.fromkeys((".aiff", ".aif", ".aifc", ".au", ".snd"), "pcm_s16be"),
+    **{".flac": "flac", ".alac": "alac", ".ape": "ape", ".wv": "wavpack", ".tta": "tta", ".tak": "tak"},
+    **{".shn": "shorten", ".dsf": "dsd_lsbf_planar", ".mp3": "mp3float", ".mp2": "mp2float", ".spx": "speex"},
+    **{".ogg": "vorbis", ".oga": "vorbis", ".opus": "opus", ".m4a": "aac", ".aac": "aac", ".m4b": "aac"},
+    **{".wma": "wmav2", ".mka": "aac", ".ac3": "ac3", ".eac3": "eac3", ".dts": "dca", ".mpc": "mpc8"},
+    ".amr": "amrnb",
+}
+AUDIO_EXTENSIONS = frozenset(DECODERS)
+BROWSER_EXTENSIONS = frozenset({".mp3", ".ogg", ".oga", ".opus", ".flac", ".wav", ".m4a", ".aac", ".webm"})
+
+_MEDIA_TYPES = {
+    ".mp3": "audio/mpeg",
+    ".ogg": "audio/ogg",
+    ".oga": "audio/ogg",
+    ".opus": "audio/ogg",
+    ".flac": "audio/flac",
+    ".wav": "audio/wav",
+    ".m4a": "audio/mp4",
+    ".aac": "audio/aac",
+    ".webm": "audio/webm",
+}
+
+
+def media_type(path: str | os.PathLike[str]) -> str:
+    """Return the MIME type that a browser expects for the suffix of `path`."""
+    return _MEDIA_TYPES.get(Path(path).suffix.lower(), "application/octet-stream")
