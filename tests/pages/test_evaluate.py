@@ -160,7 +160,7 @@ def test_lists_are_continued_by_a_job_and_what_came_of_it_is_shown(full):
     first = app.markdown[[m.value.startswith("**By NDCG") for m in app.markdown].index(True)].value
     assert "item-kNN is first" in first
     table = app.table[0].value
-    assert table["Way"].tolist() == ["item-kNN", "walk"]
+    assert table["Method"].tolist() == ["item-kNN", "walk"]
     assert table["NDCG"].iloc[0] == "**0.250** :small[:gray[0.125–0.500]]"
     assert any("12 of 12 playlists" in c.value for c in app.caption)
 

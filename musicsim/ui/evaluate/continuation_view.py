@@ -102,7 +102,7 @@ def _show(found: Continued) -> None:
     """The ways in the order of their NDCG; who is first comes before them."""
     st.markdown(f"**{plain(found.words)}**")
     lines = [
-        {"Way": way}
+        {"Method": way}
         | {name: interval(*scores[of], places=_PLACES.get(of, 3)) for of, name in MEASURES.items()}
         for way, scores in found.scores.items()
     ]

@@ -39,7 +39,8 @@ def exports_view(library: Library, *, busy: bool, has_songs: bool) -> None:
     base = (st.get_option("server.baseUrlPath") or "").strip("/")
     for path in made:
         address = f"{base and f'/{base}'}/exports/{quote(path.name)}?library={quote(library.name)}"
-        size = f"{path.stat().st_size / 1e6:,.1f} MB"
+        n_bytes = path.stat().st_size
+        size = f"{n_bytes / 1e6:,.1f} MB" if n_bytes >= 1e6 else f"{n_bytes / 1e3:,.1f} kB"
         st.link_button(plain(f"{path.name} · {size}"), address, icon=":material/download:", type="tertiary")
     st.caption(
         "Neighbours of more than 100,000 songs take hours: `musicsim export neighbours FILE --sample 1000` has those "
