@@ -1,9 +1,13 @@
 """Stochastic cutting planes: each cut asks a fresh sample of the queries (after Yu and Joachims, 2008).
 
 For collections of which one full cut, O(n_queries n_songs d), is too much. A sample's plane bounds the sample's
-slack, not the whole one, so no step is refused and nothing is certified on the way: every round is a proximal
-step over the planes of the last rounds, with the mu that the bundle method found on a first sample, and the
-metric is the mean of the second half of the rounds. One full cut at the end gives its exact objective.
+slack, not the whole one, so no step is refused: every round is a proximal step over the planes of the last rounds,
+with the mu that the bundle method found on a first sample, and the metric is the mean of the second half of the
+rounds. One full cut at the end gives its exact objective.
+
+The samples of a pass share the queries among them. The slack of all is the mean of theirs, so the mean of the planes
+of a pass is a plane of all queries, although each was cut at another metric: the lower bound comes from these planes
+and that of the full cut, and costs no further cut. Without a whole pass only the full cut's plane is left.
 
 Measured at 2,122 songs with 200 queries a cut: 0.9 % above the optimum after the work of ten full cuts, where one
 fixed sample of this size ends 18 % above. The deterministic method needs no more work there than this one: sample
@@ -24,7 +28,9 @@ from musicsim.metric.cone import Projection
 _FIRST_CUTS = 15
 """Of the bundle method on the first sample."""
 _KEPT = 30
-"""Rounds that planes without weight are kept."""
+"""Rounds, or passes, that planes without weight are kept."""
+_FALLS = 6
+"""How often mu is quartered for the bound, from that of the rounds on."""
 
 
 class _Sample:
@@ -37,13 +43,40 @@ class _Sample:
         return self._oracle.cut(W, L=L, slots=self._slots)
 
 
+class _Passes:
+    """Samples that share the queries among them, pass after pass, and the planes of whole passes."""
+
+    def __init__(self, oracle: Oracle, n_queries: int, size: int, rng: np.random.Generator) -> None:
+        self.planes = Planes(size)
+        self._n, self._n_samples, self._rng = oracle.n_queries, -(-oracle.n_queries // n_queries), rng
+        self._left: list[Int64Array] = []
+        self._loss, self._psi = 0.0, np.zeros(size)
+
+    def draw(self) -> Int64Array:
+        """The next sample: places in the queries of the oracle."""
+        if not self._left:
+            self._left = np.array_split(self._rng.permutation(self._n), self._n_samples)
+            self._loss, self._psi = 0.0, np.zeros_like(self._psi)
+        return self._left[-1]
+
+    def enter(self, cut: Cut) -> None:
+        """The plane of the sample that was drawn."""
+        share = len(self._left.pop()) / self._n
+        self._loss += share * cut.loss
+        self._psi += share * cut.dpsi.ravel()
+        if not self._left:
+            self.planes.add(self._loss, self._psi)
+            self.planes.retire(np.zeros(len(self.planes)), _KEPT)
+
+
 def solve_stochastic(
     problem: Problem, search: Search, oracle: Oracle, n_queries: int, rng: np.random.Generator
 ) -> None:
-    """Use up the cuts of the search, all but the last on samples of `n_queries` of the oracle's."""
+    """Use up the cuts of the search, all but the last on samples of at most `n_queries` of the oracle's."""
+    passes = _Passes(oracle, n_queries, problem.cone.size, rng)
 
     def sample() -> Problem:
-        slots = rng.choice(oracle.n_queries, n_queries, replace=False)
+        slots = passes.draw()
         return Problem(_Sample(oracle, slots), problem.cone, problem.penalty, problem.C, problem.seconds)
 
     n_first = min(_FIRST_CUTS, max(1, (search.max_cuts - 1) // 2))
@@ -63,6 +96,7 @@ def solve_stochastic(
             break
         this = sample()
         cut, estimate = this.cut(W)
+        passes.enter(cut)
         planes.add(cut.loss, cut.dpsi)
         trial = solve_master(
             this, planes, np.append(weights, 0.0), slope, W.point, state.mu, estimate, search.tol
@@ -71,12 +105,18 @@ def solve_stochastic(
         search.note_sampled(estimate, len(planes))
         if i >= n_rounds // 2:
             total, n_summed = total + W.point, n_summed + 1
-    _finish(problem, search, problem.project(total / n_summed) if n_summed else W)
+    _finish(problem, search, problem.project(total / n_summed) if n_summed else W, passes.planes, state.mu)
 
 
-def _finish(problem: Problem, search: Search, W: Projection) -> None:
-    """The exact objective, and the bound that its one plane gives."""
+def _finish(problem: Problem, search: Search, W: Projection, planes: Planes, mu: float) -> None:
+    """The exact objective, and the best bound of planes of all queries with that of this last cut."""
     cut, objective = problem.cut(W)
-    planes = Planes(problem.cone.size)
     planes.add(cut.loss, cut.dpsi)
-    search.note(W, objective, problem.lower_bound(planes, np.full(1, problem.C)), 1)
+    last = np.zeros(len(planes))
+    last[-1] = problem.C
+    bounds = [problem.lower_bound(planes, last)]
+    while mu > 0.0 and len(bounds) <= _FALLS:
+        trial = solve_master(problem, planes, last, problem.penalty.slope, W.point, mu, objective, search.tol)
+        bounds.append(problem.lower_bound(planes, trial.weights, trial.P))
+        last, mu = trial.weights, 0.25 * mu
+    search.note(W, objective, max(bounds), len(planes))

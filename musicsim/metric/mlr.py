@@ -44,7 +44,7 @@ class MLR(LinearMetric, RankingLearner):
     max_cuts : int >= 1
         Calls of the oracle before it gives up; a ConvergenceWarning then gives the gap.
     n_queries : int, optional
-        Ask a sample of this many queries a cut, all but the last: for collections of which a full cut takes too
+        Ask a sample of at most this many queries a cut, all but the last: for collections of which a full cut takes too
         long. Uses up `max_cuts`; `objective_` is exact all the same, `dual_bound_` weak, and the gap open.
     random_state : int, Generator or None
         Seed of the samples; nothing else is drawn.

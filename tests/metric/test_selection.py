@@ -9,6 +9,8 @@ from musicsim.evaluation import ArtistSplit, ranking_scores
 from musicsim.library.processes.pools import LocalPool, map_of
 from musicsim.library.processes.workers import Limits
 from musicsim.metric import MLR, MLRCV
+from musicsim.metric._oracles import Oracle
+from musicsim.metric._stochastic import _Passes
 from musicsim.relevance import Relevance
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -129,12 +131,32 @@ def test_sampled_queries_come_near_the_optimum_and_give_the_exact_objective(song
         sampled = MLR(C=10.0, n_queries=40, max_cuts=80, random_state=0).fit(X, genres)
     assert sampled.n_cuts_ == 80
     assert sampled.dual_bound_ <= exact.objective_ <= sampled.objective_ * (1 + exact.tol)
-    # the stochastic method has no bound of its own: 5 % is what ten full cuts' work gives with room
+    # 5 % is what ten full cuts' work gives with room
     assert sampled.objective_ <= 1.05 * exact.objective_
     again = MLR(C=10.0, n_queries=40, max_cuts=80, random_state=0).fit(X, genres)
     np.testing.assert_array_equal(sampled.metric_, again.metric_)
     other = MLR(C=10.0, n_queries=40, max_cuts=80, random_state=1).fit(X, genres)
     assert not np.array_equal(sampled.metric_, other.metric_)
+
+
+@pytest.mark.parametrize("n_queries", [40, 70])
+def test_the_planes_of_whole_passes_bound_the_objective_of_all_queries(songs, n_queries):
+    X, genres, _ = songs
+    oracle = Oracle(X, Relevance.from_labels(genres))
+    passes = _Passes(oracle, n_queries, X.shape[1] ** 2, np.random.default_rng(0))
+    rng = np.random.default_rng(1)
+    Ws = [A.T @ A for A in rng.normal(size=(20, 5, X.shape[1]))]
+    for W in Ws:
+        passes.enter(oracle.cut(W, slots=passes.draw()))
+    assert len(passes.planes) == 20 // -(-180 // n_queries)
+    for W in Ws:
+        assert passes.planes.slacks(W.ravel()).max() <= oracle.cut(W).slack * (1 + 1e-12)
+    # at one metric throughout a pass is a full cut
+    same = _Passes(oracle, n_queries, X.shape[1] ** 2, np.random.default_rng(0))
+    while not len(same.planes):
+        same.enter(oracle.cut(Ws[0], slots=same.draw()))
+    np.testing.assert_allclose(same.planes.psi[0], oracle.cut(Ws[0]).dpsi.ravel(), atol=1e-12)
+    assert same.planes.loss[0] == pytest.approx(oracle.cut(Ws[0]).loss)
 
 
 def test_a_sample_of_all_queries_is_no_sample(songs):
