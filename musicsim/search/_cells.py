@@ -74,19 +74,19 @@ def partition(Y: Float32Array, n_cells: int, step: float, seed: int, threads: in
     Y = read_only(Y)
     centres = k_means(Y, n_cells, np.random.default_rng(seed))
     n_cells = len(centres)
-    list_leaf, list_items = _laid_out(np.zeros(n_cells, np.int64), 1)
+    centre_leaf, centre_items = _laid_out(np.zeros(n_cells, np.int64), 1)
     leaves, items = _laid_out(_nearest(Y, centres), n_cells)
-    leaves[:, 0] += len(list_items)
+    leaves[:, 0] += len(centre_items)
     return Cells(
-        leaves=np.concatenate([list_leaf, leaves]),
+        leaves=np.concatenate([centre_leaf, leaves]),
         # of a centre the number of its leaf
-        items=np.concatenate([np.where(list_items >= 0, list_items + 1, -1).astype(np.int32), items]),
+        items=np.concatenate([np.where(centre_items >= 0, centre_items + 1, -1).astype(np.int32), items]),
         codes=np.concatenate(
-            [encoded(read_only(centres), list_items, step, 1), encoded(Y, items, step, threads)]
+            [encoded(read_only(centres), centre_items, step, 1), encoded(Y, items, step, threads)]
         ),
         step=step,
         seeds=(seed,),
-        sizes=np.array([0, 1 + n_cells, len(list_items) + len(items)], np.int64),
+        sizes=np.array([0, 1 + n_cells, len(centre_items) + len(items)], np.int64),
     )
 
 
