@@ -4,17 +4,18 @@ Seconds and milliseconds are CPU time on one thread, after numba has compiled. Q
 service asks them, but for the row that says batch. `mb` is what an index holds beside the rows it was given, a copy
 of them included where it makes one. Recall@10 is the share of answers no further than the true tenth neighbour.
 
-An index with a knob (how many leaves or candidates are looked at) is asked at settings a factor of 1.4 apart, from
-the quickest one up to a recall of 0.99; rounds over all indexes take turns and the least time of each setting
+An index with a knob (how many leaves, cells or candidates are looked at) is asked at settings a factor of 1.4 apart,
+from the quickest one up to a recall of 0.99; rounds over all indexes take turns and the least time of each setting
 counts. `ms_90` is the time at recall 0.90, log time being linear in recall between the two settings around it. It is
 never extrapolated: empty where the recall was not reached, the quickest setting's time where that is above it
 already. An index without a knob has `recall` and `ms` instead; so has ours as `tune` sets it up for 0.95, whose
 `build_s` is the trials and the index.
 
 Data: see `_search_data`. `hard` are 200 overlapping clusters of intrinsic dimension 20 (in the full form also 2,000),
-`separated` 2,000 clusters of random covariance, `songs` real descriptors. Ours has 8 and 24 trees, annoy 50, in the
-full form also 10 and 20; the quickest at a level counts in the claims. The tree of the thesis (PCA, spill 0.05 and 0.1,
-defeatist search) is grown to three depths, whose leaves hold about 1,000, 316 and 100 rows.
+`separated` 2,000 clusters of random covariance, `songs` real descriptors. Forests have 8 and 24 trees, partitions one
+setting, in the full form three, annoy 50 trees, in the full form also 10 and 20; the quickest at a level counts in the
+claims. The tree of the thesis (PCA, spill 0.05 and 0.1, defeatist search) is grown to three depths, whose leaves hold
+about 1,000, 316 and 100 rows.
 """
 
 import gc
@@ -36,7 +37,7 @@ from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most
 from benchmarks._rival import Answer, RivalError, RivalProcess, timed
 from benchmarks._search_data import REAL_SETS, hard, hold_out, separated
 from musicsim._arrays import Float32Array, Int64Array
-from musicsim.search import ExactIndex, SpillForest, SpillTree, tune
+from musicsim.search import ExactIndex, PartitionIndex, SpillForest, SpillTree, tune
 
 __all__ = ["Case", "Contender", "recall", "time_at"]
 
@@ -47,7 +48,10 @@ _ROUNDS = 3
 _TREES = (8, 24)
 _LEAF_SIZES = (1000, 316, 100)
 _RIVALS = ("faiss-cpu", "voyager", "annoy")
-_OURS, _HNSW, _ANNOY = "musicsim SpillForest", "voyager", "annoy"
+_FOREST, _PARTITION = "musicsim SpillForest", "musicsim PartitionIndex"
+_OURS, _HNSW, _ANNOY = "ours", "voyager", "annoy"
+# Of partitions: cells, explained, ranked.
+_PARTITIONS = ((3.0, 0.99, 1.5), (2.0, 0.9, 3.0), (2.0, 0.8, 4.0))
 
 Ask = Callable[[Float32Array, int], Int64Array | Answer]
 
@@ -266,6 +270,12 @@ def _forest(X: Float32Array, n_trees: int, seed: int) -> Built:
     return Built(ask, lambda: index.nbytes_)
 
 
+def _partition(X: Float32Array, cells: float, explained: float, ranked: float, seed: int) -> Built:
+    index = PartitionIndex(cells, explained=explained, ranked=ranked, n_jobs=1, random_state=seed).fit(X)
+    ask = one_by_one(lambda q, n_probes: index.query(q[None], K, n_probes=n_probes)[1][0])
+    return Built(ask, lambda: index.nbytes_)
+
+
 def _tuned(X: Float32Array, seed: int) -> Built:
     index = tune(X, K, 0.95, n_jobs=1, random_state=seed)
     # what is too small for a forest stays exact, which has no size to tell
@@ -350,7 +360,7 @@ def depth_for(leaf_size: int, n_rows: int, spill: float) -> int:
 def contenders(n_rows: int, seed: int, *, full: bool, slow: bool = True) -> list[Contender]:
     """All indexes for so many rows; `slow` says whether there is time for voyager.
 
-    The short form leaves out `tune`, faiss HNSW, annoy with fewer trees and the spill tree's other depths.
+    The short form leaves out `tune`, faiss HNSW, annoy with fewer trees, other partitions and spill trees.
     """
     lists = n_lists(n_rows)
     beam = geometric(10, 1_280)
@@ -370,8 +380,17 @@ def contenders(n_rows: int, seed: int, *, full: bool, slow: bool = True) -> list
     graph_setting = "M 16, ef_construction 100"
     return [
         *(
-            Contender(_OURS, f"{n} trees", partial(_forest, n_trees=n, seed=seed), geometric(2, 8_192))
+            Contender(_FOREST, f"{n} trees", partial(_forest, n_trees=n, seed=seed), geometric(2, 8_192))
             for n in _TREES
+        ),
+        *(
+            Contender(
+                _PARTITION,
+                f"cells {cells:g}, explained {explained:g}, ranked {ranked:g}",
+                partial(_partition, cells=cells, explained=explained, ranked=ranked, seed=seed),
+                geometric(1, 512),
+            )
+            for cells, explained, ranked in (_PARTITIONS if full else _PARTITIONS[:1])
         ),
         *([Contender("musicsim tune", "recall 0.95", partial(_tuned, seed=seed))] if full else []),
         *(
@@ -402,11 +421,12 @@ def _quickest(rows: Sequence[Row], column: str) -> float | None:
 
 
 def claims(kind: str, label: str, rows: Sequence[Row]) -> list[Claim]:
-    """What was asked for on a kind of mixture; of several forests or annoys the quickest at a level counts.
+    """What was asked for on a kind of mixture; of our forests and partitions and of annoys the quickest counts.
 
-    The time of building is that of the larger forest.
+    The time of building is that of the slowest of ours.
     """
-    by_name = {name: [row for row in rows if row["index"] == name] for name in (_OURS, _HNSW, _ANNOY)}
+    names = {_OURS: (_FOREST, _PARTITION), _HNSW: (_HNSW,), _ANNOY: (_ANNOY,)}
+    by_name = {name: [row for row in rows if row["index"] in members] for name, members in names.items()}
     made = []
     if by_name[_HNSW] or kind == "hard":  # the short form has it on `hard` only
         slowest = max(row["build_s"] for row in by_name[_OURS])
@@ -454,7 +474,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     if not settings.full:
         settings.facts["left out of the short form"] = (
             "1,000,000 rows, hard with 2,000 clusters, MNIST, SIFT, tune, faiss HNSW, voyager on separated, "
-            "annoy with 10 and 20 trees, spill trees with leaves of 1,000 and 100"
+            "annoy with 10 and 20 trees, two partitions, spill trees with leaves of 1,000 and 100"
         )
     rows: list[Row] = []
     made: list[Claim] = []

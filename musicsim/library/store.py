@@ -80,7 +80,7 @@ DEFAULTS: dict[str, Any] = {
     "cluster": "",  # address of a Dask cluster that scans instead, as of musicsim.library.processes.pools
     "file_memory_mb": 1024,  # a decoder that takes more is stopped
     "file_seconds": 600,  # so is one that takes longer
-    "index_memory_mb": 4096,  # of the index of a large library; where a forest takes more, bit codes are searched
+    "index_memory_mb": 4096,  # of the index of a large library; where a partition takes more, bit codes are searched
     "hub_reduction": True,  # songs that are near everything do not crowd every list of answers
 }
 

@@ -16,7 +16,7 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from musicsim.search._query_kernels import _prefetch, _push, _sink
+from musicsim.search._query_kernels import prefetch, push, sink
 
 TILE = 64
 """Codes whose distances are worked out at once; the room of planes is a multiple of it."""
@@ -121,10 +121,10 @@ def _distance(words, others):
 def _offered(heap, size, answer):
     """Offer an answer to a heap of the nearest; returns how many it holds then."""
     if size < len(heap):
-        _push(heap, heap, size, -answer, -answer)
+        push(heap, heap, size, -answer, -answer)
         return size + 1
     if -answer > heap[0]:
-        _sink(heap, heap, size, -answer, -answer)
+        sink(heap, heap, size, -answer, -answer)
     return size
 
 
@@ -266,9 +266,9 @@ def _gathered(offsets, ids, codes, key, end, masks, word, bound, costs, most, wa
         if m + _AHEAD < len(masks) and masks[m + _AHEAD] < end:
             ahead = np.int64(offsets[key ^ np.int64(masks[m + _AHEAD])])
             if ahead < len(codes):
-                _prefetch(codes, ahead)
+                prefetch(codes, ahead)
             elif ahead < len(ids):
-                _prefetch(ids, ahead)
+                prefetch(ids, ahead)
         low, high = np.int64(offsets[bucket]), np.int64(offsets[bucket + 1])
         n_buckets += 1
         spent += costs[0] + (high - low) * costs[1]
@@ -380,7 +380,7 @@ def probe(
                 break
             for w in range(n_waiting):
                 if w + _AHEAD < n_waiting and not lie_sorted:
-                    _prefetch(rows, n_words * waiting[w + _AHEAD])
+                    prefetch(rows, n_words * waiting[w + _AHEAD])
                 number = waiting[w]
                 row = their_codes[w : w + 1] if lie_sorted else rows[number]
                 answer = _distance(row, query) << ID_BITS | number
@@ -417,6 +417,6 @@ def nearest_among(rows, candidates, starts, queries, heaps):
         size = 0
         for c in range(starts[i], starts[i + 1]):
             if c + _AHEAD < starts[i + 1]:
-                _prefetch(rows, rows.shape[1] * candidates[c + _AHEAD])
+                prefetch(rows, rows.shape[1] * candidates[c + _AHEAD])
             distance = _distance(rows[candidates[c]], queries[i])
             size = _offered(heaps[i], size, distance << ID_BITS | candidates[c])

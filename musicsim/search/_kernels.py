@@ -527,7 +527,7 @@ def insert(rows, first, X, root, nodes, leaves, items, codes, step, sizes, optio
                 continue
             leaf = -1 - node
             if leaves[leaf, 1] == leaves[leaf, 2]:
-                items, codes = _moved(leaf, leaves, items, codes, n_coded, sizes)
+                items, codes = moved(leaf, leaves, items, codes, n_coded, sizes)
             slot = leaves[leaf, 0] + leaves[leaf, 1]
             items[slot] = first + i
             if n_coded:
@@ -615,7 +615,7 @@ def _new_slots(room, items, codes, n_coded, sizes):
 
 
 @njit(cache=True, nogil=True)
-def _moved(leaf, leaves, items, codes, n_coded, sizes):
+def moved(leaf, leaves, items, codes, n_coded, sizes):
     """Give a full leaf a quarter more room at the end; its old slots stay unused."""
     old, n = leaves[leaf, 0], leaves[leaf, 1]
     room = leaves[leaf, 2] + _room(leaves[leaf, 2] // 4)

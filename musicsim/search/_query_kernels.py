@@ -12,13 +12,16 @@ from numba.extending import intrinsic
 
 from musicsim.search._kernels import BLOCK, N_LINKS, dot, larger, select
 
-_LINE = 16  # float32 numbers of a cache line
+LINE = 16  # float32 numbers of a cache line
 
 # Branches that are followed at once: memory is fetched for all of them while one is worked on.
 _BATCH = 8
 
+# Rows whose numbers are asked for before they are compared.
+_AHEAD = 4
+
 # Steps of a code beyond which a query counts as no farther off: its square has to fit float32.
-_FAR = np.float32(1e15)
+FAR = np.float32(1e15)
 
 # Of a query's length: rounding of an inner product, for which a query counts as being on both sides.
 _ROUNDING = np.float32(1e-6)
@@ -47,11 +50,11 @@ def _fetch(typingctx, array, index):
     return types.void(array, types.intp), generate
 
 
-_prefetch: Any = intrinsic(_fetch)  # called without its first argument
+prefetch: Any = intrinsic(_fetch)  # called without its first argument
 
 
 @njit(cache=True, nogil=True)
-def _push(keys, values, n, key, value):
+def push(keys, values, n, key, value):
     """Put a pair into a heap of n whose least key stands first."""
     i = n
     while i > 0:
@@ -64,7 +67,7 @@ def _push(keys, values, n, key, value):
 
 
 @njit(cache=True, nogil=True)
-def _sink(keys, values, n, key, value):
+def sink(keys, values, n, key, value):
     """Put a pair in the place of the first of a heap of n whose least key stands first."""
     i = 0
     while True:
@@ -113,14 +116,26 @@ def _rehashed(table):
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _scan(codes, start, n, query, distances):
+def scan(codes, start, n, query, distances):
     """Squared distances of a query to the codes of a leaf's first n rows, in units of a code's step."""
     d = query.shape[0]
     distances[: (n + BLOCK - 1) // BLOCK * BLOCK] = np.float32(0.0)
     for block in range(0, n, BLOCK):
         sums = distances[block : block + BLOCK]
         place = (start + block) * d
-        for j in range(d):
+        # four columns at a time: the sums are read and written a quarter as often
+        for j in range(0, d - 3, 4):
+            a, b, c, e = query[j], query[j + 1], query[j + 2], query[j + 3]
+            columns = codes[place : place + 4 * BLOCK]
+            for i in range(BLOCK):
+                sums[i] += (
+                    (np.float32(columns[i]) - a) ** 2
+                    + (np.float32(columns[BLOCK + i]) - b) ** 2
+                    + (np.float32(columns[2 * BLOCK + i]) - c) ** 2
+                    + (np.float32(columns[3 * BLOCK + i]) - e) ** 2
+                )
+            place += 4 * BLOCK
+        for j in range(d // 4 * 4, d):
             x, column = query[j], codes[place : place + BLOCK]
             for i in range(BLOCK):
                 sums[i] += (np.float32(column[i]) - x) ** 2
@@ -131,11 +146,11 @@ def _scan(codes, start, n, query, distances):
 def _prefetch_node(flat, leaves, node, width):
     """Ask for the row of an inner node, or for the entry of a leaf."""
     if node >= 0:
-        for place in range(node * width, (node + 1) * width, _LINE):
-            _prefetch(flat, place)
-        _prefetch(flat, (node + 1) * width - 1)
+        for place in range(node * width, (node + 1) * width, LINE):
+            prefetch(flat, place)
+        prefetch(flat, (node + 1) * width - 1)
     else:
-        _prefetch(leaves, 4 * (-1 - node))
+        prefetch(leaves, 4 * (-1 - node))
 
 
 @njit(cache=True, nogil=True)
@@ -145,7 +160,7 @@ def _take_first(front, front_nodes, n_front, at, keys, n, flat, entries, width):
         keys[b], at[b] = front[0], front_nodes[0]
         n_front -= 1
         if n_front:
-            _sink(front, front_nodes, n_front, front[n_front], front_nodes[n_front])
+            sink(front, front_nodes, n_front, front[n_front], front_nodes[n_front])
         _prefetch_node(flat, entries, at[b], width)
     return n_front
 
@@ -211,8 +226,18 @@ def _begin(query, flat, links, entries, sharpness, roots, at, keys, doubts, fron
             front[n_front], front_nodes[n_front] = doubts[b], at[b]
             n_front += 1
     for i in range(n_front):
-        _push(front, front_nodes, i, front[i], front_nodes[i])
+        push(front, front_nodes, i, front[i], front_nodes[i])
     return front, front_nodes, owners, n_front
+
+
+@njit(cache=True, nogil=True)
+def hold(best, best_ids, n_kept, distance, number):
+    """Keep a row, in the place of the worst where there is no room; returns how many are kept."""
+    if n_kept < best.shape[0]:
+        push(best, best_ids, n_kept, -distance, number)
+        return n_kept + 1
+    sink(best, best_ids, n_kept, -distance, number)
+    return n_kept
 
 
 @njit(cache=True, nogil=True)
@@ -231,11 +256,7 @@ def _offer(numbers, distances, shown, table, n_entered, best, best_ids, n_kept):
         if not _enter(table, number):
             continue
         n_entered += 1
-        if n_kept < n_best:
-            _push(best, best_ids, n_kept, -distances[i], number)
-            n_kept += 1
-        else:
-            _sink(best, best_ids, n_best, -distances[i], number)
+        n_kept = hold(best, best_ids, n_kept, distances[i], number)
         if n_kept == n_best:
             worst = -best[0]
     return table, n_entered, n_kept
@@ -245,7 +266,15 @@ def _offer(numbers, distances, shown, table, n_entered, best, best_ids, n_kept):
 def _squares(X, query, candidates):
     """Squared distances of a query to some rows."""
     squares = np.empty(candidates.shape[0], np.float32)
+    flat, d = X.reshape(-1), X.shape[1]
+    for i in range(min(_AHEAD, candidates.shape[0])):
+        for place in range(candidates[i] * d, (candidates[i] + 1) * d, LINE):
+            prefetch(flat, place)
     for i in range(candidates.shape[0]):
+        if i + _AHEAD < candidates.shape[0]:
+            following = candidates[i + _AHEAD]
+            for place in range(following * d, (following + 1) * d, LINE):
+                prefetch(flat, place)
         row = X[candidates[i]]
         total = np.float32(0.0)
         for j in range(query.shape[0]):
@@ -268,7 +297,7 @@ def nearest_of(X, query, candidates, distances, ids):
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _along(query, centre, axes, result):
+def along(query, centre, axes, result):
     """Coordinates of a query along axes (d, n_axes)."""
     result[:] = 0.0
     for i in range(query.shape[0]):
@@ -316,9 +345,9 @@ def probe(
     at, keys, doubts = np.empty(_BATCH, np.int64), np.empty(_BATCH, np.float32), np.empty(_BATCH, np.float32)
     empty = _table_for(4 * n_best)
     for q in range(Q.shape[0]):
-        _along(Q[q], centre, axes, query)
+        along(Q[q], centre, axes, query)
         for j in range(d):
-            scaled[j] = min(max(query[j] / step, -_FAR), _FAR)
+            scaled[j] = min(max(query[j] / step, -FAR), FAR)
         table, n_entered = empty.copy(), 0
         n_kept = n_seen = 0
         front, front_nodes, owners, n_front = _begin(
@@ -344,14 +373,14 @@ def probe(
                 n_front,
             )
             for i in range(start, n_front):
-                _push(front, front_nodes, i, front[i], front_nodes[i])
+                push(front, front_nodes, i, front[i], front_nodes[i])
             for b in range(n):
                 start, size = leaves[-1 - at[b], 0], leaves[-1 - at[b], 1]
-                for place in range(start * d, (start + size) * d, 4 * _LINE):
-                    _prefetch(codes, place)
+                for place in range(start * d, (start + size) * d, 4 * LINE):
+                    prefetch(codes, place)
             for b in range(n):
                 start, size = leaves[-1 - at[b], 0], leaves[-1 - at[b], 1]
-                _scan(codes, start, size, scaled, spans)
+                scan(codes, start, size, scaled, spans)
                 table, n_entered, n_kept = _offer(
                     items[start : start + size], spans, shown, table, n_entered, best, found, n_kept
                 )

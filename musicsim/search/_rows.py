@@ -32,10 +32,10 @@ def checked(rows: npt.ArrayLike, name: str, *, first: int = 0) -> Float32Array:
         raise ValueError(f"{name} should be two-dimensional, one song a row; its shape is {array.shape}.")
     # the squared distance of two rows of this size is half of float32's largest number at most
     limit = (_MAX_FLOAT32 / (8 * max(array.shape[1], 1))) ** 0.5
+    if len(array) <= _FEW_ROWS and np.vdot(array, array) <= limit * limit:
+        first = len(array)  # a single query: a product takes a fifth of the time of the extremes
     for i in range(first, len(array), _BLOCK_ROWS):
         block = array[i : i + _BLOCK_ROWS]
-        if len(block) <= _FEW_ROWS and np.vdot(block, block) <= limit * limit:
-            continue  # a single query: a product takes a fifth of the time of the extremes
         low, high = float(block.min(initial=0.0)), float(block.max(initial=0.0))
         if not (math.isfinite(low) and math.isfinite(high)):
             raise ValueError(f"{name} holds NaN or infinite values.")
@@ -47,13 +47,14 @@ def checked(rows: npt.ArrayLike, name: str, *, first: int = 0) -> Float32Array:
 def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """A view that cannot be written to: numba compiles a kernel once for all rows, be they in memory or in a file."""
     view = array.view()
-    view.flags.writeable = False
+    view.setflags(write=False)
     return view
 
 
 def ask_parts(n: int, n_jobs: int | None, ask: Callable[[slice], T], most: int | None = None) -> list[T]:
     """Ask for parts of n queries, at most so many each, on as many threads as are worth it; what each part gives."""
-    # a single query is not kept waiting by counting cores
+    if most is None and n < 2 * _QUERIES_A_THREAD:  # a single query is not kept waiting by counting cores
+        return [ask(slice(0, n))]
     threads = n_threads(n_jobs) if n >= 2 * _QUERIES_A_THREAD else 1
     n_parts = max(min(threads, n // _QUERIES_A_THREAD), -(-n // (most or max(n, 1))), 1)
     parts = [slice(i * n // n_parts, (i + 1) * n // n_parts) for i in range(n_parts)]

@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from musicsim._arrays import Float32Array
 from musicsim.search._kept_index import KeptIndex
+from musicsim.search._leaves import Leaves
 from musicsim.search._rows import checked, n_threads
-from musicsim.search._trees import Growth, Trees
 
 
 class TreeIndex(KeptIndex):
@@ -18,9 +18,10 @@ class TreeIndex(KeptIndex):
     _KEPT: ClassVar[dict[str, type[np.generic]]] = {"shown": np.uint8}
     """Arrays that are kept beside the trees and their types, named by their attributes without the underscore."""
 
+    _LEAVES: ClassVar[type[Leaves]]
     n_jobs: int | None
     random_state: int | np.random.Generator | None
-    _trees: Trees
+    _trees: Leaves
 
     def fit(self, X: npt.ArrayLike, y: None = None) -> Self:
         """Build the trees; float32 rows are used where they lie, not copied.
@@ -36,17 +37,18 @@ class TreeIndex(KeptIndex):
             If `X` is not two-dimensional or holds NaN, or an option is out of range.
         """
         rows = checked(X, "X")
-        trees = self._grown(rows, self._growth(), self._seeds())  # options are checked before they count
+        self._check()  # options are checked before they count
+        trees = self._grown(rows, self._seeds())
         self._take(rows)
         self._trees, self.n_built_ = trees, len(rows)
         return self
 
-    def _grown(self, rows: Float32Array, growth: Growth, seeds: tuple[int, ...]) -> Trees:
+    def _grown(self, rows: Float32Array, seeds: tuple[int, ...]) -> Leaves:
         """The trees of some rows, a seed for each."""
         raise NotImplementedError
 
-    def _growth(self) -> Growth:
-        """Rules by which trees are grown; raises ValueError for an option that is out of range."""
+    def _check(self) -> None:
+        """Raise ValueError for an option that is out of range."""
         raise NotImplementedError
 
     @property
@@ -80,7 +82,7 @@ class TreeIndex(KeptIndex):
         """Put rows into the trees; False where these have to be regrown instead."""
         raise NotImplementedError
 
-    def _regrown(self) -> Trees:
+    def _regrown(self) -> Leaves:
         """Trees over all rows, of the seeds they have."""
         raise NotImplementedError
 
@@ -90,8 +92,8 @@ class TreeIndex(KeptIndex):
             np.save(folder / f"{name}.npy", getattr(self, f"_{name}"), allow_pickle=False)
 
     def _read(self, folder: Path) -> None:
-        self._trees = Trees.load(folder)
-        self._growth()  # this and the next raise for options out of range
+        self._trees = self._LEAVES.load(folder)
+        self._check()  # this and the next raise for options out of range
         n_threads(self.n_jobs)
         for name in self._KEPT:
             setattr(self, f"_{name}", np.load(folder / f"{name}.npy", allow_pickle=False))

@@ -4,43 +4,26 @@ All trees of a forest share the arrays. A *node* is an inner node if its number 
 
 - ``nodes``, float32 (n_inner, d + 5): the direction, then b_r and b_l (algorithm 6.2: a row goes left where its
   projection is at most b_l, right where it is above b_r), then, as int32, left child, right child and parent.
-- ``leaves``, int64 (n_leaves, 4): first slot, number of rows, room, parent.
-- ``items``, int32 (n_slots,): the row in each slot; -1 in slots that are not used.
-- ``codes``, int8 (n_slots * d,): what a leaf keeps of its rows, in units of ``step``; blocks of 32 slots, column after
-  column. Empty for trees that keep row numbers only.
 - ``roots``, int32 (n_trees,).
 
-A parent of -1 is above the root. Memory: 4 bytes a slot, with codes 4 + d; (d + 5) * 4 a node. Slots are the rows of
-all leaves, rounded up to whole blocks.
+A parent of -1 is above the root. Memory: (d + 5) * 4 bytes a node, beside the leaves (:mod:`musicsim.search._leaves`).
 """
 
-import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from numbers import Integral
-from pathlib import Path
-from typing import Self
+from typing import ClassVar
 
 import numpy as np
 
-from musicsim._arrays import Float32Array, Int8Array, Int32Array, Int64Array, IntegerArray
+from musicsim._arrays import Float32Array, Int32Array, Int64Array
 from musicsim.search import _kernels as kernels
+from musicsim.search._leaves import Leaves, encoded, within
 from musicsim.search._rows import read_only
 
 _DEEPEST = 1 << 30
 _UINT64 = (1 << 64) - 1  # numbers of nodes far down are cut to it, as the kernels do
-_PARTS: dict[str, type[np.generic]] = {
-    "nodes": np.float32,
-    "leaves": np.int64,
-    "items": np.int32,
-    "codes": np.int8,
-    "roots": np.int32,
-}
-_META = "trees.json"
-_FORMAT = 2
-# Slots to those in use, above which the others are left out.
-_LOOSEST = 1.5
 # Times as often as when it was grown a tree may hold a row: where new rows lie denser than the first ones, each falls
 # into many overlaps, and every split of a leaf there copies them again.
 _MAX_COPIED = 2.0
@@ -91,41 +74,21 @@ class Growth:
         return self.leaf_size if self.fills_leaves else 0
 
 
-@dataclass(slots=True)
-class Trees:
-    """The arrays; see the module. Those that grow have room at their end, `sizes` says how much counts."""
+@dataclass(slots=True, kw_only=True)
+class Trees(Leaves):
+    """The arrays; see the module."""
+
+    PARTS: ClassVar[dict[str, type[np.generic]]] = {
+        **Leaves.PARTS, "nodes": np.float32, "roots": np.int32,
+    }  # fmt: skip
 
     nodes: Float32Array
-    leaves: Int64Array
-    items: Int32Array
-    codes: Int8Array
     roots: Int32Array
-    step: float = 1.0
-    seeds: tuple[int, ...] = ()
-    sizes: Int64Array = field(default_factory=lambda: np.zeros(3, np.int64))
-    copies: float = 1.0
-    """Times that a tree held a row when it was grown."""
-    longest: int = field(init=False)
-    """Rows of the largest leaf."""
-    n_held: int = field(init=False)
-    """Rows of all leaves."""
-
-    def __post_init__(self) -> None:
-        self.n_held = int(self.leaves[: self.n_leaves, 1].sum())
-        self._measure()
-
-    def _measure(self) -> None:
-        self.longest = int(self.leaves[: self.n_leaves, 1].max(initial=0))
 
     @property
-    def n_leaves(self) -> int:
-        """Leaves of all trees."""
-        return int(self.sizes[1])
-
-    @property
-    def nbytes(self) -> int:
-        """Memory of all arrays."""
-        return sum(getattr(self, part).nbytes for part in _PARTS)
+    def width(self) -> int:
+        """Numbers of a row in the space of the trees."""
+        return self.nodes.shape[1] - kernels.N_LINKS
 
     def depth(self) -> int:
         """Splits on the longest way from a root to a leaf."""
@@ -151,58 +114,13 @@ class Trees:
             self.n_held += n_taken
         if self.n_held > most:
             return False
-        if self.sizes[2] > _LOOSEST * self.leaves[: self.n_leaves, 2].sum():
-            self._compact()
-        self._measure()
+        self.tidy()
         return True
-
-    def _compact(self) -> None:
-        """Leave out the slots that no leaf uses any more."""
-        leaves = self.leaves[: self.n_leaves]
-        n_blocks = leaves[:, 2] // kernels.BLOCK
-        ends = np.cumsum(n_blocks)
-        first = leaves[:, 0] // kernels.BLOCK - (ends - n_blocks)
-        blocks = np.repeat(first, n_blocks) + np.arange(n_blocks.sum())
-        n_slots, d = int(self.sizes[2]), self.nodes.shape[1] - kernels.N_LINKS
-        self.items = self.items[:n_slots].reshape(-1, kernels.BLOCK)[blocks].ravel()
-        if len(self.codes):
-            self.codes = self.codes[: n_slots * d].reshape(-1, kernels.BLOCK * d)[blocks].ravel()
-        leaves[:, 0] = (ends - n_blocks) * kernels.BLOCK
-        self.sizes[2] = len(self.items)
 
     def encode(self, Y: Float32Array, step: float, threads: int) -> None:
         """Let leaves keep 8-bit codes of their rows, in units of `step`."""
         self.step = float(np.float32(step))
-        n, size = (
-            len(self.items),
-            kernels.BLOCK * max(1, -(-len(self.items) // (kernels.BLOCK * 4 * threads))),
-        )
-        parts = [self.items[start : start + size] for start in range(0, n, size)]
-        with ThreadPoolExecutor(threads) as pool:
-            coded = list(pool.map(lambda part: kernels.encode(Y, part, np.float32(step)), parts))
-        self.codes = np.concatenate(coded) if coded else np.empty(0, np.int8)
-
-    def save(self, folder: Path) -> None:
-        """Write the arrays as ``.npy`` files and their meaning as JSON into a folder."""
-        n_inner, n_leaves, n_slots = self.sizes.tolist()
-        d = self.nodes.shape[1] - kernels.N_LINKS
-        counted = {
-            "nodes": n_inner,
-            "leaves": n_leaves,
-            "items": n_slots,
-            "codes": n_slots * d if len(self.codes) else 0,
-        }
-        for part in _PARTS:
-            array = getattr(self, part)
-            np.save(folder / f"{part}.npy", array[: counted.get(part, len(array))], allow_pickle=False)
-        meta = {
-            "format": _FORMAT,
-            "step": self.step,
-            "copies": self.copies,
-            "seeds": self.seeds,
-            "sizes": self.sizes.tolist(),
-        }
-        (folder / _META).write_text(json.dumps(meta), encoding="utf-8")
+        self.codes = encoded(Y, self.items, self.step, threads)
 
     def fits(self, d: int, n: int) -> bool:
         """Whether every number leads downwards to a node of its own, or to one of n rows of width d."""
@@ -214,57 +132,20 @@ class Trees:
             return False
         links, own = self.nodes.view(np.int32)[:, -3:], np.arange(n_inner)
         children, parents = links[:, :2], np.concatenate([links[:, 2], self.leaves[:, 3]])
-        first, size, room = self.leaves.T[:3]
+        size = self.leaves[:, 1]
         return bool(
             len(self.codes) in {0, n_slots * d}
             and np.array_equal(
                 np.sort(np.concatenate([self.roots, children.ravel()])), np.arange(-n_leaves, n_inner)
             )
             and ((children < 0) | (children > own[:, None])).all()
-            and _within(parents, -1, n_inner)
+            and within(parents, -1, n_inner)
             and (links[:, 2] < own).all()
-            and _within(first, 0, n_slots)
-            and ((size >= 0) & (size <= room) & (first + room <= n_slots)).all()
-            and _within(self.items, -1, n)
+            and self._lie_in_their_slots()
+            and within(self.items, -1, n)
             and size.sum() >= n * len(self.roots)
             and (np.bincount(self.items[self.items >= 0], minlength=n) >= len(self.roots)).all()
         )
-
-    def _is_of_its_types(self) -> bool:
-        """Whether arrays and numbers are of the types that the kernels were compiled for."""
-        return (
-            all(getattr(self, part).dtype == kind for part, kind in _PARTS.items())
-            and self.sizes.shape == (3,)
-            and all(type(seed) is int and 0 <= seed <= _UINT64 for seed in self.seeds)
-            and 0 < self.step < np.inf
-            and 1 <= self.copies < np.inf
-        )
-
-    @classmethod
-    def load(cls, folder: Path) -> Self:
-        """Map the arrays of a folder into memory; what is changed stays in this process.
-
-        Raises ValueError if the files are of another format.
-        """
-        meta = json.loads((folder / _META).read_text(encoding="utf-8"))
-        if not isinstance(meta, dict) or meta.get("format") != _FORMAT:
-            raise ValueError(f"{folder / _META} is of another version: build the index again.")
-        arrays = {
-            part: np.load(folder / f"{part}.npy", mmap_mode="c", allow_pickle=False).view(np.ndarray)
-            for part in _PARTS
-        }
-        return cls(
-            **arrays,
-            step=meta["step"],
-            seeds=tuple(meta["seeds"]),
-            sizes=np.array(meta["sizes"], np.int64),
-            copies=meta["copies"],
-        )
-
-
-def _within(numbers: IntegerArray, low: int, end: int) -> bool:
-    """Whether all are `low` at least and below `end`."""
-    return not numbers.size or (int(numbers.min()) >= low and int(numbers.max()) < end)
 
 
 @dataclass(slots=True)
@@ -373,11 +254,11 @@ def _joined(
         n_inner, n_leaves, n_slots = n_inner + len(nodes), n_leaves + len(leaves), n_slots + len(items)
     width = d + kernels.N_LINKS
     trees = Trees(
-        np.concatenate([np.array(top, np.float32).reshape(-1, width), *(part[0] for part in grown)]),
-        np.concatenate([np.empty((0, 4), np.int64), *(part[1] for part in grown)]),
-        np.concatenate([np.empty(0, np.int32), *(part[2] for part in grown)]),
-        np.empty(0, np.int8),
-        roots,
+        nodes=np.concatenate([np.array(top, np.float32).reshape(-1, width), *(part[0] for part in grown)]),
+        leaves=np.concatenate([np.empty((0, 4), np.int64), *(part[1] for part in grown)]),
+        items=np.concatenate([np.empty(0, np.int32), *(part[2] for part in grown)]),
+        codes=np.empty(0, np.int8),
+        roots=roots,
         seeds=tuple(seeds),
         sizes=np.array([n_inner, n_leaves, n_slots], np.int64),
     )

@@ -1,35 +1,20 @@
 """A forest of spill trees, probed best first: recall for time."""
 
-from functools import partial
 from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from musicsim._arrays import BoolArray, Float32Array, Float64Array, Int32Array, Int64Array, Uint8Array
+from musicsim._arrays import Float32Array, Int64Array, Uint8Array
 from musicsim.search import _query_kernels as kernels
-from musicsim.search._kernels import N_LINKS, beyond
-from musicsim.search._rows import Answers, ask_parts, n_threads, read_only
-from musicsim.search._tree_index import TreeIndex
+from musicsim.search._probed_index import ProbedIndex, code_step
+from musicsim.search._rows import n_threads, read_only
 from musicsim.search._trees import Growth, Trees, grow_trees
 
-_BASIS_ROWS = 20_000
-_BLOCK_ROWS = 16_384
-# A forest that has grown by more is rebuilt: its axes, codes and leaves are those of the first rows.
-_MAX_GROWTH = 2.0
-# Rows whose codes are cut, as a share of all and however few there are, above which it is rebuilt. So few are all
-# among the best by their codes, whose exact distances are compared.
-_MAX_CUT_SHARE, _ALWAYS_ALLOWED_CUT = 0.01, 10
-# It is rebuilt, too, where axes keep less than `explained` of what they should, or less than this if that is all.
-_MIN_EXPLAINED = 0.999
-# Rows that are compared, wherever they lie, in the time of looking into one leaf.
-_ROWS_A_LEAF = 12
 _SPACING_LEAVES = 1024
-_MIN_FLOAT32 = float(np.finfo(np.float32).tiny)
 
 
-class SpillForest(TreeIndex):
+class SpillForest(ProbedIndex):
     """Approximate neighbours from the most promising leaves of several trees.
 
     The trees have different seeds and, unlike :class:`SpillTree`, no overlap by default: a query comes back to the
@@ -77,19 +62,10 @@ class SpillForest(TreeIndex):
     what it was: :func:`musicsim.search.calibrate` finds it again.
     """
 
-    _KEPT: ClassVar = {
-        "shown": np.uint8,
-        "centre": np.float32,
-        "axes": np.float32,
-        "sharpness": np.float32,
-        "spread": np.float64,
-        "n_cut": np.int64,
-    }
-    _centre: Float32Array
-    _axes: Float32Array
+    _KEPT: ClassVar = {**ProbedIndex._KEPT, "sharpness": np.float32}
+    _LEAVES: ClassVar = Trees
+    _trees: Trees
     _sharpness: Float32Array
-    _spread: Float64Array
-    _n_cut: Int64Array
 
     def __init__(
         self,
@@ -115,149 +91,41 @@ class SpillForest(TreeIndex):
         growth.check()
         if not (isinstance(self.n_trees, Integral) and self.n_trees >= 1):
             raise ValueError(f"n_trees={self.n_trees!r} should be a whole number of at least 1.")
-        if not 0 < self.explained <= 1:
-            raise ValueError(f"explained={self.explained} should be above 0 and at most 1.")
-        _check_probes(self.n_probes)
+        self._check_options()
         return growth
 
     @property
-    def n_axes_(self) -> int:
-        """Main axes that are kept."""
-        return self._axes.shape[1]
-
-    @property
-    def _width(self) -> int:
-        return self.n_axes_
+    def fewest_probes_(self) -> int:
+        """Leaves that a query looks into at least, for its time to be worth it: one of each tree."""
+        return self.n_trees
 
     def _fits(self) -> bool:
-        d, width = self.n_features_in_, self._trees.nodes.shape[1] - N_LINKS
-        return (
-            (self._centre.shape, self._axes.shape) == ((d,), (d, width))
-            and (self._sharpness.shape, self._spread.shape, self._n_cut.shape) == ((1,), (3,), (1,))
-            and len(self._trees.codes) == len(self._trees.items) * width
-            and super()._fits()
-        )
+        return self._sharpness.shape == (1,) and super()._fits()
 
     @property
     def _n_seeds(self) -> int:
         return self.n_trees + 1  # the last one for the axes
 
-    def _grown(self, rows: Float32Array, growth: Growth, seeds: tuple[int, ...]) -> Trees:
+    def _check(self) -> None:
+        self._growth()
+
+    def _grown(self, rows: Float32Array, seeds: tuple[int, ...]) -> Trees:
         """The trees of some rows, a seed for each and one more; sets their axes."""
         threads = n_threads(self.n_jobs)
-        self._centre, self._axes, self._spread = _main_axes(rows, self.explained, seeds[-1])
-        self._n_cut = np.zeros(1, np.int64)
+        self._take_axes(rows, seeds[-1])
         Y = self._along_axes(rows)
-        trees = grow_trees(Y, growth, seeds[:-1], threads)
+        trees = grow_trees(Y, self._growth(), seeds[:-1], threads)
         self._sharpness = _sharpness(trees, Y)
-        sizes = (float(np.abs(Y[i : i + _BLOCK_ROWS]).max()) for i in range(0, len(Y), _BLOCK_ROWS))
-        # of rows that are all equal it is as small as can be: codes of all others are cut
-        trees.encode(Y, max(max(sizes, default=0.0) / 127, _MIN_FLOAT32), threads)
+        trees.encode(Y, code_step(Y), threads)
         return trees
 
-    def _along_axes(self, rows: Float32Array) -> Float32Array:
-        """Coordinates along the main axes, float32 (n_rows, n_axes)."""
-        Y = np.empty((len(rows), self._axes.shape[1]), np.float32)
-        for start in range(0, len(rows), _BLOCK_ROWS):
-            block = slice(start, start + _BLOCK_ROWS)
-            np.matmul(rows[block] - self._centre, self._axes, out=Y[block])
-        return Y
-
-    def _placed(self, rows: Float32Array, first: int) -> bool:
-        if self.n_samples_ > _MAX_GROWTH * self.n_built_:
-            return False
+    def _put(self, rows: Float32Array, Y: Float32Array, first: int) -> bool:
         none = read_only(np.empty((0, self.n_axes_), np.float32))
-        for start in range(0, len(rows), _BLOCK_ROWS):
-            block = rows[start : start + _BLOCK_ROWS]
-            Y = self._along_axes(block)
-            if not self._suit(block, Y):
-                return False
-            if not self._trees.add(read_only(Y), first + start, none, self._growth()):
-                return False
-        return True
+        return self._trees.add(read_only(Y), first, none, self._growth())
 
     def _regrown(self) -> Trees:
         seeds = self._trees.seeds  # the same after loading
-        return self._grown(self._X, self._growth(), (*seeds, seeds[0]))
-
-    def _suit(self, rows: Float32Array, Y: Float32Array) -> bool:
-        """Whether codes and axes still do for all rows, with these and their coordinates along the axes."""
-        reach, largest = np.float32(127.5 * self._trees.step), self._spread[2]
-        n_cut, kept, in_all = beyond(rows, Y, self._centre, reach, largest)
-        self._n_cut = self._n_cut + n_cut
-        self._spread = self._spread + np.array([kept, in_all, 0.0])
-        kept, in_all, _ = self._spread
-        return bool(
-            self._n_cut[0] <= max(_ALWAYS_ALLOWED_CUT, _MAX_CUT_SHARE * self.n_samples_)
-            and kept >= min(self.explained, _MIN_EXPLAINED) * self.explained * in_all
-        )
-
-    def query(
-        self,
-        Q: npt.ArrayLike,
-        k: int = 10,
-        *,
-        n_probes: int | None = None,
-        allowed: BoolArray | None = None,
-    ) -> Answers:
-        """The nearest rows that the most promising leaves hold, nearest first; equal distances by the lower id.
-
-        Leaves are looked into until there are enough rows: as many come back as from :class:`ExactIndex`.
-
-        Parameters
-        ----------
-        Q, k, allowed
-            As of :meth:`ExactIndex.query`.
-        n_probes : int >= 1, optional
-            Instead of the index's own. Where only some rows are allowed it is multiplied by ``n / n_allowed``, unless
-            comparing with each of them takes less time.
-
-        Returns
-        -------
-        distances, ids
-            As of :meth:`ExactIndex.query`.
-
-        Raises
-        ------
-        ValueError
-            If an argument is out of range or does not fit the rows.
-        """
-        probes = self.n_probes if n_probes is None else n_probes
-        _check_probes(probes)
-        return self._answers(Q, k, allowed, partial(self._from_leaves, n_probes=probes))
-
-    def _from_leaves(
-        self,
-        Q: Float32Array,
-        shown: Uint8Array,
-        n_shown: int,
-        distances: Float32Array,
-        ids: Int64Array,
-        *,
-        n_probes: int,
-    ) -> None:
-        probes = min(-(-n_probes * self.n_samples_ // n_shown), self.n_leaves_)
-        few = None
-        if len(shown) and n_shown <= _ROWS_A_LEAF * probes:
-            few = np.flatnonzero(shown).astype(np.int32)
-
-        def ask(part: slice) -> None:
-            if few is None:
-                self._probe(Q[part], probes, shown, n_shown, distances[part], ids[part])
-            else:
-                self._compare(Q[part], few, distances[part], ids[part])
-
-        ask_parts(len(Q), self.n_jobs, ask)
-
-    def _compare(
-        self,
-        Q: Float32Array,
-        rows: Int32Array,
-        distances: Float32Array,
-        ids: Int64Array,
-    ) -> None:
-        for i, query in enumerate(Q):
-            kernels.nearest_of(self._X, query, rows, distances[i], ids[i])
+        return self._grown(self._X, (*seeds, seeds[0]))
 
     def _probe(
         self,
@@ -276,11 +144,6 @@ class SpillForest(TreeIndex):
             np.float32(trees.step), self._sharpness[0], trees.roots, shown, n_probes, trees.longest, n_best,
             distances, ids,
         )  # fmt: skip
-
-
-def _check_probes(n_probes: int) -> None:
-    if not (isinstance(n_probes, Integral) and n_probes >= 1):
-        raise ValueError(f"n_probes={n_probes!r} should be a whole number of at least 1.")
 
 
 def _sharpness(trees: Trees, Y: Float32Array) -> Float32Array:
@@ -303,32 +166,3 @@ def _sharpness(trees: Trees, Y: Float32Array) -> Float32Array:
     deviation = np.sqrt(np.mean(squares) / Y.shape[1]) if squares else 0.0
     most = float(np.finfo(np.float32).max)  # of rows that hardly differ
     return np.array([min(1.0 / deviation, most) if deviation > 0 else 1.0], np.float32)
-
-
-def _main_axes(
-    X: Float32Array, explained: float, seed: int
-) -> tuple[Float32Array, Float32Array, Float64Array]:
-    """The axes that keep a share of the variance of a sample of rows.
-
-    Returns
-    -------
-    centre : (d,)
-    axes : (d, n_axes)
-    spread : (3,)
-        Of squared distances from the centre: what the axes keep of their sum over all rows, this sum, and the largest.
-    """
-    n, d = X.shape
-    if n == 0:
-        return np.zeros(d, np.float32), np.eye(d, max(1, d), dtype=np.float32), np.full(3, _MIN_FLOAT32)
-    chosen = np.sort(np.random.default_rng(seed).permutation(n)[:_BASIS_ROWS])
-    sample = X[chosen].astype(np.float64)
-    centre = sample.mean(axis=0)
-    sample -= centre
-    variances, axes = np.linalg.eigh(sample.T @ sample)
-    variances, axes = np.maximum(variances[::-1], 0.0), axes[:, ::-1]
-    kept = np.cumsum(variances) < explained * variances.sum() * (1 - 1e-9)
-    n_axes = min(int(kept.sum()) + 1, d)
-    each = n / len(sample)
-    largest = max(float(np.einsum("ij,ij->i", sample, sample).max()), _MIN_FLOAT32)
-    spread = np.array([each * variances[:n_axes].sum(), each * variances.sum(), largest])
-    return centre.astype(np.float32), np.ascontiguousarray(axes[:, :n_axes], dtype=np.float32), spread

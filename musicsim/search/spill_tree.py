@@ -1,5 +1,7 @@
 """Spill trees: one tree whose two sides overlap, searched where a query falls (thesis 6.3, algorithms 6.2 and 6.3)."""
 
+from typing import ClassVar
+
 import numpy as np
 import numpy.typing as npt
 
@@ -51,6 +53,9 @@ class SpillTree(TreeIndex):
     rows that were added make it hold each row twice as often as when it was grown, the tree is regrown over all.
     """
 
+    _LEAVES: ClassVar = Trees
+    _trees: Trees
+
     def __init__(
         self,
         split: str = "pca",
@@ -70,14 +75,17 @@ class SpillTree(TreeIndex):
         growth.check()
         return growth
 
-    def _grown(self, rows: Float32Array, growth: Growth, seeds: tuple[int, ...]) -> Trees:
-        return grow_trees(rows, growth, seeds, n_threads(self.n_jobs))
+    def _check(self) -> None:
+        self._growth()
+
+    def _grown(self, rows: Float32Array, seeds: tuple[int, ...]) -> Trees:
+        return grow_trees(rows, self._growth(), seeds, n_threads(self.n_jobs))
 
     def _placed(self, rows: Float32Array, first: int) -> bool:
         return self._trees.add(rows, first, self._X, self._growth())
 
     def _regrown(self) -> Trees:
-        return self._grown(self._X, self._growth(), self._trees.seeds)
+        return self._grown(self._X, self._trees.seeds)
 
     def _nearest(
         self, Q: Float32Array, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array

@@ -1,4 +1,4 @@
-"""Setting an index up for a recall: which trees, and how many leaves to look into (thesis 6.4, turned round).
+"""Setting an index up for a recall: which kind, and how many leaves or cells to look into (thesis 6.4, turned round).
 
 Recall is measured on rows that are drawn from the index itself, each without itself among its answers. An answer is
 right if it is no farther than the k-th true neighbour, so that ties count for nothing and against nothing.
@@ -8,26 +8,33 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
 
 from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim._blas import one_blas_thread
+from musicsim.search._probed_index import ProbedIndex
 from musicsim.search._rows import Answers, checked
 from musicsim.search.exact import ExactIndex
 from musicsim.search.forest import SpillForest
+from musicsim.search.partition import PartitionIndex
 
 EXACT_BELOW = 5_000
 """Rows below which nothing is tried: comparing with every one takes a fraction of a millisecond."""
 
-_SETTINGS: tuple[dict[str, Any], ...] = tuple(
-    {"n_trees": n_trees, "leaf_size": leaf_size, "spill": spill}
-    for n_trees, leaf_size, spill in (
-        (4, 64, 0.0), (8, 64, 0.0), (16, 64, 0.0), (24, 64, 0.0), (8, 128, 0.0), (4, 128, 0.05), (1, 256, 0.1),
-    )
-)  # fmt: skip
+_SETTINGS: tuple[SpillForest | PartitionIndex, ...] = (
+    PartitionIndex(),
+    PartitionIndex(2.0, explained=0.95, ranked=2.0),
+    PartitionIndex(2.0, explained=0.9, ranked=3.0),
+    PartitionIndex(2.0, explained=0.8, ranked=4.0),
+    SpillForest(8),
+    SpillForest(24),
+    SpillForest(4, 128, spill=0.05),
+)
 _TRIAL_ROWS = 100_000
 # A setting that takes less memory is chosen if it is slower by no more than this.
 _AS_FAST = 1.1
@@ -58,7 +65,7 @@ class _Queries:
     limits: Float32Array
     k: int
 
-    def recalls(self, index: SpillForest, n_probes: int) -> Float64Array:
+    def recalls(self, index: ProbedIndex, n_probes: int) -> Float64Array:
         """Share of true neighbours among the answers to each query."""
         distances, ids = index.query(self.Q, self.k + 1, n_probes=n_probes)
         right = (distances <= self.limits[:, None]) & (ids != self.rows[:, None])
@@ -77,15 +84,15 @@ def _queries(X: Float32Array, k: int, n: int, seed: int) -> tuple[_Queries, _Que
     return first, second
 
 
-def _least_probes(index: SpillForest, queries: _Queries, recall: float) -> int:
-    """The least number of leaves, to 5 %, with which mean recall less its standard error reaches the goal."""
+def _least_probes(index: ProbedIndex, queries: _Queries, recall: float) -> int:
+    """The least number of leaves or cells, to 5 %, with which mean recall less its standard error reaches the goal."""
 
     def reaches(n_probes: int) -> bool:
         values = queries.recalls(index, n_probes)
         return bool(values.mean() - values.std() / np.sqrt(len(values)) >= min(recall, 1.0 - 1e-12))
 
     most = index.n_leaves_
-    low, high = 0, min(index.n_trees, most)
+    low, high = 0, min(index.fewest_probes_, most)
     while high < most and not reaches(high):
         low, high = high, min(2 * high, most)
     while high > max(low + 1, round(low * _FINENESS)):
@@ -110,7 +117,7 @@ def _seconds(ask: Callable[[Float32Array], Answers], queries: _Queries) -> float
 
 
 def calibrate(
-    index: SpillForest,
+    index: ProbedIndex,
     X: npt.ArrayLike,
     k: int = 10,
     recall: float = 0.95,
@@ -118,11 +125,11 @@ def calibrate(
     n_queries: int = 400,
     random_state: int | np.random.Generator | None = None,
 ) -> Calibration:
-    """Find the number of leaves a forest has to look into for a recall, and set its ``n_probes`` to it.
+    """Find the number of leaves or cells an index has to look into for a recall, and set its ``n_probes`` to it.
 
     Parameters
     ----------
-    index : SpillForest
+    index : SpillForest or PartitionIndex
         Fitted.
     X : float32 array of shape (n_samples, n_features)
         The rows it was fitted to, none of them removed.
@@ -162,7 +169,7 @@ def _check(k: int, recall: float, n_queries: int) -> None:
         raise ValueError(f"k={k} should be at least 1, n_queries={n_queries} at least 2.")
 
 
-def _calibrated(index: SpillForest, queries: tuple[_Queries, _Queries], recall: float) -> Calibration:
+def _calibrated(index: ProbedIndex, queries: tuple[_Queries, _Queries], recall: float) -> Calibration:
     chosen_on, checked_on = queries
     n_probes = _least_probes(index, chosen_on, recall)
     values = checked_on.recalls(index, n_probes)
@@ -180,16 +187,16 @@ def tune(
     k: int = 10,
     recall: float = 0.95,
     *,
-    settings: Iterable[dict[str, Any]] | None = None,
+    settings: Iterable[SpillForest | PartitionIndex | dict[str, Any]] | None = None,
     n_queries: int = 400,
     n_jobs: int | None = -1,
     random_state: int | np.random.Generator | None = None,
-) -> SpillForest | ExactIndex:
+) -> SpillForest | PartitionIndex | ExactIndex:
     """Build the index that finds a share of the true neighbours in the least time.
 
-    Trees, leaf size (and with it depth) and spill are tried on at most 100 000 rows; of those that are as fast as the
-    fastest within a tenth the smallest is built over all rows, and the number of probes is found for it. It is left
-    where comparing with every row takes no longer.
+    Partitions and forests are tried on at most 100 000 rows; of those that are as fast as the fastest within a tenth
+    the smallest is built over all rows, and the number of probes is found for it. It is left where comparing with every
+    row takes no longer.
 
     Parameters
     ----------
@@ -197,17 +204,20 @@ def tune(
     k : int >= 1
     recall : float in (0, 1]
         Mean share of the `k` true neighbours among the answers.
-    settings : iterable of dict, optional
-        Parameters of :class:`SpillForest` to try, instead of seven that suit most data.
+    settings : iterable of SpillForest, PartitionIndex or dict, optional
+        Indexes to try, instead of seven that suit most data; they are copied, not fitted. A dict has parameters of a
+        :class:`SpillForest`.
     n_queries, random_state : as in :func:`calibrate`
-    n_jobs : as in :class:`SpillForest`
+    n_jobs : int or None
+        Threads of all that are tried: None is 1, -1 one a core.
 
     Returns
     -------
-    SpillForest or ExactIndex
-        Fitted; exact below 5 000 rows, and where the forest is not faster. A forest has ``calibration_``, see
-        :class:`Calibration`, and ``trials_``, a dict for each setting: its parameters, ``n_probes``, ``seconds`` a
-        query and ``nbytes``.
+    SpillForest, PartitionIndex or ExactIndex
+        Fitted; exact below 5 000 rows, and where the others are not faster. Those have ``calibration_``, see
+        :class:`Calibration`, and ``trials_``, a dict for each setting: its parameters, ``index`` not fitted, the
+        ``n_probes`` that were found, ``recall`` on the queries that they were found on, ``seconds`` a query and
+        ``nbytes``.
 
     Raises
     ------
@@ -223,19 +233,28 @@ def tune(
     tried = rows
     if len(rows) > _TRIAL_ROWS:
         tried = rows[np.sort(draws.permutation(len(rows))[:_TRIAL_ROWS])]
-    queries, trials = _queries(tried, k, n_queries, seed), []
+    queries = _queries(tried, k, n_queries, seed)
+    trials: list[dict[str, Any]] = []
     # the time of comparing with every row grows as their number
     of_all = _seconds(partial(ExactIndex().fit(tried).query, k=k), queries[1]) * len(rows) / len(tried)
-    for setting in _SETTINGS if settings is None else settings:
-        index = SpillForest(**setting, n_jobs=n_jobs, random_state=tree_seed).fit(tried)
+    for given in _SETTINGS if settings is None else settings:
+        setting = SpillForest(**given) if isinstance(given, dict) else given
+        index = _set_up(setting, n_jobs, tree_seed).fit(tried)
         n_probes = _least_probes(index, queries[0], recall)
         seconds = _seconds(partial(index.query, k=k, n_probes=n_probes), queries[1])
-        trials.append({**setting, "n_probes": n_probes, "seconds": seconds, "nbytes": index.nbytes_})
-    fastest = min(trial["seconds"] for trial in trials)
-    best = min((t for t in trials if t["seconds"] <= _AS_FAST * fastest), key=lambda trial: trial["nbytes"])
-    chosen = {name: value for name, value in best.items() if name not in ("n_probes", "seconds", "nbytes")}
-    index = SpillForest(**chosen, n_jobs=n_jobs, random_state=tree_seed).fit(rows)
+        reached = float(queries[0].recalls(index, n_probes).mean())
+        found = {"n_probes": n_probes, "recall": reached, "seconds": seconds, "nbytes": index.nbytes_}
+        trials.append({**setting.get_params(), "index": setting, **found})
+    # codes that rank too few rows may keep an index from the recall, however much it looks into
+    able = [trial for trial in trials if trial["recall"] >= recall - 1e-12] or trials
+    fastest = min(trial["seconds"] for trial in able)
+    best = min((t for t in able if t["seconds"] <= _AS_FAST * fastest), key=itemgetter("nbytes"))
+    index = _set_up(best["index"], n_jobs, tree_seed).fit(rows)
     if len(tried) < len(rows):
         queries = _queries(rows, k, n_queries, seed)
     index.calibration_, index.trials_ = _calibrated(index, queries, recall), trials
     return index if index.calibration_.seconds < of_all else ExactIndex().fit(rows)
+
+
+def _set_up(setting: SpillForest | PartitionIndex, n_jobs: int | None, seed: int) -> Any:
+    return clone(setting).set_params(n_jobs=n_jobs, random_state=seed)

@@ -16,13 +16,13 @@ from musicsim.explorer.snapshot.neighbours import Neighbours, update_index
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 from musicsim.library.db import schema
-from musicsim.search import CompactIndex, ExactIndex, SpillForest
+from musicsim.search import CompactIndex, ExactIndex, PartitionIndex, SpillForest
 
 N = 1200
 
 
 @pytest.fixture(autouse=True)
-def _forests_from_a_thousand(monkeypatch):
+def _indexes_from_a_thousand(monkeypatch):
     monkeypatch.setattr(neighbours, "INDEXED_FROM", 1000)
 
 
@@ -67,23 +67,23 @@ def test_a_small_library_compares_with_every_song(library, monkeypatch):
     assert isinstance(_index(library), ExactIndex)
 
 
-def test_a_large_library_compares_until_it_has_a_forest_and_then_asks_it(library):
+def test_a_large_library_compares_until_it_has_a_partition_and_then_asks_it(library):
     before = find_similar(take_snapshot(library), 7, 10)
     assert isinstance(_index(library), ExactIndex)
     assert update_index(_model_folder(library), take_snapshot(library).X)
     now = take_snapshot(library)
-    assert isinstance(now.index._index, SpillForest)
+    assert isinstance(now.index._index, PartitionIndex)
     # 500 candidates with a recall of 0.95: the nearest ten are all among them
     assert [hit.song.id for hit in find_similar(now, 7, 10)] == [hit.song.id for hit in before]
     assert not update_index(_model_folder(library), now.X)
 
 
-def test_forgotten_songs_are_no_answers_of_the_forest(library):
+def test_forgotten_songs_are_no_answers_of_the_partition(library):
     update_index(_model_folder(library), take_snapshot(library).X)
     gone = [hit.song.id for hit in find_similar(take_snapshot(library), 7, 10)]
     _forget(library, gone[:4])
     now = take_snapshot(library)
-    assert isinstance(now.index._index, SpillForest)
+    assert isinstance(now.index._index, PartitionIndex)
     again = [hit.song.id for hit in find_similar(now, 7, 10)]
     assert not set(gone[:4]) & set(again)
     truth = ExactIndex().fit(now.X)
@@ -128,39 +128,39 @@ def test_filters_reach_through_to_rows_of_the_file(library):
     assert {hit.song.genre for hit in hits} == {genre}
 
 
-def test_new_rows_are_added_when_the_forest_is_read_and_kept_when_they_are_many(vectors, tmp_path):
+def test_new_rows_are_added_when_the_partition_is_read_and_kept_when_they_are_many(vectors, tmp_path):
     assert update_index(tmp_path, vectors[:1100])
     few = vectors[:1110]  # less than 2 %
     assert not update_index(tmp_path, few)
-    assert SpillForest.saved_rows(tmp_path / "index") == (1100, 1100)
-    index = SpillForest.load(tmp_path / "index", few)
+    assert PartitionIndex.saved_rows(tmp_path / "index") == (1100, 1100)
+    index = PartitionIndex.load(tmp_path / "index", few)
     assert index.query(few[1105:1106], 1)[1].item() == 1105
     assert update_index(tmp_path, vectors)
-    assert SpillForest.saved_rows(tmp_path / "index") == (N, 1100)
+    assert PartitionIndex.saved_rows(tmp_path / "index") == (N, 1100)
 
 
-def test_a_forest_that_has_grown_by_half_is_built_again(rng, tmp_path):
+def test_a_partition_that_has_grown_by_half_is_built_again(rng, tmp_path):
     X = rng.standard_normal((1700, 6)).astype(np.float32)
     update_index(tmp_path, X[:1000])
     assert update_index(tmp_path, X)
-    assert SpillForest.saved_rows(tmp_path / "index") == (1700, 1700)
+    assert PartitionIndex.saved_rows(tmp_path / "index") == (1700, 1700)
 
 
-def test_rows_that_are_others_now_make_a_new_forest(vectors, tmp_path):
+def test_rows_that_are_others_now_make_a_new_partition(vectors, tmp_path):
     update_index(tmp_path, vectors)
     assert update_index(tmp_path, vectors[::-1].copy())
-    SpillForest.load(tmp_path / "index", vectors[::-1].copy())
+    PartitionIndex.load(tmp_path / "index", vectors[::-1].copy())
 
 
-@pytest.mark.parametrize("damage", ["nodes.npy", "index.json", "trees.json"])
-def test_a_damaged_forest_leaves_searching_exact_and_is_built_again(library, damage):
+@pytest.mark.parametrize("damage", ["leaves.npy", "index.json", "trees.json"])
+def test_a_damaged_partition_leaves_searching_exact_and_is_built_again(library, damage):
     X = take_snapshot(library).X
     update_index(_model_folder(library), X)
     file = _model_folder(library) / "index" / damage
     file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
     assert isinstance(take_snapshot(library).index._index, ExactIndex)
     assert update_index(_model_folder(library), X)
-    assert isinstance(_index(library), SpillForest)
+    assert isinstance(_index(library), PartitionIndex)
 
 
 def test_an_index_that_lost_its_description_is_built_again(library):
@@ -169,7 +169,7 @@ def test_an_index_that_lost_its_description_is_built_again(library):
     (_model_folder(library) / "index" / "index.json").unlink()
     assert isinstance(take_snapshot(library).index._index, ExactIndex)
     assert update_index(_model_folder(library), X)
-    assert isinstance(_index(library), SpillForest)
+    assert isinstance(_index(library), PartitionIndex)
 
 
 @pytest.mark.parametrize("damage", ["hash.npz", "shown.npy", "index.json", "shape"])
@@ -206,7 +206,7 @@ def test_two_processes_do_not_build_at_once(vectors, tmp_path):
 def test_neighbours_give_rows_of_the_library_not_of_the_file(vectors):
     here = np.flatnonzero(np.arange(N) % 3)
     X = vectors[here]
-    found = Neighbours(SpillForest(n_probes=10_000, random_state=0).fit(vectors), here)
+    found = Neighbours(PartitionIndex(n_probes=10_000, random_state=0).fit(vectors), here)
     truth = ExactIndex().fit(X)
     allowed = np.arange(len(X)) % 2 == 0
     for mask in (None, allowed):
@@ -222,10 +222,10 @@ def test_opening_a_large_library_prepares_its_index_beside_the_service(library):
     for thread in threading.enumerate():
         if thread.name == "index":
             thread.join(timeout=120)
-    assert isinstance(snapshot.index._index, SpillForest)
+    assert isinstance(snapshot.index._index, PartitionIndex)
 
 
-def test_where_a_forest_would_take_too_much_memory_codes_are_searched(library):
+def test_where_a_partition_would_take_too_much_memory_codes_are_searched(library):
     before = find_similar(take_snapshot(library), 7, 10)
     library.set_setting("index_memory_mb", 0)
     snapshot = take_snapshot(library)
@@ -234,6 +234,18 @@ def test_where_a_forest_would_take_too_much_memory_codes_are_searched(library):
     assert isinstance(now.index._index, CompactIndex)
     assert [hit.song.id for hit in find_similar(now, 7, 10)] == [hit.song.id for hit in before]
     assert not update_index(_model_folder(library), now.X, memory_mb=0)
-    # with more memory a forest takes its place
+    # with more memory a partition takes its place
     assert update_index(_model_folder(library), now.X, memory_mb=4096)
+    assert isinstance(_index(library), PartitionIndex)
+
+
+def test_a_forest_of_an_older_version_answers_until_a_partition_takes_its_place(library):
+    X, folder = take_snapshot(library).X, _model_folder(library)
+    forest = SpillForest(n_probes=1000, random_state=0).fit(X)
+    forest.save(folder / "index")
+    before = find_similar(take_snapshot(library), 7, 10)
     assert isinstance(_index(library), SpillForest)
+    assert update_index(folder, X)
+    now = take_snapshot(library)
+    assert isinstance(now.index._index, PartitionIndex)
+    assert [hit.song.id for hit in find_similar(now, 7, 10)] == [hit.song.id for hit in before]

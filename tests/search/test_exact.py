@@ -7,11 +7,13 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from musicsim.search import ExactIndex, SpillForest, SpillTree
+from musicsim.search import ExactIndex, PartitionIndex, SpillForest, SpillTree
 from musicsim.search import exact as module
 
 every_kind = pytest.mark.parametrize(
-    "index", [ExactIndex(), SpillTree(n_jobs=1), SpillForest(2, n_jobs=1)], ids=["exact", "tree", "forest"]
+    "index",
+    [ExactIndex(), SpillTree(n_jobs=1), SpillForest(2, n_jobs=1), PartitionIndex(n_jobs=1)],
+    ids=["exact", "tree", "forest", "partition"],
 )
 
 

@@ -11,7 +11,7 @@ from scipy import stats
 from sklearn.base import clone
 
 from musicsim.search import ExactIndex, SpillForest
-from musicsim.search import forest as module
+from musicsim.search import _probed_index as module
 from musicsim.search._kernels import RULES
 from tests.search.answers import assert_answers, assert_each_finds_itself, rows_of, shapes, songs
 from tests.search.naive_trees import same_answers

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from benchmarks._search_data import hard
-from musicsim.search import ExactIndex, SpillForest, calibrate, tune, tuning
+from musicsim.search import ExactIndex, PartitionIndex, SpillForest, calibrate, tune, tuning
 
 K = 10
 
@@ -22,9 +23,12 @@ def _recall(index, task):
 
 
 @pytest.mark.parametrize("goal", [0.8, 0.95])
-def test_calibrate_keeps_its_promise_on_fresh_queries(task, goal):
+@pytest.mark.parametrize(
+    "kind", [SpillForest(4, random_state=0), PartitionIndex(random_state=0)], ids=["forest", "partition"]
+)
+def test_calibrate_keeps_its_promise_on_fresh_queries(task, kind, goal):
     X = task[0]
-    index = SpillForest(n_trees=4, random_state=0).fit(X)
+    index = clone(kind).fit(X)
     found = calibrate(index, X, K, goal, random_state=1)
     assert index.n_probes == found.n_probes
     assert found.recall >= goal
@@ -48,17 +52,18 @@ def test_copies_of_the_query_do_not_lower_the_recall(rng):
 
 
 def test_tune_chooses_among_the_fastest_the_smallest_and_keeps_its_promise(task):
-    settings = [
-        {"n_trees": 1, "leaf_size": 512},
-        {"n_trees": 4, "leaf_size": 64},
-        {"n_trees": 8, "leaf_size": 64},
-    ]
+    settings = [SpillForest(1, 512), SpillForest(4, 64), PartitionIndex(2.0), PartitionIndex(explained=0.5)]
     index = tune(task[0], K, 0.9, settings=settings, n_queries=200, random_state=0)
-    assert [{name: trial[name] for name in ("n_trees", "leaf_size")} for trial in index.trials_] == settings
-    fastest = min(trial["seconds"] for trial in index.trials_)
-    among = [trial for trial in index.trials_ if trial["seconds"] <= 1.1 * fastest]
-    smallest = min(among, key=lambda trial: trial["nbytes"])
-    assert (index.n_trees, index.leaf_size) == (smallest["n_trees"], smallest["leaf_size"])
+    assert [trial["index"] for trial in index.trials_] == settings
+    able = [trial for trial in index.trials_ if trial["recall"] >= 0.9]
+    fastest = min(trial["seconds"] for trial in able)
+    among = [trial for trial in able if trial["seconds"] <= 1.1 * fastest]
+    smallest = min(among, key=lambda trial: trial["nbytes"])["index"]
+    assert type(index) is type(smallest)
+    left_out = {"n_probes", "n_jobs", "random_state"}
+    for name in smallest.get_params().keys() - left_out:
+        assert getattr(index, name) == getattr(smallest, name)
+    assert not hasattr(smallest, "n_samples_")  # what was given is not fitted
     assert index.calibration_.recall >= 0.9
     assert _recall(index, task) >= 0.9 - 3 * index.calibration_.error
 
@@ -66,7 +71,7 @@ def test_tune_chooses_among_the_fastest_the_smallest_and_keeps_its_promise(task)
 @pytest.mark.parametrize("trial_rows", [100_000, 600])
 def test_tune_takes_no_forest_that_is_slower_than_all_rows(task, trial_rows, monkeypatch):
     monkeypatch.setattr(tuning, "_TRIAL_ROWS", trial_rows)
-    options = {"settings": [{"n_trees": 2}], "n_queries": 40, "n_jobs": 1, "random_state": 0}
+    options = {"settings": [SpillForest(2)], "n_queries": 40, "n_jobs": 1, "random_state": 0}
     # all rows take ten times as long as the forest, also where it was tried on few of them
     assert isinstance(tune(task[0], K, 0.9, **options), SpillForest)
     monkeypatch.setattr(tuning, "EXACT_BELOW", 1000)
@@ -81,6 +86,14 @@ def test_no_more_leaves_than_the_goal_needs():
     forest = SpillForest(24, n_jobs=1, random_state=0).fit(X)
     # one leaf of 24 trees holds the nearest
     assert calibrate(forest, X, 1, 0.5, random_state=0).n_probes == 1
+
+
+def test_what_cannot_reach_the_recall_is_not_chosen(task):
+    # of three axes out of twenty, ten rows and ten more are ranked: the nearest are not all among them
+    unable, able = PartitionIndex(explained=0.2, ranked=1.0), SpillForest(4)
+    index = tune(task[0], K, 0.97, settings=[unable, able], n_queries=100, random_state=0)
+    assert index.trials_[0]["recall"] < 0.97
+    assert isinstance(index, SpillForest)
 
 
 def test_tune_compares_with_every_row_of_a_small_set(rng):

@@ -1,6 +1,6 @@
 """Which index answers for a library: every song is compared in a small one, a large one has an index beside its model.
 
-That is a forest, or, where a forest would take more memory than the library's settings allow, bit codes that leave the
+That is a partition, or, where one would take more memory than the library's settings allow, bit codes that leave the
 vectors on the disk. The index is made of the rows of the model's file, which only grows: songs that are forgotten leave
 it as it is, new ones are added to it. It is brought up to the library by the job that places new songs; until there is
 one, every song is compared.
@@ -29,8 +29,8 @@ _log = logging.getLogger(__name__)
 INDEXED_FROM = 100_000
 """Songs from which a library gets an index: comparing with all of fewer takes less than 15 ms."""
 
-_FOREST_BYTES = 7.2
-"""What a forest takes for each number of a vector: 0.72 GB for a million songs of 100 dimensions."""
+_PARTITION_BYTES = 1.3
+"""What a partition takes for each number of a vector: 0.13 GB for a million songs of 100 dimensions."""
 
 _FOLDER = "index"
 INDEX_FILE = f"{_FOLDER}/index.json"
@@ -43,7 +43,7 @@ _RECALL = 0.95
 _N_QUERIES = 100
 # Rows that may be missing in the file and are added whenever it is read, as a share of all.
 _ADDED_ON_READING = 0.02
-# A forest whose leaves have been split so often is built again.
+# A partition whose cells have grown so much is built again.
 _GROWTH = 1.5
 _SEED = 0
 
@@ -59,7 +59,7 @@ class Neighbours:
 
     def __init__(
         self,
-        index: "search.SpillForest | search.CompactIndex | search.ExactIndex",
+        index: "search.PartitionIndex | search.SpillForest | search.CompactIndex | search.ExactIndex",
         file_rows: Int64Array,
         kept: "_Files | None" = None,
     ) -> None:
@@ -167,27 +167,29 @@ def compared(folder: Path, X: Float32Array) -> "search.ExactIndex":
         ) from error
 
 
-def _loaded(folder: Path, X: Float32Array) -> "search.SpillForest | search.CompactIndex":
+def _loaded(
+    folder: Path, X: Float32Array
+) -> "search.PartitionIndex | search.SpillForest | search.CompactIndex":
     """The index of a folder, of whichever kind."""
     kind = search.kind_of_index(folder)
-    return (search.CompactIndex if kind == search.CompactIndex.__name__ else search.SpillForest).load(
-        folder, X
-    )
+    # the forests of older versions answer until they are built again
+    kinds = search.PartitionIndex, search.SpillForest, search.CompactIndex
+    return next((of for of in kinds if of.__name__ == kind), search.PartitionIndex).load(folder, X)
 
 
 @owner_only
 def update_index(folder: Path, X: Float32Array, memory_mb: float = np.inf) -> bool:
     """Build the index of a model, or add the rows that are new.
 
-    X (n_rows, n_dimensions) are all rows of its file. Where a forest would take more than `memory_mb`, the index is a
-    compact one.
+    X (n_rows, n_dimensions) are all rows of its file. Where a partition would take more than `memory_mb`, the index is
+    a compact one.
 
     Returns whether there was anything to do; also False while another process is at it, or where the folder cannot be
     written to.
     """
     if len(X) < INDEXED_FROM:
         return False
-    kind = search.SpillForest if _FOREST_BYTES * X.size <= 1e6 * memory_mb else search.CompactIndex
+    kind = search.PartitionIndex if _PARTITION_BYTES * X.size <= 1e6 * memory_mb else search.CompactIndex
     try:
         with filelock.FileLock(folder / f"{_FOLDER}.lock", timeout=0):
             for left in folder.glob(f".{_FOLDER}-*"):  # of a process that was ended while it wrote
@@ -195,7 +197,7 @@ def update_index(folder: Path, X: Float32Array, memory_mb: float = np.inf) -> bo
             index = _brought_up(folder / _FOLDER, X, kind)
             if index is None:
                 return False
-            if isinstance(index, search.SpillForest):
+            if isinstance(index, search.PartitionIndex):
                 search.calibrate(index, X, N_CANDIDATES, _RECALL, n_queries=_N_QUERIES, random_state=_SEED)
             index.save(folder / _FOLDER)
             return True
@@ -207,8 +209,8 @@ def update_index(folder: Path, X: Float32Array, memory_mb: float = np.inf) -> bo
 
 
 def _brought_up(
-    target: Path, X: Float32Array, kind: "type[search.SpillForest] | type[search.CompactIndex]"
-) -> "search.SpillForest | search.CompactIndex | None":
+    target: Path, X: Float32Array, kind: "type[search.PartitionIndex] | type[search.CompactIndex]"
+) -> "search.PartitionIndex | search.CompactIndex | None":
     """The index of all rows; None where the file has nearly all of them."""
     try:
         n, n_built = kind.saved_rows(target)
