@@ -48,7 +48,7 @@ def test_where_all_songs_teach_nothing_what_some_of_them_taught_is_kept(taught, 
         return fitted(mlr, X, relevance)
 
     monkeypatch.setattr(automatic, "_fitted", finds_nothing_in_all)
-    monkeypatch.setattr(automatic._Ways, "whitenings", lambda ways: [])
+    monkeypatch.setattr(automatic._Ways, "whitenings", lambda ways, within: [])
     monkeypatch.setattr(automatic._Ways, "means", lambda ways: [])
     report = load_report(taught.models.path(learn(taught, LearningSettings(), "mine", Watcher())))
     assert n_songs[-1] == len(taught)

@@ -17,7 +17,7 @@ from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.cluster import on_cluster
 from musicsim.library import Library
 from musicsim.library.processes.pools import map_of
-from musicsim.search import ExactIndex, SpillForest
+from musicsim.search import ExactIndex, PartitionIndex
 
 pytest.importorskip("distributed")
 
@@ -72,18 +72,20 @@ def neighbour_list(library, path, tell):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", ["evaluated", "compared", "asked a forest"])
+@pytest.mark.parametrize("what", ["evaluated", "compared", "asked a partition"])
 def test_a_cluster_gives_the_same_numbers_and_a_worker_that_is_killed_costs_nothing(
     dask, library, what, tmp_path, monkeypatch, only_there
 ):
     do = evaluated
     if what != "evaluated":
         do = partial(neighbour_list, path=tmp_path / "list.csv")
-    if what == "asked a forest":
+    if what == "asked a partition":
         monkeypatch.setattr(neighbours, "INDEXED_FROM", 1000)
         now = take_snapshot(library)
         neighbours.update_index(library.models.path(now.record.id), now.X)
-    assert type(take_snapshot(library).index._index) is (SpillForest if "forest" in what else ExactIndex)
+    assert type(take_snapshot(library).index._index) is (
+        PartitionIndex if "partition" in what else ExactIndex
+    )
     here = do(library, tell=lambda *_: None)
     told = []
 
