@@ -40,7 +40,7 @@ ELSEWHERE: dict[str, set[str]] = {
     },
     "kernels.md": {"144"},  # songs to learn from
     "lgmml.md": {"1,000", "0.8", "1,024", "100,000", "607"},  # songs; milliseconds; the paper's seconds
-    "mlr.md": {"150"},  # planes that are kept
+    "mlr.md": {"150", "8", "256"},  # planes that are kept; bytes of a number, dimensions
     "order.md": {
         *(
             "601",
