@@ -20,12 +20,22 @@ Uint64Array = npt.NDArray[np.uint64]
 Uint8Array = npt.NDArray[np.uint8]
 
 
+def places_in_order(
+    ascending: Int64Array, wanted: Int64Array, places: Int64Array | None = None
+) -> Int64Array:
+    """Indices of the wanted numbers among strictly ascending ones, int64 (n_wanted,); -1 for what is not among them.
+
+    Where the numbers were sorted first, `places` are their indices before sorting, which are returned instead.
+    """
+    if not len(ascending):
+        return np.full(len(wanted), -1, dtype=np.int64)
+    at = np.minimum(np.searchsorted(ascending, wanted), len(ascending) - 1)
+    return np.where(ascending[at] == wanted, at if places is None else places[at], -1)
+
+
 def places_among(known: Int64Array, wanted: Int64Array) -> Int64Array:
-    """Where numbers stand among others, which are all different, int64 (n_wanted,); -1 where they do not."""
+    """As :func:`places_in_order`, among numbers in any order."""
     if np.array_equal(known, wanted):
         return np.arange(len(known))
-    if not len(known):
-        return np.full(len(wanted), -1, dtype=np.int64)
     order = np.argsort(known)
-    places = order[np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)]
-    return np.where(known[places] == wanted, places, -1)
+    return places_in_order(known[order], wanted, order)

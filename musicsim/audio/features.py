@@ -47,9 +47,8 @@ _EDGE = DELTA_WIDTH // 2
 _SLOPE = np.array([0, 1, 2, 3, 4]) / 60
 _CURVATURE = np.array([-20, -17, -8, 7, 28]) / 462
 _DERIVATIVE_BLOCK = 8192
-_FILLED_AT_ONCE = (
-    2048  # frames: of more, what is worked out lies in memory that the system takes back each time
-)
+# Frames: of more, what is worked out lies in memory that the system takes back each time.
+_FILLED_AT_ONCE = 2048
 # beyond this, float32 power overflows
 _MAX_SAMPLE = 1e15
 

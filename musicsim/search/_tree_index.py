@@ -1,4 +1,4 @@
-"""Base of spill tree and forest: growing, adding, saving."""
+"""Base of spill tree, forest and partition: growing, adding, saving. Cells of a partition are leaves of no tree."""
 
 from pathlib import Path
 from typing import ClassVar, Self

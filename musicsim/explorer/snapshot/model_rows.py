@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim import search
-from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
+from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array, places_in_order
 from musicsim.errors import OwnerOnlyError
 from musicsim.explorer.models.artifacts import load_clusters, load_map
 from musicsim.explorer.models.similarity_model import SimilarityModel
@@ -134,12 +134,8 @@ class ModelRows:
 
     def of(self, song_ids: npt.ArrayLike) -> Int64Array:
         """Rows of songs, int64 (n_ids,); -1 where a song has none."""
-        wanted = np.asarray(song_ids, dtype=np.int64)
-        if not len(self.ids):
-            return np.full(len(wanted), -1, dtype=np.int64)
         order, ordered = self._by_id
-        found = order[np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)]
-        return np.where(self.ids[found] == wanted, found, -1)
+        return places_in_order(ordered, np.asarray(song_ids, dtype=np.int64), order)
 
     @cached_property
     def _by_id(self) -> tuple[Int64Array, Int64Array]:

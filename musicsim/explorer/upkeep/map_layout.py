@@ -142,9 +142,8 @@ class _ToNewSongs:
         from scipy import sparse
         from sklearn.neighbors import NearestNeighbors
 
-        self.P = sparse.csr_matrix(
-            (len(X), len(X))
-        )  # none among songs of the map: openTSNE asks for the shape
+        # none among songs of the map: openTSNE asks for the shape
+        self.P = sparse.csr_matrix((len(X), len(X)))
         self._nearest = NearestNeighbors(n_jobs=1).fit(X)
 
     def to_new(self, data: Float64Array, perplexity: float, return_distances: bool = False) -> Any:

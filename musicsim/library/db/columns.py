@@ -23,6 +23,7 @@ from musicsim._arrays import (
     Int32Array,
     Int64Array,
     Uint8Array,
+    places_in_order,
 )
 from musicsim.audio import HEARD
 from musicsim.library.artists import artist_group, stand_in_name
@@ -106,11 +107,7 @@ class SongTable:
 
     def places_of(self, ids: npt.ArrayLike) -> Int64Array:
         """Places of song ids in the table, int64 (n_ids,); -1 where there is none."""
-        wanted = np.asarray(ids, dtype=np.int64)
-        if not len(self.ids):
-            return np.full(len(wanted), -1, dtype=np.int64)
-        places = np.minimum(np.searchsorted(self.ids, wanted), len(self.ids) - 1)
-        return np.where(self.ids[places] == wanted, places, -1)
+        return places_in_order(self.ids, np.asarray(ids, dtype=np.int64))
 
     def replaced(self, ids: Iterable[int], new: Self) -> Self:
         """The table without the songs of `ids`, and with those of another table; none of them may be left."""

@@ -60,11 +60,15 @@ class FrameStore:
 
     def kept(self) -> set[str]:
         """Hashes of all frames that are kept: one listing instead of a question a song."""
-        return {path.stem for path in self.folder.glob("??/*.npy") if not path.name.startswith(".")}
+        return {path.stem for path in self._whole_files()}
 
     def has_any(self) -> bool:
         """Whether frames of any song are kept."""
-        return any(not path.name.startswith(".") for path in self.folder.glob("??/*.npy"))
+        return any(True for _ in self._whole_files())
+
+    def _whole_files(self) -> Iterator[Path]:
+        """Files of frames, without those that are being written."""
+        return (path for path in self.folder.glob("??/*.npy") if not path.name.startswith("."))
 
     def kept_of(self, content_hashes: Sequence[str]) -> set[str]:
         """Those of some hashes whose frames are kept; of a few the disk is asked, instead of a listing of all."""

@@ -11,8 +11,6 @@ import sys
 import threading
 from typing import Any
 
-__all__ = ["parse_in_turn"]
-
 _MENDED = (3, 12)
 
 
