@@ -41,6 +41,7 @@ from musicsim.library.processes.workers import worker_context
 
 _SR = 44100
 _MIX = {".mp3": 10, ".flac": 4, ".m4a": 3, ".ogg": 1, ".opus": 1, ".wav": 1}
+_MOST_OF_ERRORS = 2_000  # characters
 _SAMPLE_S = 0.2
 _RUNS = 3
 
@@ -163,19 +164,23 @@ def command(arguments: Sequence[str], progress: Progress) -> dict[str, Any]:
     """Run a command of ours; its wall time, what it said, and the peak memory of it and all its children."""
     import psutil
 
-    start = time.perf_counter()
-    process = psutil.Popen(
-        [sys.executable, "-m", "musicsim", *arguments, "--json"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
-    peak = {"pss": 0, "rss": 0}
-    while process.poll() is None:
-        total = family_memory(process)
-        peak = {kind: max(peak[kind], total[kind]) for kind in peak}
-        time.sleep(_SAMPLE_S)
-    seconds = time.perf_counter() - start
-    told = json.loads(process.stdout.read())
+    with tempfile.TemporaryFile() as errors:
+        start = time.perf_counter()
+        process = psutil.Popen(
+            [sys.executable, "-m", "musicsim", *arguments, "--json"], stdout=subprocess.PIPE, stderr=errors
+        )
+        peak = {"pss": 0, "rss": 0}
+        while process.poll() is None:
+            total = family_memory(process)
+            peak = {kind: max(peak[kind], total[kind]) for kind in peak}
+            time.sleep(_SAMPLE_S)
+        seconds = time.perf_counter() - start
+        said = process.stdout.read()
+        if not said:
+            errors.seek(0)
+            words = errors.read().decode(errors="replace")[-_MOST_OF_ERRORS:]
+            raise RuntimeError(f"musicsim {arguments[0]} ended with status {process.returncode}: {words}")
+    told = json.loads(said)
     progress(f"{arguments[0]}: {seconds:.1f} s, {peak['pss'] / 1e6:.0f} MB")
     return {"wall_s": seconds, "peak_mb": peak["pss"] / 1e6, "peak_rss_mb": peak["rss"] / 1e6, "told": told}
 
