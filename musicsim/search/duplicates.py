@@ -284,8 +284,9 @@ def _near(
     slack = 1e-5 * float(halves[low:high].max())
     least = halves[block] - np.float32(1.0 - least_similarity + slack)
     hits: Hits = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
-    width = 8 * len(block)
-    for start in range(low, high, width):
+    # small tiles first: where sounds are all alike, their k nearest rule out nearly all that come after them
+    start, width = low, len(block)
+    while start < high:
         products = queries @ songs[start : min(start + width, high)].T
         i, j = np.nonzero(products >= least[:, None])
         q, r = block[i], start + j
@@ -299,6 +300,11 @@ def _near(
             np.concatenate([hits[2], similarity[near]]),
             k,
         )
+        asked, n_kept = np.unique(hits[0], return_counts=True)
+        full = asked[n_kept == k]
+        kth = hits[2][np.cumsum(n_kept)[n_kept == k] - 1]
+        least[np.searchsorted(block, full)] = halves[full] - (1.0 - kth + slack).astype(np.float32)
+        start, width = start + width, min(2 * width, 8 * len(block))
     return hits
 
 

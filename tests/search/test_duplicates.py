@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from musicsim.audio import HOP, SAMPLE_RATE, decode, mfcc
-from musicsim.search import DuplicatePair, find_duplicates, group_pairs
+from musicsim.search import DuplicatePair, duplicates, find_duplicates, group_pairs
 from tests.sounds import sound
 
 SECONDS = 8.0
@@ -239,6 +239,27 @@ def test_candidates_equal_the_definition_far_from_the_origin(rng):
     assert found
     assert [pair[:2] for pair in found] == [pair[:2] for pair in truth]
     np.testing.assert_allclose([p[2] for p in found], [p[2] for p in truth], rtol=1e-12)  # both in float64
+
+
+def test_of_songs_that_are_all_alike_few_are_compared_in_float64(rng, monkeypatch):
+    X = (0.01 * rng.standard_normal((2_000, 20))).astype(np.float32)
+    n_compared = 0
+
+    def counted(X, q, r):
+        nonlocal n_compared
+        n_compared += len(q)
+        return similarity(X, q, r)
+
+    similarity = duplicates._similarity
+    monkeypatch.setattr(duplicates, "_similarity", counted)
+    durations = np.full(2_000, 10.0)
+    found = _found_by_vectors(X, durations, 0.9, 3, block_rows=50)
+    assert (
+        n_compared < 2_000 * 200
+    )  # of 2 000 * 2 000: a tile of 50 each, and what the next ones add to the best
+    nearest = np.argsort(((X[:, None].astype(np.float64) - X[:60]) ** 2).sum(axis=2), axis=0, kind="stable")
+    truth = {(min(i, j), max(i, j)) for i in range(60) for j in nearest[1:4, i].tolist()}
+    assert truth <= {pair[:2] for pair in found}
 
 
 @pytest.mark.parametrize("rows", [[], [3], [0, 7, 7, 11], range(40)])
