@@ -425,6 +425,19 @@ def test_written_files_hold_the_sound_and_the_tags(two_formats, tmp_path):
     assert not list(tmp_path.rglob("*.part"))
 
 
+def test_another_process_writes_the_same_bytes(two_formats, tmp_path):
+    # models are fitted on songs sorted by the hash of their bytes
+    code = (
+        "import sys; from musicsim.demo import plan_collection, write_song;"
+        "[write_song(p, sys.argv[1]) for p in plan_collection() if p.relative_path in sys.argv[2:]]"
+    )
+    names = [plan.relative_path for plan in two_formats]
+    subprocess.run([sys.executable, "-c", code, tmp_path / "there", *names], check=True)
+    for plan in two_formats:
+        path = write_song(plan, tmp_path / "here")
+        assert path.read_bytes() == (tmp_path / "there" / plan.relative_path).read_bytes(), plan.relative_path
+
+
 def test_a_second_run_keeps_the_file_and_a_changed_plan_replaces_it(two_formats, tmp_path, monkeypatch):
     plan = two_formats[0]
     path = write_song(plan, tmp_path)
