@@ -73,3 +73,14 @@ def test_a_file_that_takes_long_does_not_raise_the_price_of_the_rest(clock):
     told.done(Path("a.mp3"), 100, 1.0)
     clock.now += 600.0
     assert told.seconds_left == pytest.approx(3.0)
+
+
+def test_a_pause_changes_neither_the_speed_nor_the_time_left(clock):
+    told = Forecast([(Path(f"{n}.mp3"), 100) for n in range(8)])
+    for number in range(4):
+        clock.now += 1.0
+        told.done(Path(f"{number}.mp3"), 100, 1.0)
+        clock.now += 60.0
+        told.rest(60.0)
+    assert told.songs_per_second == pytest.approx(1.0)
+    assert told.seconds_left == pytest.approx(4.0)

@@ -23,7 +23,8 @@ class Forecast:
         self._bytes: dict[str, int] = {}
         self._busy: dict[str, float] = {}
         self._n_done = 0
-        self._started = time.monotonic()
+        self._rested = 0.0
+        self._started = self._clock()
         self._marks: deque[tuple[float, int]] = deque([(self._started, 0)])
 
     def done(self, path: Path, size: int, busy_s: float) -> None:
@@ -33,21 +34,24 @@ class Forecast:
         self._bytes[ending] = self._bytes.get(ending, 0) + size
         self._busy[ending] = self._busy.get(ending, 0.0) + busy_s
         self._n_done += 1
-        now = time.monotonic()
+        now = self._clock()
         self._marks.append((now, self._n_done))
         while len(self._marks) > 2 and now - self._marks[0][0] > _RECENT_S:
             self._marks.popleft()
 
     def rest(self, seconds: float) -> None:
         """Leave a pause out of account."""
-        self._started += seconds
-        self._marks = deque((at + seconds, n) for at, n in self._marks)
+        self._rested += seconds
+
+    def _clock(self) -> float:
+        """Seconds, without pauses."""
+        return time.monotonic() - self._rested
 
     @property
     def songs_per_second(self) -> float | None:
         """Files finished a second in the last half minute; None before there is a speed."""
         start, first = self._marks[0]
-        elapsed = time.monotonic() - start
+        elapsed = self._clock() - start
         return (self._n_done - first) / elapsed if elapsed >= _SOON_S and self._n_done > first else None
 
     @property
