@@ -506,4 +506,10 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 
 if __name__ == "__main__":
-    main("search", "indexes for nearest neighbours", run, rivals=("scikit-learn", *_RIVALS))
+    main(
+        "search",
+        "indexes for nearest neighbours",
+        run,
+        data=("spotify_msd", "mnist", "bigann10k"),
+        rivals=("scikit-learn", *_RIVALS),
+    )

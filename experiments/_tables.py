@@ -89,7 +89,8 @@ def _made_by(reports: list[Report], package: str) -> str:
 
 def _lacking(report: Report) -> Iterator[str]:
     """What a run of a benchmark did not have."""
-    absent = [name for name, version in report["machine"]["versions"].items() if version == "not installed"]
+    has = report["machine"]["versions"] | report["inputs"]
+    absent = [name for name, what in has.items() if what in ("not installed", "absent")]
     if absent:
         yield f"without {', '.join(absent)}"
     if report["commit"].endswith("-dirty"):

@@ -56,7 +56,7 @@ def test_a_rival_that_crashes_on_a_file_is_left_out_of_its_ratios(monkeypatch, t
 
 
 @pytest.mark.slow
-def test_an_index_that_crashes_is_left_out_and_the_others_are_measured():
+def test_an_index_that_crashes_says_so_and_the_others_are_measured():
     X = np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32)
     contenders = [
         Contender("crashes", "", built_to_crash, (1, 2), rival="numpy"),

@@ -107,13 +107,13 @@ def test_a_rival_that_did_not_get_there_says_how_far_it_was():
 
 
 def test_below_the_table_stands_what_runs_lacked_and_what_has_not_been_run(monkeypatch):
-    of = report("search", SEARCHED, commit="0abc-dirty")
+    of = report("search", SEARCHED, commit="0abc-dirty", inputs={"mnist": "absent", "songs": "0abc"})
     of["machine"]["versions"]["usearch"] = "not installed"
     monkeypatch.setattr(_tables, "read", lambda name: of if name == "benchmarks/search" else None)
     page = updated("<!-- results: benchmarks -->\n<!-- end -->")
     assert (
-        "*`python -m benchmarks.search` (seed 0, 2026-02-01, A processor, without usearch, with changes that are not "
-        "committed): short form"
+        "*`python -m benchmarks.search` (seed 0, 2026-02-01, A processor, without usearch, mnist, with changes that "
+        "are not committed): short form"
     ) in page
     assert "`benchmarks.mlr`" in page.partition("Of `")[2]
     assert "`benchmarks.search`" not in page.partition("Of `")[2]
