@@ -14,6 +14,8 @@ __all__ = ["COMPARED", "Task"]
 
 Row = Mapping[str, Any]
 
+_ENOUGH = 0.95
+"""Recall that a rival has to reach."""
 _EXACT = 0.9995
 """Recall that is printed as 1."""
 
@@ -63,10 +65,10 @@ def _groups(rows: Iterable[Row], *columns: str) -> Iterator[tuple[tuple[Any, ...
 
 
 def _ms_at_95(row: Row) -> float | None:
-    """Milliseconds at a recall of .95, or of an index without a knob that reaches it."""
+    """Milliseconds at a recall of .95, or of an index without a knob that reaches as much."""
     if row.get("ms_95") is not None:
         return float(row["ms_95"])
-    return row.get("ms") if (row.get("recall") or 0.0) >= 0.95 else None
+    return row.get("ms") if (row.get("recall") or 0.0) >= _ENOUGH else None
 
 
 def _search(report: Report) -> Iterator[Task]:
@@ -118,7 +120,7 @@ def _of_codes(name: str, rows: Sequence[Row], column: str) -> Task:
         if not row["index"].startswith("musicsim"):
             said = row["index"] if found >= _EXACT else f"{row['index']} (recall {found:.3f})"
             if "failed" in row or row[column] is not None:
-                rivals[said] = row.get(column)
+                rivals[said] = row.get(column) if found >= _ENOUGH else None
         elif found >= _EXACT:
             ours.append(row[column])
     return Task(name, "µs", _least(ours), rivals)

@@ -165,12 +165,13 @@ def _compared(task: Task) -> Sequence[str]:
     rivals = [f"{name} –" for name, value in task.rivals.items() if value is None]
     theirs = None if task.best is None else task.rivals[task.best]
     if theirs is not None:
-        rivals.insert(0, _pointed(f"{task.best} {_significant(theirs, digits)}"))
+        rivals.insert(0, f"{task.best} {_significant(theirs, digits)}")
+    rival = _pointed("; ".join(rivals))
     if task.lead is None or task.ours is None or theirs is None:
-        return task.name, ours, "; ".join(rivals), "", ""
+        return task.name, ours, rival, "", ""
     lead = f"{_significant(task.lead, 2)} times" if task.unit else _pointed(f"{task.ours - theirs:+.3f}")
     first = "both" if task.lead == 1.0 else "yes" if task.lead > 1.0 else "**no**"
-    return task.name, ours, "; ".join(rivals), lead, first
+    return task.name, ours, rival, lead, first
 
 
 def _significant(value: float, digits: int) -> str:

@@ -71,13 +71,14 @@ def test_of_several_kinds_of_codes_the_one_of_the_least_lead_is_told_and_what_a_
     rows = [
         code("clustered", "musicsim scan", 5.0), code("clustered", "faiss BinaryHash", 20.0),
         code("loose", "musicsim scan", 8.0), code("loose", "musicsim cascade", 1.0, recall=0.5),
-        code("loose", "faiss BinaryHash", 4.0, recall=0.876),
+        code("loose", "faiss BinaryHash", 4.0, recall=0.976), code("loose", "faiss BinaryMultiHash", 1.0, recall=0.9),
     ]  # fmt: skip
     _, *lines = first_where([report("hamming", rows)])
     assert lines == [
         (
             "ten nearest of 500 codes of 64 bits (loose); least lead of 2 kinds of codes",
-            "8.0 µs", "faiss BinaryHash (recall .876) 4.0", ".50 times", "**no**",
+            "8.0 µs", "faiss BinaryHash (recall .976) 4.0; faiss BinaryMultiHash (recall .900) –",
+            ".50 times", "**no**",
         )
     ]  # fmt: skip
 
