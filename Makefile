@@ -1,6 +1,6 @@
 # make app     environment, install, demo collection, opens the app
 # make test    lint and the tests, those with a browser among them; make test THOROUGH=1: the long ones, too, and other matrix products
-# make bench   the claims about speed, against their rivals
+# make bench   the claims about speed, against their rivals; KEEP=1: docs/results and the table of README made of them, too
 # make reproduce  every experiment, and which claims hold; KEEP=1: docs/results and the tables made of them, too; FULL=1: the papers' protocols
 # make docs    the documentation as a site, in site/; warnings are errors
 # make newest  every test, with the newest versions of all libraries instead of the locked ones
@@ -72,22 +72,13 @@ format: $(VENV)/tested
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+BENCHMARKS ?= codebook extraction ingest cluster mlr training relevance playlist search milvus order lgmml hamming start
+# All are run before any is kept: results name the commit, which what is kept changes.
 bench: $(VENV)/tested rivals
 	@$(call install,-e '.[bench,milvus]')
-	$(BIN)/python -m benchmarks.codebook
-	$(BIN)/python -m benchmarks.extraction
-	$(BIN)/python -m benchmarks.ingest
-	$(BIN)/python -m benchmarks.cluster
-	$(BIN)/python -m benchmarks.mlr
-	$(BIN)/python -m benchmarks.training
-	$(BIN)/python -m benchmarks.relevance
-	$(BIN)/python -m benchmarks.playlist
-	$(BIN)/python -m benchmarks.search
-	$(BIN)/python -m benchmarks.milvus
-	$(BIN)/python -m benchmarks.order
-	$(BIN)/python -m benchmarks.lgmml
-	$(BIN)/python -m benchmarks.hamming
-	$(BIN)/python -m benchmarks.start
+	{ for name in $(BENCHMARKS); do \
+	    $(BIN)/python -m benchmarks.$$name $(if $(KEEP),--json,|| exit 1); \
+	done; } $(if $(KEEP),| $(BIN)/python -m experiments keep)
 
 # Rivals that are absent (make rivals; lightgbm and snowballstemmer, of the extra bench) leave their rows out, and are named.
 reproduce: $(VENV)/tested

@@ -284,5 +284,9 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 if __name__ == "__main__":
     main(
-        "codebook", "the codebook's fit and histograms", run, rivals=("scikit-learn", "faiss-cpu", "librosa")
+        "codebook",
+        "the codebook's fit and histograms",
+        run,
+        data=("audio",),
+        rivals=("scikit-learn", "faiss-cpu", "librosa"),
     )

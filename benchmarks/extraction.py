@@ -245,5 +245,9 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 if __name__ == "__main__":
     main(
-        "extraction", "features of a file", run, rivals=("librosa", "bliss-audio", "av", "soxr", "soundfile")
+        "extraction",
+        "features of a file",
+        run,
+        data=("audio/originals",),
+        rivals=("librosa", "bliss-audio", "av", "soxr", "soundfile"),
     )

@@ -19,7 +19,7 @@ import gc
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -100,6 +100,10 @@ class Case:
     n_codes: int
     n_bits: int
     contenders: Sequence[Contender]
+
+    def row(self, index: str) -> dict[str, Any]:
+        """How the line of an index begins."""
+        return {"data": self.kind, "codes": self.n_codes, "bits": self.n_bits, "index": index}
 
     def __str__(self) -> str:
         return f"{self.kind}, {self.n_codes:,} codes of {self.n_bits} bits"
@@ -183,25 +187,40 @@ def truth(X: Uint64Array, Q: Uint64Array) -> Truth:
 
 
 def measure(case: Case, seed: int, progress: Progress) -> list[Row]:
-    """Build and ask all contenders of a case."""
+    """Build and ask all contenders of a case; a rival that fails or crashes has a row that says so in `failed`."""
     X, Q = KINDS[case.kind](case.n_codes, N_QUERIES, case.n_bits, seed)
     progress(f"{case}: drawn")
-    racing = []
+    rows: dict[str, Row] = {}
+    racing: dict[str, Measured] = {}
+
+    @contextmanager
+    def may_fail(name: str) -> Iterator[None]:
+        try:
+            yield
+        except RivalError as error:
+            progress(f"{case}: {name}: left out, {error}")
+            rows[name] = {**case.row(name), "failed": str(error)}
+
     with ExitStack() as held:
         for contender in case.contenders:
             if contender.rival and not version(contender.rival):
                 continue
-            try:
+            with may_fail(contender.name):
                 index = build(contender, X, case.n_bits, held)
                 index.warm_up(Q)
-            except RivalError as error:
-                progress(f"{case}: {contender.name}: left out, {error}")
-            else:
-                racing.append(index)
+                racing[contender.name] = index
         for _ in range(_ROUNDS):
-            for index in racing:
-                index.round(Q)
-        return _rows(case, racing, truth(X, Q[:_TRUE_QUERIES]), progress)
+            for name in [name for name in racing if name not in rows]:
+                with may_fail(name):
+                    racing[name].round(Q)
+        true = truth(X, Q[:_TRUE_QUERIES])
+        for name in [name for name in racing if name not in rows]:
+            with may_fail(name):
+                rows[name] = _row(case, racing[name], true)
+            progress(
+                f"{case}: {name}: " + ", ".join(f"{way} {us:.1f}" for way, us in racing[name].us.items())
+            )
+    return list(rows.values())
 
 
 def build(contender: Contender, X: Uint64Array, n_bits: int, held: ExitStack) -> Measured:
@@ -214,25 +233,16 @@ def build(contender: Contender, X: Uint64Array, n_bits: int, held: ExitStack) ->
     return Measured(contender.name, made.value, made.seconds)
 
 
-def _rows(case: Case, racing: Sequence[Measured], true: Truth, progress: Progress) -> list[Row]:
-    rows: list[Row] = []
-    for index in racing:
-        recall, within = true.shares(index.built)
-        rows.append(
-            {
-                "data": case.kind,
-                "codes": case.n_codes,
-                "bits": case.n_bits,
-                "index": index.name,
-                "build_s": index.build_s,
-                "mb": None if index.built.n_bytes is None else index.built.n_bytes / 1e6,
-                **{way: index.us.get(way) for way in ("top10_us", "one_us", "radius2_us")},
-                "recall": recall,
-                "within": within,
-            }
-        )
-        progress(f"{case}: {index.name}: " + ", ".join(f"{way} {us:.1f}" for way, us in index.us.items()))
-    return rows
+def _row(case: Case, index: Measured, true: Truth) -> Row:
+    recall, within = true.shares(index.built)
+    return {
+        **case.row(index.name),
+        "build_s": index.build_s,
+        "mb": None if index.built.n_bytes is None else index.built.n_bytes / 1e6,
+        **{way: index.us.get(way) for way in ("top10_us", "one_us", "radius2_us")},
+        "recall": recall,
+        "within": within,
+    }
 
 
 # --- contenders -----------------------------------------------------------------------------------

@@ -149,24 +149,22 @@ def rival_rows(settings: Settings, progress: Progress) -> tuple[list[Row], list[
         {"part": "rivals", "method": "R-MLR", "rival_s": of_mlr, **_by(task, mlr.components_)}
     ]
     progress(f"R-MLR {of_mlr:.1f} s")
-    try:
-        with MetricLearn() as rival:
-            settings.facts["metric-learn"] = rival.version
-            for name, given in (("itml", {} if settings.full else {"max_iter": _ITML_SWEEPS}), ("lmnn", {})):
+    for name, given in (("itml", {} if settings.full else {"max_iter": _ITML_SWEEPS}), ("lmnn", {})):
+        row = {"part": "rivals", "method": name.upper()}
+        try:
+            with MetricLearn() as rival:  # one that crashes costs its own line only
+                settings.facts["metric-learn"] = rival.version
                 components, used = rival.fit(name, X, y, random_state=settings.seed, **given)
-                theirs.append(
-                    {
-                        "part": "rivals",
-                        "method": name.upper(),
-                        "rival_s": used["cpu"],
-                        **_by(task, components),
-                    }
-                )
-                progress(f"{name.upper()} {used['cpu']:.1f} s")
-    except FileNotFoundError as error:
-        progress(str(error))
-        settings.facts["metric-learn"] = "not installed: make rivals"
-        theirs += [{"part": "rivals", "method": name} for name in ("ITML", "LMNN")]
+        except FileNotFoundError as error:
+            progress(str(error))
+            settings.facts["metric-learn"] = "not installed: make rivals"
+        except RuntimeError as error:
+            progress(str(error))
+            row["failed"] = str(error)
+        else:
+            row |= {"rival_s": used["cpu"], **_by(task, components)}
+            progress(f"{name.upper()} {used['cpu']:.1f} s")
+        theirs.append(row)
     claims = []
     for row in theirs:
         method, is_there = row["method"], "rival_s" in row

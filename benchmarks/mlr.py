@@ -175,10 +175,11 @@ def rival_rows(
         with _one_thread_in_children(), MetricLearn() as rival:
             settings.facts["metric-learn"] = rival.version
             components, used = rival.fit("lmnn", X, task.y, random_state=settings.seed)
-    except FileNotFoundError as error:
+    except (FileNotFoundError, RuntimeError) as error:
         progress(str(error))
-        settings.facts["metric-learn"] = "not installed: make rivals"
-        rows.append({**lmnn, "ended": "not installed: make rivals"})
+        is_absent = isinstance(error, FileNotFoundError)
+        settings.facts["metric-learn"] = "not installed: make rivals" if is_absent else str(error)
+        rows.append({**lmnn, "ended": settings.facts["metric-learn"]})
     else:
         progress(f"LMNN: {used['cpu']:.1f} CPU s")
         seconds = {"wall_s": used["wall"], "cpu_s": used["cpu"]}

@@ -237,4 +237,4 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 
 if __name__ == "__main__":
-    main("relevance", __doc__.splitlines()[0], run, rivals=("scikit-learn",))
+    main("relevance", __doc__.splitlines()[0], run, data=(HETREC,), rivals=("scikit-learn",))

@@ -23,7 +23,7 @@ import math
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -81,6 +81,10 @@ class Contender:
     n_queries: int = N_QUERIES
     rival: str = ""
 
+    def row(self, case: "Case") -> dict[str, Any]:
+        """How its line of the table begins."""
+        return {"data": case.name, "rows": len(case.X), "index": self.name, "setting": self.setting}
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -133,10 +137,7 @@ class Measured:
             column: None if one else time_at(level, self.recalls, self.ms) for column, level in LEVELS.items()
         }
         return {
-            "data": case.name,
-            "rows": len(case.X),
-            "index": self.contender.name,
-            "setting": self.contender.setting,
+            **self.contender.row(case),
             "build_s": self.build_s,
             "mb": self.built.n_bytes() / 1e6,
             **levels,
@@ -202,22 +203,31 @@ def build(contender: Contender, X: Float32Array, held: ExitStack) -> Measured:
 
 
 def measure(case: Case, progress: Progress) -> list[Row]:
-    """Measure all contenders of a case; only those with a knob are kept until the last one is measured."""
+    """Measure all contenders of a case; only those with a knob are kept until the last one is measured.
+
+    A rival that fails or crashes has a row that says so in `failed`.
+    """
     true = ExactIndex().fit(case.X).query(case.Q, K)[1]
     rows: dict[int, Row] = {}
     racing: dict[int, Measured] = {}
+
+    @contextmanager
+    def may_fail(place: int) -> Iterator[None]:
+        contender = case.contenders[place]
+        try:
+            yield
+        except RivalError as error:
+            progress(f"{case}: {contender.name}, {contender.setting}: left out, {error}")
+            rows[place] = {**contender.row(case), "failed": str(error)}
+
     with ExitStack() as held:
         for place, contender in enumerate(case.contenders):
             if contender.rival and not version(contender.rival):
                 continue
-            with ExitStack() as own:
-                try:
-                    index = build(contender, case.X, own)
-                    progress(f"{case}: {contender.name}, {contender.setting}: built in {index.build_s:.2f} s")
-                    index.first_round(case, true)
-                except RivalError as error:
-                    progress(f"{case}: {contender.name}, {contender.setting}: left out, {error}")
-                    continue
+            with may_fail(place), ExitStack() as own:
+                index = build(contender, case.X, own)
+                progress(f"{case}: {contender.name}, {contender.setting}: built in {index.build_s:.2f} s")
+                index.first_round(case, true)
                 if contender.knob:
                     racing[place] = index
                     held.push(own.pop_all())
@@ -225,11 +235,13 @@ def measure(case: Case, progress: Progress) -> list[Row]:
                     index.further_round(case)
                     rows[place] = index.row(case)
         for _ in range(_ROUNDS - 1):
-            for index in racing.values():
-                index.further_round(case)
-        for place, index in racing.items():
-            progress(f"{case}: {index}")
-            rows[place] = index.row(case)
+            for place in sorted(racing.keys() - rows.keys()):
+                with may_fail(place):
+                    racing[place].further_round(case)
+        for place in sorted(racing.keys() - rows.keys()):
+            progress(f"{case}: {racing[place]}")
+            with may_fail(place):
+                rows[place] = racing[place].row(case)
     return [rows[place] for place in sorted(rows)]
 
 
@@ -488,10 +500,16 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
             measured = measure(case, progress)
             rows += measured
             if case.kind != "real":
-                made += claims(case.kind, str(case), measured)
+                made += claims(case.kind, str(case), [row for row in measured if "failed" not in row])
     settings.facts["CPU seconds"] = round(time.process_time())
     return rows, made
 
 
 if __name__ == "__main__":
-    main("search", "indexes for nearest neighbours", run, rivals=("scikit-learn", *_RIVALS))
+    main(
+        "search",
+        "indexes for nearest neighbours",
+        run,
+        data=("spotify_msd", "mnist", "bigann10k"),
+        rivals=("scikit-learn", *_RIVALS),
+    )

@@ -1,16 +1,21 @@
 """``python -m experiments`` writes the tables of the documents, ``python -m experiments reproduce`` runs it all.
 
+``python -m benchmarks.NAME --json | python -m experiments keep`` keeps what a benchmark has measured.
+
 The tables are made of the kept results: those of :mod:`experiments._tables`, and which results are kept, at the end of
 this folder's README.
 """
 
 import argparse
+import json
 import os
 import signal
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 from experiments._reproduce import reproduce
-from experiments._results import ROOT, read
+from experiments._results import KEPT, ROOT, keep_report, read
 from experiments._tables import documents, updated
 from musicsim.explorer.evaluation.paper_tables import experiments
 
@@ -49,6 +54,28 @@ def write_tables() -> None:
             print(f"{path.relative_to(ROOT)}: new tables")
 
 
+def keep_printed(printed: str, folder: Path = KEPT) -> None:
+    """Keep what benchmarks printed with ``--json``, each a line; other lines are passed over.
+
+    Raises SystemExit, with what to do, where there is no such line.
+    """
+    reports = [json.loads(line) for line in printed.splitlines() if line.startswith('{"name"')]
+    if not reports:
+        raise SystemExit(
+            "Nothing is kept: no benchmark has printed its JSON object. "
+            "Run `python -m benchmarks.NAME --json | python -m experiments keep`."
+        )
+    for report in reports:
+        name = report["name"]
+        if not (ROOT / "benchmarks" / f"{name}.py").is_file():
+            why = f"there is no benchmarks/{name}.py"
+        elif not report["rows"]:
+            why = "it has no rows"
+        else:
+            why = keep_report(report, f"benchmarks/{name}", folder)
+        print(f"{name}: not kept, for {why}" if why else f"{name}: kept")
+
+
 def main() -> None:
     """Read the command line and do as it says."""
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__.partition("\n")[0])
@@ -64,12 +91,15 @@ def main() -> None:
     run.add_argument(
         "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="so many at once (cores)"
     )
+    commands.add_parser("keep", help="keep the JSON objects of benchmarks that come in by stdin")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # experiments end with it
     failed = False
     if given.command == "reproduce":
         failed = not reproduce(given.names, full=given.full, keep=given.keep, jobs=given.jobs)
-    if given.command is None or given.keep:
+    if given.command == "keep":
+        keep_printed(sys.stdin.read())
+    if given.command != "reproduce" or given.keep:
         write_tables()
     if failed:
         raise SystemExit(1)

@@ -5,7 +5,6 @@ already is not measured again, so that a run that was stopped goes on.
 """
 
 import os
-import shutil
 import sys
 import threading
 import time
@@ -18,11 +17,10 @@ from rich.table import Table
 
 from benchmarks._metric_learn import ENVIRONMENT
 from experiments._game_music import CACHE
-from experiments._results import KEPT, OWN, ROOT, Report, read
+from experiments._results import KEPT, OWN, ROOT, Report, keep_report, read
 from musicsim._commit import from_git
 from musicsim.errors import LibraryError
 from musicsim.explorer.evaluation.paper_tables import NothingMeasured, experiments, run_experiment
-from musicsim.library.disk.arrays import atomic_path
 
 __all__ = ["THREADS", "reproduce"]
 
@@ -197,14 +195,14 @@ def _text(value: float | str | None) -> str:
 
 
 def _keep(outcome: _Outcome) -> None:
-    """Put a whole result in place of the kept one, unless that is of the full protocol and this one is not."""
-    kept, report = read(outcome.name, KEPT), outcome.report
-    if report is None:
+    """Put a whole result in place of the kept one."""
+    if outcome.report is None:
         return
-    if absent := missing(report):
-        print(f"{outcome.name}: not kept, for it was run without {', '.join(absent)}")
-    elif kept and kept["settings"].get("protocol") == "full" != report["settings"]["protocol"]:
-        print(f"{outcome.name}: not kept, for the kept result is of the full protocol")
-    else:
-        with atomic_path(KEPT / f"{outcome.name}.json") as target:
-            shutil.copyfile(OWN / f"{outcome.name}.json", target)
+    absent = missing(outcome.report)
+    why = (
+        f"it was run without {', '.join(absent)}"
+        if absent
+        else keep_report(outcome.report, outcome.name, KEPT)
+    )
+    if why:
+        print(f"{outcome.name}: not kept, for {why}")

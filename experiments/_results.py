@@ -1,14 +1,16 @@
-"""Where results of experiments are, and what is in them."""
+"""Where results of experiments and benchmarks are, and what is in them."""
 
 import json
 from pathlib import Path
 from typing import Any
 
-__all__ = ["KEPT", "OWN", "ROOT", "Report", "read"]
+from musicsim.library.disk.arrays import atomic_path
+
+__all__ = ["KEPT", "OWN", "ROOT", "Report", "keep_report", "read"]
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "docs" / "results"
-"""Kept with the program; tables of the documents are made of these."""
+"""Kept with the program, those of benchmarks in a folder of theirs; tables of the documents are made of these."""
 OWN = ROOT / "data" / "experiments" / "results"
 """Of this machine; the Evaluate page shows the newer of both."""
 
@@ -16,7 +18,23 @@ Report = dict[str, Any]
 
 
 def read(name: str, folder: Path = KEPT) -> Report | None:
-    """The report of an experiment, None where there is none."""
+    """The report of an experiment, or of "benchmarks/NAME"; None where there is none."""
     path = folder / f"{name}.json"
     report: Report | None = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
     return report
+
+
+def keep_report(report: Report, name: str, folder: Path = KEPT) -> str:
+    """Put a report in place of the kept one, unless that is of the full protocol and this one is not.
+
+    Returns
+    -------
+    str
+        Why it is not kept; empty if it is.
+    """
+    kept = read(name, folder)
+    if kept and kept["settings"].get("protocol") == "full" != report["settings"]["protocol"]:
+        return "the kept result is of the full protocol"
+    with atomic_path(folder / f"{name}.json") as target:
+        target.write_text(json.dumps(report, ensure_ascii=False) + "\n", encoding="utf-8")
+    return ""

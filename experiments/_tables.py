@@ -1,15 +1,18 @@
 """Tables of the documents, made of the kept results: between ``<!-- results: NAME -->`` and ``<!-- end -->``.
 
 NAME is an experiment, with a word more where a document has several tables of it. A table is a list of lines, the head
-first. Below each table stands which protocol it is of.
+first. Below each table stands which protocol it is of. One table is made of the results of benchmarks, as far as they
+are kept, by :mod:`experiments._comparisons`.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from typing import Any
 
+from experiments._comparisons import COMPARED, Task
 from experiments._results import ROOT, Report, read
 
 __all__ = ["BLOCK", "documents", "experiments_of", "tables", "updated"]
@@ -23,6 +26,8 @@ Maker = Callable[[list[Row]], Lines]
 
 _TABLES: dict[str, tuple[Maker, tuple[str, ...]]] = {}
 """By name: what makes a table of rows, and the experiments whose rows these are."""
+_FIRST = "benchmarks"
+"""The name of the table of benchmarks."""
 
 
 def documents() -> list[Path]:
@@ -37,21 +42,28 @@ def updated(page: str) -> str:
 
 def tables() -> list[str]:
     """Names of all tables."""
-    return list(_TABLES)
+    return [*_TABLES, _FIRST]
 
 
 def experiments_of(table: str) -> tuple[str, ...]:
-    """The experiments that a table is made of."""
-    return _TABLES[table][1]
+    """The experiments that a table is made of, benchmarks as "benchmarks/NAME"."""
+    return tuple(f"benchmarks/{name}" for name in COMPARED) if table == _FIRST else _TABLES[table][1]
 
 
 def _block(name: str) -> str:
-    lines_of, experiments = _TABLES[name]
-    reports = [_kept(experiment, name) for experiment in experiments]
-    head, *lines = lines_of([row for report in reports for row in report["rows"]])
-    table = [head, ["---"] * len(head), *lines]
+    if name == _FIRST:
+        reports = [report for result in experiments_of(name) if (report := read(result))]
+        lines = first_where(reports)
+        below = f"{_made_by(reports, 'benchmarks')}\n\n{_not_run(reports)}".strip()
+    else:
+        lines_of, experiments = _TABLES[name]
+        reports = [_kept(experiment, name) for experiment in experiments]
+        lines = lines_of([row for report in reports for row in report["rows"]])
+        below = _made_by(reports, "experiments")
+    head, *rest = lines
+    table = [head, ["---"] * len(head), *rest]
     text = "\n".join(f"|{'|'.join(f' {cell} ' if cell else ' ' for cell in line)}|" for line in table)
-    return f"<!-- results: {name} -->\n{text}\n\n{_made_by(reports)}\n<!-- end -->"
+    return f"<!-- results: {name} -->\n{text}\n\n{below}\n<!-- end -->"
 
 
 def _kept(experiment: str, table: str) -> Report:
@@ -61,15 +73,34 @@ def _kept(experiment: str, table: str) -> Report:
     return report
 
 
-def _made_by(reports: list[Report]) -> str:
+def _made_by(reports: list[Report], package: str) -> str:
     """How the results were made, in italics: a line below the table."""
     said: dict[str, list[str]] = {"full protocol": [], "short form, the full protocol has not been run": []}
     full, short = said.values()
     for report in reports:
         settings = report["settings"]
-        run = f"`python -m experiments.{report['name']}` (seed {settings['seed']}, {report['date'][:10]})"
+        about = [f"seed {settings['seed']}", report["date"][:10]]
+        if package == "benchmarks":  # whose seconds are those of a machine
+            about += [report["machine"]["cpu"], *_lacking(report)]
+        run = f"`python -m {package}.{report['name']}` ({', '.join(about)})"
         (full if settings.get("protocol") == "full" else short).append(run)
     return "*" + "; ".join(f"{', '.join(runs)}: {form}" for form, runs in said.items() if runs) + ".*"
+
+
+def _lacking(report: Report) -> Iterator[str]:
+    """What a run of a benchmark did not have."""
+    has = report["machine"]["versions"] | report["inputs"]
+    absent = [name for name, what in has.items() if what in ("not installed", "absent")]
+    if absent:
+        yield f"without {', '.join(absent)}"
+    if report["commit"].endswith("-dirty"):
+        yield "with changes that are not committed"
+
+
+def _not_run(reports: list[Report]) -> str:
+    kept = {report["name"] for report in reports}
+    left = ", ".join(f"`benchmarks.{name}`" for name in COMPARED if name not in kept)
+    return f"Of {left} no result is kept." if left else ""
 
 
 # --- what the tables are made of ------------------------------------------------------------------------
@@ -115,6 +146,38 @@ def _pointed(text: str) -> str:
 def _beside(value: str, paper: float | str | None) -> str:
     """A figure, and in brackets the paper's."""
     return value if paper is None else f"{value} ({paper})"
+
+
+# --- README: benchmarks -------------------------------------------------------------------------------------
+
+
+def first_where(reports: list[Report]) -> Lines:
+    """A line a task: our figure, the best rival's of the same run, the lead, and who is first."""
+    yield "task", "musicsim", "best rival", "lead", "first"
+    for report in reports:
+        for task in COMPARED[report["name"]](report):
+            yield _compared(task)
+
+
+def _compared(task: Task) -> Sequence[str]:
+    digits = 2 if task.unit else 3
+    ours = "–" if task.ours is None else f"{_significant(task.ours, digits)} {task.unit}".strip()
+    rivals = [f"{name} –" for name, value in task.rivals.items() if value is None]
+    theirs = None if task.best is None else task.rivals[task.best]
+    if theirs is not None:
+        rivals.insert(0, f"{task.best} {_significant(theirs, digits)}")
+    rival = _pointed("; ".join(rivals))
+    if task.lead is None or task.ours is None or theirs is None:
+        return task.name, ours, rival, "", ""
+    lead = f"{_significant(task.lead, 2)} times" if task.unit else _pointed(f"{task.ours - theirs:+.3f}")
+    first = "both" if task.lead == 1.0 else "yes" if task.lead > 1.0 else "**no**"
+    return task.name, ours, rival, lead, first
+
+
+def _significant(value: float, digits: int) -> str:
+    """A number of so many digits that count, whole ones as they are."""
+    places = digits - 1 - math.floor(math.log10(abs(value))) if value else 0
+    return _share(value, max(places, 0))
 
 
 # --- README, sound.md -------------------------------------------------------------------------------------

@@ -156,8 +156,13 @@ def test_a_number_is_known_as_it_is_rounded(text, unknown):
     assert unknown_numbers(text, {"subgraphs"}) == unknown
 
 
+def test_beside_the_table_of_benchmarks_there_is_no_other_number():
+    page = "### Speed\n\n<!-- results: benchmarks -->\n<!-- end -->\n\n77.77 times faster."
+    assert [number for number, _ in unknown_of(page)] == ["77.77"]
+
+
 def test_kept_results_say_how_they_were_made():
-    for path in KEPT.glob("*.json"):
+    for path in KEPT.rglob("*.json"):
         report = json.loads(path.read_text(encoding="utf-8"))
         assert report["settings"].keys() >= {"seed", "protocol"}, path.name
         assert any(name.startswith("seconds") for name in report["settings"]), path.name

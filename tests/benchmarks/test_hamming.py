@@ -5,6 +5,7 @@ import pytest
 
 from benchmarks._hamming_data import KINDS, bytes_of
 from benchmarks.hamming import Built, Case, Contender, claims, differing, measure, truth
+from tests.rivals import built_to_crash
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -68,6 +69,13 @@ def test_a_case_gives_a_row_for_each_index():
     assert (row["mb"], row["codes"]) == (3.0, 200)
     assert row["top10_us"] > 0
     assert row["one_us"] > 0
+
+
+@pytest.mark.slow
+def test_an_index_that_crashes_has_a_row_that_says_so():
+    made = [Contender("crashes", built_to_crash, "numpy")]
+    (row,) = measure(Case("clustered", 200, 64, made), 0, lambda line: None)
+    assert (row["index"], row["bits"], row["failed"]) == ("crashes", 64, "its process was ended by SIGILL")
 
 
 def _row(index, top10, one, radius, recall=1.0, within=1.0):

@@ -1,6 +1,7 @@
 """The benchmark of geometric mean metrics: its naive rival is right, its growth is of what it says, and a small run."""
 
 import numpy as np
+import pytest
 
 from benchmarks import lgmml
 from benchmarks._ranking_tasks import nearly_separable
@@ -28,11 +29,31 @@ def test_a_row_of_growth_tells_its_stages():
     assert row["fit_s"] >= row["epoch_s"]
 
 
-def test_without_rivals_their_claims_are_open(monkeypatch):
-    def none():
-        raise FileNotFoundError("make rivals")
+class Crashing:
+    """metric-learn whose process ends in a fit."""
 
-    monkeypatch.setattr(lgmml, "MetricLearn", none)
+    version = "0.7"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def fit(self, learner, X, y, **_):
+        raise RuntimeError("metric-learn's process ended")
+
+
+def absent():
+    raise FileNotFoundError("make rivals")
+
+
+@pytest.mark.parametrize(
+    ("rival", "said", "failed"),
+    [(absent, "not installed: make rivals", None), (Crashing, "0.7", "metric-learn's process ended")],
+)
+def test_without_rivals_their_claims_are_open(monkeypatch, rival, said, failed):
+    monkeypatch.setattr(lgmml, "MetricLearn", rival)
     monkeypatch.setattr(
         lgmml,
         "nearly_separable",
@@ -42,5 +63,6 @@ def test_without_rivals_their_claims_are_open(monkeypatch):
     rows, claims = lgmml.rival_rows(settings, lambda line: None)
     by_method = {row["method"]: row for row in rows}
     assert by_method["GMML"]["AUC"] > by_method["no metric"]["AUC"]
-    assert settings.facts["metric-learn"] == "not installed: make rivals"
+    assert settings.facts["metric-learn"] == said
+    assert [by_method[name].get("failed") for name in ("ITML", "LMNN")] == [failed, failed]
     assert [claim.value for claim in claims if "ITML" in claim.claim] == [None, None]

@@ -1,0 +1,149 @@
+"""Results of benchmarks are kept, and make a table of who is first."""
+
+import json
+
+import pytest
+
+from experiments import _tables
+from experiments.__main__ import keep_printed
+from experiments._comparisons import COMPARED, Task
+from experiments._results import ROOT, read
+from experiments._tables import first_where, updated
+
+
+def report(name, rows, **parts):
+    return {
+        "name": name, "date": "2026-02-01T00:00:00+00:00", "commit": "0abc", "inputs": {},
+        "machine": {"cpu": "A processor", "versions": {"numpy": "2"}},
+        "settings": {"seed": 0, "protocol": "short", "seconds": 0.25}, "rows": rows, "claims": [], **parts,
+    }  # fmt: skip
+
+
+def index(name, setting="", **figures):
+    row = {"data": "hard", "rows": 2000, "index": name, "setting": setting, "ms_95": None, "recall": None}
+    return {**row, "ms": None, **figures}
+
+
+SEARCHED = [
+    index("musicsim SpillForest", "8 trees", ms_95=0.2, build_s=2.0),
+    index("musicsim PartitionIndex", ms_95=0.1, build_s=1.0),
+    index("musicsim ExactIndex", "GEMM, batch", ms=0.01, recall=1.0, build_s=0.0),
+    index("faiss IndexFlat", ms=0.5, recall=1.0, build_s=0.01),
+    index("annoy", "50 trees", ms_95=0.25, build_s=9.0),
+    index("annoy", "10 trees", ms_95=0.3, build_s=0.5),
+    index("scikit-learn KDTree", ms=0.01, recall=0.9, build_s=0.1),
+    {"data": "hard", "rows": 2000, "index": "voyager", "setting": "M 16", "failed": "ended by SIGILL"},
+]
+
+
+def test_the_quickest_of_ours_stands_beside_the_quickest_rival_that_finds_as_much():
+    _, near, built = first_where([report("search", SEARCHED)])
+    assert near == (
+        "ten nearest of 2,000 vectors (hard), one at a time, recall .95",
+        ".10 ms", "annoy .25; scikit-learn KDTree –; voyager –", "2.5 times", "yes",
+    )  # fmt: skip
+    assert built == ("building that index", "1.0 s", "annoy 9.0; voyager –", "9.0 times", "yes")
+
+
+@pytest.mark.parametrize(
+    ("task", "lead", "first"),
+    [
+        (Task("fit", "s", 2.0, {"a": 1.5, "b": 1.0}), ".50 times", "**no**"),
+        (Task("sound a second", "s", 2.0, {"a": 1.5, "b": 1.0}, more_is_better=True), "1.3 times", "yes"),
+        (Task("AUC", "", 0.95, {"a": 0.98}, more_is_better=True), "-.030", "**no**"),
+        (Task("AUC", "", 0.95, {"a": 0.95}, more_is_better=True), "+.000", "both"),
+        (Task("fit", "s", 2.0, {"a": None}), "", ""),
+        (Task("fit", "s", None, {"a": 1.0}), "", ""),
+    ],
+)
+def test_the_lead_is_a_ratio_of_seconds_and_a_difference_of_qualities(task, lead, first):
+    assert _tables._compared(task)[3:] == (lead, first)
+
+
+def code(kind, name, us, recall=1.0):
+    return {
+        "data": kind, "codes": 500, "bits": 64, "index": name, "top10_us": us, "radius2_us": us, "recall": recall,
+        "within": None,
+    }  # fmt: skip
+
+
+def test_of_several_kinds_of_codes_the_one_of_the_least_lead_is_told_and_what_a_rival_misses():
+    rows = [
+        code("clustered", "musicsim scan", 5.0), code("clustered", "faiss BinaryHash", 20.0),
+        code("loose", "musicsim scan", 8.0), code("loose", "musicsim cascade", 1.0, recall=0.5),
+        code("loose", "faiss BinaryHash", 4.0, recall=0.976), code("loose", "faiss BinaryMultiHash", 1.0, recall=0.9),
+    ]  # fmt: skip
+    _, *lines = first_where([report("hamming", rows)])
+    assert lines == [
+        (
+            "ten nearest of 500 codes of 64 bits (loose); least lead of 2 kinds of codes",
+            "8.0 µs", "faiss BinaryHash (recall .976) 4.0; faiss BinaryMultiHash (recall .900) –",
+            ".50 times", "**no**",
+        )
+    ]  # fmt: skip
+
+
+def test_a_rival_that_did_not_get_there_says_how_far_it_was():
+    solvers = {"bundle": (3.0, 3.0, 10.0), "admm": (20.0, None, 11.0), "subgradient": (20.0, None, 12.0)}
+    rows = [
+        {"task": "a", "method": method, "wall_s": wall, "near_s": near, "objective": objective}
+        for method, (wall, near, objective) in solvers.items()
+    ]
+    rows += [
+        {"task": "b", "method": "bundle", "cpu_s": 8.0, "auc": 0.99},
+        {"task": "b", "method": "NCA", "cpu_s": 1.0, "auc": 0.87},
+        {"task": "b", "method": "LMNN", "ended": "not installed: make rivals"},
+    ]
+    of = report("mlr", rows)
+    of["settings"] |= {"a": "20 x 5", "b": "10 x 4"}
+    _, a, seconds, auc = first_where([of])
+    assert a[1:] == ("3.0 s", "ADMM (10 % above it when ended) 20", "6.7 times", "yes")
+    rows[1]["wall_s"], rows[2]["near_s"] = 2.0, 9.0  # what gave up sooner than we arrived says nothing
+    _, a, *_ = first_where([of])
+    assert a[1:] == ("3.0 s", "sub-gradients 9.0; ADMM (10 % above it when ended) –", "3.0 times", "yes")
+    assert seconds[1:] == (
+        "8.0 s CPU",
+        "scikit-learn's NCA (AUC .870) 1.0; metric-learn's LMNN –",
+        ".13 times",
+        "**no**",
+    )
+    assert auc[1:] == (".990", "scikit-learn's NCA .870; metric-learn's LMNN –", "+.120", "yes")
+
+
+def test_below_the_table_stands_what_runs_lacked_and_what_has_not_been_run(monkeypatch):
+    of = report("search", SEARCHED, commit="0abc-dirty", inputs={"mnist": "absent", "songs": "0abc"})
+    of["machine"]["versions"]["usearch"] = "not installed"
+    monkeypatch.setattr(_tables, "read", lambda name: of if name == "benchmarks/search" else None)
+    page = updated("<!-- results: benchmarks -->\n<!-- end -->")
+    assert (
+        "*`python -m benchmarks.search` (seed 0, 2026-02-01, A processor, without usearch, mnist, with changes that "
+        "are not committed): short form"
+    ) in page
+    assert "`benchmarks.mlr`" in page.partition("Of `")[2]
+    assert "`benchmarks.search`" not in page.partition("Of `")[2]
+
+
+def test_what_benchmarks_print_is_kept_but_not_in_place_of_the_full_protocol(tmp_path, capsys):
+    short, full = report("order", [{"a": 1}]), report("order", [{"a": 2}])
+    full["settings"]["protocol"] = "full"
+    empty, unknown = report("mlr", []), report("other", [{"a": 1}])
+    printed = "\n".join(["a line", *(json.dumps(one) for one in (short, empty, unknown))])
+    keep_printed(printed, tmp_path)
+    assert read("benchmarks/order", tmp_path) == short
+    keep_printed(json.dumps(full), tmp_path)
+    keep_printed(json.dumps(short), tmp_path)
+    assert read("benchmarks/order", tmp_path) == full
+    assert [path.name for path in tmp_path.rglob("*.*")] == ["order.json"]
+    assert capsys.readouterr().out.splitlines() == [
+        "order: kept",
+        "mlr: not kept, for it has no rows",
+        "other: not kept, for there is no benchmarks/other.py",
+        "order: kept",
+        "order: not kept, for the kept result is of the full protocol",
+    ]
+    with pytest.raises(SystemExit, match="no benchmark has printed its JSON object"):
+        keep_printed("Traceback", tmp_path)
+
+
+def test_every_benchmark_that_is_compared_is_one():
+    assert all((ROOT / "benchmarks" / f"{name}.py").is_file() for name in COMPARED)
