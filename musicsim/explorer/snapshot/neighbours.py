@@ -173,8 +173,10 @@ def _loaded(
     """The index of a folder, of whichever kind."""
     kind = search.kind_of_index(folder)
     # the forests of older versions answer until they are built again
-    kinds = search.PartitionIndex, search.SpillForest, search.CompactIndex
-    return next((of for of in kinds if of.__name__ == kind), search.PartitionIndex).load(folder, X)
+    if kind == "SpillForest":
+        return search.SpillForest.load(folder, X)
+    # one at a time: what makes bit codes takes a second to import
+    return (search.CompactIndex if kind == "CompactIndex" else search.PartitionIndex).load(folder, X)
 
 
 @owner_only
