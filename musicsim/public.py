@@ -13,10 +13,8 @@ import logging
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Callable
 from functools import cache, wraps
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -88,6 +86,8 @@ def is_open(action: object) -> bool:
 
 @cache
 def _temporary_folder() -> Path:
+    import tempfile  # for visitors only, as hashes below: commands of the owner start sooner
+
     folder = Path(tempfile.mkdtemp(prefix="musicsim-public-")).resolve()
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
@@ -97,6 +97,8 @@ def working_folder(library: Path) -> Path:
     """Where what is needed for a while lies: a library's folder; for visitors one that goes with this process."""
     if not is_public():
         return library
+    from hashlib import blake2b
+
     return _temporary_folder() / blake2b(os.fsencode(library), digest_size=8).hexdigest()
 
 

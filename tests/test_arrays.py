@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from musicsim._arrays import places_among
+from musicsim._arrays import places_among, places_in_order
 
 
 @pytest.mark.parametrize(("n_known", "n_wanted"), [(0, 0), (0, 3), (3, 0), (1, 5), (40, 60)])
@@ -12,6 +12,20 @@ def test_places_are_those_of_a_dictionary(n_known, n_wanted, rng):
     wanted = rng.integers(0, 90, n_wanted)
     place_of = {number: place for place, number in enumerate(known.tolist())}
     assert places_among(known, wanted).tolist() == [place_of.get(number, -1) for number in wanted.tolist()]
+
+
+@pytest.mark.parametrize("spread", [1, 3, 1_000])
+@pytest.mark.parametrize("start", [0, -50, 2**62])
+def test_places_are_the_same_however_close_the_numbers_lie(spread, start, rng):
+    known = np.sort(start + spread * rng.permutation(60)[:40])
+    extremes = [-(2**63), 2**63 - 1, known[0] - 1, known[-1] + 1]
+    wanted = np.concatenate([known, rng.permutation(known), known + 1, extremes]).astype(np.int64)
+    place_of = {number: place for place, number in enumerate(known.tolist())}
+    expected = [place_of.get(number, -1) for number in wanted.tolist()]
+    assert places_in_order(known, wanted).tolist() == expected
+    assert places_in_order(known, wanted, 100 + np.arange(40)).tolist() == [
+        100 + place if place >= 0 else -1 for place in expected
+    ]
 
 
 def test_an_array_stands_in_itself(rng):

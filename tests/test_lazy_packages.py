@@ -2,6 +2,8 @@
 
 import ast
 import importlib
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -66,6 +68,35 @@ def test_help_waits_for_neither_numbers_nor_sound_nor_a_database():
     )
 
 
+@pytest.mark.parametrize(
+    ("command", "libraries"),
+    [
+        (("--help",), ("asyncio", "av", "multiprocessing", "numpy", "pydantic", "sqlalchemy")),
+        (("info",), ("av", "joblib", "numba", "pandas", "scipy", "sklearn", "streamlit")),
+        (
+            ("similar", "1"),
+            ("av", "joblib", "numba", "pandas", "plotly", "scipy.stats", "sklearn", "streamlit"),
+        ),
+    ],
+    ids=lambda of: of[0],
+)
+def test_a_command_waits_for_nothing_that_its_answer_does_not_need(
+    command, libraries, built_library, tmp_path
+):
+    folder = shutil.copytree(built_library, tmp_path / "library")
+    code = (
+        "import sys\nfrom musicsim.cli import app\napp(standalone_mode=False)\n"
+        f"print(*[name for name in {libraries} if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *command],
+        capture_output=True, text=True, check=True, env=os.environ | {"MUSICSIM_LIBRARY": str(folder)},
+    )  # fmt: skip
+    *shown, loaded = done.stdout.splitlines()
+    assert len(shown) > 3
+    assert loaded == ""
+
+
 def test_who_asks_for_jobs_and_updates_waits_for_nothing_that_does_them():
     asked = "musicsim.explorer.jobs, musicsim.explorer.upkeep.outdated"
     does = (
@@ -79,7 +110,9 @@ def test_who_asks_for_jobs_and_updates_waits_for_nothing_that_does_them():
 
 
 def test_the_app_is_up_before_anything_is_decoded():
-    assert loaded_by("musicsim.cli.serve, musicsim.ui.app", ("av", "numba", "sklearn")) == []
+    assert (
+        loaded_by("musicsim.cli.serve, musicsim.ui.app", ("av", "numba", "pandas", "scipy", "sklearn")) == []
+    )
 
 
 @pytest.mark.slow

@@ -5,7 +5,6 @@ Results go to stdout, progress and warnings to stderr.
 
 import json
 import logging
-import sqlite3
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -20,7 +19,6 @@ from rich.table import Column, Table
 from musicsim import CLUSTER_VARIABLE, LIBRARY_FILE, logs
 from musicsim.audio import HEARD
 from musicsim.errors import MusicsimError
-from musicsim.storage import writing_to
 
 SOME_FAILED, STORAGE_FAILED = 3, 4
 _MAX_LISTED = 50
@@ -59,8 +57,11 @@ def safe(text: object) -> str:
 @contextmanager
 def open_library(folder: Path | None, *, create: bool = False) -> Iterator[Any]:
     """The library that was named, or the default one; what comes of a damaged database is said as such."""
+    import sqlite3
+
     from musicsim.explorer.libraries import default_folder
     from musicsim.library import Library
+    from musicsim.storage import writing_to
 
     with (
         Library.open(folder or default_folder(), create=create) as library,

@@ -1,6 +1,5 @@
 """Commands that make playlists: draw one as asked, and list the dialects of a library."""
 
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,6 +62,8 @@ def playlist(
     model: ModelOption = None,
 ) -> None:
     """Generate a playlist from what songs have in common; every step says why."""
+    import secrets
+
     from musicsim.errors import LibraryError
     from musicsim.explorer.playlists.walk import Walk
     from musicsim.explorer.snapshot.snapshot import snapshot_under

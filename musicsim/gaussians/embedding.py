@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray
-from musicsim.gaussians.songs import SongGaussians
+from musicsim.gaussians.songs import SongGaussians, embedding_size
 
 _MIN_EIGENVALUE = 1e-8
 _BLOCK = 64  # songs whose matrices are decomposed at once: 0.8 MB of 40 x 40 each
@@ -145,11 +145,6 @@ class GaussianEmbedding(TransformerMixin, BaseEstimator):
         values, vectors = np.linalg.eigh(G)
         logs = np.log(np.maximum(values, _MIN_EIGENVALUE))
         return (vectors * logs[:, None, :]) @ vectors.swapaxes(1, 2)
-
-
-def embedding_size(n_columns: int) -> int:
-    """Numbers in the vector of a Gaussian of so many columns."""
-    return (n_columns + 1) * (n_columns + 2) // 2
 
 
 def upper_triangle(matrices: FloatingArray) -> FloatingArray:

@@ -165,3 +165,8 @@ def _stacked(parts: Sequence[Moments], width: int) -> SongGaussians:
         np.array([scatter / max(n - 1, 1) for n, _, scatter in parts]).reshape(-1, width, width),
         np.array([n for n, _, _ in parts], dtype=np.int64),
     )
+
+
+def embedding_size(n_columns: int) -> int:
+    """Numbers in the vector of a Gaussian of so many columns."""
+    return (n_columns + 1) * (n_columns + 2) // 2

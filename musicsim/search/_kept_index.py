@@ -5,7 +5,6 @@ from typing import Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
 from musicsim._arrays import Float32Array
 from musicsim.search._folders import (
@@ -40,7 +39,7 @@ class KeptIndex(VectorIndex):
         FileExistsError
             If something else than an index is there.
         """
-        check_is_fitted(self, "n_samples_")
+        self._check_is_fitted("n_samples_")
         options = {name: value for name, value in self.get_params().items() if name != "random_state"}
         meta = {
             "kind": type(self).__name__,

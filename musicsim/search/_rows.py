@@ -7,10 +7,9 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from musicsim._arrays import BoolArray, Float32Array, Int64Array, Uint8Array
+from musicsim.search._estimator import Estimator
 
 T = TypeVar("T")
 
@@ -76,7 +75,7 @@ def n_threads(n_jobs: int | None) -> int:
     return effective_n_jobs(n_jobs)
 
 
-class Index(BaseEstimator):
+class Index(Estimator):
     """Base of all indexes: which rows were removed, and the frame of a query.
 
     Attributes
@@ -104,7 +103,7 @@ class Index(BaseEstimator):
         ValueError
             If an id was never given.
         """
-        check_is_fitted(self, "n_samples_")
+        self._check_is_fitted("n_samples_")
         gone = np.atleast_1d(np.asarray(ids))
         if gone.size and not np.issubdtype(gone.dtype, np.integer):
             raise ValueError(f"ids should be whole numbers, not {gone.dtype}.")
@@ -140,8 +139,7 @@ class Index(BaseEstimator):
 
     def _queries(self, Q: npt.ArrayLike, k: int) -> Any:
         """The queries, checked."""
-        if not hasattr(self, "n_samples_"):  # scikit-learn's own check takes as long as a small search
-            check_is_fitted(self, "n_samples_")
+        self._check_is_fitted("n_samples_")
         if k < 1:
             raise ValueError(f"k={k} should be at least 1.")
         return self._checked_queries(Q)
@@ -213,7 +211,7 @@ class VectorIndex(Index):
         and the index is kept in a folder, write the new rows to the end of their file instead, and load the index with
         all of it.
         """
-        check_is_fitted(self, "n_samples_")
+        self._check_is_fitted("n_samples_")
         rows = self._same_width(X, "X")
         first = self._append(rows)
         self._insert(rows, first)

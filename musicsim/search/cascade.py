@@ -4,16 +4,15 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from musicsim._arrays import Float32Array, Int64Array, Uint64Array
 from musicsim.search import _hamming_kernels as kernels
+from musicsim.search._estimator import Estimator
 from musicsim.search._rows import checked
 from musicsim.search.hamming import HammingIndex, checked_codes
 
 
-class HammingCascade(BaseEstimator):
+class HammingCascade(Estimator):
     """Neighbours by long codes, or by vectors, among those that short codes leave.
 
     Parameters
@@ -96,7 +95,7 @@ class HammingCascade(BaseEstimator):
         ----------
         short : uint64 array-like of shape (n_queries, n_short_words)
         """
-        check_is_fitted(self, "n_samples_")
+        self._check_is_fitted("n_samples_")
         distances, _ = self.short_.query(short, self.n_short)
         if not distances.size:
             return [np.empty(0, np.int64)] * len(distances)
@@ -126,7 +125,7 @@ class HammingCascade(BaseEstimator):
         ValueError
             If `k` is out of range, or the queries do not fit the songs or each other.
         """
-        check_is_fitted(self, "n_samples_")
+        self._check_is_fitted("n_samples_")
         most = self.n_short if self._vectors is None else self.n_long
         if not 1 <= k <= most:
             raise ValueError(f"k={k} should be 1 to {most}, which the stage before leaves.")

@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
 from musicsim._arrays import BoolArray, Int32Array, Int64Array, Uint8Array, Uint32Array, Uint64Array
 from musicsim.hashing.packing import checked_words
@@ -119,7 +118,7 @@ class HammingIndex(Index):
         ValueError
             If `codes` has another type or shape than those of :meth:`fit`.
         """
-        check_is_fitted(self, "n_samples_")
+        self._check_is_fitted("n_samples_")
         rows = checked_codes(codes, "codes", self.n_bits_)
         first = self.n_samples_
         self._put(rows)
@@ -195,7 +194,7 @@ class HammingIndex(Index):
             If `codes` has another type or shape than those of :meth:`fit`, `r` is no whole number, below 0 or of
             another length, or `allowed` has another length.
         """
-        check_is_fitted(self, "n_samples_")
+        self._check_is_fitted("n_samples_")
         queries = checked_codes(codes, "codes", self.n_bits_)
         radii = np.asarray(r)
         if not np.issubdtype(radii.dtype, np.integer) or radii.shape not in {(), (len(queries),)}:
@@ -239,7 +238,7 @@ class HammingIndex(Index):
         FileExistsError
             If something else than an index is there.
         """
-        check_is_fitted(self, "n_samples_")
+        self._check_is_fitted("n_samples_")
         meta = {
             "kind": type(self).__name__,
             "format": _FORMAT,

@@ -15,10 +15,9 @@ from typing import Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from musicsim._arrays import Float64Array, FloatingArray, Int64Array
+from musicsim.search._estimator import Estimator
 
 Moments = tuple[npt.ArrayLike, npt.ArrayLike]
 PairMoments = tuple[tuple[Float64Array, Float64Array], tuple[Float64Array, Float64Array]]
@@ -37,7 +36,7 @@ _KNEE = 0.1
 """Share of the mean distance below which the scale is bent, as adjusted distances would become negative."""
 
 
-class MutualProximity(BaseEstimator):
+class MutualProximity(Estimator):
     """Moments of every song's distances, estimated on a sample, and distances adjusted by them.
 
     Parameters
@@ -116,7 +115,7 @@ class MutualProximity(BaseEstimator):
         ValueError
             If `Q` has another width than the rows of the fit, or holds NaN or infinity.
         """
-        check_is_fitted(self, "sample_")
+        self._check_is_fitted("sample_")
         queries = _rows(Q, "Q")
         if queries.shape[1] != self.n_features_in_:
             raise ValueError(f"Q has {queries.shape[1]} columns, the fit had {self.n_features_in_}.")
@@ -176,7 +175,7 @@ class MutualProximity(BaseEstimator):
         ValueError
             If shapes do not fit.
         """
-        check_is_fitted(self, "mean_")
+        self._check_is_fitted("mean_")
         d = np.asarray(distances, dtype=np.float64)
         mean, std = (np.asarray(part, dtype=np.float64) for part in moments)
         if d.ndim != 1 or mean.shape != d.shape or std.shape != d.shape:
@@ -190,7 +189,7 @@ class MutualProximity(BaseEstimator):
         self, distances: npt.ArrayLike, query_moments: Moments, rows: npt.ArrayLike
     ) -> tuple[Float64Array, PairMoments]:
         """Distances, and the moments of the query and of the rows, checked."""
-        check_is_fitted(self, "mean_")
+        self._check_is_fitted("mean_")
         d, chosen = np.asarray(distances, dtype=np.float64), np.asarray(rows)
         if d.ndim != 1 or chosen.shape != d.shape:
             raise ValueError(f"distances of shape {d.shape} and rows of shape {chosen.shape} should be (k,).")

@@ -8,6 +8,7 @@ import pytest
 from musicsim.errors import ModelError
 from musicsim.explorer.models import arrays as model_arrays
 from musicsim.explorer.models.arrays import read_arrays
+from musicsim.explorer.models.local_metrics import LocalMetrics
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from tests.crafted_models import packed
 
@@ -135,3 +136,21 @@ def test_the_sentence_names_the_model_and_what_to_do(model, tmp_path):
     (tmp_path / "saved" / "model.npz").write_bytes(packed(**model.arrays() | {"mean": np.zeros(3)}))
     with pytest.raises(ModelError, match=r"^mine: .*mean has the shape \(3,\).* Ask again\.$"):
         SimilarityModel.load(tmp_path / "saved", called="mine", remedy="Ask again.")
+
+
+def test_local_metrics_are_read_alone_as_with_the_model(model, tmp_path):
+    model.save(tmp_path / "plain")
+    assert SimilarityModel.load_local(tmp_path / "plain") is None
+    rng = np.random.default_rng(1)
+    local = LocalMetrics(rng.standard_normal((2, 3)), np.stack([np.eye(3), 2 * np.eye(3)]), 0.5)
+    model.with_local(local).save(tmp_path / "local")
+    whole, alone = (
+        SimilarityModel.load(tmp_path / "local").local_,
+        SimilarityModel.load_local(tmp_path / "local"),
+    )
+    for name, array in local.arrays().items():
+        np.testing.assert_array_equal(whole.arrays()[name], array)
+        np.testing.assert_array_equal(alone.arrays()[name], array)
+    (tmp_path / "local" / "model.npz").write_bytes(b"")
+    with pytest.raises(ModelError, match="no similarity model can be read here"):
+        SimilarityModel.load_local(tmp_path / "local")

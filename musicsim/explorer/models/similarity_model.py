@@ -5,9 +5,9 @@ Features are what is kept of each song: a histogram of codewords, or what else a
 """
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,8 @@ from musicsim.explorer.models.schema import AboutModel, Versions, read_json_file
 from musicsim.library.disk.arrays import atomic_folder
 from musicsim.public import visitor_may
 
+T = TypeVar("T")
+
 FORMAT_VERSION = 2
 _READABLE = (1, 2)  # version 1 knew one representation, and no metric
 # Below this many songs their principal axes say more about the sample than about music: the whole
@@ -32,6 +34,7 @@ _READABLE = (1, 2)  # version 1 knew one representation, and no metric
 _MIN_SONGS_FOR_PCA = 50
 # Mean squared distance of two songs is twice this: what root histograms of music come to.
 _USUAL_SPREAD = 0.5
+_REFIT = "Fit it again from the Library page."
 
 
 @visitor_may
@@ -269,9 +272,7 @@ class SimilarityModel:
         )
 
     @classmethod
-    def load(
-        cls, folder: str | Path, *, called: str = "", remedy: str = "Fit it again from the Library page."
-    ) -> "SimilarityModel":
+    def load(cls, folder: str | Path, *, called: str = "", remedy: str = _REFIT) -> "SimilarityModel":
         """Read a model that :meth:`save` wrote, or that somebody says it wrote.
 
         `called` is what messages call it, the folder by default, and `remedy` what they say is to be done.
@@ -279,20 +280,15 @@ class SimilarityModel:
         Raises ModelError if there is no readable model; FeatureVersionError if its features or its format are not
         those of this program.
         """
-        folder = Path(folder)
-        called = called or str(folder)
-        try:
-            versions = read_json_file(Versions, folder / "model.json")
-            known = range(MIN_FEATURE_VERSION, FEATURE_VERSION + 1)
-            if versions.format_version not in _READABLE or versions.feature_version not in known:
-                raise FeatureVersionError(
-                    f"{called}: this model has format {versions.format_version} and features "
-                    f"{versions.feature_version}; this program has {FORMAT_VERSION} and {FEATURE_VERSION}. {remedy}"
-                )
-            about = read_json_file(AboutModel, folder / "model.json")
-            return cls.from_arrays(about, read_arrays(folder / "model.npz", about))
-        except (OSError, ValueError) as error:
-            raise ModelError(f"{called}: no similarity model can be read here ({error}). {remedy}") from error
+        return _read(Path(folder), called or str(folder), remedy, cls.from_arrays)
+
+    @staticmethod
+    def load_local(folder: str | Path) -> LocalMetrics | None:
+        """The metrics by region of a model that :meth:`save` wrote; None where it has none. Raises as :meth:`load`.
+
+        A search asks for no more of a model. What makes features of sound takes longer to import than the search.
+        """
+        return _read(Path(folder), str(folder), _REFIT, lambda _, arrays: LocalMetrics.from_arrays(arrays))
 
     @classmethod
     def from_arrays(cls, about: AboutModel, arrays: dict[str, npt.NDArray[Any]]) -> "SimilarityModel":
@@ -304,3 +300,21 @@ class SimilarityModel:
         model.weights_, model.metric_ = arrays.get("weights"), arrays.get("metric")
         model.local_ = LocalMetrics.from_arrays(arrays)
         return model.use_encoder(model.kind.encoder.from_arrays(arrays, about, cls.from_arrays))
+
+
+def _read(
+    folder: Path, called: str, remedy: str, make: Callable[[AboutModel, dict[str, npt.NDArray[Any]]], T]
+) -> T:
+    """What is made of the description and the arrays of a stored model; raises as :meth:`SimilarityModel.load`."""
+    try:
+        versions = read_json_file(Versions, folder / "model.json")
+        known = range(MIN_FEATURE_VERSION, FEATURE_VERSION + 1)
+        if versions.format_version not in _READABLE or versions.feature_version not in known:
+            raise FeatureVersionError(
+                f"{called}: this model has format {versions.format_version} and features "
+                f"{versions.feature_version}; this program has {FORMAT_VERSION} and {FEATURE_VERSION}. {remedy}"
+            )
+        about = read_json_file(AboutModel, folder / "model.json")
+        return make(about, read_arrays(folder / "model.npz", about))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{called}: no similarity model can be read here ({error}). {remedy}") from error

@@ -7,9 +7,9 @@ learned from: whoever fits a walk next finds it there, or learns it again.
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
 
 from musicsim import playlist
 from musicsim._arrays import Float64Array, Int64Array, places_among
@@ -17,6 +17,9 @@ from musicsim.explorer.models.artifacts import readable_arrays, save_arrays
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.public import owner_only
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 SEED = 0
 _FILE = "walk_sources.npz"
@@ -52,7 +55,7 @@ def _sizes(n_songs: int) -> tuple[int, ...]:
 
 
 def _digest(
-    ids: Int64Array, playlists: Sequence[Sequence[int]], plays: sparse.csr_array, words: sparse.csr_array
+    ids: Int64Array, playlists: Sequence[Sequence[int]], plays: "sparse.csr_array", words: "sparse.csr_array"
 ) -> str:
     found = hashlib.sha256()
     lengths = [len(rows) for rows in playlists]
@@ -73,8 +76,10 @@ def play_counts(snapshot: Snapshot) -> Float64Array:
     return heard.astype(np.float64)
 
 
-def _plays_table(snapshot: Snapshot) -> sparse.csr_array:
+def _plays_table(snapshot: Snapshot) -> "sparse.csr_array":
     """Plays (n_listeners, n_indexed) of the songs of a snapshot."""
+    from scipy import sparse
+
     plays = snapshot.library.plays()
     rows = snapshot.rows_of(plays.song_id)
     known = rows >= 0
@@ -82,8 +87,10 @@ def _plays_table(snapshot: Snapshot) -> sparse.csr_array:
     return sparse.csr_array((plays.count[known], (plays.listener[known], rows[known])), shape=shape)
 
 
-def _words_table(snapshot: Snapshot) -> tuple[list[str], sparse.csr_array]:
+def _words_table(snapshot: Snapshot) -> tuple[list[str], "sparse.csr_array"]:
     """Words of lyrics (n_indexed, n_words), and the words."""
+    from scipy import sparse
+
     table = snapshot.library.lyrics.table()
     rows = snapshot.rows_of(table.song_ids)
     here = rows >= 0
@@ -146,7 +153,7 @@ def with_company_of(sources: Sources, playlists: Sequence[Sequence[int]], tell: 
     return replace(sources, company=groups, neighbours=neighbours)
 
 
-def _listeners(plays: sparse.csr_array, tell: Tell) -> dict[str, Int64Array]:
+def _listeners(plays: "sparse.csr_array", tell: Tell) -> dict[str, Int64Array]:
     if plays.shape[0] < _MIN_LISTENERS:
         return {}
 
@@ -156,7 +163,7 @@ def _listeners(plays: sparse.csr_array, tell: Tell) -> dict[str, Int64Array]:
 
 
 def _topics(
-    words: sparse.csr_array, vocabulary: Sequence[str], tell: Tell
+    words: "sparse.csr_array", vocabulary: Sequence[str], tell: Tell
 ) -> tuple[Int64Array, tuple[str, ...]]:
     n_songs = words.shape[0]
     found = np.full((n_songs, _TOPIC_DEPTH), -1, dtype=np.int64)

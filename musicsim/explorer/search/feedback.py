@@ -82,7 +82,7 @@ def bent(snapshot: Snapshot, vector: FloatingArray, thumbs: Thumbs) -> "metric.F
     up, down = (
         rows[rows >= 0] for rows in (snapshot.rows_of(thumbs.fitting), snapshot.rows_of(thumbs.unfitting))
     )
-    local = None if snapshot.model is None else snapshot.model.local_
+    local = snapshot.local_metrics
     if not len(up) and not len(down) and local is None:
         return None
 

@@ -19,6 +19,7 @@ from musicsim import search
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array, places_in_order
 from musicsim.errors import OwnerOnlyError
 from musicsim.explorer.models.artifacts import load_clusters, load_map
+from musicsim.explorer.models.local_metrics import LocalMetrics
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.snapshot import neighbours
 from musicsim.explorer.snapshot.same_sound import representatives
@@ -134,13 +135,19 @@ class ModelRows:
 
     def of(self, song_ids: npt.ArrayLike) -> Int64Array:
         """Rows of songs, int64 (n_ids,); -1 where a song has none."""
-        order, ordered = self._by_id
-        return places_in_order(ordered, np.asarray(song_ids, dtype=np.int64), order)
+        places = places_in_order(self.inputs.ids_here, np.asarray(song_ids, dtype=np.int64))
+        return (
+            np.where(places >= 0, self._row_of_place[places], -1)
+            if len(self.ids)
+            else np.full_like(places, -1)
+        )
 
     @cached_property
-    def _by_id(self) -> tuple[Int64Array, Int64Array]:
-        order = np.argsort(self.ids)
-        return order, self.ids[order]
+    def _row_of_place(self) -> Int64Array:
+        """The row of each song of the table, int64 (n_songs,); -1 where it has none."""
+        rows = np.full(len(self.inputs.ids_here), -1, dtype=np.int64)
+        rows[self.places] = np.arange(len(self.places))
+        return rows
 
     @cached_property
     def X(self) -> Float32Array:  # noqa: N802  # the name of the field
@@ -190,6 +197,11 @@ class ModelRows:
     def model(self) -> SimilarityModel:
         """The model, loaded."""
         return SimilarityModel.load(self.folder)
+
+    @cached_property
+    def local_metrics(self) -> LocalMetrics | None:
+        """What the model has as :attr:`SimilarityModel.local_`, without loading the rest of it."""
+        return SimilarityModel.load_local(self.folder)
 
     # --- what is kept of each row -------------------------------------------------------------
 

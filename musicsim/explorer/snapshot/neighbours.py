@@ -172,9 +172,12 @@ def _loaded(
 ) -> "search.PartitionIndex | search.SpillForest | search.CompactIndex":
     """The index of a folder, of whichever kind."""
     kind = search.kind_of_index(folder)
-    # the forests of older versions answer until they are built again
-    kinds = search.PartitionIndex, search.SpillForest, search.CompactIndex
-    return next((of for of in kinds if of.__name__ == kind), search.PartitionIndex).load(folder, X)
+    # one is named at a time: what makes bit codes takes a second to import
+    if kind == "CompactIndex":
+        return search.CompactIndex.load(folder, X)
+    if kind == "SpillForest":  # those of older versions answer until they are built again
+        return search.SpillForest.load(folder, X)
+    return search.PartitionIndex.load(folder, X)
 
 
 @owner_only

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from musicsim import search
 from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.errors import NotFoundError
+from musicsim.explorer.models.local_metrics import LocalMetrics
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.snapshot.conditions import All
 from musicsim.explorer.snapshot.index_server import RemoteIndex, collection_of, index_server
@@ -70,6 +71,11 @@ class Snapshot:
     def model(self) -> SimilarityModel | None:
         """The model, loaded."""
         return self._rows.model if self._rows else None
+
+    @property
+    def local_metrics(self) -> LocalMetrics | None:
+        """The metrics of the model that differ from place to place; None for most models."""
+        return self._rows.local_metrics if self._rows else None
 
     # --- rows ---------------------------------------------------------------------------------
 
