@@ -2,13 +2,14 @@
 
 import multiprocessing
 import sys
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-__all__ = ["alone", "family_memory", "peak_bytes"]
+__all__ = ["MostHeld", "alone", "family_memory", "peak_bytes"]
 
 
 def family_memory(process: Any) -> dict[str, int]:
@@ -52,6 +53,41 @@ def peak_bytes() -> int:
 
     peak_rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak_rss if sys.platform == "darwin" else peak_rss * 1024
+
+
+class MostHeld:
+    """A context manager: `bytes` is the most memory that this process held meanwhile, without pages of a mapped file.
+
+    Of other files the pages at the end count: to look at them takes as long as there are pages. What belongs to the
+    process alone is looked at ten times a second.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file, self._ended, self.bytes = file, threading.Event(), 0
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        import psutil
+
+        self._ended.set()
+        self._thread.join()
+        maps = psutil.Process().memory_maps()
+        others = sum(part.rss for part in maps if part.path != str(self._file.resolve()))
+        self.bytes += max(0, others - _own_bytes())
+
+    def _watch(self) -> None:
+        while not self._ended.wait(0.1):
+            self.bytes = max(self.bytes, _own_bytes())
+
+
+def _own_bytes() -> int:
+    """Memory of this process that is no page of a file (Linux)."""
+    status = Path("/proc/self/status").read_text()
+    return next(1024 * int(line.split()[1]) for line in status.splitlines() if line.startswith("RssAnon:"))
 
 
 def alone(function: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from musicsim.explorer.upkeep.placing import cluster_sizes
 from musicsim.library import Library
 from musicsim.library.stores.models import NATIVE_KIND
 
-__all__ = ["write_library"]
+__all__ = ["drawn_vectors", "write_library"]
 
 _CODEWORDS = 100
 _LATENT = 20
@@ -94,6 +94,14 @@ def write_library(
     _enter_model(library, plan, n_dimensions, rng)
     library.note_refreshed()
     return library
+
+
+def drawn_vectors(n_songs: int, n_dimensions: int, random_state: int) -> Iterator[Float32Array]:
+    """Vectors as those of such a library, float32 (n, n_dimensions), some at a time, artists in no order."""
+    rng = np.random.default_rng(random_state)
+    plan = _plan(n_songs, rng)
+    for histograms in _histograms(plan, rng.permutation(n_songs), n_dimensions, rng):
+        yield np.sqrt(histograms)
 
 
 def _plan(n_songs: int, rng: np.random.Generator) -> _Plan:

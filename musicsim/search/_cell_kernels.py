@@ -23,6 +23,40 @@ def off_axes(rows, centre, Y, result):
 
 
 @njit(cache=True, nogil=True)
+def lay_out(groups, ends, items):
+    """Put rows into slots, those of a group one after the other; `ends` says where each group goes on.
+
+    The group of each row gives way to its slot.
+    """
+    for i in range(groups.shape[0]):
+        group = groups[i]
+        items[ends[group]] = i
+        groups[i] = ends[group]
+        ends[group] += 1
+
+
+@njit(cache=True, nogil=True)
+def put_codes(codes, slots, Y, step):
+    """Write the codes of rows (n, d) at their slots."""
+    for i in range(slots.shape[0]):
+        put_code(codes, slots[i], Y[i], step)
+
+
+@njit(cache=True, nogil=True)
+def hold_each_once(leaves, items, n):
+    """Whether leaves, which lie in their slots, hold each of n rows once."""
+    seen, n_seen = np.zeros(n, np.bool_), 0
+    for leaf in range(leaves.shape[0]):
+        for slot in range(leaves[leaf, 0], leaves[leaf, 0] + leaves[leaf, 1]):
+            number = items[slot]
+            if number < 0 or number >= n or seen[number]:
+                return False
+            seen[number] = True
+            n_seen += 1
+    return n_seen == n
+
+
+@njit(cache=True, nogil=True)
 def append(Y, first, cells, leaves, items, codes, step, sizes):
     """Put rows, numbered from `first` on, at the end of their cells; returns the arrays that may have grown."""
     d = Y.shape[1]

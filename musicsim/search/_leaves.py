@@ -19,6 +19,8 @@ import numpy as np
 from musicsim._arrays import Float32Array, Int8Array, Int32Array, Int64Array, IntegerArray
 from musicsim.search import _kernels as kernels
 
+SMALLEST = float(np.finfo(np.float32).tiny)
+
 _UINT64 = (1 << 64) - 1
 _META = "trees.json"
 _FORMAT = 2
@@ -165,6 +167,12 @@ def encoded(Y: Float32Array, items: Int32Array, step: float, threads: int) -> In
     with ThreadPoolExecutor(threads) as pool:
         coded = list(pool.map(lambda part: kernels.encode(Y, part, np.float32(step)), parts))
     return np.concatenate(coded) if coded else np.empty(0, np.int8)
+
+
+def step_to(largest: float) -> float:
+    """The unit in which codes reach as far as a number does."""
+    # of rows that are all equal it is as small as can be: codes of all others are cut
+    return float(np.float32(max(largest / 127, SMALLEST)))
 
 
 def within(numbers: IntegerArray, low: int, end: int) -> bool:

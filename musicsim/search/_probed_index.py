@@ -10,6 +10,7 @@ import numpy.typing as npt
 from musicsim._arrays import BoolArray, Float32Array, Float64Array, Int32Array, Int64Array, Uint8Array
 from musicsim.search import _query_kernels as kernels
 from musicsim.search._kernels import beyond
+from musicsim.search._leaves import SMALLEST, step_to
 from musicsim.search._rows import Answers, ask_parts
 from musicsim.search._tree_index import TreeIndex
 
@@ -25,7 +26,6 @@ _MAX_CUT_SHARE, _ALWAYS_ALLOWED_CUT = 0.01, 10
 _MIN_EXPLAINED = 0.999
 # Rows that are compared, wherever they lie, in the time of looking into one leaf.
 _ROWS_A_LEAF = 12
-_MIN_FLOAT32 = float(np.finfo(np.float32).tiny)
 
 
 class ProbedIndex(TreeIndex):
@@ -203,8 +203,7 @@ def _check_probes(n_probes: int) -> None:
 def code_step(Y: Float32Array) -> float:
     """The unit in which codes reach as far as all rows (n, width) do."""
     sizes = (float(np.abs(Y[i : i + _BLOCK_ROWS]).max()) for i in range(0, len(Y), _BLOCK_ROWS))
-    # of rows that are all equal it is as small as can be: codes of all others are cut
-    return float(np.float32(max(max(sizes, default=0.0) / 127, _MIN_FLOAT32)))
+    return step_to(max(sizes, default=0.0))
 
 
 def _main_axes(
@@ -221,7 +220,7 @@ def _main_axes(
     """
     n, d = X.shape
     if n == 0:
-        return np.zeros(d, np.float32), np.eye(d, max(1, d), dtype=np.float32), np.full(3, _MIN_FLOAT32)
+        return np.zeros(d, np.float32), np.eye(d, max(1, d), dtype=np.float32), np.full(3, SMALLEST)
     chosen = np.sort(np.random.default_rng(seed).permutation(n)[: max(_BASIS_ROWS, _BASIS_ROWS_A_COLUMN * d)])
     sample = X[chosen].astype(np.float64)
     centre = sample.mean(axis=0)
@@ -231,6 +230,6 @@ def _main_axes(
     kept = np.cumsum(variances) < explained * variances.sum() * (1 - 1e-9)
     n_axes = min(int(kept.sum()) + 1, d)
     each = n / len(sample)
-    largest = max(float(np.einsum("ij,ij->i", sample, sample).max()), _MIN_FLOAT32)
+    largest = max(float(np.einsum("ij,ij->i", sample, sample).max()), SMALLEST)
     spread = np.array([each * variances[:n_axes].sum(), each * variances.sum(), largest])
     return centre.astype(np.float32), np.ascontiguousarray(axes[:, :n_axes], dtype=np.float32), spread

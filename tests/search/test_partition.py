@@ -1,5 +1,8 @@
 """Cells by k-means, probed nearest first; saving and loading are tested with those of trees, in test_spill_tree."""
 
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,6 +10,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from musicsim.search import ExactIndex, PartitionIndex
+from musicsim.search import _cells as cells_module
 from musicsim.search import _probed_index as module
 from musicsim.search._cells import k_means
 from tests.search.answers import assert_answers, rows_of, shapes, songs
@@ -155,12 +159,13 @@ def test_slots_that_cells_left_are_given_back(tmp_path):
 def test_k_means_finds_groups_that_lie_apart(rng):
     centres = 100 * rng.standard_normal((5, 3))
     Y = (np.repeat(centres, 60, axis=0) + rng.standard_normal((300, 3))).astype(np.float32)
-    found = k_means(Y, 40, np.random.default_rng(0))
+    with ThreadPoolExecutor(2) as pool:
+        found = k_means(rng.permutation(Y), 40, np.random.default_rng(0), pool)
+        of_none, of_few = (k_means(Y[:n], 4, np.random.default_rng(0), pool) for n in (0, 3))
     near = np.linalg.norm(found[:, None] - centres, axis=2).min(axis=1)
     assert len(found) == 40
     assert near.max() < 5
-    assert len(k_means(Y[:0], 4, np.random.default_rng(0))) == 0
-    assert len(k_means(Y[:3], 4, np.random.default_rng(0))) == 3
+    assert (len(of_none), len(of_few)) == (0, 3)
 
 
 def test_threads_change_nothing():
@@ -170,6 +175,48 @@ def test_threads_change_nothing():
     one.add(X[:100])
     two.add(X[:100])
     same_answers(one.query(X[:200], 7), two.query(X[:200], 7))
+
+
+@pytest.fixture
+def in_small_blocks(monkeypatch):
+    monkeypatch.setattr(cells_module, "_BLOCK_ROWS", 512)
+
+
+@pytest.fixture
+def mapped(tmp_path):
+    def written(X):
+        X.tofile(tmp_path / "rows.f32")
+        return np.memmap(tmp_path / "rows.f32", np.float32, mode="r", shape=X.shape)
+
+    return written
+
+
+def test_rows_of_a_file_in_blocks_make_the_index_of_those_in_memory(mapped, monkeypatch):
+    X, index = songs(5000, 24), PartitionIndex(explained=0.9, n_jobs=1, random_state=3)
+    whole = clone(index).fit(X)._trees
+    monkeypatch.setattr(cells_module, "_BLOCK_ROWS", 512)
+    blocks = clone(index).fit(X)._trees
+    of_file = clone(index).set_params(n_jobs=2).fit(mapped(X))._trees
+    for part in ("leaves", "items", "codes", "step"):
+        np.testing.assert_array_equal(getattr(of_file, part), getattr(blocks, part))
+    np.testing.assert_array_equal(blocks.items, whole.items)
+    # products of other shapes are rounded differently
+    different = blocks.codes.astype(int) - whole.codes
+    assert np.abs(different).max() <= 1
+    assert np.count_nonzero(different) < 20
+
+
+def test_building_takes_less_memory_than_the_rows(mapped, in_small_blocks):
+    X = mapped(songs(60_000, 64))
+    index = PartitionIndex(0.5, explained=1.0, n_jobs=1, random_state=0)
+    index.fit(X[:2000])  # compiles
+    tracemalloc.start()
+    try:
+        index.fit(X)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert index.nbytes_ < most < 0.75 * X.nbytes
 
 
 def test_memory_is_what_the_arrays_take():
