@@ -88,6 +88,8 @@ class Index(Estimator):
     _DISTANCE: ClassVar[type[np.generic]]
     """Type of distances."""
 
+    n_samples_: int
+    n_features_in_: int
     _shown: Uint8Array
 
     def remove(self, ids: npt.ArrayLike) -> None:

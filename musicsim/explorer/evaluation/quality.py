@@ -347,6 +347,7 @@ def measure_lists(
     if n < 2:
         return None
     rows = _sampled(np.arange(n), most_songs, random_state)
+    index: search.ExactIndex | Neighbours
     if len(rows) == n:
         index, proximity, X = snapshot.index, snapshot.proximity, snapshot.X
     else:
