@@ -12,7 +12,8 @@ rises. Planes bound the slack from below wherever they were cut, so this costs n
 
 While far from the optimum, mu follows the ratio of the true to the predicted decrease (Kiwiel, 1990). When the
 objective stands still but the bound lags behind, mu falls and planes are kept longer: the bound is that of the
-planes, and needs some around the optimum on all its sides.
+planes, and needs some around the optimum on all its sides. Then (*) is also solved with a smaller mu for the bound
+alone: a combination of the planes held is closer to a legal one there, and costs projections but no cut.
 """
 
 from dataclasses import dataclass
@@ -34,6 +35,10 @@ _KEPT, _KEPT_LATE = 40, 150
 """Rounds that planes without weight are kept, at first and once the objective stands still."""
 _WINDOW, _STILL, _PATIENCE = 8, 1.0, 5
 """It stands still when it fell by less than _STILL tol within _WINDOW cuts; then mu falls, every _PATIENCE cuts."""
+_BOUND_FALL = 16.0
+"""How far below mu is the one with which (*) is solved for the bound alone."""
+_BOUND_GAIN = 0.05
+"""A bound that closes less than this share of the gap makes the next wait twice as many cuts."""
 _NULLS = 10
 """Steps in a row without gain after which mu is doubled."""
 _SLOWEST = 64.0
@@ -89,7 +94,7 @@ def solve_bundle(problem: Problem, search: Search, state: BundleState | None = N
     over = search.note(center, best, bound, len(planes))
     slope = penalty.slope
     Y, momentum = center.point, 1.0
-    steering = _Steering(mu, best, search.tol)
+    steering, tighter = _Steering(mu, best, search.tol), _TighterBound(problem, search)
     while not over and steering.mu > 0:
         trial = solve_master(problem, planes, weights, slope, Y, steering.mu, best, search.tol)
         weights, slope = trial.weights, trial.slope
@@ -97,6 +102,8 @@ def solve_bundle(problem: Problem, search: Search, state: BundleState | None = N
         cut, objective = problem.cut(trial.W)
         planes.add(cut.loss, cut.dpsi)
         weights = planes.retire(np.append(weights, 0.0), steering.kept)
+        nearest = trial.W if objective <= best else center
+        bound = tighter.bound(bound, planes, weights, slope, nearest, steering.mu, best, objective)
         over = search.note(trial.W, objective, bound, len(planes))
         ratio = (best - objective) / max(best - trial.model, 1e-300)
         if objective <= best:
@@ -142,6 +149,40 @@ class _Steering:
             self.mu, self._last_still = max(self.mu / 4.0, self._lowest), len(past)
         # where the objective cannot fall any more but by rounding, and the gap stays open, mu would double for ever
         self.mu = min(max(self.mu, self._range[0]), self._range[1])
+
+
+class _TighterBound:
+    """A bound of the planes that are held, closer to their best than what comes with the steps."""
+
+    def __init__(self, problem: Problem, search: Search) -> None:
+        self._problem, self._search = problem, search
+        self._wait = self._due = 1
+
+    def bound(
+        self,
+        bound: float,
+        planes: Planes,
+        weights: Float64Array,
+        slope: Float64Array,
+        W: Projection,
+        mu: float,
+        best: float,
+        objective: float,
+    ) -> float:
+        """`bound` or, once the last step has brought little (`objective`, after `best`), a higher one."""
+        tol, least = self._search.tol, min(best, objective)
+        bound = max(bound, self._search.dual_bound)
+        gap = least - bound
+        if best - least >= tol * best or gap <= tol * least:
+            return bound
+        self._due -= 1
+        if self._due > 0:
+            return bound
+        trial = solve_master(self._problem, planes, weights, slope, W.point, mu / _BOUND_FALL, least, tol)
+        raised = max(bound, self._problem.lower_bound(planes, trial.weights, trial.P))
+        self._wait = 1 if raised - bound >= _BOUND_GAIN * gap else 2 * self._wait
+        self._due = self._wait
+        return raised
 
 
 def solve_master(

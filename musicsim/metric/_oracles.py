@@ -253,26 +253,18 @@ class Oracle:
         sets = self._sets
         n_songs = scores.shape[1]
         columns = np.empty((_ROWS_AT_ONCE, n_songs), dtype=np.int32)
-        counts = np.empty(_ROWS_AT_ONCE, dtype=np.int64)
         negated = np.empty((_ROWS_AT_ONCE, n_songs))
         for first in range(0, len(slots), _ROWS_AT_ONCE):
             few = slice(first, min(first + _ROWS_AT_ONCE, len(slots)))
             n = few.stop - first
-            kernels.gather_irrelevant(
-                scores[few],
-                slots[few],
-                sets.start,
-                sets.items,
-                sets.inverted,
-                columns[:n],
-                counts[:n],
-                negated[:n],
-            )
             if self.loss != "auc":
+                kernels.gather_irrelevant(
+                    scores[few], slots[few], sets.start, sets.items, sets.inverted, columns[:n], negated[:n]
+                )
                 negated[:n].sort(axis=1)  # numpy sorts values several times faster than a compiled loop would
             kernels.separate(
                 LOSSES.index(self.loss), self.k, self._gains, self._harmonic, scores[few], slots[few],
-                sets.start, sets.items, columns[:n], counts[:n], negated[:n], lost[few], inner[few],
+                sets.start, sets.items, sets.inverted, columns[:n], negated[:n], lost[few], inner[few],
             )  # fmt: skip
 
 

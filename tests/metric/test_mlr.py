@@ -315,6 +315,15 @@ def test_a_gap_that_rounding_keeps_open_uses_up_the_cuts():
     assert mlr.objective_ == pytest.approx(truth.optimum(X, y, "auc", 2, 1e4), rel=1e-6)
 
 
+def test_the_gap_closes_soon_after_the_objective_has_arrived():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 8, 160)
+    X = rng.standard_normal((160, 12))
+    X[:, :4] += 0.6 * rng.standard_normal((8, 4))[y]
+    # 33 cuts; without bounds of a smaller mu the gap is still open after 300, at an objective that is as low
+    fitted(X, y, C=100, tol=1e-3, max_cuts=100)
+
+
 def test_running_out_of_cuts_is_said():
     X, y = truth.problem("wine")
     with pytest.warns(
