@@ -18,8 +18,9 @@ The settings of learning were chosen on a fifth of the training digits, once, at
 songs in the same way; `--full` chooses them again, for each set, among a few. RankNet has as many steps as both
 phases of LambdaRank. "LambdaRank, as printed", up to 32 bits, has none of what `RankHash` adds to the paper
 (docs/hashing.md lists it) and 1,500 steps; their fixed size is chosen, with a quarter of them, on a fifth of the
-training rows. Its rows are scaled to a mean squared length of 1, which the paper leaves open. Means over splits where
-there are several. Seconds are CPU time of one thread.
+training rows; rows are scaled to a mean squared length of 1, which the paper leaves open. "LambdaRank, hidden units"
+learns 256 hidden units together with the bits, as section 6 of the paper proposes, where classes are voted for, with
+the settings of "LambdaRank". Means over splits where there are several. Seconds are CPU time of one thread.
 """
 
 import time
@@ -55,6 +56,7 @@ MNIST, COVTYPE, SIFT, GTZAN, ARTISTS = "MNIST", "Covertype", "SIFT", "GTZAN, gen
 RANDOM, SPECTRAL, RANKNET, LAMBDARANK = "random projection", "Spectral Hashing", "RankNet", "LambdaRank"
 HIERARCHY = "LambdaRank, hierarchy"
 PRINTED = "LambdaRank, as printed"
+HIDDEN = "LambdaRank, hidden units"
 METHODS = (RANDOM, SPECTRAL, RANKNET, LAMBDARANK)
 NEIGHBOURS = 3
 NEAR = 2
@@ -78,6 +80,8 @@ IN_PAPER: dict[tuple[str, int], tuple[float, ...]] = {  # tables 4 and 5, in the
     (SIFT, 32): (4.7629, 14.6276, 16.8721, 18.0525),
 }
 EUCLID_IN_PAPER = {MNIST: 3.09, COVTYPE: 6.25}
+_ONLY_OF = {SIFT: (), ARTISTS: (HIERARCHY,)}
+"""Methods that a set has besides those of all; others have hidden units."""
 MEASURES = {SIFT: "precision below 2, %", ARTISTS: "levels right, %"}
 ERROR = "error of the vote, %"
 
@@ -102,6 +106,8 @@ AS_PRINTED: dict[str, Any] = {
 PRINTED_SIZES = (0.1, 0.01, 0.001)
 """Of the paper's range of step sizes."""
 PRINTED_STEPS, PRINTED_BITS = 1500, 32
+N_HIDDEN = 256
+"""Hidden units, learned together with the bits; where classes are voted for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +181,8 @@ def fitted(part: Part, method: str, bits: int, settings: dict[str, Any], seed: i
         hashing.set_params(method="ranknet", ranknet_steps=n_steps)
     if hashing.score == "retrieval":
         target = nearest_relevance(part.X)
+    elif method == HIDDEN:
+        hashing.set_params(n_hidden=N_HIDDEN)
     elif method == HIERARCHY:
         hashing.set_params(score="hierarchy")
     elif part.y.ndim == 2:
@@ -263,7 +271,7 @@ def _jobs(protocol: Protocol) -> list[Job]:
     jobs = [
         Job(name, method, bits, split)
         for name in protocol.bits
-        for method in (*METHODS, PRINTED, *([HIERARCHY] if name == ARTISTS else []))
+        for method in (*METHODS, PRINTED, *_ONLY_OF.get(name, (HIDDEN,)))
         for bits in protocol.bits[name]
         for split in range(protocol.splits[name])
         if method != PRINTED or bits <= PRINTED_BITS
@@ -284,6 +292,7 @@ def _row(name: str, bits: int, results: list[Result], euclid: float | None) -> d
         "bits": bits,
         **{method: mean(method) for method in METHODS},
         PRINTED: mean(PRINTED),
+        HIDDEN: mean(HIDDEN),
         HIERARCHY: mean(HIERARCHY),
         "sd of LambdaRank over splits": float(np.std([r.value for r in learned], ddof=1))
         if len(learned) > 1
@@ -299,6 +308,10 @@ def _claims(rows: list[dict[str, Any]]) -> Iterator[Claim]:
     by = {(row["set"], row["bits"]): row for row in rows}
     for bits, goal in ((32, 7.0), (64, 5.0)):
         yield at_most(f"MNIST, {bits} bits, LambdaRank: error, %", by[MNIST, bits][LAMBDARANK], goal)
+    for bits, goal in ((32, 7.0), (64, 4.5)):
+        yield at_most(
+            f"MNIST, {bits} bits, LambdaRank with hidden units: error, %", by[MNIST, bits][HIDDEN], goal
+        )
     for name in (MNIST, COVTYPE):
         lines = [row for row in rows if row["set"] == name]
         for rival in (SPECTRAL, RANKNET):

@@ -79,6 +79,43 @@ def relaxed_bits(sums: Float64Array) -> Float64Array:
 
 
 @dataclass(frozen=True, slots=True)
+class Projection:
+    """Rows to the sums of equation 1: ``[x, u] W + b``, of x and k hidden units ``u = max(x V + c, 0) / sqrt(k)``.
+
+    From units their mean at the start is taken; else it is what bits learn first, and many end up the same for all
+    rows. Divided by the root of k, units move the sums as far by steps along the slopes of V as by those of W, so
+    that one step size fits both, whatever k is.
+    """
+
+    weights: Float64Array  # (d + k, n_bits)
+    bias: Float64Array  # (n_bits,)
+    hidden_weights: Float64Array  # (d, k)
+    hidden_bias: Float64Array  # (k,)
+    hidden_mean: Float64Array  # (k,): taken from the units, not learned
+
+    def arrays(self) -> tuple[Float64Array, ...]:
+        """What is learned, in the order of :meth:`slopes`."""
+        return self.weights, self.bias, self.hidden_weights, self.hidden_bias
+
+    def inputs(self, rows: Float64Array) -> Float64Array:
+        """What W is multiplied with: rows (n, d), and their hidden units."""
+        n_hidden = len(self.hidden_bias)
+        if not n_hidden:
+            return rows
+        units = np.maximum(rows @ self.hidden_weights + self.hidden_bias, 0.0)
+        return np.hstack([rows, units / np.sqrt(n_hidden) - self.hidden_mean])
+
+    def slopes(
+        self, rows: Float64Array, inputs: Float64Array, by_sums: Float64Array
+    ) -> tuple[Float64Array, ...]:
+        """Slopes by each of :meth:`arrays` from those by the sums of rows, `inputs` being those of the rows."""
+        d, n_hidden = self.hidden_weights.shape
+        by_units = by_sums @ self.weights[d:].T / np.sqrt(max(n_hidden, 1))
+        by_units *= inputs[:, d:] > -self.hidden_mean
+        return inputs.T @ by_sums, by_sums.sum(axis=0), rows.T @ by_units, by_units.sum(axis=0)
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
     """Queries, the documents they share, and gains; nan where a document does not count for a query."""
 
@@ -88,18 +125,16 @@ class Batch:
 
     def slopes(
         self,
-        weights: Float64Array,
-        bias: Float64Array,
+        projection: Projection,
         temperature: float,
         neighbourhood: Neighbourhood | None,
         normalize: bool = True,
-    ) -> tuple[Float64Array, Float64Array, float]:
-        """Slopes of the mean cost of the queries by weights and bias; the share of pairs in the wrong order.
+    ) -> tuple[list[Float64Array], float]:
+        """Slopes of the mean cost of the queries by weights and biases; the share of pairs in the wrong order.
 
         Parameters
         ----------
-        weights : ndarray of shape (d, n_bits)
-        bias : ndarray of shape (n_bits,)
+        projection : Projection
         temperature : float
             Scores are divided by it.
         neighbourhood : Neighbourhood or None
@@ -111,8 +146,9 @@ class Batch:
         -----
         The share is the mean over queries of the mean probability of their pairs (equation 3).
         """
-        n_bits = weights.shape[1]
-        h, g = (relaxed_bits(rows @ weights + bias) for rows in (self.queries, self.documents))
+        n_bits = projection.weights.shape[1]
+        inputs = [projection.inputs(rows) for rows in (self.queries, self.documents)]
+        h, g = (relaxed_bits(rows @ projection.weights + projection.bias) for rows in inputs)
         # equation 2, less half the number of bits, which no difference of scores feels
         scores = (h.sum(axis=1)[:, None] + g.sum(axis=1) - 2.0 * h @ g.T - 0.5 * n_bits) / temperature
         is_known = ~np.isnan(self.gains)
@@ -136,25 +172,26 @@ class Batch:
         by_g *= g * (1.0 - g)
         asked = totals[:, 0] > 0
         wrong = float(np.mean(totals[asked, 1] / totals[asked, 0])) if asked.any() else float("nan")
-        by_weights = self.queries.T @ by_h + self.documents.T @ by_g
-        return by_weights, by_h.sum(axis=0) + by_g.sum(axis=0), wrong
+        sides = zip((self.queries, self.documents), inputs, (by_h, by_g), strict=True)
+        slopes = [projection.slopes(*side) for side in sides]
+        return [a + b for a, b in zip(*slopes, strict=True)], wrong
 
 
 def descend(
     rows: Float64Array,
     gains: Gains,
-    start: Float64Array,
+    start: Projection,
     course: Course,
     rng: np.random.Generator,
     callback: StepCallback | None,
-) -> tuple[Float64Array, Float64Array, list[dict[str, Any]]]:
-    """Learn weights and bias.
+) -> list[dict[str, Any]]:
+    """Learn the weights and biases of `start`, in place.
 
     Parameters
     ----------
     rows : ndarray of shape (n, d), centred
-    start : ndarray of shape (d, n_bits)
-        Weights to start from; the bias is 0.
+    start : Projection
+        Weights to start from.
     rng : Generator
         Draws the batches.
     callback : callable, optional
@@ -162,13 +199,11 @@ def descend(
 
     Returns
     -------
-    weights : ndarray of shape (d, n_bits)
-    bias : ndarray of shape (n_bits,)
-    history : list of dict
+    list of dict
         One a step: step, phase, step_size, wrong.
     """
-    weights, bias = start.copy(), np.zeros(start.shape[1])
-    moves = [np.zeros_like(weights), np.zeros_like(bias)]
+    learned = list(start.arrays())
+    moves = [np.zeros_like(array) for array in learned]
     spread = course.noise * rows.std(axis=0)
     history: list[dict[str, Any]] = []
     began = time.perf_counter()
@@ -182,12 +217,11 @@ def descend(
         if course.n_targets is not None:
             keep_targets(batch.gains, rows[drawn], batch.documents, course.n_targets)
         neighbourhood = course.neighbourhood if phase == "lambdarank" else None
-        *slopes, wrong = batch.slopes(weights, bias, course.temperature, neighbourhood, course.normalize)
-        for i, (move, slope) in enumerate(zip(moves, slopes, strict=True)):
-            moves[i] = course.momentum * move - step_size * slope
-        weights += moves[0]
-        bias += moves[1]
+        slopes, wrong = batch.slopes(start, course.temperature, neighbourhood, course.normalize)
+        for i, slope in enumerate(slopes):
+            moves[i] = course.momentum * moves[i] - step_size * slope
+            learned[i] += moves[i]  # in place
         history.append({"step": len(history) + 1, "phase": phase, "step_size": step_size, "wrong": wrong})
         if callback is not None and callback({**history[-1], "seconds": time.perf_counter() - began}):
             break
-    return weights, bias, history
+    return history

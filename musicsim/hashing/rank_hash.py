@@ -1,7 +1,7 @@
 """Bit codes learned for a task by ranking (Nair, Mahajan, Sundararajan, WWW 2012)."""
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from numbers import Real
 from typing import Any, Self
 
@@ -15,9 +15,12 @@ from musicsim.hashing._base import BitHash, check_whole, principal_axes
 from musicsim.hashing._exact import ExactProjection
 from musicsim.hashing._gains import SCORES, gains_of
 from musicsim.hashing._kernels import MAX_SCORE
-from musicsim.hashing._training import Course, Neighbourhood, StepCallback, descend
+from musicsim.hashing._training import Course, Neighbourhood, Projection, StepCallback, descend
 
 _METHODS = ("lambdarank", "ranknet")
+_HIDDEN = "hidden_"
+"""In front of the names of the arrays of hidden units."""
+_DO_NOT_FIT = "the arrays of a hash do not fit together."
 
 
 class RankHash(BitHash):
@@ -40,6 +43,8 @@ class RankHash(BitHash):
         Neighbours are the documents at distances up to this one; for retrieval.
     n_components : int >= 1
         Weights are learned along so many principal axes at most; W is of all columns again.
+    n_hidden : int >= 0
+        Hidden units ``max(x V + c, 0)`` that are columns of x for W, and are learned with it; 0: bits are linear.
     ranknet_steps, lambdarank_steps : int >= 0
         Steps of each phase.
     step_size : float > 0
@@ -47,7 +52,8 @@ class RankHash(BitHash):
     decay : bool
         Whether steps fall to 0 over the descent.
     start : float > 0
-        Standard deviation of the first weights, along principal axes of rows of that scale.
+        Standard deviation of the first weights, along principal axes of rows of that scale; of those of hidden units
+        the root of 2 times this, so that the units of a row have a mean squared length of 1, too.
     normalize : bool
         Divide the slopes of a query by the sum of the weights of its pairs, so that each query counts the same.
     swap_beyond : bool
@@ -70,6 +76,8 @@ class RankHash(BitHash):
     ----------
     projection_ : ExactProjection
         W and b on the grid on which they are exact.
+    hidden_ : ExactProjection or None
+        V and c in the same way.
     history_ : list of dict
         One a step: step, phase, step_size, and wrong, the mean probability that a pair is in the wrong order (nan in a
         step without pairs).
@@ -83,11 +91,12 @@ class RankHash(BitHash):
     10,000 digits with 64 bits about 7 % of the votes were wrong, with targets 5.5 %. The whole list, with the
     parameters of the paper's own way: ``docs/hashing.md``.
 
-    O(steps x queries x documents x (bits + documents)); the number of songs only counts where batches are drawn.
-    Memory: 24 n d bytes besides X, 240 MB for 100 000 songs of 100 columns, 32 n d if X is not float64; and of a batch
-    50 bytes times queries x documents, 5 MB. A fit uses one thread of the library of matrix products, so that it gives
-    the same weights with any number of them; another machine may round otherwise. Columns are taken as they are:
-    standardise those of different units.
+    O(steps x queries x documents x (bits + documents)), and with hidden units O(steps x documents x n_hidden x (d +
+    bits)) besides; the number of songs only counts where batches are drawn.
+    Memory: 24 n d bytes besides X, 240 MB for 100 000 songs of 100 columns, 32 n d if X is not float64; with hidden
+    units 24 n (d + n_hidden) more; and of a batch 50 bytes times queries x documents, 5 MB. A fit uses one thread of
+    the library of matrix products, so that it gives the same weights with any number of them; another machine may
+    round otherwise. Columns are taken as they are: standardise those of different units.
 
     Examples
     --------
@@ -110,6 +119,7 @@ class RankHash(BitHash):
         n_bins: int = 3,
         radius: int = 1,
         n_components: int = 128,
+        n_hidden: int = 0,
         ranknet_steps: int = 2500,
         lambdarank_steps: int = 500,
         step_size: float = 300.0,
@@ -132,6 +142,7 @@ class RankHash(BitHash):
         self.n_bins = n_bins
         self.radius = radius
         self.n_components = n_components
+        self.n_hidden = n_hidden
         self.ranknet_steps = ranknet_steps
         self.lambdarank_steps = lambdarank_steps
         self.step_size = step_size
@@ -175,18 +186,22 @@ class RankHash(BitHash):
             centered = rows - rows.mean(axis=0)
             variances, axes = principal_axes(centered, self.n_components)
             axes /= np.sqrt(variances.sum())
-            start = rng.normal(0.0, self.start, size=(axes.shape[1], self.n_bits))
-            weights, bias, self.history_ = descend(
-                centered @ axes, gains, start, self._course(), rng, callback
-            )
-            self.projection_ = ExactProjection.of(rows, axes @ weights, bias)
+            coordinates = centered @ axes
+            learned = self._start(coordinates, rng)
+            self.history_ = descend(coordinates, gains, learned, self._course(), rng, callback)
+            self._keep(rows, axes, learned)
         self.n_steps_ = len(self.history_)
         return self
 
     def arrays(self) -> dict[str, Any]:
         """Arrays that codes are made with, for an archive without pickle."""
         check_is_fitted(self)
-        return {field.name: getattr(self.projection_, field.name) for field in fields(ExactProjection)}
+        parts = {"": self.projection_} | ({} if self.hidden_ is None else {_HIDDEN: self.hidden_})
+        return {
+            prefix + field.name: getattr(part, field.name)
+            for prefix, part in parts.items()
+            for field in fields(ExactProjection)
+        }
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
@@ -199,25 +214,50 @@ class RankHash(BitHash):
         ValueError
             If they do not fit together.
         """
-        projection = ExactProjection(**{field.name: arrays[field.name] for field in fields(ExactProjection)})
+        projection = _projection_of(arrays, "")
         d, n_bits = projection.weights.shape
-        shapes = {
-            "center": (d,),
-            "exponents": (d,),
-            "weights": (d, n_bits),
-            "bias": (n_bits,),
-            "units": (n_bits,),
-        }
-        is_whole = np.issubdtype(projection.exponents.dtype, np.integer)
-        if not is_whole or any(getattr(projection, name).shape != shape for name, shape in shapes.items()):
-            raise ValueError("the arrays of a hash do not fit together.")
         hashing = cls(n_bits)
-        hashing.projection_, hashing.n_features_in_ = projection, d
+        hashing.projection_, hashing.hidden_ = projection, None
+        if any(name.startswith(_HIDDEN) for name in arrays):
+            hashing.hidden_ = _projection_of(arrays, _HIDDEN)
+            n_columns, hashing.n_hidden = hashing.hidden_.weights.shape
+            if d != n_columns + hashing.n_hidden:
+                raise ValueError(_DO_NOT_FIT)
+            d = n_columns
+        hashing.n_features_in_ = d
         return hashing
 
     def _bits(self, rows: Float64Array) -> BoolArray:
         # h is above 0.5 where the sum is above 0
-        return np.asarray(self.projection_.sums(rows) > 0)
+        return np.asarray(self.projection_.sums(self._inputs(rows)) > 0)
+
+    def _inputs(self, rows: Float64Array) -> Float64Array:
+        """What W is multiplied with; exact, as sums are whole numbers and their units powers of two."""
+        return rows if self.hidden_ is None else np.hstack([rows, np.maximum(self.hidden_.values(rows), 0.0)])
+
+    def _start(self, coordinates: Float64Array, rng: np.random.Generator) -> Projection:
+        """First weights for centred rows (n, d)."""
+        d = coordinates.shape[1]
+        weights = rng.normal(0.0, self.start, size=(d + self.n_hidden, self.n_bits))
+        hidden = rng.normal(0.0, 2.0**0.5 * self.start, size=(d, self.n_hidden))
+        zeros = np.zeros(self.n_hidden)
+        start = Projection(weights, np.zeros(self.n_bits), hidden, zeros, np.zeros_like(zeros))
+        return replace(start, hidden_mean=start.inputs(coordinates)[:, d:].mean(axis=0))
+
+    def _keep(self, rows: Float64Array, axes: Float64Array, learned: Projection) -> None:
+        """Weights by columns instead of `axes`, on grids for `rows`."""
+        d = axes.shape[1]
+        self.hidden_, weights, bias = None, axes @ learned.weights[:d], learned.bias
+        if self.n_hidden:
+            self.hidden_ = ExactProjection.of(rows, axes @ learned.hidden_weights, learned.hidden_bias)
+            by_units = learned.weights[d:] / np.sqrt(self.n_hidden)
+            weights = np.vstack([weights, by_units])
+            # the projection takes the mean of the learned units off, learning took that of the first ones
+            shift = self._inputs(rows)[:, rows.shape[1] :].mean(axis=0) - learned.hidden_mean * np.sqrt(
+                self.n_hidden
+            )
+            bias = bias + shift @ by_units
+        self.projection_ = ExactProjection.of(self._inputs(rows), weights, bias)
 
     def _course(self) -> Course:
         return Course(
@@ -240,7 +280,8 @@ class RankHash(BitHash):
         for name, legal in (("score", SCORES), ("method", _METHODS)):
             if getattr(self, name) not in legal:
                 raise ValueError(f"{name}={getattr(self, name)!r} should be one of {', '.join(legal)}.")
-        least = {"n_bins": 1, "radius": 0, "n_components": 1, "ranknet_steps": 0, "lambdarank_steps": 0}
+        least = {"n_bins": 1, "radius": 0, "n_components": 1, "n_hidden": 0}
+        least |= {"ranknet_steps": 0, "lambdarank_steps": 0}
         least |= {"n_queries": 1, "ranknet_documents": 2, "lambdarank_documents": 2}
         for name, bound in least.items():
             check_whole(name, getattr(self, name), bound)
@@ -258,3 +299,17 @@ class RankHash(BitHash):
             raise ValueError(f"momentum={self.momentum!r} should be at least 0 and below 1.")
         if not (isinstance(self.noise, Real) and 0 <= float(self.noise) < np.inf):
             raise ValueError(f"noise={self.noise!r} should be a number, at least 0.")
+
+
+def _projection_of(arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> ExactProjection:
+    """The projection with such names. Raises KeyError if one is missing, ValueError if they do not fit together."""
+    projection = ExactProjection(
+        **{field.name: arrays[prefix + field.name] for field in fields(ExactProjection)}
+    )
+    shape = projection.weights.shape
+    if len(shape) != 2 or not np.issubdtype(projection.exponents.dtype, np.integer):
+        raise ValueError(_DO_NOT_FIT)
+    lengths = {"center": shape[:1], "exponents": shape[:1], "bias": shape[1:], "units": shape[1:]}
+    if any(getattr(projection, name).shape != length for name, length in lengths.items()):
+        raise ValueError(_DO_NOT_FIT)
+    return projection

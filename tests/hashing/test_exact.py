@@ -65,4 +65,4 @@ def test_codes_are_equal_in_processes_of_one_and_two_threads():
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     with threadpool_limits(1):
         assert codes_in_hex() == run.stdout
-    assert len(run.stdout) == 3 * (600 + 200) * 2 * 16
+    assert len(run.stdout) == 4 * (600 + 200) * 2 * 16

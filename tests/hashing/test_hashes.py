@@ -21,7 +21,11 @@ from musicsim.relevance import Relevance
 
 SHORT = {"ranknet_steps": 60, "lambdarank_steps": 40, "lambdarank_documents": 200, "random_state": 0}
 HASHES = [RankHash(24, **SHORT), RandomProjectionHash(24, random_state=0), SpectralHash(24)]
+WITH_UNITS = RankHash(24, n_hidden=20, **SHORT)
 each_hash = pytest.mark.parametrize("hashing", HASHES, ids=lambda h: type(h).__name__)
+each_hash_and_units = pytest.mark.parametrize(
+    "hashing", [*HASHES, WITH_UNITS], ids=[*(type(h).__name__ for h in HASHES), "hidden units"]
+)
 
 
 @pytest.fixture
@@ -37,7 +41,7 @@ def error(hashing, X, y, n_train=300):
     return np.mean(bin_vote(codes[:n_train], y[:n_train], codes[n_train:]) != y[n_train:])
 
 
-@each_hash
+@each_hash_and_units
 def test_clones_with_the_same_seed_give_the_same_codes(hashing, songs):
     X, y = songs
     twin = clone(hashing)
@@ -61,7 +65,7 @@ def test_any_number_of_bits(hashing, songs, n_bits):
     assert (np.ptp(unpack_bits(codes, n_bits).astype(int), axis=0) == 1).all()
 
 
-@each_hash
+@each_hash_and_units
 def test_a_code_is_of_the_row_alone(hashing, songs, monkeypatch):
     X, y = songs
     fitted = clone(hashing).fit(X, y)
@@ -87,6 +91,44 @@ def test_learned_codes_of_real_digits():
     learned = error(RankHash(32, **{**SHORT, "ranknet_steps": 120, "lambdarank_steps": 40}), X, y, 1200)
     assert learned < 0.5 * error(RandomProjectionHash(32, random_state=0), X, y, 1200)
     assert learned < error(SpectralHash(32), X, y, 1200)
+
+
+def test_hidden_units_tell_apart_what_no_plane_does(rng):
+    X = rng.normal(size=(600, 2))
+    y = np.square(X).sum(axis=1) > 2 * np.log(2)  # half of all
+    wrong = []
+    # by steps ten times as long a single bit without noise ends up the same for all rows now and then
+    settings = {
+        "ranknet_steps": 300,
+        "lambdarank_steps": 0,
+        "n_targets": None,
+        "noise": 0.0,
+        "step_size": 30.0,
+    }
+    for n_hidden in (0, 30):
+        one_bit = RankHash(1, n_hidden=n_hidden, random_state=0, **settings)
+        bit = one_bit.fit(X[:400], y[:400]).transform(X[400:])[:, 0] == 1
+        wrong.append(min(np.mean(bit == y[400:]), np.mean(bit != y[400:])))
+    assert wrong[0] > 0.25
+    assert wrong[1] < 0.08
+
+
+def test_each_bit_of_hidden_units_starts_with_a_mean_of_zero(songs):
+    X, y = songs
+    start = RankHash(8, n_hidden=20, ranknet_steps=0, lambdarank_steps=0, random_state=0).fit(X, y)
+    # inputs have a mean of 0 on their grid, so that the bias is the mean
+    np.testing.assert_allclose(start.projection_.bias * start.projection_.units, 0, atol=1e-6)
+    shares = unpack_bits(start.transform(X), 8).mean(axis=0)
+    assert (np.abs(shares - 0.5) < 0.2).all()
+
+
+@pytest.mark.parametrize("n_hidden", [0, 20])
+def test_a_hash_from_arrays_gives_the_same_codes(songs, n_hidden):
+    X, y = songs
+    fitted = RankHash(24, n_hidden=n_hidden, **SHORT).fit(X, y)
+    again = RankHash.from_arrays(fitted.arrays())
+    assert (again.n_features_in_, again.n_hidden) == (X.shape[1], n_hidden)
+    assert np.array_equal(again.transform(X), fitted.transform(X))
 
 
 def test_codes_for_regression_name_the_target(songs, rng):
@@ -214,6 +256,7 @@ def test_ranknet_alone_is_the_first_phase(songs):
         ({"temperature": 0.04}, r"temperature=0.04 should be at least 0.0457\d+ with n_bits=64"),
         ({"noise": -1}, "noise=-1"),
         ({"n_targets": 0}, "n_targets=0"),
+        ({"n_hidden": -1}, "n_hidden=-1"),
         ({"ranknet_steps": -1}, "ranknet_steps=-1"),
         ({"lambdarank_documents": 1}, "lambdarank_documents=1"),
     ],
@@ -286,3 +329,15 @@ def test_bad_rows_are_named(hashing, songs):
         hashing.fit(np.full((5, 2), np.nan), [0, 0, 1, 1, 1])
     with pytest.raises(ValueError, match="expecting 15 features"):
         hashing.fit(X, y).transform(X[:, :4])
+
+
+def test_hidden_units_that_do_not_fit_their_weights_are_refused(songs):
+    arrays = RankHash(8, n_hidden=5, **SHORT).fit(*songs).arrays()
+    fewer = {
+        name: array[..., :-1] for name, array in arrays.items() if name in {"hidden_bias", "hidden_units"}
+    }
+    fewer["hidden_weights"] = arrays["hidden_weights"][:, :-1]
+    with pytest.raises(ValueError, match="do not fit together"):
+        RankHash.from_arrays({**arrays, **fewer})
+    with pytest.raises(KeyError, match="hidden_center"):
+        RankHash.from_arrays({name: array for name, array in arrays.items() if name != "hidden_center"})

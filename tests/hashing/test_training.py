@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from musicsim.hashing._gains import gains_of, keep_targets
-from musicsim.hashing._training import Batch, Neighbourhood
+from musicsim.hashing._training import Batch, Neighbourhood, Projection
 from musicsim.relevance import Relevance
 
 N_QUERIES, N_DOCUMENTS, D, N_BITS = 5, 12, 4, 9
@@ -22,20 +22,34 @@ def batch(rng):
     return Batch(rng.normal(size=(N_QUERIES, D)), rng.normal(size=(N_DOCUMENTS, D)), gains)
 
 
-def bits(rows, weights, bias):
-    return 1 / (1 + np.exp(-(rows @ weights + bias)))
+@pytest.fixture(params=[0, 6], ids=lambda k: f"{k} hidden units")
+def projection(request, rng):
+    k = request.param
+    shapes = (D + k, N_BITS), N_BITS, (D, k), k, k
+    return Projection(*(rng.normal(size=shape) for shape in shapes))
 
 
-def relaxed_scores(batch, weights, bias):
+def bits(rows, projection):
+    """Equation 1, with hidden units as further columns."""
+    weights, bias, hidden_weights, hidden_bias = projection.arrays()
+    sums = rows @ weights[:D] + bias
+    for unit, row_of_weights in enumerate(weights[D:]):
+        value = rows @ hidden_weights[:, unit] + hidden_bias[unit]
+        value = np.where(value > 0, value, 0) / len(hidden_bias) ** 0.5 - projection.hidden_mean[unit]
+        sums += np.outer(value, row_of_weights)
+    return 1 / (1 + np.exp(-sums))
+
+
+def relaxed_scores(batch, projection):
     """Equation 2, term by term."""
-    h, g = (bits(rows, weights, bias)[:, None] for rows in (batch.queries, batch.documents))
+    h, g = (bits(rows, projection)[:, None] for rows in (batch.queries, batch.documents))
     g = g[:, 0][None]
     return (h * (1 - g) + (1 - h) * g).sum(axis=2)
 
 
-def ranknet_cost(batch, weights, bias, temperature):
+def ranknet_cost(batch, projection, temperature):
     """Equations 3 and 4: mean over queries of the mean over pairs of -log P."""
-    scores = relaxed_scores(batch, weights, bias) / temperature
+    scores = relaxed_scores(batch, projection) / temperature
     total = 0.0
     for s, gain in zip(scores, batch.gains, strict=True):
         costs = [
@@ -47,9 +61,9 @@ def ranknet_cost(batch, weights, bias, temperature):
     return total / len(scores)
 
 
-def lambdarank_cost(batch, weights, bias, temperature, frozen, normalize=True):
+def lambdarank_cost(batch, projection, temperature, frozen, normalize=True):
     """The same with the weights |Delta S| of `frozen` weights and bias, which are no function of the slopes' own."""
-    scores = relaxed_scores(batch, weights, bias) / temperature
+    scores = relaxed_scores(batch, projection) / temperature
     total = 0.0
     for s, gain, swaps in zip(scores, batch.gains, frozen, strict=True):
         costs = [
@@ -60,10 +74,10 @@ def lambdarank_cost(batch, weights, bias, temperature, frozen, normalize=True):
     return total / len(scores)
 
 
-def swaps_by_definition(batch, weights, bias, n_bins, score, beyond=True):
+def swaps_by_definition(batch, projection, n_bins, score, beyond=True):
     """|Delta S| of every swap of a neighbour and a document within a third of the bits, by swapping (figure 3)."""
     third = -(-N_BITS // 3)
-    codes = [bits(rows, weights, bias) > 0.5 for rows in (batch.queries, batch.documents)]
+    codes = [bits(rows, projection) > 0.5 for rows in (batch.queries, batch.documents)]
     found = []
     for code, gain in zip(codes[0], batch.gains, strict=True):
         distance = (code != codes[1]).sum(axis=1)
@@ -81,10 +95,10 @@ def swaps_by_definition(batch, weights, bias, n_bins, score, beyond=True):
     return found
 
 
-def differences(cost, weights, bias, step=1e-5):
-    """Central differences by the weights and by the bias."""
+def differences(cost, projection, step=1e-5):
+    """Central differences by each weight and bias."""
     slopes = []
-    for place in (weights, bias):
+    for place in projection.arrays():
         slope = np.empty(place.shape)
         for index in np.ndindex(place.shape):
             held = place[index]
@@ -97,43 +111,38 @@ def differences(cost, weights, bias, step=1e-5):
     return slopes
 
 
+def assert_close(slopes, truth, atol):
+    for slope, expected in zip(slopes, truth, strict=True):
+        np.testing.assert_allclose(slope, expected, rtol=0, atol=atol)
+
+
 @pytest.mark.parametrize("temperature", [1.0, 2.5])
-def test_ranknet_slopes_equal_differences(batch, rng, temperature):
-    weights, bias = rng.normal(size=(D, N_BITS)), rng.normal(size=N_BITS)
-    truth = differences(lambda: ranknet_cost(batch, weights, bias, temperature), weights, bias)
-    by_weights, by_bias, wrong = batch.slopes(weights, bias, temperature, None)
+def test_ranknet_slopes_equal_differences(batch, projection, temperature):
+    truth = differences(lambda: ranknet_cost(batch, projection, temperature), projection)
+    slopes, wrong = batch.slopes(projection, temperature, None)
     # central differences of step 1e-5 are good to about 1e-9 here
-    np.testing.assert_allclose(by_weights, truth[0], rtol=0, atol=1e-8)
-    np.testing.assert_allclose(by_bias, truth[1], rtol=0, atol=1e-8)
+    assert_close(slopes, truth, 1e-8)
     assert 0 < wrong < 1
 
 
 # S of a hierarchy is a sum over neighbours, of regression a mean; both are divided away by the sum of the weights
 @pytest.mark.parametrize("score", [np.sum, np.mean])
 @pytest.mark.parametrize("n_bins", [1, 3])
-def test_lambdarank_slopes_have_the_weights_of_swaps(batch, rng, score, n_bins):
-    weights, bias = rng.normal(size=(D, N_BITS)), rng.normal(size=N_BITS)
-    frozen = swaps_by_definition(batch, weights, bias, n_bins, score)
+def test_lambdarank_slopes_have_the_weights_of_swaps(batch, projection, score, n_bins):
+    frozen = swaps_by_definition(batch, projection, n_bins, score)
     assert sum(map(len, frozen)) > N_QUERIES
-    truth = differences(lambda: lambdarank_cost(batch, weights, bias, 2.0, frozen), weights, bias)
-    by_weights, by_bias, _ = batch.slopes(weights, bias, 2.0, Neighbourhood(n_bins, 0))
-    np.testing.assert_allclose(by_weights, truth[0], rtol=0, atol=1e-8)
-    np.testing.assert_allclose(by_bias, truth[1], rtol=0, atol=1e-8)
+    truth = differences(lambda: lambdarank_cost(batch, projection, 2.0, frozen), projection)
+    slopes, _ = batch.slopes(projection, 2.0, Neighbourhood(n_bins, 0))
+    assert_close(slopes, truth, 1e-8)
 
 
-def test_lambdarank_slopes_as_printed_are_those_of_equation_5(batch, rng):
+def test_lambdarank_slopes_as_printed_are_those_of_equation_5(batch, projection):
     # neither divided by the weights of a query's pairs, nor with swaps beyond the nearest third of the bins
-    weights, bias = rng.normal(size=(D, N_BITS)), rng.normal(size=N_BITS)
-    frozen = swaps_by_definition(batch, weights, bias, 1, np.sum, beyond=False)
+    frozen = swaps_by_definition(batch, projection, 1, np.sum, beyond=False)
     assert sum(map(len, frozen)) > N_QUERIES
-    truth = differences(
-        lambda: lambdarank_cost(batch, weights, bias, 1.0, frozen, normalize=False), weights, bias
-    )
-    by_weights, by_bias, _ = batch.slopes(
-        weights, bias, 1.0, Neighbourhood(1, 0, beyond=False), normalize=False
-    )
-    np.testing.assert_allclose(by_weights, truth[0], rtol=0, atol=1e-7)
-    np.testing.assert_allclose(by_bias, truth[1], rtol=0, atol=1e-7)
+    truth = differences(lambda: lambdarank_cost(batch, projection, 1.0, frozen, normalize=False), projection)
+    slopes, _ = batch.slopes(projection, 1.0, Neighbourhood(1, 0, beyond=False), normalize=False)
+    assert_close(slopes, truth, 1e-7)
 
 
 def test_a_radius_is_an_absolute_threshold():
@@ -144,12 +153,11 @@ def test_a_radius_is_an_absolute_threshold():
     assert Neighbourhood(None, 2, beyond=False).edges(distances, 6)[1].tolist() == [3, 5]
 
 
-def test_batches_without_pairs_have_no_slope(rng):
+def test_batches_without_pairs_have_no_slope(rng, projection):
     batch = Batch(rng.normal(size=(2, D)), rng.normal(size=(3, D)), np.full((2, 3), np.nan))
     for neighbourhood in (None, Neighbourhood(3, 0)):
-        by_weights, by_bias, wrong = batch.slopes(np.ones((D, N_BITS)), np.zeros(N_BITS), 1.0, neighbourhood)
-        assert not by_weights.any()
-        assert not by_bias.any()
+        slopes, wrong = batch.slopes(projection, 1.0, neighbourhood)
+        assert not any(slope.any() for slope in slopes)
         assert np.isnan(wrong)
 
 

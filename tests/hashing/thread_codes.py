@@ -1,4 +1,4 @@
-"""Codes of three fitted hashes, to be made in several processes: ``python -m tests.hashing.thread_codes``."""
+"""Codes of four fitted hashes, to be made in several processes: ``python -m tests.hashing.thread_codes``."""
 
 import sys
 
@@ -17,11 +17,12 @@ def codes_in_hex() -> str:
     parts = []
     for hashing in (
         RankHash(70, ranknet_steps=12, lambdarank_steps=8, random_state=0),
+        RankHash(70, n_hidden=40, ranknet_steps=12, lambdarank_steps=8, random_state=0),
         SpectralHash(70),
         RandomProjectionHash(70, random_state=0),
     ):
         hashing.fit(X[:400], y[:400])
-        normal = hashing.projection_.weights[:, 0] / 2.0**20
+        normal = hashing.projection_.weights[: X.shape[1], 0] / 2.0**20
         plane = X[400:] - np.outer((X[400:] - X[400:].mean(axis=0)) @ normal, normal) / (normal @ normal)
         parts += [hashing.transform(X), hashing.transform(np.round(plane, 3))]
     return "".join(part.tobytes().hex() for part in parts)
