@@ -68,15 +68,15 @@ INDEX, REFRESHING, SERVING = "index, map, tables of names", "memory of a refresh
 COSTS = {
     cost.what: cost
     for cost in (
-        Cost(ANALYSING, "CPU s", hour=7.25),
-        Cost(FITTING, "CPU s", once=1.5, song=0.006, hour=1.3),
-        Cost(PLACING, "CPU s", once=64.0, song=0.000107),
+        Cost(ANALYSING, "CPU s", hour=5.0),
+        Cost(FITTING, "CPU s", once=1.0, song=0.005, hour=1.1),
+        Cost(PLACING, "CPU s", once=40.0, song=0.00015),
         Cost(FRAMES, "MB", hour=8.8),
         Cost(DATABASE, "MB", once=0.3, song=0.0016),
         Cost(FEATURES, "MB", once=2.3, song=0.0116),
-        Cost(INDEX, "MB", song=0.00096),
-        Cost(REFRESHING, "MB", once=330.0, song=0.00065),
-        Cost(SERVING, "MB", once=530.0, song=0.00082),
+        Cost(INDEX, "MB", song=0.00031),
+        Cost(REFRESHING, "MB", once=415.0, song=0.00046),
+        Cost(SERVING, "MB", once=455.0, song=0.00106),
     )
 }
 

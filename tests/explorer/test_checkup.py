@@ -13,6 +13,7 @@ from musicsim import LIBRARY_FILE, logs
 from musicsim.audio import mfcc
 from musicsim.audio.formats import DECODERS
 from musicsim.errors import ModelError
+from musicsim.explorer.evaluation.quality import measure_lists
 from musicsim.explorer.players.access import answer_players
 from musicsim.explorer.progress import silent
 from musicsim.explorer.requests.players import PlayerRules
@@ -199,6 +200,8 @@ def test_a_vector_that_is_none_is_found_said_and_made_again(tiny_library, value)
     vectors.tofile(file)
     with pytest.raises(ModelError, match=rf"{record.id} are damaged: X holds .*\. Choose another"):
         find_similar(take_snapshot(tiny_library), 1)
+    with pytest.raises(ModelError, match=rf"{record.id} are damaged"):  # as of large libraries, from a sample
+        measure_lists(take_snapshot(tiny_library), most_songs=len(vectors) // record.n_dimensions - 1)
     (problem,) = found(tiny_library, PROBLEM)
     assert (problem.what, problem.fix, problem.names[0]) == ("models", "models", record.name)
     assert mend(tiny_library)

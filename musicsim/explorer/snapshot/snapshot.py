@@ -19,7 +19,7 @@ from musicsim.explorer.snapshot.conditions import All
 from musicsim.explorer.snapshot.index_server import RemoteIndex, collection_of, index_server
 from musicsim.explorer.snapshot.map_view import OncePer
 from musicsim.explorer.snapshot.model_rows import ModelRows, cached_rows, representatives_of
-from musicsim.explorer.snapshot.neighbours import Neighbours
+from musicsim.explorer.snapshot.neighbours import Neighbours, compared
 from musicsim.library import Library, Song
 from musicsim.library.db.columns import SongColumns, SongTable
 from musicsim.library.db.packed_texts import PackedTexts
@@ -159,6 +159,11 @@ class Snapshot:
     def index(self) -> Neighbours:
         """Nearest neighbours among :attr:`X`, found by this machine; a search asks :meth:`nearest`."""
         return self._needed.index
+
+    def index_of(self, rows: Rows) -> search.ExactIndex:
+        """What compares some rows among themselves. Raises ModelError if they hold what is no vector."""
+        needed = self._needed
+        return compared(needed.folder, needed.vectors(rows))
 
     def nearest(
         self, vector: Float32Array, k: int, *, allowed: BoolArray | None = None, condition: All | None = None
