@@ -25,7 +25,10 @@ from musicsim.explorer.upkeep.placing import cluster_sizes
 from musicsim.library import Library
 from musicsim.library.stores.models import NATIVE_KIND
 
-__all__ = ["drawn_vectors", "write_library"]
+__all__ = ["VECTOR_DIMENSIONS", "drawn_vectors", "write_library"]
+
+VECTOR_DIMENSIONS = 105
+"""Of benchmarks that search in such vectors."""
 
 _CODEWORDS = 100
 _LATENT = 20

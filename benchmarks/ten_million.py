@@ -33,7 +33,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks._memory import MostHeld, alone
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, version
-from benchmarks.large_library import drawn_vectors
+from benchmarks.large_library import VECTOR_DIMENSIONS, drawn_vectors
 from benchmarks.search import geometric, n_lists, recall
 from musicsim._arrays import BoolArray, Float32Array, Int64Array
 from musicsim.explorer.snapshot.model_rows import HubReduction
@@ -43,7 +43,6 @@ __all__ = ["Songs", "measure"]
 
 K = 10
 LEVELS = (0.95, 0.99)
-N_DIMENSIONS = 105
 _ROWS, _FULL_ROWS = 1_000_000, 10_000_000
 _N_QUERIES, _N_ADDED, _CANDIDATES = 200, 1_000, 500
 _SHARES = (0.1, 0.01, 0.001)
@@ -72,7 +71,7 @@ class Songs:
 
     def rows(self, n: int) -> Float32Array:
         """The first rows, mapped."""
-        return np.memmap(self.file, np.float32, mode="r", shape=(n, N_DIMENSIONS))
+        return np.memmap(self.file, np.float32, mode="r", shape=(n, VECTOR_DIMENSIONS))
 
     def queries(self) -> Float32Array:
         return np.load(self.folder / "queries.npy")
@@ -98,7 +97,7 @@ def write(folder: Path, n: int, seed: int) -> Songs:
     songs, n_rows = Songs(folder, n), n + _N_ADDED
     queries, first = [], 0
     with songs.file.open("wb") as stream:
-        for block in drawn_vectors(n_rows + _N_QUERIES, N_DIMENSIONS, seed):
+        for block in drawn_vectors(n_rows + _N_QUERIES, VECTOR_DIMENSIONS, seed):
             part = max(0, n_rows - first)
             block[:part].tofile(stream)
             queries.append(block[part:])
@@ -218,7 +217,7 @@ def build_faiss(songs: Songs, seed: int) -> dict[str, Any]:
     X, lists = songs.rows(songs.n), n_lists(songs.n)
     with MostHeld(songs.file) as most:
         wall, cpu = time.perf_counter(), time.process_time()
-        index = faiss.index_factory(N_DIMENSIONS, f"IVF{lists},PQ35")
+        index = faiss.index_factory(VECTOR_DIMENSIONS, f"IVF{lists},PQ35")
         chosen = np.random.default_rng(seed).choice(songs.n, min(64 * lists, songs.n), replace=False)
         index.train(X[np.sort(chosen)])
         for start in range(0, songs.n, _BLOCK):
@@ -258,7 +257,7 @@ def build_usearch(songs: Songs, seed: int) -> dict[str, Any]:
     X = songs.rows(songs.n)
     with MostHeld(songs.file) as most:
         wall, cpu = time.perf_counter(), time.process_time()
-        index = Index(ndim=N_DIMENSIONS, metric="l2sq", dtype="f32", connectivity=16, expansion_add=100)
+        index = Index(ndim=VECTOR_DIMENSIONS, metric="l2sq", dtype="f32", connectivity=16, expansion_add=100)
         for start in range(0, songs.n, _BLOCK):
             block = np.array(X[start : start + _BLOCK])
             index.add(np.arange(start, start + len(block)), block, threads=2)
@@ -405,7 +404,7 @@ def _claims(rows: Sequence[Row], n: int) -> list[Claim]:
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
     """Measure in a folder for temporary files."""
     n = _FULL_ROWS if settings.full else _ROWS
-    settings.facts["vectors"] = f"{n:,} of {N_DIMENSIONS} dimensions, drawn as the app's"
+    settings.facts["vectors"] = f"{n:,} of {VECTOR_DIMENSIONS} dimensions, drawn as the app's"
     rivals = [name for name, package in _RIVALS.items() if version(package)]
     if settings.full and _USEARCH in rivals:
         rivals.remove(_USEARCH)
