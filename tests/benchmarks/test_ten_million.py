@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from benchmarks.large_library import drawn_vectors
-from benchmarks.ten_million import N_DIMENSIONS, measure, write
+from benchmarks.ten_million import VECTOR_DIMENSIONS, measure, write
 
 
 def test_rows_and_queries_are_those_that_were_drawn(tmp_path):
     songs = write(tmp_path, 2_500, seed=3)
-    drawn = np.concatenate(list(drawn_vectors(2_500 + 1_000 + 200, N_DIMENSIONS, 3)))
+    drawn = np.concatenate(list(drawn_vectors(2_500 + 1_000 + 200, VECTOR_DIMENSIONS, 3)))
     np.testing.assert_array_equal(songs.rows(3_500), drawn[:3_500])
     np.testing.assert_array_equal(songs.queries(), drawn[3_500:])
     np.testing.assert_allclose(np.linalg.norm(drawn, axis=1), 1.0, rtol=1e-5)
