@@ -32,6 +32,7 @@ import sqlalchemy as sa
 
 from musicsim import LIBRARY_FILE, __version__
 from musicsim._arrays import Float32Array, Int64Array
+from musicsim._parsing import parse_in_turn
 from musicsim.audio import derivatives
 from musicsim.errors import LibraryError, NotFoundError, StoreLockedError
 from musicsim.library.artists import artist_group, stand_in_name
@@ -184,6 +185,7 @@ class Store(Tables, Opinions):
         A library that cannot be written to, such as a backup, opens for looking, and so does that of a public
         demonstration; what would change it raises :class:`StorageError`.
         """
+        parse_in_turn()  # threads read arrays
         folder = Path(folder).expanduser().absolute()
         file = folder / LIBRARY_FILE
         finish_replacing(folder)

@@ -15,13 +15,13 @@ from streamlit.runtime import get_instance
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 
 from musicsim import __version__, logs
+from musicsim._parsing import parse_in_turn
 from musicsim.api import Guard, Visitors, named_hosts, offered, routes
 from musicsim.explorer.libraries import default_folder
 from musicsim.explorer.search.uploads import VISITORS_MB
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.frame import SHELL
 from musicsim.ui.base.memory import tidy_up
-from musicsim.ui.base.parsing import parse_in_turn
 from musicsim.ui.base.script_errors import show_error
 from musicsim.ui.compare.listen_routes import listen_routes
 from musicsim.ui.components.player_routes import player_routes

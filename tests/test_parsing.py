@@ -1,6 +1,7 @@
-"""Threads of the app that parse at once, which Python 3.11 cannot do."""
+"""Threads that parse at once, which Python 3.11 cannot do."""
 
 import ast
+import os
 import sys
 import threading
 import time
@@ -8,12 +9,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from musicsim._parsing import parse_in_turn
+from musicsim.library import Library
 from musicsim.ui import app
-from musicsim.ui.base.parsing import parse_in_turn
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="this Python parses in several threads")
-def test_threads_of_the_app_parse_one_at_a_time(monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    "begin", [app.app_options, lambda: Library.open(os.environ["MUSICSIM_LIBRARY"]).close()]
+)
+def test_threads_parse_one_at_a_time(begin, monkeypatch, tmp_path):
     at_work = threading.Lock()
 
     def parse(source, *_args, **_named):
@@ -26,9 +31,9 @@ def test_threads_of_the_app_parse_one_at_a_time(monkeypatch, tmp_path):
 
     monkeypatch.setattr(ast, "parse", parse)
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(tmp_path))
-    app.app_options()
+    begin()
     in_turn = ast.parse
     parse_in_turn()
-    assert ast.parse is in_turn  # the app has seen to it
+    assert ast.parse is in_turn  # it has been seen to
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(ast.literal_eval, "abcdefgh")) == list("abcdefgh")

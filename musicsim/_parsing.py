@@ -2,7 +2,8 @@
 
 In Python 3.11 two threads that are in :func:`ast.parse` at once now and then end in "SystemError: AST constructor
 recursion depth mismatch": the depth is counted for all of them together (CPython issue 106905). Streamlit parses pages,
-and numpy the head of every array that is read; of some hundred visitors who came together, one met it.
+and numpy the head of every array that is read; of some hundred visitors who came together, one met it, and an import
+whose songs were encoded by two threads.
 """
 
 import ast
