@@ -47,7 +47,7 @@ def pending_upgrade(library: Library) -> Upgrade | None:
     """What an update leaves to be done, None if nothing; songs that are missing wait for their files."""
     old, n_undescribed = library.files.outdated(), library.descriptors.n_outdated()
     if not old:
-        changes = (_MODEL_CHANGE,) if native_is_outdated(library) else ()
+        changes = (_MODEL_CHANGE,) if _native_is_older(library) else ()
         return Upgrade(0, changes, n_undescribed) if changes or n_undescribed else None
     since = min(version for _, version in old)
     reasons = [FEATURE_CHANGES[version] for version in range(since + 1, FEATURE_VERSION + 1)]
@@ -57,6 +57,11 @@ def pending_upgrade(library: Library) -> Upgrade | None:
 @visitor_may
 def native_is_outdated(library: Library) -> bool:
     """Whether it compares what older versions did, and all songs are analysed, and kept, as a new one needs them."""
+    return _native_is_older(library) and not library.files.outdated()
+
+
+def _native_is_older(library: Library) -> bool:
+    """Whether it compares what older versions did, and all songs are kept as a new one needs them."""
     native = library.models.native()
     if native is None:
         return False
@@ -66,6 +71,6 @@ def native_is_outdated(library: Library) -> bool:
         return False
     return (
         about.representation != SOUND
-        and not library.files.outdated()
+        and library.frame_files.has_any()
         and set(library.content_hashes()) <= library.frame_files.kept()
     )
