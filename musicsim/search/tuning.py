@@ -38,6 +38,11 @@ _SETTINGS: tuple[SpillForest | PartitionIndex, ...] = (
 _TRIAL_ROWS = 100_000
 # A setting that takes less memory is chosen if it is slower by no more than this.
 _AS_FAST = 1.1
+# A setting is sure of a recall on more rows than it was tried on if with so many times its probes it misses at most a
+# third of what may be missed: codes tell less about which row is nearer the more rows there are.
+_FARTHER = 16
+# An index over all rows that is slower than its trial foretold by more than this lets the next setting be built, too.
+_SLOWER = 2.0
 # Steps in which the number of probes is refined.
 _FINENESS = 1.05
 
@@ -195,7 +200,8 @@ def tune(
     """Build the index that finds a share of the true neighbours in the least time.
 
     Partitions and forests are tried on at most 100 000 rows; of those that are as fast as the fastest within a tenth
-    the smallest is built over all rows, and the number of probes is found for it. It is left where comparing with every
+    the smallest is built over all rows, and the number of probes is found for it. Where that does not reach the recall,
+    or takes twice the time that was to be expected, the next is built, too. An index is left where comparing with every
     row takes no longer.
 
     Parameters
@@ -216,8 +222,8 @@ def tune(
     SpillForest, PartitionIndex or ExactIndex
         Fitted; exact below 5 000 rows, and where the others are not faster. Those have ``calibration_``, see
         :class:`Calibration`, and ``trials_``, a dict for each setting: its parameters, ``index`` not fitted, the
-        ``n_probes`` that were found, ``recall`` on the queries that they were found on, ``seconds`` a query and
-        ``nbytes``.
+        ``n_probes`` that were found, ``recall`` on the queries that they were found on, ``ceiling``, the recall with
+        16 times as many, ``seconds`` a query and ``nbytes``.
 
     Raises
     ------
@@ -242,18 +248,41 @@ def tune(
         index = _set_up(setting, n_jobs, tree_seed).fit(tried)
         n_probes = _least_probes(index, queries[0], recall)
         seconds = _seconds(partial(index.query, k=k, n_probes=n_probes), queries[1])
-        reached = float(queries[0].recalls(index, n_probes).mean())
-        found = {"n_probes": n_probes, "recall": reached, "seconds": seconds, "nbytes": index.nbytes_}
-        trials.append({**setting.get_params(), "index": setting, **found})
-    # codes that rank too few rows may keep an index from the recall, however much it looks into
-    able = [trial for trial in trials if trial["recall"] >= recall - 1e-12] or trials
-    fastest = min(trial["seconds"] for trial in able)
-    best = min((t for t in able if t["seconds"] <= _AS_FAST * fastest), key=itemgetter("nbytes"))
-    index = _set_up(best["index"], n_jobs, tree_seed).fit(rows)
+        reached, ceiling = (
+            float(queries[0].recalls(index, n).mean())
+            for n in (n_probes, min(_FARTHER * n_probes, index.n_leaves_))
+        )
+        found = {"n_probes": n_probes, "recall": reached, "ceiling": ceiling, "seconds": seconds}
+        trials.append({**setting.get_params(), "index": setting, **found, "nbytes": index.nbytes_})
     if len(tried) < len(rows):
         queries = _queries(rows, k, n_queries, seed)
-    index.calibration_, index.trials_ = _calibrated(index, queries, recall), trials
-    return index if index.calibration_.seconds < of_all else ExactIndex().fit(rows)
+    growth = (len(rows) / len(tried)) ** 0.5  # of the rows in as many cells for each root of their number
+    built: list[Any] = []
+    for trial in _in_order(trials, recall, are_all=len(tried) == len(rows)):
+        index = _set_up(trial["index"], n_jobs, tree_seed).fit(rows)
+        index.calibration_, index.trials_ = _calibrated(index, queries, recall), trials
+        built.append(index)
+        if _falls_short(index) == 0.0 and index.calibration_.seconds <= _SLOWER * growth * trial["seconds"]:
+            break
+    best = min(built, key=lambda index: (_falls_short(index), index.calibration_.seconds))
+    return best if best.calibration_.seconds < of_all else ExactIndex().fit(rows)
+
+
+def _falls_short(index: Any) -> float:
+    """How much of the recall is missing though all leaves are looked into."""
+    found = index.calibration_
+    return max(float(found.goal - 1e-12 - found.recall), 0.0)
+
+
+def _in_order(trials: list[dict[str, Any]], recall: float, *, are_all: bool) -> list[dict[str, Any]]:
+    """Trials, the best first, then by their time; `are_all` where all rows were tried."""
+    # codes that rank too few rows may keep an index from the recall, however much it looks into
+    able = [trial for trial in trials if trial["recall"] >= recall - 1e-12]
+    sure = [trial for trial in able if are_all or 1.0 - trial["ceiling"] <= (1.0 - recall) / 3]
+    left = sorted(sure or able or trials, key=itemgetter("seconds"))
+    as_fast = [trial for trial in left if trial["seconds"] <= _AS_FAST * left[0]["seconds"]]
+    left.sort(key=lambda trial: trial is not min(as_fast, key=itemgetter("nbytes")))
+    return left
 
 
 def _set_up(setting: SpillForest | PartitionIndex, n_jobs: int | None, seed: int) -> Any:

@@ -81,6 +81,22 @@ def test_tune_takes_no_forest_that_is_slower_than_all_rows(task, trial_rows, mon
     assert isinstance(tune(X, K, 1.0, **options), ExactIndex)
 
 
+@pytest.mark.parametrize(
+    ("n", "too_small"),
+    [
+        (20_000, PartitionIndex(2.0, explained=0.9, ranked=1.5)),  # its ceiling shows it
+        (40_000, PartitionIndex(2.0, explained=0.9, ranked=2.5)),  # only all rows do
+    ],
+)
+def test_codes_that_do_for_the_rows_of_the_trial_alone_are_not_chosen(n, too_small, rng, monkeypatch):
+    monkeypatch.setattr(tuning, "_TRIAL_ROWS", 5_000)
+    X = (rng.standard_normal((n, 30)) * 0.95 ** np.arange(30)).astype(np.float32)
+    index = tune(X, 10, 0.95, settings=[too_small, PartitionIndex()], random_state=0)
+    assert index.trials_[0]["recall"] >= 0.95
+    assert index.explained == PartitionIndex().explained
+    assert index.calibration_.recall >= 0.95
+
+
 def test_no_more_leaves_than_the_goal_needs():
     X = np.random.default_rng(0).standard_normal((3000, 2)).astype(np.float32)
     forest = SpillForest(24, n_jobs=1, random_state=0).fit(X)
