@@ -28,6 +28,7 @@ EXACT_BELOW = 5_000
 
 _SETTINGS: tuple[SpillForest | PartitionIndex, ...] = (
     PartitionIndex(),
+    PartitionIndex(2.0, explained=0.98, ranked=1.0),
     PartitionIndex(2.0, explained=0.95, ranked=2.0),
     PartitionIndex(2.0, explained=0.9, ranked=3.0),
     PartitionIndex(2.0, explained=0.8, ranked=4.0),
@@ -211,7 +212,7 @@ def tune(
     recall : float in (0, 1]
         Mean share of the `k` true neighbours among the answers.
     settings : iterable of SpillForest, PartitionIndex or dict, optional
-        Indexes to try, instead of seven that suit most data; they are copied, not fitted. A dict has parameters of a
+        Indexes to try, instead of eight that suit most data; they are copied, not fitted. A dict has parameters of a
         :class:`SpillForest`.
     n_queries, random_state : as in :func:`calibrate`
     n_jobs : int or None
