@@ -436,7 +436,7 @@ def test_a_song_with_another_songs_file_is_not_taken_and_the_others_are(library,
         assert all(has_sound(library, song) for song in library.songs())
         others = "\n".join(done.failures)
         assert "Song 2 — Me: the server sent 4 s of sound where it lists 90 s" in others
-        assert "not found" in others
+        assert "not found" in others, others
         assert str(library.folder) not in others
         sync(library, connection, silent, everything=True)
         assert fetch_missing(library, connection, lambda **_: None).n_wanted == 1, (
