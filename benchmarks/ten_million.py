@@ -53,8 +53,6 @@ _PROBES = geometric(2, 2_048)
 _BLOCK = 65_536
 _OURS, _FAISS, _USEARCH = "PartitionIndex", "faiss IVF-PQ", "usearch"
 _RIVALS = {_FAISS: "faiss-cpu", _USEARCH: "usearch"}
-# Cells, and how many axes: one of the settings that `tune` tries.
-_SETTING, _OPTIONS = (3.0,), {"explained": 0.95, "ranked": 4.0}
 # The goals, for ten million rows.
 _BUILD_S, _OPEN_S, _ADD_S, _MS, _MAX_MB = 1_200.0, 2.0, 1.0, {0.95: 10.0, 0.99: 30.0}, 3_000.0
 _PER_CORE = 0.9
@@ -141,7 +139,7 @@ def build_ours(songs: Songs, seed: int) -> dict[str, Any]:
     """Build over the mapped rows and save."""
     with MostHeld(songs.file) as most:
         wall, cpu = time.perf_counter(), time.process_time()
-        index = PartitionIndex(*_SETTING, **_OPTIONS, random_state=seed).fit(songs.rows(songs.n))
+        index = PartitionIndex(random_state=seed).fit(songs.rows(songs.n))
         index.save(songs.folder / _OURS)
         found = {"s": time.perf_counter() - wall, "cpu_s": time.process_time() - cpu}
     about = f"{index.n_leaves_} cells, {index.n_axes_} axes, {index.nbytes_ / 1e6:.0f} MB saved"

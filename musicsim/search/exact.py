@@ -63,7 +63,7 @@ class ExactIndex(VectorIndex):
     def _nearest(
         self, Q: Float32Array, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array
     ) -> None:
-        rows = np.flatnonzero(shown) if len(shown) else None
+        rows = np.flatnonzero(shown.view(np.bool_)) if len(shown) else None
         k = ids.shape[1]
         for start in range(0, len(Q), self.block_rows):
             centred = Q[start : start + self.block_rows] - self._centre

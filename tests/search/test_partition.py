@@ -247,3 +247,14 @@ def test_options_out_of_range_are_named(options, message):
 def test_clone_keeps_the_options():
     index = PartitionIndex(2.0, 9, explained=0.8, ranked=3.0, n_jobs=1, random_state=4)
     assert clone(index).get_params() == index.get_params()
+
+
+def test_few_rows_that_lie_together_are_compared_where_that_is_quicker_than_cells(rng):
+    X = rng.standard_normal((60_000, 12)).astype(np.float32)
+    Q = rng.standard_normal((20, 12)).astype(np.float32)
+    far = np.linalg.norm(X - 3, axis=1)
+    allowed = far <= np.partition(far, 2_500)[2_500]
+    # 48 of 122 cells would be looked into, and hold .94 to .97 of the answers
+    index = PartitionIndex(0.5, n_probes=2, random_state=0).fit(X)
+    _, ids = index.query(Q, 5, allowed=allowed)
+    np.testing.assert_array_equal(ids, ExactIndex().fit(X).query(Q, 5, allowed=allowed)[1])
