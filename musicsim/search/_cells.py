@@ -21,6 +21,8 @@ _ROWS_A_CENTRE, _ROUNDS = 64, 12
 # Rows that are compared with all centres at once, and comparisons (8 MB).
 _COMPARED_ROWS, _COMPARED = 2048, 1 << 21
 _BLOCK_ROWS = 16_384
+# Rows of a cell for each place that is left for new ones: where a cell is full, whole arrays are copied.
+_ROWS_A_SPARE = 32
 
 Placed = Callable[[slice | Int64Array], Float32Array]
 
@@ -118,7 +120,7 @@ def _sample(placed: Placed, n: int, n_drawn: int, rng: np.random.Generator) -> F
 def _laid_out(groups: Int64Array, n_cells: int) -> tuple[Int64Array, Int32Array, Int64Array]:
     """Leaves, the items in their slots, and the slot of each row, which takes the place of its group."""
     sizes = np.concatenate([[n_cells], np.bincount(groups, minlength=n_cells)])
-    rooms = np.maximum(-(-sizes // BLOCK), 1) * BLOCK
+    rooms = np.maximum(-(-(sizes + sizes // _ROWS_A_SPARE) // BLOCK), 1) * BLOCK
     firsts = np.cumsum(rooms) - rooms
     items = np.full(rooms.sum(), -1, np.int32)
     items[:n_cells] = np.arange(1, n_cells + 1)  # of a centre the number of its leaf

@@ -42,7 +42,7 @@ class PartitionIndex(ProbedIndex):
     n_leaves_ : int
         Cells.
     nbytes_ : int
-        Memory in addition to the rows: ``n_axes_ + 5`` bytes a row where cells are full, some 120 MB for a million rows
+        Memory in addition to the rows: ``n_axes_ + 5`` bytes a row and room for new ones, a thirtieth, some 120 MB for a million rows
         with 100 axes.
 
     Notes

@@ -258,3 +258,11 @@ def test_few_rows_that_lie_together_are_compared_where_that_is_quicker_than_cell
     index = PartitionIndex(0.5, n_probes=2, random_state=0).fit(X)
     _, ids = index.query(Q, 5, allowed=allowed)
     np.testing.assert_array_equal(ids, ExactIndex().fit(X).query(Q, 5, allowed=allowed)[1])
+
+
+def test_a_few_new_rows_find_room_in_the_cells(rng):
+    X = rng.standard_normal((60_300, 12)).astype(np.float32)
+    index = PartitionIndex(0.5, random_state=0).fit(X[:60_000])
+    codes = index._trees.codes
+    index.add(X[60_000:])
+    assert index._trees.codes is codes  # of ten million rows a copy takes seconds
