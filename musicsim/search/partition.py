@@ -42,8 +42,8 @@ class PartitionIndex(ProbedIndex):
     n_leaves_ : int
         Cells.
     nbytes_ : int
-        Memory in addition to the rows: ``n_axes_ + 5`` bytes a row and room for new ones, a thirtieth, some 120 MB for a million rows
-        with 100 axes.
+        Memory in addition to the rows: ``n_axes_ + 5`` bytes a row, and a thirtieth for new ones: some 120 MB for a
+        million rows with 100 axes.
 
     Notes
     -----
