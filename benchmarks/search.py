@@ -90,7 +90,7 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Rows, queries, and what the claims ask for on them: "hard", "separated" or "real"."""
+    """Rows, queries, and by which goals they are judged: those of "hard", of "separated", or none."""
 
     name: str
     kind: str

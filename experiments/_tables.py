@@ -380,20 +380,19 @@ def _digits(value: float) -> str:
 
 @_table("hashing")
 def _hashing(rows: list[Row]) -> Lines:
-    named = {
+    more_columns = {
         "as printed": "LambdaRank, as printed",
         "hidden units": "LambdaRank, hidden units",
         "with the tag as well": "LambdaRank, hierarchy",
     }
-    shown = {name: key for name, key in named.items() if any(row.get(key) is not None for row in rows)}
-    yield "", *_LEARNED_BITS, *shown, "Euclid"
+    yield "", *_LEARNED_BITS, *more_columns, "Euclid"
     for row in rows:
         paper = (row["paper, in this order"] or "").split(", ")
         papers = [_digits(float(p)) for p in paper] if len(paper) == len(_LEARNED_BITS) else [None] * 4
         figures = [_beside(_digits(row[name]), of) for name, of in zip(_LEARNED_BITS, papers, strict=True)]
         if spread := row["sd of LambdaRank over splits"]:
             figures[-1] += f" ± {_plain(spread)}"
-        others = [row[key] for key in shown.values()]
+        others = [row[key] for key in more_columns.values()]
         ours, theirs = row["Euclid"], row["Euclid in the paper"]
         euclid = "" if ours is None else _beside(_plain(ours), theirs and _plain(theirs))
         said = f"{row['set']}, {row['bits']} bits: {row['measure']}"

@@ -276,14 +276,15 @@ def _falls_short(index: Any) -> float:
 
 
 def _in_order(trials: list[dict[str, Any]], recall: float, *, are_all: bool) -> list[dict[str, Any]]:
-    """Trials, the best first, then by their time; `are_all` where all rows were tried."""
+    """Trials in which settings are built, the best first, then by their time; `are_all` where all rows were tried."""
     # codes that rank too few rows may keep an index from the recall, however much it looks into
     able = [trial for trial in trials if trial["recall"] >= recall - 1e-12]
     sure = [trial for trial in able if are_all or 1.0 - trial["ceiling"] <= (1.0 - recall) / 3]
     left = sorted(sure or able or trials, key=itemgetter("seconds"))
     as_fast = [trial for trial in left if trial["seconds"] <= _AS_FAST * left[0]["seconds"]]
-    left.sort(key=lambda trial: trial is not min(as_fast, key=itemgetter("nbytes")))
-    return left
+    best = min(as_fast, key=itemgetter("nbytes"))
+    # what was tried on all rows is known: there is nothing that another one would have to stand in for
+    return [best] if are_all else [best, *(trial for trial in left if trial is not best)]
 
 
 def _set_up(setting: SpillForest | PartitionIndex, n_jobs: int | None, seed: int) -> Any:

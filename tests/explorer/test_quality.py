@@ -44,7 +44,7 @@ def made(X, genres, artists):
         songs_at=lambda rows=range(n): [songs[row] for row in rows],
         X=X,
         index=ExactIndex().fit(X),
-        index_of=lambda rows: ExactIndex().fit(X[rows]),
+        index_of=lambda some: ExactIndex().fit(some),
         proximity=MutualProximity().fit(X),
         record=None,
         library=SimpleNamespace(pool=None),

@@ -352,7 +352,7 @@ def measure_lists(
         index, proximity, X = snapshot.index, snapshot.proximity, snapshot.X
     else:
         X = snapshot.X[rows]
-        index, proximity = snapshot.index_of(rows), search.MutualProximity().fit(X)
+        index, proximity = snapshot.index_of(X), search.MutualProximity().fit(X)
     columns = snapshot.columns.take(rows)
     ids, artists = snapshot.row_ids[rows], columns.group.codes.astype(np.int64)
     near = _nearest(snapshot.library, X, index, proximity, artists, tell)

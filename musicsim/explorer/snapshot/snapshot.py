@@ -160,10 +160,9 @@ class Snapshot:
         """Nearest neighbours among :attr:`X`, found by this machine; a search asks :meth:`nearest`."""
         return self._needed.index
 
-    def index_of(self, rows: Rows) -> search.ExactIndex:
-        """What compares some rows among themselves. Raises ModelError if they hold what is no vector."""
-        needed = self._needed
-        return compared(needed.folder, needed.vectors(rows))
+    def index_of(self, X: Float32Array) -> search.ExactIndex:
+        """What compares some of the vectors among themselves. Raises ModelError if they hold what is no vector."""
+        return compared(self._needed.folder, X)
 
     def nearest(
         self, vector: Float32Array, k: int, *, allowed: BoolArray | None = None, condition: All | None = None
