@@ -53,7 +53,7 @@ _RIVALS = ("faiss-cpu", "voyager", "annoy")
 _FOREST, _PARTITION = "musicsim SpillForest", "musicsim PartitionIndex"
 _OURS, _HNSW, _ANNOY = "ours", "voyager", "annoy"
 # Of partitions: cells, explained, ranked.
-_PARTITIONS = ((3.0, 0.99, 1.5), (2.0, 0.98, 1.0), (2.0, 0.95, 2.0), (2.0, 0.9, 3.0), (2.0, 0.8, 4.0))
+_PARTITIONS = ((3.0, 0.99, 1.5), (2.0, 0.98, 1.0), (1.0, 0.99, 1.5), (1.0, 0.95, 1.0), (1.0, 0.9, 3.0))
 
 Ask = Callable[[Float32Array, int], Int64Array | Answer]
 

@@ -3,8 +3,9 @@
 import numpy as np
 from numba import njit
 
-from musicsim.search._kernels import BLOCK, moved, put_code
-from musicsim.search._query_kernels import FAR, LINE, along, hold, nearest_of, prefetch, scan, sink
+from musicsim.search._code_kernels import BLOCK, GROUP, below, code_size, lowest, put_code, rounded
+from musicsim.search._kernels import moved
+from musicsim.search._query_kernels import LINE, along, nearest_of, prefetch
 
 # Places of a cell's codes that are asked for before it is looked into: the processor goes on by itself.
 _FETCHED = 2048
@@ -59,11 +60,11 @@ def hold_each_once(leaves, items, n):
 @njit(cache=True, nogil=True)
 def append(Y, first, cells, leaves, items, codes, step, sizes):
     """Put rows, numbered from `first` on, at the end of their cells; returns the arrays that may have grown."""
-    d = Y.shape[1]
+    size = code_size(Y.shape[1])
     for i in range(Y.shape[0]):
         cell = cells[i]
         if leaves[cell, 1] == leaves[cell, 2]:
-            items, codes = moved(cell, leaves, items, codes, d, sizes)
+            items, codes = moved(cell, leaves, items, codes, size, sizes)
         slot = leaves[cell, 0] + leaves[cell, 1]
         items[slot] = first + i
         put_code(codes, slot, Y[i], step)
@@ -72,52 +73,104 @@ def append(Y, first, cells, leaves, items, codes, step, sizes):
 
 
 @njit(cache=True, nogil=True)
-def _offer(numbers, distances, shown, best, best_ids, n_kept):
-    """Keep those of a leaf that are among the nearest so far; returns how many are kept."""
-    n_best = best.shape[0]
-    worst = -best[0] if n_kept == n_best else np.float32(np.inf)
-    for i in range(numbers.shape[0]):
-        if distances[i] < worst and (shown.shape[0] == 0 or shown[numbers[i]]):
-            n_kept = hold(best, best_ids, n_kept, distances[i], numbers[i])
-            if n_kept == n_best:
-                worst = -best[0]
-    return n_kept
+def _parted(keys, numbers, low, high, pivot, may_equal):
+    """Put the pairs below the pivot, or those up to it, first; returns where they end."""
+    end = low
+    for i in range(low, high):  # without a branch, which processors would guess wrong half of the time
+        key, number = keys[i], numbers[i]
+        keys[i], numbers[i] = keys[end], numbers[end]
+        keys[end], numbers[end] = key, number
+        end += (key < pivot) | (may_equal & (key == pivot))
+    return end
 
 
 @njit(cache=True, nogil=True)
-def _ask_for(cell, leaves, items, codes, d):
+def _put_least_first(keys, numbers, n, fewest, most):
+    """Put the pairs of the least keys of n first, in no order; returns how many, between the fewest and the most."""
+    low, high = 0, n
+    while high > most:
+        first, middle, last = keys[low], keys[(low + high) >> 1], keys[high - 1]
+        pivot = max(min(first, middle), min(max(first, middle), last))
+        end = _parted(keys, numbers, low, high, pivot, False)
+        if end == low:  # nothing is below the pivot
+            end = _parted(keys, numbers, low, high, pivot, True)
+            if end >= fewest:
+                return min(end, most)
+        if end > most:
+            high = end
+        elif end >= fewest:
+            return end
+        else:
+            low = end
+    return high
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _largest(keys, n):
+    """The largest of the first n keys."""
+    largest = keys[0]
+    for i in range(1, n):
+        largest = max(largest, keys[i])
+    return largest
+
+
+@njit(cache=True, nogil=True)
+def _scan(leaf, leaves, items, codes, query, unit, shown, of_block, n_best, keys, numbers, n_kept, limit):
+    """Keep the rows of a leaf that are nearer than the limit; arrays have room for twice as many as are wanted, and for
+    a block.
+
+    Returns how many are kept, and the limit for others.
+    """
+    first, one = leaves[leaf, 0], np.uint64(1)
+    end = first + leaves[leaf, 1]
+    for slot in range(first, end, BLOCK):
+        bits = below(codes, slot, end - slot, query, unit, limit, of_block)
+        while bits:
+            place = lowest(bits)
+            bits &= bits - one
+            number = items[slot + place]
+            if shown.shape[0] == 0 or shown[number]:
+                keys[n_kept], numbers[n_kept] = of_block[place], number
+                n_kept += 1
+        if n_kept >= 2 * n_best:
+            # not exactly: that would take several times as long
+            n_kept = _put_least_first(keys, numbers, n_kept, n_best, n_best + n_best // 2)
+            limit = _largest(keys, n_kept)
+    return n_kept, limit
+
+
+@njit(cache=True, nogil=True)
+def _ask_for(cell, leaves, items, codes, size_of_code):
     """Let the first codes of a cell be fetched."""
     start, size = leaves[cell, 0], leaves[cell, 1]
     prefetch(items, start)
-    for place in range(start * d, start * d + min(size * d, _FETCHED), 4 * LINE):
+    first = start * size_of_code
+    for place in range(first, first + min(size * size_of_code, _FETCHED), 4 * LINE):
         prefetch(codes, place)
 
 
 @njit(cache=True, nogil=True)
-def _look(query, n_probes, leaves, items, codes, shown, spans, best, found):
-    """Look into the cells whose centres are nearest, the nearest first; returns how many rows are kept."""
-    d = query.shape[0]
-    n_cells = leaves[0, 1]
-    keys, near = np.empty(n_probes, np.float32), np.empty(n_probes, np.int32)
-    scan(codes, 0, n_cells, query, spans)
-    n_near = _offer(items[:n_cells], spans, shown[:0], keys, near, 0)
-    for n in range(n_near - 1, 0, -1):  # sorted: the farthest of those that are left goes to the end
-        cell = near[0]
-        sink(keys, near, n, keys[n], near[n])
-        near[n] = cell
-    n_kept = 0
+def _look(query, unit, n_probes, leaves, items, codes, shown, of_block, n_best, keys, found):
+    """Look into the cells whose centres are nearest; returns how many rows are kept, the best ones."""
+    room, endless = 2 * n_probes + BLOCK, np.float32(np.inf)
+    distances, near = np.empty(room, np.float32), np.empty(room, np.int32)
+    n_near, _ = _scan(
+        0, leaves, items, codes, query, unit, shown[:0], of_block, n_probes, distances, near, 0, endless
+    )
+    n_near = _put_least_first(distances, near, n_near, n_probes, n_probes)
+    n_kept, limit = 0, endless
     for place in range(n_near):
         if place + 1 < n_near:
-            _ask_for(near[place + 1], leaves, items, codes, d)
-        start, size = leaves[near[place], 0], leaves[near[place], 1]
-        scan(codes, start, size, query, spans)
-        n_kept = _offer(items[start : start + size], spans, shown, best, found, n_kept)
-    return n_kept
+            _ask_for(near[place + 1], leaves, items, codes, query.shape[0] + GROUP)
+        n_kept, limit = _scan(
+            near[place], leaves, items, codes, query, unit, shown, of_block, n_best, keys, found, n_kept, limit
+        )  # fmt: skip
+    return _put_least_first(keys, found, n_kept, n_best, n_best)
 
 
 @njit(cache=True, nogil=True)
 def probe_cells(
-    X, Q, centre, axes, leaves, items, codes, step, shown, n_probes, longest, n_best, distances, ids
+    X, Q, centre, axes, leaves, items, codes, step, shown, n_probes, n_best, distances, ids
 ):  # fmt: skip
     """The nearest rows in the cells whose centres are nearest, nearest first.
 
@@ -127,17 +180,15 @@ def probe_cells(
     from their space. That of the query counts as 0, so that the squares add up as if both lay off it at right angles.
     """
     d, n_cells = axes.shape[1], leaves[0, 1]
-    unit = np.float32(step)
-    query, scaled = np.empty(d, np.float32), np.zeros(d + 1, np.float32)
-    found, best = np.empty(n_best, np.int32), np.empty(n_best, np.float32)
-    spans = np.empty(longest + BLOCK, np.float32)
+    query, code = np.zeros(d + 1, np.float32), np.empty(code_size(d + 1) - GROUP, np.int8)
+    room = 2 * n_best + BLOCK
+    found, keys, of_block = np.empty(room, np.int32), np.empty(room, np.float32), np.empty(BLOCK, np.float32)
     for q in range(Q.shape[0]):
-        along(Q[q], centre, axes, query)
-        for j in range(d):
-            scaled[j] = min(max(query[j] / unit, -FAR), FAR)
+        along(Q[q], centre, axes, query[:d])
+        unit = rounded(query, np.float32(step), code)
         n, n_kept = min(n_probes, n_cells), 0
         while True:
-            n_kept = _look(scaled, n, leaves, items, codes, shown, spans, best, found)
+            n_kept = _look(code, unit, n, leaves, items, codes, shown, of_block, n_best, keys, found)
             if n_kept == n_best or n == n_cells:
                 break
             n = min(4 * n, n_cells)

@@ -12,7 +12,7 @@ import numpy as np
 from musicsim._arrays import Float32Array, Int32Array, Int64Array
 from musicsim._blas import one_blas_thread
 from musicsim.search import _cell_kernels as kernels
-from musicsim.search._kernels import BLOCK
+from musicsim.search._code_kernels import BLOCK, code_size, decode
 from musicsim.search._leaves import Leaves, step_to
 from musicsim.search._rows import read_only
 
@@ -32,11 +32,6 @@ class Cells(Leaves):
     """The arrays; see the module."""
 
     @property
-    def width(self) -> int:
-        """Numbers of a row in the space of the cells."""
-        return len(self.codes) // max(len(self.items), 1)
-
-    @property
     def n_cells(self) -> int:
         """Cells of rows."""
         return len(self.leaves) - 1
@@ -47,9 +42,8 @@ class Cells(Leaves):
 
     def add(self, Y: Float32Array, first: int) -> None:
         """Put rows (n, width), numbered from `first` on, into the cells with the nearest centres."""
-        n, d, room = self.n_cells, self.width, int(self.leaves[0, 2])
-        blocks = self.codes[: room * d].reshape(-1, d, BLOCK)
-        centres = blocks.transpose(0, 2, 1).reshape(room, d)[:n] * np.float32(self.step)
+        centres = np.empty((self.n_cells, Y.shape[1]), np.float32)
+        decode(self.codes, 0, np.float32(self.step), centres)
         cells = self.items[_nearest(Y, centres)]
         self.items, self.codes = kernels.append(
             read_only(Y), first, cells, self.leaves, self.items, self.codes, np.float32(self.step), self.sizes
@@ -61,7 +55,7 @@ class Cells(Leaves):
         if not (self._is_of_its_types() and len(self.seeds) == 1 and len(self.leaves)):
             return False
         n_leaves, n_slots = self.sizes.tolist()[1:]
-        shapes = (n_leaves, 4), (n_slots,), (n_slots * d,)
+        shapes = (n_leaves, 4), (n_slots,), (n_slots * code_size(d),)
         if (
             self.leaves.shape,
             self.items.shape,
@@ -90,10 +84,10 @@ def partition(placed: Placed, n: int, n_cells: int, seed: int, threads: int) -> 
             Y = placed(block)
             largest = max(largest, float(np.abs(Y).max()))
             groups[block] = _nearest(Y, centres, pool)
-        n_cells, width = centres.shape
+        n_cells = len(centres)
         step = step_to(largest)
         leaves, items, slots = _laid_out(groups, n_cells)
-        codes = np.zeros(len(items) * width, np.int8)
+        codes = np.zeros(len(items) * code_size(centres.shape[1]), np.int8)
         kernels.put_codes(codes, np.arange(n_cells), centres, np.float32(step))
         for _ in pool.map(
             lambda block: kernels.put_codes(codes, slots[block], placed(block), np.float32(step)), _blocks(n)

@@ -8,10 +8,9 @@ which thread grows which part of it.
 import numpy as np
 from numba import njit
 
-RULES = ("pca", "kd", "2means", "random")
+from musicsim.search._code_kernels import BLOCK, code_size, copy_code, decode, put_code
 
-BLOCK = 32
-"""Rows whose codes stand together, column after column: wide enough for any processor's registers."""
+RULES = ("pca", "kd", "2means", "random")
 
 N_LINKS = 5
 """What follows the direction in a node's row: b_r, b_l, left child, right child, parent."""
@@ -412,30 +411,6 @@ def _part(ids, projections, b_r, b_l, right, left):
 
 
 @njit(cache=True, nogil=True)
-def _code_place(slot, d):
-    """Where the code of a slot begins; its columns follow BLOCK places apart."""
-    return (slot // BLOCK) * BLOCK * d + slot % BLOCK
-
-
-@njit(cache=True, nogil=True)
-def put_code(codes, slot, row, step):
-    """Write a row's 8-bit code at its slot; what lies beyond the codes' range is cut."""
-    place = _code_place(slot, row.shape[0])
-    for j in range(row.shape[0]):
-        codes[place + j * BLOCK] = np.int8(min(max(np.rint(row[j] / step), -127.0), 127.0))
-
-
-@njit(cache=True, nogil=True)
-def encode(Y, items, step):
-    """Codes of all slots, int8 (n_slots * d,); of unused ones 0."""
-    codes = np.zeros(items.shape[0] * Y.shape[1], np.int8)
-    for slot in range(items.shape[0]):
-        if items[slot] >= 0:
-            put_code(codes, slot, Y[items[slot]], step)
-    return codes
-
-
-@njit(cache=True, nogil=True)
 def beyond(rows, Y, centre, reach, largest):
     """How far rows lie from where axes and codes were made for.
 
@@ -472,13 +447,6 @@ def beyond(rows, Y, centre, reach, largest):
 
 
 @njit(cache=True, nogil=True)
-def _copy_code(codes, source, target, d):
-    from_place, to_place = _code_place(source, d), _code_place(target, d)
-    for j in range(0, d * BLOCK, BLOCK):
-        codes[to_place + j] = codes[from_place + j]
-
-
-@njit(cache=True, nogil=True)
 def insert(rows, first, X, root, nodes, leaves, items, codes, step, sizes, options, seed, most):
     """Put rows into one tree; a leaf that has twice `leaf_size` rows is split.
 
@@ -504,7 +472,7 @@ def insert(rows, first, X, root, nodes, leaves, items, codes, step, sizes, optio
     """
     max_depth, leaf_size = options[2], options[3]
     d = rows.shape[1]
-    n_coded = 0 if X.shape[0] else d
+    n_coded = 0 if X.shape[0] else code_size(d)  # bytes
     waiting, paths = np.empty((64, 4), np.int64), np.empty(64, np.uint64)  # of node, depth, parent, side
     n_taken = 0
     for i in range(rows.shape[0]):
@@ -571,13 +539,11 @@ def _rows_of(leaf, leaves, items, codes, step, X, d):
     """The rows of a leaf, float32 (n, d): as they are, or as their codes have them."""
     start, n = leaves[leaf, 0], leaves[leaf, 1]
     L = np.empty((n, d), np.float32)
-    for i in range(n):
-        if X.shape[0]:
+    if X.shape[0]:
+        for i in range(n):
             L[i] = X[items[start + i]]
-        else:
-            place = _code_place(start + i, d)
-            for j in range(d):
-                L[i, j] = codes[place + j * BLOCK] * step
+    else:
+        decode(codes, start, step, L)
     return L
 
 
@@ -622,7 +588,7 @@ def moved(leaf, leaves, items, codes, n_coded, sizes):
     start, items, codes = _new_slots(room, items, codes, n_coded, sizes)
     for i in range(n):
         items[start + i] = items[old + i]
-        _copy_code(codes, old + i, start + i, n_coded)
+        copy_code(codes, old + i, start + i, n_coded)
     leaves[leaf, 0], leaves[leaf, 2] = start, room
     return items, codes
 
@@ -642,7 +608,7 @@ def _halved(leaf, inner, projections, b_r, b_l, leaves, items, codes, n_coded, s
         for i in range(projections.shape[0]):
             if (projections[i] > b_r) if which else (projections[i] <= b_l):
                 items[slot] = items[old + i]
-                _copy_code(codes, old + i, slot, n_coded)
+                copy_code(codes, old + i, slot, n_coded)
                 slot += 1
         target = right if which else leaf
         leaves[target, 0], leaves[target, 1], leaves[target, 2] = start, sides[which], room

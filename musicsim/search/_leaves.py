@@ -2,10 +2,10 @@
 
 - ``leaves``, int64 (n_leaves, 4): first slot, number of rows, room, parent.
 - ``items``, int32 (n_slots,): the row in each slot; -1 in slots that are not used.
-- ``codes``, int8 (n_slots * d,): what a leaf keeps of its rows, in units of ``step``; blocks of 32 slots, column after
-  column. Empty where row numbers are enough.
+- ``codes``, int8 (n_slots * size,): what a leaf keeps of its rows, in units of ``step``, see
+  :mod:`musicsim.search._code_kernels`. Empty where row numbers are enough.
 
-Memory: 4 bytes a slot, with codes 4 + d. Slots are the rows of all leaves, rounded up to whole blocks.
+Memory: 4 bytes a slot, with codes up to d + 11. Slots are the rows of all leaves, rounded up to whole blocks.
 """
 
 import json
@@ -17,13 +17,13 @@ from typing import ClassVar, Self
 import numpy as np
 
 from musicsim._arrays import Float32Array, Int8Array, Int32Array, Int64Array, IntegerArray
-from musicsim.search import _kernels as kernels
+from musicsim.search import _code_kernels as kernels
 
 SMALLEST = float(np.finfo(np.float32).tiny)
 
 _UINT64 = (1 << 64) - 1
 _META = "trees.json"
-_FORMAT = 2
+_FORMAT = 3
 # Slots to those in use, above which the others are left out.
 _LOOSEST = 1.5
 
@@ -46,22 +46,16 @@ class Leaves:
     """Inner nodes, leaves and slots in use."""
     copies: float = 1.0
     """Times that a tree held a row when it was grown."""
-    longest: int = field(init=False)
-    """Rows of the largest leaf."""
     n_held: int = field(init=False)
     """Rows of all leaves."""
 
     def __post_init__(self) -> None:
         self.n_held = int(self.leaves[: self.n_leaves, 1].sum())
-        self._measure()
-
-    def _measure(self) -> None:
-        self.longest = int(self.leaves[: self.n_leaves, 1].max(initial=0))
 
     @property
-    def width(self) -> int:
-        """Numbers of a row in the space of the leaves."""
-        raise NotImplementedError
+    def code_size(self) -> int:
+        """Bytes of a code; both arrays grow by the same factor."""
+        return len(self.codes) // max(len(self.items), 1)
 
     @property
     def n_leaves(self) -> int:
@@ -81,7 +75,6 @@ class Leaves:
         """After rows were added: leave out the slots that no leaf uses any more, where they are many."""
         if self.sizes[2] > _LOOSEST * self.leaves[: self.n_leaves, 2].sum():
             self._compact()
-        self._measure()
 
     def _compact(self) -> None:
         leaves = self.leaves[: self.n_leaves]
@@ -89,10 +82,10 @@ class Leaves:
         ends = np.cumsum(n_blocks)
         first = leaves[:, 0] // kernels.BLOCK - (ends - n_blocks)
         blocks = np.repeat(first, n_blocks) + np.arange(n_blocks.sum())
-        n_slots, d = int(self.sizes[2]), self.width
+        n_slots, size = int(self.sizes[2]), self.code_size
         self.items = self.items[:n_slots].reshape(-1, kernels.BLOCK)[blocks].ravel()
         if len(self.codes):
-            self.codes = self.codes[: n_slots * d].reshape(-1, kernels.BLOCK * d)[blocks].ravel()
+            self.codes = self.codes[: n_slots * size].reshape(-1, kernels.BLOCK * size)[blocks].ravel()
         leaves[:, 0] = (ends - n_blocks) * kernels.BLOCK
         self.sizes[2] = len(self.items)
 
@@ -103,7 +96,7 @@ class Leaves:
             "nodes": n_inner,
             "leaves": n_leaves,
             "items": n_slots,
-            "codes": n_slots * self.width if len(self.codes) else 0,
+            "codes": n_slots * self.code_size,
         }
         for part in self.PARTS:
             array = getattr(self, part)
@@ -161,7 +154,7 @@ class Leaves:
 
 
 def encoded(Y: Float32Array, items: Int32Array, step: float, threads: int) -> Int8Array:
-    """Codes of all slots, int8 (n_slots * d,), on several threads."""
+    """Codes of all slots, int8 (n_slots * size,), on several threads."""
     size = kernels.BLOCK * max(1, -(-len(items) // (kernels.BLOCK * 4 * threads)))
     parts = [items[start : start + size] for start in range(0, len(items), size)]
     with ThreadPoolExecutor(threads) as pool:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from musicsim._arrays import BoolArray, Float32Array, Float64Array, Int32Array, Int64Array, Uint8Array
 from musicsim.search import _query_kernels as kernels
+from musicsim.search._code_kernels import code_size
 from musicsim.search._kernels import beyond
 from musicsim.search._leaves import SMALLEST, step_to
 from musicsim.search._rows import Answers, ask_parts
@@ -69,7 +70,7 @@ class ProbedIndex(TreeIndex):
         return (
             (self._centre.shape, self._axes.shape) == ((d,), (d, self.n_axes_))
             and (self._spread.shape, self._n_cut.shape) == ((3,), (1,))
-            and len(self._trees.codes) == len(self._trees.items) * width
+            and len(self._trees.codes) == len(self._trees.items) * code_size(width)
             and super()._fits()
         )
 
@@ -157,8 +158,7 @@ class ProbedIndex(TreeIndex):
         n_probes: int,
     ) -> None:
         probes = min(-(-n_probes * self.n_samples_ // n_shown), self.n_leaves_)
-        rows_a_leaf = max(_ROWS_A_LEAF, _SHARE_OF_LEAF * self.n_samples_ / self.n_leaves_)
-        if len(shown) and n_shown <= rows_a_leaf * probes:
+        if len(shown) and n_shown <= probes * self._rows_a_leaf():
             few = np.flatnonzero(shown.view(np.bool_)).astype(np.int32)  # bytes take fourteen times as long
             ask_parts(
                 len(Q), self.n_jobs, lambda part: self._compare(Q[part], few, distances[part], ids[part])
@@ -171,6 +171,10 @@ class ProbedIndex(TreeIndex):
                 self.n_jobs,
                 lambda part: self._probe(Q[part], probes, shown, n_shown, distances[part], ids[part]),
             )
+
+    def _rows_a_leaf(self) -> float:
+        """Rows that are compared, wherever they lie, in the time of looking into a leaf."""
+        return max(_ROWS_A_LEAF, _SHARE_OF_LEAF * self.n_samples_ / self.n_leaves_)
 
     def _compare(
         self,

@@ -10,7 +10,8 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from musicsim.search._kernels import BLOCK, N_LINKS, dot, larger, select
+from musicsim.search._code_kernels import BLOCK, GROUP, below, code_size, lowest, rounded
+from musicsim.search._kernels import N_LINKS, dot, larger
 
 LINE = 16  # float32 numbers of a cache line
 
@@ -20,14 +21,8 @@ _BATCH = 8
 # Rows whose numbers are asked for before they are compared.
 _AHEAD = 4
 
-# Steps of a code beyond which a query counts as no farther off: its square has to fit float32.
-FAR = np.float32(1e15)
-
 # Of a query's length: rounding of an inner product, for which a query counts as being on both sides.
 _ROUNDING = np.float32(1e-6)
-
-# Squares that have the same float32 square root are no further apart than this.
-_SAME_ROOT = np.float32(1 + 2.0**-21)
 
 # A neighbour's margin is the query's plus a Gaussian step, so it lies on the query's side of a split with probability
 # Phi(z). Of its logarithm: (_ROOT - _FALL z)^2 for -log Phi(z), and _SLOPE z + _BEND z^2 for the odds of both sides.
@@ -113,33 +108,6 @@ def _rehashed(table):
         if number >= 0:
             _enter(result, number)
     return result
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def scan(codes, start, n, query, distances):
-    """Squared distances of a query to the codes of a leaf's first n rows, in units of a code's step."""
-    d = query.shape[0]
-    distances[: (n + BLOCK - 1) // BLOCK * BLOCK] = np.float32(0.0)
-    for block in range(0, n, BLOCK):
-        sums = distances[block : block + BLOCK]
-        place = (start + block) * d
-        # four columns at a time: the sums are read and written a quarter as often
-        for j in range(0, d - 3, 4):
-            a, b, c, e = query[j], query[j + 1], query[j + 2], query[j + 3]
-            columns = codes[place : place + 4 * BLOCK]
-            for i in range(BLOCK):
-                sums[i] += (
-                    (np.float32(columns[i]) - a) ** 2
-                    + (np.float32(columns[BLOCK + i]) - b) ** 2
-                    + (np.float32(columns[2 * BLOCK + i]) - c) ** 2
-                    + (np.float32(columns[3 * BLOCK + i]) - e) ** 2
-                )
-            place += 4 * BLOCK
-        for j in range(d // 4 * 4, d):
-            x, column = query[j], codes[place : place + BLOCK]
-            for i in range(BLOCK):
-                sums[i] += (np.float32(column[i]) - x) ** 2
-            place += BLOCK
 
 
 @njit(cache=True, nogil=True)
@@ -241,24 +209,27 @@ def hold(best, best_ids, n_kept, distance, number):
 
 
 @njit(cache=True, nogil=True)
-def _offer(numbers, distances, shown, table, n_entered, best, best_ids, n_kept):
+def _scan(leaf, leaves, items, codes, query, unit, shown, table, n_entered, keys, numbers, n_kept):
     """Keep the rows of a leaf that are among the best so far, each once; returns the table and both counts."""
-    n_best = best.shape[0]
-    worst = -best[0] if n_kept == n_best else np.float32(np.inf)
-    for i in range(numbers.shape[0]):
-        if distances[i] >= worst:
-            continue
-        number = numbers[i]
-        if shown.shape[0] and not shown[number]:
-            continue
-        if 2 * n_entered >= table.shape[0]:
-            table = _rehashed(table)
-        if not _enter(table, number):
-            continue
-        n_entered += 1
-        n_kept = hold(best, best_ids, n_kept, distances[i], number)
-        if n_kept == n_best:
-            worst = -best[0]
+    n_best, of_block, one = keys.shape[0], np.empty(BLOCK, np.float32), np.uint64(1)
+    worst = -keys[0] if n_kept == n_best else np.float32(np.inf)
+    end = leaves[leaf, 0] + leaves[leaf, 1]
+    for slot in range(leaves[leaf, 0], end, BLOCK):
+        bits = below(codes, slot, end - slot, query, unit, worst, of_block)
+        while bits:
+            place = lowest(bits)
+            bits &= bits - one
+            number = items[slot + place]
+            if of_block[place] >= worst or (shown.shape[0] and not shown[number]):
+                continue
+            if 2 * n_entered >= table.shape[0]:
+                table = _rehashed(table)
+            if not _enter(table, number):
+                continue
+            n_entered += 1
+            n_kept = hold(keys, numbers, n_kept, of_block[place], number)
+            if n_kept == n_best:
+                worst = -keys[0]
     return table, n_entered, n_kept
 
 
@@ -284,23 +255,54 @@ def _squares(X, query, candidates):
 
 
 @njit(cache=True, nogil=True)
+def _sink_pair(distances, ids, n, distance, number):
+    """Put a pair in the place of the first of a heap of n pairs whose greatest one stands first."""
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= n:
+            break
+        if child + 1 < n and _is_after(distances[child + 1], ids[child + 1], distances[child], ids[child]):
+            child += 1
+        if not _is_after(distances[child], ids[child], distance, number):
+            break
+        distances[i], ids[i] = distances[child], ids[child]
+        i = child
+    distances[i], ids[i] = distance, number
+
+
+@njit(cache=True, nogil=True)
+def _is_after(distance, number, other, other_number):
+    """Whether a row comes after another one: it is farther, or as far with a higher number."""
+    return distance > other or (distance == other and number > other_number)
+
+
+@njit(cache=True, nogil=True)
 def nearest_of(X, query, candidates, distances, ids):
     """The k nearest of k or more rows by exact distance, equal ones by the lower id; fills (k,) arrays."""
-    squares, k = _squares(X, query, candidates), ids.shape[0]
-    limit = select(squares.copy(), k - 1)
-    kept = np.flatnonzero(squares <= limit * _SAME_ROOT)
-    kept = kept[np.argsort(candidates[kept])]
-    roots = np.sqrt(squares[kept])
-    order = np.argsort(roots, kind="mergesort")  # stable: equal ones stay in the order of their ids
-    for i in range(k):
-        distances[i], ids[i] = roots[order[i]], candidates[kept[order[i]]]
+    distances_of_all, k = np.sqrt(_squares(X, query, candidates)), ids.shape[0]
+    distances[:], ids[:] = np.float32(np.inf), np.iinfo(np.int64).max
+    for i in range(candidates.shape[0]):
+        if _is_after(distances[0], ids[0], distances_of_all[i], candidates[i]):
+            _sink_pair(distances, ids, k, distances_of_all[i], candidates[i])
+    for n in range(k - 1, 0, -1):  # the farthest of those that are left goes to the end
+        distance, number = distances[0], ids[0]
+        _sink_pair(distances, ids, n, distances[n], ids[n])
+        distances[n], ids[n] = distance, number
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def along(query, centre, axes, result):
     """Coordinates of a query along axes (d, n_axes)."""
     result[:] = 0.0
-    for i in range(query.shape[0]):
+    d = query.shape[0]
+    # four at a time: the sums are read and written a quarter as often
+    for i in range(0, d - 3, 4):
+        a, b = query[i] - centre[i], query[i + 1] - centre[i + 1]
+        c, e = query[i + 2] - centre[i + 2], query[i + 3] - centre[i + 3]
+        for j in range(result.shape[0]):
+            result[j] += a * axes[i, j] + b * axes[i + 1, j] + c * axes[i + 2, j] + e * axes[i + 3, j]
+    for i in range(d // 4 * 4, d):
         difference = query[i] - centre[i]
         for j in range(result.shape[0]):
             result[j] += difference * axes[i, j]
@@ -308,7 +310,7 @@ def along(query, centre, axes, result):
 
 @njit(cache=True, nogil=True)
 def probe(
-    X, Q, centre, axes, nodes, leaves, items, codes, step, sharpness, roots, shown, n_probes, longest, n_best,
+    X, Q, centre, axes, nodes, leaves, items, codes, step, sharpness, roots, shown, n_probes, n_best,
     distances, ids,
 ):  # fmt: skip
     """The nearest rows in the leaves that are most likely to hold neighbours, over all trees, nearest first.
@@ -323,13 +325,11 @@ def probe(
     Q : float32 (n_queries, d)
     centre : float32 (d,), axes : float32 (d, n_axes)
         Where the trees and codes live.
-    codes : int8 (n_slots * n_axes,), in units of `step`
+    codes : int8, in units of `step`
     sharpness : float32
         One over the deviation of a neighbour's difference from the query, along an axis.
     shown : uint8 (n,) or (0,)
         Rows that may be answers; all if it is empty.
-    longest : int
-        Most rows of a leaf.
     n_best : int
         Rows that are ranked; at least k.
     distances : float32 (n_queries, k), ids : int64 (n_queries, k)
@@ -338,16 +338,15 @@ def probe(
     d = axes.shape[1]
     flat, entries = nodes.reshape(-1), leaves.reshape(-1)
     links = flat.view(np.int32)
-    query, scaled = np.empty(d, np.float32), np.empty(d, np.float32)
+    size_of_code = code_size(d)
+    query, code = np.empty(d, np.float32), np.empty(size_of_code - GROUP, np.int8)
     front, front_nodes, owners = np.empty(1024, np.float32), np.empty(1024, np.int32), np.empty(1024, np.int8)
     found, best = np.empty(n_best, np.int32), np.empty(n_best, np.float32)
-    spans = np.empty(longest + BLOCK, np.float32)
     at, keys, doubts = np.empty(_BATCH, np.int64), np.empty(_BATCH, np.float32), np.empty(_BATCH, np.float32)
     empty = _table_for(4 * n_best)
     for q in range(Q.shape[0]):
         along(Q[q], centre, axes, query)
-        for j in range(d):
-            scaled[j] = min(max(query[j] / step, -FAR), FAR)
+        unit = rounded(query, step, code)
         table, n_entered = empty.copy(), 0
         n_kept = n_seen = 0
         front, front_nodes, owners, n_front = _begin(
@@ -376,13 +375,11 @@ def probe(
                 push(front, front_nodes, i, front[i], front_nodes[i])
             for b in range(n):
                 start, size = leaves[-1 - at[b], 0], leaves[-1 - at[b], 1]
-                for place in range(start * d, (start + size) * d, 4 * LINE):
+                for place in range(start * size_of_code, (start + size) * size_of_code, 4 * LINE):
                     prefetch(codes, place)
             for b in range(n):
-                start, size = leaves[-1 - at[b], 0], leaves[-1 - at[b], 1]
-                scan(codes, start, size, scaled, spans)
-                table, n_entered, n_kept = _offer(
-                    items[start : start + size], spans, shown, table, n_entered, best, found, n_kept
+                table, n_entered, n_kept = _scan(
+                    -1 - at[b], leaves, items, codes, code, unit, shown, table, n_entered, best, found, n_kept
                 )
             n_seen += n
         nearest_of(X, Q[q], found[:n_kept], distances[q], ids[q])

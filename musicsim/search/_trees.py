@@ -19,6 +19,7 @@ import numpy as np
 
 from musicsim._arrays import Float32Array, Int32Array, Int64Array
 from musicsim.search import _kernels as kernels
+from musicsim.search._code_kernels import code_size
 from musicsim.search._leaves import Leaves, encoded, within
 from musicsim.search._rows import read_only
 
@@ -85,11 +86,6 @@ class Trees(Leaves):
     nodes: Float32Array
     roots: Int32Array
 
-    @property
-    def width(self) -> int:
-        """Numbers of a row in the space of the trees."""
-        return self.nodes.shape[1] - kernels.N_LINKS
-
     def depth(self) -> int:
         """Splits on the longest way from a root to a leaf."""
         links = self.nodes.view(np.int32)[:, -3:]
@@ -134,7 +130,7 @@ class Trees(Leaves):
         children, parents = links[:, :2], np.concatenate([links[:, 2], self.leaves[:, 3]])
         size = self.leaves[:, 1]
         return bool(
-            len(self.codes) in {0, n_slots * d}
+            len(self.codes) in {0, n_slots * code_size(d)}
             and np.array_equal(
                 np.sort(np.concatenate([self.roots, children.ravel()])), np.arange(-n_leaves, n_inner)
             )

@@ -47,8 +47,8 @@ class SpillForest(ProbedIndex):
         Main axes that are kept.
     n_leaves_, depth_ : int
     nbytes_ : int
-        Memory in addition to the rows: for each tree ``n_axes_ + 4`` bytes a row where leaves are full, 864 MB for 8
-        trees over a million rows with 100 axes; a third of it where 30 axes are enough.
+        Memory in addition to the rows: for each tree ``n_axes_`` and 8 to 11 bytes a row where leaves are full, some
+        900 MB for 8 trees over a million rows with 100 axes; a third of it where 30 axes are enough.
 
     Notes
     -----
@@ -141,7 +141,7 @@ class SpillForest(ProbedIndex):
         n_best = min(k + k // 2 + 10, n_shown)
         kernels.probe(
             self._X, Q, self._centre, self._axes, trees.nodes, trees.leaves, trees.items, trees.codes,
-            np.float32(trees.step), self._sharpness[0], trees.roots, shown, n_probes, trees.longest, n_best,
+            np.float32(trees.step), self._sharpness[0], trees.roots, shown, n_probes, n_best,
             distances, ids,
         )  # fmt: skip
 

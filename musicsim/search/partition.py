@@ -42,8 +42,8 @@ class PartitionIndex(ProbedIndex):
     n_leaves_ : int
         Cells.
     nbytes_ : int
-        Memory in addition to the rows: ``n_axes_ + 5`` bytes a row, and a thirtieth for new ones: some 120 MB for a
-        million rows with 100 axes.
+        Memory in addition to the rows: ``n_axes_`` and 9 to 12 bytes a row, and a thirtieth for new ones: some 120 MB
+        for a million rows with 100 axes.
 
     Notes
     -----
@@ -132,5 +132,5 @@ class PartitionIndex(ProbedIndex):
         n_best = min(int(self.ranked * ids.shape[1]) + 10, n_shown)
         kernels.probe_cells(
             self._X, Q, self._centre, self._axes, cells.leaves, cells.items, cells.codes, cells.step,
-            shown, n_probes, cells.longest, n_best, distances, ids,
+            shown, n_probes, n_best, distances, ids,
         )  # fmt: skip

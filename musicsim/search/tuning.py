@@ -29,9 +29,9 @@ EXACT_BELOW = 5_000
 _SETTINGS: tuple[SpillForest | PartitionIndex, ...] = (
     PartitionIndex(),
     PartitionIndex(2.0, explained=0.98, ranked=1.0),
-    PartitionIndex(2.0, explained=0.95, ranked=2.0),
-    PartitionIndex(2.0, explained=0.9, ranked=3.0),
-    PartitionIndex(2.0, explained=0.8, ranked=4.0),
+    PartitionIndex(1.0, explained=0.99, ranked=1.5),
+    PartitionIndex(1.0, explained=0.95, ranked=1.0),
+    PartitionIndex(1.0, explained=0.9, ranked=3.0),
     SpillForest(8),
     SpillForest(24),
     SpillForest(4, 128, spill=0.05),

@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from musicsim.search import ExactIndex, SpillForest
 from musicsim.search import _probed_index as module
+from musicsim.search._code_kernels import code_size
 from musicsim.search._kernels import RULES
 from tests.search.answers import assert_answers, assert_each_finds_itself, rows_of, shapes, songs
 from tests.search.naive_trees import same_answers
@@ -331,7 +332,7 @@ def test_rows_may_be_a_read_only_map(tmp_path):
 def test_memory_is_what_the_arrays_take():
     X = songs(4096, 12)
     forest = SpillForest(3, 64, random_state=0).fit(X)
-    leaves = 3 * 4096 * (4 + forest.n_axes_)  # full leaves
+    leaves = 3 * 4096 * (4 + code_size(forest.n_axes_))  # full leaves
     nodes = 3 * 63 * 4 * (forest.n_axes_ + 5) + 3 * 64 * 32
     assert forest.nbytes_ == leaves + nodes + 3 * 4
 

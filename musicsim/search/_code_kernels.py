@@ -1,0 +1,211 @@
+"""8-bit codes of rows: how they lie, how they are written, how a query is compared with those of a leaf.
+
+A code has the coordinates of a row in units of a step, rounded. Codes lie in blocks of 32 slots: the first four columns
+of each slot, one slot after the other, then the next four, up to as many as make whole groups; behind them, in four
+bytes of each slot, stands the squared length of its code. So a register of any size is filled by one read, and a query
+that is rounded, too, is compared by products of whole numbers. These fit their 32 bits up to 133,000 columns.
+"""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+BLOCK = 32
+"""Rows whose codes stand together: wide enough for any processor's registers."""
+
+GROUP = 4
+"""Columns of a slot that stand together, and bytes of its squared length."""
+
+_LARGEST = np.float32(127.0)
+
+# Steps beyond which a query counts as no farther off: its square has to fit float32.
+_FAR = np.float32(1e15)
+
+_LANES = 16  # slots of a vector
+
+
+@njit(cache=True, nogil=True)
+def code_size(d):
+    """Bytes of a code of d columns."""
+    return (d + GROUP - 1) // GROUP * GROUP + GROUP
+
+
+@njit(cache=True, nogil=True)
+def _place_of(slot, size):
+    """Where the first group of a slot begins, with codes of so many bytes; the others follow BLOCK groups apart."""
+    return slot // BLOCK * BLOCK * size + slot % BLOCK * GROUP
+
+
+@njit(cache=True, nogil=True)
+def _place_in(column):
+    """How far from its slot's first a column stands."""
+    return column // GROUP * GROUP * BLOCK + column % GROUP
+
+
+@njit(cache=True, nogil=True)
+def put_code(codes, slot, row, step):
+    """Write a row's code at its slot; what lies beyond the codes' range is cut."""
+    size = code_size(row.shape[0])
+    place, square = _place_of(slot, size), 0
+    for j in range(row.shape[0]):
+        number = int(min(max(np.rint(row[j] / step), -_LARGEST), _LARGEST))
+        codes[place + _place_in(j)] = number
+        square += number * number
+    for j in range(row.shape[0], size - GROUP):
+        codes[place + _place_in(j)] = 0
+    place += _place_in(size - GROUP)
+    codes.view(np.int32)[place // GROUP] = square
+
+
+@njit(cache=True, nogil=True)
+def copy_code(codes, source, target, size):
+    """Copy a code of so many bytes from one slot to another."""
+    from_place, to_place = _place_of(source, size), _place_of(target, size)
+    for group in range(0, size * BLOCK, GROUP * BLOCK):
+        for byte in range(group, group + GROUP):
+            codes[to_place + byte] = codes[from_place + byte]
+
+
+@njit(cache=True, nogil=True)
+def decode(codes, first, step, rows):
+    """Fill rows (n, d) with what the codes of so many slots say, from the first on."""
+    size = code_size(rows.shape[1])
+    for i in range(rows.shape[0]):
+        place = _place_of(first + i, size)
+        for j in range(rows.shape[1]):
+            rows[i, j] = codes[place + _place_in(j)] * step
+
+
+@njit(cache=True, nogil=True)
+def encode(Y, items, step):
+    """Codes of all slots, int8 (n_slots * size,); of unused ones 0."""
+    codes = np.zeros(items.shape[0] * code_size(Y.shape[1]), np.int8)
+    for slot in range(items.shape[0]):
+        if items[slot] >= 0:
+            put_code(codes, slot, Y[items[slot]], step)
+    return codes
+
+
+@njit(cache=True, nogil=True)
+def rounded(query, step, result):
+    """Round a query as codes are, int8 in whole groups; returns of how many steps its unit is.
+
+    The unit is larger than a step where the query lies beyond the range of codes.
+    """
+    farthest = _LARGEST
+    for j in range(query.shape[0]):
+        farthest = max(farthest, min(abs(query[j] / step), _FAR))
+    unit = farthest / _LARGEST
+    result[:] = 0
+    for j in range(query.shape[0]):
+        result[j] = np.int8(np.rint(min(max(query[j] / step, -_FAR), _FAR) / unit))
+    return unit
+
+
+def _compare(typingctx, codes, place, query, factor, limit, keys):
+    """The compiled body of :func:`below`."""
+
+    def generate(context, builder, signature, arguments):
+        arrays = {
+            which: context.make_array(signature.args[which])(context, builder, value=arguments[which])
+            for which in (0, 2, 5)
+        }
+
+        def constant(number):
+            return ir.Constant(arguments[1].type, number)
+
+        def address(which, offset):
+            return builder.gep(arrays[which].data, [offset])
+
+        def chosen(vector, numbers):
+            mask = ir.Constant(ir.VectorType(ir.IntType(32), len(numbers)), numbers)
+            return builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), mask)
+
+        def repeated(number):
+            vector = ir.Constant(ir.VectorType(number.type, _LANES), ir.Undefined)
+            return chosen(
+                builder.insert_element(vector, number, ir.Constant(ir.IntType(32), 0)), [0] * _LANES
+            )
+
+        def pairs_added(vector):
+            return builder.add(
+                *(chosen(vector, list(range(side, vector.type.count, 2))) for side in range(2))
+            )
+
+        def read(at, kind):
+            return builder.load(builder.bitcast(at, kind.as_pointer()), align=1)
+
+        def group_at(number, lanes):
+            start = builder.add(arguments[1], builder.mul(number, constant(GROUP * BLOCK)))
+            return address(0, builder.add(start, constant(GROUP * _LANES * lanes)))
+
+        sums, floats = ir.VectorType(ir.IntType(32), _LANES), ir.VectorType(ir.FloatType(), _LANES)
+        numbers, wide = (ir.VectorType(ir.IntType(n), GROUP * _LANES) for n in (8, 32))
+        totals = [
+            cgutils.alloca_once_value(builder, ir.Constant(sums, [0] * _LANES))
+            for _ in range(BLOCK // _LANES)
+        ]
+        n_groups = builder.sdiv(arrays[2].nitems, constant(GROUP))
+        with cgutils.for_range(builder, n_groups) as loop:
+            group = read(address(2, builder.mul(loop.index, constant(GROUP))), ir.IntType(32))
+            factors = builder.sext(builder.bitcast(repeated(group), numbers), wide)
+            for lanes, total in enumerate(totals):
+                products = builder.mul(
+                    builder.sext(read(group_at(loop.index, lanes), numbers), wide), factors
+                )
+                # as compilers know it: products of pairs that are added have an instruction of their own
+                added = pairs_added(pairs_added(products))
+                builder.store(builder.add(builder.load(total), added), total)
+        bits = ir.Constant(ir.IntType(64), 0)
+        for lanes, total in enumerate(totals):
+            squares = builder.sitofp(read(group_at(n_groups, lanes), sums), floats)
+            cross = builder.fmul(repeated(arguments[3]), builder.sitofp(builder.load(total), floats))
+            found = builder.fsub(squares, cross)
+            at = builder.bitcast(address(5, constant(_LANES * lanes)), floats.as_pointer())
+            builder.store(found, at, align=4)
+            some = builder.bitcast(
+                builder.fcmp_ordered("<", found, repeated(arguments[4])), ir.IntType(_LANES)
+            )
+            some = builder.shl(builder.zext(some, bits.type), ir.Constant(bits.type, _LANES * lanes))
+            bits = builder.or_(bits, some)
+        return bits
+
+    return types.uint64(codes, types.intp, query, types.float32, types.float32, keys), generate
+
+
+def _count_zeros(typingctx, bits):
+    def generate(context, builder, signature, arguments):
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.uint64(types.uint64), generate
+
+
+_keys_below: Any = intrinsic(_compare)  # both are called without the first argument
+lowest: Any = intrinsic(_count_zeros)
+"""The number of the lowest of some bits, one of which is set."""
+
+
+@njit(cache=True, nogil=True)
+def below(codes, slot, n, query, unit, limit, keys):
+    """Which of the first n slots of a block hold a row that is nearer than a limit, as bits; the lowest is the first.
+
+    Parameters
+    ----------
+    codes : int8
+    slot, n : int
+        Where the block begins. It may have fewer slots than n.
+    query : int8 (whole groups,), unit : float32
+        As of :func:`rounded`.
+    limit : float32
+    keys : float32 (BLOCK,)
+        The result: squared distances, less the query's own squared length, in steps.
+    """
+    place = slot * (query.shape[0] + GROUP)
+    bits = _keys_below(codes, place, query, np.float32(2.0) * unit, limit, keys)
+    if n < BLOCK:
+        bits &= (np.uint64(1) << np.uint64(n)) - np.uint64(1)
+    return bits
