@@ -90,7 +90,7 @@ def weigh_pairs(
     Returns
     -------
     int
-        Weights that are not 0.
+        Weights that are not 0, both of a pair counted.
     """
     n_rows, width = scores.shape
     turned = np.zeros((TILE, n_rows + _PADDING))
@@ -99,36 +99,40 @@ def weigh_pairs(
     n_weights = start = 0
     while start < width:
         stop = n_rows if start == 0 else min(start + TILE, width)  # the first tile has its own songs
+        n, column = stop - start, first + start
+        norms_here, sums_here = norms[column : first + stop], sums[start:stop]
         if start > 0:
             for i in range(n_rows):
-                for j in range(stop - start):
-                    turned[j, i] = scores[i, start + j] - norms[first + i]
-            for j in range(stop - start):
-                row, of_row = first + start + j, turned[j, :n_rows]
-                of_placed = placed[begins[row] - begins[first] + start + j :]
+                of_row, norm = scores[i, start:stop], norms[first + i]
+                for j in range(n):
+                    turned[j, i] = of_row[j] - norm
+            for j in range(n):
+                row, of_row = column + j, turned[j, :n_rows]
                 totals[start + j] += _count(
                     of_row, row, first, begins, thresholds, barred_begins, barred, values, counts, found,
-                    of_placed,
+                    placed[begins[row] - begins[first] + start + j :],
                 )  # fmt: skip
+                unit = -units[row]
                 for i in range(n_rows):
-                    of_row[i] = -units[row] * counts[i]
+                    of_row[i] = unit * counts[i]
                     sums[i] += of_row[i]
+                    n_weights += 1 if counts[i] > 0.0 else 0
         for i in range(n_rows):
-            row, width_here = first + i, stop - start
-            for j in range(width_here):
-                s[j] = scores[i, start + j] - norms[first + start + j]
-            of_placed = placed[begins[row] - begins[first] + i :]
+            row, of_row = first + i, scores[i, start:stop]
+            for j in range(n):
+                s[j] = of_row[j] - norms_here[j]
             totals[i] += _count(
-                s[:width_here], row, first + start, begins, thresholds, barred_begins, barred, values, counts,
-                found, of_placed,
+                s[:n], row, column, begins, thresholds, barred_begins, barred, values, counts, found,
+                placed[begins[row] - begins[first] + i :],
             )  # fmt: skip
-            for j in range(width_here):
-                weight = -units[row] * counts[j]
-                sums[start + j] += weight
-                if start > 0:
-                    weight += turned[j, i]
-                scores[i, start + j] = weight
-                n_weights += 1 if weight != 0.0 else 0
+            unit = -units[row]
+            for j in range(n):
+                of_row[j] = unit * counts[j]
+                sums_here[j] += of_row[j]
+                n_weights += 1 if counts[j] > 0.0 else 0
+            if start > 0:
+                for j in range(n):
+                    of_row[j] += turned[j, i]
         start = stop
     return n_weights
 
