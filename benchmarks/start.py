@@ -1,12 +1,14 @@
 """How soon the command line answers and the app is up, from the start of the process.
 
 Commands are run one after another in rounds that take turns, each in a process of its own, and the median of their
-seconds is kept; a first round fills the caches of the system. The app is up when it answers the first request. What
-Python itself takes (``python -c pass``) and Streamlit's own page (``streamlit hello``) are measured in the same rounds.
+seconds is kept; a first round fills the caches of the system and compiles our modules, as an installation does. The app
+is up when it answers the first request. What Python itself takes (``python -c pass``) and Streamlit's own page
+(``streamlit hello``) are measured in the same rounds.
 
 ``--library FOLDER`` names a library to open, as it is; without it the demo collection.
 """
 
+import os
 import subprocess
 import sys
 import time
@@ -53,6 +55,7 @@ def _starts(folder: Path, song_id: int) -> dict[str, Callable[[], float]]:
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # with it every process would compile them again
     with (
         read_only(settings.library) if settings.library else demo_library(settings.seed, progress) as library
     ):

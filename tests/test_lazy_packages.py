@@ -97,6 +97,20 @@ def test_a_command_waits_for_nothing_that_its_answer_does_not_need(
     assert loaded == ""
 
 
+def test_a_command_does_not_look_for_garbage_among_what_it_has_imported(built_library, tmp_path):
+    folder = shutil.copytree(built_library, tmp_path / "library")
+    code = (
+        "import atexit, gc\nlooks = []\ngc.callbacks.append(lambda phase, _: looks.append(phase))\n"
+        "atexit.register(lambda: print(len(looks), gc.get_freeze_count() > 0))\n"
+        "from musicsim.__main__ import main\ngc.collect()\nlooks.clear()\nmain()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "info"],
+        capture_output=True, text=True, check=True, env=os.environ | {"MUSICSIM_LIBRARY": str(folder)},
+    )  # fmt: skip
+    assert done.stdout.splitlines()[-1] == "0 True"
+
+
 def test_who_asks_for_jobs_and_updates_waits_for_nothing_that_does_them():
     asked = "musicsim.explorer.jobs, musicsim.explorer.upkeep.outdated"
     does = (
@@ -143,7 +157,8 @@ def test_our_own_modules_are_imported_at_the_head_of_a_file():
     found = {
         str(path.relative_to(package)): imports
         for path in package.rglob("*.py")
-        if "cli" not in path.relative_to(package).parts  # commands load what they need when they are called
+        # commands load what they need when they are called, and the program loads them
+        if not {"cli", "__main__.py"} & {*path.relative_to(package).parts}
         and (imports := list(deferred_imports(path.read_text())))
     }
     assert found == {}

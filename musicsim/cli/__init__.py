@@ -4,7 +4,6 @@ Results go to stdout (``--json`` for machines), progress and warnings to stderr.
 1 an error, 2 wrong usage, 3 some files failed, or `doctor` found problems, 4 the disk is full, read-only or failing.
 """
 
-import gc
 import logging
 import sys
 from typing import Annotated, NoReturn
@@ -38,10 +37,6 @@ from musicsim.cli._console import SOME_FAILED, STORAGE_FAILED, errors, safe
 from musicsim.errors import MusicsimError, StorageError
 
 __all__ = ["SOME_FAILED", "STORAGE_FAILED", "app", "main"]
-
-# New objects after which Python looks for cycles among them. By default 700: importing what a command needs makes some
-# hundred thousand, none of them garbage, and a tenth of its time was spent on looking.
-_OBJECTS_BETWEEN_LOOKS = 50_000
 
 app = typer.Typer(
     name="musicsim",
@@ -104,8 +99,7 @@ index.register(app)
 
 
 def main() -> None:
-    """Entry point: errors of ours become one line and exit code 1, or 4 where storage is at fault."""
-    gc.set_threshold(_OBJECTS_BETWEEN_LOOKS)
+    """Do what the arguments say: errors of ours become one line and exit code 1, or 4 where storage is at fault."""
     logs.begin()
     try:
         app()

@@ -239,7 +239,7 @@ def _loss(loss, before, p, m, k, gains):
 
 
 @njit(cache=True, nogil=True)
-def _count_below(values, thresholds, p, counts, found):
+def count_below(values, thresholds, p, counts, found):
     """Write how many of the descending `thresholds` are below each value.
 
     Few are compared one after another with all values, which is vectorised best; many are bisected, in the same
@@ -279,7 +279,7 @@ def _count_below(values, thresholds, p, counts, found):
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc"})
-def _dot(a, b):
+def dot(a, b):
     total = 0.0
     for j in range(len(a)):
         total += a[j] * b[j]
@@ -301,11 +301,11 @@ def _weigh_by_score(s, others, left_out, thresholds, p, unit, weights, placed, v
         values[:] = -np.inf
         for e in others:
             values[e] = s[e]
-    _count_below(values, thresholds, p, weights, found)
+    count_below(values, thresholds, p, weights, found)
     placed[: p + 1] = 0
     for j in range(len(s)):
         placed[np.int64(weights[j])] += 1
-    total = _dot(weights, s)
+    total = dot(weights, s)
     for j in range(len(s)):
         weights[j] *= -unit
     return total

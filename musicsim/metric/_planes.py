@@ -4,6 +4,9 @@ import numpy as np
 
 from musicsim._arrays import Float64Array, Int64Array
 
+_FEW = 4
+"""Planes for each that carries weight, beyond which a copy of these is read sooner than all."""
+
 
 class Planes:
     """Planes xi >= loss_i - <W, psi_i>, with the structure kernel H of equation 4.12.
@@ -65,6 +68,9 @@ class Planes:
 
     def combine(self, weights: Float64Array) -> Float64Array:
         """Sum of weights_i psi_i, flat."""
+        some = np.flatnonzero(weights)
+        if len(some) * _FEW < len(weights):  # of some hundred planes a few dozen carry weight
+            return weights[some] @ self.psi[some]
         return weights @ self.psi
 
     def retire(self, weights: Float64Array, oldest: int) -> Float64Array:

@@ -58,9 +58,9 @@ class Problem:
     def cut(self, W: Projection) -> tuple[Cut, float]:
         """The plane at W, and f(W)."""
         with self.timed("oracle"):
-            # a factor saves time where its rank is low
-            low_rank = W.factors is not None and 2 * sum(map(len, W.factors)) < sum(self.cone.widths)
-            cut = self.oracle.cut(L=W.factors) if low_rank else self.oracle.cut(W.point)
+            # a factor saves time where its rank is below the full one
+            is_low = W.factors is not None and sum(map(len, W.factors)) < sum(self.cone.widths)
+            cut = self.oracle.cut(L=W.factors) if is_low else self.oracle.cut(W.point)
         return cut, self.penalty.value(W.point) + self.C * max(0.0, cut.slack)
 
     def scale(self, loss: float, psi: Float64Array) -> float:

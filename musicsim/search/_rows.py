@@ -71,9 +71,14 @@ def n_threads(n_jobs: int | None) -> int:
     """
     from joblib import effective_n_jobs
 
+    check_n_jobs(n_jobs)
+    return effective_n_jobs(n_jobs)
+
+
+def check_n_jobs(n_jobs: int | None) -> None:
+    """Raise ValueError for the number that means nothing; cores are not counted, which a library does."""
     if n_jobs == 0:
         raise ValueError("n_jobs=0 has no meaning; 1 is one thread, -1 one a core.")
-    return effective_n_jobs(n_jobs)
 
 
 class Index(Estimator):

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from musicsim._arrays import Float32Array
 from musicsim.search._kept_index import KeptIndex
 from musicsim.search._leaves import Leaves
-from musicsim.search._rows import checked, n_threads
+from musicsim.search._rows import check_n_jobs, checked
 
 
 class TreeIndex(KeptIndex):
@@ -94,7 +94,7 @@ class TreeIndex(KeptIndex):
     def _read(self, folder: Path) -> None:
         self._trees = self._LEAVES.load(folder)
         self._check()  # this and the next raise for options out of range
-        n_threads(self.n_jobs)
+        check_n_jobs(self.n_jobs)
         for name in self._KEPT:
             setattr(self, f"_{name}", np.load(folder / f"{name}.npy", allow_pickle=False))
 

@@ -12,7 +12,7 @@ from musicsim.hashing.packing import checked_words
 from musicsim.search import _hamming_kernels as kernels
 from musicsim.search._folders import DAMAGED, UNREADABLE, read_meta, replaced, write_meta
 from musicsim.search._hamming_tables import Tables
-from musicsim.search._rows import Index, ask_parts, n_threads, read_only
+from musicsim.search._rows import Index, ask_parts, check_n_jobs, read_only
 
 METHODS = ("scan", "balls")
 
@@ -91,7 +91,7 @@ class HammingIndex(Index):
         """
         if self.method not in METHODS:
             raise ValueError(f"method={self.method!r} should be one of {', '.join(METHODS)}.")
-        n_threads(self.n_jobs)
+        check_n_jobs(self.n_jobs)
         rows = checked_codes(codes, "codes", self.n_bits)
         self.n_features_in_ = rows.shape[1]
         self.n_bits_ = 64 * rows.shape[1] if self.n_bits is None else int(self.n_bits)

@@ -31,16 +31,7 @@ def made(X, genres, artists):
     return SimpleNamespace(
         n_indexed=n,
         row_ids=100 + np.arange(n),
-        columns=SongColumns(
-            artist,
-            labels(genres),
-            labels([""] * n),
-            artist,
-            *[labels([None] * n)] * 2,
-            np.zeros(n, np.int16),
-            np.ones(n),
-            *[np.full(n, np.nan, np.float32)] * 4,
-        ),
+        columns=SongColumns(artist=artist, genre=labels(genres), group=artist),
         songs_at=lambda rows=range(n): [songs[row] for row in rows],
         X=X,
         index=ExactIndex().fit(X),

@@ -2,7 +2,9 @@
 
 import shutil
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from musicsim.audio import Descriptors
 from musicsim.library import Library
 from musicsim.library.db import cache as kept
 from musicsim.library.db import schema
-from musicsim.library.db.columns import Labels, SongTable, read_table
+from musicsim.library.db.columns import Labels, SongColumns, SongTable, read_table
 from musicsim.library.db.packed_texts import PackedTexts
 from musicsim.library.stores import models as model_store
 from musicsim.library.stores import song_tables
@@ -550,3 +552,33 @@ def test_labels_among_some_names():
 def test_a_table_comes_back_from_its_arrays(library):
     table = library.table()
     assert_is_of(SongTable.from_arrays(table.to_arrays()), library)
+
+
+def test_columns_are_worked_out_when_they_are_asked_for_and_once():
+    asked = []
+
+    def genre():
+        asked.append("genre")
+        return Labels(np.array([0, 1], dtype=np.int32), ["a", "b"])
+
+    columns = SongColumns(genre=genre, year=np.array([1990, 2000], dtype=np.int16))
+    second = columns.take(np.array([1])).with_genre(lambda: Labels(np.array([0], dtype=np.int32), ["c"]))
+    assert second.year.tolist() == [2000]
+    assert second.genre.names == ["c"]
+    assert asked == []
+    assert columns.genre is columns.genre
+    assert asked == ["genre"]
+    assert columns.take(np.array([1])).genre.texts() == ["b"]
+
+
+def test_threads_that_ask_for_a_column_at_once_have_the_same_one():
+    together = Barrier(2)
+
+    def genre():
+        together.wait(10)
+        return Labels(np.array([0], dtype=np.int32), ["a"])
+
+    columns = SongColumns(genre=genre)
+    with ThreadPoolExecutor(2) as threads:
+        first, second = threads.map(lambda _: columns.genre, range(2))
+    assert first is second

@@ -218,6 +218,65 @@ def test_the_plane_equals_the_sum_over_outer_products(loss, k, collection, metri
         assert np.sum(W * cut.dpsi) == pytest.approx(cut.inner, **CLOSE)
 
 
+def test_pairs_of_songs_equal_the_sum_over_outer_products(rng, metric):
+    n, (W, L) = 15, metric
+    X, relevant, irrelevant = 3.0 + rng.standard_normal((n, 4)), [], []
+    for q in range(n):
+        others = rng.permutation(np.delete(np.arange(n), q))
+        p = rng.integers(1, 4)
+        relevant.append(others[:p].tolist())
+        irrelevant.append(others[p + rng.integers(0, 3) :].tolist())
+    relevant[4], irrelevant[7] = [], []
+    sets = Sets(relevant, irrelevant)
+    lost, dpsi = literal_cut(X, sets, W, "auc", 1, [q for q in range(n) if q not in {4, 7}])
+    oracle = Oracle(X, sets, "auc")
+    assert oracle._pairs is not None
+    for cut in (oracle.cut(W), oracle.cut(L=L)):
+        assert cut.loss == pytest.approx(lost, **CLOSE)
+        np.testing.assert_allclose(cut.dpsi, dpsi, rtol=0, atol=1e-11)
+        assert np.sum(W * cut.dpsi) == pytest.approx(cut.inner, **CLOSE)
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.1, 1.0, 100.0])
+@pytest.mark.parametrize("is_tied", [False, True])
+def test_pairs_of_songs_equal_query_by_query(scale, is_tied, rng):
+    n = 300  # three tiles
+    classes = np.repeat([0, 1, 2, 3, 4], [10, 20, 70, 100, 100])  # 69 relevant songs are found by bisection
+    X = rng.standard_normal((n, 6)) + classes[:, None] * [3.0, 0, 0, 0, 0, 0]
+    if is_tied:
+        X = np.round(X)
+    shown = rng.random((n, n)) < 0.9
+    relevant = [np.flatnonzero((classes == classes[q]) & shown[q] & (np.arange(n) != q)) for q in range(n)]
+    irrelevant = [np.flatnonzero((classes != classes[q]) & shown[q]) for q in range(n)]
+    for q in range(0, n, 10):
+        relevant[q] = relevant[q][:0]
+    sets, w = Sets(relevant, irrelevant), scale * np.array([1.0, 0, 0, 1, 2, 0])
+    for options, W in (
+        ({}, np.diag(w)),
+        ({"structure": "diagonal"}, w),
+        ({"widths": [2, 4]}, np.concatenate([np.diag(w[:2]).ravel(), np.diag(w[2:]).ravel()])),
+        ({"queries": rng.permutation(n)}, np.diag(w)),
+    ):
+        oracle = Oracle(X, sets, "auc", **options)
+        assert oracle._pairs is not None
+        pairs, queries = oracle.cut(W), oracle.cut(W, slots=np.arange(oracle.n_queries))
+        assert pairs.slack == pytest.approx(queries.slack, **CLOSE)
+        assert np.sum(W * pairs.dpsi) == pytest.approx(pairs.inner, **CLOSE)
+        if not is_tied:  # else rounding may choose another ranking, that is violated as much
+            size = max(1.0, np.abs(queries.dpsi).max())
+            np.testing.assert_allclose(pairs.dpsi, queries.dpsi, rtol=0, atol=1e-12 * size)
+            assert pairs.loss == pytest.approx(queries.loss, **CLOSE)
+
+
+@pytest.mark.parametrize("queries", [[1, 2, 3], [*range(90), 5]])
+def test_few_queries_or_one_that_asks_twice_are_gone_through_one_by_one(queries, larger_collection):
+    X, sets, W = larger_collection
+    oracle = Oracle(X, sets, "auc", queries=queries)
+    assert oracle._pairs is None
+    each = [Oracle(X, sets, "auc", queries=[q]).cut(W).dpsi for q in queries]
+    np.testing.assert_allclose(oracle.cut(W).dpsi, np.mean(each, axis=0), rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_diagonal_is_that_of_the_full_plane(loss, collection):
     X, sets = collection

@@ -3,7 +3,7 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
@@ -143,7 +143,7 @@ class Snapshot:
         Spellings of one genre (:mod:`musicsim.library.genres`) are the one that most songs have.
         """
         columns = self._rows.columns(self._table) if self._rows else self._table.columns.take(self.row_ids)
-        return replace(columns, genre=folded(columns.genre))
+        return columns.with_genre(lambda: folded(columns.genre))
 
     @cached_property
     def clusters(self) -> dict[str, Int64Array]:

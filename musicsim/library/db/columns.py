@@ -7,9 +7,9 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,8 +30,36 @@ from musicsim.library.artists import artist_group, stand_in_name
 from musicsim.library.db import schema
 from musicsim.library.db.packed_texts import PackedTexts
 
+T = TypeVar("T")
+
 _AT_ONCE = 10_000  # rows taken from the database
 _FOLDER = "folder:"  # how the group of a folder begins
+
+
+class _Field(Generic[T]):
+    """A field of a :class:`_Record`."""
+
+    def __set_name__(self, _owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, record: "_Record", _owner: type) -> T:
+        # asked for only until the record has the value itself; another thread may be just as far
+        values, waiting = record.__dict__, record._waiting
+        work_out = waiting.get(self._name)
+        if work_out is not None:
+            values.setdefault(self._name, work_out())
+            waiting.pop(self._name, None)  # and with it what it was made of
+        value: T = values[self._name]
+        return value
+
+
+class _Record:
+    """Values that stay as they are; a function given for one works it out when it is first asked for."""
+
+    def __init__(self, **values: Any) -> None:
+        self._waiting: dict[str, Callable[[], Any]] = {}
+        for name, value in values.items():
+            (self._waiting if callable(value) else self.__dict__)[name] = value
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,45 +93,53 @@ class Labels:
         return replace(self, codes=self.codes[rows])
 
 
-@dataclass(frozen=True, slots=True)
-class SongColumns:
-    """What filters, limits and colours look at, one entry a song: 50 bytes a song, and the names."""
+class SongColumns(_Record):
+    """What filters, limits and colours look at, one entry a song: 50 bytes a song, and the names.
+
+    A search looks at one or two of them: of a million songs, all together take a tenth of a second.
+    """
 
     # as musicsim.library.Song has them
-    artist: Labels
-    genre: Labels
-    folder: Labels
-    group: Labels
-    key: Labels
-    mode: Labels
-    year: Int16Array  # (n_songs,), 0 where unknown
-    duration_s: Float64Array  # (n_songs,)
+    artist = _Field[Labels]()
+    genre = _Field[Labels]()
+    folder = _Field[Labels]()
+    group = _Field[Labels]()
+    key = _Field[Labels]()
+    mode = _Field[Labels]()
+    year = _Field[Int16Array]()  # (n_songs,), 0 where unknown
+    duration_s = _Field[Float64Array]()  # (n_songs,)
     # (n_songs,), nan where unknown
-    tempo: Float32Array
-    loudness: Float32Array
-    brightness: Float32Array
-    energy: Float32Array
+    tempo = _Field[Float32Array]()
+    loudness = _Field[Float32Array]()
+    brightness = _Field[Float32Array]()
+    energy = _Field[Float32Array]()
 
     def take(self, rows: Int64Array) -> Self:
         """The same of some songs."""
-        return type(self)(
-            **{name: getattr(self, name).take(rows) for name in _LABELS},
-            **{name: getattr(self, name)[rows] for name in _NUMBERS},
-        )
+
+        def taken(name: str) -> Labels | npt.NDArray[Any]:
+            column: Labels | npt.NDArray[Any] = getattr(self, name)
+            return column.take(rows)
+
+        return type(self)(**{name: partial(taken, name) for name in (*_LABELS, *_NUMBERS)})
+
+    def with_genre(self, genre: Callable[[], Labels]) -> Self:
+        """The same with another genre."""
+        others = {name: partial(getattr, self, name) for name in (*_LABELS, *_NUMBERS)}
+        return type(self)(**others | {"genre": genre})
 
 
 _LABELS = ("artist", "genre", "folder", "group", "key", "mode")
 _NUMBERS = ("year", "duration_s", *HEARD)
 
 
-@dataclass(frozen=True)
-class SongTable:
+class SongTable(_Record):
     """Every song of a library that has a file; 0.2 kB a song."""
 
-    ids: Int64Array  # (n_songs,), ascending
-    columns: SongColumns
-    titles: PackedTexts
-    matched: PackedTexts  # what Song.matches looks into
+    ids = _Field[Int64Array]()  # (n_songs,), ascending
+    columns = _Field[SongColumns]()
+    titles = _Field[PackedTexts]()
+    matched = _Field[PackedTexts]()  # what Song.matches looks into
 
     def places_of(self, ids: npt.ArrayLike) -> Int64Array:
         """Places of song ids in the table, int64 (n_ids,); -1 where there is none."""
@@ -132,10 +168,10 @@ class SongTable:
         all_ids = merged(self.ids, new.ids)
         return type(self)(
             # the very same array where the songs are the same, so that what is aligned with it is seen to be so
-            self.ids if np.array_equal(all_ids, self.ids) else all_ids,
-            SongColumns(**columns),
-            self.titles.replaced(gone, new.titles, at),
-            self.matched.replaced(gone, new.matched, at),
+            ids=self.ids if np.array_equal(all_ids, self.ids) else all_ids,
+            columns=SongColumns(**columns),
+            titles=self.titles.replaced(gone, new.titles, at),
+            matched=self.matched.replaced(gone, new.matched, at),
         )
 
     def names_at(self, places: Int64Array) -> list[tuple[str, str]]:
@@ -189,13 +225,13 @@ class SongTable:
     def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> Self:
         """What :meth:`to_arrays` took apart."""
         columns: dict[str, Any] = {
-            name: Labels(arrays[name], json.loads(arrays[f"{name}_names"].tobytes())) for name in _LABELS
+            name: partial(_labels, arrays[name], arrays[f"{name}_names"]) for name in _LABELS
         }
-        titles, matched = (
-            PackedTexts(arrays[name].tobytes(), arrays[f"{name}_starts"]) for name in ("titles", "matched")
-        )
         columns |= {name: arrays[name] for name in _NUMBERS}
-        return cls(arrays["ids"], SongColumns(**columns), titles, matched)
+        texts = {
+            name: partial(_texts, arrays[name], arrays[f"{name}_starts"]) for name in ("titles", "matched")
+        }
+        return cls(ids=arrays["ids"], columns=SongColumns(**columns), **texts)
 
 
 def song_label(title: str, by: str) -> str:
@@ -215,6 +251,14 @@ def stand_in_of(group: str) -> str | None:
 
 def _bytes(data: bytes) -> Uint8Array:
     return np.frombuffer(data, dtype=np.uint8)
+
+
+def _labels(codes: Int32Array, names: Uint8Array) -> Labels:
+    return Labels(codes, json.loads(names.tobytes()))
+
+
+def _texts(text: Uint8Array, starts: Int64Array) -> PackedTexts:
+    return PackedTexts(text.tobytes(), starts)
 
 
 def _joined(names: list[str], added: Labels) -> tuple[list[str], Int32Array]:
@@ -326,17 +370,22 @@ class _Reading:
         heard = zip(HEARD, numbers[:, 3:].T.astype(np.float32), strict=True)
         paths = [schema.path_of(name) for name in stored]
         columns = SongColumns(
-            Labels(artist, artists),
-            Labels(genre, genres),
-            Labels(folder, [str(path) for path in paths]),
-            _groups(ids, Labels(artist, artists), folder, paths, roots),
-            Labels(key, keys),
-            Labels(mode, modes),
-            numbers[:, 1].astype(np.int16),
-            np.ascontiguousarray(numbers[:, 2]),
+            artist=Labels(artist, artists),
+            genre=Labels(genre, genres),
+            folder=Labels(folder, [str(path) for path in paths]),
+            group=_groups(ids, Labels(artist, artists), folder, paths, roots),
+            key=Labels(key, keys),
+            mode=Labels(mode, modes),
+            year=numbers[:, 1].astype(np.int16),
+            duration_s=np.ascontiguousarray(numbers[:, 2]),
             **{name: np.ascontiguousarray(values) for name, values in heard},
         )
-        return SongTable(ids, columns, PackedTexts.joined(self._titles), PackedTexts.joined(self._matched))
+        return SongTable(
+            ids=ids,
+            columns=columns,
+            titles=PackedTexts.joined(self._titles),
+            matched=PackedTexts.joined(self._matched),
+        )
 
 
 def _groups(

@@ -1,0 +1,167 @@
+"""Compiled loops of the AUC oracle that goes through pairs of songs; see :mod:`musicsim.metric._pairs`."""
+
+import numpy as np
+from numba import njit
+
+from musicsim.metric._kernels import count_below, dot
+
+TILE = 128
+"""Columns that are worked on at once: with as many rows they stay in the second cache."""
+_FEW_ABOVE = 8
+"""Where one score in so many or fewer has a threshold below it, these are looked at one by one."""
+_PADDING = 8  # numbers; rows of a power of two would share a few lines of the cache
+
+
+@njit(cache=True, nogil=True)
+def rank_relevant(left, right, norms, first, last, begins, relevant, ranked, scores):
+    """Order the relevant songs of some rows by falling score, and write these."""
+    for row in range(first, last):
+        songs = relevant[begins[row] : begins[row + 1]]
+        here = np.empty(len(songs))
+        for a in range(len(songs)):
+            here[a] = dot(left[row], right[songs[a]]) - norms[songs[a]]
+        order = np.argsort(-here, kind="mergesort")
+        ranked[begins[row] : begins[row + 1]] = songs[order]
+        scores[begins[row] : begins[row + 1]] = here[order]
+
+
+@njit(cache=True, nogil=True)
+def _count(s, row, column, begins, thresholds, barred_begins, barred, values, counts, found, placed):
+    """Write, of each song from `column` on, how many thresholds of a row are below its score; 0 where it is barred.
+
+    Returns the sum of score times this number; ``placed[c]`` counts the songs with the number c.
+    """
+    n, p = len(s), begins[row + 1] - begins[row]
+    counts[:n] = 0.0
+    if p == 0:
+        return 0.0
+    values[:n] = s
+    low, high = barred_begins[row], barred_begins[row + 1]
+    last = high
+    while low < high:
+        middle = (low + high) // 2
+        if barred[middle] < column:
+            low = middle + 1
+        else:
+            high = middle
+    while low < last and barred[low] < column + n:
+        values[barred[low] - column] = -np.inf
+        low += 1
+    of_row = thresholds[begins[row] : begins[row + 1]]
+    lowest, n_above = of_row[p - 1], 0
+    for j in range(n):
+        n_above += 1 if values[j] > lowest else 0
+    if n_above <= n // _FEW_ABOVE:  # in most tiles, where a metric has little loss
+        placed[0] += n - n_above
+        total = 0.0
+        for j in range(n):
+            if values[j] > lowest:
+                c = 1
+                while c < p and values[j] > of_row[p - 1 - c]:
+                    c += 1
+                counts[j] = c
+                placed[c] += 1
+                total += c * values[j]
+        return total
+    count_below(values[:n], of_row, p, counts[:n], found)
+    for j in range(n):
+        placed[np.int64(counts[j])] += 1
+    return dot(counts[:n], s)
+
+
+@njit(cache=True, nogil=True)
+def weigh_pairs(
+    scores, first, norms, begins, thresholds, barred_begins, barred, units, sums, totals, placed
+):  # fmt: skip
+    """Turn scores of a block of rows into weights; of pairs behind the block, into those of both songs together.
+
+    Parameters
+    ----------
+    scores : (n_rows, n_songs - first), overwritten
+        2 q^T W x of the songs from `first` on.
+    begins, barred_begins : (n_songs + 1,)
+        Where the thresholds of each song, which descend, and the songs that are not weighed for it begin.
+    units : (n_songs,)
+        2 / (p m).
+    sums, totals : (n_songs - first,), placed : (n_thresholds + n_songs - first,)
+        Added to: the weights of each song for all others, the sums of score times number of thresholds below it, and
+        how many songs have each number.
+
+    Returns
+    -------
+    int
+        Weights that are not 0, both of a pair counted.
+    """
+    n_rows, width = scores.shape
+    turned = np.zeros((TILE, n_rows + _PADDING))
+    s, values, counts = np.empty(TILE), np.empty(TILE), np.empty(TILE)
+    found = np.empty(TILE, np.int64)
+    n_weights = start = 0
+    while start < width:
+        stop = n_rows if start == 0 else min(start + TILE, width)  # the first tile has its own songs
+        n, column = stop - start, first + start
+        norms_here, sums_here = norms[column : first + stop], sums[start:stop]
+        if start > 0:
+            for i in range(n_rows):
+                of_row, norm = scores[i, start:stop], norms[first + i]
+                for j in range(n):
+                    turned[j, i] = of_row[j] - norm
+            for j in range(n):
+                row, of_row = column + j, turned[j, :n_rows]
+                totals[start + j] += _count(
+                    of_row, row, first, begins, thresholds, barred_begins, barred, values, counts, found,
+                    placed[begins[row] - begins[first] + start + j :],
+                )  # fmt: skip
+                unit = -units[row]
+                for i in range(n_rows):
+                    of_row[i] = unit * counts[i]
+                    sums[i] += of_row[i]
+                    n_weights += 1 if counts[i] > 0.0 else 0
+        for i in range(n_rows):
+            row, of_row = first + i, scores[i, start:stop]
+            for j in range(n):
+                s[j] = of_row[j] - norms_here[j]
+            totals[i] += _count(
+                s[:n], row, column, begins, thresholds, barred_begins, barred, values, counts, found,
+                placed[begins[row] - begins[first] + i :],
+            )  # fmt: skip
+            unit = -units[row]
+            for j in range(n):
+                of_row[j] = unit * counts[j]
+                sums_here[j] += of_row[j]
+                n_weights += 1 if counts[j] > 0.0 else 0
+            if start > 0:
+                for j in range(n):
+                    of_row[j] += turned[j, i]
+        start = stop
+    return n_weights
+
+
+@njit(cache=True, nogil=True)
+def combine_few(weights, X, result):
+    """Write the product of weights, most of them 0, and X."""
+    for i in range(weights.shape[0]):
+        result[i] = 0.0
+        for j in range(weights.shape[1]):
+            weight = weights[i, j]
+            if weight != 0.0:
+                for c in range(X.shape[1]):
+                    result[i, c] += weight * X[j, c]
+
+
+@njit(cache=True, nogil=True)
+def place_relevant(X, first, last, begins, ranked, scores, placed, units, totals, folded, sums, lost, inner):
+    """Add the weights of relevant songs to some rows of `folded` and to `sums`; fill `lost` and `inner` there."""
+    for row in range(first, last):
+        begin, p = begins[row], begins[row + 1] - begins[row]
+        before, lost_pairs, value = 0, 0.0, 0.0
+        for a in range(p):
+            before += placed[begin + row + p - a]
+            lost_pairs += before
+            value += before * scores[begin + a]
+            weight, song = units[row] * before, ranked[begin + a]
+            sums[song] += weight
+            for c in range(X.shape[1]):
+                folded[row, c] += weight * X[song, c]
+        lost[row] = 0.5 * units[row] * lost_pairs
+        inner[row] = units[row] * (value - totals[row])
