@@ -142,7 +142,7 @@ def _list_candidates(products, f, minima, groups, bound, listed):
 
 @njit(cache=True, nogil=True)
 def _select(products, f, listed, n_listed, best, nearest):
-    """Put those of the `n_listed` codewords with the smallest products of frame `f` into `nearest`, ties by lower index."""
+    """Put those of `n_listed` codewords with the smallest products of frame `f` into `nearest`, ties by lower index."""
     tau = nearest.shape[0]
     n_found = 0
     for j in listed[:n_listed]:
