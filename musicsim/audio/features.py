@@ -190,20 +190,26 @@ def _fill_rows(mfcc: FloatingArray, start: int, result: Float32Array) -> None:
     x = np.asarray(mfcc[first - _EDGE : last + _EDGE], np.float64)
     shifted = [x[k : k + last - first] for k in range(DELTA_WIDTH)]
     slope, curvature = _slope_and_curvature(shifted)
-    rows = np.arange(start, stop) - first
     result[:, :n_columns] = mfcc[start:stop]
-    result[:, n_columns : 2 * n_columns] = slope.take(rows, axis=0, mode="clip")
-    result[:, 2 * n_columns :] = curvature.take(rows, axis=0, mode="clip")
+    begin = max(first, start)
+    end = max(min(last, stop), begin)
+    before, inside, after = slice(begin - start), slice(begin - start, end - start), slice(end - start, None)
+    for column, of_rows in ((n_columns, slope), (2 * n_columns, curvature)):
+        columns = slice(column, column + n_columns)
+        result[before, columns] = of_rows[0]
+        result[inside, columns] = of_rows[begin - first : end - first]
+        result[after, columns] = of_rows[-1]
 
 
 def _slope_and_curvature(shifted: Sequence[Float64Array]) -> tuple[Float64Array, Float64Array]:
     """Of frames, from their nine neighbours each, one array a neighbour."""
     slope = np.zeros_like(shifted[0])
     curvature = _CURVATURE[0] * shifted[_EDGE]
+    term = np.empty_like(slope)
     for k in range(1, _EDGE + 1):
         before, after = shifted[_EDGE - k], shifted[_EDGE + k]
-        slope += _SLOPE[k] * (after - before)
-        curvature += _CURVATURE[k] * (after + before)
+        slope += np.multiply(np.subtract(after, before, out=term), _SLOPE[k], out=term)
+        curvature += np.multiply(np.add(after, before, out=term), _CURVATURE[k], out=term)
     return slope, curvature
 
 
