@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -80,7 +81,7 @@ def read_song_frames(path: Path) -> SongFrames:
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         file.seek(mfcc.offset + mfcc.nbytes)
-        rest = []
+        rest: list[Any] = []
         while len(rest) < 2 and file.tell() < size:
             rest.append(np.lib.format.read_array(file, allow_pickle=False))
     fluctuation, parts = (*rest, None, None)[:2]
