@@ -29,6 +29,7 @@ from .features import SAMPLE_RATE as SAMPLE_RATE
 from .features import delta_mfcc as delta_mfcc
 from .features import derivative_blocks as derivative_blocks
 from .features import derivatives as derivatives
+from .features import derivatives_at as derivatives_at
 from .features import mfcc as mfcc
 from .fluctuation import FLUCTUATION_SIZE as FLUCTUATION_SIZE
 from .fluctuation import fluctuation as fluctuation
@@ -46,4 +47,5 @@ from .rhythm import TEMPOS as TEMPOS
 from .rhythm import rhythm as rhythm
 from .song_frames import ASPECT_VERSION as ASPECT_VERSION
 from .song_frames import SongFrames as SongFrames
+from .song_frames import append_parts as append_parts
 from .song_frames import read_song_frames as read_song_frames

@@ -10,12 +10,12 @@ block, from whole signals and from streams alike. A change of any number here ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
 
-from musicsim._arrays import Float32Array, Float64Array, FloatingArray
+from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.errors import AudioTooShortError
 
 FEATURE_VERSION = 3
@@ -150,6 +150,30 @@ def _derivative_blocks(mfcc: FloatingArray, block: int) -> Iterator[Float32Array
         yield result
 
 
+def derivatives_at(mfcc: FloatingArray, rows: Int64Array) -> Float32Array:
+    """Some rows of :func:`derivatives`, without working out the others.
+
+    Parameters
+    ----------
+    mfcc : ndarray of shape (n_frames, n_coefficients), n_frames >= 9
+    rows : ndarray of shape (n,), int64, 0 to n_frames - 1
+
+    Returns
+    -------
+    ndarray of shape (n, 3 * n_coefficients), float32
+
+    Raises
+    ------
+    AudioTooShortError
+        If there are fewer than 9 frames.
+    """
+    _check_frames(mfcc)
+    centres = np.clip(rows, _EDGE, len(mfcc) - _EDGE - 1)
+    shifted = [np.asarray(mfcc[centres + k], np.float64) for k in range(-_EDGE, _EDGE + 1)]
+    result = np.concatenate([mfcc[rows], *_slope_and_curvature(shifted)], axis=1)
+    return np.asarray(result, np.float32)
+
+
 def _fill_derivatives(mfcc: FloatingArray, start: int, result: Float32Array) -> None:
     """Write coefficients, slopes and curvatures of the frames from `start` on into `result`."""
     for at in range(0, len(result), _FILLED_AT_ONCE):
@@ -165,16 +189,28 @@ def _fill_rows(mfcc: FloatingArray, start: int, result: Float32Array) -> None:
     last = max(min(stop, n_frames - _EDGE), first + 1)
     x = np.asarray(mfcc[first - _EDGE : last + _EDGE], np.float64)
     shifted = [x[k : k + last - first] for k in range(DELTA_WIDTH)]
+    slope, curvature = _slope_and_curvature(shifted)
+    result[:, :n_columns] = mfcc[start:stop]
+    begin = max(first, start)
+    end = max(min(last, stop), begin)
+    before, inside, after = slice(begin - start), slice(begin - start, end - start), slice(end - start, None)
+    for column, of_rows in ((n_columns, slope), (2 * n_columns, curvature)):
+        columns = slice(column, column + n_columns)
+        result[before, columns] = of_rows[0]
+        result[inside, columns] = of_rows[begin - first : end - first]
+        result[after, columns] = of_rows[-1]
+
+
+def _slope_and_curvature(shifted: Sequence[Float64Array]) -> tuple[Float64Array, Float64Array]:
+    """Of frames, from their nine neighbours each, one array a neighbour."""
     slope = np.zeros_like(shifted[0])
     curvature = _CURVATURE[0] * shifted[_EDGE]
+    term = np.empty_like(slope)
     for k in range(1, _EDGE + 1):
         before, after = shifted[_EDGE - k], shifted[_EDGE + k]
-        slope += _SLOPE[k] * (after - before)
-        curvature += _CURVATURE[k] * (after + before)
-    rows = np.arange(start, stop) - first
-    result[:, :n_columns] = mfcc[start:stop]
-    result[:, n_columns : 2 * n_columns] = slope.take(rows, axis=0, mode="clip")
-    result[:, 2 * n_columns :] = curvature.take(rows, axis=0, mode="clip")
+        slope += np.multiply(np.subtract(after, before, out=term), _SLOPE[k], out=term)
+        curvature += np.multiply(np.add(after, before, out=term), _CURVATURE[k], out=term)
+    return slope, curvature
 
 
 def _check_frames(mfcc: FloatingArray) -> None:

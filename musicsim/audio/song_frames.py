@@ -6,14 +6,16 @@ Apart from what decodes sound, which whoever looks something up does not need.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from musicsim._arrays import Float16Array, Float32Array, FloatingArray
-from musicsim.audio.features import HOP, N_MFCC, SAMPLE_RATE, derivative_blocks
+from musicsim._arrays import Float16Array, Float32Array, FloatingArray, Int64Array
+from musicsim.audio.features import HOP, N_MFCC, SAMPLE_RATE, derivative_blocks, derivatives_at
 from musicsim.audio.fluctuation import PATTERN_S
 
 ASPECT_VERSION = 1
@@ -27,6 +29,8 @@ class SongFrames:
     mfcc: FloatingArray  # (n_frames, 13), floating
     # (n_patterns, 594), or None of feature version 2: see musicsim.audio.fluctuation()
     fluctuation: Float16Array | None
+    # (n_parts, n), floating: what was worked out of the frames of parts when they were kept, of whatever version
+    parts: FloatingArray | None = None
 
     def __len__(self) -> int:
         return len(self.mfcc)
@@ -47,6 +51,10 @@ class SongFrames:
         """
         return derivative_blocks(self.mfcc)
 
+    def rows(self, rows: Int64Array) -> Float32Array:
+        """Delta-MFCC of some frames, float32 (n, 39); raises as :meth:`blocks`."""
+        return derivatives_at(self.mfcc, rows)
+
     def part(self, start: int, stop: int) -> SongFrames:
         """The frames from `start` to `stop`, and the patterns of the blocks whose middle they hold, or the nearest."""
         patterns = self.fluctuation
@@ -64,13 +72,23 @@ def read_song_frames(path: Path) -> SongFrames:
 
     Raises FileNotFoundError; ValueError and others of numpy if the file is damaged.
 
-    In it both are arrays in NumPy's format, one after the other, so that neither is there without the other; files of
-    feature version 2 end behind the first.
+    In it are arrays in NumPy's format, one after the other: coefficients, fluctuation, and numbers of parts. Files of
+    feature version 2 end behind the first, those of programs that kept no numbers of parts behind the second.
     """
     mfcc = np.load(path, mmap_mode="r", allow_pickle=False)
     if mfcc.ndim != 2 or mfcc.shape[1] != N_MFCC or mfcc.dtype != np.float16:
         raise ValueError(f"it holds no coefficients, but {mfcc.dtype} of the shape {mfcc.shape}.")
     with path.open("rb") as file:
-        if file.seek(mfcc.offset + mfcc.nbytes) == path.stat().st_size:
-            return SongFrames(mfcc, None)
-        return SongFrames(mfcc, np.lib.format.read_array(file, allow_pickle=False))
+        size = os.fstat(file.fileno()).st_size
+        file.seek(mfcc.offset + mfcc.nbytes)
+        rest: list[Any] = []
+        while len(rest) < 2 and file.tell() < size:
+            rest.append(np.lib.format.read_array(file, allow_pickle=False))
+    fluctuation, parts = (*rest, None, None)[:2]
+    return SongFrames(mfcc, fluctuation, parts)
+
+
+def append_parts(path: Path, parts: FloatingArray) -> None:
+    """Write what :attr:`SongFrames.parts` is behind the coefficients and the fluctuation of a file."""
+    with path.open("ab") as file:
+        np.lib.format.write_array(file, parts, version=(1, 0), allow_pickle=False)

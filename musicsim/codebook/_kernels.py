@@ -30,6 +30,9 @@ _LIMIT = 1e15
 _LANES = BLOCK // 4
 """The four products a distance `_LANES` apart in a block share a minimum, which says where to look."""
 
+_GROUPS = 16
+"""Minima whose places differ by a multiple of this share a minimum again: those of one vector of the processor."""
+
 
 @njit(cache=True, nogil=True)
 def _load_tile(frames, rows, start, stop, mean, inverse_scale, tile):
@@ -85,43 +88,78 @@ def _minima_of_four(products, f, minima):
             minima[to + lane] = v0 if v0 < v2 else v2
 
 
-@njit(cache=True, nogil=True)
-def _select(products, f, minima, best, nearest):
-    """Put the ``len(nearest)`` smallest products of frame `f` into `nearest`, ties by lower index.
+@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+def _minima_of_groups(minima, groups):
+    """Write the smallest of each group of `minima` to `groups`."""
+    groups[:] = minima[:_GROUPS]
+    for start in range(_GROUPS, minima.shape[0], _GROUPS):
+        for g in range(_GROUPS):
+            value = minima[start + g]
+            groups[g] = value if value < groups[g] else groups[g]
 
-    On entry `nearest` holds any distinct codewords, those of the frame before by preference: the
-    largest of their products bounds what has to be looked at, and neighbours in time are alike.
+
+@njit(cache=True, nogil=True)
+def _bound(groups, tau, smallest):
+    """Return the `tau`-th smallest of `groups`: as each stands for another product, no more of these need be looked at.
+
+    `smallest` (tau) is work space.
     """
+    smallest[:] = np.inf
+    for g in range(groups.shape[0]):
+        value = groups[g]
+        for t in range(tau):  # without a branch that depends on values: half of them would be guessed wrong
+            kept = smallest[t]
+            smallest[t] = min(kept, value)
+            value = max(kept, value)
+    return smallest[tau - 1]
+
+
+@njit(cache=True, nogil=True)
+def _list_candidates(products, f, minima, groups, bound, listed):
+    """Write the codewords whose product with frame `f` is at most `bound` to `listed`; return how many these are.
+
+    Whatever is compared is written, and overwritten by the next unless it counts: a branch would be guessed wrong.
+    """
+    n_groups = 0
+    for g in range(_GROUPS):
+        listed[n_groups] = g
+        n_groups += groups[g] <= bound
+    n_places = 0
+    for i in range(n_groups):
+        for m in range(listed[i], minima.shape[0], _GROUPS):
+            listed[_GROUPS + n_places] = m
+            n_places += minima[m] <= bound
+    n_listed = 0
+    first = _GROUPS + n_places
+    for i in range(_GROUPS, first):
+        b, lane = listed[i] // _LANES, listed[i] % _LANES
+        for column in range(lane, BLOCK, _LANES):
+            listed[first + n_listed] = b * BLOCK + column
+            n_listed += products[b, f, column] <= bound
+    listed[:n_listed] = listed[first : first + n_listed]
+    return n_listed
+
+
+@njit(cache=True, nogil=True)
+def _select(products, f, listed, n_listed, best, nearest):
+    """Put those of `n_listed` codewords with the smallest products of frame `f` into `nearest`, ties by lower index."""
     tau = nearest.shape[0]
-    bound = products[nearest[0] // BLOCK, f, nearest[0] % BLOCK]
-    for t in range(1, tau):
-        bound = max(bound, products[nearest[t] // BLOCK, f, nearest[t] % BLOCK])
     n_found = 0
-    _minima_of_four(products, f, minima)
-    for m in range(minima.shape[0]):
-        if minima[m] > bound:
+    for j in listed[:n_listed]:
+        value = products[j // BLOCK, f, j % BLOCK]
+        if n_found < tau:
+            t = n_found
+            n_found += 1
+        elif value > best[tau - 1] or (value == best[tau - 1] and j > nearest[tau - 1]):
             continue
-        b = m // _LANES
-        for column in range(m % _LANES, BLOCK, _LANES):
-            value = products[b, f, column]
-            j = b * BLOCK + column
-            if value > bound:
-                continue
-            if n_found == tau:
-                if value == bound and j > nearest[tau - 1]:
-                    continue
-                t = tau - 1
-            else:
-                t = n_found
-                n_found += 1
-            while t > 0 and (best[t - 1] > value or (best[t - 1] == value and nearest[t - 1] > j)):
-                best[t] = best[t - 1]
-                nearest[t] = nearest[t - 1]
-                t -= 1
-            best[t] = value
-            nearest[t] = j
-            if n_found == tau:
-                bound = best[tau - 1]
+        else:
+            t = tau - 1
+        while t > 0 and (best[t - 1] > value or (best[t - 1] == value and nearest[t - 1] > j)):
+            best[t] = best[t - 1]
+            nearest[t] = nearest[t - 1]
+            t -= 1
+        best[t] = value
+        nearest[t] = j
 
 
 @njit(cache=True, nogil=True)
@@ -135,11 +173,26 @@ def add_top_tau(frames, mean, inverse_scale, packed, tile, products, tau, counts
     best = np.empty(tau, np.float32)
     nearest = np.arange(tau)
     minima = np.empty(products.shape[0] * _LANES, np.float32)
+    groups = np.empty(_GROUPS, np.float32)
+    # groups, places in `minima`, codewords, and one that is written beyond them
+    listed = np.empty(_GROUPS + minima.shape[0] + products.shape[0] * BLOCK + 1, np.int64)
     for start in range(0, frames.shape[0], TILE):
         _load_tile(frames, every_row, start, frames.shape[0], mean, inverse_scale, tile)
         _products(tile, packed, products)
         for f in range(min(TILE, frames.shape[0] - start)):
-            _select(products, f, minima, best, nearest)
+            _minima_of_four(products, f, minima)
+            _minima_of_groups(minima, groups)
+            if tau <= _GROUPS:
+                bound = _bound(groups, tau, best)
+            else:  # of the codewords of the frame before, as neighbours in time are alike
+                bound = products[nearest[0] // BLOCK, f, nearest[0] % BLOCK]
+                for t in range(1, tau):
+                    bound = max(bound, products[nearest[t] // BLOCK, f, nearest[t] % BLOCK])
+            n_listed = _list_candidates(products, f, minima, groups, bound, listed)
+            if n_listed == tau and found.shape[0] == 0:
+                nearest[:] = listed[:tau]  # in any order
+            else:
+                _select(products, f, listed, n_listed, best, nearest)
             for t in range(tau):
                 counts[nearest[t]] += 1
                 if found.shape[0] > 0:

@@ -11,7 +11,16 @@ import scipy.signal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from musicsim.audio import AudioTooShortError, delta_mfcc, derivative_blocks, derivatives, load, mfcc, peaks
+from musicsim.audio import (
+    AudioTooShortError,
+    delta_mfcc,
+    derivative_blocks,
+    derivatives,
+    derivatives_at,
+    load,
+    mfcc,
+    peaks,
+)
 from musicsim.audio.features import _mel_basis, dct_basis
 from musicsim.demo import plan_collection, write_song
 from tests.shared import RECORDINGS, needs_recordings
@@ -196,6 +205,17 @@ def test_derivatives_block_by_block_equal_all_at_once(n_frames, block):
     assert all(b.dtype == np.float32 for b in blocks)
     # each row is computed from the same nine rows in the same order: not a bit may differ
     np.testing.assert_array_equal(np.concatenate(blocks), derivatives(frames))
+
+
+@given(n_frames=st.integers(9, 80), seed=st.integers(0, 99))
+@settings(max_examples=60, deadline=None)
+def test_derivatives_of_some_frames_are_those_of_all(n_frames, seed):
+    rng = np.random.default_rng(seed)
+    frames = (100 * rng.standard_normal((n_frames, 13))).astype(np.float16)
+    rows = rng.integers(n_frames, size=rng.integers(0, 2 * n_frames))
+    found = derivatives_at(frames, rows)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, derivatives(frames)[rows])
 
 
 def test_derivatives_of_a_mapped_file(tmp_path):

@@ -203,6 +203,15 @@ def test_histogram_equals_brute_force_with_ties(case):
     np.testing.assert_array_equal(made_of(codewords, tau).transform([frames])[0], expected.astype(np.float32))
 
 
+@pytest.mark.parametrize("tau", [1, 4, 16, 17, 40])
+def test_nearest_codewords_come_in_order_with_ties(rng, tau):
+    frames = rng.integers(-3, 4, size=(50, 3)).astype(np.float32)
+    codewords = rng.integers(-3, 4, size=(600, 3))
+    distances = np.square(frames[:, None] - codewords).sum(axis=2)
+    expected = np.argsort(distances, axis=1, kind="stable")[:, :tau]
+    np.testing.assert_array_equal(made_of(codewords, tau).nearest(frames), expected)
+
+
 @pytest.mark.parametrize("tau", [1, 4, 8, 1024])
 def test_histogram_equals_brute_force_on_music_like_frames(rng, tau):
     frames = music_like(rng, 6000)

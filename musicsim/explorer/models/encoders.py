@@ -24,6 +24,7 @@ from musicsim._arrays import BoolArray, Float32Array
 from musicsim.audio import FLUCTUATION_SIZE, HARMONY_SIZE, RHYTHM_SIZE, SongFrames
 from musicsim.audio.features import N_MFCC
 from musicsim.explorer.models.schema import AboutModel
+from musicsim.library.stores.song_gaussians import song_gaussian
 
 Floats: TypeAlias = Float32Array
 Frames: TypeAlias = SongFrames | Floats | Iterator[Floats]
@@ -224,7 +225,7 @@ class SoundEncoder(GaussianEncoder):
         for row, song in enumerate(songs):
             assert isinstance(song, SongFrames), "frames alone do not say how a song fluctuates"
             if song.fluctuation is not None:
-                features[row, TIMBRE] = GaussianEncoder.encode_frames(self, [song])[0]
+                features[row, TIMBRE] = self.embedding.transform(song_gaussian(song))[0]
                 features[row, FLUCTUATION] = song.mean_fluctuation
         return features
 

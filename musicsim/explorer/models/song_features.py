@@ -3,6 +3,7 @@
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ from musicsim.library.processes.pools import in_order, on_all_cores
 from musicsim.library.scan.lyrics import read_lyrics
 
 BLOCK = 64
+_AT_ONCE = 16  # songs that a thread is given
 
 _Read = Callable[[Sequence[Song]], Floats]
 
@@ -65,7 +67,11 @@ def _read_blocks(
     if encoder.needs != FRAMES:
         yield from map(read, blocks)
     elif library.pool is None:
-        yield from on_all_cores(read, blocks)
+        # few at a time: at the end some cores would have none left while others began another block
+        parts = ([block[i : i + _AT_ONCE] for i in range(0, len(block), _AT_ONCE)] for block in blocks)
+        with closing(on_all_cores(read, chain.from_iterable(parts))) as rows:
+            for block in blocks:
+                yield np.concatenate(list(islice(rows, -(-len(block) // _AT_ONCE))))
     else:
         for block, found in zip(blocks, _encoded_away(library, encoder, blocks), strict=True):
             yield read(block) if found is None else found

@@ -322,10 +322,6 @@ def _sample_frames(library: Library, songs: Sequence[Song], tell: Tell) -> Float
     for done, i in enumerate(sorted(chosen)):
         if done % 64 == 0:
             tell("learning codewords", done, len(chosen))
-        rows = np.sort(rng.permutation(len(library.frame_files.mfcc(songs[i].content_hash)))[:quota])
-        start = 0
-        for block in library.frame_files.blocks(songs[i].content_hash):
-            here = rows[(rows >= start) & (rows < start + len(block))]
-            sample.append(block[here - start])
-            start += len(block)
+        frames = library.frame_files.frames(songs[i].content_hash)
+        sample.append(frames.rows(np.sort(rng.permutation(len(frames))[:quota])))
     return np.concatenate(sample)

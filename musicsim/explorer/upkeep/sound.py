@@ -8,18 +8,17 @@ import numpy as np
 
 from musicsim import gaussians
 from musicsim._arrays import Float32Array, Float64Array
-from musicsim.audio import HOP, SAMPLE_RATE, SongFrames
+from musicsim.audio import SongFrames
 from musicsim.explorer.models.encoders import SoundEncoder
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.upkeep.placing import SEED
 from musicsim.library import Library, Song
 from musicsim.library.processes.pools import on_all_cores
+from musicsim.library.stores.song_gaussians import part_gaussians, part_length
 
 VISITORS_MAY = True
 
 _MAX_SONGS = 1_000
-_FRAMES_A_PART = 20.0 * SAMPLE_RATE / HOP
-_MIN_PARTS, _MAX_PARTS = 2, 8  # of a song: 9 kB each
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +43,8 @@ def song_parts(library: Library, songs: Sequence[Song], tell: Tell) -> list[Song
 
 
 def parts_of(frames: SongFrames) -> SongParts:
-    """A song's parts: of 20 s where that makes two to eight of them."""
-    n_parts = int(np.clip(round(len(frames) / _FRAMES_A_PART), _MIN_PARTS, _MAX_PARTS))
-    length = -(-len(frames) // n_parts)
-    timbre = gaussians.fit_parts(frames.blocks(), length)
+    """A song's parts, of :func:`part_length`."""
+    timbre, length = part_gaussians(frames), part_length(len(frames))
     patterns = [frames.part(i * length, (i + 1) * length).mean_fluctuation for i in range(len(timbre))]
     return SongParts(timbre, np.array(patterns))
 

@@ -15,6 +15,7 @@ from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.scan.files import content_hash
 from musicsim.library.stores.files import SHORT, SILENT
 from musicsim.library.stores.frames import FrameStore
+from musicsim.library.stores.song_gaussians import keep_gaussians
 from musicsim.library.tags import FileTags, read_tags
 
 _SILENT = 1e-4  # -80 dB of full scale: dither, not music
@@ -157,6 +158,7 @@ def _read(task: Task, size: int, mtime_ns: int) -> Analysis | Same | Skipped:
             sound = analyse_sound(task.path, frames_to=frames, aspects=task.aspects)
             _check_song(task, sound)
             heard = describe(np.load(frames, allow_pickle=False), sound.harmony, sound.rhythm)
+            keep_gaussians(frames)
             if sound.harmony is not None and sound.rhythm is not None:
                 store.keep_aspects(digest, sound.harmony, sound.rhythm)
     except _NoSong as no_song:
