@@ -115,12 +115,13 @@ def test_force_fits_again(tiny_library):
     assert tiny_library.models.active().id != before
 
 
-def test_a_model_that_cannot_be_read_is_fitted_again(tiny_library):
+def test_a_model_that_cannot_be_read_is_fitted_again_and_told_of_once(tiny_library, caplog):
     record = tiny_library.models.active()
     (tiny_library.models.path(record.id) / "model.npz").write_bytes(b"broken")
     assert needs_fit(tiny_library, record, 12)
     refresh(tiny_library)
     assert tiny_library.models.active().id != record.id
+    assert sum("cannot be read" in message for message in caplog.messages) == 1
 
 
 @pytest.mark.parametrize("name", ["vectors.f32", "histograms.f32"])

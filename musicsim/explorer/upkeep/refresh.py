@@ -32,12 +32,12 @@ _log = logging.getLogger(__name__)
 @visitor_may
 def needs_fit(library: Library, record: ModelRecord | None, n_songs: int) -> bool:
     """Whether a built-in model or its files are gone, of another feature version, or of half as many songs."""
-    if record is None or n_songs >= 2 * record.n_songs_fitted:
-        return True
-    error = damage(library, record)
-    if error is not None:
+    return record is None or n_songs >= 2 * record.n_songs_fitted or damage(library, record) is not None
+
+
+def _warn_of_damage(library: Library, record: ModelRecord | None) -> None:
+    if record is not None and (error := damage(library, record)) is not None:
         _log.warning("%s cannot be read and is refitted: %s", record.name, error)
-    return error is not None
 
 
 @owner_only
@@ -131,8 +131,10 @@ def _fit_built_in(library: Library, force: bool, tell: Tell) -> None:
         or native_is_outdated(library)
         or needs_fit(library, library.models.native(), n_current)
     ):
+        _warn_of_damage(library, library.models.native())
         fit_native(library, current, tell)
     if with_frames and (force or needs_fit(library, library.models.codewords(), n_songs)):
+        _warn_of_damage(library, library.models.codewords())
         fit_codewords(library, with_frames, tell)
 
 
