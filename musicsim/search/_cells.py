@@ -17,7 +17,7 @@ from musicsim.search._leaves import Leaves, step_to
 from musicsim.search._rows import read_only
 
 # Rows for each centre that k-means looks at, and how often.
-_ROWS_A_CENTRE, _ROUNDS = 64, 12
+_ROWS_A_CENTRE, _ROUNDS = 32, 10
 # Rows that are compared with all centres at once, and comparisons (8 MB).
 _COMPARED_ROWS, _COMPARED = 2048, 1 << 21
 _BLOCK_ROWS = 16_384

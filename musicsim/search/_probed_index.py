@@ -16,7 +16,7 @@ from musicsim.search._rows import Answers, ask_parts
 from musicsim.search._tree_index import TreeIndex
 
 # Rows that axes are worked out from: so many, and so many for each column where that is more.
-_BASIS_ROWS, _BASIS_ROWS_A_COLUMN = 5_000, 10
+_BASIS_ROWS, _BASIS_ROWS_A_COLUMN = 5_000, 5
 _BLOCK_ROWS = 16_384
 # An index that has grown by more is rebuilt: its axes, codes and leaves are those of the first rows.
 _MAX_GROWTH = 2.0

@@ -49,7 +49,7 @@ class PartitionIndex(ProbedIndex):
     -----
     Jégou, Douze, Schmid: Product quantization for nearest neighbor search, IEEE TPAMI 33 (2011), has the inverted file.
     Rows are read a block at a time, so that those of a memory map need not fit into memory. While it builds it holds
-    16 bytes a row besides, and 64 rows for each cell twice: .7 GB for ten million rows with 100 axes.
+    16 bytes a row besides, and 32 rows for each cell twice: .4 GB for ten million rows with 100 axes.
 
     Axes, codes and cells are those of the rows it was built over. It is rebuilt over all rows when they have
     doubled; when one in a hundred (and more than ten) lies farther out than codes reach; or when the axes keep less

@@ -7,7 +7,18 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from benchmarks._search_data import hard, hold_out, separated
-from benchmarks.search import Case, Contender, claims, depth_for, geometric, measure, n_lists, recall, time_at
+from benchmarks.search import (
+    Case,
+    Contender,
+    claims,
+    depth_for,
+    geometric,
+    leads,
+    measure,
+    n_lists,
+    recall,
+    time_at,
+)
 
 DRAWS = [hard, separated]
 
@@ -188,6 +199,23 @@ def test_claims_keep_their_goals_and_take_the_quickest_annoy():
     assert [claim.holds for claim in on_hard.values()] == [False, True, True, False, True]
     on_other = claims("separated", "separated", rows)
     assert [claim.goal for claim in on_other] == [15.0, 1.0, 1.0, 1.0]
+
+
+def test_leads_are_over_the_best_of_all_rivals():
+    rows = [
+        _row("musicsim SpillForest", 2.0, 0.2, 0.4, 0.4) | {"mb": 50.0},
+        _row("musicsim PartitionIndex", 0.5, 0.1, 0.2, None) | {"mb": 11.0},
+        _row("musicsim ExactIndex", 0.0, None, None, None) | {"mb": 0.0},
+        _row("faiss IVF", 3.0, 0.05, 0.3, 0.5) | {"mb": 10.0},
+        _row("voyager", 6.0, 0.1, 0.4, 0.4) | {"mb": 30.0},
+        _row("faiss HNSW", 4.0, 0.1, 0.5, 0.6) | {"mb": 30.0},
+    ]
+    made = leads("hard", rows)
+    assert [claim.value for claim in made] == pytest.approx([0.5, 1.5, 1.0, 8.0, 1.1])
+    assert [claim.holds for claim in made] == [False, True, True, False, True]
+    without_graphs = leads("hard", rows[:4])
+    assert [claim.value for claim in without_graphs] == pytest.approx([0.5, 1.5, 1.25])
+    assert [claim.value for claim in leads("hard", rows[:2])] == [None, None, None]
 
 
 def test_claims_without_a_figure_do_not_hold():
