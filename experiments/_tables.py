@@ -1,14 +1,15 @@
 """Tables of the documents, made of the kept results: between ``<!-- results: NAME -->`` and ``<!-- end -->``.
 
-NAME is an experiment, with a word more where a document has several tables of it. A table is a list of lines, the head
-first. Below each table stands which protocol it is of. One table is made of the results of benchmarks, as far as they
-are kept, by :mod:`experiments._comparisons`.
+NAME is an experiment or a benchmark, with a word more where a document has several tables of it. A table is a list of
+lines, the head first. Below each table stands which protocol it is of. One table is made of the results of all
+benchmarks, as far as they are kept, by :mod:`experiments._comparisons`.
 """
 
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ def _block(name: str) -> str:
         lines_of, experiments = _TABLES[name]
         reports = [_kept(experiment, name) for experiment in experiments]
         lines = lines_of([row for report in reports for row in report["rows"]])
-        below = _made_by(reports, "experiments")
+        below = _made_by(reports, "benchmarks" if experiments[0].startswith("benchmarks/") else "experiments")
     head, *rest = lines
     table = [head, ["---"] * len(head), *rest]
     text = "\n".join(f"|{'|'.join(f' {cell} ' if cell else ' ' for cell in line)}|" for line in table)
@@ -648,6 +649,45 @@ def _spill(rows: list[Row]) -> Lines:
             f"{theirs:g} times",
             f"{min(ours):.0f} to {max(ours):.0f} times",
         )
+
+
+_SEARCH = {
+    "`PartitionIndex`": "musicsim PartitionIndex", "`SpillForest`": "musicsim SpillForest", "annoy": "annoy",
+    "faiss IVF": "faiss IVF", "faiss HNSW": "faiss HNSW", "voyager (HNSW)": "voyager",
+}  # fmt: skip
+
+
+def _of_search(rows: list[Row]) -> Iterator[tuple[str, list[list[Row]]]]:
+    """By data: its name, and the rows of each kind of index."""
+    for data in _values(rows, "data"):
+        of = [row for row in rows if row["data"] == data]
+        yield (
+            f"{data}; {of[0]['rows']:,}",
+            [[row for row in of if row["index"] == index] for index in _SEARCH.values()],
+        )
+
+
+@_table("search:queries", "benchmarks/search")
+def _search_queries(rows: list[Row]) -> Lines:
+    yield "ms a query at .90, .95, .98", *_SEARCH
+    for data, kinds in _of_search(rows):
+        cells = []
+        for kind in kinds:
+            times = ([row[column] for row in kind if row[column]] for column in ("ms_90", "ms_95", "ms_98"))
+            cells.append(", ".join(_significant(min(some), 3) if some else "–" for some in times))
+        yield data, *cells
+
+
+@_table("search:building", "benchmarks/search")
+def _search_building(rows: list[Row]) -> Lines:
+    yield "s to build, MB beside the rows", *_SEARCH
+    for data, kinds in _of_search(rows):
+        there = ([row for row in kind if row["ms_95"]] for kind in kinds)
+        best = [min(kind, key=itemgetter("ms_95")) if kind else {} for kind in there]
+        cells = (
+            f"{_significant(row['build_s'], 2)}, {_significant(row['mb'], 2)}" if row else "–" for row in best
+        )
+        yield data, *cells
 
 
 @_table("listening_test")
