@@ -116,10 +116,9 @@ def _largest(keys, n):
 
 @njit(cache=True, nogil=True)
 def _scan(leaf, leaves, items, codes, query, unit, shown, of_block, n_best, keys, numbers, n_kept, limit):
-    """Keep the rows of a leaf that are nearer than the limit; arrays have room for twice as many as are wanted, and for
-    a block.
+    """Keep the rows of a leaf that are nearer than the limit; returns how many are kept, and the limit for others.
 
-    Returns how many are kept, and the limit for others.
+    `keys` and `numbers` have room for twice as many as are wanted, and a block.
     """
     first, one = leaves[leaf, 0], np.uint64(1)
     end = first + leaves[leaf, 1]

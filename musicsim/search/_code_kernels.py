@@ -1,9 +1,9 @@
-"""8-bit codes of rows: how they lie, how they are written, how a query is compared with those of a leaf.
+"""8-bit codes of rows: their layout, writing them, comparing a query with those of a leaf.
 
-A code has the coordinates of a row in units of a step, rounded. Codes lie in blocks of 32 slots: the first four columns
-of each slot, one slot after the other, then the next four, up to as many as make whole groups; behind them, in four
-bytes of each slot, stands the squared length of its code. So a register of any size is filled by one read, and a query
-that is rounded, too, is compared by products of whole numbers. These fit their 32 bits up to 133,000 columns.
+A code holds the coordinates of a row in units of a step, rounded. Codes are laid out in blocks of 32 slots: the first
+four columns of every slot, then the next four, and so on, padded to whole groups; the last four bytes of each slot hold
+the squared length of its code. One read fills a register of any size, and a query that is rounded in the same way is
+compared by integer products, whose sums fit 32 bits up to 133,000 columns.
 """
 
 from typing import Any
@@ -15,10 +15,10 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 BLOCK = 32
-"""Rows whose codes stand together: wide enough for any processor's registers."""
+"""Slots of a block: enough for the registers of any processor."""
 
 GROUP = 4
-"""Columns of a slot that stand together, and bytes of its squared length."""
+"""Columns of a slot that lie side by side, and bytes of its squared length."""
 
 _LARGEST = np.float32(127.0)
 
@@ -42,7 +42,7 @@ def _place_of(slot, size):
 
 @njit(cache=True, nogil=True)
 def _place_in(column):
-    """How far from its slot's first a column stands."""
+    """How far a column lies from the first of its slot."""
     return column // GROUP * GROUP * BLOCK + column % GROUP
 
 
@@ -72,7 +72,7 @@ def copy_code(codes, source, target, size):
 
 @njit(cache=True, nogil=True)
 def decode(codes, first, step, rows):
-    """Fill rows (n, d) with what the codes of so many slots say, from the first on."""
+    """Fill rows (n, d) from the codes of as many slots, from the first on."""
     size = code_size(rows.shape[1])
     for i in range(rows.shape[0]):
         place = _place_of(first + i, size)
@@ -92,9 +92,9 @@ def encode(Y, items, step):
 
 @njit(cache=True, nogil=True)
 def rounded(query, step, result):
-    """Round a query as codes are, int8 in whole groups; returns of how many steps its unit is.
+    """Round a query as codes are, to int8 in whole groups; returns its unit, in steps.
 
-    The unit is larger than a step where the query lies beyond the range of codes.
+    The unit is 1, or larger where the query lies beyond the range of codes.
     """
     farthest = _LARGEST
     for j in range(query.shape[0]):
