@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from numbers import Integral
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -76,9 +77,9 @@ def n_threads(n_jobs: int | None) -> int:
 
 
 def check_n_jobs(n_jobs: int | None) -> None:
-    """Raise ValueError for the number that means nothing; cores are not counted, which a library does."""
-    if n_jobs == 0:
-        raise ValueError("n_jobs=0 has no meaning; 1 is one thread, -1 one a core.")
+    """Raise ValueError for what is no number of threads; cores are not counted, for which a library is imported."""
+    if n_jobs == 0 or not (n_jobs is None or isinstance(n_jobs, Integral)):
+        raise ValueError(f"n_jobs={n_jobs!r} has no meaning; 1 is one thread, -1 one a core.")
 
 
 class Index(Estimator):
