@@ -55,7 +55,7 @@ _FOREST, _PARTITION = "musicsim SpillForest", "musicsim PartitionIndex"
 _OURS, _HNSW, _ANNOY = "ours", "voyager", "annoy"
 _GRAPHS = ("faiss HNSW", _HNSW)
 # Of partitions: cells, explained, ranked.
-_PARTITIONS = ((3.0, 0.99, 1.5), (2.0, 0.98, 1.0), (1.0, 0.99, 1.5), (1.0, 0.95, 1.0), (1.0, 0.9, 3.0))
+_PARTITIONS = ((3.0, 0.99, 1.5), (2.0, 0.98, 1.0), (1.0, 0.99, 1.0), (1.0, 0.95, 1.0), (1.0, 0.9, 3.0))
 
 Ask = Callable[[Float32Array, int], Int64Array | Answer]
 

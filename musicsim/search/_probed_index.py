@@ -1,6 +1,5 @@
 """Base of the indexes that look into leaves of 8-bit codes, the most promising first, until they have seen enough."""
 
-from functools import partial
 from numbers import Integral
 from typing import ClassVar
 
@@ -145,7 +144,7 @@ class ProbedIndex(TreeIndex):
         """
         probes = self.n_probes if n_probes is None else n_probes
         _check_probes(probes)
-        return self._answers(Q, k, allowed, partial(self._from_leaves, n_probes=probes))
+        return self._answers(Q, k, allowed, self._from_leaves, probes)
 
     def _from_leaves(
         self,
@@ -154,10 +153,11 @@ class ProbedIndex(TreeIndex):
         n_shown: int,
         distances: Float32Array,
         ids: Int64Array,
-        *,
         n_probes: int,
     ) -> None:
-        probes = min(-(-n_probes * self.n_samples_ // n_shown), self.n_leaves_)
+        if len(shown):
+            n_probes = -(-n_probes * self.n_samples_ // n_shown)
+        probes = min(n_probes, self.n_leaves_)
         if len(shown) and n_shown <= probes * self._rows_a_leaf():
             few = np.flatnonzero(shown.view(np.bool_)).astype(np.int32)  # bytes take fourteen times as long
             ask_parts(

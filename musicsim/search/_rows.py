@@ -32,8 +32,11 @@ def checked(rows: npt.ArrayLike, name: str, *, first: int = 0) -> Float32Array:
         raise ValueError(f"{name} should be two-dimensional, one song a row; its shape is {array.shape}.")
     # the squared distance of two rows of this size is half of float32's largest number at most
     square = _MAX_FLOAT32 / (8 * max(array.shape[1], 1))
-    if len(array) <= _FEW_ROWS and np.vdot(array, array) <= square:
-        return read_only(np.ascontiguousarray(array))  # a product takes a fifth of the time of the extremes
+    if len(array) <= _FEW_ROWS:
+        array = np.ascontiguousarray(array)
+        numbers = array.ravel()
+        if numbers.dot(numbers) <= square:  # a product takes a tenth of the time of the extremes
+            return read_only(array)
     limit = square**0.5
     for i in range(first, len(array), _BLOCK_ROWS):
         block = array[i : i + _BLOCK_ROWS]
@@ -131,19 +134,20 @@ class Index(Estimator):
         Q: npt.ArrayLike,
         k: int,
         allowed: npt.ArrayLike | None,
-        nearest: Callable[[Any, Uint8Array, int, Any, Int64Array], None],
+        nearest: Callable[..., None],
+        *more: int,
     ) -> tuple[Any, Int64Array]:
         """Distances and ids of the `k` nearest rows of each query.
 
-        `nearest` takes the checked queries, which rows may be answers (of no row: all), how many these are, and the
-        two arrays to fill, which are not empty.
+        `nearest` takes the checked queries, which rows may be answers (of no row: all), how many these are, the
+        two arrays to fill, which are not empty, and what is given besides.
         """
         queries = self._queries(Q, k)
         shown, n_shown = self._visible(allowed)
         shape = len(queries), min(k, n_shown)
         distances, ids = np.zeros(shape, self._DISTANCE), np.zeros(shape, np.int64)
         if ids.size:
-            nearest(queries, shown, n_shown, distances, ids)
+            nearest(queries, shown, n_shown, distances, ids, *more)
         return distances, ids
 
     def _queries(self, Q: npt.ArrayLike, k: int) -> Any:

@@ -29,7 +29,7 @@ EXACT_BELOW = 5_000
 _SETTINGS: tuple[SpillForest | PartitionIndex, ...] = (
     PartitionIndex(),
     PartitionIndex(2.0, explained=0.98, ranked=1.0),
-    PartitionIndex(1.0, explained=0.99, ranked=1.5),
+    PartitionIndex(1.0, explained=0.99, ranked=1.0),
     PartitionIndex(1.0, explained=0.95, ranked=1.0),
     PartitionIndex(1.0, explained=0.9, ranked=3.0),
     SpillForest(8),
