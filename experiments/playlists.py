@@ -272,7 +272,9 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         for name, many in n_splits.items():
             for number in range(many if name in loaded else 0):
                 if name == DEMO:
-                    future = pool.submit(kept.cache(measure_demo), folder, loaded[name], number, seed)
+                    # each run has the demo collection in a folder of its own
+                    measure = kept.cache(measure_demo, ignore=["folder"])
+                    future = pool.submit(measure, folder, loaded[name], number, seed)
                 else:
                     future = pool.submit(kept.cache(measure_collection), loaded[name], number, seed)
                 futures.append((name, future))
