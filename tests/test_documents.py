@@ -35,12 +35,14 @@ ELSEWHERE: dict[str, set[str]] = {
             "351",
             "4,500",
         ),  # rows, columns, steps
-        *("0.3", "1.5", "1.6"),  # standard errors by the number of rows, a ratio
         *("19.4", "20.5", "9.8"),  # another run, of undivided slopes
     },
     "kernels.md": {"144"},  # songs to learn from
-    "lgmml.md": {"1,000", "0.8", "1,024", "100,000", "607"},  # songs; milliseconds; the paper's seconds
-    "mlr.md": {"150", "8", "256"},  # planes that are kept; bytes of a number, dimensions
+    "lgmml.md": {
+        *("1,000", "2,000", "5,000", "100,000"),  # songs, documents
+        *("0.8", "1,024", "607"),  # milliseconds; dimensions; the paper's seconds
+    },
+    "mlr.md": {"150", "8", "20,000", "256"},  # planes that are kept; bytes of a number; songs, dimensions
     "order.md": {
         *(
             "601",
@@ -96,7 +98,7 @@ def unknown_numbers(text: str, names: set[str]) -> list[str]:
 
 def _is_one_of(number: str, known: set[float]) -> bool:
     value = float(number.replace(",", ""))
-    scales = (1.0, 100.0) if value >= 1 else (1.0,)  # in % only what looks like it
+    scales = (1.0, 100.0) if 1 <= value <= 1000 else (1.0,)  # in % only what looks like it
     half = 0.5 * 10.0 ** -len(number.partition(".")[2]) * (1 + 1e-9)
     return any(abs(value - of * scale) <= half for of in known for scale in scales)
 
