@@ -86,12 +86,16 @@ SHORT = Protocol(
 )  # fmt: skip
 FULL = Protocol(
     seeds=10, lgmml={"n_metrics": 500, "n_epochs": 40},
-    # that of the short form: with metrics of all columns it would take a day
-    lgmml_grid=SHORT.lgmml_grid,
+    # not with metrics of all columns, which would take a day
+    lgmml_grid=_grid(
+        structure=("full", "diagonal"), n_queries=(20, 100), max_features=(0.02, 0.05, 0.1, 0.2),
+        margin=(0.01, 0.03, 0.1),
+    ),
     printed={"n_metrics": 500, "n_epochs": 40},
     printed_grid=_grid(reg=(1e-8, 1e-6, 1e-4, 1e-2), phi=(0.1, 0.3, 1.0, 3.0, 10.0), margin=(0.01, 0.1, 1.0)),
-    regs=(1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0), Cs=(0.01, 0.1, 1.0, 10.0, 100.0), mlr_queries=1000, mlr_cuts=100,
-    ridges=(1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0),
+    regs=(1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0),
+    Cs=(0.01, 0.1, 1.0, 10.0, 100.0), mlr_queries=1000, mlr_cuts=100,
+    ridges=(1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0),
     trees=_grid(num_leaves=(7, 15, 31, 63), learning_rate=(0.02, 0.05, 0.1), min_child_samples=(10, 20, 50)),
 )  # fmt: skip
 
