@@ -627,10 +627,11 @@ def _playlists(rows: list[Row]) -> Lines:
 
 @_table("spill")
 def _spill(rows: list[Row]) -> Lines:
+    n_rows = next(row["rows"] for row in rows if row.get("at equal share") == "generated")
     yield (
         "recall@100, PCA",
         "thesis, 890,205 songs of the Million Song Dataset",
-        "ours, 100,000 generated songs",
+        f"ours, {n_rows:,} generated songs",
     )
     for tau, depth in ((0.0, 7), (0.1, 13)):
         row = _one(rows, rule="pca", tau=tau, depth=depth)
