@@ -14,8 +14,9 @@ VENV := .venv
 JOBS ?= 3
 BROWSERS ?= 2
 BIN := $(VENV)/bin
-# The app's own workers give way to everything else: beside tests that do not, they would starve.
-RUN = nice -n 19 $(BIN)/python -m pytest
+# The app's own workers give way to everything else: beside tests that do not, they would starve. Tests start hundreds of
+# processes, each of which would compile all modules again where bytecode is not written.
+RUN = env -u PYTHONDONTWRITEBYTECODE nice -n 19 $(BIN)/python -m pytest
 CHOSEN := $(if $(THOROUGH),,and not thorough)
 BROWSE = $(RUN) -m "browser $(CHOSEN)" -o cache_dir=$(VENV)/browser_cache
 OTHERS = $(RUN) -m "not browser $(CHOSEN)" -o cache_dir=$(VENV)/other_cache
