@@ -1,5 +1,6 @@
 # make app     environment, install, demo collection, opens the app
-# make test    lint and the tests, those with a browser among them; make test THOROUGH=1: the long ones, too, and other matrix products
+# make test    lint and all tests but the longest; THOROUGH=1 adds these, and repeats the numeric tests for each processor
+#              that this machine can run (tests/processors.py); PROCESSORS=Nehalem repeats them for one
 # make bench   the claims about speed, against their rivals; KEEP=1: docs/results and the table of README made of them, too
 # make reproduce  every experiment, and which claims hold; KEEP=1: docs/results and the tables made of them, too; FULL=1: the papers' protocols
 # make docs    the documentation as a site, in site/; warnings are errors
@@ -21,8 +22,9 @@ CHOSEN := $(if $(THOROUGH),,and not thorough)
 BROWSE = $(RUN) -m "browser $(CHOSEN)" -o cache_dir=$(VENV)/browser_cache
 OTHERS = $(RUN) -m "not browser $(CHOSEN)" -o cache_dir=$(VENV)/other_cache
 AGAIN = --last-failed --last-failed-no-failures none
-# What depends on how matrix products round.
-NUMERIC = $(addprefix tests/,audio codebook gaussians kernels mixtures relevance metric order hashing search playlist evaluation test_blas.py)
+# Tests whose results depend on rounding, and the processors to repeat them for (tests/processors.py).
+NUMERIC = $(addprefix tests/,audio codebook gaussians kernels mixtures relevance metric order hashing search playlist evaluation experiments explorer test_blas.py)
+PROCESSORS ?= $(if $(THOROUGH),$(shell $(PYTHON) -m tests.processors list))
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Versions and hashes of all that is installed; `make newest` leaves them out.
 APP_PACKAGES = --require-hashes -r requirements.txt
@@ -46,11 +48,10 @@ else
 	{ $(BROWSE) -n $(BROWSERS) --dist loadfile --no-loadscope-reorder > $(VENV)/browser.log 2>&1; echo $$? > $(VENV)/browser.status; \
 	  nice -n 19 $(BIN)/python -m torture --minutes 1 > $(VENV)/torture.log 2>&1; echo $$? > $(VENV)/torture.status; } & beside=$$!; \
 	$(OTHERS) -n $(JOBS) --dist loadfile --no-loadscope-reorder || others=1; \
-	kernel=$(if $(THOROUGH),$$($(BIN)/python tests/other_kernel.py)); \
-	if [ -n "$$kernel" ]; then \
-	    echo "The numeric tests once more, with OpenBLAS's kernel $$kernel"; \
-	    OPENBLAS_CORETYPE=$$kernel $(RUN) -m "not browser and not slow" -n 2 --dist loadfile --no-loadscope-reorder $(NUMERIC) || status=1; \
-	fi; \
+	for processor in $(PROCESSORS); do \
+	    echo "The numeric tests with the code for the processor $$processor"; \
+	    $(BIN)/python -m tests.processors $$processor $(RUN) -m "not browser $(CHOSEN)" -n $(JOBS) --dist loadfile --no-loadscope-reorder $(NUMERIC) || status=1; \
+	done; \
 	wait $$beside; \
 	echo "The tests with a browser, which ran beside them"; cat $(VENV)/browser.log; \
 	echo "A minute of torture, which came after these"; cat $(VENV)/torture.log; \

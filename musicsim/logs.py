@@ -1,9 +1,9 @@
-"""What the program writes down of its work: to stderr, and into a file of the library that a person can read.
+"""The program's log: warnings on stderr, and a file in the library's folder that people can read.
 
 A message of ours is a sentence of the program with values in it. The sentence is public; a text among the values (a
 path, a title, what an error says) is private unless it is :class:`Public`, and stands in the file between “ and ”, so
-that :func:`without_private` can take it out again. In public mode it is left out from the start, and of other programs'
-messages everything. What was given to :func:`hide` is never written at all.
+that :func:`without_private` can take it out again. In public mode nothing is written to the library's folder. There, private
+texts and the messages of other programs are left out on stderr, too. What was given to :func:`hide` is never written.
 """
 
 import logging
@@ -132,7 +132,8 @@ def last_lines(library: Path, n_lines: int) -> list[str]:
 class _LibraryLog(RotatingFileHandler):
     """The log of a library, which the app, its jobs and commands write to at once; bounded.
 
-    Where it cannot be written to, nothing is: that is no reason to stop.
+    A line that cannot be written is lost; that is not a reason to stop. A public process writes nothing: otherwise a
+    visitor who causes a warning would change the library's folder.
     """
 
     def __init__(self, library: Path) -> None:
@@ -146,7 +147,9 @@ class _LibraryLog(RotatingFileHandler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a line, and close the file: another process may put it aside when it is full."""
-        if record.name == "filelock" or not (self._library / LIBRARY_FILE).exists():  # yet, or any more
+        if is_public() or record.name == "filelock":
+            return
+        if not (self._library / LIBRARY_FILE).exists():  # not yet created, or deleted
             return
         try:
             Path(self.baseFilename).parent.mkdir(exist_ok=True)

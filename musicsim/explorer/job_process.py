@@ -50,9 +50,14 @@ class _Reporter:
         self.outcome = ""  # what came of the job, in words
 
     def __call__(self, **values: Any) -> bool:
-        """Store progress; True when the job should stop. Returns only when a pause has ended."""
+        """Store progress; True when the job should stop. Returns only when a pause has ended.
+
+        Values that come too soon after the last write wait for the next one. The first total is written at once, so
+        that even the progress of a short job is seen.
+        """
+        has_first_total = bool(values.get("total")) and not self.latest.get("total")
         self.latest |= values
-        if time.monotonic() - self._written < _WRITE_EVERY_S:
+        if not has_first_total and time.monotonic() - self._written < _WRITE_EVERY_S:
             return False
         self._library.jobs.update(self._job_id, **self.latest)
         job = self._library.jobs.get(self._job_id)

@@ -44,6 +44,25 @@ def test_a_folder_is_added_with_its_failures_while_nobody_waits(store, tmp_path)
     assert jobs.current(store) is None
 
 
+def test_the_first_count_of_a_short_job_is_stored_at_once(store, monkeypatch):
+    stored = []
+
+    def count(_library, *, report):
+        report(message="looking for music")
+        report(done=1, total=2)
+        stored.append(store.jobs.get(job_id))
+        report(done=2, total=2)
+        stored.append(store.jobs.get(job_id))
+        return True
+
+    monkeypatch.setitem(job_process.CALLED, "walk", count)
+    monkeypatch.setattr(job_process, "_WRITE_EVERY_S", 1e9)
+    job_id = store.jobs.create("walk", {})
+    assert job_process.run(store, job_id) == "done"
+    stored.append(store.jobs.get(job_id))
+    assert [(job.done, job.total) for job in stored] == [(1, 2), (1, 2), (2, 2)]
+
+
 # 24 songs of 40 s take more than a second: time enough to be asked to stop in between
 
 

