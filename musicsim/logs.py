@@ -2,8 +2,9 @@
 
 A message of ours is a sentence of the program with values in it. The sentence is public; a text among the values (a
 path, a title, what an error says) is private unless it is :class:`Public`, and stands in the file between “ and ”, so
-that :func:`without_private` can take it out again. In public mode nothing is written to the library's folder. There, private
-texts and the messages of other programs are left out on stderr, too. What was given to :func:`hide` is never written.
+that :func:`without_private` can take it out again. In public mode nothing is written to the library's folder, and
+private texts and the messages of other programs do not go to stderr either. Texts given to :func:`hide` are never
+written.
 """
 
 import logging
