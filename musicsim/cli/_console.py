@@ -40,6 +40,15 @@ ClusterOption = Annotated[
         help="A Dask cluster that does the work: tcp://10.0.0.5:8786, or local:4 for four workers here.",
     ),
 ]
+TrustClusterOption = Annotated[
+    bool,
+    typer.Option(
+        "--trust-cluster",
+        help="Use a cluster on another machine without TLS, this once. Dask exchanges pickles: whoever controls the "
+        "scheduler or the network on the way can run code on this machine.",
+    ),
+]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Answer all questions with yes, for scripts.")]
 ModelOption = Annotated[
     str | None, typer.Option("--model", help="Name of a model; the one in use by default.")
 ]
@@ -101,6 +110,17 @@ def show(
 def warn(words: str, text: object) -> None:
     """Say on stderr what went wrong with something."""
     errors.print(f"[yellow]{words}:[/yellow] {safe(text)}", highlight=False, soft_wrap=True)
+
+
+def confirm(question: str, *, yes: bool) -> bool:
+    """Ask on stderr, unless `yes` says so already; no answer, such as an empty stdin in a script, is a no."""
+    if yes:
+        return True
+    try:
+        return typer.confirm(question, default=False, err=True)
+    except typer.Abort:
+        errors.print()
+        return False
 
 
 def song_json(song: Any) -> dict[str, Any]:
