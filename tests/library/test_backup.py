@@ -108,7 +108,14 @@ def test_passwords_and_sound_are_in_it_only_if_asked_for(tiny_library, tmp_path)
     for name in ("plain", "private"):
         assert b"fLaC" not in (tmp_path / name).read_bytes()
         assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
-    restore(tmp_path / "private", tmp_path / "there", silent)
+    asked = []
+
+    def accept(consent):
+        asked.append(consent.private)
+        return True
+
+    restore(tmp_path / "private", tmp_path / "there", silent, with_passwords=True, accept=accept)
+    assert asked == [("servers.json", "listenbrainz.token", "players.json")]
     token = tmp_path / "there" / "listenbrainz.token"
     assert (token.read_text(), stat.S_IMODE(token.stat().st_mode)) == (SECRET, 0o600)
 

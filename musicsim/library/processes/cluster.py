@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from musicsim import __version__
 from musicsim.errors import LibraryError
-from musicsim.library.disk.archives import in_short
 from musicsim.library.processes.pools import (
     ClusterState,
     check_address,
@@ -107,12 +106,12 @@ def _check_certificates(address: str) -> None:
     from distributed import Security
 
     try:
-        security = Security()
+        security: Any = Security()  # sets its attributes by name
         certificates = security.tls_ca_file and security.tls_client_cert
         security.get_connection_args("client")  # reads the files
     except (OSError, TypeError, ValueError) as error:  # errors of TLS are of the system's kind
         raise LibraryError(
-            f"{address}: the certificates that Dask is set to use cannot be read ({in_short(error)}). {_CERTIFICATES}"
+            f"{address}: the certificates that Dask is set to use cannot be read ({error}). {_CERTIFICATES}"
         ) from error
     if not certificates:
         raise LibraryError(f"{address}: TLS needs certificates of your own. {_CERTIFICATES}")

@@ -15,11 +15,10 @@ from musicsim.library.scan.files import IGNORE_FILE
 from musicsim.ui.base.text import plain, shown
 from musicsim.ui.components.jobs_view import start_job
 
-
 _TRUST = (
-    "Without it, a cluster on another machine is not used. Dask exchanges pickles: whoever controls the scheduler or the "
-    "network on the way can run code on this machine. Trust is stored on this machine, not in the library. With tls:// "
-    "and certificates of your own it is not needed."
+    "Without it, a cluster on another machine is not used. Dask exchanges pickles: whoever controls the scheduler or "
+    "the network on the way can run code on this machine. Trust is stored on this machine, not in the library. With "
+    "tls:// and certificates of your own it is not needed."
 )
 
 
