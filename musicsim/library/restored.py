@@ -68,9 +68,10 @@ def adapt_to_machine(folder: Path, own: OwnMeta, *, with_tokens: bool) -> None:
             "index_name": own.index_name,
         }
         for key, value in values.items():
-            database.execute("DELETE FROM meta WHERE key = ?", (key,))
-            if value is not None:
-                database.execute("INSERT INTO meta (key, value) VALUES (?, ?)", (key, value))
+            if value is None:
+                database.execute("DELETE FROM meta WHERE key = ?", (key,))
+            else:
+                database.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
         database.execute("DELETE FROM jobs")
         if not with_tokens:
             renew_tokens(database)
