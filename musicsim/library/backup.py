@@ -23,7 +23,14 @@ from musicsim import LIBRARY_FILE, __version__
 from musicsim.errors import LibraryError, NotFoundError, StoreLockedError
 from musicsim.library.db.database import open_engine
 from musicsim.library.db.integrity import check_database
-from musicsim.library.disk.hashed_tar import MALFORMED, HashedTar, new_archive, read_about, unpack
+from musicsim.library.disk.hashed_tar import (
+    MALFORMED,
+    HashedTar,
+    max_members,
+    new_archive,
+    read_about,
+    unpack,
+)
 from musicsim.library.disk.replacing import replace_parts, writer_lock
 from musicsim.library.disk.scratch import Scratch, scratch_folder
 from musicsim.library.restored import adapt_to_machine, find_addresses, name_some, read_own_meta, renew_tokens
@@ -42,6 +49,8 @@ _FOLDERS = ("frames", "models", "embeddings")
 _JOBS = "jobs"  # logs of jobs, which no restored library has
 _PARTS = (f"{LIBRARY_FILE}-wal", f"{LIBRARY_FILE}-shm", LIBRARY_FILE, *_FOLDERS, _WALK_SOURCES, _JOBS)
 _MAX_ROUNDS = 5
+_LATEST_S = 2.5e11  # in the year 9892
+_LEAST_SONG = 2048  # bytes of the files of a song on average: a second of sound has more
 _NAMES = re.compile(
     rf"frames/\w\w/\w+(\.v\d+)?\.np[yz]|{MODEL_FILES}|embeddings/\w+/[a-z]+\.(json|npy)"
     rf"|{re.escape(_WALK_SOURCES)}|{re.escape(LIBRARY_FILE)}"
@@ -309,6 +318,12 @@ def _adapt(source: Path, ready: Path, folder: Path, *, with_tokens: bool) -> Non
         raise _refused(source, error) from error
 
 
+def _check_time(seconds: object) -> None:
+    """Raises ValueError unless these are seconds since 1970 that have a date."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < _LATEST_S:
+        raise ValueError("it does not say when it was made")
+
+
 def _is_backup(path: Path) -> bool:
     try:
         with tarfile.open(path, "r:") as tar:
@@ -334,6 +349,7 @@ def _unpack(
             raise LibraryError(
                 f"{source.name}: this backup was made by a newer musicsim. Update musicsim, and restore it then."
             )
+        _check_time(about["created_at"])
 
     def is_expected(name: str) -> bool:
         return _NAMES.fullmatch(name) is not None or name in private
@@ -343,7 +359,13 @@ def _unpack(
     try:
         with tarfile.open(source, "r:") as tar:
             found, about = unpack(
-                tar, ready, about=_ABOUT, check_about=check_about, is_expected=is_expected, tell=tell
+                tar,
+                ready,
+                about=_ABOUT,
+                check_about=check_about,
+                is_expected=is_expected,
+                tell=tell,
+                max_members=max_members(source.stat().st_size, _LEAST_SONG),
             )
         if LIBRARY_FILE not in found:
             raise ValueError("it has no database")
