@@ -69,7 +69,7 @@ def test_an_address_with_two_hosts_is_none(address, connections):
 
 @pytest.mark.parametrize("address", [ELSEWHERE, "ws://cluster.example:80", "tcp://10.0.0.5:8786"])
 def test_a_cluster_elsewhere_is_not_connected_to_without_trust(store, address, connections, monkeypatch):
-    monkeypatch.setenv("MUSICSIM_TRUST_CLUSTER", "1")  # is said of the environment's address alone
+    monkeypatch.setenv("MUSICSIM_TRUST_CLUSTER", "1")  # trusts the environment's address only
     store.set_setting("cluster", address)
     for use in (on_cluster(store), on_cluster(store, address)):
         with pytest.raises(LibraryError, match=r"is not trusted.*--trust-cluster"), use:

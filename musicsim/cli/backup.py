@@ -46,7 +46,7 @@ def backup(
     from musicsim.explorer.progress import teller
     from musicsim.explorer.upkeep.backups import back_up
 
-    question = f"Whoever has {file} can use your passwords and servers. Write them into it?"
+    question = f"Anyone who gets {file} can use your passwords and servers. Write them into it?"
     if with_passwords and not confirm(question, yes=yes):
         raise LibraryError(
             f"{file}: nothing was written. Say --yes to include passwords, or leave --with-passwords out."
@@ -87,12 +87,12 @@ def restore(
 ) -> None:
     """Put a backup in the place of the library, or make a library of it.
 
-    Everything is checked before anything is replaced. Settings of this machine stay as they are. You are asked before
+    Everything is checked before anything is replaced. This machine keeps its own settings. You are asked before
     addresses of music, such as https://..., come into the library.
     """
     if small:
         if with_passwords:
-            raise typer.BadParameter("a small copy has no passwords.", param_hint="--with-passwords")
+            raise typer.BadParameter("small copies hold none.", param_hint="--with-passwords")
         _restore_small(file, library, as_json)
         return
     if file is None:

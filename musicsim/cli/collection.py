@@ -408,7 +408,7 @@ def settings(
 
 
 def _decide_trust(address: str, answer: bool | None) -> None:
-    """Store whether a cluster is trusted, if that was said.
+    """Store the answer whether a cluster is trusted, if there is one.
 
     Raises BadParameter for an address that is not trusted; ValueError if it is malformed.
     """

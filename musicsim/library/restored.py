@@ -1,7 +1,7 @@
 """Parts of an unpacked backup that must not act on this machine before its owner agrees.
 
-A backup may come from anybody. Its settings, jobs and links were made for another machine: the settings could name a
-cluster that runs code here, jobs could be started again with their paths, and whoever made the backup knows its tokens.
+A backup may come from anybody. Its settings, jobs and links were made for another machine. The settings could name a
+cluster that runs code here. Jobs could be started again with their paths. The maker of the backup knows its tokens.
 """
 
 import os
@@ -37,7 +37,7 @@ class OwnMeta:
 
 
 def read_own_meta(folder: Path) -> OwnMeta:
-    """Entries of the library that is to be replaced; empty if there is none, or it is damaged."""
+    """Entries of the library that will be replaced; empty if it does not exist or is damaged."""
     file = folder / LIBRARY_FILE
     if not file.exists():
         return OwnMeta()
@@ -56,7 +56,7 @@ def read_own_meta(folder: Path) -> OwnMeta:
 def adapt_to_machine(folder: Path, own: OwnMeta, *, with_tokens: bool) -> None:
     """Change an unpacked library so that it fits this machine.
 
-    Settings of the machine and the name on an index server stay as they are here. Jobs are removed. Links of listening
+    The machine keeps its own settings and its name on an index server. Jobs are removed. Links of listening
     tests get new tokens, unless `with_tokens`.
 
     Raises ValueError if its settings are damaged.
@@ -85,7 +85,7 @@ def renew_tokens(database: sqlite3.Connection) -> None:
 
 
 def find_addresses(folder: Path) -> list[str]:
-    """Addresses in an unpacked library that a scan or a player would connect to; a folder stands for all below it."""
+    """Addresses in an unpacked library that a scan or a player would connect to; a folder covers all below it."""
     found: set[str] = set()
     named: list[str] = []
     with closing(sqlite3.connect(folder / LIBRARY_FILE)) as database:
@@ -94,7 +94,7 @@ def find_addresses(folder: Path) -> list[str]:
                 f"SELECT DISTINCT {column} FROM {table} WHERE {column} LIKE '%:/%' ORDER BY {column}"
             )
             for (stored,) in rows:
-                path = path_of(stored)  # as it is used later: "./s3:/bucket" is an address, too
+                path = path_of(stored)  # readers do the same, so "./s3:/bucket" is an address, too
                 if is_address(path) and not any(os.fspath(one) in found for one in (path, *path.parents)):
                     found.add(os.fspath(path))
                     named.append(os.fspath(path))

@@ -54,7 +54,7 @@ def read_settings(text: str | None) -> dict[str, Any]:
 
 
 def merge_restored(restored: str | None, own: str | None) -> str | None:
-    """Settings of a library that is restored, as JSON: those of this machine stay as they are here.
+    """Settings for a restored library, as JSON: its own for the music, and those of this machine.
 
     Parameters
     ----------

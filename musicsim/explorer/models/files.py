@@ -67,11 +67,11 @@ def read_model_file(source: Path, scratch: Path) -> SentModel:
     Raises
     ------
     ModelError
-        If it holds no model.
+        If it does not hold a model.
     FeatureVersionError
         If it comes from another version of the program.
     StorageError
-        If there is no room in `scratch`.
+        If the disk of `scratch` is full.
     """
     try:
         _unpack(source, scratch)

@@ -1,7 +1,7 @@
 """Clusters that the owner of this machine trusts, stored for the user and never in a library.
 
 A library's settings name a cluster. They may have been written by somebody else, so they cannot say that it is
-trusted. Trust belongs to an address and lies in the user's configuration folder.
+trusted. Trust belongs to an address and is stored in the user's configuration folder.
 """
 
 import json
@@ -19,13 +19,13 @@ TRUST_VARIABLE = "MUSICSIM_TRUST_CLUSTER"
 
 @owner_only
 def needs_trust(address: str) -> bool:
-    """Whether a cluster is used only if its address is trusted: it is on another machine and does not use TLS."""
+    """True for a cluster on another machine without TLS, which is used only if its address is trusted."""
     return bool(address) and not (is_on_this_machine(address) or is_encrypted(address))
 
 
 @owner_only
 def is_trusted(address: str) -> bool:
-    """Whether the owner of this machine trusts the cluster at an address."""
+    """True if the owner of this machine trusts the cluster at an address."""
     named = os.environ.get(CLUSTER_VARIABLE, "").strip()
     if os.environ.get(TRUST_VARIABLE) == "1" and address == named:
         return True

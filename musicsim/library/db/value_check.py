@@ -18,7 +18,7 @@ from musicsim.library.db import schema
 from musicsim.library.db.changes import CHANGES_PREFIX
 from musicsim.library.tags import FileTags
 
-_LATEST_S = 253_402_000_000.0  # in the year 9999: later times have no date
+_LATEST_S = 253_402_000_000.0  # in the year 9999, the last that a date can have
 _EARLIEST_S = -60_000_000_000.0  # in the year 68
 _MAX_NUMBER = 1e15
 _RANGES: Mapping[str, tuple[float, float]] = {
@@ -40,7 +40,7 @@ _NUMBERS = ("track", "year")  # of the tags of a song; all others are texts
 def find_wrong_value(
     connection: sqlite3.Connection, tables: Collection[sa.Table] = schema.metadata.sorted_tables
 ) -> str | None:
-    """Name the first column with a value that no library holds, such as ``songs.title``; None if there is none.
+    """Name the first column with a wrong value, such as ``songs.title``; None if all values are right.
 
     It reads every row: some seconds for a million songs. Tables and columns have to be those of the schema.
     """
@@ -64,7 +64,7 @@ def find_wrong_value(
 
 
 def _is_unicode(connection: sqlite3.Connection, column: sa.Column[Any]) -> bool:
-    """Whether all texts of a column are UTF-8, which SQLite does not check."""
+    """True if all texts of a column are UTF-8, which SQLite does not check."""
     try:
         for _ in connection.execute(f'SELECT "{column.name}" FROM "{column.table.name}"'):
             pass
@@ -116,7 +116,7 @@ def _is_folder_name(text: object) -> bool:
 
 
 def _is_json_of(text: object, name: str) -> bool:
-    """Whether a value is JSON of the form that a column holds."""
+    """True if a value is JSON of the form that a column holds."""
     if not isinstance(text, str):
         return False
     try:
@@ -133,7 +133,7 @@ def _is_json_of(text: object, name: str) -> bool:
 
 
 def _is_meta(key: str, value: str) -> bool:
-    """Whether an entry about the library has the form that its readers expect; settings are read elsewhere."""
+    """True if an entry about the library has the form that its readers expect; settings are read elsewhere."""
     if key == "revision":
         return re.fullmatch(r"\d{1,12}", value, re.ASCII) is not None
     if key not in ("colours", "datasets") and not key.startswith(CHANGES_PREFIX):
@@ -150,7 +150,7 @@ def _is_meta(key: str, value: str) -> bool:
 
 
 def _is_change(found: object) -> bool:
-    """Whether this is an entry of :class:`musicsim.library.db.changes.ChangeLog`."""
+    """True if this is an entry of :class:`musicsim.library.db.changes.ChangeLog`."""
     if not isinstance(found, list) or len(found) != 4 or not isinstance(found[0], str):
         return False
     touched = zip((int, str, str), found[1:], strict=True)

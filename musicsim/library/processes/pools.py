@@ -177,13 +177,13 @@ def check_address(address: str) -> str:
 
 
 def is_encrypted(address: str) -> bool:
-    """Whether an address of a scheduler uses TLS."""
+    """True if the address of a scheduler uses TLS."""
     found = _SCHEDULER.fullmatch(address.strip())
     return found is not None and found["protocol"] in _ENCRYPTED
 
 
 def is_on_this_machine(address: str) -> bool:
-    """Whether a cluster runs on this machine only: ``local:N``, ``localhost`` or a loopback address.
+    """True if a cluster runs on this machine only: ``local:N``, ``localhost`` or a loopback address.
 
     Names are not resolved, as their address can change between the check and the connection.
     """
