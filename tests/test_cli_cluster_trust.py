@@ -18,6 +18,8 @@ from tests.waiting import until
 
 pytest.importorskip("distributed")
 
+from distributed import security
+
 from benchmarks._dask import DaskProcesses
 
 ELSEWHERE = "tcp://cluster.example:8786"
@@ -137,13 +139,11 @@ def test_the_command_line_asks_for_trust(tmp_path, connections):
 
 @pytest.mark.parametrize("protocol", ["tls", "wss"])
 def test_tls_needs_certificates_of_ones_own(protocol, connections, tmp_path):
-    import dask
-
     address = f"{protocol}://cluster.example:8786"
     with pytest.raises(LibraryError, match="TLS needs certificates of your own"), open_cluster(address):
         pass
     with (
-        dask.config.set({"distributed.comm.tls.ca-file": str(tmp_path / "gone.pem"),
+        security.dask.config.set({"distributed.comm.tls.ca-file": str(tmp_path / "gone.pem"),
                          "distributed.comm.tls.client.cert": str(tmp_path / "gone.pem")}),
         pytest.raises(LibraryError, match="cannot be read"),
         open_cluster(address),
