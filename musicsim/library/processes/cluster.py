@@ -55,7 +55,8 @@ _GONE_S = 600.0  # then a scheduler that has gone is not waited for any longer
 _RETRIES = 2  # of a batch that could not be begun, on whatever worker
 UNTRUSTED = (
     "this cluster is on another machine and is not trusted. Dask exchanges pickles, so whoever controls the scheduler "
-    "can run code on this machine. Use tls:// with certificates of your own, or trust the address by --trust-cluster."
+    "can run code on this machine. Use tls:// with certificates of your own, or trust the address: by --trust-cluster, "
+    "by MUSICSIM_TRUST_CLUSTER=1 next to MUSICSIM_CLUSTER, or in the settings on the Library page."
 )
 """What to say of a cluster that would be connected to without the consent of this machine's owner."""
 _CERTIFICATES = (
