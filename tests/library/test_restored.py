@@ -143,6 +143,23 @@ def test_jobs_of_another_machine_are_not_restored(tiny_library, tmp_path):
         assert library.jobs.trace(1) == []
 
 
+def test_no_model_leads_out_of_the_library(tiny_library, tmp_path):
+    """An unfinished model is deleted with its folder by the next refresh."""
+    with closing(sqlite3.connect(tiny_library.folder / LIBRARY_FILE)) as database:
+        columns = [row[1] for row in database.execute("PRAGMA table_info(models)")]
+    other = {"id": "'../../victim'", "name": "'x'", "is_complete": "0", "is_active": "0"}
+    values = ", ".join(other.get(name, name) for name in columns)
+    change(tiny_library.folder, f"INSERT INTO models SELECT {values} FROM models LIMIT 1")
+    back_up(tiny_library, tmp_path / "gift", silent)
+    for victim in (tmp_path / "victim", tiny_library.folder.parent / "victim"):
+        victim.mkdir()
+    with pytest.raises(LibraryError, match=r"gift: this is no whole backup .*models\.id"):
+        restore(tmp_path / "gift", tmp_path / "mine", silent)
+    with pytest.raises(LibraryError, match="is not the name of a folder"):
+        tiny_library.models.discard_unfinished()
+    assert victim.exists()
+
+
 # --- passwords, servers and tokens ------------------------------------------------------------------
 
 
