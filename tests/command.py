@@ -15,6 +15,13 @@ def run(*arguments, library, expect=0):
 
     Within this process: starting Python and loading what commands need takes longer than most of them.
     """
+    out, err, code = run_to_end(*arguments, library=library)
+    assert code == expect, err
+    return out, err
+
+
+def run_to_end(*arguments, library):
+    """Run a command as :func:`run`, however it ends; give back its exit code, too."""
     out, err = io.StringIO(), io.StringIO()
     argv = ["musicsim", *map(str, arguments)]
     with (
@@ -29,8 +36,7 @@ def run(*arguments, library, expect=0):
             code = ended.code or 0
         else:
             code = 0
-    assert code == expect, err.getvalue()
-    return out.getvalue(), err.getvalue()
+    return out.getvalue(), err.getvalue(), code
 
 
 def run_process(*arguments, library, expect=0):

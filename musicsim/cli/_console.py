@@ -24,6 +24,7 @@ SOME_FAILED, STORAGE_FAILED = 3, 4
 _MAX_LISTED = 50
 
 errors = Console(stderr=True)
+_bars: list[Any] = []  # progress bars on the screen
 _log = logging.getLogger(__name__)
 
 LibraryOption = Annotated[
@@ -40,6 +41,15 @@ ClusterOption = Annotated[
         help="A Dask cluster that does the work: tcp://10.0.0.5:8786, or local:4 for four workers here.",
     ),
 ]
+TrustClusterOption = Annotated[
+    bool,
+    typer.Option(
+        "--trust-cluster",
+        help="Use a cluster on another machine without TLS, this once. Dask exchanges pickles: whoever controls the "
+        "scheduler or the network on the way can run code on this machine.",
+    ),
+]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Answer all questions with yes, for scripts.")]
 ModelOption = Annotated[
     str | None, typer.Option("--model", help="Name of a model; the one in use by default.")
 ]
@@ -50,8 +60,13 @@ def safe(text: object) -> str:
     """Text as rich and the terminal can show it: no markup, no lone surrogates, no control characters."""
     from rich.markup import escape
 
+    return escape(_printable(text))
+
+
+def _printable(text: object) -> str:
+    """Text as the terminal can show it: no lone surrogates, no control characters."""
     shown = str(text).encode("utf-8", "backslashreplace").decode()
-    return escape("".join(c if c.isprintable() else repr(c)[1:-1] for c in shown))
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in shown)
 
 
 @contextmanager
@@ -103,6 +118,22 @@ def warn(words: str, text: object) -> None:
     errors.print(f"[yellow]{words}:[/yellow] {safe(text)}", highlight=False, soft_wrap=True)
 
 
+def confirm(question: str, *, yes: bool) -> bool:
+    """Ask on stderr, unless `yes` says so already; no answer, such as an empty stdin in a script, is a no."""
+    if yes:
+        return True
+    for bar in _bars:  # it would be drawn over the question
+        bar.stop()
+    try:
+        return typer.confirm(_printable(question), default=False, err=True)
+    except typer.Abort:
+        errors.print()
+        return False
+    finally:
+        for bar in _bars:
+            bar.start()
+
+
 def song_json(song: Any) -> dict[str, Any]:
     """A song for machines."""
     names = (
@@ -127,6 +158,7 @@ def progress_bar(*, is_noted: bool = True) -> Iterator[Callable[..., bool | None
     noted = _noted() if is_noted else nullcontext()
     with noted, Progress(*columns, console=errors, transient=True) as bar:
         task = bar.add_task("", total=None, speed="", left="")
+        _bars.append(bar)
 
         def report(**values: Any) -> None:
             speed, left = values.get("songs_per_second"), values.get("seconds_left")
@@ -139,7 +171,10 @@ def progress_bar(*, is_noted: bool = True) -> Iterator[Callable[..., bool | None
                 left=f"{clock(left)} left" if left is not None else "",
             )
 
-        yield report
+        try:
+            yield report
+        finally:
+            _bars.remove(bar)
 
 
 @contextmanager

@@ -6,7 +6,17 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli._console import JsonOption, LibraryOption, emit, open_library, progress_bar, warn
+from musicsim.cli._console import (
+    JsonOption,
+    LibraryOption,
+    YesOption,
+    confirm,
+    emit,
+    open_library,
+    progress_bar,
+    warn,
+)
+from musicsim.errors import LibraryError
 
 
 def register(app: typer.Typer) -> None:
@@ -23,9 +33,11 @@ def backup(
         bool,
         typer.Option(
             "--with-passwords",
-            help="Include the connections to music servers and players, which hold passwords.",
+            help="Include the connections to music servers and players, which hold passwords, and the links of "
+            "listening tests. You are asked first.",
         ),
     ] = False,
+    yes: YesOption = False,
 ) -> None:
     """Write the library, without the music itself, as one file.
 
@@ -34,6 +46,11 @@ def backup(
     from musicsim.explorer.progress import teller
     from musicsim.explorer.upkeep.backups import back_up
 
+    question = f"Anyone who gets {file} can use your passwords and servers. Write them into it?"
+    if with_passwords and not confirm(question, yes=yes):
+        raise LibraryError(
+            f"{file}: nothing was written. Say --yes to include passwords, or leave --with-passwords out."
+        )
     with open_library(library) as lib, progress_bar() as report:
         done = back_up(lib, file, teller(report), with_passwords=with_passwords)
     for name in done.damaged:
@@ -58,12 +75,24 @@ def restore(
             help="Bring back plays, tags, lists, answers and edits from a daily copy, and leave the rest as it is.",
         ),
     ] = False,
+    with_passwords: Annotated[
+        bool,
+        typer.Option(
+            "--with-passwords",
+            help="Take the connections to music servers and players, and the links of listening tests, from the "
+            "backup. You are asked first. Only for backups of your own.",
+        ),
+    ] = False,
+    yes: YesOption = False,
 ) -> None:
     """Put a backup in the place of the library, or make a library of it.
 
-    Everything is checked before anything is replaced.
+    Everything is checked before anything is replaced. This machine keeps its own settings. You are asked before
+    addresses of music, such as https://..., come into the library.
     """
     if small:
+        if with_passwords:
+            raise typer.BadParameter("small copies hold none.", param_hint="--with-passwords")
         _restore_small(file, library, as_json)
         return
     if file is None:
@@ -74,10 +103,21 @@ def restore(
 
     folder = library or default_folder()
     with progress_bar() as report:
-        done = restore_library(file, folder, teller(report))
+        done = restore_library(
+            file,
+            folder,
+            teller(report),
+            with_passwords=with_passwords,
+            accept=lambda consent: confirm(f"{file.name}: {consent.words} Restore it?", yes=yes),
+        )
+    if done.left_out:
+        warn(
+            "left out",
+            f"{', '.join(done.left_out)}. If the backup is yours, --with-passwords takes them, too.",
+        )
     made = datetime.fromtimestamp(done.created_at).isoformat(" ", "seconds")
     if as_json:
-        emit({"library": str(folder), "songs": done.n_songs, "created_at": made})
+        emit({"library": str(folder), "songs": done.n_songs, "created_at": made, "left_out": done.left_out})
     else:
         typer.echo(f"{done.n_songs} songs in {folder}, as they were on {made}.")
 

@@ -4,7 +4,14 @@ from dataclasses import asdict
 
 import typer
 
-from musicsim.cli._console import ClusterOption, JsonOption, LibraryOption, emit, open_library
+from musicsim.cli._console import (
+    ClusterOption,
+    JsonOption,
+    LibraryOption,
+    TrustClusterOption,
+    emit,
+    open_library,
+)
 
 _cluster = typer.Typer(no_args_is_help=True, help="The Dask cluster that scans run on (docs/scale.md).")
 
@@ -16,12 +23,17 @@ def register(app: typer.Typer) -> None:
     app.add_typer(_cluster, name="cluster")
 
 
-def status(cluster: ClusterOption = None, library: LibraryOption = None, as_json: JsonOption = False) -> None:
+def status(
+    cluster: ClusterOption = None,
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    trust_cluster: TrustClusterOption = False,
+) -> None:
     """Show whether the cluster answers, what its workers have, and where its dashboard is."""
     from musicsim.explorer.upkeep.cluster import cluster_state
 
     with open_library(library, create=True) as lib:
-        state = cluster_state(lib, cluster)
+        state = cluster_state(lib, cluster, trusted=trust_cluster)
     if as_json:
         emit(asdict(state))
         return

@@ -11,6 +11,7 @@ from musicsim.cli._console import (
     ClusterOption,
     JsonOption,
     LibraryOption,
+    TrustClusterOption,
     clock,
     emit,
     open_library,
@@ -63,6 +64,7 @@ def add(
     anyway: _Anyway = False,
     workers: _Workers = None,
     cluster: ClusterOption = None,
+    trust_cluster: TrustClusterOption = False,
     shortest: Annotated[
         float | None,
         typer.Option(
@@ -94,7 +96,7 @@ def add(
     with open_library(library, create=True) as lib:
         if shortest is not None:
             lib.set_setting("shortest_s", shortest)
-        with on_cluster(lib, cluster), progress_bar() as report:
+        with on_cluster(lib, cluster, trusted=trust_cluster), progress_bar() as report:
             if mirdata is None or data_home is None:
                 done = add_and_refresh(
                     lib, sources or (), retry=retry, anyway=anyway, n_workers=workers, report=report
@@ -118,13 +120,14 @@ def scan(
     as_json: JsonOption = False,
     workers: _Workers = None,
     cluster: ClusterOption = None,
+    trust_cluster: TrustClusterOption = False,
 ) -> None:
     """Scan the library's folders again for new, changed, moved and missing files."""
     from musicsim.explorer.upkeep.add_music import scan_again
     from musicsim.explorer.upkeep.cluster import on_cluster
 
     with open_library(library) as lib:
-        with on_cluster(lib, cluster), progress_bar() as report:
+        with on_cluster(lib, cluster, trusted=trust_cluster), progress_bar() as report:
             done = scan_again(lib, folders or (), n_workers=workers, report=report)
         _tell(lib, done, folders or lib.files.roots(), as_json)
 
@@ -369,11 +372,25 @@ def settings(
     value: Annotated[str | None, typer.Argument(help="Its new value.")] = None,
     library: LibraryOption = None,
     as_json: JsonOption = False,
+    trust_cluster: Annotated[
+        bool | None,
+        typer.Option(
+            "--trust-cluster/--no-trust-cluster",
+            help="Remember on this machine whether the new cluster is trusted without TLS. Dask exchanges pickles: "
+            "whoever controls the scheduler or the network on the way can run code on this machine.",
+        ),
+    ] = None,
 ) -> None:
     """Show or change the library's settings."""
+    if trust_cluster is not None and (name != "cluster" or not value):
+        raise typer.BadParameter(
+            "it goes with an address: settings cluster ADDRESS.", param_hint="--trust-cluster"
+        )
     with open_library(library) as lib:
         if name is not None and value is not None:
             try:
+                if name == "cluster":
+                    _decide_trust(value.strip(), trust_cluster)
                 is_text = isinstance(lib.settings.get(name), str)
                 lib.set_setting(name, value if is_text else json.loads(value))
             except ValueError as error:  # which json's own error is, too
@@ -388,6 +405,24 @@ def settings(
     else:
         for key, setting in stored.items():
             typer.echo(f"{key} {json.dumps(setting)}")
+
+
+def _decide_trust(address: str, answer: bool | None) -> None:
+    """Store the answer whether a cluster is trusted, if there is one.
+
+    Raises BadParameter for an address that is not trusted; ValueError if it is malformed.
+    """
+    from musicsim.explorer.upkeep.cluster_trust import is_trusted, needs_trust, trust
+    from musicsim.library.processes.cluster import UNTRUSTED
+    from musicsim.library.processes.pools import check_address
+
+    if not address:
+        return
+    address = check_address(address)
+    if answer is not None:
+        trust(address, is_trusted=answer)
+    elif needs_trust(address) and not is_trusted(address):
+        raise typer.BadParameter(f"{address}: {UNTRUSTED}")
 
 
 def info(library: LibraryOption = None, as_json: JsonOption = False) -> None:

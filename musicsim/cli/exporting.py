@@ -11,6 +11,7 @@ from musicsim.cli._console import (
     JsonOption,
     LibraryOption,
     ModelOption,
+    TrustClusterOption,
     emit,
     open_library,
     plain,
@@ -37,6 +38,7 @@ def export(
     as_json: JsonOption = False,
     model: ModelOption = None,
     cluster: ClusterOption = None,
+    trust_cluster: TrustClusterOption = False,
 ) -> None:
     """Export vectors, neighbours, the map, splits, tags, plays or answers for other programs (docs/data.md)."""
     from musicsim.explorer.exporting.export import export as write
@@ -46,7 +48,7 @@ def export(
         raise typer.BadParameter(f"{what!r} should be one of {', '.join(EXPORTS)}.", param_hint="WHAT")
     with (
         open_library(library) as lib,
-        on_cluster(lib, cluster) if EXPORTS[what].compares else nullcontext(),
+        on_cluster(lib, cluster, trusted=trust_cluster) if EXPORTS[what].compares else nullcontext(),
         progress_bar() as report,
     ):
         done = write(lib, what, file, request, model=model, tell=teller(report))

@@ -14,6 +14,7 @@ from musicsim.cli._console import (
     ClusterOption,
     JsonOption,
     LibraryOption,
+    TrustClusterOption,
     emit,
     open_library,
     plain,
@@ -71,6 +72,7 @@ def evaluate(
         ),
     ] = None,
     cluster: ClusterOption = None,
+    trust_cluster: TrustClusterOption = False,
 ) -> None:
     """Evaluate each model: rankings, genres, confusions, hubs and coverage."""
     if lists is not None:
@@ -88,7 +90,7 @@ def evaluate(
     if against is not None:
         _compare(library, against, by, as_json=as_json)
         return
-    with open_library(library) as lib, on_cluster(lib, cluster), progress_bar() as bar:
+    with open_library(library) as lib, on_cluster(lib, cluster, trusted=trust_cluster), progress_bar() as bar:
         records = [lib.models.named(name) for name in model] if model else lib.models.all()
         covered = _coverage(lib, records, by)
         found, failed = _each(lib, records, covered.kind, split, bar)

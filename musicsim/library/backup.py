@@ -23,9 +23,17 @@ from musicsim import LIBRARY_FILE, __version__
 from musicsim.errors import LibraryError, NotFoundError, StoreLockedError
 from musicsim.library.db.database import open_engine
 from musicsim.library.db.integrity import check_database
-from musicsim.library.disk.hashed_tar import MALFORMED, HashedTar, new_archive, read_about, unpack
+from musicsim.library.disk.hashed_tar import (
+    MALFORMED,
+    HashedTar,
+    max_members,
+    new_archive,
+    read_about,
+    unpack,
+)
 from musicsim.library.disk.replacing import replace_parts, writer_lock
 from musicsim.library.disk.scratch import Scratch, scratch_folder
+from musicsim.library.restored import adapt_to_machine, find_addresses, name_some, read_own_meta, renew_tokens
 from musicsim.library.store import Store
 from musicsim.library.unpacked import MODEL_FILES, checked_library, model_files
 from musicsim.storage import storage_error, writing_to
@@ -38,8 +46,11 @@ _ABOUT = "backup.json"
 _FORMAT = 1
 _WALK_SOURCES = "walk_sources.npz"
 _FOLDERS = ("frames", "models", "embeddings")
-_PARTS = (f"{LIBRARY_FILE}-wal", f"{LIBRARY_FILE}-shm", LIBRARY_FILE, *_FOLDERS, _WALK_SOURCES)
+_JOBS = "jobs"  # logs of jobs, which no restored library has
+_PARTS = (f"{LIBRARY_FILE}-wal", f"{LIBRARY_FILE}-shm", LIBRARY_FILE, *_FOLDERS, _WALK_SOURCES, _JOBS)
 _MAX_ROUNDS = 5
+_LATEST_S = 2.5e11  # in the year 9892
+_LEAST_SONG = 2048  # bytes of the files of a song on average: a second of sound has more
 _NAMES = re.compile(
     rf"frames/\w\w/\w+(\.v\d+)?\.np[yz]|{MODEL_FILES}|embeddings/\w+/[a-z]+\.(json|npy)"
     rf"|{re.escape(_WALK_SOURCES)}|{re.escape(LIBRARY_FILE)}"
@@ -66,7 +77,8 @@ def save_backup(library: Store, target: Path, tell: Tell, private: Iterable[str]
     target : Path
         A backup that is there is replaced when the new one is whole.
     private : iterable of str
-        Names of files of the library's folder that are taken besides, because of what secrets they hold.
+        Names of files of the library's folder that are taken as well, although they hold secrets. Without any, links
+        of listening tests get new tokens in the backup.
 
     Raises
     ------
@@ -94,8 +106,9 @@ class _Writing:
     def run(self, private: Iterable[str]) -> BackupReport:
         about = {"format": _FORMAT, "musicsim": __version__, "created_at": time.time()}
         self._archive.add_bytes(_ABOUT, json.dumps(about).encode())
+        private = list(private)
         for _ in range(_MAX_ROUNDS):
-            database = self._copy_database()
+            database = self._copy_database(with_tokens=bool(private))
             moment = Store(self._library.folder, open_engine(database, read_only=True))
             with closing(moment):
                 damaged = self._add_arrays(moment)
@@ -114,8 +127,8 @@ class _Writing:
         self._archive.finish()
         return BackupReport(n_songs, self._tar.offset, tuple(damaged))
 
-    def _copy_database(self) -> Path:
-        """The database as it is at one moment, whole."""
+    def _copy_database(self, *, with_tokens: bool) -> Path:
+        """Copy the database as it is at one moment, whole; with new tokens for links, unless `with_tokens`."""
         self._tell("copying the database", 0, 0)
         target = self._work / LIBRARY_FILE
         target.unlink(missing_ok=True)
@@ -124,6 +137,10 @@ class _Writing:
             with closing(sqlite3.connect(target)) as copy:
                 source.driver_connection.backup(copy)  # type: ignore[union-attr]
                 check_database(copy)
+                if not with_tokens:
+                    copy.execute("PRAGMA secure_delete=ON")  # or the old ones stay in free pages
+                    with copy:
+                        renew_tokens(copy)
         except sqlite3.Error as error:
             if (problem := storage_error(error, target)) is not None:
                 raise problem from error
@@ -185,24 +202,67 @@ class _Writing:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What a library holds that was restored."""
+    """A library that was restored."""
 
     n_songs: int
     created_at: float  # when the backup was made, seconds since 1970
+    left_out: tuple[str, ...] = ()  # names of private files that are in the backup and were not asked for
 
 
-def restore_backup(source: Path, folder: Path, tell: Tell, private: Collection[str] = ()) -> Restored:
-    """Put what a backup holds in the place of a library, or make one of it.
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """Parts of a backup that act beyond the library, for which the owner of this machine is asked."""
 
-    Everything is unpacked and checked first. Songs that were uploaded stay in the library's folder, and what is not in
-    the backup of the files in `private`.
+    private: tuple[str, ...]  # names of files with the connections to servers and players
+    addresses: tuple[
+        str, ...
+    ]  # folders and files that are not on this machine: scans and players connect there
+
+    @property
+    def words(self) -> str:
+        """The same in sentences."""
+        said = []
+        if self.addresses:
+            said.append(f"its music is at addresses that a scan connects to: {name_some(self.addresses)}.")
+        if self.private:
+            said.append(f"it brings passwords and servers that musicsim will use: {', '.join(self.private)}.")
+        return " ".join(said)
+
+
+def refuse(_: Consent) -> bool:
+    """Say no to all."""
+    return False
+
+
+def restore_backup(
+    source: Path,
+    folder: Path,
+    tell: Tell,
+    private: Collection[str] = (),
+    *,
+    with_private: bool = False,
+    accept: Callable[[Consent], bool] = refuse,
+) -> Restored:
+    """Put the library that a backup holds in the place of a library, or make a new one.
+
+    Everything is unpacked and checked first. These stay as they are on this machine: uploaded songs, settings of the
+    machine (:data:`musicsim.library.settings.OF_MACHINE`), and the files in `private`.
+
+    Parameters
+    ----------
+    private : collection of str
+        Names of files of the library's folder that hold secrets. A backup may have them.
+    with_private : bool
+        Take the files in `private`, and the tokens of links to listening tests, from the backup.
+    accept : callable
+        Is asked before anything is replaced, if the backup has something that needs consent.
 
     Raises
     ------
     NotFoundError
         If there is no such file.
     LibraryError
-        If it is no backup, or not as it was written; nothing is changed then.
+        If it is no backup, not as it was written, or `accept` says no; nothing is changed then.
     StoreLockedError
         If another process has the library open.
     """
@@ -224,8 +284,11 @@ def restore_backup(source: Path, folder: Path, tell: Tell, private: Collection[s
             names, about = _unpack(source, ready, tell, private)
             tell("checking the database", 0, 0)
             n_songs = _check_library(source, ready)
+            taken = tuple(name for name in private if name in names and with_private)
+            _ask(source, Consent(taken, tuple(find_addresses(ready))), accept)
             _close_to_others(folder)
-            replace_parts(folder, ready, [*_PARTS, *(name for name in private if name in names)])
+            _adapt(source, ready, folder, with_tokens=with_private)
+            replace_parts(folder, ready, [*_PARTS, *taken])
         is_new = False
     except filelock.Timeout as error:
         raise StoreLockedError(
@@ -235,7 +298,30 @@ def restore_backup(source: Path, folder: Path, tell: Tell, private: Collection[s
         lock.release()
         if is_new:  # and was refused
             shutil.rmtree(folder, ignore_errors=True)
-    return Restored(n_songs, float(about["created_at"]))
+    left_out = tuple(name for name in private if name in names and name not in taken)
+    return Restored(n_songs, float(about["created_at"]), left_out)
+
+
+def _ask(source: Path, consent: Consent, accept: Callable[[Consent], bool]) -> None:
+    """Raise LibraryError unless what needs consent gets it."""
+    if (consent.private or consent.addresses) and not accept(consent):
+        raise LibraryError(
+            f"{source.name}: {consent.words} Nothing was changed. If you know them all, restore it again and say yes "
+            "(--yes)."
+        )
+
+
+def _adapt(source: Path, ready: Path, folder: Path, *, with_tokens: bool) -> None:
+    try:
+        adapt_to_machine(ready, read_own_meta(folder), with_tokens=with_tokens)
+    except ValueError as error:
+        raise _refused(source, error) from error
+
+
+def _check_time(seconds: object) -> None:
+    """Raises ValueError unless these are seconds since 1970 that have a date."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < _LATEST_S:
+        raise ValueError("it does not say when it was made")
 
 
 def _is_backup(path: Path) -> bool:
@@ -263,6 +349,7 @@ def _unpack(
             raise LibraryError(
                 f"{source.name}: this backup was made by a newer musicsim. Update musicsim, and restore it then."
             )
+        _check_time(about["created_at"])
 
     def is_expected(name: str) -> bool:
         return _NAMES.fullmatch(name) is not None or name in private
@@ -272,7 +359,13 @@ def _unpack(
     try:
         with tarfile.open(source, "r:") as tar:
             found, about = unpack(
-                tar, ready, about=_ABOUT, check_about=check_about, is_expected=is_expected, tell=tell
+                tar,
+                ready,
+                about=_ABOUT,
+                check_about=check_about,
+                is_expected=is_expected,
+                tell=tell,
+                max_members=max_members(source.stat().st_size, _LEAST_SONG),
             )
         if LIBRARY_FILE not in found:
             raise ValueError("it has no database")

@@ -1,14 +1,16 @@
 """Bringing back what people said from a small copy: plays, tags, lists, answers, thumbs and edits."""
 
 import json
+import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import sqlalchemy as sa
 
+from musicsim.errors import LibraryError
 from musicsim.library.db import schema
 from musicsim.library.db.small_copy import (
     TABLES,
@@ -18,6 +20,7 @@ from musicsim.library.db.small_copy import (
     said_by_people,
     song_columns,
 )
+from musicsim.library.db.value_check import find_wrong_value
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.store import Store
 
@@ -53,7 +56,19 @@ def bring_back(library: Store, path: Path) -> BroughtBack:
             edits = {here[s.id]: json.loads(s.edits) or {} for s in songs if s.edits and s.id in here}
             _, aliases = copy.rows(schema.aliases)
             library.edits.replace(connection, edits, {str(old): str(new) for old, new in aliases})
+            _check_values(connection, path)
     return BroughtBack(len(here), len(songs) - len(here), before)
+
+
+def _check_values(connection: sa.Connection, path: Path) -> None:
+    """Raises LibraryError, which takes everything back, if the copy had values that no library holds."""
+    database = connection.connection.driver_connection
+    wrong = find_wrong_value(cast(sqlite3.Connection, database), (*TABLES, schema.songs))
+    if wrong is not None:
+        raise LibraryError(
+            f"{path.name}: this small copy has a value in the column {wrong} that no library has; nothing was changed. "
+            "Bring back another one."
+        )
 
 
 def _found(connection: sa.Connection, songs: Iterable[CopiedSong]) -> dict[int, int]:

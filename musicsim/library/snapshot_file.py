@@ -25,6 +25,7 @@ from musicsim import LIBRARY_FILE, __version__
 from musicsim.audio import TYPICAL_S, transcode, transcode_suffix
 from musicsim.errors import LibraryError, StorageError
 from musicsim.library.db import schema
+from musicsim.library.db.changes import CHANGES_PREFIX
 from musicsim.library.db.database import open_engine
 from musicsim.library.db.public_copy import EXCERPTS, FILLED, Excerpts, copy_for_strangers, excerpt_path
 from musicsim.library.disk.archives import DAMAGED, open_archive
@@ -32,11 +33,13 @@ from musicsim.library.disk.hashed_tar import (
     MALFORMED,
     HashedTar,
     PlainMember,
+    max_members,
     new_archive,
     read_about,
     unpack,
 )
 from musicsim.library.processes.pools import LocalPool
+from musicsim.library.settings import OF_SNAPSHOT, read_settings
 from musicsim.library.store import Store
 from musicsim.library.unpacked import MODEL_FILES, checked_library, model_files
 
@@ -63,7 +66,9 @@ _BITRATE = 96_000  # of excerpts
 _SONGS_AT_ONCE = 1000
 # songs and vectors pack to a half or a third, what is made to fill disks to a thousandth
 _MAX_RATIO, _MAX_SMALL = 40, 256 << 20
+_LEAST_EXCERPT = 4096  # bytes: of a song of one second it has 12,000
 _MAX_ARRAYS = 10_000  # of one file
+_META = {"schema_version", "revision", "settings", "colours"}  # all that the table says of the library
 _MAX_WINDOW = 1 << 27  # bytes of memory that unpacking takes
 
 
@@ -225,7 +230,7 @@ def unpack_snapshot_file(stream: BinaryIO, name: str, target: Path, tell: Tell) 
                 f"{name}: this snapshot file was made by a newer musicsim. Update musicsim, and start again."
             )
 
-    max_bytes = _MAX_SMALL + _MAX_RATIO * os.fstat(stream.fileno()).st_size
+    n_bytes = os.fstat(stream.fileno()).st_size
     try:
         with _opened(stream) as tar:
             found, _ = unpack(
@@ -235,7 +240,8 @@ def unpack_snapshot_file(stream: BinaryIO, name: str, target: Path, tell: Tell) 
                 check_about=check_about,
                 is_expected=lambda one: _NAMES.fullmatch(one) is not None,
                 tell=tell,
-                max_bytes=max_bytes,
+                max_bytes=_MAX_SMALL + _MAX_RATIO * n_bytes,
+                max_members=max_members(n_bytes, _LEAST_EXCERPT),
             )
         if LIBRARY_FILE not in found:
             raise ValueError("it has no database")
@@ -286,6 +292,10 @@ def _check_arrays(folder: Path) -> None:
 def _check_is_for_strangers(library: Store) -> None:
     """Raises ValueError if the database has what none has that was written here: other files would be served, too."""
     with library.engine.connect() as connection:
+        meta = {str(row.key): str(row.value) for row in connection.execute(sa.select(schema.meta))}
+        names = {key for key in meta if not key.startswith(CHANGES_PREFIX)}
+        if not names <= _META or not read_settings(meta.get("settings")).keys() <= OF_SNAPSHOT:
+            raise ValueError("it has settings of a machine")
         for table in schema.metadata.sorted_tables:
             if table.name not in (*FILLED, schema.meta.name) and connection.scalar(
                 sa.select(sa.exists().select_from(table))

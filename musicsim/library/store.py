@@ -17,7 +17,6 @@ frames are memory maps. Everything may be read while one process writes.
 """
 
 import json
-import math
 import sqlite3
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -52,8 +51,9 @@ from musicsim.library.db.migrations import migrate
 from musicsim.library.db.small_copy import SmallCopies
 from musicsim.library.disk.leftovers import sweep
 from musicsim.library.disk.replacing import finish_replacing, writer_lock
-from musicsim.library.processes.pools import Pool, check_address
+from musicsim.library.processes.pools import Pool
 from musicsim.library.processes.workers import Limits
+from musicsim.library.settings import DEFAULTS, check_setting
 from musicsim.library.stores.all_opinions import Opinions
 from musicsim.library.stores.duplicates import DuplicateStore, SamePair
 from musicsim.library.stores.files import SKIPPED, FileStore
@@ -72,18 +72,6 @@ from musicsim.public import is_public
 from musicsim.storage import writing_to
 
 _REFRESH_VERSION = 2  # grows when a refresh makes of the same songs more than before
-
-DEFAULTS: dict[str, Any] = {
-    "keep_frames": True,  # keep MFCC frames on the disk: models are fitted again without decoding
-    "aspects": True,  # take harmony and rhythm beside timbre, for about a tenth of the time
-    "shortest_s": 20.0,  # what is shorter is no song
-    "n_workers": 0,  # worker processes of a scan; 0: one a core
-    "cluster": "",  # address of a Dask cluster that scans instead, as of musicsim.library.processes.pools
-    "file_memory_mb": 1024,  # a decoder that takes more is stopped
-    "file_seconds": 600,  # so is one that takes longer
-    "index_memory_mb": 4096,  # of the index of a large library; where a partition takes more, bit codes are searched
-    "hub_reduction": True,  # songs that are near everything do not crowd every list of answers
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,19 +301,8 @@ class Store(Tables, Opinions):
         return Limits(settings["file_seconds"], settings["file_memory_mb"])
 
     def set_setting(self, name: str, value: Any) -> None:
-        """Change one setting.
-
-        Raises ValueError if there is none of this name, or the value is of another kind or out of range.
-        """
-        if name not in DEFAULTS:
-            raise ValueError(f"{name!r} is not a setting: choose from {', '.join(DEFAULTS)}.")
-        if isinstance(DEFAULTS[name], str):
-            value = value and check_address(str(value))
-        elif isinstance(DEFAULTS[name], bool):
-            if not isinstance(value, bool):
-                raise ValueError(f"{name}={value!r} should be true or false.")
-        elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-            raise ValueError(f"{name}={value!r} should be a number, not negative.")
+        """Change one setting; raises ValueError as :func:`check_setting`."""
+        value = check_setting(name, value)
         self._note("settings", json.dumps(self.settings | {name: value}), self.write)
 
     @property

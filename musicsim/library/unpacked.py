@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from musicsim import LIBRARY_FILE
 from musicsim.library.db import schema
 from musicsim.library.db.integrity import check_database
+from musicsim.library.db.value_check import find_wrong_value
 from musicsim.library.store import Store
 
 # of a model's folder what it cannot do without; rows.npz and the index are caches
@@ -47,11 +48,23 @@ def checked_library(folder: Path) -> Iterator[Store]:
             raise ValueError("its tables are not those of a library")
         if look.get_view_names() or _has_triggers(library.engine):
             raise ValueError("its database holds what no library does")
+        _check_values(folder, library)
         for record in library.models.all(retired=True):
             for path, n_bytes in library.models.row_bytes(record).items():
                 if path.exists() and path.stat().st_size != n_bytes:
                     raise ValueError(f"the rows of the model {record.name!r} are not all there")
         yield library
+
+
+def _check_values(folder: Path, library: Store) -> None:
+    """Raises ValueError if a column holds values that no library does."""
+    with closing(sqlite3.connect(folder / LIBRARY_FILE)) as connection:
+        wrong = find_wrong_value(connection)
+        known = {model_id for (model_id,) in connection.execute("SELECT id FROM models")}
+    if wrong is not None:
+        raise ValueError(f"its database has a value in the column {wrong} that no library has")
+    if not {record.features_of for record in library.models.all(retired=True)} <= known:
+        raise ValueError("it names a model that it does not hold")
 
 
 def _has_triggers(engine: sa.Engine) -> bool:

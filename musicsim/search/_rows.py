@@ -35,7 +35,9 @@ def checked(rows: npt.ArrayLike, name: str, *, first: int = 0) -> Float32Array:
     if len(array) <= _FEW_ROWS:
         array = np.ascontiguousarray(array)
         numbers = array.ravel()
-        if numbers.dot(numbers) <= square:  # a product takes a tenth of the time of the extremes
+        with np.errstate(over="ignore", invalid="ignore"):  # damaged rows are refused below
+            is_small = numbers.dot(numbers) <= square  # a product takes a tenth of the time of the extremes
+        if is_small:
             return read_only(array)
     limit = square**0.5
     for i in range(first, len(array), _BLOCK_ROWS):

@@ -43,9 +43,10 @@ def backup(tiny_library, tmp_path):
 
 
 def rows(folder):
-    """All that a library's database says."""
+    """All that a library's database says; settings of the machine are not restored (test_restored.py)."""
     with closing(sqlite3.connect(folder / LIBRARY_FILE)) as database:
-        return [line for line in database.iterdump() if "server_songs" not in line]
+        left_out = ("server_songs", "VALUES('settings'")
+        return [line for line in database.iterdump() if not any(words in line for words in left_out)]
 
 
 def contents(folder):
@@ -108,7 +109,14 @@ def test_passwords_and_sound_are_in_it_only_if_asked_for(tiny_library, tmp_path)
     for name in ("plain", "private"):
         assert b"fLaC" not in (tmp_path / name).read_bytes()
         assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
-    restore(tmp_path / "private", tmp_path / "there", silent)
+    asked = []
+
+    def accept(consent):
+        asked.append(consent.private)
+        return True
+
+    restore(tmp_path / "private", tmp_path / "there", silent, with_passwords=True, accept=accept)
+    assert asked == [("servers.json", "listenbrainz.token", "players.json")]
     token = tmp_path / "there" / "listenbrainz.token"
     assert (token.read_text(), stat.S_IMODE(token.stat().st_mode)) == (SECRET, 0o600)
 
@@ -301,6 +309,49 @@ def test_a_cut_or_altered_backup_is_refused_and_nothing_is_changed(tiny_library,
             restore(tmp_path / "wrong", tmp_path / "new", silent)
         assert not (tmp_path / "new").exists()
     assert not (tmp_path.parent / "walk_sources.npz").exists()
+
+
+def _with_hashes(parts):
+    """The parts as a backup, with hashes that fit, as somebody would write it who knows how it is done."""
+    parts = {name: part for name, part in parts.items() if name != "hashes.txt"}
+    lines = (f"{hashlib.sha256(part).hexdigest()}  {name}\n" for name, part in parts.items())
+    return _tar(parts | {"hashes.txt": "".join(lines).encode()})
+
+
+@pytest.mark.parametrize(
+    "created_at", ['"x"', "NaN", "1e308", "-1e18", "null", "true", "[]", "Infinity", "1" + "0" * 400]
+)
+def test_a_backup_of_no_date_is_refused_and_nothing_is_changed(tiny_library, backup, tmp_path, created_at):
+    parts = _parts(backup.read_bytes())
+    parts["backup.json"] = f'{{"format": 1, "created_at": {created_at}}}'.encode()
+    (tmp_path / "bad").write_bytes(_with_hashes(parts))
+    tiny_library.close()
+    before = contents(tiny_library.folder)
+    _, said = run("restore", tmp_path / "bad", library=tiny_library.folder, expect=1)
+    assert said.strip().startswith(
+        "error: bad: this is no whole backup of musicsim (it does not say when it was made)"
+    )
+    assert contents(tiny_library.folder) == before
+
+
+@pytest.mark.parametrize("name", [f"models/{'a' * 300}/x.json", f"models/a/{'b' * 256}.json"])
+def test_a_name_that_no_disk_takes_is_refused_in_a_sentence(backup, tmp_path, name):
+    (tmp_path / "bad").write_bytes(_with_hashes(_parts(backup.read_bytes()) | {name: b"{}"}))
+    _, said = run("restore", tmp_path / "bad", library=tmp_path / "there", expect=1)
+    assert "is longer than names may be, 255 bytes" in said
+    assert not (tmp_path / "there").exists()
+
+
+def test_a_backup_of_very_many_empty_parts_is_refused(backup, tmp_path):
+    parts = _parts(backup.read_bytes())
+    few = {f"models/a/{'b' * (n // 26)}{chr(97 + n % 26)}.json": b"" for n in range(50)}
+    (tmp_path / "few").write_bytes(_with_hashes({"backup.json": parts["backup.json"], **few, **parts}))
+    restore(tmp_path / "few", tmp_path / "there", silent)
+    many = {f"frames/ab/ab{n}.npy": b"" for n in range(20_000)}
+    (tmp_path / "bad").write_bytes(_with_hashes({"backup.json": parts["backup.json"], **many, **parts}))
+    with pytest.raises(LibraryError, match=r"it has more than 1\d,\d\d\d parts"):
+        restore(tmp_path / "bad", tmp_path / "not", silent)
+    assert not (tmp_path / "not").exists()
 
 
 @pytest.mark.parametrize("data", [b"", b"words\n" * 1000, bytes(10240)])

@@ -1,7 +1,9 @@
 """What people said is copied once a day, and comes back to a library whose songs were analysed again."""
 
 import gzip
+import sqlite3
 import time
+from contextlib import closing
 
 import pytest
 
@@ -150,3 +152,23 @@ def test_the_command_brings_back_the_latest_copy(tiny_library):
     out, _ = run("restore", "--small", library=tiny_library.folder)
     assert "what was said of 9 songs" in out
     assert by_label(tiny_library) == said
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("plays.count", "'x'"), ("playlists.created_at", "1e308"), ("playlists.name", "x'fffe00'")],
+)
+def test_a_copy_with_wrong_values_is_refused_and_nothing_is_changed(tiny_library, tmp_path, column, value):
+    say(tiny_library)
+    copy = tiny_library.copies.keep_now()
+    database = tmp_path / "copy"
+    database.write_bytes(gzip.decompress(copy.read_bytes()))
+    table, name = column.split(".")
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute(f"UPDATE {table} SET {name} = {value}")
+    (tmp_path / "wrong.gz").write_bytes(gzip.compress(database.read_bytes()))
+    tiny_library.set_feedback(1, 1)
+    before = by_label(tiny_library)
+    with pytest.raises(LibraryError, match=rf"wrong\.gz: .*{column}.* nothing was changed"):
+        bring_back(tiny_library, tmp_path / "wrong.gz")
+    assert by_label(tiny_library) == before

@@ -418,6 +418,19 @@ CHANGES = {
         "INSERT INTO jobs (kind, arguments, state, message, done, total, failed, cancel_requested, created_at, "
         "updated_at) VALUES ('add', '{}', 'waiting', '', 0, 0, 0, 0, 0, 0)"
     ),
+    "a cluster": _database("""UPDATE meta SET value = '{"cluster": "tcp://a:1"}' WHERE key = 'settings'"""),
+    "limits of a machine": _database(
+        """UPDATE meta SET value = '{"n_workers": 99}' WHERE key = 'settings'"""
+    ),
+    "settings that are none": _database(
+        """UPDATE meta SET value = '{"hub_reduction": 7}' WHERE key = 'settings'"""
+    ),
+    "colours that are none": _database(
+        """UPDATE meta SET value = '{"genre": {"Pop": "x"}}' WHERE key = 'colours'"""
+    ),
+    "the name of another library on an index server": _database(
+        "INSERT INTO meta VALUES ('index_name', 'a')"
+    ),
     "a trigger": _database("CREATE TRIGGER t AFTER INSERT ON tags BEGIN DELETE FROM songs; END"),
     "a view": _database("CREATE VIEW v AS SELECT * FROM songs"),
     "no table of songs": _database("DROP TABLE songs"),
@@ -441,6 +454,24 @@ def test_parts_that_do_not_belong_there_are_refused(file, tmp_path, what):
         unpacked(tmp_path / "bad.tar.zst", silent),
     ):
         pass
+
+
+def test_very_many_empty_parts_are_refused_and_nothing_is_left(file, tmp_path, caches):
+    parts = parts_of(file)
+    empty = {f"excerpts/{n % 1000:03}/{n}.mp3": b"" for n in range(120_000)}
+    write_parts(tmp_path / "bad.tar.zst", {"snapshot.json": parts["snapshot.json"], **empty, **parts})
+    written = []
+
+    def tell(message, done, total):
+        written.append(done)
+
+    with (
+        pytest.raises(LibraryError, match=r"no whole snapshot file .*it has more than 1\d,\d\d\d parts"),
+        unpacked(tmp_path / "bad.tar.zst", tell),
+    ):
+        pass
+    assert max(written) < 20_000
+    assert not [path for path in caches.rglob("*") if path.suffix not in (".used", ".lock")]
 
 
 def test_a_bomb_is_refused_before_it_is_unpacked(file, tmp_path):

@@ -21,6 +21,7 @@ from musicsim.explorer.players.access import PlayerAccess, player_access
 from musicsim.explorer.requests.exporting import EXPORTS
 from musicsim.explorer.requests.players import PlayerRules
 from musicsim.explorer.upkeep.add_music import demo_folder
+from musicsim.explorer.upkeep.cluster_trust import is_trusted
 from musicsim.explorer.upkeep.fitting import RepresentationSettings
 from musicsim.explorer.upkeep.model_catalogue import add_representation
 from musicsim.explorer.upkeep.refresh import refresh
@@ -129,6 +130,27 @@ def test_a_cluster_is_set_checked_and_refused_in_words(full):
     app.text_input(key="setting_cluster").set_value("nowhere").run()
     assert full.settings["cluster"] == "local:2"
     assert "address of a Dask scheduler" in app.toast[0].value
+
+
+def test_a_cluster_on_another_machine_is_used_when_its_box_is_ticked(full, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    address, other = "tcp://cluster.example:8786", "tcp://other.example:8786"
+    app = show_section(open_page("library"), "settings")
+    app.text_input(key="setting_cluster").set_value(address).run()
+    app.button(key="check_cluster").click().run()
+    assert "is not trusted" in app.error[0].value
+    box = app.checkbox(key=f"trust_cluster_{address}")
+    assert not box.value
+    assert "can run code on this machine" in box.help
+    box.check().run()
+    assert is_trusted(address)
+    app.text_input(key="setting_cluster").set_value(other).run()
+    assert not app.checkbox(key=f"trust_cluster_{other}").value, "trust is of an address"
+    app.text_input(key="setting_cluster").set_value(address).run()
+    app.checkbox(key=f"trust_cluster_{address}").uncheck().run()
+    assert not is_trusted(address)
+    app.text_input(key="setting_cluster").set_value("local:2").run()
+    assert not [box for box in app.checkbox if box.key and box.key.startswith("trust_cluster")]
 
 
 def test_every_section_of_the_library_has_words_when_there_is_nothing(full):

@@ -62,8 +62,16 @@ def save_model_file(library: Library, model_id: str, target: Path) -> None:
 def read_model_file(source: Path, scratch: Path) -> SentModel:
     """Read a file that :func:`save_model_file` wrote, or that somebody says it wrote.
 
-    It is unpacked into `scratch`, an empty folder. Raises ModelError if it holds no model; FeatureVersionError if it
-    comes from another version of the program.
+    It is unpacked into `scratch`, an empty folder.
+
+    Raises
+    ------
+    ModelError
+        If it does not hold a model.
+    FeatureVersionError
+        If it comes from another version of the program.
+    StorageError
+        If the disk of `scratch` is full.
     """
     try:
         _unpack(source, scratch)

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from musicsim import playlist
-from musicsim._arrays import BoolArray, Float64Array, FloatingArray
+from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArray
 from musicsim.errors import NotFoundError
 from musicsim.explorer.models.artifacts import load_walk
 from musicsim.explorer.playlists.cluster_names import ClusterNames
@@ -143,8 +143,14 @@ class Walk:
         """Of all songs, or of a sample of many."""
         n = self.snapshot.n_indexed
         if not is_sampled(n):
-            return SoundRanks(self.snapshot.X)
-        return SoundRanks(self.snapshot.vectors_at(sample_of(np.ones(n, np.bool_), _NOBODY, 0)))
+            return self._ranks_of(self.snapshot.X)
+        return self._ranks_of(self.snapshot.vectors_at(sample_of(np.ones(n, np.bool_), _NOBODY, 0)))
+
+    def _ranks_of(self, X: Float32Array) -> SoundRanks:
+        """Ranks by distance in sound; raises ModelError if the vectors are damaged."""
+        if len(X):
+            self.snapshot.index_of(X)
+        return SoundRanks(X)
 
     def _pool(self, request: PlaylistRequest, allowed: BoolArray, seed: int | None) -> Pool:
         """The songs that a list is drawn from."""
@@ -157,7 +163,7 @@ class Walk:
         rows = sample_of(allowed, np.array(named, dtype=np.int64), seed)
         X = snapshot.vectors_at(rows)
         works = works_of(snapshot, rows) if request.versions_apart else None
-        return Pool(rows, model.among(rows), X, SoundRanks(X), groups[rows], works)
+        return Pool(rows, model.among(rows), X, self._ranks_of(X), groups[rows], works)
 
     def _model(self, dialect: str | None = None) -> playlist.PlaylistModel:
         graph = self._needed()

@@ -1,12 +1,21 @@
-"""Backups of a library: what they hold, where those lie that are made on the Library page, and what a restore takes."""
+"""Backups of a library: their contents, the folder of those made on the Library page, and restoring one."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from musicsim.explorer.players.access import ACCESS_FILE
 from musicsim.explorer.progress import Tell
 from musicsim.library import Library
-from musicsim.library.backup import ENDING, BackupReport, Restored, restore_backup, save_backup
+from musicsim.library.backup import (
+    ENDING,
+    BackupReport,
+    Consent,
+    Restored,
+    refuse,
+    restore_backup,
+    save_backup,
+)
 from musicsim.library.db.small_copy import BACKUPS_FOLDER
 from musicsim.public import owner_only
 from musicsim.servers.listenbrainz import TOKEN_FILE
@@ -26,9 +35,19 @@ def back_up(library: Library, target: Path, tell: Tell, *, with_passwords: bool 
 
 
 @owner_only
-def restore(source: Path, folder: Path, tell: Tell) -> Restored:
-    """Make a library of a backup; see :func:`musicsim.library.backup.restore_backup`."""
-    return restore_backup(source, folder, tell, _WITH_PASSWORDS)
+def restore(
+    source: Path,
+    folder: Path,
+    tell: Tell,
+    *,
+    with_passwords: bool = False,
+    accept: Callable[[Consent], bool] = refuse,
+) -> Restored:
+    """Make a library of a backup; see :func:`musicsim.library.backup.restore_backup`.
+
+    `with_passwords` takes the connections to music servers and players from the backup, if it has them.
+    """
+    return restore_backup(source, folder, tell, _WITH_PASSWORDS, with_private=with_passwords, accept=accept)
 
 
 @owner_only

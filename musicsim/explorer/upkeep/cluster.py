@@ -1,4 +1,4 @@
-"""The Dask cluster that works for a library, where there is one."""
+"""The Dask cluster that works for a library, if there is one."""
 
 import os
 from collections.abc import Iterator
@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 from musicsim import CLUSTER_VARIABLE
 from musicsim.errors import LibraryError
+from musicsim.explorer.upkeep.cluster_trust import is_trusted
 from musicsim.library import Library
 from musicsim.library.processes.cluster import open_cluster
 from musicsim.library.processes.pools import ClusterState, n_own
@@ -16,7 +17,7 @@ from musicsim.public import owner_only
 def cluster_of(library: Library, named: str | None = None) -> str:
     """The address of the cluster of a library: the one named, else of the environment, else of the settings.
 
-    Empty where worker processes of this machine do.
+    Empty if worker processes of this machine do the work.
     """
     if named is not None:
         return named
@@ -25,16 +26,18 @@ def cluster_of(library: Library, named: str | None = None) -> str:
 
 @owner_only
 @contextmanager
-def on_cluster(library: Library, named: str | None = None) -> Iterator[None]:
+def on_cluster(library: Library, named: str | None = None, *, trusted: bool = False) -> Iterator[None]:
     """Let the cluster of a library, as of :func:`cluster_of`, do what can be done there within the block.
 
-    Raises LibraryError if it does not answer.
+    `trusted` trusts it this once; otherwise :mod:`musicsim.explorer.upkeep.cluster_trust` decides.
+
+    Raises LibraryError if it is not trusted or does not answer.
     """
-    address = cluster_of(library, named)
+    address = cluster_of(library, named).strip()
     if not address:
         yield
         return
-    with open_cluster(address) as pool:
+    with open_cluster(address, is_trusted=trusted or is_trusted(address)) as pool:
         library.pool = pool
         try:
             yield
@@ -43,12 +46,12 @@ def on_cluster(library: Library, named: str | None = None) -> Iterator[None]:
 
 
 @owner_only
-def cluster_state(library: Library, named: str | None = None) -> ClusterState:
-    """What the cluster of a library has at this moment.
+def cluster_state(library: Library, named: str | None = None, *, trusted: bool = False) -> ClusterState:
+    """The state of a library's cluster at this moment; `trusted` as of :func:`on_cluster`.
 
-    Raises LibraryError if there is none, or nobody answers.
+    Raises LibraryError if there is none, it is not trusted, or nobody answers.
     """
-    address = cluster_of(library, named)
+    address = cluster_of(library, named).strip()
     if not address:
         raise LibraryError(
             "no cluster is set: name one with --cluster, in MUSICSIM_CLUSTER of the environment, or in the settings."
@@ -57,5 +60,5 @@ def cluster_state(library: Library, named: str | None = None) -> ClusterState:
         raise LibraryError(
             f"{address}: a scan starts these workers on this machine and ends them; none run now."
         )
-    with open_cluster(address) as pool:
+    with open_cluster(address, is_trusted=trusted or is_trusted(address)) as pool:
         return pool.state()

@@ -11,11 +11,10 @@ from musicsim.explorer.playlists.song_labels import play_counts
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
+from musicsim.library.settings import OF_SNAPSHOT
 from musicsim.library.snapshot_file import SnapshotFileReport, save_snapshot_file
 from musicsim.library.stores.models import BUILT_IN, ModelRecord
 from musicsim.public import owner_only
-
-_SETTINGS = ("hub_reduction", "index_memory_mb")
 
 
 @owner_only
@@ -37,7 +36,7 @@ def write_snapshot_file(
         target,
         tell,
         reports=reports,
-        settings=_SETTINGS,
+        settings=OF_SNAPSHOT,
         thirds=(float(low), float(high)),
         with_excerpts=with_excerpts,
     )

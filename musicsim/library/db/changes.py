@@ -19,7 +19,7 @@ from musicsim.library.db import schema
 _MAX_SONGS = 1000  # of one change; more are as good as all
 _KEPT = 10_000  # changes; 0.1 kB each
 _TIDIED_EVERY = 100  # changes
-_PREFIX = "change "
+CHANGES_PREFIX = "change "
 _EVERY_SONG = -1
 
 # What songs are listed, counted, compared and found by; whatever else is said of them is read song by song.
@@ -151,7 +151,7 @@ def _insert(
 
 
 def _key(revision: int) -> str:
-    return f"{_PREFIX}{revision:012d}"
+    return f"{CHANGES_PREFIX}{revision:012d}"
 
 
 def _revision(connection: sa.Connection) -> int:

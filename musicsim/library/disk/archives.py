@@ -5,12 +5,15 @@ packs a thousand times smaller, as only a bomb does elsewhere. So what counts is
 """
 
 import errno
+import stat
 import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+from musicsim.storage import writing_to
 
 DAMAGED = (
     ValueError, zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, OverflowError, MemoryError,
@@ -28,8 +31,8 @@ _END_SIZE, _LARGE_END_SIZE = 22, 20
 def open_archive(path: Path, max_members: int) -> Iterator[zipfile.ZipFile]:
     """Open an archive whose list of members has been checked.
 
-    Raises ValueError if it is no archive, has more members than that, two of one name, or some that are
-    encrypted or packed in another way than by deflation; OSError if it cannot be read.
+    Raises ValueError if it is no archive, has more members than that, two of one name, or some that are no plain files,
+    encrypted, or packed in another way than by deflation; OSError if it cannot be read.
     """
     if not path.is_file():  # a pipe would be waited for
         raise ValueError("it is not a file")
@@ -51,6 +54,8 @@ def _check_members(members: Sequence[zipfile.ZipInfo], max_members: int) -> None
         raise ValueError("two of its parts have the same name")
     if any(member.flag_bits & _IS_ENCRYPTED for member in members):
         raise ValueError("it is locked with a password")
+    if any(stat.S_IFMT(m.external_attr >> 16) not in (0, stat.S_IFREG) for m in members):
+        raise ValueError("one of its parts is a link, a folder or a device")
     if any(m.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for m in members):
         raise ValueError("it is packed in a way that this program does not use")
 
@@ -80,13 +85,14 @@ def in_short(error: object) -> str:
 def unpack(archive: zipfile.ZipFile, name: str, target: Path, max_bytes: int) -> None:
     """Write a member to a file, and no more than so many bytes of it.
 
-    Raises ValueError if it is larger: what it says is checked first, and what it is while it is written.
+    Raises ValueError if it is larger: its stated size is checked first, its true size while it is written;
+    StorageError if it cannot be written.
     """
     too_large = ValueError(f"{name} is larger than {max_bytes >> 20:,} MB")
     if archive.getinfo(name).file_size > max_bytes:
         raise too_large
     left = max_bytes
-    with archive.open(name) as packed, target.open("wb") as out:
+    with archive.open(name) as packed, writing_to(target), target.open("wb") as out:
         while block := packed.read(_CHUNK):
             left -= len(block)
             if left < 0:

@@ -24,6 +24,8 @@ _HASHES = "hashes.txt"
 _MAX_ABOUT = 1 << 16
 _CHUNK = 1 << 20
 _MIN_FILE = 4096  # bytes that a file takes on a disk, however short it is
+_MAX_NAME = 255  # bytes of the name of a file or folder on usual disks
+_MAX_FEW = 10_000  # files of models and embeddings: some ten for each of hundreds of models
 
 MALFORMED = (tarfile.TarError, ValueError, EOFError, KeyError, TypeError, RecursionError)
 """What reading an archive raises that was not written as it should be."""
@@ -146,6 +148,15 @@ def _about(members: Iterator[tarfile.TarInfo], tar: tarfile.TarFile, name: str) 
     return about, f"{hashlib.sha256(data).hexdigest()}  {name}\n"
 
 
+def max_members(n_bytes: int, least: int) -> int:
+    """The most members that an archive of a length may have.
+
+    The files of models are few. Songs can be millions, but each has a file of at least `least` bytes on average, as
+    packed; an archive with more members than that was made to fill a disk with empty files.
+    """
+    return _MAX_FEW + n_bytes // least
+
+
 def unpack(
     tar: tarfile.TarFile,
     target: Path,
@@ -155,6 +166,7 @@ def unpack(
     is_expected: Callable[[str], bool],
     tell: Callable[[str, int, int], None],
     max_bytes: float = math.inf,
+    max_members: float = math.inf,
 ) -> tuple[set[str], dict[str, Any]]:
     """Write the members of an archive into an empty folder.
 
@@ -168,6 +180,8 @@ def unpack(
         Whether a member may have a name. It has to refuse names that lead out of the folder.
     max_bytes : float
         Of all members together.
+    max_members : float
+        Each costs a file, however short it is.
 
     Returns
     -------
@@ -183,7 +197,7 @@ def unpack(
     seen = hashlib.sha256(line.encode())
     found: set[str] = set()
     n_bytes_of_hashes, left = len(line), max_bytes
-    for member in members:
+    for number, member in enumerate(members):
         left -= max(member.size, _MIN_FILE)
         if left < 0:
             raise ValueError(f"it unpacks to more than {max_bytes / 1e6:,.0f} MB")
@@ -196,6 +210,10 @@ def unpack(
             if next(members, None) is not None:
                 raise ValueError("something was added to it")
             return found, said
+        if number >= max_members:
+            raise ValueError(f"it has more than {max_members:,} parts")
+        if any(len(os.fsencode(part)) > _MAX_NAME for part in member.name.split("/")):
+            raise ValueError(f"{member.name[:80]!r} is longer than names may be, {_MAX_NAME} bytes")
         if not is_expected(member.name):
             raise ValueError(f"{member.name[:80]!r} is not what one holds")
         line = f"{_write(tar, member, target / member.name)}  {member.name}\n"

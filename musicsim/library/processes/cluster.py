@@ -28,7 +28,13 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from musicsim import __version__
 from musicsim.errors import LibraryError
-from musicsim.library.processes.pools import ClusterState, check_address, n_own
+from musicsim.library.processes.pools import (
+    ClusterState,
+    check_address,
+    is_encrypted,
+    is_on_this_machine,
+    n_own,
+)
 from musicsim.library.processes.workers import Crew, Limits, WorkerDied
 
 if TYPE_CHECKING:
@@ -47,24 +53,69 @@ _CONNECT_S = 10.0
 _FETCH_S = 120.0
 _GONE_S = 600.0  # then a scheduler that has gone is not waited for any longer
 _RETRIES = 2  # of a batch that could not be begun, on whatever worker
+UNTRUSTED = (
+    "this cluster is on another machine and is not trusted. Dask exchanges pickles, so whoever controls the scheduler "
+    "can run code on this machine. Use tls:// with certificates of your own, or trust the address: by --trust-cluster, "
+    "by MUSICSIM_TRUST_CLUSTER=1 next to MUSICSIM_CLUSTER, or in the settings on the Library page."
+)
+"""What to say of a cluster that would be connected to without the consent of this machine's owner."""
+_CERTIFICATES = (
+    "Set DASK_DISTRIBUTED__COMM__TLS__CA_FILE, ...__CLIENT__CERT and ...__CLIENT__KEY, or the same in "
+    "~/.config/dask/distributed.yaml (docs/scale.md)."
+)
 _IDLE_S = 30.0  # then a worker process that was left on a cluster ends
 
 
 @contextmanager
-def open_cluster(address: str) -> "Iterator[ClusterPool]":
-    """The cluster at an address.
+def open_cluster(address: str, *, is_trusted: bool = False) -> "Iterator[ClusterPool]":
+    """Open the cluster at an address.
 
-    Raises LibraryError if the address is none, nobody answers there, or Dask is not installed.
+    Parameters
+    ----------
+    address : str
+        ``local:N``, or the address of a scheduler.
+    is_trusted : bool
+        Connect to another machine without TLS. Dask exchanges pickles: whoever controls the scheduler, or the network
+        on the way, can run code on this machine. The owner of this machine decides, never a library.
+
+    Raises
+    ------
+    LibraryError
+        If the address is malformed or not trusted, nobody answers there, TLS has no certificates, or Dask is not
+        installed.
     """
     try:
         address = check_address(address)
     except ValueError as error:
         raise LibraryError(str(error)) from error
+    if not (is_trusted or is_encrypted(address) or is_on_this_machine(address)):
+        raise LibraryError(f"{address}: {UNTRUSTED}")
     if find_spec("distributed") is None:
         raise LibraryError(f"{address}: a cluster needs Dask. Install it: pip install 'musicsim[cluster]'.")
+    if is_encrypted(address):
+        _check_certificates(address)
     n_workers = n_own(address)
     with ClusterPool.at_home(n_workers) if n_workers else ClusterPool(address) as pool:
         yield pool
+
+
+def _check_certificates(address: str) -> None:
+    """Raise LibraryError unless the owner of this machine has set a certificate authority of their own for Dask.
+
+    Without it ``tls://`` fails later, and ``wss://`` trusts any public authority.
+    """
+    from distributed import Security
+
+    try:
+        security: Any = Security()  # sets its attributes by name
+        certificates = security.tls_ca_file and security.tls_client_cert
+        security.get_connection_args("client")  # reads the files
+    except (OSError, TypeError, ValueError) as error:  # errors of TLS are of the system's kind
+        raise LibraryError(
+            f"{address}: the certificates that Dask is set to use cannot be read ({error}). {_CERTIFICATES}"
+        ) from error
+    if not certificates:
+        raise LibraryError(f"{address}: TLS needs certificates of your own. {_CERTIFICATES}")
 
 
 class ClusterPool:

@@ -3,6 +3,7 @@
 Both take tasks of any number and give results as they come; who uses a pool does not ask which it is.
 """
 
+import ipaddress
 import os
 import re
 from collections import deque
@@ -20,7 +21,11 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _LOCAL = re.compile(r"local:([1-9]\d{0,2})")
-_SCHEDULER = re.compile(r"(tcp|tls|ws|wss)://[^/\s]+:\d+/?")
+# one plain host: of user@host, programs disagree which part is the host
+_SCHEDULER = re.compile(
+    r"(?P<protocol>tcp|tls|ws|wss)://(\[(?P<ipv6>[0-9A-Fa-f:.]+)\]|(?P<host>[\w.-]+)):\d{1,5}/?"
+)
+_ENCRYPTED = ("tls", "wss")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +174,29 @@ def check_address(address: str) -> str:
             "for four workers on this machine."
         )
     return address
+
+
+def is_encrypted(address: str) -> bool:
+    """True if the address of a scheduler uses TLS."""
+    found = _SCHEDULER.fullmatch(address.strip())
+    return found is not None and found["protocol"] in _ENCRYPTED
+
+
+def is_on_this_machine(address: str) -> bool:
+    """True if a cluster runs on this machine only: ``local:N``, ``localhost`` or a loopback address.
+
+    Names are not resolved, as their address can change between the check and the connection.
+    """
+    if n_own(address):
+        return True
+    found = _SCHEDULER.fullmatch(address.strip())
+    if found is None:
+        return False
+    host = found["ipv6"] or found["host"]
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def n_own(address: str) -> int:

@@ -86,7 +86,11 @@ class ModelStore(Tables):
         self._song_rows: dict[str, Kept[SongRows]] = {}
 
     def path(self, model_id: str) -> Path:
-        """The folder of a model."""
+        """The folder of a model; raises LibraryError for an id that leads elsewhere: folders are deleted, too."""
+        if model_id in ("", ".", "..") or "/" in model_id or "\0" in model_id:
+            raise LibraryError(
+                f"{self.folder}: the model {model_id!r} is not the name of a folder. Restore a backup."
+            )
         return self.folder / model_id
 
     def all(self, *, retired: bool = False) -> list[ModelRecord]:

@@ -9,10 +9,17 @@ from musicsim.addresses import is_address
 from musicsim.errors import LibraryError
 from musicsim.explorer.upkeep.backups import backups_of, new_backup_path
 from musicsim.explorer.upkeep.cluster import cluster_of, cluster_state
+from musicsim.explorer.upkeep.cluster_trust import is_trusted, needs_trust, trust
 from musicsim.library import Library
 from musicsim.library.scan.files import IGNORE_FILE
 from musicsim.ui.base.text import plain, shown
 from musicsim.ui.components.jobs_view import start_job
+
+_TRUST = (
+    "Without it, a cluster on another machine is not used. Dask exchanges pickles: whoever controls the scheduler or "
+    "the network on the way can run code on this machine. Trust is stored on this machine, not in the library. With "
+    "tls:// and certificates of your own it is not needed."
+)
 
 
 def _forget(library: Library, root: Path) -> None:
@@ -132,8 +139,15 @@ def _set_cluster(library: Library) -> None:
         st.toast(plain(error), icon=":material/error:")
 
 
+def _set_trust(address: str, key: str) -> None:
+    try:
+        trust(address, is_trusted=st.session_state[key])
+    except (ValueError, LibraryError) as error:
+        st.toast(plain(error), icon=":material/error:")
+
+
 def _cluster(library: Library) -> None:
-    """The Dask cluster that scans, and what it says of itself when asked."""
+    """Widgets for the Dask cluster that scans: its address, whether it is trusted, and its state on request."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input(
             "Dask cluster", str(library.settings["cluster"]), key="setting_cluster",
@@ -144,6 +158,14 @@ def _cluster(library: Library) -> None:
         is_asked = st.button(
             "Check", icon=":material/lan:", key="check_cluster", disabled=not cluster_of(library)
         )
+    address = str(library.settings["cluster"])
+    if needs_trust(address):
+        # the key names the address: a tick must not pass over to another one
+        key = f"trust_cluster_{address}"
+        st.checkbox(
+            f"Trust {plain(address)} without TLS", is_trusted(address), key=key, on_change=_set_trust,
+            args=(address, key), help=_TRUST,
+        )  # fmt: skip
     if is_asked:
         try:
             state = cluster_state(library)
