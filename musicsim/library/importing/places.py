@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
+from musicsim.addresses import text_without_users
 from musicsim.audio import AUDIO_EXTENSIONS
 
 _WEB = re.compile(r"(?!file:)[a-z][a-z0-9+.\-]+://|spotify:", re.IGNORECASE)
@@ -86,8 +87,8 @@ def resolved(place: str, folder: Path | None) -> str:
 
 
 def file_name(place: str) -> str:
-    """The last part of a path, or an address on the net as it is."""
-    return place if is_web(place) else spelled_out(_PARTS.split(place)[-1])
+    """The last part of a path, or an address on the net without a user name or password."""
+    return text_without_users(place) if is_web(place) else spelled_out(_PARTS.split(place)[-1])
 
 
 class Ending(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from musicsim.addresses import is_address
+from musicsim.addresses import is_address, text_without_users
 from musicsim.audio import FEATURE_VERSION
 from musicsim.library.db import schema
 from musicsim.library.db.columns import some_ids
@@ -189,7 +189,7 @@ class FileStore(Tables):
         """Files that were not added, by path."""
         bad = schema.failures.c
         query = sa.select(bad.path, bad.reason, bad.kind).order_by(bad.path)
-        return [Failure(*row) for row in self._rows(query)]
+        return [Failure(path, text_without_users(reason), kind) for path, reason, kind in self._rows(query)]
 
     def reject(self, failure: Failure, *, size: int, mtime_ns: int, duration_s: float | None) -> None:
         """Enter a file among those that were not added; it is opened again when size or time are other ones."""
