@@ -18,12 +18,17 @@ _TO_SURROGATE = {private: surrogate for surrogate, private in _TO_PRIVATE.items(
 
 def path_text(stored: str) -> str:
     """Turn stored text into a path's text as the file system has it; older versions stored addresses with passwords."""
-    return without_user(stored.translate(_TO_SURROGATE))
+    return stored if stored.isascii() and "@" not in stored else without_user(stored.translate(_TO_SURROGATE))
 
 
 def stored_path(path: Path) -> str:
     """Turn a path into text that can be stored; an address loses its user name and password."""
-    return without_user(os.fspath(path)).translate(_TO_PRIVATE)
+    return stored_text(os.fspath(path))
+
+
+def stored_text(path: str) -> str:
+    """Do as :func:`stored_path` does, for a path's text."""
+    return path if path.isascii() and "@" not in path else without_user(path).translate(_TO_PRIVATE)
 
 
 class FilePath(TypeDecorator[Path]):
