@@ -24,8 +24,9 @@ from musicsim.errors import LibraryError, NotFoundError, StoreLockedError
 from musicsim.library.db.database import open_engine
 from musicsim.library.db.integrity import check_database
 from musicsim.library.disk.hashed_tar import MALFORMED, HashedTar, new_archive, read_about, unpack
-from musicsim.library.disk.replacing import replace_parts, writer_lock
+from musicsim.library.disk.replacing import replace_parts
 from musicsim.library.disk.scratch import Scratch, scratch_folder
+from musicsim.library.disk.writer import locked_error, note_doing, writer_lock
 from musicsim.library.store import Store
 from musicsim.library.unpacked import MODEL_FILES, checked_library, model_files
 from musicsim.storage import storage_error, writing_to
@@ -214,6 +215,7 @@ def restore_backup(source: Path, folder: Path, tell: Tell, private: Collection[s
     try:
         with writing_to(folder):
             lock.acquire()
+        note_doing(folder, "restoring a backup")
         with (
             writing_to(folder),
             closing(Scratch(scratch_folder(folder))) as scratch,
@@ -228,10 +230,10 @@ def restore_backup(source: Path, folder: Path, tell: Tell, private: Collection[s
             replace_parts(folder, ready, [*_PARTS, *(name for name in private if name in names)])
         is_new = False
     except filelock.Timeout as error:
-        raise StoreLockedError(
-            f"{folder}: another musicsim is adding songs to this library. Wait until it has finished."
-        ) from error
+        raise locked_error(folder) from error
     finally:
+        if lock.is_locked:
+            note_doing(folder, None)
         lock.release()
         if is_new:  # and was refused
             shutil.rmtree(folder, ignore_errors=True)

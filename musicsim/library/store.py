@@ -34,7 +34,7 @@ from musicsim import LIBRARY_FILE, __version__
 from musicsim._arrays import Float32Array, Int64Array
 from musicsim._parsing import parse_in_turn
 from musicsim.audio import derivatives
-from musicsim.errors import LibraryError, NotFoundError, StoreLockedError
+from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library.artists import artist_group, stand_in_name
 from musicsim.library.db import schema
 from musicsim.library.db.changes import ChangeLog
@@ -52,7 +52,8 @@ from musicsim.library.db.integrity import check_database
 from musicsim.library.db.migrations import migrate
 from musicsim.library.db.small_copy import SmallCopies
 from musicsim.library.disk.leftovers import sweep
-from musicsim.library.disk.replacing import finish_replacing, writer_lock
+from musicsim.library.disk.replacing import finish_replacing
+from musicsim.library.disk.writer import locked_error, note_doing, writer_lock
 from musicsim.library.processes.pools import Pool, check_address
 from musicsim.library.processes.workers import Limits
 from musicsim.library.stores.all_opinions import Opinions
@@ -361,22 +362,25 @@ class Store(Tables, Opinions):
         self._note("colours", json.dumps(colours))
 
     @contextmanager
-    def exclusive(self) -> Iterator[None]:
-        """Be the one process that adds songs or fits models; what killed ones left behind is swept first.
+    def exclusive(self, doing: str = "adding songs") -> Iterator[None]:
+        """Be the one process that adds songs or fits models, after sweeping what killed processes left behind.
 
-        Raises StoreLockedError if another process is; StorageError if the library cannot be written to.
+        `doing` completes "another musicsim is ... in this library" for processes that try the same meanwhile.
+
+        Raises StoreLockedError if another process holds the lock; StorageError if the library cannot be written to.
         """
         try:
             with writing_to(self.folder):
                 held = writer_lock(self.folder).acquire()
         except filelock.Timeout as error:
-            raise StoreLockedError(
-                f"{self.folder}: another musicsim is adding songs to this library. Wait until it has "
-                f"finished, or cancel it on the Library page."
-            ) from error
+            raise locked_error(self.folder) from error
         with held:
-            sweep(self.folder)
-            yield
+            note_doing(self.folder, doing)
+            try:
+                sweep(self.folder)
+                yield
+            finally:
+                note_doing(self.folder, None)
 
     def check(self) -> None:
         """Raise LibraryError if the database is damaged; seconds, of a large library."""
