@@ -45,16 +45,16 @@ async def _session(**options: Any) -> Any:
     trace = aiohttp.TraceConfig()
     trace.on_request_redirect.append(_check_redirect)
     trace.on_request_end.append(_check_range)
-    ours = {"response_class": _bounded_response(), "trace_configs": [trace]}
+    ours = {"response_class": _response_class(), "trace_configs": [trace]}
     return aiohttp.ClientSession(**{**options, **ours})
 
 
 @cache
-def _bounded_response() -> type:
+def _response_class() -> type:
     import aiohttp
 
     class BoundedResponse(aiohttp.ClientResponse):
-        """An answer that is read up to the range that was asked for, or up to MAX_PAGE."""
+        """An answer whose body is read up to the requested range, or up to MAX_PAGE."""
 
         async def read(self) -> bytes:
             if self._body is None:
@@ -111,11 +111,11 @@ async def _is_public_host(name: str) -> bool:
 
 
 def is_page(info: dict[str, Any]) -> bool:
-    """Whether an answer is a page, which may list a folder, and no file."""
+    """Tell a page, which may list a folder, from a file."""
     return info.get("mimetype") in _PAGES
 
 
-def listed(system: Any, address: str, info: dict[str, Any]) -> Iterator[str]:
+def list_links(system: Any, address: str, info: dict[str, Any]) -> Iterator[str]:
     """Yield the files below a folder, relative to it, as its pages link them.
 
     Parameters

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from musicsim._web import is_page, listed, web_options
+from musicsim._web import is_page, list_links, web_options
 
 PROTOCOLS = ("s3", "gs", "abfs", "https", "http", "sftp", "smb", "webdav")
 """Protocols of addresses that are read."""
@@ -44,13 +44,13 @@ def located(path: Path) -> Path:
 
 
 def has_user(path: str | os.PathLike[str]) -> bool:
-    """Whether an address names a user or a password."""
+    """Tell if an address names a user or a password."""
     match = _HOST_WITH_USER.match(os.fspath(path))
     return match is not None and _is_user(match)
 
 
 def without_user(path: str) -> str:
-    """Return an address without its user and password; other paths stay as they are."""
+    """Return an address without its user and password, and any other path unchanged."""
     return _HOST_WITH_USER.sub(_bare, path, count=1) if "@" in path else path
 
 
@@ -60,12 +60,12 @@ def text_without_users(text: str) -> str:
 
 
 def text_has_user(text: str) -> bool:
-    """Whether an address in a text names a user or a password."""
+    """Tell if an address in a text names a user or a password."""
     return text_without_users(text) != text
 
 
 def _is_user(match: re.Match[str]) -> bool:
-    """Whether the part before the @ is a user: Azure has abfs://container@account."""
+    """Tell a user from a container: Azure has abfs://container@account."""
     return match[1] != "abfs" or ":" in match[3]
 
 
@@ -76,7 +76,7 @@ def _bare(match: re.Match[str]) -> str:
 def refusal(path: str | os.PathLike[str]) -> str | None:
     """Say in one sentence why an address is not read; None if it is, and for paths of this machine.
 
-    Nothing is asked or opened. The sentence has no password.
+    Nothing is asked or opened. The sentence leaves passwords out.
     """
     match = _ADDRESS.fullmatch(os.fspath(path))
     if match is None:
@@ -123,7 +123,7 @@ class RemotePath(type(Path())):  # type: ignore[misc]
     _seen: RemoteStat | None = None  # as of the last stat()
 
     def stat(self, *, follow_symlinks: bool = True) -> Any:
-        """Ask for size and time, as they are at this moment."""
+        """Ask the server for size and time."""
         with _as_os_errors():
             system, name = _found(self)
             system.invalidate_cache()
@@ -131,7 +131,7 @@ class RemotePath(type(Path())):  # type: ignore[misc]
             return self._seen
 
     def exists(self, *, follow_symlinks: bool = True) -> bool:
-        """Whether the file may be there: also True if its server cannot be asked, False if the address is refused."""
+        """Tell if the file may exist: True if its server cannot be asked, False if the address is refused."""
         if refusal(self) is not None:
             return False
         try:
@@ -171,7 +171,7 @@ class RemotePath(type(Path())):  # type: ignore[misc]
         if not is_page(info):
             yield Path(self), _stat(self, info)
             return
-        for link in sorted(listed(system, name, info)):
+        for link in sorted(list_links(system, name, info)):
             path = Path(self, *link.split("/"))
             if is_wanted(path):
                 yield path, _stat(path, system.info(f"{name.rstrip('/')}/{link}"))

@@ -166,7 +166,7 @@ class _Answers(socketserver.StreamRequestHandler):
 
 @pytest.fixture
 def hostile():
-    """Start a web server that answers as a function says; gives its address and what it was asked."""
+    """Start a web server that answers by a function; yields its address and a list of its requests."""
     servers = []
 
     def start(answer):
@@ -186,7 +186,7 @@ def hostile():
 
 
 def endless(handler, method, path, _headers):
-    """Send a body that never ends, as if it were the part that was asked for."""
+    """Send a body without end, on request as a partial answer."""
     kind = "text/html" if path.endswith("page") else "audio/wav"
     size = "Content-Length: 4000000000\r\n" if method == "HEAD" else ""
     status = "206 Partial Content" if "part" in path else "200 OK"

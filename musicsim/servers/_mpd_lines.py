@@ -23,7 +23,7 @@ class _BoundedLines:
         self._n_bytes, self._n_lines, self._ends = 0, 0, time.monotonic() + _MAX_ANSWER_S + pause_s
 
     def readline(self) -> bytes:
-        """Read a line; what came of it when the connection ends. Raises OSError beyond the limits."""
+        """Read a line, or the rest of the data if the connection has ended. Raises OSError beyond the limits."""
         searched = 0
         while (end := self._held.find(b"\n", searched)) < 0:
             searched = len(self._held)

@@ -158,7 +158,7 @@ class Mpd:
                 "Is it running, and is this its address?"
             ) from error
         except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
-            # numbers that are none, fields that are missing or there twice
+            # wrong numbers, and fields that are missing or come twice
             self._client.disconnect()
             raise ServerError(
                 f"MPD at {self.address} gives an answer that cannot be understood ({_short(error)}). Is this the "

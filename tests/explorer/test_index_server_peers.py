@@ -1,4 +1,4 @@
-"""A Milvus server that answers falsely: this machine searches by itself and says so, without a traceback."""
+"""A Milvus server that sends false data: this machine searches instead, and reports no traceback."""
 
 import contextlib
 import shutil

@@ -1,4 +1,4 @@
-"""Files of nothing but holes are refused before they are read; honest silence is not."""
+"""Sparse files are refused before they are read; honest silence is not."""
 
 import struct
 

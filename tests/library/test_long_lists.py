@@ -38,7 +38,7 @@ def n_calls(work):
 def test_an_entry_of_a_long_list_takes_a_bounded_number_of_calls(tiny_library, tmp_path):
     def work(n_entries):
         path = write_list(tmp_path / f"{n_entries}.m3u8", n_entries)
-        # what is loaded once, and comparing the spellings of the first 5,000 names, is no matter of length
+        # imports, and comparing the spellings of the first 5,000 names, take the same for any length
         return n_calls(lambda: preview(tiny_library, read_listening([path])))
 
     work(100)

@@ -1,4 +1,4 @@
-"""Servers that are no MPD, or one that lies: a sentence, in bounded memory and time."""
+"""Peers that are not MPD, or send false data: each ends in a sentence, in bounded memory and time."""
 
 import contextlib
 import socketserver
@@ -19,7 +19,7 @@ HELLO = b"OK MPD 0.24.0\n"
 
 
 class _Peer(socketserver.StreamRequestHandler):
-    """`server.answers` are bytes or functions by command; None stands for every other command."""
+    """`server.answers` has bytes or functions by command; the key None is for all other commands."""
 
     def handle(self):
         with contextlib.suppress(OSError):

@@ -146,7 +146,7 @@ def _listed_files(dataset: Any, data_home: Path) -> dict[str, list[Path]]:
 
 
 def _is_too_large(path: Path, most: int = 64 << 20) -> bool:
-    """Whether a file of annotations has more than `most` bytes, or is a pipe or a device."""
+    """Tell if a file of annotations has more than `most` bytes, or is a pipe or a device."""
     try:
         found = path.stat()
     except OSError:  # what is missing is not read
@@ -158,12 +158,12 @@ def _official_parts(dataset: Any) -> dict[str, str]:
     try:
         splits: Mapping[str, Sequence[str]] = dataset.get_track_splits()
         return {track_id: str(part) for part, ids in splits.items() for track_id in ids}
-    except Exception:  # it has none, or the file that says so is missing or damaged
+    except Exception:  # no split, or a missing or damaged file of it
         return {}
 
 
 def _value(track: Any, name: str) -> Any:
-    """An attribute of a track; None if it has none, or the file that it is read from is missing or damaged."""
+    """An attribute of a track; None if it is missing, or if its file is missing or damaged."""
     try:
         return getattr(track, name, None)
     except Exception:  # mirdata has a loader for each data set, and they raise anything

@@ -1,4 +1,4 @@
-"""Files that hold nothing: downloads and copies that were never finished, found before they are read whole."""
+"""Detection of unfinished downloads and copies, before they are read whole."""
 
 import os
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from musicsim.addresses import is_address
 from musicsim.errors import AudioDecodeError
 
-_HEAD = 16 << 20  # bytes; no format of music begins with so many zeros
+_HEAD = 16 << 20  # bytes; every format of music has a header
 _CHUNK = 1 << 16
 _MIN_HOLLOW = 1 << 30  # bytes; a smaller file takes little time, and may be silence on a disk that compresses
 _MAX_SHARE = 1 / 16  # of a hollow file is data
@@ -40,7 +40,7 @@ def _begins_with_zeros(path: Path) -> bool:
 
 
 def _has_little_data(path: Path, size: int) -> bool:
-    """Whether nearly all of a file is holes, which read as zeros; False if the system cannot tell."""
+    """Tell if nearly all of a file is holes, which read as zeros; False if the system cannot tell."""
     if not hasattr(os, "SEEK_DATA"):
         return False
     with path.open("rb") as file:
@@ -49,7 +49,7 @@ def _has_little_data(path: Path, size: int) -> bool:
             try:
                 start = os.lseek(file.fileno(), at, os.SEEK_DATA)
                 at = os.lseek(file.fileno(), start, os.SEEK_HOLE)
-            except OSError:  # nothing but a hole up to the end, or a file system without holes
+            except OSError:  # a hole up to the end, or a file system without holes
                 break
             n_data += at - start
             if n_data > _MAX_SHARE * size:
