@@ -1,24 +1,33 @@
 """Music at addresses of fsspec: listed, read in blocks, and described as the same files here are."""
 
+import contextlib
 import html
+import json
+import socketserver
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 
-from musicsim.addresses import RemotePath, is_address, located
+from musicsim import _web, addresses
+from musicsim.addresses import RemotePath, is_address, located, refusal, text_without_users, without_user
 from musicsim.audio import analyse_sound
+from musicsim.errors import LibraryError
 from musicsim.library.scan.files import content_hash, find_audio
 from musicsim.library.tags import read_tags
+from tests.command import run
 from tests.sounds import open_library, write_collection, write_song
 
 fsspec = pytest.importorskip("fsspec")
 
 
 @pytest.fixture
-def memory():
-    """A file system in memory, empty before and after."""
+def memory(monkeypatch):
+    """A file system in memory, empty before and after, whose addresses are allowed for the test."""
+    monkeypatch.setattr(addresses, "PROTOCOLS", (*addresses.PROTOCOLS, "memory"))
     system = fsspec.filesystem("memory")
     system.store.clear()
     yield system
@@ -61,7 +70,7 @@ def served(tmp_path):
         server.server_close()
 
 
-@pytest.mark.parametrize("address", ["s3://bucket/a b.mp3", "sftp://me@host/music", "https://host/x"])
+@pytest.mark.parametrize("address", ["s3://bucket/a b.mp3", "sftp://host/music", "https://host/x"])
 def test_addresses_are_told_from_paths(address):
     assert is_address(address)
     assert is_address(Path(address))
@@ -89,7 +98,7 @@ def test_music_at_an_address_is_found_by_the_rules_of_a_walk(memory):
 
 def test_what_cannot_be_listed_is_a_problem_and_its_songs_may_be_there(memory):
     for address in (Path("memory://nowhere"), Path("nosuch://bucket")):
-        found = find_audio([address])
+        found = find_audio([address], absent_ok=True)
         assert [path for path, _ in found.problems] == [address]
         assert found.unread(address / "a.mp3")
 
@@ -139,3 +148,267 @@ def test_a_scan_of_a_web_server_makes_the_library_of_its_folder(served, tmp_path
         assert (again.n_unchanged, again.n_missing, again.n_added) == (7, 0, 0)
         next(iter(folder.rglob("*.flac"))).unlink()
         assert there.add(address).n_missing == 1
+
+
+class _Answers(socketserver.StreamRequestHandler):
+    """A web server as hostile ones are: `server.answer` writes what comes after the request's headers."""
+
+    def handle(self):
+        with contextlib.suppress(OSError):
+            method, path, *_ = self.rfile.readline().decode().split()
+            headers = {}
+            while line := self.rfile.readline().strip().decode():
+                name, _, value = line.partition(":")
+                headers[name.lower()] = value.strip()
+            self.server.asked.append((method, path, headers))
+            self.server.answer(self, method, path, headers)
+
+
+@pytest.fixture
+def hostile():
+    """Start a web server that answers by a function; yields its address and a list of its requests."""
+    servers = []
+
+    def start(answer):
+        server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Answers)
+        server.daemon_threads, server.answer, server.asked = True, answer, []
+        server.block_on_close = False
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        servers.append((server, thread))
+        return f"http://127.0.0.1:{server.server_address[1]}", server.asked
+
+    yield start
+    for server, thread in servers:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def endless(handler, method, path, _headers):
+    """Send a body without end, on request as a partial answer."""
+    kind = "text/html" if path.endswith("page") else "audio/wav"
+    size = "Content-Length: 4000000000\r\n" if method == "HEAD" else ""
+    status = "206 Partial Content" if "part" in path else "200 OK"
+    handler.wfile.write(f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\n{size}\r\n".encode())
+    while method == "GET":
+        handler.wfile.write(bytes(1 << 16))
+
+
+_PEAK_OF_ADD = """
+import json, resource, sys
+sys.argv = ["musicsim", "add", sys.argv[2], "--workers", "1", "--library", sys.argv[1]]
+from musicsim.cli import main
+try:
+    main()
+except SystemExit:
+    pass
+peaks = [resource.getrusage(who).ru_maxrss >> 10 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+print("PEAKS", json.dumps(peaks))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["endless.wav", "endless.part.wav", "page"])
+def test_a_web_server_without_end_takes_little_memory(hostile, tmp_path, name):
+    address, asked = hostile(endless)
+    done = subprocess.run(
+        [sys.executable, "-c", _PEAK_OF_ADD, tmp_path / "lib", f"{address}/{name}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    peaks = json.loads(done.stdout.rpartition("PEAKS")[2])
+    assert max(peaks) < 200, f"MB of the command and of its workers: {peaks}"
+    said = " ".join(done.stderr.split())
+    assert "Traceback" not in said
+    assert {"page": "sends more than the 4,194,304 bytes", "endless.wav": "HTTP ranges"}.get(
+        name, "sends more than the 1,048,576 bytes"
+    ) in said
+    assert all("range" in headers for method, path, headers in asked if method == "GET" and "wav" in path)
+
+
+def test_a_slow_web_server_is_given_up(hostile, monkeypatch):
+    monkeypatch.setattr(_web, "REQUEST_S", 0.5)
+    released = threading.Event()
+
+    def drip(handler, method, _path, _headers):
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n")
+        while method == "GET" and not released.wait(0.1):
+            handler.wfile.write(b"x")
+
+    address, _ = hostile(drip)
+    try:
+        found = find_audio([Path(f"{address}/slow")])
+    finally:
+        released.set()
+    assert found.files == []
+    ((_, reason),) = found.problems
+    assert "takes too long" in reason
+
+
+def test_what_a_web_server_does_not_say_is_a_sentence(hostile):
+    def answer(handler, _method, path, _headers):
+        number = path.strip("/").split(".")[0]
+        heads = {
+            "nothing": "",
+            "junk": "\0\1\2 no http\r\n\r\n",
+            "lost": "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
+            "closed": "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n",
+            "lengthless": "HTTP/1.1 200 OK\r\nContent-Type: audio/wav\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "circle": f"HTTP/1.1 302 Found\r\nLocation: {path}\r\nContent-Length: 0\r\n\r\n",
+            "metadata": "HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/x.wav\r\nContent-Length: 0\r\n\r\n",
+            "file": "HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\nContent-Length: 0\r\n\r\n",
+        }
+        handler.wfile.write(heads[number].encode())
+
+    address, _ = hostile(answer)
+    reasons = {
+        name: find_audio([Path(f"{address}/{name}.wav")]).problems[0][1]
+        for name in ("nothing", "junk", "lost", "closed", "lengthless", "circle", "metadata", "file")
+    }
+    assert "404" in reasons["lost"]
+    assert "401" in reasons["closed"]
+    assert "does not say how long it is" in reasons["lengthless"]
+    assert "private network" in reasons["metadata"]
+    assert all(reason.endswith(".") and "\n" not in reason for reason in reasons.values())
+
+
+def test_a_redirect_within_the_host_is_followed_and_links_stay_below_their_folder(hostile):
+    def answer(handler, method, path, _headers):
+        if path.startswith("/old"):
+            moved = f"/new/{path.removeprefix('/old').strip('/')}" + "/" * path.endswith("/sub/")
+            head = f"HTTP/1.1 301 Moved\r\nLocation: {moved}\r\nContent-Length: 0\r\n\r\n"
+            handler.wfile.write(head.encode())
+            return
+        if path.endswith("/"):
+            links = '<a href="../../etc/x.mp3">x</a> <a href="a.mp3">x</a> <a href="sub/">x</a> <a href="?C=N">x</a>'
+            links += ' <a href="http://elsewhere/b.mp3">x</a> <a href="/new/c&amp;d.mp3">x</a> <a href="e.txt">x</a>'
+            body, kind = (
+                (links if path == "/new/" else '<a href="..">x</a> <a href="f.mp3">').encode(),
+                "text/html",
+            )
+        else:
+            body, kind = b"12345", "audio/mpeg"
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
+        handler.wfile.write(head.encode() + (body if method == "GET" else b""))
+
+    address, asked = hostile(answer)
+    found = find_audio([Path(f"{address}/old")])
+    assert found.problems == []
+    top = str(Path(address)) + "/old/"
+    assert [str(file.path).removeprefix(top) for file in found.files] == ["a.mp3", "c&d.mp3", "sub/f.mp3"]
+    assert not any("etc" in path or "e.txt" in path for _, path, _ in asked)
+
+
+def test_folders_without_end_are_given_up(hostile, monkeypatch):
+    monkeypatch.setattr(_web, "_MAX_FOLDERS", 20)
+
+    def answer(handler, method, _path, _headers):
+        body = b'<a href="1/">x</a> <a href="2/">x</a>'
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {len(body)}\r\n\r\n"
+        handler.wfile.write(head.encode() + (body if method == "GET" else b""))
+
+    address, asked = hostile(answer)
+    ((_, reason),) = find_audio([Path(f"{address}/x")]).problems
+    assert "more than 20 folders" in reason
+    assert len(asked) < 50
+
+
+REFUSED = [
+    "reference://x",
+    "reference:/x::data:{}",
+    "https://host/x.zip::data:{}",
+    "zip://song.flac::/a.zip",
+    "local:/etc/passwd",
+    "dir:/x::file:/",
+    "git:/x",
+    "libarchive:/x",
+    "github:/a:b@/x",
+    "memory://x",
+    "ftp://host/x",
+]
+
+
+@pytest.mark.parametrize("address", REFUSED)
+def test_protocols_that_are_not_listed_and_chains_never_reach_fsspec(address, store, monkeypatch):
+    monkeypatch.setattr(fsspec, "url_to_fs", lambda *_, **__: pytest.fail("fsspec was asked"))
+    path = Path(address)
+    with pytest.raises(LibraryError, match="are not read"):
+        store.add(address)
+    assert store.files.roots() == []
+    remote = located(path)
+    assert not remote.exists()
+    for ask in (remote.stat, remote.open, lambda: list(remote.files())):
+        with pytest.raises(OSError, match="are not read"):
+            ask()
+    # as it comes with a restored library
+    with store.write() as connection:
+        connection.exec_driver_sql("INSERT INTO roots VALUES (?, 0)", (str(path),))
+    out, _ = run("scan", "--json", library=store.folder, expect=3)
+    (failed,) = json.loads(out)["failed"]
+    assert "are not read" in failed["reason"]
+
+
+SECRETS = [
+    "http://me:S3CRET@127.0.0.1:9/x.flac",
+    "https://me:S3@CRET@host/x.flac",
+    "sftp://S3CRET@host/music",
+    "abfs://me:S3CRET@host/x",
+    "smb://me:S3CRET@host/x",
+]
+
+
+@pytest.mark.parametrize("address", SECRETS)
+def test_an_address_with_a_password_is_refused_and_never_shown(address, tmp_path):
+    library = tmp_path / "lib"
+    with open_library(library):
+        pass
+    for command in ("add", "scan"):
+        _, err = run(command, address, library=library, expect=1)
+        assert "FSSPEC_" in err
+        assert "CRET" not in err
+    assert "CRET" not in without_user(str(Path(address)))
+    held = b"".join(path.read_bytes() for path in library.rglob("*") if path.is_file())
+    assert b"CRET" not in held
+
+
+def test_an_azure_container_is_no_user():
+    assert refusal("abfs://container@account.dfs.core.windows.net/x") is None
+    assert without_user("/music/me@home/x.mp3") == "/music/me@home/x.mp3"
+    assert text_without_users("mail a@b, see http://h/a@b") == "mail a@b, see http://h/a@b"
+
+
+def test_passwords_that_an_older_version_kept_leave_the_library(tiny_library, tmp_path):
+    song = tiny_library.songs()[0]
+    place = "http:/me:S3CRET@127.0.0.1:9/music"
+    with tiny_library.write() as connection:
+        say = connection.exec_driver_sql
+        say("DELETE FROM meta WHERE key = 'addresses_without_users'")
+        say("INSERT INTO roots VALUES (?, 0)", (place,))
+        say("UPDATE files SET path = ?, folder = ? WHERE song_id = ?", (f"{place}/a.mp3", place, song.id))
+        say("UPDATE songs SET last_path = ? WHERE id = ?", (f"{place}/a.mp3", song.id))
+        say(
+            "INSERT INTO failures (path, reason, size, mtime_ns, failed_at, kind) VALUES (?, ?, 1, 1, 0, 'error')",
+            (f"{place}/b.mp3", f"{place}/b.mp3: cannot be read."),
+        )
+        say(
+            "INSERT INTO jobs (kind, arguments, state, message, done, total, failed, cancel_requested, created_at,"
+            " updated_at) VALUES ('add', ?, 'done', ?, 0, 0, 0, 0, 0, 0)",
+            (json.dumps({"paths": [place]}), f"{place}/b.mp3"),
+        )
+    # as a library that can only be read shows it
+    assert (
+        "CRET" not in f"{tiny_library.files.roots()} {tiny_library.files.failures()} {tiny_library.songs()}"
+    )
+    said = ""
+    for command in (("info",), ("failed",), ("list", "--json"), ("report", tmp_path / "report.zip")):
+        out, err = run(*command, library=tiny_library.folder, expect=3 if command == ("failed",) else 0)
+        said += out + err
+    assert "CRET" not in said
+    assert "127.0.0.1:9/music" in said
+    with tiny_library.engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        dump = "\n".join(connection.connection.driver_connection.iterdump())
+    assert "CRET" not in dump
+    assert str(Path("http://127.0.0.1:9/music/a.mp3")) in dump

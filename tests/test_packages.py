@@ -27,7 +27,6 @@ OURS = {"musicsim", "beetsplug", "benchmarks", "experiments", "tests", "docs"}
 OURS |= {"songs"}  # of the app that tests of the player start
 # What is used without an import of ours.
 TOOLS = {
-    "aiohttp": "fsspec asks web servers by it",
     "httpx2": "starlette.testclient, which fastapi.testclient is, asks by it",
     "import-linter": "make lint",
     "ipykernel": "nbclient runs notebooks by it",

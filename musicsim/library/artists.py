@@ -212,6 +212,8 @@ def unaccented(text: str) -> str:
 
 def fold_name(text: str) -> str:
     """A name without differences of case, width and spaces."""
+    if text.isascii():
+        return " ".join(text.lower().split())
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     return " ".join(unicodedata.normalize("NFKC", text.casefold()).split())
 

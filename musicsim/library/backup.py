@@ -31,8 +31,9 @@ from musicsim.library.disk.hashed_tar import (
     read_about,
     unpack,
 )
-from musicsim.library.disk.replacing import replace_parts, writer_lock
+from musicsim.library.disk.replacing import replace_parts
 from musicsim.library.disk.scratch import Scratch, scratch_folder
+from musicsim.library.disk.writer import locked_error, note_doing, writer_lock
 from musicsim.library.restored import adapt_to_machine, find_addresses, name_some, read_own_meta, renew_tokens
 from musicsim.library.store import Store
 from musicsim.library.unpacked import MODEL_FILES, checked_library, model_files
@@ -274,6 +275,7 @@ def restore_backup(
     try:
         with writing_to(folder):
             lock.acquire()
+        note_doing(folder, "restoring a backup")
         with (
             writing_to(folder),
             closing(Scratch(scratch_folder(folder))) as scratch,
@@ -291,10 +293,10 @@ def restore_backup(
             replace_parts(folder, ready, [*_PARTS, *taken])
         is_new = False
     except filelock.Timeout as error:
-        raise StoreLockedError(
-            f"{folder}: another musicsim is adding songs to this library. Wait until it has finished."
-        ) from error
+        raise locked_error(folder) from error
     finally:
+        if lock.is_locked:
+            note_doing(folder, None)
         lock.release()
         if is_new:  # and was refused
             shutil.rmtree(folder, ignore_errors=True)

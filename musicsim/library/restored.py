@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from musicsim import LIBRARY_FILE
-from musicsim.addresses import is_address
+from musicsim.addresses import is_address, without_user
 from musicsim.library.db.schema import path_of
 from musicsim.library.settings import merge_restored
 
@@ -85,7 +85,10 @@ def renew_tokens(database: sqlite3.Connection) -> None:
 
 
 def find_addresses(folder: Path) -> list[str]:
-    """Addresses in an unpacked library that a scan or a player would connect to; a folder covers all below it."""
+    """Return the addresses in an unpacked library that a scan or a player would connect to.
+
+    A folder covers all addresses below it. User names and passwords are left out.
+    """
     found: set[str] = set()
     named: list[str] = []
     with closing(sqlite3.connect(folder / LIBRARY_FILE)) as database:
@@ -97,7 +100,7 @@ def find_addresses(folder: Path) -> list[str]:
                 path = path_of(stored)  # readers do the same, so "./s3:/bucket" is an address, too
                 if is_address(path) and not any(os.fspath(one) in found for one in (path, *path.parents)):
                     found.add(os.fspath(path))
-                    named.append(os.fspath(path))
+                    named.append(without_user(os.fspath(path)))
     return named
 
 

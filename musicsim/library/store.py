@@ -33,11 +33,12 @@ from musicsim import LIBRARY_FILE, __version__
 from musicsim._arrays import Float32Array, Int64Array
 from musicsim._parsing import parse_in_turn
 from musicsim.audio import derivatives
-from musicsim.errors import LibraryError, NotFoundError, StoreLockedError
+from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library.artists import artist_group, stand_in_name
 from musicsim.library.db import schema
 from musicsim.library.db.changes import ChangeLog
 from musicsim.library.db.columns import SongTable, nobody, some_ids, song_label
+from musicsim.library.db.credentials import drop_credentials
 from musicsim.library.db.database import (
     Tables,
     Write,
@@ -50,7 +51,8 @@ from musicsim.library.db.integrity import check_database
 from musicsim.library.db.migrations import migrate
 from musicsim.library.db.small_copy import SmallCopies
 from musicsim.library.disk.leftovers import sweep
-from musicsim.library.disk.replacing import finish_replacing, writer_lock
+from musicsim.library.disk.replacing import finish_replacing
+from musicsim.library.disk.writer import locked_error, note_doing, writer_lock
 from musicsim.library.processes.pools import Pool
 from musicsim.library.processes.workers import Limits
 from musicsim.library.settings import DEFAULTS, check_setting
@@ -194,6 +196,7 @@ class Store(Tables, Opinions):
             with (engine if read_only else writer(engine)).begin() as connection:
                 migrate(connection, str(folder), read_only=read_only)
                 if not read_only:
+                    drop_credentials(connection)
                     ChangeLog().begin(connection)
         except (OSError, sa.exc.DBAPIError, UnicodeDecodeError) as error:  # also of a damaged name of a table
             cause = getattr(error, "orig", None) or error
@@ -336,22 +339,25 @@ class Store(Tables, Opinions):
         self._note("colours", json.dumps(colours))
 
     @contextmanager
-    def exclusive(self) -> Iterator[None]:
-        """Be the one process that adds songs or fits models; what killed ones left behind is swept first.
+    def exclusive(self, doing: str = "adding songs") -> Iterator[None]:
+        """Be the one process that adds songs or fits models, after sweeping what killed processes left behind.
 
-        Raises StoreLockedError if another process is; StorageError if the library cannot be written to.
+        `doing` completes "another musicsim is ... in this library" for processes that try the same meanwhile.
+
+        Raises StoreLockedError if another process holds the lock; StorageError if the library cannot be written to.
         """
         try:
             with writing_to(self.folder):
                 held = writer_lock(self.folder).acquire()
         except filelock.Timeout as error:
-            raise StoreLockedError(
-                f"{self.folder}: another musicsim is adding songs to this library. Wait until it has "
-                f"finished, or cancel it on the Library page."
-            ) from error
+            raise locked_error(self.folder) from error
         with held:
-            sweep(self.folder)
-            yield
+            note_doing(self.folder, doing)
+            try:
+                sweep(self.folder)
+                yield
+            finally:
+                note_doing(self.folder, None)
 
     def check(self) -> None:
         """Raise LibraryError if the database is damaged; seconds, of a large library."""

@@ -52,7 +52,7 @@ def fetch_missing(library: Library, connection: Connection, report: Report) -> F
     ]
     done = FetchReport(len(wanted))
     if wanted:
-        with library.exclusive(), scratch_of(library.folder).folder() as scratch:
+        with library.exclusive("fetching songs of a server"), scratch_of(library.folder).folder() as scratch:
             _fetch_all(library, connection, wanted, scratch, done, report)
     return done
 

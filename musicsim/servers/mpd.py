@@ -18,10 +18,12 @@ from musicsim.errors import ServerError
 from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import private_path
 from musicsim.public import owner_only
+from musicsim.servers._mpd_lines import bounded_client
 
 MPD_FILE = "mpd.json"
 _PORT = 6600
 _TIMEOUT_S = 10.0
+_MAX_REASON = 200  # characters
 _MAX_QUIET_S = 60.0  # without news, after which the connection is made again: a dead one is silent, too
 _NOT_IN_TITLES = re.compile(r"[/\s\x00-\x1f\x7f]+")
 
@@ -128,10 +130,9 @@ class Mpd:
 
     def _connect(self) -> None:
         try:
-            from mpd import MPDClient
+            self._client = bounded_client()
         except ImportError as error:
             raise ServerError("python-mpd2 is not installed: pip install 'musicsim[mpd]'.") from error
-        self._client = MPDClient()
         self._client.timeout, self._client.idletimeout = _TIMEOUT_S, _MAX_QUIET_S
         with self._asked():
             self._client.connect(self.address.host, self.address.port)
@@ -141,18 +142,27 @@ class Mpd:
 
     @contextmanager
     def _asked(self) -> Iterator[None]:
-        """Errors of the connection as sentences."""
+        """Turn errors of the connection, and of what MPD says, into sentences."""
         from mpd import CommandError, MPDError
 
         try:
             yield
+        except ServerError:
+            raise
         except CommandError as error:
-            raise ServerError(f"MPD at {self.address} refuses: {error}.") from error
+            raise ServerError(f"MPD at {self.address} refuses: {_short(error)}.") from error
         except (MPDError, OSError, UnicodeError) as error:
             self._client.disconnect()
             raise MpdAwayError(
-                f"MPD at {self.address} does not answer ({error or type(error).__name__}). "
+                f"MPD at {self.address} does not answer ({_short(error) or type(error).__name__}). "
                 "Is it running, and is this its address?"
+            ) from error
+        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+            # wrong numbers, and fields that are missing or come twice
+            self._client.disconnect()
+            raise ServerError(
+                f"MPD at {self.address} gives an answer that cannot be understood ({_short(error)}). Is this the "
+                "address of an MPD?"
             ) from error
 
     # --- paths --------------------------------------------------------------------------------
@@ -168,7 +178,8 @@ class Mpd:
         except CommandError:  # not on a Unix socket
             said = None
         # python-mpd2 reads no answer of several lines, as later versions of MPD give
-        return [Path(said)] if said else self._library.files.roots()
+        is_folder = isinstance(said, str) and os.path.isabs(said) and "\0" not in said
+        return [Path(said)] if is_folder else self._library.files.roots()
 
     def _names_of(self, paths: Sequence[Path]) -> list[str]:
         """What MPD may call the song in some files."""
@@ -243,7 +254,7 @@ class Mpd:
             raise ServerError("MPD needs a name for the playlist: give it one that is more than slashes.")
         names, unknown = self._split(songs)
         with self._asked():
-            is_taken = title in {entry["playlist"] for entry in self._client.listplaylists()}
+            is_taken = title in [_text(entry["playlist"]) for entry in self._client.listplaylists()]
         if is_taken and not replace:
             raise ServerError(f"MPD has a playlist “{title}” already: choose another name, or replace it.")
         with self._asked():
@@ -259,7 +270,9 @@ class Mpd:
         """The names of the songs in the queue, and how many of them come after the one that plays."""
         with self._asked():
             status, entries = self._client.status(), self._client.playlistinfo()
-        return [entry["file"] for entry in entries], len(entries) - 1 - int(status.get("song", -1))
+            names = [_text(entry["file"]) for entry in entries]
+            playing = min(max(int(status.get("song", -1)), -1), len(names) - 1)
+        return names, len(names) - 1 - playing
 
     def wait(self) -> None:
         """Return when the player or the queue has changed, and once a minute."""
@@ -270,6 +283,18 @@ class Mpd:
             if not isinstance(error.__cause__, TimeoutError):
                 raise
             self._connect()
+
+
+def _text(value: Any) -> str:
+    """Return a field of an answer; python-mpd2 makes a list of one that comes twice."""
+    if not isinstance(value, str):
+        raise TypeError("a field comes twice")
+    return value
+
+
+def _short(error: object) -> str:
+    """Put what MPD may have written into one line."""
+    return " ".join(str(error).split())[:_MAX_REASON].rstrip(".")
 
 
 def _can_be_sent(name: str) -> bool:

@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import os
 import sys
+import typing
 
 import numpy as np
 import pytest
@@ -12,11 +14,16 @@ from musicsim.evaluation import ranking_scores
 from musicsim.explorer.evaluation.fixed_splits import KNOWN_FAULTS, known_faults, split_rows
 from musicsim.explorer.evaluation.quality import measure_scores
 from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.upkeep import datasets
 from musicsim.explorer.upkeep.datasets import DatasetTracks, add_dataset, read_dataset
 from tests.command import run
 from tests.sounds import write_song
 
 GENRES = {"blues": "tones", "metal": "noise", "pop": "clicks"}  # and how a song of it sounds
+
+
+def digest_of(path):
+    return hashlib.md5(path.read_bytes()).hexdigest() if path.is_file() else "0" * 32
 
 
 @pytest.fixture
@@ -27,10 +34,7 @@ def index(tmp_path, monkeypatch):
     monkeypatch.setattr(core.Index, "get_path", lambda _: str(file))
 
     def write(paths, home, **others):
-        tracks = {
-            name: {"audio": [path, hashlib.md5((home / path).read_bytes()).hexdigest()], **others}
-            for name, path in paths.items()
-        }
+        tracks = {name: {"audio": [path, digest_of(home / path)], **others} for name, path in paths.items()}
         tracks["blues.00099"] = {"audio": ["nowhere.wav", "0" * 32], **others}
         file.write_text(json.dumps({"version": "1.0", "tracks": tracks}))
 
@@ -101,6 +105,83 @@ def test_what_mirdata_cannot_load_is_one_sentence(index, tmp_path):
     index({}, tmp_path, beats=[None, None], tempo=[None, None])
     with pytest.raises(LibraryError, match="none of the 1 files"):
         read_dataset("gtzan_genre", tmp_path)
+
+
+def write_irmas(home, name="00__1"):
+    path = f"IRMAS-TrainingData/gac/[gac][dru][pop_roc]{name}.wav"
+    write_song(home / path, "tones", seed=1)
+    return {name: path}
+
+
+@pytest.mark.parametrize(
+    "outside", ["../secret.txt", "/etc/passwd", "a/../../secret.txt", "link.txt", "linked/secret.txt"]
+)
+@pytest.mark.parametrize("kind", ["audio", "annotation"])
+def test_an_index_names_no_files_outside_the_folder(index, store, tmp_path, outside, kind):
+    home = tmp_path / "irmas"
+    (tmp_path / "secret.txt").write_text("voi\n")
+    paths = write_irmas(home)
+    (home / "link.txt").symlink_to(tmp_path / "secret.txt")
+    (home / "linked").symlink_to(tmp_path)
+    if kind == "annotation":
+        index(paths, home, annotation=[outside, "0" * 32])
+    else:
+        index(paths | {"out__1": outside}, home, annotation=[None, None])
+    command = ("add", "--mirdata", "irmas", "--data-home", home)
+    _, err = run(*command, library=store.folder, expect=1)
+    assert "outside this folder" in " ".join(err.split())
+    assert "Traceback" not in err
+    assert len(store) == 0
+
+
+def test_damaged_and_huge_annotations_cost_the_labels_only(index, store, tmp_path):
+    home = tmp_path / "irmas"
+    notes = home / "notes.txt"
+    paths = write_irmas(home, "test 0") | write_irmas(home, "00__1")
+    index(paths, home, annotation=["notes.txt", "0" * 32])
+    for data in (bytes(range(256)) * 100, b"\0" * 1000, None):
+        if data is None:
+            with notes.open("wb") as file:
+                file.truncate(2 << 30)
+        else:
+            notes.write_bytes(data)
+        assert len(read_dataset("irmas", home).labels) == 2
+    notes.unlink()
+    os.mkfifo(notes)
+    assert len(read_dataset("irmas", home).labels) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{", '{"version": "1"}', '{"version": "1", "tracks": [1]}', '{"version": "1", "tracks": {"a__1": 3}}',
+     '{"version": "1", "tracks": {"a__1": {"audio": ["a\\u0000.wav", ""]}}}',
+     '{"version": "1", "tracks": {"a__1": {"audio": [3, 3]}}}'],
+)  # fmt: skip
+def test_a_damaged_index_is_a_sentence(index, tmp_path, text):
+    (tmp_path / "index.json").write_text(text)
+    with pytest.raises(LibraryError, match="irmas"):
+        read_dataset("irmas", tmp_path / "home")
+
+
+class _Track:
+    tags: typing.ClassVar = {
+        "fine": 0.75,
+        "endless": float("inf"),
+        "none": float("nan"),
+        "huge": 10**400,
+        "": 1.0,
+    }
+    title = "x" * 1_000_000
+
+    @property
+    def genre(self):
+        raise RuntimeError("what a loader may raise")
+
+
+def test_labels_of_any_kind_are_bounded():
+    assert datasets._weights(datasets._value(_Track(), "tags")) == {"fine": 0.75}
+    assert len(datasets._text(_Track.title)) == 1_000
+    assert datasets._value(_Track(), "genre") is None
 
 
 def test_without_mirdata_it_is_said_how_to_get_it(tmp_path, monkeypatch):

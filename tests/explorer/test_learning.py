@@ -12,7 +12,9 @@ from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.progress import Stopped
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.upkeep import learned_model
 from musicsim.explorer.upkeep.learned_model import learn
+from musicsim.library import Library
 from tests.learning import Watcher
 
 
@@ -20,8 +22,6 @@ from tests.learning import Watcher
 def module_library(taught_folder, tmp_path_factory):
     """One training on plays that several tests look at."""
     import shutil
-
-    from musicsim.library import Library
 
     folder = tmp_path_factory.mktemp("learned") / "library"
     shutil.copytree(taught_folder, folder)
@@ -176,6 +176,32 @@ def test_too_few_artists_to_hold_some_out(tiny_library):
 def test_one_at_a_time(taught):
     with taught.exclusive(), pytest.raises(StoreLockedError):
         learn(taught, LearningSettings(method="ranking"), "x", Watcher())
+
+
+def test_who_waits_for_a_training_is_told_so(taught, monkeypatch):
+    told = []
+
+    def try_to_add(*_):
+        with Library.open(taught.folder) as other, pytest.raises(StoreLockedError) as refused:
+            other.add(taught.folder.parent)
+        told.append(str(refused.value))
+        raise ModelError("nothing was learned")
+
+    monkeypatch.setattr(learned_model, "learn_unlocked", try_to_add)
+    with pytest.raises(ModelError):
+        learn(taught, LearningSettings(method="ranking"), "x", Watcher())
+    assert "another musicsim is training a model in this library" in told[0]
+    with taught.exclusive(), pytest.raises(StoreLockedError, match="is adding songs in this library"):
+        learn(taught, LearningSettings(method="ranking"), "x", Watcher())
+    # a killed process leaves its words, or none
+    with taught.exclusive():
+        (taught.folder / "writer.txt").write_bytes(b"\xff\x1b[31m")
+        with pytest.raises(StoreLockedError, match=r"another musicsim is \[31m in"):
+            learn(taught, LearningSettings(method="ranking"), "x", Watcher())
+        (taught.folder / "writer.txt").unlink()
+        with pytest.raises(StoreLockedError, match="another musicsim is at work in"):
+            learn(taught, LearningSettings(method="ranking"), "x", Watcher())
+    assert not (taught.folder / "writer.txt").exists()
 
 
 def test_settings_are_json(taught):

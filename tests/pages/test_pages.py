@@ -96,6 +96,19 @@ def test_a_folder_that_does_not_exist_is_named(full):
     assert full.jobs.recent() == []
 
 
+@pytest.mark.parametrize(
+    "address", ["reference://x", "https://host/x::data:y", "sftp://me:S3CRET@host/music"]
+)
+def test_an_address_that_is_refused_starts_no_job(full, address):
+    app = open_page("library")
+    app.text_input(key="library_folder").set_value(address)
+    app.button[[b.label for b in app.button].index("Add the folder")].click().run()
+    assert not app.exception
+    assert len(app.error) == 1
+    assert "S3CRET" not in app.error[0].value
+    assert full.jobs.recent() == []
+
+
 def test_a_new_library_is_made_and_shown(full):
     app = open_page("library")
     app.text_input(key="library_new").set_value("Jazz").run()

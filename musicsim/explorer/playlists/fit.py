@@ -67,7 +67,7 @@ def listed(snapshot: Snapshot, *, generated: bool = True) -> Lists:
 @owner_only
 def refit_walks(library: Library, tell: Tell) -> None:
     """Bring the walks of all models up to the library's playlists, plays and tags."""
-    with library.exclusive():
+    with library.exclusive("fitting playlist walks"):
         read_lyrics(library, tell=tell)
         for record in library.models.all():
             fit_walk(library, record.id, tell)

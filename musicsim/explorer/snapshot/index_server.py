@@ -7,12 +7,13 @@ collection, and compares on this machine. :mod:`musicsim.explorer.upkeep.index_p
 """
 
 import logging
+import operator
 import os
 import re
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache, cached_property
 from hashlib import blake2b
 from typing import Any, TypeVar
@@ -44,6 +45,7 @@ MAX_ROWS = 16_384
 _MAX_LISTED = 10_000  # names or ids of one expression: 0.2 MB
 _SPARE = 16  # asked for beside those wanted: songs that are no results, which the server does not know
 _WITHIN_S = 5.0
+_MAX_ANSWER = 64 << 20  # bytes
 _ASK_AGAIN_S = 30.0  # a server that is away is left alone for as long
 _LOOK_AGAIN_S = 3.0  # so often it is looked whether songs have come
 
@@ -89,6 +91,8 @@ class Server:
                 raise self._is_away(_reason(error)) from error
         try:
             return question(client)
+        except IndexServerError:
+            raise
         except Exception as error:
             # the code of a call that broke is one of grpc, no number
             code = getattr(error, "code", None)
@@ -106,9 +110,19 @@ class Server:
 
         for name in ("pymilvus", "pymilvus.milvus_client", "milvus_lite"):  # what fails is said here
             logging.getLogger(name).setLevel(logging.CRITICAL)
+        _limit_lengths()
         address = os.path.expanduser(self.address) if is_file else self.address
         token = os.environ.get("MUSICSIM_INDEX_TOKEN", "")
-        return MilvusClient(address, token=token, timeout=_WITHIN_S, dedicated=True)
+        options = {"grpc.max_receive_message_length": _MAX_ANSWER}
+        return MilvusClient(address, token=token, timeout=_WITHIN_S, dedicated=True, grpc_options=options)
+
+    @contextmanager
+    def understood(self) -> Iterator[None]:
+        """Raise IndexServerError if what the server has answered cannot be worked with."""
+        try:
+            yield
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            raise self._error("gives an answer that cannot be understood", _reason(error)) from error
 
     def _is_away(self, reason: str) -> IndexServerError:
         now = time.monotonic()
@@ -124,6 +138,21 @@ class Server:
     def _error(self, what: str, reason: str) -> IndexServerError:
         """An error in words; visitors are not told the reason, which may name addresses and paths."""
         return IndexServerError(f"{self} {what}" + ("" if is_public() else f" ({reason})"))
+
+
+@cache
+def _limit_lengths() -> None:
+    """Refuse results that are shorter than the server says: pymilvus fills them up to any length it names."""
+    from pymilvus.client import grpc_handler
+
+    class LimitedResult(grpc_handler.SearchResult):
+        def __init__(self, said: Any, *args: Any, **options: Any) -> None:
+            n_ids = max(len(said.ids.int_id.data), len(said.ids.str_id.data))
+            if any(not 0 <= length <= n_ids for length in said.topks):
+                raise ValueError("it names more songs than it sends")
+            super().__init__(said, *args, **options)
+
+    grpc_handler.SearchResult = LimitedResult
 
 
 def _reason(error: Exception) -> str:
@@ -244,14 +273,19 @@ class RemoteIndex:
             found = self.server.ask(
                 "search", self.alias, [vector], filter=expression, limit=reach, output_fields=["id"],
                 search_params={"params": {"ef": 2 * reach}}, anns_field="vector", timeout=_WITHIN_S,
-            )[0]  # fmt: skip
-            rows = self._rows.of([hit["id"] for hit in found])
+            )  # fmt: skip
+            with self.server.understood():
+                n_found, rows = len(found[0]), self._rows.of([operator.index(hit["id"]) for hit in found[0]])
+                if n_found > reach:
+                    raise ValueError(f"{n_found} songs where {reach} were asked for")
+                if len(np.unique(rows[rows >= 0])) < np.count_nonzero(rows >= 0):
+                    raise ValueError("a song comes twice")
             rows = rows[rows >= 0]
             if allowed is not None:
                 rows = rows[allowed[rows]]
             if len(rows) >= n:
                 return rows[:n]
-            if reach == MAX_ROWS or len(found) < reach:
+            if reach == MAX_ROWS or n_found < reach:
                 return None  # too few of those near pass a filter that the server cannot know
             reach = min(4 * reach, MAX_ROWS)
 

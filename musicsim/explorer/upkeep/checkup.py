@@ -280,7 +280,7 @@ def _rebuild_indexes(library: Library, _report: Report) -> str:
 
 
 def _sweep(library: Library, _report: Report) -> str:
-    with library.exclusive():  # which sweeps what processes have left
+    with library.exclusive("repairing files"):  # which sweeps what processes have left
         library.frame_files.sweep(library.content_hashes())
         library.models.discard_unfinished()
     return "what killed processes had left was deleted"
@@ -290,7 +290,7 @@ def _analyse_again(library: Library, report: Report) -> str:
     kept, hashes = library.frame_files.kept(), set(library.content_hashes())
     damaged = _damaged(library, teller(report))
     songs = _to_analyse(library, (hashes - kept) | damaged)
-    with library.exclusive():
+    with library.exclusive("repairing files"):
         for song in songs:
             library.frame_files.drop(song.content_hash)
     done = scan_and_refresh(library, [song.path for song in songs], report, absent_ok=True)
@@ -302,7 +302,7 @@ def _refit(library: Library, report: Report) -> str:
     refresh(library, tell=tell)  # fits what is built in, and what is older than what it was made of
     damaged = [record for record in library.models.all() if damage(library, record) is not None]
     again = [record for record in damaged if record.kind in _MADE_HERE]
-    with library.exclusive():
+    with library.exclusive("repairing files"):
         n_made = sum(make_again(library, record, Quiet(tell)) for record in again)
     if n_made:
         refresh(library, tell=tell)

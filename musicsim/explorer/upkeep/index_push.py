@@ -6,6 +6,7 @@ while songs come and go, every machine searches by itself. Then what is left of 
 """
 
 import logging
+import operator
 import threading
 from contextlib import suppress
 from functools import partial
@@ -37,6 +38,7 @@ _log = logging.getLogger(__name__)
 _BATCH_BYTES = 4 << 20  # of vectors in one call: servers take 64 MB
 _MAX_BATCH = 5_000
 _READ_AT_ONCE = 10_000
+_MOST_HELD = 10  # times the songs here: a collection may hold those of an earlier state
 _LONG_S = 600.0  # one call may build the index of a collection
 
 
@@ -91,8 +93,10 @@ class _Push:
             self._bring(*self._held(), tell)
             self._ask("create_alias", self._collection, alias)
             save_arrays(self._record, **pushed)
-        for name in self._ask("list_collections"):
-            if name.startswith(prefix) and name != self._collection:
+        with self._remote.server.understood():
+            others = [name for name in self._ask("list_collections") if name.startswith(prefix)]
+        for name in others:
+            if name != self._collection:
                 self._drop(name)
         return not is_there
 
@@ -151,11 +155,17 @@ class _Push:
         found = client.query_iterator(
             self._collection, batch_size=_READ_AT_ONCE, filter="", output_fields=["id", "digest"]
         )
-        while batch := found.next():
-            ids += [entry["id"] for entry in batch]
-            digests += [entry["digest"] for entry in batch]
-        found.close()
-        return np.array(ids, dtype=np.int64), np.array(digests, dtype=np.int64)
+        most = _MOST_HELD * (self._snapshot.n_indexed + _READ_AT_ONCE)
+        with self._remote.server.understood():
+            while batch := found.next():
+                ids += [operator.index(entry["id"]) for entry in batch]
+                digests += [operator.index(entry["digest"]) for entry in batch]
+                if len(ids) > most:
+                    raise ValueError(
+                        f"more than {most:,} songs. Drop the collection {self._collection} there"
+                    )
+            found.close()
+            return np.array(ids, dtype=np.int64), np.array(digests, dtype=np.int64)
 
     def _entries(self, rows: Int64Array) -> list[dict[str, Any]]:
         columns = {"id": self._snapshot.row_ids, "digest": self._remote.digests, **self._remote.values}
@@ -175,7 +185,9 @@ class _Push:
             self._ask("drop_alias", alias)
 
     def _aliases(self, collection: str) -> list[str]:
-        return list(self._ask("list_aliases", collection)["aliases"])
+        said = self._ask("list_aliases", collection)
+        with self._remote.server.understood():
+            return list(said["aliases"])
 
 
 _wanted: dict[Path, Snapshot] = {}

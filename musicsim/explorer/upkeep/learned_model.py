@@ -66,7 +66,7 @@ def learn(
     8 bytes times songs times dimensions, twice, and what :class:`~musicsim.metric.MLR` says of 4 000 songs, or 18 MB
     a kernel.
     """
-    with library.exclusive():
+    with library.exclusive("training a model"):
         try:
             model_id = learn_unlocked(library, settings, name, watcher)
             if use and load_report(library.models.path(model_id))["is_better"]:

@@ -110,7 +110,7 @@ def add_representation(library: Library, settings: RepresentationSettings, name:
     Raises ModelError if the library lacks what the representation is made of; FeatureVersionError if the
     frames of some songs were not kept; StoreLockedError if another process is adding to this library.
     """
-    with library.exclusive():
+    with library.exclusive("making a model"):
         try:
             songs = library.songs()
             described = songs_to_describe(library, settings.representation)
@@ -186,7 +186,7 @@ def add_onnx(library: Library, onnx: OnnxModel, name: str, tell: Tell) -> tuple[
     StoreLockedError
         If another process is adding to this library.
     """
-    with library.exclusive():
+    with library.exclusive("running a model over the songs"):
         described = describe_songs(library, onnx, tell)
     if not described.hashes:
         why = described.problems[0] if described.problems else "add some songs first."
@@ -223,7 +223,7 @@ def take_model(library: Library, source: Path, tell: Tell) -> str:
     of the program, or no frames are kept to describe songs by; StoreLockedError if another process is adding to this
     library.
     """
-    with library.exclusive(), scratch_of(library.folder).folder() as scratch:
+    with library.exclusive("importing a model"), scratch_of(library.folder).folder() as scratch:
         try:
             sent = read_model_file(source, scratch)
             songs = songs_with_frames(library, library.songs())

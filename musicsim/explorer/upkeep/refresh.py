@@ -50,7 +50,7 @@ def refresh(library: Library, *, force: bool = False, tell: Tell = silent) -> bo
     Raises StoreLockedError if another process is adding to this library; FeatureVersionError if a fit was asked for
     and the frames of some songs were not kept.
     """
-    with library.exclusive():
+    with library.exclusive("updating models and the map"):
         if not len(library.table().ids):
             return True
         try:

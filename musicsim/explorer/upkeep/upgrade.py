@@ -26,7 +26,7 @@ def bring_up_to_date(library: Library, *, report: Report) -> bool:
 
 def _describe(library: Library, report: Report) -> bool:
     """Say what can be heard of the songs that lack it, from what is kept of them."""
-    with library.exclusive():
+    with library.exclusive("updating songs"):
         was_refreshed = library.is_refreshed
         todo = library.descriptors.outdated()
         with_aspects = library.frame_files.kept_aspects() if todo else set()

@@ -7,6 +7,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.types import TypeDecorator
 
+from musicsim.addresses import without_user
+
 # Bytes of a file name that are not UTF-8 reach Python as lone surrogates, which no database stores
 # as text. They are kept as characters of a private plane that no real name uses.
 _SURROGATE, _PRIVATE = 0xDC00, 0x10FE00
@@ -15,13 +17,18 @@ _TO_SURROGATE = {private: surrogate for surrogate, private in _TO_PRIVATE.items(
 
 
 def path_text(stored: str) -> str:
-    """The text of a path as the file system has it, of how it is stored."""
-    return stored.translate(_TO_SURROGATE)
+    """Turn stored text into a path's text as the file system has it; older versions stored addresses with passwords."""
+    return stored if stored.isascii() and "@" not in stored else without_user(stored.translate(_TO_SURROGATE))
 
 
 def stored_path(path: Path) -> str:
-    """The text that stands for a path in the database."""
-    return os.fspath(path).translate(_TO_PRIVATE)
+    """Turn a path into text that can be stored; an address loses its user name and password."""
+    return stored_text(os.fspath(path))
+
+
+def stored_text(path: str) -> str:
+    """Do as :func:`stored_path` does, for a path's text."""
+    return path if path.isascii() and "@" not in path else without_user(path).translate(_TO_PRIVATE)
 
 
 class FilePath(TypeDecorator[Path]):

@@ -14,16 +14,12 @@ from pathlib import Path
 import filelock
 
 from musicsim.errors import LibraryError, StoreLockedError
+from musicsim.library.disk.writer import writer_lock
 from musicsim.storage import writing_to
 
 _COMING, ASIDE = ".restored", ".replaced"
 _PARTS = "parts.json"
 _PATIENCE_S = 60.0
-
-
-def writer_lock(folder: Path) -> filelock.FileLock:
-    """The lock of the one process that changes a library; it waits for nobody."""
-    return filelock.FileLock(folder / "writer.lock", timeout=0)
 
 
 def replace_parts(folder: Path, ready: Path, parts: Iterable[str]) -> None:

@@ -1,8 +1,9 @@
 """Imports of listening: look at what would come of a batch, write it whole, take it back, try again later."""
 
 import os
+import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -24,6 +25,7 @@ from musicsim.library.stores.listening import ImportEntry, Waiting, playlists_so
 _AT_ONCE = 10_000  # rows a statement
 _TELL_EVERY = 1000
 _MAX_PROPOSALS = 100
+_UNUSUAL = re.compile(r"//|/\.(?:/|$)|/$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +166,7 @@ def preview(
     raised. `matcher` gives one that is made already; it is asked for only where a song is not found by its very path.
     """
     made = cache(matcher or partial(Matcher, library))
-    at_path = library.files.songs_at(Path(song.place) for song in batch.songs if os.path.isabs(song.place))
+    at_path = _songs_at_places(library, batch.songs, progress)
     song_ids = np.full(len(batch.songs), -1, dtype=np.int64)
     plays = _counts(batch)
     songs_by: Counter[How] = Counter()
@@ -173,7 +175,7 @@ def preview(
     for i, song in enumerate(batch.songs):
         if i % _TELL_EVERY == 0 and progress and progress(i, len(batch.songs), "matching songs"):
             raise ImportStoppedError("The import was stopped; nothing was written.")
-        known = at_path.get(Path(song.place)) if song.place else None
+        known = at_path.get(song.place)
         match = made().find(song) if known is None else Match(known, "path")
         if match is not None:
             song_ids[i] = match.song_id
@@ -199,6 +201,29 @@ def preview(
         tuple(overlaps),
         recording_ids,
     )
+
+
+def _songs_at_places(
+    library: Store, songs: Sequence[NamedSong], progress: ProgressCallback | None
+) -> dict[str, int]:
+    """Ids of the songs whose file is at the place that an entry names, by place."""
+    found: dict[str, int] = {}
+    for start in range(0, len(songs), _AT_ONCE):
+        if progress and progress(start, len(songs), "looking for files"):
+            raise ImportStoppedError("The import was stopped; nothing was written.")
+        places = {
+            song.place: _normalized(song.place)
+            for song in songs[start : start + _AT_ONCE]
+            if os.path.isabs(song.place)
+        }
+        known = library.files.songs_at_texts(places.values())
+        found |= {place: known[path] for place, path in places.items() if path in known}
+    return found
+
+
+def _normalized(place: str) -> str:
+    """Return the text that Path has for a place; few places need a Path for it."""
+    return os.fspath(Path(place)) if _UNUSUAL.search(place) else place
 
 
 def _counts(batch: Batch) -> Int64Array:

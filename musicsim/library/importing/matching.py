@@ -128,8 +128,10 @@ class Matcher:
             return match
         if not song.title:
             return None
-        if (confirmed := self._confirmed.get(exact(song.artist, song.title))) is not None:
-            return Match(confirmed, "confirmed")
+        if self._confirmed:
+            confirmed = self._confirmed.get(exact(song.artist, song.title))
+            if confirmed is not None:
+                return Match(confirmed, "confirmed")
         named = self.named(song)
         return None if named is None else Match(_best(named[1], song), named[0])
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
+from musicsim.addresses import text_without_users
 from musicsim.audio import AUDIO_EXTENSIONS
 
 _WEB = re.compile(r"(?!file:)[a-z][a-z0-9+.\-]+://|spotify:", re.IGNORECASE)
@@ -17,6 +18,8 @@ _FILE = re.compile(r"file:(?://(?P<host>[^/\\]*))?(?P<path>[/\\].*)?$", re.IGNOR
 _ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:[/\\]")
 _PARTS = re.compile(r"[/\\]+")
 _DRIVE = re.compile(r"[a-z]:")
+# paths that have one spelling: normalized ASCII without quotes, backslashes, and spaces around them
+_PLAIN = re.compile(r"(?:/(?!\.{0,2}(?:/|$))[!-$&-.0-\[\]-~ ]+)+(?<! )", re.ASCII)
 # parts of a path that say nothing of the song: "01", "Track 3", "CD1", "Unknown Artist"
 _EMPTY_WORDS = re.compile(
     r"(?:\d|[\W_]|track|titel|title|song|piste|cd|disc|disk|side|audio|unknown|artist|album|music)*"
@@ -86,8 +89,8 @@ def resolved(place: str, folder: Path | None) -> str:
 
 
 def file_name(place: str) -> str:
-    """The last part of a path, or an address on the net as it is."""
-    return place if is_web(place) else spelled_out(_PARTS.split(place)[-1])
+    """The last part of a path, or an address on the net without a user name or password."""
+    return text_without_users(place) if is_web(place) else spelled_out(_PARTS.split(place)[-1])
 
 
 class Ending(NamedTuple):
@@ -113,6 +116,7 @@ class PlaceIndex:
         self._keys = [key for key, _, _ in ends]
         self._songs = [(song_id, is_here) for _, song_id, is_here in ends]
         self._names = {key.partition("\0")[0] for key in self._keys}
+        self._only_of: dict[str, int | None] = {}
 
     def whole(self, place: str) -> int | None:
         """The song of the file at this path, in any of the spellings that players use for it."""
@@ -140,6 +144,11 @@ class PlaceIndex:
         return None
 
     def _only(self, shared: str) -> int | None:
+        if shared not in self._only_of:  # an end that many entries share would be looked through for each
+            self._only_of[shared] = self._find_only(shared)
+        return self._only_of[shared]
+
+    def _find_only(self, shared: str) -> int | None:
         found: dict[bool, set[int]] = {True: set(), False: set()}
         # parts end in NUL, the smallest character: what shares them stands together
         for i in range(bisect_left(self._keys, shared), bisect_left(self._keys, shared[:-1] + "\x01")):
@@ -152,8 +161,10 @@ class PlaceIndex:
 
 
 def _spellings(place: str) -> Iterator[str]:
-    """A path as it is written, and as those write it that quote, use backslashes, or another encoding."""
+    """Yield a path as it is written, and as players write it that quote, use backslashes, or another encoding."""
     yield place
+    if _PLAIN.fullmatch(place):
+        return
     yield os.path.normpath(place)
     if "\\" in place:
         yield os.path.normpath(place.replace("\\", "/"))

@@ -13,6 +13,7 @@ from musicsim.audio import DELTA_WIDTH, HOP, SAMPLE_RATE, Descriptors, Sound, an
 from musicsim.errors import AudioError, AudioTooShortError
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.scan.files import content_hash
+from musicsim.library.scan.hollow import check_not_hollow
 from musicsim.library.stores.files import SHORT, SILENT
 from musicsim.library.stores.frames import FrameStore
 from musicsim.library.stores.song_gaussians import keep_gaussians
@@ -149,6 +150,7 @@ def _unpacked(packed: bytes) -> bytes:
 
 
 def _read(task: Task, size: int, mtime_ns: int) -> Analysis | Same | Skipped:
+    check_not_hollow(task.path, size)
     digest = content_hash(task.path)
     if digest in task.known_hashes:
         return Same(size, mtime_ns, 0.0, digest)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from musicsim.addresses import RemotePath, is_address
+from musicsim.addresses import RemotePath, has_user, is_address, refusal
 from musicsim.audio import AUDIO_EXTENSIONS
 from musicsim.errors import LibraryError
 
@@ -72,13 +72,17 @@ def find_audio(sources: Iterable[Path], *, absent_ok: bool = False) -> Found:
     in these folders. About 0.35 kB a file.
 
     With `absent_ok` sources that do not exist or cannot be reached, such as a drive that is not plugged in, are
-    listed; else LibraryError is raised before any folder is walked.
+    listed; else LibraryError is raised before any folder is walked. So it is with addresses that are refused
+    (:func:`musicsim.addresses.refusal`), except that those with a user name always raise LibraryError.
     """
     found: dict[Path, os.stat_result] = {}
     absent: list[Path] = []
     unreachable: list[tuple[Path, str]] = []
     for source in dict.fromkeys(sources):
         if is_address(source):
+            why = refusal(source)
+            if why is not None and (not absent_ok or has_user(source)):
+                raise LibraryError(why)
             continue
         try:
             found[source] = source.stat()
@@ -209,11 +213,16 @@ class _Walk:
 
     def remote(self, source: Path) -> None:
         """Take what lies at an address; ignore files there are not looked at."""
+
+        def is_wanted(path: Path) -> bool:
+            return _is_audio(path.name) and not any(map(_is_hidden, path.relative_to(source).parts))
+
+        if (why := refusal(source)) is not None:
+            self.problems.append((source, why))
+            return
         try:
-            for path, status in RemotePath(source).files():
-                below = path.relative_to(source).parts
-                if path == source or (_is_audio(path.name) and not any(map(_is_hidden, below))):
-                    self.files.append(FoundFile(path, status.st_size, status.st_mtime_ns))
+            for path, status in RemotePath(source).files(is_wanted):
+                self.files.append(FoundFile(path, status.st_size, status.st_mtime_ns))
         except OSError as error:
             self.problems.append((source, _unreadable(source, error)))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from musicsim.addresses import is_address
+from musicsim.addresses import is_address, refusal
 from musicsim.errors import MusicsimError
 from musicsim.explorer import jobs
 from musicsim.explorer.libraries import create_library, library_folders, open_library
@@ -174,6 +174,9 @@ def _add_folder(library: Library) -> None:
     """Start adding the folder that was typed."""
     typed = st.session_state["library_folder"].strip().strip("'\"")
     folder = absolute(typed)
+    if (why := refusal(folder)) is not None:
+        st.session_state["library_problem"] = why
+        return
     if not typed or not (is_address(folder) or folder.exists()):
         st.session_state["library_problem"] = (
             f"{typed or 'Nothing'}: there is no such folder on this machine."
