@@ -289,10 +289,15 @@ def test_every_answer_says_who_may_frame_it_and_what_it_is(client):
 
 
 def test_an_answer_keeps_its_own_stricter_policy():
-    strict = {"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'", "Referrer-Policy": "no-referrer"}
+    strict = {
+        "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+        "Referrer-Policy": "no-referrer",
+    }
     routes = [
         Route("/strict", lambda _: PlainTextResponse("", headers=strict)),
-        Route("/", lambda _: PlainTextResponse("", headers={"Content-Security-Policy": "default-src 'self';"})),
+        Route(
+            "/", lambda _: PlainTextResponse("", headers={"Content-Security-Policy": "default-src 'self';"})
+        ),
     ]
     with TestClient(Starlette(routes=routes, middleware=[Middleware(Guard)]), "http://localhost") as client:
         kept = client.get("/strict").headers

@@ -269,7 +269,8 @@ def test_no_number_in_an_address_is_an_error_of_the_server(client):
 
 
 @pytest.mark.parametrize(
-    ("start", "end"), [("1e308", "1e309"), ("0", "inf"), ("-inf", "1"), ("nan", "nan"), ("-1", "2"), ("0", "1e7")]
+    ("start", "end"),
+    [("1e308", "1e309"), ("0", "inf"), ("-inf", "1"), ("nan", "nan"), ("-1", "2"), ("0", "1e7")],
 )
 def test_a_part_beyond_any_file_is_refused_in_a_sentence(client, tiny_library, start, end):
     song = tiny_library.songs()[0].id

@@ -65,16 +65,19 @@ class Option:
         if self.choices:
             return "" if value in self.choices else f"one of {', '.join(self.choices)}"
         if self.n_values > 1:
-            if not value[0] <= value[1]:
-                return "a lower and an upper bound"
-            if self.min is None or self.max is None or self.min <= value[0] <= value[1] <= self.max:
-                return ""
-            return f"two numbers between {self.min:g} and {self.max:g}"
+            return self._shortfall_of_range(*value)
         if self.above is not None:
             return "" if self.above < value < float("inf") else f"a number above {self.above:g}"
         if self.min is not None and self.max is not None:
             return "" if self.min <= value <= self.max else f"between {self.min:g} and {self.max:g}"
         return "" if self.min is None or value >= self.min else f"at least {self.min:g}"
+
+    def _shortfall_of_range(self, low: float, high: float) -> str:
+        if not low <= high:
+            return "a lower and an upper bound"
+        if self.min is None or self.max is None or self.min <= low <= high <= self.max:
+            return ""
+        return f"two numbers between {self.min:g} and {self.max:g}"
 
 
 def option(default: Any, help: str, **facts: Any) -> Any:
