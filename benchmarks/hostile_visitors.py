@@ -104,17 +104,17 @@ class _Watch:
             await asyncio.sleep(0.1)
 
     async def _visit(self, until: float, uploads: tuple[str, bytes] | None) -> None:
-        async with session(self._address, X_Forwarded_For=_OTHER) as other:
-            self.seconds["click"].append(await _timed(other.open()))
-            while time.monotonic() < until:
+        while time.monotonic() < until:
+            async with session(self._address, X_Forwarded_For=_OTHER) as other:
+                self.seconds["click"].append(await _timed(other.open()))
                 for page in ("compare", "search"):
-                    self.seconds["click"].append(await _timed(other.switch(page)))
                     await asyncio.sleep(0.2)
+                    self.seconds["click"].append(await _timed(other.switch(page)))
                 if uploads is not None:
                     self._note("upload, page", await _timed(other.upload(*uploads)))
                     self._note("upload, interface", await _timed(_post(self._address, uploads[1])))
-                    if problems := other.problems():
-                        raise RuntimeError(problems[0])
+                if problems := other.problems():
+                    raise RuntimeError(problems[0])
 
     def _note(self, what: str, seconds: float) -> None:
         self.seconds.setdefault(what, []).append(seconds)

@@ -10,7 +10,9 @@ import enum
 import time
 from collections import deque
 from collections.abc import Callable
+from itertools import islice
 from typing import Any, NamedTuple, Protocol
+from weakref import WeakValueDictionary
 
 from starlette.types import Message, Receive, Send
 
@@ -25,7 +27,10 @@ _MESSAGES, _MESSAGES_PER_S = 1_000.0, 500.0
 _MESSAGES_OF_ALL, _MESSAGES_OF_ALL_FULL_IN_S = 4_000.0, 4.0
 _BYTES_PER_MESSAGE = 10_000  # larger ones count as several
 _MAX_HELD, _MAX_HELD_BYTES = 64, 256_000
+_MAX_RUNS = 8  # of an address at once; others of its pages wait in line
+_RUN_S = 0.5  # a run that takes longer, as one that waits for a file, gives its place to another
 _TAKEN_S = 2.0  # a request that is not taken up by then was for a part of the page that has gone
+_UNTIL_WOKEN_S = 3600.0
 _CLICK_S = 1.0  # time for a run to act on its clicks before the next request may end it
 
 
@@ -66,16 +71,58 @@ class Dialect(NamedTuple):
     """Gives a message to a page as visitors may see it, and what it tells of the run."""
 
 
+class _Turns:
+    """The pages of an address that take turns with their runs."""
+
+    def __init__(self) -> None:
+        self._n_running = 0
+        self._waiting: dict[Stream, None] = {}  # in the order in which they came
+
+    def is_free(self, page: "Stream") -> bool:
+        """Return whether a page may run now; if not, it is in line, and is woken."""
+        self._waiting[page] = None
+        return page in self._next()
+
+    def take(self, page: "Stream") -> None:
+        """Begin a run."""
+        self._waiting.pop(page, None)
+        self._n_running += 1
+
+    def give_back(self) -> None:
+        """End a run, and wake the page whose turn it is."""
+        self._n_running -= 1
+        for page in self._next():
+            page.wake()
+
+    def leave(self, page: "Stream") -> None:
+        """Leave the line."""
+        if page in self._waiting:
+            del self._waiting[page]
+            for other in self._next():
+                other.wake()
+
+    def _next(self) -> "list[Stream]":
+        return list(islice(self._waiting, max(0, _MAX_RUNS - self._n_running)))
+
+
 class Paces:
     """The allowances of addresses for their WebSockets."""
 
     def __init__(self) -> None:
+        self._turns: WeakValueDictionary[str, _Turns] = WeakValueDictionary()
         self._reruns = Budgets(_RERUNS_OF_ALL, _RERUNS_OF_ALL_FULL_IN_S)
         self._messages = Budgets(_MESSAGES_OF_ALL, _MESSAGES_OF_ALL_FULL_IN_S)
 
     def reruns(self, address: str) -> tuple[Budget, Budget]:
         """Return the allowances of a new session for reruns: its own, and that of its address."""
         return Budget(_RERUNS, _RERUNS_PER_S), self._reruns.of(address)
+
+    def turns(self, address: str) -> _Turns:
+        """Return the turns of all pages of an address."""
+        found = self._turns.get(address)
+        if found is None:
+            found = self._turns[address] = _Turns()
+        return found
 
     def messages(self, address: str) -> tuple[Budget, Budget]:
         """Return the allowances of a new session for messages: its own, and that of its address."""
@@ -105,6 +152,7 @@ class Stream:
         self._receive, self._send, self._dialect = receive, send, dialect
         self._requests, self._address = requests, address
         self._reruns, self._messages = paces.reruns(address), paces.messages(address)
+        self._turns = paces.turns(address)
         self._coming: asyncio.Task[Message] | None = None
         self._others: deque[Message] = deque()
         self._held: deque[Rerun] = deque()
@@ -112,6 +160,7 @@ class Stream:
         self._has_clicks = False  # the last request, which the script has not finished
         self._is_taken, self._since = False, 0.0
         self._changed: asyncio.Future[None] | None = None
+        self._turn_ends: asyncio.TimerHandle | None = None
 
     async def receive(self) -> Message:
         """Return the next message of the page, when its time has come."""
@@ -132,14 +181,28 @@ class Stream:
                 self._is_taken, self._since = True, time.monotonic()
             elif said is Said.FINISHED and self._is_taken:  # an earlier run may end after the last request
                 self._has_clicks = False
-            if said is not Said.OTHER and self._changed is not None and not self._changed.done():
-                self._changed.set_result(None)
+                self._end_turn()
+            if said is not Said.OTHER:
+                self.wake()
         await self._send(message)
 
+    def wake(self) -> None:
+        """Look again if a request may go on."""
+        if self._changed is not None and not self._changed.done():
+            self._changed.set_result(None)
+
     def close(self) -> None:
-        """Stop to read."""
+        """Stop to read, and leave the line."""
         if self._coming is not None:
             self._coming.cancel()
+        self._turns.leave(self)
+        self._end_turn()
+
+    def _end_turn(self) -> None:
+        if self._turn_ends is not None:
+            self._turn_ends.cancel()
+            self._turn_ends = None
+            self._turns.give_back()
 
     async def _other(self) -> Message:
         message = self._others.popleft()
@@ -154,13 +217,21 @@ class Stream:
         clicks_s = 0.0
         if self._has_clicks:
             clicks_s = self._since + (_CLICK_S if self._is_taken else _TAKEN_S) - time.monotonic()
-        return max(0.0, clicks_s, *(budget.wait_s(1) for budget in self._reruns))
+        wait_s = max(0.0, clicks_s, *(budget.wait_s(1) for budget in self._reruns))
+        if wait_s == 0 and self._turn_ends is None and not self._turns.is_free(self):
+            return _UNTIL_WOKEN_S
+        return wait_s
 
     def _rerun(self) -> Message:
         rerun = self._held.popleft()
         self._n_held_bytes -= rerun.n_bytes
         for budget in self._reruns:
             budget.charge(1)
+        if self._turn_ends is None:
+            self._turns.take(self)
+        else:
+            self._turn_ends.cancel()
+        self._turn_ends = asyncio.get_running_loop().call_later(_RUN_S, self._end_turn)
         self._has_clicks, self._is_taken, self._since = rerun.has_clicks, False, time.monotonic()
         return {"type": "websocket.receive", "bytes": rerun.to_bytes()}
 

@@ -223,6 +223,55 @@ def test_an_address_has_an_allowance_for_all_of_its_pages(no_refill, monkeypatch
     assert asyncio.run(flood()) == [60, 40, 60]
 
 
+def test_pages_of_an_address_take_turns(monkeypatch):
+    monkeypatch.setattr(streams, "_MAX_RUNS", 2)
+    monkeypatch.setattr(streams, "_RUN_S", 1e6)
+
+    async def crowd() -> None:
+        paces = Paces()
+        pages = [Page("192.0.2.1", paces) for _ in range(5)]
+        for page in pages:
+            page.send(asked(a=1))
+        runs = [asyncio.ensure_future(page.next()) for page in pages]
+
+        async def begun() -> list[int]:
+            for _ in range(50):
+                await asyncio.sleep(0)
+            return [i for i, run in enumerate(runs) if run.done()]
+
+        assert await begun() == [0, 1]
+        other = Page("192.0.2.2", paces)
+        other.send(asked(a=1))
+        await other.next()
+        await pages[1].say(BEGUN)
+        assert await begun() == [0, 1]
+        await pages[1].say(FINISHED)
+        assert await begun() == [0, 1, 2]
+        runs[3].cancel()
+        pages[3].stream.close()  # it leaves while it waits
+        pages[0].stream.close()  # and this one while it runs
+        assert await begun() == [0, 1, 2, 3, 4]
+        pages[2].send(asked(a=2))
+        await pages[2].next()  # it has its turn still
+
+    asyncio.run(crowd())
+
+
+def test_a_long_run_gives_its_turn_away(monkeypatch):
+    monkeypatch.setattr(streams, "_MAX_RUNS", 1)
+    monkeypatch.setattr(streams, "_RUN_S", 0.01)
+
+    async def crowd() -> None:
+        paces = Paces()
+        for _ in range(3):
+            page = Page("192.0.2.1", paces)
+            page.send(asked(a=1))
+            await asyncio.wait_for(page.next(), 60)
+            await page.say(BEGUN)
+
+    asyncio.run(crowd())
+
+
 def test_a_page_is_told_no_path_of_this_machine():
     async def say() -> list[dict]:
         page = Page()

@@ -38,6 +38,7 @@ _TICK_S = 0.1
 _PATIENCE_S = 30.0  # a page that a busy server keeps waiting has not been left
 _ATTEMPTS = 3  # with a new worker each, where one ends before it has begun
 _MAX_START_S = 60.0
+_MAX_KNOWN = 1000  # visitors whose last turn is remembered
 
 
 class DecodingDroppedError(MusicsimError):
@@ -113,6 +114,8 @@ class Decoder:
         self._n_workers = n_workers
         self._waiting: list[Decoding[Any]] = []
         self._at_work: list[Decoding[Any]] = []
+        self._n_turns = 0
+        self._served: dict[str, int] = {}  # the last turn of each visitor, the longest ago first
         self._changed = threading.Condition()
         self._threads: list[threading.Thread] = []
         self._is_closed = False
@@ -172,8 +175,10 @@ class Decoder:
         n_before = Counter(decoding.visitor for decoding in self._at_work)
         ranked = []
         for decoding in self._waiting:
-            ranked.append((not decoding.is_urgent, n_before[decoding.visitor] if decoding.visitor else 0))
-            n_before[decoding.visitor] += decoding.is_wanted
+            visitor = decoding.visitor
+            rank = n_before[visitor], self._served.get(visitor, 0)
+            ranked.append((not decoding.is_urgent, *(rank if visitor else (0, 0))))
+            n_before[visitor] += decoding.is_wanted
         order = sorted(range(len(ranked)), key=ranked.__getitem__)  # equal ones as they came
         return [self._waiting[i] for i in order]
 
@@ -185,11 +190,19 @@ class Decoder:
                     self._waiting.remove(decoding)
                     if decoding.is_wanted:
                         self._at_work.append(decoding)
+                        self._note_turn(decoding.visitor)
                         return decoding
                     decoding.future.set_exception(_dropped(decoding))
                 if self._is_closed:
                     return None
                 self._changed.wait()
+
+    def _note_turn(self, visitor: str) -> None:
+        self._n_turns += 1
+        self._served.pop(visitor, None)
+        self._served[visitor] = self._n_turns
+        if len(self._served) > _MAX_KNOWN:
+            del self._served[next(iter(self._served))]
 
     def _serve(self) -> None:
         worker = _Warm()
