@@ -2,8 +2,8 @@
 
 import asyncio
 
-import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import h11 as states
 
 PATIENCE_S = 30.0
 
@@ -38,7 +38,7 @@ class PatientProtocol(H11Protocol):
 
     def _watch(self) -> None:
         ours, theirs = self.conn.our_state, self.conn.their_state
-        if theirs is h11.IDLE or (ours is h11.DONE and theirs is h11.SEND_BODY):
+        if theirs is states.IDLE or (ours is states.DONE and theirs is states.SEND_BODY):
             if self._deadline is None:
                 self._deadline = self.loop.call_later(PATIENCE_S, self.transport.close)
         else:
