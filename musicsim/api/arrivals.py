@@ -29,7 +29,7 @@ class TooLargeError(Exception):
 
 
 class TooManyError(Exception):
-    """There is no room for another body."""
+    """All bodies together have reached their limit."""
 
 
 class Body:
@@ -74,7 +74,7 @@ class Arrivals:
         TooLargeError
             If it has more than `max_bytes`.
         TooManyError
-            If there is no room for it next to the others.
+            If all bodies together have too many bytes.
         ClientDisconnect
             If the client leaves.
         """
@@ -84,7 +84,7 @@ class Arrivals:
                 started, is_open = time.monotonic(), True
                 waiting = bytearray()
                 while is_open:
-                    message = await _within(receive, started + _GRACE_S + n_bytes / _LEAST_PER_S)
+                    message = await _receive_before(receive, started + _GRACE_S + n_bytes / _LEAST_PER_S)
                     chunk = message.get("body", b"")
                     n_bytes += len(chunk)
                     self._n_bytes += len(chunk)
@@ -103,7 +103,7 @@ class Arrivals:
             self._n_bytes -= n_bytes
 
 
-async def _within(receive: Receive, deadline: float) -> Message:
+async def _receive_before(receive: Receive, deadline: float) -> Message:
     try:
         message = await asyncio.wait_for(receive(), max(0.0, deadline - time.monotonic()))
     except TimeoutError:

@@ -1,7 +1,7 @@
 """Allowances that fill up evenly, and the address that has one.
 
-An address is that of the connection. Behind a reverse proxy it is the address that the proxy forwards, if uvicorn
-trusts the proxy (``FORWARDED_ALLOW_IPS``, this machine by default). Addresses that others forward are ignored.
+An address is that of the connection, or the one that a reverse proxy forwards. uvicorn has to trust the proxy
+(``FORWARDED_ALLOW_IPS``, this machine by default). It ignores addresses that others forward.
 """
 
 import asyncio
@@ -64,7 +64,7 @@ class Budgets:
         self._most, self._per_s = most, most / full_in_s
         self._known: OrderedDict[str, Budget] = OrderedDict()
 
-    def of(self, address: str) -> Budget:
+    def get(self, address: str) -> Budget:
         """Return the allowance of an address."""
         found = self._known.pop(address, None)
         self._known[address] = found = Budget(self._most, self._per_s) if found is None else found
@@ -74,18 +74,18 @@ class Budgets:
 
     def spend(self, address: str, cost: float) -> float:
         """Spend from the allowance of an address, as :meth:`Budget.spend`."""
-        return self.of(address).spend(cost)
+        return self.get(address).spend(cost)
 
 
 class Places:
-    """Places for a few at once, so many per key; the others wait in the order in which they came."""
+    """A few places per key; others wait for one in the order of their arrival."""
 
     def __init__(self, n_per_key: int) -> None:
         self._n_per_key = n_per_key
         # forgotten when nobody holds a place or waits for one
         self._held: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
-    def of(self, key: str) -> asyncio.Semaphore:
+    def get(self, key: str) -> asyncio.Semaphore:
         """Return the places of a key; keep the result for as long as a place is held."""
         found = self._held.get(key)
         if found is None:

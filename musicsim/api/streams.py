@@ -45,7 +45,7 @@ class Rerun(Protocol):
     def n_bytes(self) -> int:
         """Return the size of the message."""
 
-    def joined(self, newer: Any) -> "Rerun | None":
+    def join(self, newer: Any) -> "Rerun | None":
         """Return one request that does as both; None if it would lose something."""
 
     def to_bytes(self) -> bytes:
@@ -61,14 +61,14 @@ class Said(enum.Enum):
 
 
 class Dialect(NamedTuple):
-    """How pages and the app speak with each other."""
+    """The language of pages and the app."""
 
     is_of_a_page: Callable[[bytes], bool]
     """Whether a page may send such a message; others are dropped."""
     rerun_of: Callable[[bytes], Rerun | None] = lambda message: None
     """Gives the request for a rerun that a message is; None for other messages."""
-    told: Callable[[bytes], tuple[bytes, Said]] = lambda message: (message, Said.OTHER)
-    """Gives a message to a page as visitors may see it, and what it tells of the run."""
+    filter_message: Callable[[bytes], tuple[bytes, Said]] = lambda message: (message, Said.OTHER)
+    """Gives a message to a page as visitors may see it, and its part in a run."""
 
 
 class _Turns:
@@ -115,7 +115,7 @@ class Paces:
 
     def reruns(self, address: str) -> tuple[Budget, Budget]:
         """Return the allowances of a new session for reruns: its own, and that of its address."""
-        return Budget(_RERUNS, _RERUNS_PER_S), self._reruns.of(address)
+        return Budget(_RERUNS, _RERUNS_PER_S), self._reruns.get(address)
 
     def turns(self, address: str) -> _Turns:
         """Return the turns of all pages of an address."""
@@ -126,7 +126,7 @@ class Paces:
 
     def messages(self, address: str) -> tuple[Budget, Budget]:
         """Return the allowances of a new session for messages: its own, and that of its address."""
-        return Budget(_MESSAGES, _MESSAGES_PER_S), self._messages.of(address)
+        return Budget(_MESSAGES, _MESSAGES_PER_S), self._messages.get(address)
 
 
 class Stream:
@@ -137,7 +137,7 @@ class Stream:
     receive, send : callable
         Of the connection.
     dialect : Dialect
-        How the page speaks.
+        The language of the page.
     paces : Paces
         The allowances of all addresses.
     requests : Budgets
@@ -175,7 +175,7 @@ class Stream:
     async def send(self, message: Message) -> None:
         """Send a message to the page, and note if it tells of the run."""
         if message.get("bytes"):
-            shown, said = self._dialect.told(message["bytes"])
+            shown, said = self._dialect.filter_message(message["bytes"])
             message = {**message, "bytes": shown}
             if said is Said.BEGUN:
                 self._is_taken, self._since = True, time.monotonic()
@@ -266,7 +266,7 @@ class Stream:
         if rerun is None:
             self._others.append(message)
             return
-        joined = self._held[-1].joined(rerun) if self._held else None
+        joined = self._held[-1].join(rerun) if self._held else None
         if joined is not None:
             self._n_held_bytes -= self._held.pop().n_bytes
         self._held.append(joined or rerun)

@@ -47,8 +47,8 @@ class Visitors:
 
     Parameters
     ----------
-    is_of_a_page, rerun_of, told : callable
-        How pages and the app speak, as :class:`musicsim.api.streams.Dialect`.
+    is_of_a_page, rerun_of, filter_message : callable
+        The language of the pages, as :class:`musicsim.api.streams.Dialect`.
     uploads_of : callable of a session's id
         Gives how many files the session holds, and how many bytes all sessions hold together.
     when_left : callable, optional
@@ -65,10 +65,10 @@ class Visitors:
         when_left: Callable[[], object] = lambda: None,
         *,
         rerun_of: Callable[[bytes], Rerun | None] = lambda message: None,
-        told: Callable[[bytes], tuple[bytes, Said]] = lambda message: (message, Said.OTHER),
+        filter_message: Callable[[bytes], tuple[bytes, Said]] = lambda message: (message, Said.OTHER),
         max_file: int = 21 << 20,
     ) -> None:
-        self._app, self._dialect = app, Dialect(is_of_a_page, rerun_of, told)
+        self._app, self._dialect = app, Dialect(is_of_a_page, rerun_of, filter_message)
         self._uploads_of, self._when_left, self._max_file = uploads_of, when_left, max_file
         self._budgets = Budgets(float(os.environ.get("MUSICSIM_REQUESTS_A_MINUTE", _REQUESTS_A_MINUTE)))
         self._paces = Paces()
@@ -120,7 +120,7 @@ class Visitors:
         """Pass on a file that a page sends."""
         if _says_too_large(scope, self._max_file):  # the app says so, and reads nothing of it
             return await self._app(scope, receive, send)
-        async with _place(self._places.of(address_of(scope))):
+        async with _place(self._places.get(address_of(scope))):
             n_held, n_bytes = self._uploads_of(session)
             if n_held + self._arriving[session] >= MAX_HELD:
                 raise _Refused(_refusal(429, f"a page holds {MAX_HELD} files at most.", 60))
@@ -138,7 +138,7 @@ class Visitors:
         """Pass on a file that a program searches with."""
         if _says_too_large(scope, self._max_file):
             return await self._app(scope, receive, send)
-        places = self._places.of(address_of(scope))
+        places = self._places.get(address_of(scope))
         async with _place(places), self._arrivals.body(receive, self._max_file) as body:
             await self._app(scope, body.receive, send)
 

@@ -20,7 +20,7 @@ from musicsim.explorer.search.uploads import VISITORS_MB
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.frame import SHELL
 from musicsim.ui.base.memory import tidy_up
-from musicsim.ui.base.page_messages import is_of_a_page, rerun_of, told
+from musicsim.ui.base.page_messages import filter_message, is_of_a_page, rerun_of
 from musicsim.ui.base.script_errors import show_error
 from musicsim.ui.compare.listen_routes import listen_routes
 from musicsim.ui.components.player_routes import player_routes
@@ -63,9 +63,14 @@ def app_options() -> dict[str, Any]:
         for option, value in _FOR_VISITORS.items():
             config.set_option(option, value)
     limits = Middleware(
-        Visitors, is_of_a_page=is_of_a_page, rerun_of=rerun_of, told=told, uploads_of=uploads_of,
-        when_left=tidy_up, max_file=(VISITORS_MB << 20) + _FRAME_OF_A_FILE,
-    )  # fmt: skip
+        Visitors,
+        is_of_a_page=is_of_a_page,
+        rerun_of=rerun_of,
+        filter_message=filter_message,
+        uploads_of=uploads_of,
+        when_left=tidy_up,
+        max_file=(VISITORS_MB << 20) + _FRAME_OF_A_FILE,
+    )
     first_page = Route("/" + f"{base}/explore".strip("/"), _explore)
     return {
         "routes": offered(

@@ -10,7 +10,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from musicsim.api import streams
 from musicsim.api.budgets import Budget, Budgets
 from musicsim.api.streams import Dialect, Paces, Stream
-from musicsim.ui.base.page_messages import is_of_a_page, rerun_of, told
+from musicsim.ui.base.page_messages import filter_message, is_of_a_page, rerun_of
 
 BEGUN, FINISHED, EARLY = ForwardMsg(), ForwardMsg(), ForwardMsg()
 BEGUN.new_session.main_script_path = "/opt/secret/shell.py"
@@ -44,7 +44,7 @@ class Page:
         self._sent = asyncio.Queue()
         self.shown = []
         self.stream = Stream(
-            self._sent.get, self._show, Dialect(is_of_a_page, rerun_of, told), paces or Paces(), Budgets(3000), address
+            self._sent.get, self._show, Dialect(is_of_a_page, rerun_of, filter_message), paces or Paces(), Budgets(3000), address
         )  # fmt: skip
 
     async def _show(self, message):
@@ -161,7 +161,7 @@ def test_a_click_does_not_wait_for_a_run_that_never_comes(monkeypatch):
 
 
 def joined(older: bytes, newer: bytes) -> dict[str, object] | None:
-    both = rerun_of(older).joined(rerun_of(newer))
+    both = rerun_of(older).join(rerun_of(newer))
     return None if both is None else values(both.to_bytes())
 
 

@@ -56,7 +56,7 @@ class PageRerun:
         """Return whether a trigger is set."""
         return bool(self.clicks)
 
-    def joined(self, newer: "PageRerun") -> "PageRerun | None":
+    def join(self, newer: "PageRerun") -> "PageRerun | None":
         """Return the newer request with the clicks of this one; None if the newer one does less.
 
         It does less if it runs another part of the page, or has a click on the same widget.
@@ -81,8 +81,8 @@ class PageRerun:
         return bytes(self.asked.SerializeToString())
 
 
-def told(message: bytes) -> tuple[bytes, Said]:
-    """Return a message to a page without paths of this machine, and what it tells of the run."""
+def filter_message(message: bytes) -> tuple[bytes, Said]:
+    """Return a message to a page without paths of this machine, and its part in a run."""
     if len(message) > _LARGEST_OF_A_RUN:
         return message, Said.OTHER
     sent = ForwardMsg.FromString(message)
