@@ -43,9 +43,9 @@ class Page:
     def __init__(self, address="192.0.2.1", paces=None):
         self._sent = asyncio.Queue()
         self.shown = []
-        self.stream = Stream(
-            self._sent.get, self._show, Dialect(is_of_a_page, rerun_of, filter_message), paces or Paces(), Budgets(3000), address
-        )  # fmt: skip
+        dialect = Dialect(is_of_a_page, rerun_of, filter_message)
+        requests = Budgets(3000)
+        self.stream = Stream(self._sent.get, self._show, dialect, paces or Paces(), requests, address)
 
     async def _show(self, message):
         self.shown.append(message)
