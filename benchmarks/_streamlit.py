@@ -17,7 +17,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
 
-__all__ = ["Session", "session"]
+__all__ = ["Session", "session", "upload_request"]
 
 _PATIENCE_S = 120
 _EVENTS = "$$STREAMLIT_INTERNAL_KEY_{}__events"  # where the page puts what a component of version 2 tells
@@ -34,8 +34,8 @@ class Session:
         All messages of the last run as they came; what the client had before is not sent again.
     """
 
-    def __init__(self, socket: ClientConnection, address: str, cookies: str) -> None:
-        self._socket, self._host, self._cookies = socket, urlsplit(address).netloc, cookies
+    def __init__(self, socket: ClientConnection, address: str, headers: dict[str, str]) -> None:
+        self._socket, self._host, self._headers = socket, urlsplit(address).netloc, headers
         self._id, self._page, self._query = "", "", ""
         self._widgets: list[WidgetState] = []
         self._known: dict[str, tuple[Element, str]] = {}  # large elements, which are not sent twice
@@ -68,15 +68,8 @@ class Session:
     async def upload(self, name: str, data: bytes) -> None:
         """Put a file into the file uploader of the page."""
         uploader = next(e.file_uploader for e in self.elements if e.WhichOneof("type") == "file_uploader")
-        asked = BackMsg()
-        asked.file_urls_request.request_id = "1"
-        asked.file_urls_request.file_names.append(name)
-        asked.file_urls_request.session_id = self._id
-        await self._socket.send(asked.SerializeToString())
-        while (answer := await self._next()).WhichOneof("type") != "file_urls_response":
-            pass
-        (urls,) = answer.file_urls_response.file_urls
-        status = await asyncio.to_thread(_put, self._host, self._cookies, urls.upload_url, name, data)
+        urls = await self.file_address(name)
+        status = await asyncio.to_thread(_put, self._host, self._headers, urls.upload_url, name, data)
         if status != 204:
             raise RuntimeError(f"the upload was answered with {status}")
         state = WidgetState(id=uploader.id)
@@ -85,6 +78,26 @@ class Session:
         info.file_urls.CopyFrom(urls)
         self._widgets.append(state)
         await self._run()
+
+    async def file_address(self, name: str) -> Any:
+        """Ask where a file is to be sent; the answer is a message with `upload_url` and `file_id`."""
+        asked = BackMsg()
+        asked.file_urls_request.request_id = "1"
+        asked.file_urls_request.file_names.append(name)
+        asked.file_urls_request.session_id = self._id
+        await self._socket.send(asked.SerializeToString())
+        while (answer := await self._next()).WhichOneof("type") != "file_urls_response":
+            pass
+        (urls,) = answer.file_urls_response.file_urls
+        return urls
+
+    async def flood(self, n: int) -> None:
+        """Ask for a run of the script so often at once; wait for nothing."""
+        asked = BackMsg()
+        asked.rerun_script.page_script_hash = self._page
+        message = asked.SerializeToString()
+        for _ in range(n):
+            await self._socket.send(message)
 
     def component(self, key: str) -> Any:
         """The component of version 2 whose id ends so."""
@@ -143,25 +156,28 @@ class Session:
 
 
 @asynccontextmanager
-async def session(address: str) -> AsyncIterator[Session]:
-    """Begin a session of the app at an address, and leave it."""
-    cookies = await asyncio.to_thread(_first_cookies, urlsplit(address).netloc)
+async def session(address: str, **headers: str) -> AsyncIterator[Session]:
+    """Begin a session of the app at an address, and leave it; `headers` go with every request."""
+    headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    if cookies := await asyncio.to_thread(_first_cookies, urlsplit(address).netloc, headers):
+        headers["Cookie"] = cookies
     socket = connect(
         f"{address.replace('http', 'ws', 1)}/_stcore/stream",
         subprotocols=["streamlit"],
-        additional_headers={"Cookie": cookies} if cookies else None,
+        origin=address,  # as a browser says
+        additional_headers=headers,
         max_size=None,
         open_timeout=_PATIENCE_S,
     )
     async with socket as connection:
-        yield Session(connection, address, cookies)
+        yield Session(connection, address, headers)
 
 
-def _first_cookies(host: str) -> str:
+def _first_cookies(host: str, headers: dict[str, str]) -> str:
     """What the page sets, as a browser has it before it opens the stream: a proxy knows its visitors by it."""
     connection = http.client.HTTPConnection(host, timeout=_PATIENCE_S)
     try:
-        connection.request("GET", "/")
+        connection.request("GET", "/", headers=headers)
         answer = connection.getresponse()
         answer.read()
         return "; ".join(cookie.partition(";")[0] for cookie in answer.headers.get_all("Set-Cookie", ()))
@@ -169,23 +185,33 @@ def _first_cookies(host: str) -> str:
         connection.close()
 
 
-def _put(host: str, cookies: str, url: str, name: str, data: bytes) -> int:
-    """Send a file as the page does, as a form and with the token against forged requests; give the status."""
+def upload_request(
+    host: str, headers: dict[str, str], name: str, data: bytes
+) -> tuple[bytes, dict[str, str]]:
+    """Make the body and the headers with which a page sends a file, with the token against forged requests."""
     connection = http.client.HTTPConnection(host, timeout=_PATIENCE_S)
     try:
-        connection.request("GET", "/_stcore/health", headers={"Cookie": cookies} if cookies else {})
+        connection.request("GET", "/_stcore/health", headers=headers)
         answer = connection.getresponse()
         answer.read()
         token = re.search("_streamlit_xsrf=([^;]*)", "; ".join(answer.headers.get_all("Set-Cookie", ())))[1]
-        mark = secrets.token_hex(16)
-        head = f'--{mark}\r\nContent-Disposition: form-data; name="{name}"; filename="{name}"\r\n\r\n'
-        body = head.encode() + data + f"\r\n--{mark}--\r\n".encode()
-        token_cookie = f"_streamlit_xsrf={token}"
-        headers = {
-            "Cookie": f"{cookies}; {token_cookie}" if cookies else token_cookie, "X-Xsrftoken": token,
-            "Content-Type": f"multipart/form-data; boundary={mark}",
-        }  # fmt: skip
-        connection.request("PUT", url, body, headers)
+    finally:
+        connection.close()
+    mark = secrets.token_hex(16)
+    head = f'--{mark}\r\nContent-Disposition: form-data; name="{name}"; filename="{name}"\r\n\r\n'
+    cookies = [*filter(None, [headers.get("Cookie")]), f"_streamlit_xsrf={token}"]
+    return head.encode() + data + f"\r\n--{mark}--\r\n".encode(), {
+        **headers, "Cookie": "; ".join(cookies), "X-Xsrftoken": token,
+        "Content-Type": f"multipart/form-data; boundary={mark}",
+    }  # fmt: skip
+
+
+def _put(host: str, headers: dict[str, str], url: str, name: str, data: bytes) -> int:
+    """Send a file as the page does; give the status."""
+    body, sent = upload_request(host, headers, name, data)
+    connection = http.client.HTTPConnection(host, timeout=_PATIENCE_S)
+    try:
+        connection.request("PUT", url, body, sent)
         answer = connection.getresponse()
         answer.read()
         return answer.status

@@ -23,7 +23,8 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 import musicsim
 from musicsim import public, ui
 from musicsim.api import Visitors, http, offered, routes
-from musicsim.api.visitors import MAX_HELD, Budgets
+from musicsim.api.budgets import Budgets
+from musicsim.api.visitors import MAX_HELD
 from musicsim.errors import AudioError, LibraryError, NotFoundError, OwnerOnlyError, StorageError
 from musicsim.explorer import jobs
 from musicsim.explorer.libraries import create_library, library_folders, open_library
@@ -39,8 +40,9 @@ from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.exporters import FORMATS
 from musicsim.library.stores.all_opinions import opinions_in_memory
 from musicsim.public import owner_only, told, visitors_may
-from musicsim.ui.app import app_options, is_of_a_page
+from musicsim.ui.app import app_options
 from musicsim.ui.base.frame import PAGES
+from musicsim.ui.base.page_messages import is_of_a_page
 from tests.sounds import write_song
 
 SERVICES = ("musicsim.explorer", "musicsim.servers")
@@ -362,7 +364,7 @@ def test_what_a_visitor_says_is_nobody_elses(strangers):
 
 def test_an_address_has_its_allowance_and_gets_it_back(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("musicsim.api.visitors.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("musicsim.api.budgets.time.monotonic", lambda: now[0])
     budgets = Budgets(60)
     assert [budgets.spend("a", 20) for _ in range(4)] == [0, 0, 0, 20]
     assert budgets.spend("b", 20) == 0
@@ -434,8 +436,11 @@ def test_files_of_a_full_hall_wait_their_turn():
         async def send(message):
             sent.append(message)
 
+        async def receive():
+            return {"type": "http.request"}
+
         path, client = f"/_stcore/upload_file/{number}/1", (f"192.0.2.{number}", 1)
-        await limits({"type": "http", "method": "PUT", "path": path, "client": client}, None, send)
+        await limits({"type": "http", "method": "PUT", "path": path, "client": client}, receive, send)
         return sent[0]["status"]
 
     async def hall() -> list[int]:

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from ipaddress import IPv6Address, ip_address
 from typing import NamedTuple
 
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from musicsim.errors import AddressError
 
@@ -22,6 +22,10 @@ _HOST = re.compile(
     r"(?:\[([0-9a-f:.]+)\]|([a-z0-9_-]+(?:\.[a-z0-9_-]+)*)\.?)(?::([0-9]{1,5}))?", re.IGNORECASE | re.ASCII
 )
 _ORIGIN = re.compile(r"(https?)://(.+)")
+_READS = ("GET", "HEAD")
+_ANSWERS = ("http.response.start", "websocket.http.response.start")
+_FRAMES = "frame-ancestors 'self'"
+_HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin"}
 
 
 class _Place(NamedTuple):
@@ -87,10 +91,16 @@ def named_hosts() -> frozenset[str]:
 
 
 class Guard:
-    """ASGI middleware that answers requests to other hosts with 421, and those of other pages with 403.
+    """ASGI middleware that answers requests to other hosts with 421, and requests of other pages with 403.
 
-    `names` are the hosts by which the app may be reached, beside this machine's own names and the numeric address
-    that a connection came in at. Pages of these may be under any scheme and port: a reverse proxy has its own.
+    Every answer says that only pages of the app may frame it, that its type is final, and that other sites get no
+    referrer.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Hosts by which the app may be reached, next to this machine's own names and the numeric address of the
+        connection. Their pages may have any scheme and port: a reverse proxy has its own.
     """
 
     def __init__(self, app: ASGIApp, names: Iterable[str] = ()) -> None:
@@ -98,12 +108,19 @@ class Guard:
         self._names = frozenset(names)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refusal = self._refusal(scope) if scope["type"] in ("http", "websocket") else None
+        if scope["type"] not in ("http", "websocket"):
+            return await self._app(scope, receive, send)
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] in _ANSWERS:
+                _add_headers(MutableHeaders(scope=message))
+            await send(message)
+
+        refusal = self._refusal(scope)
         if refusal is None:
-            await self._app(self._as_the_page_sees_it(scope), receive, send)
+            await self._app(self._as_the_page_sees_it(scope), receive, send_guarded)
         else:
-            headers = {"X-Content-Type-Options": "nosniff"}
-            await PlainTextResponse(refusal.reason, refusal.status, headers)(scope, receive, send)
+            await PlainTextResponse(refusal.reason, refusal.status)(scope, receive, send_guarded)
 
     def _refusal(self, scope: Scope) -> _Refusal | None:
         headers = Headers(scope=scope)
@@ -121,7 +138,7 @@ class Guard:
         elif scope["type"] == "websocket":  # browsers name the page that opens one
             is_ours = bool(scope["client"]) and _is_loopback(_normalised(scope["client"][0]))
         else:
-            is_ours = not _is_of_another_page(headers)
+            is_ours = not _is_of_another_page(headers, scope["method"])
         return None if is_ours else _Refusal(403, "another page sent this request: open the app itself.")
 
     def _as_the_page_sees_it(self, scope: Scope) -> Scope:
@@ -150,7 +167,19 @@ class Guard:
         return same or page.host in self._names
 
 
-def _is_of_another_page(headers: Headers) -> bool:
-    """Whether the browser says that another page shows, plays or frames the answer; links to the app are fine."""
-    is_link = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) == ("navigate", "document")
+def _is_of_another_page(headers: Headers, method: str) -> bool:
+    """Return whether another page shows, plays or frames the answer, or posts a form; links are fine."""
+    navigates = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) == ("navigate", "document")
+    is_link = navigates and method in _READS
     return headers.get("sec-fetch-site", "none") in ("cross-site", "same-site") and not is_link
+
+
+def _add_headers(headers: MutableHeaders) -> None:
+    """Add the headers that every answer has; keep a stricter policy that an answer has already."""
+    for name, value in _HEADERS.items():
+        headers.setdefault(name, value)
+    policies = headers.getlist("Content-Security-Policy")
+    if not policies:
+        headers["Content-Security-Policy"] = _FRAMES
+    elif not any("frame-ancestors" in policy for policy in policies):
+        headers["Content-Security-Policy"] = "; ".join([policies[-1].rstrip("; "), _FRAMES])

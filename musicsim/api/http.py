@@ -5,6 +5,7 @@ import pathlib
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Path, Query, Request
@@ -14,6 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from musicsim import __version__
+from musicsim.api.budgets import address_of
 from musicsim.api.offered import endpoint_of
 from musicsim.api.options import asked_for
 from musicsim.api.waiting import outcome
@@ -37,7 +39,7 @@ from musicsim.public import is_open, is_public, owner_only, told, visitor_may
 
 # None of these can a form or a plain request of another site's page have: its browser asks us first, and is refused.
 _SOUND_TYPES = ("audio/", "video/", "application/octet-stream", "application/ogg")
-_MAX_UPLOADS = 32  # that are received, wait or are at work at once
+_MAX_UPLOADS = 32  # that wait or are at work at once
 _RETRY_AFTER_S = 15
 _WRITTEN_AT_ONCE = 1 << 20  # chunks are of 64 kB: a thread for each would take longer than the disk
 _Count = Annotated[int, Query(ge=1, le=MAX_RESULTS)]
@@ -190,12 +192,13 @@ async def similar_to_file(
     answer is 503 with `Retry-After`.
     """
     _require_sound_type(request)
-    with _one_of_few():
-        opened = await run_in_threadpool(open_library, library)
-        with (await run_in_threadpool(scratch_of, opened.folder)).folder() as folder:
-            file = await _received(request, folder / "upload")
+    opened = await run_in_threadpool(open_library, library)
+    with (await run_in_threadpool(scratch_of, opened.folder)).folder() as folder:
+        file = await _received(request, folder / "upload")
+        with _one_of_few():  # a file that comes slowly takes no place
             snapshot = await run_in_threadpool(snapshot_under, opened, model)
-            decoding = await run_in_threadpool(hear, snapshot, file, "the file that was sent", minutes)
+            ask = partial(hear, visitor=address_of(request.scope))
+            decoding = await run_in_threadpool(ask, snapshot, file, "the file that was sent", minutes)
             try:
                 heard = await outcome(decoding, request)
             finally:

@@ -20,6 +20,7 @@ from musicsim.storage import writing_to
 _UI = Path(__file__).resolve().parents[1] / "ui"
 _MAX_MESSAGE = 25_000_000  # bytes: Streamlit takes no more of a browser
 _MAX_MESSAGE_OF_VISITORS = 1_000_000
+_MAX_CONNECTIONS = 2_000  # of visitors at once; further requests are answered with 503
 _PATIENCE_S = 30  # a browser's tab in the background, or a busy machine, may take as long to answer
 _LAST_ANSWERS_S = 3  # a paused song holds its connection open
 _PUBLIC = (
@@ -121,12 +122,15 @@ def serve(
     if public:
         _prepare_for_visitors(keep_answers)
     os.chdir(_UI)  # where Streamlit looks for .streamlit/config.toml
+    from musicsim.api.connections import PatientProtocol
     from musicsim.ui.app import make_app  # reads the environment and these settings
 
     # not by `streamlit run`, which listens on one address only, be it of IPv4 or of IPv6
     server = uvicorn.Server(
         uvicorn.Config(
             make_app(),
+            http=PatientProtocol,
+            limit_concurrency=_MAX_CONNECTIONS if public else None,
             ws_max_size=_MAX_MESSAGE_OF_VISITORS if public else _MAX_MESSAGE,
             ws_per_message_deflate=False,  # it costs more time than it saves on this machine
             ws_ping_interval=_PATIENCE_S,

@@ -4,13 +4,11 @@ import logging
 from typing import Any, cast
 
 import streamlit as st
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse
 from starlette.routing import Route
 from streamlit import config
-from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.runtime import get_instance
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 
@@ -22,6 +20,7 @@ from musicsim.explorer.search.uploads import VISITORS_MB
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.frame import SHELL
 from musicsim.ui.base.memory import tidy_up
+from musicsim.ui.base.page_messages import filter_message, is_of_a_page, rerun_of
 from musicsim.ui.base.script_errors import show_error
 from musicsim.ui.compare.listen_routes import listen_routes
 from musicsim.ui.components.player_routes import player_routes
@@ -33,11 +32,10 @@ _FOR_VISITORS = {
     "server.maxUploadSize": VISITORS_MB,
     "server.disconnectedSessionTTL": 30,  # seconds
     "client.showErrorDetails": "none",
+    "runner.fastReruns": False,  # else each message of a page starts a thread, and the event loop waits for it
     "runner.postScriptGC": False,  # with twenty sessions it took longer than the run; Python collects by itself
 }
-_SENT_BY_PAGES = {
-    "rerun_script", "stop_script", "app_heartbeat", "file_urls_request", "deferred_file", "dataframe_chunk",
-}  # fmt: skip
+_FRAME_OF_A_FILE = 1 << 20  # bytes around a file that a page sends, at most
 
 
 @visitor_may
@@ -45,19 +43,6 @@ def _explore(request: Request) -> RedirectResponse:
     """Explore is the first page, which Streamlit serves at the root only."""
     root = request.url.path.rstrip("/").removesuffix("explore")
     return RedirectResponse(root + (f"?{request.url.query}" if request.url.query else ""))
-
-
-def is_of_a_page(message: bytes) -> bool:
-    """Whether a message is one that our pages send; others clear the caches of everybody, or install files."""
-    sent = BackMsg()
-    try:
-        sent.ParseFromString(message)
-    except DecodeError:
-        return False
-    kind: str | None = sent.WhichOneof("type")
-    if kind == "backend_operation_request":
-        kind = sent.backend_operation_request.WhichOneof("payload")
-    return kind in _SENT_BY_PAGES
 
 
 def uploads_of(session: str) -> tuple[int, int]:
@@ -77,7 +62,15 @@ def app_options() -> dict[str, Any]:
     if is_public():
         for option, value in _FOR_VISITORS.items():
             config.set_option(option, value)
-    limits = Middleware(Visitors, is_of_a_page=is_of_a_page, uploads_of=uploads_of, when_left=tidy_up)
+    limits = Middleware(
+        Visitors,
+        is_of_a_page=is_of_a_page,
+        rerun_of=rerun_of,
+        filter_message=filter_message,
+        uploads_of=uploads_of,
+        when_left=tidy_up,
+        max_file=(VISITORS_MB << 20) + _FRAME_OF_A_FILE,
+    )
     first_page = Route("/" + f"{base}/explore".strip("/"), _explore)
     return {
         "routes": offered(

@@ -258,3 +258,50 @@ def test_what_is_no_host_is_refused_in_words(monkeypatch, name):
     monkeypatch.setenv("MUSICSIM_ALLOWED_HOSTS", f"music.example,{name}")
     with pytest.raises(AddressError, match="not a machine's name or address"):
         named_hosts()
+
+
+def test_a_form_of_another_page_is_refused(client):
+    """A browser that sends no Origin says that a form of another site navigates to a document."""
+    headers = {"Host": "localhost", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    for site in ("cross-site", "same-site"):
+        headers["Sec-Fetch-Site"] = site
+        assert client.get("/", headers=headers).status_code == 200
+        assert client.head("/", headers=headers).status_code == 200
+        for method in ("POST", "PUT", "DELETE"):
+            assert client.request(method, "/", headers=headers).status_code == 403
+
+
+SENT = {
+    "content-security-policy": "frame-ancestors 'self'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+}
+
+
+def test_every_answer_says_who_may_frame_it_and_what_it_is(client):
+    for host, path, status in (("localhost", "/", 200), ("localhost", "/no", 404), ("a.example", "/", 421)):
+        answer = client.get(path, headers={"Host": host})
+        assert answer.status_code == status
+        assert {name: answer.headers.get(name) for name in SENT} == SENT
+    with pytest.raises(WebSocketDenialResponse) as refused:
+        client.websocket_connect("/stream", headers={"Host": "a.example"}).__enter__()
+    assert {name: refused.value.headers.get(name) for name in SENT} == SENT
+
+
+def test_an_answer_keeps_its_own_stricter_policy():
+    strict = {
+        "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+        "Referrer-Policy": "no-referrer",
+    }
+    routes = [
+        Route("/strict", lambda _: PlainTextResponse("", headers=strict)),
+        Route(
+            "/", lambda _: PlainTextResponse("", headers={"Content-Security-Policy": "default-src 'self';"})
+        ),
+    ]
+    with TestClient(Starlette(routes=routes, middleware=[Middleware(Guard)]), "http://localhost") as client:
+        kept = client.get("/strict").headers
+        assert {name: kept[name] for name in strict} == strict
+        assert kept["X-Content-Type-Options"] == "nosniff"
+        joined = client.get("/").headers["Content-Security-Policy"]
+        assert joined == "default-src 'self'; frame-ancestors 'self'"

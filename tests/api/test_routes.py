@@ -266,3 +266,15 @@ def test_no_number_in_an_address_is_an_error_of_the_server(client):
         assert client.get(f"/api/songs/{quote(number)}/similar").status_code in (404, 422)
         assert client.get(f"/songs/{quote(number)}/audio").status_code == 404
         assert client.get(f"/songs/{quote(number)}/peaks").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [("1e308", "1e309"), ("0", "inf"), ("-inf", "1"), ("nan", "nan"), ("-1", "2"), ("0", "1e7")],
+)
+def test_a_part_beyond_any_file_is_refused_in_a_sentence(client, tiny_library, start, end):
+    song = tiny_library.songs()[0].id
+    answer = client.get(f"/api/songs/{song}/similar?part={start}&part={end}")
+    assert answer.status_code == 422
+    assert "part=" in answer.json()["detail"]
+    assert client.get(f"/api/songs/{song}/similar?part=0&part=2").status_code == 200

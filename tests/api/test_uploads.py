@@ -100,6 +100,11 @@ def test_the_minutes_that_are_analysed_are_said(client, tmp_path):
 
 def sent(path, headers=(), chunks=(), *, stays=True):
     """Status and JSON of a POST whose chunks are taken one by one; also how many were taken."""
+    return asyncio.run(send_to(Starlette(routes=routes()), path, headers, chunks, stays=stays))
+
+
+async def send_to(app, path, headers=(), chunks=(), *, stays=True, stalls=False):
+    """As :func:`sent`, to an app; a body that `stalls` never ends."""
     path, _, query = path.partition("?")
     taken = []
     answer = []
@@ -107,7 +112,11 @@ def sent(path, headers=(), chunks=(), *, stays=True):
     async def receive():
         if len(taken) < len(chunks):
             taken.append(chunks[len(taken)])
-            return {"type": "http.request", "body": taken[-1], "more_body": len(taken) < len(chunks)}
+            return {
+                "type": "http.request",
+                "body": taken[-1],
+                "more_body": stalls or len(taken) < len(chunks),
+            }
         if stays:
             await asyncio.sleep(3600)
         return {"type": "http.disconnect"}
@@ -121,7 +130,7 @@ def sent(path, headers=(), chunks=(), *, stays=True):
         "headers": [(name.encode(), value.encode()) for name, value in [*headers, *SOUND.items()]],
         "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2),
     }  # fmt: skip
-    asyncio.run(Starlette(routes=routes())(scope, receive, send))
+    await app(scope, receive, send)
     body = b"".join(message.get("body", b"") for message in answer)
     return answer[0]["status"], json.loads(body) if body else None, len(taken)
 
@@ -169,6 +178,26 @@ def test_files_beyond_the_line_are_refused_for_a_while(client, tiny_library, tmp
     assert client.get("/api/songs").status_code == 200, "all else is answered"
     assert first.answer().status_code == 200
     assert client.post("/api/similar", content=song).status_code == 200
+
+
+def test_a_file_that_comes_slowly_takes_no_place_of_others(client, tiny_library, song, monkeypatch):
+    monkeypatch.setattr(http, "_uploads", threading.BoundedSemaphore(1))
+
+    async def attack():
+        app = Starlette(routes=routes())
+        slow = [
+            asyncio.create_task(send_to(app, "/api/similar", chunks=[b"x"], stalls=True)) for _ in range(8)
+        ]
+        while len(left(tiny_library)) < len(slow):  # each is received into a folder
+            await asyncio.sleep(0.01)
+        answer = await send_to(app, "/api/similar", chunks=[song])
+        assert not any(task.done() for task in slow)
+        for task in slow:
+            task.cancel()
+        return answer
+
+    status, hits, _ = asyncio.run(attack())
+    assert (status, bool(hits)) == (200, True)
 
 
 @pytest.mark.slow

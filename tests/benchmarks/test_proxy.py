@@ -1,5 +1,7 @@
-"""nginx takes the configuration that docs/hosting.md describes for several processes."""
+"""nginx and Caddy take the configurations that docs/hosting.md describes."""
 
+import os
+import re
 import shutil
 import subprocess
 
@@ -7,7 +9,7 @@ import pytest
 
 pytest.importorskip("psutil", reason="the extra bench is not installed")
 
-from benchmarks._proxy import _NGINX, _configuration
+from benchmarks._proxy import _HOSTING, _NGINX, _configuration
 
 nginx = next((found for name in _NGINX if (found := shutil.which(name))), None)
 
@@ -29,3 +31,17 @@ def test_all_processes_and_nothing_of_the_certificate_are_in_it(tmp_path):
     assert "server 127.0.0.1:1;\n    server 127.0.0.1:2;\n}" in text
     assert "8501" not in text
     assert "ssl" not in text
+
+
+@pytest.mark.skipif(shutil.which("caddy") is None, reason="Caddy is not installed")
+def test_caddy_takes_what_is_described(tmp_path):
+    (text,) = re.findall(r"```caddyfile\n(.*?)```", _HOSTING.read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "Caddyfile").write_text(text)
+    checked = subprocess.run(
+        ["caddy", "validate", "--config", tmp_path / "Caddyfile", "--adapter", "caddyfile"],
+        env=os.environ | {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert checked.returncode == 0, checked.stderr

@@ -96,6 +96,25 @@ def test_first_come_first_served_urgent_before_and_each_knows_its_place(decoder,
     assert line[2].n_ahead == 0
 
 
+def test_visitors_take_turns(decoder, tmp_path):
+    done = []
+    first, _ = busy(decoder, tmp_path / "go", visitor="many")
+
+    def of(visitor, name, **options):
+        work = partial(lambda name, run: done.append(name), name)
+        return decoder.ask(work, name=name, limits=LIMITS, visitor=visitor, **options)
+
+    many = [of("many", f"many {i}") for i in range(3)]
+    own = of("", "the app's own")
+    few = [of("few", f"few {i}") for i in range(2)]
+    urgent = of("many", "urgent", is_urgent=True)
+    line = [urgent, own, few[0], few[1], many[0], many[1], many[2]]
+    assert [decoding.n_ahead for decoding in line] == [1, 2, 3, 4, 5, 6, 7]
+    (tmp_path / "go").touch()
+    until(lambda: all(decoding.within(0.0) for decoding in (first, *line)))
+    assert done == ["urgent", "the app's own", "few 0", "many 0", "few 1", "many 1", "many 2"]
+
+
 def test_what_nobody_waits_for_ends_though_it_is_at_work(decoder, tmp_path):
     left, pid = busy(decoder, tmp_path / "never")
     left.drop()

@@ -53,7 +53,9 @@ class Option:
 
     @property
     def limits(self) -> tuple[float | None, float | None]:
-        """The smallest and the largest number that can be asked for; None where there is no limit."""
+        """The smallest and the largest number that can be asked for; None for no limit, and for ranges."""
+        if self.n_values > 1:  # only `shortfall` looks at both values
+            return None, None
         return self.min, self.max if self.max_asked is None else self.max_asked
 
     def shortfall(self, value: Any) -> str:
@@ -63,12 +65,19 @@ class Option:
         if self.choices:
             return "" if value in self.choices else f"one of {', '.join(self.choices)}"
         if self.n_values > 1:
-            return "" if value[0] <= value[1] else "a lower and an upper bound"
+            return self._shortfall_of_range(*value)
         if self.above is not None:
             return "" if self.above < value < float("inf") else f"a number above {self.above:g}"
         if self.min is not None and self.max is not None:
             return "" if self.min <= value <= self.max else f"between {self.min:g} and {self.max:g}"
         return "" if self.min is None or value >= self.min else f"at least {self.min:g}"
+
+    def _shortfall_of_range(self, low: float, high: float) -> str:
+        if not low <= high:
+            return "a lower and an upper bound"
+        if self.min is None or self.max is None or self.min <= low <= high <= self.max:
+            return ""
+        return f"two numbers between {self.min:g} and {self.max:g}"
 
 
 def option(default: Any, help: str, **facts: Any) -> Any:

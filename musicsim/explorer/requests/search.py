@@ -6,6 +6,7 @@ from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.options import option, settle
 
 MAX_RESULTS = 200
+_MAX_PART_S = 1e6  # no file is that long; larger numbers overflow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +26,7 @@ class SearchRequest(Filters):
     )  # fmt: skip
     part: tuple[float, float] | None = option(
         None, "Only from this second to that one of the file or song; not of further examples.",
-        label="Only these seconds",
+        label="Only these seconds", min=0, max=_MAX_PART_S,
     )  # fmt: skip
     hub_reduction: bool | None = option(
         None, "Whether hub songs (close to everything) count for less; by default as the library is set.",

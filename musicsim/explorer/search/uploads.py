@@ -47,8 +47,10 @@ class Heard:
 
 
 @visitor_may
-def hear(snapshot: Snapshot, source: Path | bytes, name: str, minutes: float = MINUTES) -> Decoding[Heard]:
-    """Have a file or a recording decoded by a worker, when its turn comes.
+def hear(
+    snapshot: Snapshot, source: Path | bytes, name: str, minutes: float = MINUTES, *, visitor: str = ""
+) -> Decoding[Heard]:
+    """Have a file or a recording decoded by a worker, when the turn of its visitor comes.
 
     Limits of time and memory are those of the library that will be searched, and bytes are written to a temporary
     file in its folder. `name` is what messages call it; of its beginning `minutes` are decoded, MAX_MINUTES at most.
@@ -76,7 +78,7 @@ def hear(snapshot: Snapshot, source: Path | bytes, name: str, minutes: float = M
 
     if is_public():
         minutes, limits = min(minutes, _VISITORS_MINUTES), replace(limits, seconds=_VISITORS_SECONDS)
-    return decoder().ask(work, name=name, limits=limits)
+    return decoder().ask(work, name=name, limits=limits, visitor=visitor)
 
 
 def _written(path: Path, data: bytes) -> Path:

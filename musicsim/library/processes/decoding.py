@@ -11,7 +11,7 @@ import os
 import threading
 import time
 import wave
-from collections import deque
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import suppress
@@ -38,6 +38,7 @@ _TICK_S = 0.1
 _PATIENCE_S = 30.0  # a page that a busy server keeps waiting has not been left
 _ATTEMPTS = 3  # with a new worker each, where one ends before it has begun
 _MAX_START_S = 60.0
+_MAX_KNOWN = 1000  # visitors whose last turn is remembered
 
 
 class DecodingDroppedError(MusicsimError):
@@ -53,13 +54,21 @@ class Decoding(Generic[T]):
         Its result, or an error in words; :class:`DecodingDroppedError` where nobody waited for it.
     name : str
         What sentences call the source.
+    visitor : str
+        The visitor that sent it; empty for work of the app itself.
     """
 
     def __init__(
-        self, work: Callable[[Run], T], name: str, limits: Limits, is_urgent: bool, line: "Decoder"
+        self,
+        work: Callable[[Run], T],
+        name: str,
+        limits: Limits,
+        is_urgent: bool,
+        visitor: str,
+        line: "Decoder",
     ) -> None:
         self.future: Future[T] = Future()
-        self.name, self.limits, self.is_urgent = name, limits, is_urgent
+        self.name, self.limits, self.is_urgent, self.visitor = name, limits, is_urgent, visitor
         self._work, self._line = work, line
         self._is_dropped = False
         self.keep()
@@ -96,31 +105,41 @@ class Decoding(Generic[T]):
 
 
 class Decoder:
-    """One line of work before worker processes that are kept warm; they start with the first work."""
+    """One line of work before worker processes that are kept warm; they start with the first work.
+
+    Visitors take turns: each one's second file comes after the first files of the others.
+    """
 
     def __init__(self, n_workers: int = _N_WORKERS) -> None:
         self._n_workers = n_workers
-        self._waiting: deque[Decoding[Any]] = deque()
-        self._n_at_work = 0
+        self._waiting: list[Decoding[Any]] = []
+        self._at_work: list[Decoding[Any]] = []
+        self._n_turns = 0
+        self._served: dict[str, int] = {}  # the last turn of each visitor, the longest ago first
         self._changed = threading.Condition()
         self._threads: list[threading.Thread] = []
         self._is_closed = False
 
     def ask(
-        self, work: Callable[[Run], T], *, name: str, limits: Limits, is_urgent: bool = False
+        self,
+        work: Callable[[Run], T],
+        *,
+        name: str,
+        limits: Limits,
+        is_urgent: bool = False,
+        visitor: str = "",
     ) -> Decoding[T]:
-        """Put work at the end of the line.
+        """Put work in the line, behind what came before and behind the first files of other visitors.
 
         It is called in a thread of this process when its turn comes; urgent work goes before all that is not. What
         decodes goes through the :data:`Run` that it is given, each call within `limits`, which raises
         :class:`AudioError` in words where that crashes, takes too long or too much. `name` is what sentences call the
         source.
         """
-        decoding = Decoding(work, name, limits, is_urgent, self)
+        decoding = Decoding(work, name, limits, is_urgent, visitor, self)
         self.warm_up()
         with self._changed:
-            n_before = sum(other.is_urgent for other in self._waiting) if is_urgent else len(self._waiting)
-            self._waiting.insert(n_before, decoding)
+            self._waiting.append(decoding)
             self._changed.notify()
         return decoding
 
@@ -147,22 +166,43 @@ class Decoder:
         with self._changed:
             if decoding not in self._waiting:
                 return 0
-            before = islice(self._waiting, self._waiting.index(decoding))
-            return self._n_at_work + sum(other.is_wanted for other in before)
+            turns = self._turns()
+            before = islice(turns, turns.index(decoding))
+            return len(self._at_work) + sum(other.is_wanted for other in before)
+
+    def _turns(self) -> list[Decoding[Any]]:
+        """List the work that waits in the order of its turns; to be called with the lock."""
+        n_before = Counter(decoding.visitor for decoding in self._at_work)
+        ranked = []
+        for decoding in self._waiting:
+            visitor = decoding.visitor
+            rank = n_before[visitor], self._served.get(visitor, 0)
+            ranked.append((not decoding.is_urgent, *(rank if visitor else (0, 0))))
+            n_before[visitor] += decoding.is_wanted
+        order = sorted(range(len(ranked)), key=ranked.__getitem__)  # equal ones as they came
+        return [self._waiting[i] for i in order]
 
     def _next(self) -> Decoding[Any] | None:
         """The first that somebody still waits for; None when the line is closed."""
         with self._changed:
             while True:
-                while self._waiting:
-                    decoding = self._waiting.popleft()
+                for decoding in self._turns():
+                    self._waiting.remove(decoding)
                     if decoding.is_wanted:
-                        self._n_at_work += 1
+                        self._at_work.append(decoding)
+                        self._note_turn(decoding.visitor)
                         return decoding
                     decoding.future.set_exception(_dropped(decoding))
                 if self._is_closed:
                     return None
                 self._changed.wait()
+
+    def _note_turn(self, visitor: str) -> None:
+        self._n_turns += 1
+        self._served.pop(visitor, None)
+        self._served[visitor] = self._n_turns
+        if len(self._served) > _MAX_KNOWN:
+            del self._served[next(iter(self._served))]
 
     def _serve(self) -> None:
         worker = _Warm()
@@ -179,7 +219,7 @@ class Decoder:
             return False
         decoding.do(partial(worker.call, decoding))
         with self._changed:
-            self._n_at_work -= 1
+            self._at_work.remove(decoding)
         return True
 
 

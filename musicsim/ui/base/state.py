@@ -18,6 +18,7 @@ import streamlit as st
 
 from musicsim import codebook, playlist, search
 from musicsim._arrays import Float32Array, Int64Array
+from musicsim.api.budgets import network_of
 from musicsim.errors import ModelError
 from musicsim.explorer.libraries import library_folders, open_library
 from musicsim.explorer.playlists.walk import Walk
@@ -256,7 +257,8 @@ def _wait_for(of: Snapshot, upload: Upload) -> Heard:
     while True:
         if upload.decoding is None:
             minutes = MAX_MINUTES if upload.is_whole else MINUTES
-            upload.decoding = hear(of, upload.data, upload.name, minutes)
+            visitor = network_of(st.context.ip_address or "")
+            upload.decoding = hear(of, upload.data, upload.name, minutes, visitor=visitor)
         try:
             # Streamlit ends this run at what is drawn, when the page is left or the file removed
             while not upload.decoding.within(_LOOK_EVERY_S):

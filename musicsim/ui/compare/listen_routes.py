@@ -152,5 +152,5 @@ def listen_routes(base: str = "") -> list[BaseRoute]:
         Route(listener + "/state", _state),
         Route(listener + "/consent", _consent, methods=["POST"]),
         Route(listener + "/grades", _grade, methods=["POST"]),
-        Route(listener + "/sound/{place:int}/{side:int}", _sound),
+        Route(listener + "/sound/{place:song_id}/{side:song_id}", _sound),
     ]

@@ -1,0 +1,50 @@
+"""HTTP connections that do not wait forever for a client."""
+
+import asyncio
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import h11 as states
+
+PATIENCE_S = 30.0
+
+
+class PatientProtocol(H11Protocol):
+    """uvicorn's protocol, which closes connections whose next request head does not arrive in time.
+
+    It also closes connections that go on with the body of a request that has its answer already.
+    """
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        """Take data, and see if they end the wait."""
+        super().data_received(data)
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        """Begin to wait for the next request, or for the rest of this one."""
+        super().on_response_complete()
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop to wait."""
+        super().connection_lost(exc)
+        self._stop()
+
+    def _watch(self) -> None:
+        ours, theirs = self.conn.our_state, self.conn.their_state
+        if theirs is states.IDLE or (ours is states.DONE and theirs is states.SEND_BODY):
+            if self._deadline is None:
+                self._deadline = self.loop.call_later(PATIENCE_S, self.transport.close)
+        else:
+            self._stop()
+
+    def _stop(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None

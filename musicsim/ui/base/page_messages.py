@@ -1,0 +1,103 @@
+"""Messages between Streamlit and its pages, as a public demonstration passes them on."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+
+from musicsim.api.streams import Said
+
+_SENT_BY_PAGES = {
+    "rerun_script", "stop_script", "app_heartbeat", "file_urls_request", "deferred_file", "dataframe_chunk",
+}  # fmt: skip
+_TRIGGERS = {"trigger_value", "string_trigger_value", "chat_input_value", "json_trigger_value"}
+_LARGEST_OF_A_RUN = 1 << 16  # bytes: only elements are larger
+_SCRIPT = "app.py"
+
+
+def is_of_a_page(message: bytes) -> bool:
+    """Return whether our pages send such a message; others clear everybody's caches, or install files."""
+    sent = BackMsg()
+    try:
+        sent.ParseFromString(message)
+    except DecodeError:
+        return False
+    kind: str | None = sent.WhichOneof("type")
+    if kind == "backend_operation_request":
+        kind = sent.backend_operation_request.WhichOneof("payload")
+    return kind in _SENT_BY_PAGES
+
+
+def rerun_of(message: bytes) -> "PageRerun | None":
+    """Return the request for a rerun that a message of a page is; None for other messages."""
+    sent = BackMsg.FromString(message)
+    return PageRerun(sent, len(message)) if sent.WhichOneof("type") == "rerun_script" else None
+
+
+@dataclass(frozen=True)
+class PageRerun:
+    """A request of a page to run its script."""
+
+    asked: BackMsg
+    n_bytes: int
+
+    @cached_property
+    def clicks(self) -> dict[str, WidgetState]:
+        """Triggers that are set, by the id of their widget; the page tells each of them once."""
+        return {
+            state.id: state for state in self.asked.rerun_script.widget_states.widgets if _is_click(state)
+        }
+
+    @property
+    def has_clicks(self) -> bool:
+        """Return whether a trigger is set."""
+        return bool(self.clicks)
+
+    def join(self, newer: "PageRerun") -> "PageRerun | None":
+        """Return the newer request with the clicks of this one; None if the newer one does less.
+
+        It does less if it runs another part of the page, or has a click on the same widget.
+        """
+        mine, other = self.asked.rerun_script, newer.asked.rerun_script
+        if other.fragment_id and other.fragment_id != mine.fragment_id:
+            return None
+        if not self.clicks:
+            return newer
+        if mine.page_script_hash != other.page_script_hash or not self.clicks.keys().isdisjoint(newer.clicks):
+            return None
+        both = BackMsg()
+        both.CopyFrom(newer.asked)
+        widgets = both.rerun_script.widget_states.widgets
+        kept = [state for state in other.widget_states.widgets if state.id not in self.clicks]
+        del widgets[:]
+        widgets.extend([*kept, *self.clicks.values()])
+        return PageRerun(both, both.ByteSize())
+
+    def to_bytes(self) -> bytes:
+        """Return the message."""
+        return bytes(self.asked.SerializeToString())
+
+
+def filter_message(message: bytes) -> tuple[bytes, Said]:
+    """Return a message to a page without paths of this machine, and its part in a run."""
+    if len(message) > _LARGEST_OF_A_RUN:
+        return message, Said.OTHER
+    sent = ForwardMsg.FromString(message)
+    kind = sent.WhichOneof("type")
+    if kind == "new_session":
+        sent.new_session.main_script_path = _SCRIPT  # the page only makes a key of it
+        return sent.SerializeToString(), Said.BEGUN
+    if kind == "script_finished" and sent.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
+        return message, Said.FINISHED
+    return message, Said.OTHER
+
+
+def _is_click(state: WidgetState) -> bool:
+    kind = state.WhichOneof("value")
+    if kind not in _TRIGGERS:
+        return False
+    value = getattr(state, kind)
+    return bool(value.ListFields()) if hasattr(value, "ListFields") else bool(value)
