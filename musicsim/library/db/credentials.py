@@ -5,7 +5,8 @@ import sqlalchemy as sa
 from musicsim.addresses import text_without_users, without_user
 from musicsim.library.db import schema
 
-_KEY = "addresses_without_users"
+CLEANED_KEY = "addresses_without_users"
+"""Key of the table `meta`, present if the library has been cleaned."""
 _PATHS = (
     (schema.roots, "path"),
     (schema.files, "path"),
@@ -19,7 +20,7 @@ _TEXTS = ((schema.failures, "reason"), (schema.jobs, "message"), (schema.jobs, "
 def drop_credentials(connection: sa.Connection) -> None:
     """Remove user names and passwords from the addresses of a library, once per library."""
     meta = schema.meta
-    if connection.scalar(sa.select(meta.c.value).where(meta.c.key == _KEY)) is not None:
+    if connection.scalar(sa.select(meta.c.value).where(meta.c.key == CLEANED_KEY)) is not None:
         return
     for columns, bare in ((_PATHS, without_user), (_TEXTS, text_without_users)):
         for table, name in columns:
@@ -31,4 +32,4 @@ def drop_credentials(connection: sa.Connection) -> None:
                     connection.exec_driver_sql(
                         f"UPDATE OR REPLACE {table.name} SET {name} = ? WHERE {name} = ?", (clean, text)
                     )
-    connection.execute(meta.insert().values(key=_KEY, value="1"))
+    connection.execute(meta.insert().values(key=CLEANED_KEY, value="1"))
