@@ -261,7 +261,8 @@ def test_what_a_web_server_does_not_say_is_a_sentence(hostile):
             "junk": "\0\1\2 no http\r\n\r\n",
             "lost": "HTTP/1.0 404 Not Found\r\nContent-Length: 0\r\n\r\n",
             "closed": "HTTP/1.0 401 Unauthorized\r\nContent-Length: 0\r\n\r\n",
-            "lengthless": "HTTP/1.0 200 OK\r\nContent-Type: audio/wav\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "lengthless": "HTTP/1.1 200 OK\r\nContent-Type: audio/wav\r\nTransfer-Encoding: chunked\r\n"
+            "Connection: close\r\n\r\n",
             "circle": f"HTTP/1.0 302 Found\r\nLocation: {path}\r\nContent-Length: 0\r\n\r\n",
             "metadata": "HTTP/1.0 302 Found\r\nLocation: http://169.254.169.254/x.wav\r\nContent-Length: 0\r\n\r\n",
             "file": "HTTP/1.0 302 Found\r\nLocation: file:///etc/passwd\r\nContent-Length: 0\r\n\r\n",

@@ -23,6 +23,7 @@ from musicsim import LIBRARY_FILE, __version__
 from musicsim.errors import LibraryError, NotFoundError, StoreLockedError
 from musicsim.library.db.database import open_engine
 from musicsim.library.db.integrity import check_database
+from musicsim.library.disk.archives import DAMAGED, check_arrays_are_stored
 from musicsim.library.disk.hashed_tar import (
     MALFORMED,
     HashedTar,
@@ -384,9 +385,10 @@ def _unpack(
 def _check_library(source: Path, ready: Path) -> int:
     """How many songs an unpacked library has; raises LibraryError if it is not whole."""
     try:
+        check_arrays_are_stored(ready)
         with checked_library(ready) as library:
             return len(library)
-    except ValueError as error:
+    except DAMAGED as error:
         raise _refused(source, error) from error
 
 

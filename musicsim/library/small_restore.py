@@ -22,6 +22,7 @@ from musicsim.library.db.small_copy import (
 )
 from musicsim.library.db.value_check import find_wrong_value
 from musicsim.library.disk.scratch import scratch_of
+from musicsim.library.restored import renew_tokens
 from musicsim.library.store import Store
 
 _AT_ONCE = 10_000
@@ -39,7 +40,8 @@ class BroughtBack:
 def bring_back(library: Store, path: Path) -> BroughtBack:
     """Let people have said what a small copy holds, and nothing else; what they have said by now is copied first.
 
-    Songs are found by the hash of their bytes, that of their sound, or their path.
+    Songs are found by the hash of their bytes, that of their sound, or their path. Links of listening tests get new
+    tokens if the copy is not one of the library's own.
 
     Raises NotFoundError or LibraryError if the copy cannot be read; nothing is changed then.
     """
@@ -57,18 +59,23 @@ def bring_back(library: Store, path: Path) -> BroughtBack:
             _, aliases = copy.rows(schema.aliases)
             library.edits.replace(connection, edits, {str(old): str(new) for old, new in aliases})
             _check_values(connection, path)
+            if not path.resolve().is_relative_to(library.copies.folder.resolve()):
+                renew_tokens(_database(connection))  # whoever wrote the file knows the old ones
     return BroughtBack(len(here), len(songs) - len(here), before)
 
 
 def _check_values(connection: sa.Connection, path: Path) -> None:
     """Raises LibraryError, which takes everything back, if the copy had values that no library holds."""
-    database = connection.connection.driver_connection
-    wrong = find_wrong_value(cast(sqlite3.Connection, database), (*TABLES, schema.songs))
+    wrong = find_wrong_value(_database(connection), (*TABLES, schema.songs))
     if wrong is not None:
         raise LibraryError(
             f"{path.name}: this small copy has a value in the column {wrong} that no library has; nothing was changed. "
             "Bring back another one."
         )
+
+
+def _database(connection: sa.Connection) -> sqlite3.Connection:
+    return cast(sqlite3.Connection, connection.connection.driver_connection)
 
 
 def _found(connection: sa.Connection, songs: Iterable[CopiedSong]) -> dict[int, int]:

@@ -29,7 +29,7 @@ from musicsim.library.db.changes import CHANGES_PREFIX
 from musicsim.library.db.credentials import CLEANED_KEY
 from musicsim.library.db.database import open_engine
 from musicsim.library.db.public_copy import EXCERPTS, FILLED, Excerpts, copy_for_strangers, excerpt_path
-from musicsim.library.disk.archives import DAMAGED, open_archive
+from musicsim.library.disk.archives import DAMAGED, check_arrays_are_stored
 from musicsim.library.disk.hashed_tar import (
     MALFORMED,
     HashedTar,
@@ -68,7 +68,6 @@ _SONGS_AT_ONCE = 1000
 # songs and vectors pack to a half or a third, what is made to fill disks to a thousandth
 _MAX_RATIO, _MAX_SMALL = 40, 256 << 20
 _LEAST_EXCERPT = 4096  # bytes: of a song of one second it has 12,000
-_MAX_ARRAYS = 10_000  # of one file
 # the only entries of the table `meta` that a snapshot file may have
 _META = {"schema_version", "revision", "settings", "colours", CLEANED_KEY}
 _MAX_WINDOW = 1 << 27  # bytes of memory that unpacking takes
@@ -247,7 +246,7 @@ def unpack_snapshot_file(stream: BinaryIO, name: str, target: Path, tell: Tell) 
             )
         if LIBRARY_FILE not in found:
             raise ValueError("it has no database")
-        _check_arrays(target)
+        check_arrays_are_stored(target)
         tell("checking the database", 0, 0)
         with checked_library(target) as library:
             _check_is_for_strangers(library)
@@ -281,14 +280,6 @@ def _is_snapshot_file(path: Path) -> bool:
     except (*MALFORMED, zstandard.ZstdError, OSError):
         return False
     return True
-
-
-def _check_arrays(folder: Path) -> None:
-    """Raises ValueError if arrays are packed, as none are that were written here: they could unpack to anything."""
-    for path in folder.glob("**/*.npz"):
-        with open_archive(path, _MAX_ARRAYS) as archive:
-            if sum(part.file_size for part in archive.infolist()) > path.stat().st_size:
-                raise ValueError(f"{path.name} is packed")
 
 
 def _check_is_for_strangers(library: Store) -> None:

@@ -37,8 +37,11 @@ def test_a_folder_is_added_with_its_failures_while_nobody_waits(store, tmp_path)
         jobs.start(store, "refresh")
     job = _wait(store, job_id, lambda j: not j.is_active)
     assert (job.state, job.done, job.total, job.failed) == ("done", 7, 7, 1)
-    log = (store.folder / "logs" / "musicsim.log").read_text()
-    assert re.search(r": job 1 \(add\): done in [\d.]+ s “6 added · 1 failed”$", log, re.MULTILINE), log
+    log = store.folder / "logs" / "musicsim.log"
+    until(log.exists)  # the job writes its line after its state
+    assert re.search(
+        r": job 1 \(add\): done in [\d.]+ s “6 added · 1 failed”$", log.read_text(), re.MULTILINE
+    )
     assert len(store) == 6
     assert store.models.active() is not None
     assert jobs.current(store) is None

@@ -342,6 +342,17 @@ def test_a_name_that_no_disk_takes_is_refused_in_a_sentence(backup, tmp_path, na
     assert not (tmp_path / "there").exists()
 
 
+def test_a_backup_with_compressed_arrays_is_refused(backup, tmp_path):
+    bomb = io.BytesIO()
+    np.savez_compressed(bomb, places=np.zeros(1 << 20))
+    parts = _parts(backup.read_bytes())
+    name = next(name for name in parts if name.startswith("models/") and name.endswith(".npz"))
+    (tmp_path / "bad").write_bytes(_with_hashes(parts | {name: bomb.getvalue()}))
+    _, said = run("restore", tmp_path / "bad", library=tmp_path / "there", expect=1)
+    assert "is packed" in said
+    assert not (tmp_path / "there").exists()
+
+
 def test_a_backup_of_very_many_empty_parts_is_refused(backup, tmp_path):
     parts = _parts(backup.read_bytes())
     few = {f"models/a/{'b' * (n // 26)}{chr(97 + n % 26)}.json": b"" for n in range(50)}

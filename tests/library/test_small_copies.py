@@ -1,9 +1,11 @@
 """What people said is copied once a day, and comes back to a library whose songs were analysed again."""
 
 import gzip
+import shutil
 import sqlite3
 import time
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -108,6 +110,17 @@ def test_what_was_said_comes_back_to_a_library_that_was_analysed_again(tiny_libr
         assert [p.name for p in again.playlists()] == ["a later one"], "what it replaced can be had again"
         assert again.song(of["Song noise 3"]).title == "Song noise 3"
         assert again.edits.aliases() == {}
+
+
+def test_links_of_listening_tests_stay_only_in_a_copy_of_the_library_itself(tiny_library, tmp_path):
+    tests = tiny_library.listening_tests
+    (ann,) = tests.invite(tests.add("test", "digest", "{}"), ["Ann"])
+    own = tiny_library.copies.keep_now()
+    bring_back(tiny_library, own)
+    assert tests.listener_of(ann.token).name == "Ann"
+    bring_back(tiny_library, Path(shutil.copy(own, tmp_path)))
+    with pytest.raises(NotFoundError):  # the sender of the file knows this token
+        tests.listener_of(ann.token)
 
 
 def test_songs_that_are_not_here_are_counted_and_left_out(tiny_library, collection, tmp_path):

@@ -6,10 +6,12 @@ import subprocess
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from musicsim.errors import ServerError
+from musicsim.explorer.playlists import keep_filled
 from musicsim.servers import _mpd_lines
 from musicsim.servers import mpd as module
 from musicsim.servers.mpd import Mpd, MpdAddress
@@ -162,6 +164,26 @@ def test_entries_without_a_file_are_no_traceback(peer, tiny_library, entries):
         assert all(isinstance(name, str) for name in mpd.queued()[0])
     with pytest.raises(ServerError), Mpd(tiny_library, address) as mpd:
         mpd.save("mine", tiny_library.songs()[:1])
+
+
+def test_a_peer_that_always_reports_a_change_is_asked_at_a_steady_pace(peer, tiny_library, monkeypatch):
+    pauses = []
+    monkeypatch.setattr(keep_filled, "time", SimpleNamespace(sleep=pauses.append))
+
+    class ThreeRounds:
+        n_rounds = 0
+
+        def fill(self, _mpd):
+            self.n_rounds += 1
+            if self.n_rounds > 3:
+                raise KeyboardInterrupt
+            return keep_filled.Appended(())
+
+    address = peer({"idle": b"changed: playlist\nOK\n"})
+    with pytest.raises(KeyboardInterrupt):
+        next(keep_filled.keep_filled(ThreeRounds(), tiny_library, address, print))
+    assert len(pauses) == 3
+    assert min(pauses) >= 0.1
 
 
 def test_the_command_ends_with_a_sentence(peer, tiny_library, monkeypatch):

@@ -15,6 +15,7 @@ from musicsim.servers.mpd import Mpd, MpdAddress, MpdAwayError
 
 _MAX_TRIES = 10  # draws, where MPD has none of the songs that were drawn
 _LONGEST_WAIT_S = 30.0
+_PAUSE_S = 0.5  # events often come in bursts; a peer that always reports one must not keep a core busy
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +127,7 @@ def keep_filled(
                     if appended.songs or appended.unknown:
                         yield appended
                     mpd.wait()
+                    time.sleep(_PAUSE_S)
         except MpdAwayError as error:
             if not was_there:
                 raise

@@ -21,6 +21,7 @@ DAMAGED = (
 """What reading a damaged archive may raise beside OSError."""
 _IS_ENCRYPTED = 0x1
 _MAX_NAME = 512
+_MAX_ARRAYS = 10_000  # per file
 _CHUNK = 1 << 20
 _MAX_SAID = 200
 _END, _LARGE_END = b"PK\x05\x06", b"PK\x06\x07"
@@ -45,6 +46,19 @@ def open_archive(path: Path, max_members: int) -> Iterator[zipfile.ZipFile]:
         if error.errno == errno.EINVAL:  # how a place before the start of the file is refused
             raise ValueError("its list of parts is damaged") from error
         raise
+
+
+def check_arrays_are_stored(folder: Path) -> None:
+    """Check the arrays of an unpacked library, without reading them.
+
+    musicsim writes arrays without compression. Compressed ones could unpack to more than the memory holds.
+
+    Raises ValueError if a file of arrays below the folder is compressed or damaged; OSError if it cannot be read.
+    """
+    for path in folder.glob("**/*.npz"):
+        with open_archive(path, _MAX_ARRAYS) as archive:
+            if sum(part.file_size for part in archive.infolist()) > path.stat().st_size:
+                raise ValueError(f"{path.name} is packed")
 
 
 def _check_members(members: Sequence[zipfile.ZipInfo], max_members: int) -> None:
