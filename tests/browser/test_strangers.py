@@ -112,7 +112,10 @@ def test_another_server_of_this_machine_does_not_drive_the_app(page, address, tm
             address,
         )
         assert not opened
-        page.evaluate(
-            "address => { document.body.innerHTML = `<iframe src='${address}'></iframe>` }", address
-        )
-        expect(page.frame_locator("iframe").get_by_text("another page sent this request")).to_be_visible()
+        with page.expect_response(f"{address}/") as framed:
+            page.evaluate(
+                "address => { document.body.innerHTML = `<iframe src='${address}'></iframe>` }", address
+            )
+        assert framed.value.status == 403
+        assert "frame-ancestors 'self'" in framed.value.headers["content-security-policy"]
+        expect(page.frame_locator("iframe").get_by_test_id("stApp")).to_have_count(0)

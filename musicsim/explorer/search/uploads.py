@@ -50,11 +50,11 @@ class Heard:
 def hear(
     snapshot: Snapshot, source: Path | bytes, name: str, minutes: float = MINUTES, *, visitor: str = ""
 ) -> Decoding[Heard]:
-    """Have a file or a recording decoded by a worker, when the turn of its visitor comes.
+    """Start to decode a file or a recording in a worker process.
 
     Limits of time and memory are those of the library that will be searched, and bytes are written to a temporary
     file in its folder. `name` is what messages call it; of its beginning `minutes` are decoded, MAX_MINUTES at most.
-    Visitors of a public demonstration have less of everything.
+    Visitors of a public demonstration have lower limits and take turns, by the address in `visitor`.
 
     Raises ModelError if the library has no model yet; AudioError if the file is too large.
     """
@@ -78,6 +78,8 @@ def hear(
 
     if is_public():
         minutes, limits = min(minutes, _VISITORS_MINUTES), replace(limits, seconds=_VISITORS_SECONDS)
+    else:
+        visitor = ""  # all files come from the owner: first come, first served
     return decoder().ask(work, name=name, limits=limits, visitor=visitor)
 
 

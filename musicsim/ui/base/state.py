@@ -257,7 +257,7 @@ def _wait_for(of: Snapshot, upload: Upload) -> Heard:
     while True:
         if upload.decoding is None:
             minutes = MAX_MINUTES if upload.is_whole else MINUTES
-            visitor = network_of(st.context.ip_address or "")
+            visitor = network_of(st.context.ip_address or "127.0.0.1")  # Streamlit has None for this machine
             upload.decoding = hear(of, upload.data, upload.name, minutes, visitor=visitor)
         try:
             # Streamlit ends this run at what is drawn, when the page is left or the file removed
