@@ -68,7 +68,8 @@ def served(
 
 
 def chromium() -> str | None:
-    """The one that is named, Debian's, or None for playwright's own."""
+    """Return the path in MUSICSIM_CHROMIUM, else an installed Chromium; None for playwright's own."""
     if named := os.environ.get("MUSICSIM_CHROMIUM"):
         return named
-    return shutil.which("chromium") or shutil.which("chromium-browser")
+    names = ("chromium", "chromium-browser", "chromium-headless-shell")
+    return next(filter(None, map(shutil.which, names)), None)
