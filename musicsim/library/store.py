@@ -38,7 +38,6 @@ from musicsim.library.artists import artist_group, stand_in_name
 from musicsim.library.db import schema
 from musicsim.library.db.changes import ChangeLog
 from musicsim.library.db.columns import SongTable, nobody, some_ids, song_label
-from musicsim.library.db.credentials import drop_credentials
 from musicsim.library.db.database import (
     Tables,
     Write,
@@ -196,7 +195,6 @@ class Store(Tables, Opinions):
             with (engine if read_only else writer(engine)).begin() as connection:
                 prepare_tables(connection, str(folder), read_only=read_only)
                 if not read_only:
-                    drop_credentials(connection)
                     ChangeLog().begin(connection)
         except (OSError, sa.exc.DBAPIError, UnicodeDecodeError) as error:  # also of a damaged name of a table
             cause = getattr(error, "orig", None) or error
