@@ -15,6 +15,7 @@ from musicsim.explorer import job_process, jobs
 from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
 from musicsim.library.db import schema
+from musicsim.library.db.schema_version import SCHEMA_VERSION
 from musicsim.library.disk.arrays import RowFile, atomic_folder, atomic_path
 from musicsim.storage import storage_error, writing_to
 from tests.command import run
@@ -277,16 +278,21 @@ def test_a_read_only_copy_of_a_library_that_was_open_has_its_last_changes(disk, 
         Library.open(disk / "part")
 
 
-def test_a_read_only_library_of_an_older_version_says_so(disk, built_library):
+@pytest.mark.parametrize("is_read_only", [False, True])
+@pytest.mark.parametrize("version", [1, SCHEMA_VERSION - 1])
+def test_a_library_made_before_1_0_is_refused_and_left_alone(disk, built_library, version, is_read_only):
     folder = shutil.copytree(built_library, disk / "library")
     with sqlite3.connect(folder / LIBRARY_FILE) as old:
-        old.execute("UPDATE meta SET value = '5' WHERE key = 'schema_version'")
+        old.execute("UPDATE meta SET value = ? WHERE key = 'schema_version'", (str(version),))
     old.close()
-    make_read_only(disk)
+    before = (folder / LIBRARY_FILE).read_bytes()
+    if is_read_only:
+        make_read_only(disk)
     with pytest.raises(
-        LibraryError, match="older musicsim and cannot be brought up to date where it is read-only"
+        LibraryError, match=r"before version 1\.0 .* Add its folders of music to a new library\."
     ):
         Library.open(folder)
+    assert (folder / LIBRARY_FILE).read_bytes() == before
 
 
 def test_a_job_that_was_running_when_a_backup_was_made_is_no_obstacle(disk, built_library):

@@ -25,7 +25,6 @@ STEPS = (
     ),
     Step("killed: workers", 40, 1.0, kills.workers_killed),
     Step("killed: jobs", 40, 1.0, kills.jobs_killed),
-    Step("killed: migrations", 200, 0.6, kills.migrations_killed),
     Step("two writers", 100, 1.0, kills.two_writers),
     Step("full disk", 200, 1.5, damage.full_disk),
     Step("read-only disk", 60, 0.6, damage.read_only),

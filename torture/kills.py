@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,12 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from musicsim import LIBRARY_FILE
 from musicsim.explorer import jobs
 from musicsim.explorer.models.files import save_model_file
 from musicsim.library import Library
-from musicsim.library.db.migrations import SCHEMA_VERSION
-from tests.library.old_versions import make_version_1, step_to
 from tests.whole import faults_of, said
 from torture._children import Child, command, complaint, finish
 from torture._libraries import (
@@ -32,7 +28,7 @@ from torture._libraries import (
 )
 from torture._run import Attempt, Tried
 
-__all__ = ["KILLED", "jobs_killed", "killed", "migrations_killed", "two_writers", "workers_killed"]
+__all__ = ["KILLED", "jobs_killed", "killed", "two_writers", "workers_killed"]
 
 _KILLS = 4  # of one library, before the command may come to its end
 _LIMIT_S = 180.0
@@ -246,40 +242,3 @@ def two_writers(folder: Path) -> Iterator[Attempt]:
         return Tried(2, (*lost, *faults_of(library)))
 
     yield attempt
-
-
-@contextmanager
-def migrations_killed(folder: Path) -> Iterator[Attempt]:
-    """Every older version of the tables is brought up to this one, killed in between."""
-
-    def attempt(rng: np.random.Generator) -> Tried:
-        lost, n = [], 0
-        version = int(rng.integers(1, SCHEMA_VERSION))
-        old = folder / f"version {version}"
-        if not old.exists():
-            make_version_1(old, folder / "music")
-            _fill(old / LIBRARY_FILE)
-            if version > 1:
-                step_to(version, old)
-        for _ in range(10):
-            library = copied(old, folder / "library")
-            child = Child(lambda place=library: Library.open(place).close(), folder / "said")
-            time.sleep(rng.uniform(0.0, 0.25))
-            child.kill()
-            n += 1
-            with Library.open(library, create=False) as opened:
-                n_plays, n_lists = opened.counts()["plays"], opened.counts()["playlists"]
-                with opened.engine.connect() as connection:
-                    whole = connection.exec_driver_sql("PRAGMA integrity_check").scalar() == "ok"
-            if not whole or (n_plays, n_lists) != (3 + 20_000, 1):
-                lost.append(f"version {version}: {n_plays} plays, {n_lists} lists, whole: {whole}")
-        return Tried(n, tuple(lost))
-
-    yield attempt
-
-
-def _fill(database: Path) -> None:
-    """So much that a migration takes a while."""
-    with sqlite3.connect(database) as old:
-        old.executemany("INSERT INTO plays VALUES (?, 7, 1)", ((f"l{n}",) for n in range(20_000)))
-    old.close()

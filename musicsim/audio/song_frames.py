@@ -73,7 +73,7 @@ def read_song_frames(path: Path) -> SongFrames:
     Raises FileNotFoundError; ValueError and others of numpy if the file is damaged.
 
     In it are arrays in NumPy's format, one after the other: coefficients, fluctuation, and numbers of parts. Files of
-    feature version 2 end behind the first, those of programs that kept no numbers of parts behind the second.
+    feature version 2 end after the first, and a file has no numbers of parts until :func:`append_parts` writes them.
     """
     mfcc = np.load(path, mmap_mode="r", allow_pickle=False)
     if mfcc.ndim != 2 or mfcc.shape[1] != N_MFCC or mfcc.dtype != np.float16:

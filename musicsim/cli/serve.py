@@ -34,7 +34,7 @@ _OPEN_TO_OTHERS = (
 
 def _prepare_for_visitors(keep_answers: Path | None) -> None:
     """Make this process one of a public demonstration."""
-    # what an older version made is brought up to date by its owner
+    # a library that is missing or cannot be opened is an error before anybody visits
     Library.open(default_folder(), create=False).close()
     os.environ["MUSICSIM_PUBLIC"] = "1"
     if keep_answers is not None:

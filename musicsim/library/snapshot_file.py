@@ -26,7 +26,6 @@ from musicsim.audio import TYPICAL_S, transcode, transcode_suffix
 from musicsim.errors import LibraryError, StorageError
 from musicsim.library.db import schema
 from musicsim.library.db.changes import CHANGES_PREFIX
-from musicsim.library.db.credentials import CLEANED_KEY
 from musicsim.library.db.database import open_engine
 from musicsim.library.db.public_copy import EXCERPTS, FILLED, Excerpts, copy_for_strangers, excerpt_path
 from musicsim.library.disk.archives import DAMAGED, check_arrays_are_stored
@@ -69,7 +68,7 @@ _SONGS_AT_ONCE = 1000
 _MAX_RATIO, _MAX_SMALL = 40, 256 << 20
 _LEAST_EXCERPT = 4096  # bytes: of a song of one second it has 12,000
 # the only entries of the table `meta` that a snapshot file may have
-_META = {"schema_version", "revision", "settings", "colours", CLEANED_KEY}
+_META = {"schema_version", "revision", "settings", "colours"}
 _MAX_WINDOW = 1 << 27  # bytes of memory that unpacking takes
 
 

@@ -38,7 +38,6 @@ from musicsim.library.artists import artist_group, stand_in_name
 from musicsim.library.db import schema
 from musicsim.library.db.changes import ChangeLog
 from musicsim.library.db.columns import SongTable, nobody, some_ids, song_label
-from musicsim.library.db.credentials import drop_credentials
 from musicsim.library.db.database import (
     Tables,
     Write,
@@ -48,7 +47,7 @@ from musicsim.library.db.database import (
     writer,
 )
 from musicsim.library.db.integrity import check_database
-from musicsim.library.db.migrations import migrate
+from musicsim.library.db.schema_version import prepare_tables
 from musicsim.library.db.small_copy import SmallCopies
 from musicsim.library.disk.leftovers import sweep
 from musicsim.library.disk.replacing import finish_replacing
@@ -168,7 +167,7 @@ class Store(Tables, Opinions):
         NotFoundError
             If there is no library and `create` is False.
         LibraryError
-            If the folder cannot be used, or holds something else than a library of this version or an older one.
+            If the folder cannot be used, or does not hold a library with the tables of this version.
 
         Notes
         -----
@@ -194,9 +193,8 @@ class Store(Tables, Opinions):
             read_only = is_public() or not is_writable(file)
             engine = open_engine(file, read_only=read_only)
             with (engine if read_only else writer(engine)).begin() as connection:
-                migrate(connection, str(folder), read_only=read_only)
+                prepare_tables(connection, str(folder), read_only=read_only)
                 if not read_only:
-                    drop_credentials(connection)
                     ChangeLog().begin(connection)
         except (OSError, sa.exc.DBAPIError, UnicodeDecodeError) as error:  # also of a damaged name of a table
             cause = getattr(error, "orig", None) or error

@@ -31,7 +31,7 @@ def model_files(folder: Path, grown: Mapping[Path, int]) -> dict[Path, int | Non
 
 @contextmanager
 def checked_library(folder: Path) -> Iterator[Store]:
-    """Open an unpacked library; that of an older version is brought up to date on the way.
+    """Open an unpacked library.
 
     Raises ValueError if its database or arrays are not whole, or the database holds what none does.
     """

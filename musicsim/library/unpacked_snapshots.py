@@ -18,7 +18,7 @@ import filelock
 
 from musicsim import __version__
 from musicsim.errors import NotFoundError
-from musicsim.library.db.migrations import SCHEMA_VERSION
+from musicsim.library.db.schema_version import SCHEMA_VERSION
 from musicsim.library.snapshot_file import ENDING, Tell, unpack_snapshot_file
 from musicsim.storage import writing_to
 

@@ -24,7 +24,7 @@ from musicsim.explorer.upkeep.checkup import NOTE, OK, PROBLEM, examine, repair
 from musicsim.explorer.upkeep.machine import look_at
 from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
-from musicsim.library.db.migrations import SCHEMA_VERSION
+from musicsim.library.db.schema_version import SCHEMA_VERSION
 from musicsim.servers.store import Connection, Connections
 from tests.command import run
 from tests.disks import make_read_only, small_disk

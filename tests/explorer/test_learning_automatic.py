@@ -12,7 +12,7 @@ from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep.fitting import RepresentationSettings
 from musicsim.explorer.upkeep.learned_model import learn
-from musicsim.explorer.upkeep.model_catalogue import add_representation, make_again
+from musicsim.explorer.upkeep.model_catalogue import add_representation
 from musicsim.explorer.upkeep.model_text import figures, headline, judged_on, path_rows, report_of
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from tests.learning import RANKED, Watcher, hush
@@ -116,15 +116,6 @@ def test_playlists_that_were_generated_here_teach_only_when_asked(taught, genera
     assert supervision.detail == (
         "2 playlists" if generated else "1 playlists; 1 generated here are left out"
     )
-
-
-def test_a_model_of_an_older_version_is_made_again_by_its_own_method(taught):
-    model_id = learn(taught, LearningSettings("genre", C=100.0), "old", Watcher())
-    record = taught.models.get(model_id)
-    del record.settings["method"]
-    object.__setattr__(record, "settings", record.settings | {"C": None})
-    assert make_again(taught, record, Watcher())
-    assert taught.models.named("old").settings["method"] == "ranking"
 
 
 @pytest.mark.parametrize(

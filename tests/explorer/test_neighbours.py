@@ -16,7 +16,7 @@ from musicsim.explorer.snapshot.neighbours import Neighbours, update_index
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 from musicsim.library.db import schema
-from musicsim.search import CompactIndex, ExactIndex, PartitionIndex, SpillForest
+from musicsim.search import CompactIndex, ExactIndex, PartitionIndex
 
 N = 1200
 
@@ -237,15 +237,3 @@ def test_where_a_partition_would_take_too_much_memory_codes_are_searched(library
     # with more memory a partition takes its place
     assert update_index(_model_folder(library), now.X, memory_mb=4096)
     assert isinstance(_index(library), PartitionIndex)
-
-
-def test_a_forest_of_an_older_version_answers_until_a_partition_takes_its_place(library):
-    X, folder = take_snapshot(library).X, _model_folder(library)
-    forest = SpillForest(n_probes=1000, random_state=0).fit(X)
-    forest.save(folder / "index")
-    before = find_similar(take_snapshot(library), 7, 10)
-    assert isinstance(_index(library), SpillForest)
-    assert update_index(folder, X)
-    now = take_snapshot(library)
-    assert isinstance(now.index._index, PartitionIndex)
-    assert [hit.song.id for hit in find_similar(now, 7, 10)] == [hit.song.id for hit in before]

@@ -1,4 +1,4 @@
-"""After an update: songs of an older version are analysed again, and nothing is lost on the way."""
+"""After an update: songs of an older feature version are analysed again, and nothing is lost on the way."""
 
 import os
 import signal
@@ -8,20 +8,16 @@ import pytest
 
 from musicsim.audio import FEATURE_CHANGES, FEATURE_VERSION
 from musicsim.explorer import jobs
-from musicsim.explorer.learning.task import LearningSettings
-from musicsim.explorer.models.schema import OLDER_SOUND, SOUND
+from musicsim.explorer.models.schema import SOUND
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.search.query import find_similar, read_example
 from musicsim.explorer.search.why_sides import explained
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.upkeep.learned_model import learn
-from musicsim.explorer.upkeep.model_catalogue import stale_reason
 from musicsim.explorer.upkeep.outdated import pending_upgrade
 from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.explorer.upkeep.upgrade import bring_up_to_date
 from musicsim.library.db import schema
-from tests.learning import Watcher
-from tests.library.old_versions import make_feature_version_2
+from tests.old_features import make_feature_version_2, set_feature_version
 from tests.sounds import write_collection, write_song
 from tests.waiting import until
 
@@ -32,7 +28,7 @@ def report(**_values):
 
 @pytest.fixture
 def older(tiny_library):
-    """A library as the version before this one left it."""
+    """A library whose songs and models are of the feature version before this one."""
     return make_feature_version_2(tiny_library)
 
 
@@ -71,7 +67,6 @@ def test_until_all_is_done_everything_works_as_before(older, collection, tmp_pat
     assert refresh(older)
     assert older.models.active().id == old
     snapshot = take_snapshot(older)
-    assert snapshot.model.representation == OLDER_SOUND
     np.testing.assert_array_equal(snapshot.vectors_at(np.arange(12)), before.vectors_at(np.arange(12)))
     example = read_example(snapshot, song.path, "a copy")
     np.testing.assert_allclose(example.vector, snapshot.vectors_at(snapshot.rows_of([song.id]))[0], atol=1e-4)
@@ -171,67 +166,37 @@ def test_a_song_whose_file_has_gone_does_not_hold_up_the_rest(older, collection,
     assert older.song(song.id).is_missing
 
 
-# --- a model of an older version, whose songs need not be analysed again --------------------------
-
-
-def as_it_was(library):
-    """A library as versions left it whose native model compared codewords."""
-    sound, models, vectors = library.models.native().id, schema.models, schema.vectors
-    with library.write() as connection:
-        connection.execute(vectors.delete().where(vectors.c.model_id == sound))
-        connection.execute(models.delete().where(models.c.id == sound))
-        connection.execute(models.update().values(kind="native", name="Sound", is_active=True))
-    return library
+# --- a native model of an older version, whose songs need not be analysed again -------------------
 
 
 @pytest.fixture
-def of_codewords(twelve):
-    return as_it_was(twelve)
+def with_older_native(twelve):
+    set_feature_version(twelve, twelve.models.native(), 2)
+    return twelve
 
 
-def test_the_native_model_is_updated_without_reading_a_file(of_codewords):
-    old = of_codewords.models.native()
-    with of_codewords.write() as connection:
+def test_the_native_model_is_updated_without_reading_a_file(with_older_native):
+    old = with_older_native.models.native()
+    with with_older_native.write() as connection:
         connection.exec_driver_sql("UPDATE files SET path = '/gone' || path")  # nothing there can be read
-    upgrade = pending_upgrade(of_codewords)
+    upgrade = pending_upgrade(with_older_native)
     assert upgrade.n_songs == 0
     assert "without reading the files again" in upgrade.words
-    assert bring_up_to_date(of_codewords, report=report)
-    assert pending_upgrade(of_codewords) is None
-    snapshot = take_snapshot(of_codewords)
+    assert bring_up_to_date(with_older_native, report=report)
+    assert pending_upgrade(with_older_native) is None
+    snapshot = take_snapshot(with_older_native)
     assert (snapshot.record.kind, snapshot.record.name) == ("native", "Sound")
-    assert snapshot.model.representation == SOUND
+    assert snapshot.record.id != old.id
     assert len(snapshot.row_ids) == 24
-    kept = of_codewords.models.codewords()
-    assert (kept.id, kept.name) == (old.id, "Codewords")
-    assert len(take_snapshot(of_codewords, old.id).row_ids) == 24
 
 
-def test_what_was_learned_on_codewords_stays_as_it_was(of_codewords):
-    learned = learn(of_codewords, LearningSettings(supervision="genre", C=1e3), "mine", Watcher())
-    of_codewords.models.activate(learned)
-    before = of_codewords.vectors(learned).X.copy()
-    bring_up_to_date(of_codewords, report=report)
-    assert of_codewords.models.active().id == learned
-    assert stale_reason(of_codewords, of_codewords.models.get(learned)) is None
-    np.testing.assert_array_equal(of_codewords.vectors(learned).X, before)
-    assert of_codewords.models.get(learned).base_id == of_codewords.models.codewords().id
-
-
-def test_without_stored_audio_features_the_old_model_stays(of_codewords):
-    old = of_codewords.models.native()
-    of_codewords.frame_files.drop(of_codewords.songs()[0].content_hash)
-    assert pending_upgrade(of_codewords) is None
-    assert refresh(of_codewords)
-    assert of_codewords.models.native() == old
-    assert len(take_snapshot(of_codewords).row_ids) == 24
-
-
-def test_a_name_that_is_taken_does_not_hold_up_the_update(of_codewords):
-    learn(of_codewords, LearningSettings(supervision="genre", C=1e3), "Codewords", Watcher())
-    bring_up_to_date(of_codewords, report=report)
-    assert of_codewords.models.codewords().name == "Codewords 2"
-    assert of_codewords.models.named("Codewords").kind == "learned"
+def test_without_stored_audio_features_the_old_model_stays(with_older_native):
+    old = with_older_native.models.native()
+    with_older_native.frame_files.drop(with_older_native.songs()[0].content_hash)
+    assert pending_upgrade(with_older_native) is None
+    assert refresh(with_older_native)
+    assert with_older_native.models.native() == old
+    assert len(take_snapshot(with_older_native).row_ids) == 24
 
 
 # --- what can be heard of songs, which was not said before -----------------------------------------

@@ -1,13 +1,8 @@
 """Imports: looked at, written whole, replaced, undone, and tried again when songs come."""
 
-import sqlite3
-
 import pytest
-import sqlalchemy as sa
 
 from musicsim.errors import NotFoundError
-from musicsim.library import Library
-from musicsim.library.db import schema
 from musicsim.library.importing import (
     ImportStoppedError,
     accept,
@@ -20,9 +15,7 @@ from musicsim.library.importing import (
     undo,
     waiting_proposals,
 )
-from musicsim.library.stores.listening import OTHER_SOURCE
 from tests.library.listening import add_songs, played
-from tests.library.old_versions import make_version_1
 
 HEADER = "listener,artist,title,plays\n"
 
@@ -356,17 +349,3 @@ def test_an_error_half_way_leaves_the_earlier_import_as_it_was(store, tmp_path, 
     with pytest.raises(RuntimeError):
         commit(store, seen)
     assert (played(store), len(store.listening.imports())) == ({("me", one): 2}, 1)
-
-
-def test_plays_and_tags_of_version_1_come_from_the_source_import(tmp_path):
-    make_version_1(tmp_path / "old", tmp_path / "music")
-    with sqlite3.connect(tmp_path / "old" / "library.sqlite") as old:
-        old.execute("INSERT INTO tags VALUES (7, 'calm', 5.0)")
-    old.close()
-    with Library.open(tmp_path / "old") as library:
-        assert (played(library), library.tags()) == ({("me", 7): 3}, {7: [("calm", 5.0)]})
-        for table in (schema.plays, schema.tags):
-            with library.engine.connect() as connection:
-                assert connection.scalars(sa.select(table.c.source)).all() == [OTHER_SOURCE]
-        library.listening.add_plays([{"listener": "me", "song_id": 7, "count": 2}], source="elsewhere")
-        assert played(library) == {("me", 7): 5}

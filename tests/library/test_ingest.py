@@ -190,21 +190,6 @@ def reject(library, path, reason):
 @pytest.mark.parametrize(
     "reason",
     [
-        "the decoder crashed (exit code -9). Re-encode the file.",
-        "BrokenProcessPool: All workers expired",
-        "cannot be read (No space left on device). Check that the file is there and may be read.",
-    ],
-)
-def test_files_that_older_versions_blamed_are_tried_again(store, tmp_path, reason):
-    path = write_song(tmp_path / "music" / "a.flac", seconds=1.5)
-    reject(store, path, f"{path}: {reason}")
-    assert store.add(path.parent).n_added == 1
-    assert store.files.failures() == []
-
-
-@pytest.mark.parametrize(
-    "reason",
-    [
         "cannot be read as sound: it is no audio file, or it is damaged or cut off; copy it again.",
         "reading took more than 600 s and was stopped. Re-encode the file.",
         "the decoder crashed twice (exit code -11). Re-encode the file.",

@@ -69,10 +69,3 @@ def test_what_may_be_in_work_or_the_listeners_own_stays(store):
         pass
     assert all(path.exists() for path in kept)
     assert (store.folder / "tmpempty_99").exists()
-
-
-def test_a_folder_that_an_older_version_unpacked_a_model_into_goes(store):
-    for name in ("about.json", "model.npz"):
-        left(store.folder / "tmpab_c1234" / name, old=False)
-    with store.exclusive():
-        assert not (store.folder / "tmpab_c1234").exists()

@@ -4,10 +4,8 @@ import pytest
 import sqlalchemy as sa
 
 from musicsim.errors import NotFoundError
-from musicsim.library import Library
 from musicsim.library.small_restore import bring_back
 from musicsim.library.stores.listening_tests import Grade
-from tests.library.old_versions import make_version_1, step_to
 
 
 def test_a_test_is_kept_once_and_goes_with_all_that_belongs_to_it(store):
@@ -50,17 +48,6 @@ def test_what_is_no_grade_and_no_listener_is_refused(store):
     with pytest.raises(ValueError, match="at most 200"):
         store.listening_tests.invite(one, ["A"] * 201)
     assert store.listening_tests.listeners(one) == []
-
-
-def test_an_old_library_takes_tests(tmp_path):
-    make_version_1(tmp_path / "old", tmp_path / "music")
-    step_to(9, tmp_path / "old")
-    with Library.open(tmp_path / "old") as old:
-        assert old.listening_tests.all() == []
-        one = old.listening_tests.add("One", "abc", "{}")
-        (anna,) = old.listening_tests.invite(one, ["Anna"])
-        old.listening_tests.grade(anna.id, [Grade(0, 2, 90, 5.0)])
-        assert old.listening_tests.grades(one) == {anna.id: [Grade(0, 2, 90, 5.0)]}
 
 
 def test_a_small_copy_brings_tests_back_with_their_links(store):

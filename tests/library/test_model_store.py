@@ -160,16 +160,6 @@ def test_the_native_name_is_for_the_native_model(store):
     assert store.models.native().id == "native"
 
 
-def test_a_replaced_model_can_stay_under_another_kind_and_name(store):
-    enter(store, "Sound", id="old", kind="native", activate=True)
-    enter(store, "mine", base_id="old")
-    enter(store, "Sound", id="new", kind="native", keep_as=("codewords", "Codewords"))
-    assert (store.models.native().id, store.models.active().id) == ("new", "new")
-    kept = store.models.codewords()
-    assert (kept.id, kept.name, kept.is_retired) == ("old", "Codewords", False)
-    assert store.models.get("mine").base_id == "old"
-
-
 @pytest.mark.parametrize("damage", ["folder", "file", "cut off"])
 def test_a_model_whose_files_are_gone_is_told_apart_and_takes_no_rows(tiny_library, damage):
     models = tiny_library.models

@@ -240,8 +240,16 @@ def test_nothing_private_is_in_it(tiny_library, tmp_path):
             "changed": [],
         },
         "settings": {
-            **{"supervision": "plays", "loss": "x", "C": 1.0, "k": 1, "threshold": 1, "structure": "x"},
-            **{"regularizer": "x", "random_state": 0, "listener": SECRET},
+            **{
+                "supervision": "plays",
+                "on": [],
+                "loss": "x",
+                "C": 1.0,
+                "k": 1,
+                "threshold": 1,
+                "structure": "x",
+            },
+            **{"regularizer": "x", "random_state": 0, "listener": SECRET, "method": "ranking"},
         },
         "split": {part: {"songs": 1, "artists": 1} for part in ("train", "validation", "test")},
         **{"is_better": True, "hubness": {"before": 1.0, "after": 1.0}},

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import sqlalchemy as sa
 
 from musicsim.errors import FeatureVersionError, LibraryError, NotFoundError, StoreLockedError
 from musicsim.library import Library
-from musicsim.library.db import migrations, schema
+from musicsim.library.db import schema
 from musicsim.library.disk.arrays import RowFile, atomic_folder, atomic_path, release_pages
 from tests.sounds import write_song
 
@@ -38,19 +37,6 @@ def test_a_library_of_a_newer_program_is_refused_and_left_alone(store):
     with pytest.raises(LibraryError, match="newer musicsim"):
         Library.open(store.folder)
     assert (store.folder / "library.sqlite").read_bytes() == before
-
-
-def test_an_older_schema_is_migrated_step_by_step(store, monkeypatch):
-    add_colour = "ALTER TABLE songs ADD COLUMN colour TEXT"
-    monkeypatch.setitem(migrations.MIGRATIONS, migrations.SCHEMA_VERSION, (add_colour,))
-    monkeypatch.setattr(migrations, "SCHEMA_VERSION", migrations.SCHEMA_VERSION + 1)
-    with Library.open(store.folder) as newer, newer.engine.connect() as connection:
-        columns = {column["name"] for column in sa.inspect(connection).get_columns("songs")}
-        version = connection.scalar(
-            sa.select(schema.meta.c.value).where(schema.meta.c.key == "schema_version")
-        )
-    assert "colour" in columns
-    assert version == str(migrations.SCHEMA_VERSION)
 
 
 def test_a_folder_that_is_a_file_is_a_clear_error(tmp_path):

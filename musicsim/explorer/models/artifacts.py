@@ -82,7 +82,7 @@ def save_walk(folder: Path, walk: FittedWalk) -> None:
 
 @visitor_may
 def load_walk(folder: Path) -> FittedWalk | None:
-    """What :func:`save_walk` kept; None before the first fit, of a damaged file, and of an older version."""
+    """What :func:`save_walk` kept; None before the first fit, and of a damaged file."""
     arrays = readable_arrays(folder / "walk.npz")
     if "facts" not in arrays:
         return None
@@ -120,8 +120,5 @@ def load_report(folder: Path) -> dict[str, Any]:
         _log.warning("%s cannot be read: %s", path, error)
         return {}
     except ValueError as error:
-        if path.stat().st_size > len(
-            "{}"
-        ):  # as older versions kept for a model that was taken in without one
-            _log.warning("%s cannot be read: %r", path, error)
+        _log.warning("%s cannot be read: %r", path, error)
         return {}

@@ -169,8 +169,11 @@ def _delta_mfcc(list_of_frames: Iterable[Frames]) -> Iterator[Floats | Iterator[
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianEncoder(Encoder):
-    """The logarithm of each song's Gaussian: a column for each pair of columns of the frames."""
+class SoundEncoder(Encoder):
+    """The logarithm of each song's Gaussian, and behind it the mean of its patterns of fluctuation.
+
+    Of the logarithm there is a column for each pair of columns of the frames.
+    """
 
     needs = FRAMES
     stored: ClassVar = {
@@ -183,10 +186,18 @@ class GaussianEncoder(Encoder):
 
     @property
     def n_features(self) -> int:
-        return gaussians.embedding_size(_N_COLUMNS)
+        return gaussians.embedding_size(_N_COLUMNS) + FLUCTUATION_SIZE
 
     def encode_frames(self, list_of_frames: Iterable[Frames], /) -> Floats:
-        return self.embedding.transform(gaussians.fit_gaussians(_delta_mfcc(list_of_frames)))
+        """Features of songs; NaN where frames are of feature version 2."""
+        songs = list(list_of_frames)
+        features = np.full((len(songs), self.n_features), np.nan, dtype=np.float32)
+        for row, song in enumerate(songs):
+            assert isinstance(song, SongFrames), "frames alone do not say how a song fluctuates"
+            if song.fluctuation is not None:
+                features[row, TIMBRE] = self.embedding.transform(song_gaussian(song))[0]
+                features[row, FLUCTUATION] = song.mean_fluctuation
+        return features
 
     def arrays(self) -> Arrays:
         population = self.embedding.population_
@@ -204,30 +215,6 @@ class GaussianEncoder(Encoder):
                 gaussians.Population(float(n_songs), mean, covariance)
             )
         )
-
-    @classmethod
-    def n_stored_features(cls, _about: AboutModel, _model: StoredModel, /) -> int:
-        return gaussians.embedding_size(_N_COLUMNS)
-
-
-@dataclass(frozen=True, slots=True)
-class SoundEncoder(GaussianEncoder):
-    """The logarithm of each song's Gaussian, and behind it the mean of its patterns of fluctuation."""
-
-    @property
-    def n_features(self) -> int:
-        return gaussians.embedding_size(_N_COLUMNS) + FLUCTUATION_SIZE
-
-    def encode_frames(self, list_of_frames: Iterable[Frames], /) -> Floats:
-        """Features of songs; NaN where frames are of feature version 2."""
-        songs = list(list_of_frames)
-        features = np.full((len(songs), self.n_features), np.nan, dtype=np.float32)
-        for row, song in enumerate(songs):
-            assert isinstance(song, SongFrames), "frames alone do not say how a song fluctuates"
-            if song.fluctuation is not None:
-                features[row, TIMBRE] = self.embedding.transform(song_gaussian(song))[0]
-                features[row, FLUCTUATION] = song.mean_fluctuation
-        return features
 
     @classmethod
     def n_stored_features(cls, _about: AboutModel, _model: StoredModel, /) -> int:

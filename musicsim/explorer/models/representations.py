@@ -21,7 +21,6 @@ from musicsim.explorer.models.encoders import (
     CodewordEncoder,
     Encoder,
     Floats,
-    GaussianEncoder,
     LyricEncoder,
     MixtureEncoder,
     SemanticEncoder,
@@ -30,7 +29,7 @@ from musicsim.explorer.models.encoders import (
     VectorEncoder,
 )
 from musicsim.explorer.models.joint_space import JointEncoder, fill, statistics
-from musicsim.explorer.models.schema import OLDER_SOUND, SOUND, SOUNDS
+from musicsim.explorer.models.schema import SOUND
 
 FLUCTUATION_SHARE = 1 / 4
 """Of the squared distances of Sound."""
@@ -123,7 +122,6 @@ REPRESENTATIONS = {
     SOUND: Representation(
         "timbre, how it changes, and rhythm", SoundEncoder, _as_they_are, fit_axes=sound_axes
     ),
-    OLDER_SOUND: Representation("timbre and how it changes", GaussianEncoder, _as_they_are),
     "ppk": Representation("codewords of its sound", CodewordEncoder, _root, is_unit=True),
     "histogram": Representation("plain counts of codewords", CodewordEncoder, _as_they_are),
     "tfidf": Representation("codewords weighted by rarity", CodewordEncoder, _tfidf, _RARITY, is_unit=True),
@@ -139,7 +137,7 @@ REPRESENTATIONS = {
     COMBINED: Representation("several models together", JointEncoder, fill, _STATISTICS),
 }
 """By name; the six from "ppk" on are those of thesis 5.4.3."""
-OFFERED = tuple(name for name in REPRESENTATIONS if name not in (*SOUNDS, OWN, COMBINED))
+OFFERED = tuple(name for name in REPRESENTATIONS if name not in (SOUND, OWN, COMBINED))
 """Those that a library may have next to its built-in models."""
 CODEWORDS = tuple(name for name, kind in REPRESENTATIONS.items() if kind.encoder is CodewordEncoder)
 """Those whose features are histograms of codewords."""

@@ -10,9 +10,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 MAX_JSON = 1 << 20
 """Bytes of a file of JSON; those that the program writes have some thousands."""
-SOUND, OLDER_SOUND = "sound", "gaussian"
-"""The representation of the native model, and what that was before feature version 3."""
-SOUNDS = (SOUND, OLDER_SOUND)
+SOUND = "sound"
+"""The representation of the native model."""
 _MAX_PARTS = 256
 _LARGEST = 1e12
 _MAX_SEED = 2**63 - 1
@@ -52,7 +51,7 @@ class AboutModel(Versions):
     """``model.json``: what it takes beside the arrays to make a model again."""
 
     musicsim: Annotated[str, Field(max_length=100)] = ""
-    representation: Annotated[str, Field(max_length=100)] = "ppk"  # format 1 knew no other
+    representation: Annotated[str, Field(max_length=100)]
     n_codewords: Annotated[int, Field(ge=1, le=2**20)]
     tau: Annotated[int, Field(ge=1, le=2**20)]
     variance: Annotated[float, Field(gt=0, le=1)]
@@ -85,9 +84,7 @@ class AboutFile(_Said):
 
 class _Settings(_Said):
     supervision: Name
-    on: Annotated[list[Name], Field(max_length=_MAX_PARTS)] | Text | None = (
-        None  # older versions kept one name
-    )
+    on: Annotated[list[Name], Field(max_length=_MAX_PARTS)]
     loss: Name
     C: Number | None
     k: Count
@@ -96,7 +93,7 @@ class _Settings(_Said):
     regularizer: Name
     random_state: Annotated[int, Field(ge=0, le=_MAX_SEED)]
     listener: Text = ""
-    method: Name = "ranking"
+    method: Name
     generated: bool = False
 
 

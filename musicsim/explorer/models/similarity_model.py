@@ -28,7 +28,6 @@ from musicsim.public import visitor_may
 T = TypeVar("T")
 
 FORMAT_VERSION = 2
-_READABLE = (1, 2)  # version 1 knew one representation, and no metric
 # Below this many songs their principal axes say more about the sample than about music: the whole
 # space is kept.
 _MIN_SONGS_FOR_PCA = 50
@@ -309,7 +308,7 @@ def _read(
     try:
         versions = read_json_file(Versions, folder / "model.json")
         known = range(MIN_FEATURE_VERSION, FEATURE_VERSION + 1)
-        if versions.format_version not in _READABLE or versions.feature_version not in known:
+        if versions.format_version != FORMAT_VERSION or versions.feature_version not in known:
             raise FeatureVersionError(
                 f"{called}: this model has format {versions.format_version} and features "
                 f"{versions.feature_version}; this program has {FORMAT_VERSION} and {FEATURE_VERSION}. {remedy}"

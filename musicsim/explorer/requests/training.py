@@ -116,8 +116,7 @@ class LearningSettings:
     )  # fmt: skip
 
     def __post_init__(self) -> None:
-        # one name is what older versions kept
-        names = filter(None, (self.on,) if isinstance(self.on, str) else self.on)
+        names = filter(None, (self.on,) if isinstance(self.on, str) else self.on)  # one name may stand alone
         object.__setattr__(self, "on", tuple(dict.fromkeys(names)))
         if not self.loss:
             object.__setattr__(self, "loss", ORDER if self.supervision == ANSWERS else "auc")

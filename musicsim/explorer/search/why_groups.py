@@ -174,7 +174,7 @@ def largest_shares(names: Sequence[str], before: Shares, after: Shares | None) -
 
 
 def sound_groups(n_features: int) -> Int64Array:
-    """The place in :data:`GROUPS` of each feature of a Sound model, or of the one of older versions, (n_features,)."""
+    """The place in :data:`GROUPS` of each feature of a Sound model, (n_features,)."""
     kinds = _kinds()
     rows, columns = np.triu_indices(len(kinds))
     group_of = {frozenset(pair): g for g, pairs in enumerate(GROUPS.values()) for pair in pairs}

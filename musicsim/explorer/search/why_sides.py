@@ -10,7 +10,7 @@ from musicsim._arrays import Float32Array
 from musicsim.errors import AudioTooShortError, FeatureVersionError, NotFoundError
 from musicsim.explorer.models.joint_space import JointEncoder
 from musicsim.explorer.models.representations import CODEWORDS
-from musicsim.explorer.models.schema import SOUNDS
+from musicsim.explorer.models.schema import SOUND
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.search.query import Example, model_to_compare_with
 from musicsim.explorer.search.why import Side, Why, explain_pair
@@ -72,7 +72,7 @@ def _finer(
     sample: list[int],
 ) -> Compared:
     """What a Sound model compares that is one of several; what else is one, or is no longer here, stays a group."""
-    if part.representation not in SOUNDS:
+    if part.representation != SOUND:
         return of_part
     try:
         grouped = _grouped(snapshot, part, model_id, songs, sample)
@@ -105,7 +105,7 @@ def _grouped(
             "songs of this library have not been compared yet: wait until the running job has finished."
         )
     mapped = model.mapped(features)
-    is_sound = model.representation in SOUNDS
+    is_sound = model.representation == SOUND
     n = mapped.shape[1]
     return Compared(
         names=tuple(GROUPS) if is_sound else (model.kind.description,),

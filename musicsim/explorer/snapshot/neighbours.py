@@ -59,7 +59,7 @@ class Neighbours:
 
     def __init__(
         self,
-        index: "search.PartitionIndex | search.SpillForest | search.CompactIndex | search.ExactIndex",
+        index: "search.PartitionIndex | search.CompactIndex | search.ExactIndex",
         file_rows: Int64Array,
         kept: "_Files | None" = None,
     ) -> None:
@@ -167,16 +167,12 @@ def compared(folder: Path, X: Float32Array) -> "search.ExactIndex":
         ) from error
 
 
-def _loaded(
-    folder: Path, X: Float32Array
-) -> "search.PartitionIndex | search.SpillForest | search.CompactIndex":
+def _loaded(folder: Path, X: Float32Array) -> "search.PartitionIndex | search.CompactIndex":
     """The index of a folder, of whichever kind."""
     kind = search.kind_of_index(folder)
     # one is named at a time: what makes bit codes takes a second to import
     if kind == "CompactIndex":
         return search.CompactIndex.load(folder, X)
-    if kind == "SpillForest":  # those of older versions answer until they are built again
-        return search.SpillForest.load(folder, X)
     return search.PartitionIndex.load(folder, X)
 
 

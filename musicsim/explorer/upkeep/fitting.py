@@ -103,29 +103,15 @@ def new_record(
 
 @owner_only
 def fit_native(library: Library, songs: Sequence[Song], tell: Tell) -> None:
-    """Fit a new native model on the songs; it replaces the one before, and is used if that one was.
-
-    One of codewords, which is what older versions made, goes on as the model of codewords.
-    """
+    """Fit a new native model on the songs; it replaces the one before, and is used if that one was."""
     encoder, within = fit_sound(song_parts(library, songs, tell))
     model = SimilarityModel(SOUND, random_state=SEED).use_encoder(encoder)
-    before = library.models.native()
-    keep_as = None
-    if before is not None and library.models.codewords() is None and _compares_codewords(library, before):
-        keep_as = CODEWORDS_KIND, free_name(library, CODEWORDS_NAME)
     first_of_all = library.models.active() is None
     # the refresh fits the walks of all models, once it knows which songs are copies
     _fit_rest(
         library, model, songs, NATIVE_KIND, NATIVE, {}, tell,
-        within=within, walk=False, activate=first_of_all, keep_as=keep_as,
+        within=within, walk=False, activate=first_of_all,
     )  # fmt: skip
-
-
-def _compares_codewords(library: Library, record: ModelRecord) -> bool:
-    try:
-        return SimilarityModel.load(library.models.path(record.id)).representation in CODEWORDS
-    except (ModelError, FeatureVersionError):  # nothing can be compared by it
-        return False
 
 
 @owner_only
@@ -156,11 +142,10 @@ def fit_representation(
     Raises ModelError or LibraryError if the library lacks what the representation is made of.
     """
     model = SimilarityModel(settings.representation, settings.n_codewords, settings.tau, random_state=SEED)
-    built_in = library.models.codewords() or library.models.native()  # of a library of an older version
+    built_in = library.models.codewords()
     if built_in is not None and settings.representation in CODEWORDS:
         plain = SimilarityModel.load(library.models.path(built_in.id))
-        same_size = (plain.n_codewords, plain.tau) == (settings.n_codewords, settings.tau)
-        if plain.representation in CODEWORDS and same_size:
+        if (plain.n_codewords, plain.tau) == (settings.n_codewords, settings.tau):
             histograms = library.models.features(built_in.id).X
             model.use_encoder(plain.encoder_).fit_space(histograms[:SONGS_FOR_AXES])
             record = new_record(
@@ -293,7 +278,6 @@ def _fit_rest(
     within: Sequence[Float64Array] | None = None,
     walk: bool = True,
     activate: bool = False,
-    keep_as: tuple[str, str] | None = None,
 ) -> str:
     """Fit the space behind a fitted encoder and publish the model."""
     order = [songs[i] for i in np.random.default_rng(SEED).permutation(len(songs))]
@@ -307,9 +291,7 @@ def _fit_rest(
         for block, features in feature_blocks(library, model, rest, tell):
             library.models.append(record.id, [s.id for s in block], features, model.vectors(features))
 
-    return publish(
-        library, model, record, fill=fill, tell=tell, walk=walk, activate=activate, keep_as=keep_as
-    )
+    return publish(library, model, record, fill=fill, tell=tell, walk=walk, activate=activate)
 
 
 def _sample_frames(library: Library, songs: Sequence[Song], tell: Tell) -> Float32Array:

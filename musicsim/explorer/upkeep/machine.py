@@ -16,7 +16,7 @@ from musicsim import __version__
 from musicsim.audio import AUDIO_EXTENSIONS, mfcc, without_decoder
 from musicsim.audio.features import FRAME, HOP, N_MELS, N_MFCC, SAMPLE_RATE
 from musicsim.explorer.upkeep.checkup import NOTE, OK, PROBLEM, Finding, Level
-from musicsim.library.db.migrations import SCHEMA_VERSION
+from musicsim.library.db.schema_version import SCHEMA_VERSION
 
 VISITORS_MAY = True
 

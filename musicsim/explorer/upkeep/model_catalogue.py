@@ -10,7 +10,7 @@ from musicsim.explorer.models.files import read_model_file
 from musicsim.explorer.models.representations import OWN
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.progress import Tell
-from musicsim.explorer.requests.training import RANKING, LearningSettings
+from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot import neighbours
 from musicsim.explorer.upkeep.fitting import (
     REPRESENTATION_KIND,
@@ -90,9 +90,7 @@ def make_again(library: Library, record: ModelRecord, watcher: Watcher) -> bool:
     """
     try:
         if record.kind == LEARNED_KIND:
-            # models of older versions know one method
-            settings = LearningSettings(**{"method": RANKING} | record.settings)
-            learn_unlocked(library, settings, record.name, watcher)
+            learn_unlocked(library, LearningSettings(**record.settings), record.name, watcher)
         else:
             described_by = RepresentationSettings(**record.settings)
             songs = songs_to_describe(library, described_by.representation)

@@ -58,8 +58,7 @@ def settings_words(settings: Mapping[str, Any], base: str) -> str:
     """Settings of a training in one line."""
     held_out = "answers" if settings["supervision"] == ANSWERS else "artists"
     strength = f"chosen on held-out {held_out}" if settings["C"] is None else f"{settings['C']:g}"
-    # models of older versions know one method
-    if settings.get("method", RANKING) == RANKING:
+    if settings["method"] == RANKING:
         parts = [f"loss {settings['loss']}", f"C {strength}", f"on {base}"]
         shape = [f"{settings['structure']} metric, {settings['regularizer']} penalty"]
     else:

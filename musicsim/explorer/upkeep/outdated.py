@@ -6,7 +6,7 @@ Every page and `musicsim info` ask, so that nothing is imported that fits models
 from dataclasses import dataclass
 
 from musicsim.audio import FEATURE_CHANGES, FEATURE_VERSION
-from musicsim.explorer.models.schema import SOUND, AboutModel, read_json_file
+from musicsim.explorer.models.schema import Versions, read_json_file
 from musicsim.library import Library
 from musicsim.public import visitor_may
 
@@ -56,21 +56,24 @@ def pending_upgrade(library: Library) -> Upgrade | None:
 
 @visitor_may
 def native_is_outdated(library: Library) -> bool:
-    """Whether it compares what older versions did, and all songs are analysed, and kept, as a new one needs them."""
+    """Whether the native model is of an older feature version, and all songs are ready for a new one.
+
+    They are if they are analysed by this version, and their audio features are stored.
+    """
     return _native_is_older(library) and not library.files.outdated()
 
 
 def _native_is_older(library: Library) -> bool:
-    """Whether it compares what older versions did, and all songs are kept as a new one needs them."""
+    """Whether the native model is of an older feature version, and the audio features of all songs are stored."""
     native = library.models.native()
     if native is None:
         return False
     try:
-        about = read_json_file(AboutModel, library.models.path(native.id) / "model.json")
+        about = read_json_file(Versions, library.models.path(native.id) / "model.json")
     except (OSError, ValueError):  # gone or damaged: the next refresh fits it whatever it was
         return False
     return (
-        about.representation != SOUND
+        about.feature_version < FEATURE_VERSION
         and library.frame_files.has_any()
         and set(library.content_hashes()) <= library.frame_files.kept()
     )

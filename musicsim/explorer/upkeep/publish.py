@@ -25,7 +25,6 @@ def publish(
     report: Mapping[str, Any] | None = None,
     walk: bool = True,
     activate: bool = False,
-    keep_as: tuple[str, str] | None = None,
 ) -> str:
     """Write a model and all that follows from it; only the last step lets anybody see it.
 
@@ -43,8 +42,6 @@ def publish(
         Fit the playlist walk, too.
     activate : bool
         Put the model into use.
-    keep_as : tuple of str, optional
-        As of :meth:`musicsim.library.stores.models.ModelStore.finish`.
 
     Returns
     -------
@@ -65,5 +62,5 @@ def publish(
     if walk:
         read_lyrics(library, tell=tell)
         fit_walk(library, record.id, tell)
-    library.models.finish(record.id, activate=activate, keep_as=keep_as)
+    library.models.finish(record.id, activate=activate)
     return record.id

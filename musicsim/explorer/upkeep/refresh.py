@@ -125,7 +125,6 @@ def _fit_built_in(library: Library, force: bool, tell: Tell) -> None:
     # without all frames a new model would lose songs that the one in use can compare
     n_songs = len(songs) if complete else 0
     n_current = n_songs if len(current) == len(songs) else 0
-    # the native model of an older version goes on as that of codewords, and need not be fitted as such
     if current and (
         (force and n_current)
         or native_is_outdated(library)

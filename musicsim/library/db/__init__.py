@@ -1,4 +1,4 @@
-"""The database itself: tables, migrations, transactions, change log, and columns read from it.
+"""The database itself: tables and their version, transactions, change log, and columns read from it.
 
 May use nothing of the library but its leaf modules.
 """

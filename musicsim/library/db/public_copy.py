@@ -19,7 +19,7 @@ from musicsim.library.artists import artist_group, known_artist, stand_in_name
 from musicsim.library.db import schema
 from musicsim.library.db.changes import ChangeLog
 from musicsim.library.db.database import damaged, open_engine, read_only_address
-from musicsim.library.db.migrations import migrate
+from musicsim.library.db.schema_version import create_tables
 from musicsim.storage import storage_error
 
 EXCERPTS = "excerpts"
@@ -142,7 +142,7 @@ def copy_for_strangers(
     """
     engine = open_engine(target, read_only=False)
     with engine.begin() as connection:
-        migrate(connection, str(target.parent))
+        create_tables(connection)
         ChangeLog().begin(connection)
     engine.dispose()
     try:

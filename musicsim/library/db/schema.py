@@ -17,7 +17,7 @@ _TO_SURROGATE = {private: surrogate for surrogate, private in _TO_PRIVATE.items(
 
 
 def path_text(stored: str) -> str:
-    """Turn stored text into a path's text as the file system has it; older versions stored addresses with passwords."""
+    """Turn stored text into a path's text as the file system has it; an address loses its user name and password."""
     return stored if stored.isascii() and "@" not in stored else without_user(stored.translate(_TO_SURROGATE))
 
 

@@ -13,11 +13,6 @@ from musicsim.library.disk.scratch import left_in, remove_left, scratch_folder
 # As atomic_path and transcode name what they write. Readers write caches, too, so a file that is young may be in work.
 _HALF_WRITTEN = re.compile(r"\..+(-[0-9a-f]{12}|\.[0-9a-f]{8})(\.\w+)?")
 _ABANDONED_S = 24 * 3600.0
-# As older versions called the folders that they unpacked a model into, and what they put there: what is in a "tmp" may
-# be the listener's own.
-_SCRATCH = ".musicsim-scratch"
-_OLD_SCRATCH = re.compile(r"tmp[a-z0-9_]{8}")
-_OLD_PARTS = {"about.json", "model.json", "model.npz", "report.json"}
 
 
 def sweep(library: Path) -> None:
@@ -40,11 +35,9 @@ def leftovers(library: Path) -> list[Path]:
 
 
 def _abandoned(library: Path) -> Iterator[Path]:
-    """Folders of older versions, what a restore has replaced, and files half written."""
-    yield from (folder for folder in (library / ASIDE, library / _SCRATCH) if folder.is_dir())
-    for folder in library.glob("tmp*/"):
-        if _OLD_SCRATCH.fullmatch(folder.name) and _is_old_scratch(folder):
-            yield folder
+    """Yield the folder that a restore has replaced, and files half written."""
+    if (library / ASIDE).is_dir():
+        yield library / ASIDE
     for folder in (
         library,
         *(library / "models").glob("*/"),
@@ -57,11 +50,6 @@ def _abandoned(library: Path) -> Iterator[Path]:
         for file in folder.glob(".*"):
             if _HALF_WRITTEN.fullmatch(file.name) and _is_abandoned(file):
                 yield file
-
-
-def _is_old_scratch(folder: Path) -> bool:
-    names = {path.name for path in folder.iterdir()}
-    return bool(names) and names <= _OLD_PARTS
 
 
 def _is_abandoned(path: Path) -> bool:

@@ -20,9 +20,6 @@ ERROR, NO_SOUND, SHORT, SILENT = "error", "no sound", "short", "silent"
 SKIPPED = (SHORT, SILENT)
 """Kinds of files that could be added, were they asked for."""
 
-BLAMED = ("the decoder crashed (exit code", "BrokenProcessPool", "cannot be read (")
-"""What older versions said of files that a worker's death, a full disk or the network had kept from being added."""
-
 
 def absolute(source: str | Path) -> Path:
     """The path without ``~`` and ``..``; links are kept, so that a library follows what was named.
@@ -184,11 +181,7 @@ class FileStore(Tables):
         Size and time are -1 where the file was not at fault.
         """
         bad = schema.failures.c
-        was_blamed = sa.or_(*(bad.reason.contains(words, autoescape=True) for words in BLAMED))
-        size, mtime_ns = (
-            sa.case((was_blamed, -1), else_=column).label(column.name) for column in (bad.size, bad.mtime_ns)
-        )
-        query = sa.select(bad.path, size, mtime_ns, bad.kind, bad.duration_s)
+        query = sa.select(bad.path, bad.size, bad.mtime_ns, bad.kind, bad.duration_s)
         return {row.path: (row.size, row.mtime_ns, row.kind, row.duration_s) for row in self._rows(query)}
 
     def failures(self) -> list[Failure]:

@@ -1,8 +1,7 @@
 """What songs sound like: frames and aspects on disk, named by the hash of the file's bytes, and their descriptors.
 
 Frames are a file a song (:func:`musicsim.audio.read_song_frames`). Aspects, harmony and rhythm, are 2 kB in a file of
-their own, whose name holds their version, so that one listing tells which songs lack them: those of libraries of older
-versions, until their folders are added again.
+their own, whose name holds their version, so that one listing tells which songs lack them.
 """
 
 import tokenize

@@ -156,13 +156,10 @@ class ModelStore(Tables):
         with self._write() as connection:
             connection.execute(schema.models.insert().values(**asdict(record)))
 
-    def finish(
-        self, model_id: str, *, activate: bool = False, keep_as: tuple[str, str] | None = None
-    ) -> None:
+    def finish(self, model_id: str, *, activate: bool = False) -> None:
         """Let a model with all its rows be used; one of the same name is replaced by it, in use or not.
 
-        With `activate` it is put into use even if the one that it replaces was not; `keep_as` gives the kind and name
-        under which that one stays, with all that was learned on it.
+        With `activate` it is put into use even if the one that it replaces was not.
         """
         m = schema.models.c
         name = self.get(model_id).name
@@ -174,12 +171,7 @@ class ModelStore(Tables):
             ).all()
             activate = activate or any(row.is_active for row in replaced)
             for row in replaced:
-                if keep_as is None:
-                    self._remove(connection, row.id)
-                else:
-                    kind, kept_name = keep_as
-                    renamed = schema.models.update().where(m.id == row.id)
-                    connection.execute(renamed.values(kind=kind, name=kept_name))
+                self._remove(connection, row.id)
             connection.execute(schema.models.update().where(m.id == model_id).values(is_complete=True))
             if activate:
                 self._activate(connection, model_id)

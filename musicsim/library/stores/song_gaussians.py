@@ -1,7 +1,7 @@
 """The Gaussians of a song's parts: fitted to its frames once, and kept behind them in their file.
 
 They are all that the native model takes from frames, and do not depend on any model: a fit reads 26 kB a song instead
-of working out 39 columns of every frame again. Files of older versions lack them; their frames are read.
+of working out 39 columns of every frame again. If parts are divided otherwise by then, the frames are read.
 """
 
 from pathlib import Path

@@ -1,0 +1,34 @@
+"""Songs and models of an older feature version, which an update of the program analyses and fits again."""
+
+import json
+
+import numpy as np
+
+from musicsim.explorer.upkeep.placing import songs_with_frames
+from musicsim.library.db import schema
+
+
+def set_feature_version(library, record, version):
+    """Let a model say that it is of a feature version."""
+    about = library.models.path(record.id) / "model.json"
+    about.write_text(json.dumps(json.loads(about.read_text()) | {"feature_version": version}))
+
+
+def make_feature_version_2(library):
+    """Turn a library into one of feature version 2, whose songs have no patterns of fluctuation.
+
+    Returns
+    -------
+    Library
+        The same.
+    """
+    for song in songs_with_frames(library, library.songs()):
+        mfcc = np.array(library.frame_files.mfcc(song.content_hash))
+        np.save(library.frame_files.path(song.content_hash), mfcc)
+    with library.exclusive():
+        with library.write() as connection:
+            connection.execute(schema.songs.update().values(feature_version=2))
+        library.note_refreshed()
+    for record in library.models.all(retired=True):
+        set_feature_version(library, record, 2)
+    return library
