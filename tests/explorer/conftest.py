@@ -55,3 +55,12 @@ def twelve(twelve_artists, tmp_path):
     shutil.copytree(twelve_artists, tmp_path / "twelve")
     with Library.open(tmp_path / "twelve") as library:
         yield library
+
+
+@pytest.fixture
+def library(written: Path, tmp_path: Path):
+    """A copy, for one test to change, of the library that a test file provides as the fixture `written`."""
+    folder = tmp_path / "library"
+    shutil.copytree(written, folder)
+    with Library.open(folder) as opened:
+        yield opened

@@ -55,14 +55,6 @@ def written(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def library(written, tmp_path):
-    folder = tmp_path / "library"
-    shutil.copytree(written, folder)
-    with Library.open(folder) as opened:
-        yield opened
-
-
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     """A server of Milvus Lite, asked over the network as any other."""

@@ -1,7 +1,6 @@
 """A Milvus server that sends false data: this machine searches instead, and reports no traceback."""
 
 import contextlib
-import shutil
 import socket
 import threading
 
@@ -15,7 +14,6 @@ from musicsim.explorer.snapshot import index_server
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.upkeep import index_push
 from musicsim.explorer.upkeep.index_push import push
-from musicsim.library import Library
 from tests.command import run
 
 pytest.importorskip("pymilvus")
@@ -29,14 +27,6 @@ def written(tmp_path_factory):
     folder = tmp_path_factory.mktemp("some") / "library"
     with write_library(folder, N, random_state=3):
         return folder
-
-
-@pytest.fixture
-def library(written, tmp_path):
-    folder = tmp_path / "library"
-    shutil.copytree(written, folder)
-    with Library.open(folder) as opened:
-        yield opened
 
 
 @pytest.fixture

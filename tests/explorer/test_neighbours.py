@@ -14,7 +14,6 @@ from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot import neighbours
 from musicsim.explorer.snapshot.neighbours import Neighbours, update_index
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.library import Library
 from musicsim.library.db import schema
 from musicsim.search import CompactIndex, ExactIndex, PartitionIndex
 
@@ -31,14 +30,6 @@ def written(tmp_path_factory):
     folder = tmp_path_factory.mktemp("many") / "library"
     write_library(folder, N, random_state=3).close()
     return folder
-
-
-@pytest.fixture
-def library(written, tmp_path):
-    folder = tmp_path / "library"
-    shutil.copytree(written, folder)
-    with Library.open(folder) as opened:
-        yield opened
 
 
 @pytest.fixture
