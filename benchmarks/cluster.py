@@ -37,12 +37,12 @@ from benchmarks._memory import alone
 from benchmarks._report import Claim, Progress, Row, Settings, at_most, main
 from benchmarks.ingest import long_files, short_songs, tiny_songs
 from benchmarks.large_library import write_library
-from musicsim.explorer.exporting.export import export
-from musicsim.explorer.requests.exporting import ExportRequest
-from musicsim.explorer.upkeep.cluster import on_cluster
+from musicsim.extensions.cluster.connection import on_cluster
+from musicsim.extensions.cluster.pool import open_cluster
+from musicsim.extensions.exports.export import export
+from musicsim.extensions.exports.request import ExportRequest
 from musicsim.library import Library
 from musicsim.library.db import schema
-from musicsim.library.processes.cluster import open_cluster
 from musicsim.library.processes.pools import LocalPool, Pool
 
 _N_WORKERS = 2

@@ -17,13 +17,13 @@ from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most
 from benchmarks.libraries import demo_library
 from musicsim import demo
 from musicsim.explorer.progress import silent
+from musicsim.extensions.music_servers.client import Subsonic
+from musicsim.extensions.music_servers.connections import Connections
+from musicsim.extensions.music_servers.fetch import fetch_missing
+from musicsim.extensions.music_servers.lists import save_list
+from musicsim.extensions.music_servers.sync import sync
 from musicsim.library import Library
-from musicsim.servers.fetch import fetch_missing
-from musicsim.servers.lists import save_list
-from musicsim.servers.store import Connections
-from musicsim.servers.subsonic import Subsonic
-from musicsim.servers.sync import sync
-from tests.servers.serving import Supysonic, supysonic
+from tests.extensions.music_servers.serving import Supysonic, supysonic
 
 __all__ = ["run"]
 

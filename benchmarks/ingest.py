@@ -35,7 +35,7 @@ from benchmarks._memory import family_memory
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, version
 from benchmarks.extraction import demo_pieces, librosa_frames
 from musicsim.audio import analyse_sound
-from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.explorer.refresh.refresh import refresh
 from musicsim.library import Library
 from musicsim.library.processes.workers import worker_context
 

@@ -20,8 +20,8 @@ from musicsim.demo.names import artist_names, titles
 from musicsim.explorer.models.artifacts import save_clusters, save_map
 from musicsim.explorer.models.encoders import CodewordEncoder
 from musicsim.explorer.models.similarity_model import SimilarityModel
-from musicsim.explorer.upkeep.fitting import NATIVE, new_record
-from musicsim.explorer.upkeep.placing import cluster_sizes
+from musicsim.explorer.refresh.fitting import NATIVE, new_record
+from musicsim.explorer.refresh.placing import cluster_sizes
 from musicsim.library import Library
 from musicsim.library.stores.models import NATIVE_KIND
 

@@ -17,8 +17,8 @@ from musicsim.codebook import Codebook
 from musicsim.explorer.models.artifacts import save_map
 from musicsim.explorer.models.encoders import CodewordEncoder
 from musicsim.explorer.models.similarity_model import SimilarityModel
-from musicsim.explorer.upkeep.add_music import build_demo
-from musicsim.explorer.upkeep.fitting import NATIVE, new_record
+from musicsim.explorer.refresh.add_music import build_demo
+from musicsim.explorer.refresh.fitting import NATIVE, new_record
 from musicsim.library import Library
 from musicsim.library.db import schema
 from musicsim.library.db.database import open_engine

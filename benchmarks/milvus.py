@@ -18,12 +18,12 @@ import numpy as np
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, main
 from benchmarks.large_library import write_library
 from musicsim._arrays import Float32Array
+from musicsim.explorer.refresh.fitting import new_record
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot.filtering import condition_of
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
-from musicsim.explorer.upkeep.fitting import new_record
-from musicsim.explorer.upkeep.index_push import push
+from musicsim.extensions.index_server.push import push
 from musicsim.library import Library
 from musicsim.library.db import schema
 from musicsim.search import ExactIndex

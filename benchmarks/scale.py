@@ -29,9 +29,9 @@ from benchmarks.ingest import long_files, short_songs
 from benchmarks.large_library import write_library
 from musicsim import LIBRARY_FILE
 from musicsim.explorer.progress import silent
+from musicsim.explorer.refresh.placing import save_clusters_and_map
+from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.snapshot import neighbours
-from musicsim.explorer.upkeep.placing import save_clusters_and_map
-from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
 from musicsim.library.processes.pools import LocalPool
 

@@ -20,14 +20,14 @@ import numpy as np
 from benchmarks._report import Claim, Progress, Row, Settings, at_most, main
 from benchmarks._song_pages import serving
 from benchmarks.large_library import write_library
-from musicsim.explorer.players.access import answer_players
-from musicsim.explorer.players.jellyfin import JellyfinIds
 from musicsim.explorer.progress import silent
-from musicsim.explorer.requests.players import PlayerRules
 from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.extensions.music_servers.connections import Connection, Connections
+from musicsim.extensions.music_servers.sync import remove, sync
+from musicsim.extensions.player_engine.access import answer_players
+from musicsim.extensions.player_engine.jellyfin import JellyfinIds
+from musicsim.extensions.player_engine.request import PlayerRules
 from musicsim.library import Library
-from musicsim.servers.store import Connection, Connections
-from musicsim.servers.sync import remove, sync
 
 __all__ = ["run"]
 

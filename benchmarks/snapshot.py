@@ -18,10 +18,10 @@ from benchmarks.libraries import read_only
 from musicsim.explorer.progress import silent
 from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.upkeep.snapshot_files import write_snapshot_file
+from musicsim.extensions.bundles.bundle_file import ENDING
+from musicsim.extensions.bundles.bundles import write_snapshot_file
+from musicsim.extensions.bundles.unpacking import unpacked
 from musicsim.library import Library
-from musicsim.library.snapshot_file import ENDING
-from musicsim.library.unpacked_snapshots import unpacked
 
 _N_SONGS, _N_SONGS_FULL = 20_000, 1_000_000
 _MAX_S, _MAX_MB = 300.0, 2000.0

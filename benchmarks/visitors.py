@@ -54,11 +54,11 @@ from musicsim.explorer.search.query import Example
 from musicsim.explorer.search.requested import find_requested
 from musicsim.explorer.search.uploads import hear
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
-from musicsim.explorer.upkeep.snapshot_files import write_snapshot_file
+from musicsim.extensions.bundles.bundle_file import ENDING
+from musicsim.extensions.bundles.bundles import write_snapshot_file
+from musicsim.extensions.bundles.unpacking import unpacked
 from musicsim.library import Library
 from musicsim.library.processes.decoding import decoder
-from musicsim.library.snapshot_file import ENDING
-from musicsim.library.unpacked_snapshots import unpacked
 
 N_CLIENTS, N_TABS = 50, 8
 CLICKS = (

@@ -23,12 +23,12 @@ sys.path.insert(0, str(ROOT))
 from musicsim.audio import transcode, transcode_suffix  # noqa: E402
 from musicsim.demo import plan_collection, write_song  # noqa: E402
 from musicsim.explorer.libraries import default_folder  # noqa: E402
-from musicsim.explorer.listening_tests.taking_part import test_of  # noqa: E402
+from musicsim.explorer.refresh.refresh import refresh  # noqa: E402
 from musicsim.explorer.snapshot.snapshot import take_snapshot  # noqa: E402
 from musicsim.explorer.survey.questions import foreseen, next_question  # noqa: E402
-from musicsim.explorer.upkeep.refresh import refresh  # noqa: E402
+from musicsim.extensions.listening_tests.store import Grade, InvitedListener  # noqa: E402
+from musicsim.extensions.listening_tests.taking_part import test_of  # noqa: E402
 from musicsim.library import Library, Song  # noqa: E402
-from musicsim.library.stores.listening_tests import Grade, InvitedListener  # noqa: E402
 from tests.browser.chromium import FLAGS, find  # noqa: E402
 from tests.browser.serving import serve  # noqa: E402
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from experiments._reproduce import reproduce
 from experiments._results import KEPT, ROOT, keep_report, read
 from experiments._tables import documents, updated
-from musicsim.explorer.evaluation.paper_tables import experiments
+from musicsim.extensions.paper_tables.paper_tables import experiments
 
 README = ROOT / "experiments" / "README.md"
 _HEADING = "## Kept results\n"

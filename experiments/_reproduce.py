@@ -20,7 +20,7 @@ from experiments._game_music import CACHE
 from experiments._results import KEPT, OWN, ROOT, Report, keep_report, read
 from musicsim._commit import from_git
 from musicsim.errors import LibraryError
-from musicsim.explorer.evaluation.paper_tables import NothingMeasured, experiments, run_experiment
+from musicsim.extensions.paper_tables.paper_tables import NothingMeasured, experiments, run_experiment
 
 __all__ = ["THREADS", "reproduce"]
 

@@ -18,9 +18,9 @@ from musicsim._arrays import BoolArray, Float64Array
 from musicsim.errors import ModelError
 from musicsim.explorer.learning.verdict import MEASURES, Lead, compare, fallen
 from musicsim.explorer.models.artifacts import load_report
+from musicsim.explorer.refresh.learned_model import learn
+from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.training import LearningSettings
-from musicsim.explorer.upkeep.learned_model import learn
-from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
 from musicsim.relevance import Relevance
 

@@ -64,8 +64,8 @@ from experiments._uci import one_core_each
 from musicsim._arrays import Float32Array, Int64Array
 from musicsim.evaluation import paired_bootstrap
 from musicsim.explorer.learning.supervision import Supervision
+from musicsim.explorer.refresh.placing import songs_with_frames
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
-from musicsim.explorer.upkeep.placing import songs_with_frames
 from musicsim.library import Library
 from musicsim.mixtures import SongMixtures
 

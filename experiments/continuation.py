@@ -30,7 +30,9 @@ from experiments._uci import one_core_each
 from musicsim import playlist
 from musicsim._arrays import Float64Array
 from musicsim.evaluation import paired_bootstrap
-from musicsim.explorer.playlists.continuation import (
+from musicsim.explorer.playlists.fit import Lists, fit_dialects
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.extensions.continuation.continuation import (
     MAX_JUDGED,
     MEASURES,
     lists_of,
@@ -39,7 +41,7 @@ from musicsim.explorer.playlists.continuation import (
     split,
     task_of,
 )
-from musicsim.explorer.playlists.continuing import (
+from musicsim.extensions.continuation.continuing import (
     ALS,
     ALS_ALPHA,
     ALS_REGULARIZATION,
@@ -57,9 +59,7 @@ from musicsim.explorer.playlists.continuing import (
     by_walk,
     ways,
 )
-from musicsim.explorer.playlists.continuing import Lists as TrainLists
-from musicsim.explorer.playlists.fit import Lists, fit_dialects
-from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.extensions.continuation.continuing import Lists as TrainLists
 from musicsim.library import Library
 
 SHORT = {"aotm": 2, "yes_big": 2, "yes_small": 2, "demo": 5, "spotify": 5}

@@ -16,11 +16,11 @@ import numpy as np
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main
 from musicsim._arrays import Float64Array
 from musicsim.evaluation import compare_ranks
-from musicsim.explorer.listening_tests.frozen import FrozenSong, ListeningTest
-from musicsim.explorer.listening_tests.pooling import Pool, arranged
-from musicsim.explorer.listening_tests.results import Results, results
-from musicsim.explorer.requests.listening_test import ListeningTestRequest
-from musicsim.library.stores.listening_tests import CATEGORIES, Grade, InvitedListener
+from musicsim.extensions.listening_tests.frozen import FrozenSong, ListeningTest
+from musicsim.extensions.listening_tests.pooling import Pool, arranged
+from musicsim.extensions.listening_tests.request import ListeningTestRequest
+from musicsim.extensions.listening_tests.results import Results, results
+from musicsim.extensions.listening_tests.store import CATEGORIES, Grade, InvitedListener
 
 QUERIES, LISTENERS = 30, 10
 BY_QUERY, BY_RESULT, NOISE, SEVERITY = 12.0, 12.0, 20.0, 10.0

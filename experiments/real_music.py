@@ -44,7 +44,7 @@ from experiments._sound_rivals import rival_distances
 from experiments._timbre import ablations, app_models, constants_of
 from musicsim._arrays import BoolArray, Float64Array
 from musicsim.evaluation import paired_bootstrap
-from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.explorer.refresh.refresh import refresh
 from musicsim.library import Library
 
 THIRD, ALL = 1 / 3, 1.0

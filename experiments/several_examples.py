@@ -25,7 +25,7 @@ from experiments._pieces import Pieces, labelled
 from experiments._timbre import model_vectors
 from musicsim._arrays import BoolArray, Float64Array, Int64Array
 from musicsim.evaluation import paired_bootstrap
-from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.explorer.refresh.refresh import refresh
 from musicsim.library import Library
 from musicsim.metric import feedback_metric
 from musicsim.search import MutualProximity

@@ -11,8 +11,8 @@ import filelock
 import numpy as np
 import pytest
 
+from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
-from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
 from tests.learning import write_styles
 from tests.sounds import open_library, write_collection

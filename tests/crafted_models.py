@@ -235,7 +235,7 @@ def _other_numbers(parts: dict[str, bytes], rng: np.random.Generator) -> bytes:
 
 def _take_all(library: str, files: list[str]) -> None:
     """Run ``musicsim models import`` for each file, in a child of its own; tell how each ended, and the memory."""
-    import musicsim.explorer.upkeep.model_catalogue  # noqa: F401  # or each child would import it again
+    import musicsim.explorer.refresh.model_catalogue  # noqa: F401  # or each child would import it again
     from musicsim.cli import main
 
     ended = []

@@ -5,7 +5,7 @@ import math
 from pathlib import Path
 
 from musicsim.explorer.progress import Stopped
-from musicsim.library.stores.lyrics import ReadWords, UnreadSong
+from musicsim.extensions.lyrics.store import ReadWords, UnreadSong
 from tests.sounds import KINDS, write_song
 
 __all__ = ["RANKED", "Watcher", "hush", "sing_by_kind", "tag_by_kind", "write_styles"]

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from musicsim.explorer.upkeep.placing import songs_with_frames
+from musicsim.explorer.refresh.placing import songs_with_frames
 from musicsim.library.db import schema
 
 

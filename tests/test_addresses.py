@@ -17,7 +17,7 @@ from musicsim.addresses import RemotePath, is_address, located, refusal, text_wi
 from musicsim.audio import analyse_sound
 from musicsim.errors import LibraryError
 from musicsim.library.scan.files import content_hash, find_audio
-from musicsim.library.tags import read_tags
+from musicsim.library.tags.file_tags import read_tags
 from tests.command import run
 from tests.sounds import open_library, write_collection, write_song
 

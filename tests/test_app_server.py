@@ -271,7 +271,7 @@ def test_the_plain_way_of_streamlit_is_for_this_machine_alone_too(home):
 
 def test_processes_on_one_snapshot_file_are_a_public_demonstration_of_it(home, tmp_path):
     from musicsim.explorer.progress import silent
-    from musicsim.explorer.upkeep.snapshot_files import write_snapshot_file
+    from musicsim.extensions.bundles.bundles import write_snapshot_file
     from musicsim.library import Library
 
     file = tmp_path / "music.tar.zst"

@@ -16,7 +16,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import ClientConnection, connect
 
 from musicsim.explorer.progress import silent
-from musicsim.explorer.upkeep.snapshot_files import write_snapshot_file
+from musicsim.extensions.bundles.bundles import write_snapshot_file
 from musicsim.library import Library
 from tests.sounds import write_song
 from tests.test_app_server import PATIENCE_S, Server, running

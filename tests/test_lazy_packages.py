@@ -112,13 +112,13 @@ def test_a_command_does_not_look_for_garbage_among_what_it_has_imported(built_li
 
 
 def test_who_asks_for_jobs_and_updates_waits_for_nothing_that_does_them():
-    asked = "musicsim.explorer.jobs, musicsim.explorer.upkeep.outdated"
+    asked = "musicsim.explorer.jobs, musicsim.explorer.refresh.outdated"
     does = (
         "av",
         "scipy",
         "musicsim.explorer.job_process",
         "musicsim.explorer.snapshot",
-        "musicsim.explorer.upkeep.refresh",
+        "musicsim.explorer.refresh.refresh",
     )
     assert loaded_by(asked, does) == []
 

@@ -11,7 +11,7 @@ import pytest
 
 import musicsim
 from musicsim import LIBRARY_FILE, logs
-from musicsim.servers.store import Connection
+from musicsim.extensions.music_servers.connections import Connection
 
 ours = logging.getLogger("musicsim.test")
 theirs = logging.getLogger("somebody.else")

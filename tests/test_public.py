@@ -37,7 +37,7 @@ from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 from musicsim.library.disk.arrays import RowFile, atomic_folder, atomic_path
 from musicsim.library.disk.scratch import scratch_of
-from musicsim.library.exporters import FORMATS
+from musicsim.library.media.playlist_files import FORMATS
 from musicsim.library.stores.all_opinions import opinions_in_memory
 from musicsim.public import owner_only, told, visitors_may
 from musicsim.ui.app import app_options

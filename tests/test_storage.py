@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError, StorageError
 from musicsim.explorer import job_process, jobs
-from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.explorer.refresh.refresh import refresh
 from musicsim.library import Library
 from musicsim.library.db import schema
 from musicsim.library.db.schema_version import SCHEMA_VERSION

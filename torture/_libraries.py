@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.explorer.refresh.refresh import refresh
 from musicsim.library import Library
 from tests.learning import write_styles
 from tests.sounds import open_library, write_song

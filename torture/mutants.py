@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from musicsim.errors import LibraryError, MusicsimError
+from musicsim.explorer.health.backups import restore
 from musicsim.explorer.models.files import read_model_file
 from musicsim.explorer.progress import silent
-from musicsim.explorer.upkeep.backups import restore
+from musicsim.extensions.embeddings.store import EmbeddingStore
 from musicsim.library import Library
-from musicsim.library.embeddings.store import EmbeddingStore
 from musicsim.library.importing import preview, read_listening
 from musicsim.library.importing.answers import export_answers, import_answers
 from tests.audio.signals import as_bytes, encoded, music

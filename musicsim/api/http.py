@@ -25,6 +25,7 @@ from musicsim.explorer import jobs
 from musicsim.explorer.libraries import default_folder, library_folders, open_library
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.playlists.walk import Walk
+from musicsim.explorer.refresh.model_text import name_for
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.requests.search import MAX_RESULTS, SearchRequest
 from musicsim.explorer.requests.training import TrainingRequest
@@ -32,7 +33,6 @@ from musicsim.explorer.search.query import Hit
 from musicsim.explorer.search.requested import find_requested
 from musicsim.explorer.search.uploads import MAX_MINUTES, MINUTES, hear, max_mb
 from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
-from musicsim.explorer.upkeep.model_text import name_for
 from musicsim.library import Song
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.public import is_open, is_public, owner_only, told, visitor_may

@@ -12,16 +12,16 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from musicsim import api, audio
 from musicsim.api.maps import is_known, map_routes
-from musicsim.api.players import players_routes
-from musicsim.api.remote import remote_sound
 from musicsim.api.waiting import outcome
 from musicsim.audio import media_type
 from musicsim.errors import LibraryError, MusicsimError, NotFoundError
-from musicsim.explorer.exporting.made import exports_of
 from musicsim.explorer.libraries import open_library
+from musicsim.extensions.exports.made import exports_of
+from musicsim.extensions.music_servers.remote_sound import remote_sound
+from musicsim.extensions.player_engine.routes import players_routes
 from musicsim.library import Library, Song
-from musicsim.library.covers import Covers
-from musicsim.library.playable import PlayableCopies
+from musicsim.library.media.covers import Covers
+from musicsim.library.media.playable import PlayableCopies
 from musicsim.library.processes.decoding import Decoding, decoder
 from musicsim.public import is_public, owner_only, told, visitor_may
 

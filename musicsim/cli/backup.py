@@ -43,8 +43,8 @@ def backup(
 
     The app may run and songs may be added meanwhile: the backup holds the library as it was at one moment.
     """
+    from musicsim.explorer.health.backups import back_up
     from musicsim.explorer.progress import teller
-    from musicsim.explorer.upkeep.backups import back_up
 
     question = f"Anyone who gets {file} can use your passwords and servers. Write them into it?"
     if with_passwords and not confirm(question, yes=yes):
@@ -97,9 +97,9 @@ def restore(
         return
     if file is None:
         raise typer.BadParameter("name the backup, or take --small.")
+    from musicsim.explorer.health.backups import restore as restore_library
     from musicsim.explorer.libraries import default_folder
     from musicsim.explorer.progress import teller
-    from musicsim.explorer.upkeep.backups import restore as restore_library
 
     folder = library or default_folder()
     with progress_bar() as report:
@@ -123,7 +123,7 @@ def restore(
 
 
 def _restore_small(file: Path | None, library: Path | None, as_json: bool) -> None:
-    from musicsim.library.small_restore import bring_back
+    from musicsim.library.archive.small_restore import bring_back
 
     with open_library(library) as lib:
         source = file or lib.copies.latest()
@@ -166,7 +166,7 @@ def snapshot(
     It has songs, models, map, playlists and the walk, and nothing of who listened, of files, servers or settings.
     """
     from musicsim.explorer.progress import teller
-    from musicsim.explorer.upkeep.snapshot_files import write_snapshot_file
+    from musicsim.extensions.bundles.bundles import write_snapshot_file
 
     with open_library(library) as lib, progress_bar() as report:
         done = write_snapshot_file(lib, file, teller(report), models=model or (), with_excerpts=with_excerpts)

@@ -85,9 +85,9 @@ def add(
     Songs that are in the library and have not changed are not analysed again. A file given by name is
     added however short it is.
     """
-    from musicsim.explorer.upkeep.add_music import add_and_refresh
-    from musicsim.explorer.upkeep.cluster import on_cluster
-    from musicsim.explorer.upkeep.datasets import add_dataset, read_dataset
+    from musicsim.explorer.refresh.add_music import add_and_refresh
+    from musicsim.extensions.cluster.connection import on_cluster
+    from musicsim.extensions.datasets.datasets import add_dataset, read_dataset
 
     if mirdata is None and not sources:
         raise typer.BadParameter("name a folder or a file, or a data set by --mirdata.")
@@ -123,8 +123,8 @@ def scan(
     trust_cluster: TrustClusterOption = False,
 ) -> None:
     """Scan the library's folders again for new, changed, moved and missing files."""
-    from musicsim.explorer.upkeep.add_music import scan_again
-    from musicsim.explorer.upkeep.cluster import on_cluster
+    from musicsim.explorer.refresh.add_music import scan_again
+    from musicsim.extensions.cluster.connection import on_cluster
 
     with open_library(library) as lib:
         with on_cluster(lib, cluster, trusted=trust_cluster), progress_bar() as report:
@@ -180,7 +180,7 @@ def demo(
     seed: Annotated[int, typer.Option(help="A different seed composes different music.")] = 0,
 ) -> None:
     """Compose the demo collection, add it, and import its listeners, tags and playlists."""
-    from musicsim.explorer.upkeep.add_music import build_demo
+    from musicsim.explorer.refresh.add_music import build_demo
 
     with open_library(library, create=True) as lib:
         with progress_bar() as report:
@@ -412,8 +412,8 @@ def _decide_trust(address: str, answer: bool | None) -> None:
 
     Raises BadParameter for an address that is not trusted; ValueError if it is malformed.
     """
-    from musicsim.explorer.upkeep.cluster_trust import is_trusted, needs_trust, trust
-    from musicsim.library.processes.cluster import UNTRUSTED
+    from musicsim.extensions.cluster.pool import UNTRUSTED
+    from musicsim.extensions.cluster.trust import is_trusted, needs_trust, trust
     from musicsim.library.processes.pools import check_address
 
     if not address:
@@ -428,7 +428,7 @@ def _decide_trust(address: str, answer: bool | None) -> None:
 def info(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """Show what the library holds, which model is in use, and what is running."""
     from musicsim.explorer import jobs
-    from musicsim.explorer.upkeep.outdated import pending_upgrade
+    from musicsim.explorer.refresh.outdated import pending_upgrade
 
     with open_library(library) as lib:
         record, job = lib.models.active(), jobs.current(lib)

@@ -33,7 +33,7 @@ def doctor(
     ] = False,
 ) -> None:
     """Examine the library and this machine, and say what to do; exit code 3: problems remain."""
-    from musicsim.explorer.upkeep.checkup import PROBLEM, repair
+    from musicsim.explorer.health.doctor import PROBLEM, repair
 
     folder, done = _folder(library), []
     with ExitStack() as stack:
@@ -61,8 +61,8 @@ def report(
     library: LibraryOption = None,
 ) -> None:
     """Write a file for a bug report: findings, versions, settings, sizes and log, without titles, names or paths."""
-    from musicsim.explorer.upkeep.bug_report import bug_report, write_report
-    from musicsim.explorer.upkeep.checkup import Finding
+    from musicsim.explorer.health.doctor import Finding
+    from musicsim.explorer.health.report import bug_report, write_report
 
     folder = _folder(library)
     with ExitStack() as stack:
@@ -85,7 +85,7 @@ def _line(finding: Any) -> str:
 def _opened(folder: Path, stack: ExitStack) -> Any:
     """The library in a folder, or what keeps it from being opened."""
     from musicsim.errors import LibraryError, NotFoundError
-    from musicsim.explorer.upkeep.checkup import NOTE, PROBLEM, Finding
+    from musicsim.explorer.health.doctor import NOTE, PROBLEM, Finding
 
     try:
         return stack.enter_context(open_library(folder))
@@ -97,9 +97,9 @@ def _opened(folder: Path, stack: ExitStack) -> Any:
 
 def _found(folder: Path, opened: Any) -> list[Any]:
     """What is found of the machine, and of the library where it opens."""
+    from musicsim.explorer.health.doctor import Finding, examine
+    from musicsim.explorer.health.machine import look_at
     from musicsim.explorer.progress import teller
-    from musicsim.explorer.upkeep.checkup import Finding, examine
-    from musicsim.explorer.upkeep.machine import look_at
 
     if isinstance(opened, Finding):
         return [*look_at(folder), opened]

@@ -25,7 +25,7 @@ from musicsim.explorer.progress import Stopped, teller
 from musicsim.explorer.requests.training import TrainingRequest
 
 if TYPE_CHECKING:
-    from musicsim.library.embeddings.store import AboutEmbedding, Matched
+    from musicsim.extensions.embeddings.store import AboutEmbedding, Matched
 
 _Name = Annotated[str, typer.Argument(help="Name of a model, as `musicsim models list` shows it.")]
 _STOPPED = 130
@@ -52,8 +52,8 @@ def train(request: TrainingRequest, library: LibraryOption = None, as_json: Json
 
     Ctrl-C once stops and keeps the best so far; twice changes nothing.
     """
-    from musicsim.explorer.upkeep.learned_model import learn
-    from musicsim.explorer.upkeep.model_text import name_for, report_of
+    from musicsim.explorer.refresh.learned_model import learn
+    from musicsim.explorer.refresh.model_text import name_for, report_of
 
     with open_library(library) as lib:
         with _watched() as watcher:
@@ -117,7 +117,7 @@ def _watched() -> Iterator[_Terminal]:
 
 def _tell(name: str, report: dict[str, Any], *, is_active: bool, was_asked: bool) -> None:
     """The verdict for people."""
-    from musicsim.explorer.upkeep.model_text import figures, headline, judged_on, source_rows
+    from musicsim.explorer.refresh.model_text import figures, headline, judged_on, source_rows
 
     _, sentence = headline(report)
     typer.echo(plain(f"{name}: {sentence}"))
@@ -137,8 +137,8 @@ def _tell(name: str, report: dict[str, Any], *, is_active: bool, was_asked: bool
 
 def list_models(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """List the models of the library: what they are, how good, and which is in use."""
-    from musicsim.explorer.upkeep.model_catalogue import stale_reason
-    from musicsim.explorer.upkeep.model_text import headline, kind_words, report_of
+    from musicsim.explorer.refresh.model_catalogue import stale_reason
+    from musicsim.explorer.refresh.model_text import headline, kind_words, report_of
 
     with open_library(library) as lib:
         rows = [
@@ -217,7 +217,7 @@ def import_model(
     library: LibraryOption = None,
 ) -> None:
     """Import a model from another library, and apply it to all songs."""
-    from musicsim.explorer.upkeep.model_catalogue import take_model
+    from musicsim.explorer.refresh.model_catalogue import take_model
 
     with open_library(library) as lib, progress_bar() as report:
         model_id = take_model(lib, file.expanduser().absolute(), teller(report))
@@ -244,8 +244,8 @@ def add(
 ) -> None:
     """Compute other features of all songs, to compare with and to train on."""
     from musicsim.explorer.models.representations import OFFERED
-    from musicsim.explorer.upkeep.fitting import RepresentationSettings, free_name
-    from musicsim.explorer.upkeep.model_catalogue import add_representation
+    from musicsim.explorer.refresh.fitting import RepresentationSettings, free_name
+    from musicsim.explorer.refresh.model_catalogue import add_representation
 
     if representation not in OFFERED:
         raise typer.BadParameter(
@@ -276,8 +276,8 @@ def add_embedding(
     Songs are found by id, by path (from the root, or from a folder of the library), or by the hash of their file.
     Exits with code 3 if rows were left out or match no song of the library.
     """
-    from musicsim.explorer.upkeep.fitting import free_name
-    from musicsim.explorer.upkeep.model_catalogue import add_own_vectors
+    from musicsim.explorer.refresh.fitting import free_name
+    from musicsim.explorer.refresh.model_catalogue import add_own_vectors
 
     with open_library(library) as lib, progress_bar() as report:
         source = file.expanduser().absolute()
@@ -306,9 +306,9 @@ def add_onnx(
 
     Ctrl-C stops; the same command then goes on where it was. Exits with code 3 if songs have no vector.
     """
-    from musicsim.explorer.upkeep.fitting import free_name
-    from musicsim.explorer.upkeep.model_catalogue import add_onnx as add_model
-    from musicsim.library.embeddings.onnx_models import OnnxModel
+    from musicsim.explorer.refresh.fitting import free_name
+    from musicsim.explorer.refresh.model_catalogue import add_onnx as add_model
+    from musicsim.extensions.embeddings.onnx_models import OnnxModel
 
     try:
         onnx = OnnxModel(file.expanduser().absolute(), sample_rate, window, output)
@@ -327,7 +327,7 @@ def add_onnx(
 
 def _tell_added(name: str, about: "AboutEmbedding", matched: "Matched", *, as_json: bool) -> None:
     """What came of vectors of another program; exits with code 3 if some were left out."""
-    from musicsim.explorer.upkeep.model_text import match_words
+    from musicsim.explorer.refresh.model_text import match_words
 
     if as_json:
         emit(

@@ -67,7 +67,7 @@ def playlist(
     from musicsim.errors import LibraryError
     from musicsim.explorer.playlists.walk import Walk
     from musicsim.explorer.snapshot.snapshot import snapshot_under
-    from musicsim.library.exporters import FORMATS
+    from musicsim.library.media.playlist_files import FORMATS
 
     if export and export.suffix.lower().lstrip(".") not in FORMATS:
         raise LibraryError(f"{export}: name a file that ends in {', '.join('.' + name for name in FORMATS)}.")
@@ -108,7 +108,7 @@ def asked_songs(library: Any, request: PlaylistRequest, saved: str | None, model
 
 def _render(library: Any, songs: Any, target: Path) -> list[str]:
     """Render the playlist as one audio file; returns what was left out, in words."""
-    from musicsim.explorer.playlists.mixtape import render_mix
+    from musicsim.extensions.mixtape.mixtape import render_mix
 
     mix = render_mix(library, songs, target.expanduser().absolute())
     return [f"not in the mix: {song.label} ({why})" for song, why in mix.left_out]
@@ -117,7 +117,7 @@ def _render(library: Any, songs: Any, target: Path) -> list[str]:
 def _write(songs: Any, target: Path, *, is_relative: bool) -> list[str]:
     """Write the playlist for other players; returns the songs whose files are missing, in words."""
     from musicsim.library.disk.arrays import atomic_path
-    from musicsim.library.exporters import FORMATS, missing
+    from musicsim.library.media.playlist_files import FORMATS, missing
 
     path = target.expanduser().absolute()
     content = FORMATS[path.suffix.lower().lstrip(".")](

@@ -81,7 +81,7 @@ def evaluate(
         _continue(library, lists, as_json=as_json)
         return
     from musicsim.explorer.evaluation.fixed_splits import known_faults
-    from musicsim.explorer.upkeep.cluster import on_cluster
+    from musicsim.extensions.cluster.connection import on_cluster
 
     if by is not None and by not in KINDS:
         raise typer.BadParameter(f"{by!r} should be one of {', '.join(KINDS)}.", param_hint="--by")
@@ -171,7 +171,7 @@ def _covered_by(library: "Library", records: Sequence["ModelRecord"]) -> list["C
 
 def _compare(library: Path | None, name: str, by: str | None, *, as_json: bool) -> None:
     """A model against the sound of a library."""
-    from musicsim.explorer.evaluation.against import compare_with
+    from musicsim.extensions.model_comparison.comparison import compare_with
 
     with open_library(library) as lib, progress_bar() as bar:
         found = compare_with(lib, name, _coverage(lib, lib.models.all(), by).kind, teller(bar))
@@ -192,7 +192,7 @@ def _compare(library: Path | None, name: str, by: str | None, *, as_json: bool) 
 def _continue(library: Path | None, kind: str, *, as_json: bool) -> None:
     """How well held-out lists of a library are continued."""
     from musicsim.explorer.evaluation.quality import Figure
-    from musicsim.explorer.playlists.continuation import LISTS, MEASURES, continue_lists
+    from musicsim.extensions.continuation.continuation import LISTS, MEASURES, continue_lists
 
     if kind not in LISTS:
         raise typer.BadParameter(f"{kind!r} should be one of {', '.join(LISTS)}.", param_hint="--continue")

@@ -49,9 +49,9 @@ def _prepare_for_visitors(keep_answers: Path | None) -> None:
 def snapshot_folder(file: Path) -> Iterator[Path]:
     """Unpack a snapshot file, unless it is, and make this process one of a public demonstration of it.
 
-    Raises what :func:`musicsim.library.unpacked_snapshots.unpacked` does.
+    Raises what :func:`musicsim.extensions.bundles.unpacking.unpacked` does.
     """
-    from musicsim.library.unpacked_snapshots import unpacked
+    from musicsim.extensions.bundles.unpacking import unpacked
 
     os.environ.pop("MUSICSIM_PUBLIC", None)  # visitors may not unpack anything
     with ExitStack() as held:

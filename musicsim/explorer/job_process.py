@@ -12,26 +12,26 @@ from typing import Any
 
 from musicsim import logs
 from musicsim.errors import MusicsimError, StorageError
-from musicsim.explorer.evaluation.paper_tables import run_experiment
-from musicsim.explorer.exporting.export import export
-from musicsim.explorer.playlists.continuation import continue_lists
+from musicsim.explorer.health.backups import back_up
 from musicsim.explorer.playlists.fit import refit_walks
 from musicsim.explorer.progress import Stopped
-from musicsim.explorer.requests.exporting import EXPORTS, ExportRequest
+from musicsim.explorer.refresh.add_music import add_and_refresh, build_demo, scan_again
+from musicsim.explorer.refresh.fitting import RepresentationSettings
+from musicsim.explorer.refresh.learned_model import learn
+from musicsim.explorer.refresh.model_catalogue import add_representation, take_model
+from musicsim.explorer.refresh.refresh import refresh
+from musicsim.explorer.refresh.upgrade import bring_up_to_date
 from musicsim.explorer.requests.training import LearningSettings
-from musicsim.explorer.upkeep.add_music import add_and_refresh, build_demo, scan_again
-from musicsim.explorer.upkeep.backups import back_up
-from musicsim.explorer.upkeep.cluster import on_cluster
-from musicsim.explorer.upkeep.fitting import RepresentationSettings
-from musicsim.explorer.upkeep.learned_model import learn
-from musicsim.explorer.upkeep.model_catalogue import add_representation, take_model
-from musicsim.explorer.upkeep.refresh import refresh
-from musicsim.explorer.upkeep.server_music import sync_and_fetch
-from musicsim.explorer.upkeep.upgrade import bring_up_to_date
+from musicsim.extensions.cluster.connection import on_cluster
+from musicsim.extensions.continuation.continuation import continue_lists
+from musicsim.extensions.exports.export import export
+from musicsim.extensions.exports.request import EXPORTS, ExportRequest
+from musicsim.extensions.music_servers.connections import Connections
+from musicsim.extensions.music_servers.job import sync_and_fetch
+from musicsim.extensions.paper_tables.paper_tables import run_experiment
 from musicsim.library import AddReport, Library
 from musicsim.library.stores.jobs import Job
 from musicsim.public import owner_only
-from musicsim.servers.store import Connections
 from musicsim.storage import writing_to
 
 _log = logging.getLogger(__name__)

@@ -28,7 +28,7 @@ def of_blocks(
 ) -> Iterator[Any]:
     """What a function gives for each block, in their order.
 
-    Where a cluster is at work for the library (:func:`musicsim.explorer.upkeep.cluster.on_cluster`), its workers do the
+    Where a cluster is at work for the library (:func:`musicsim.extensions.cluster.connection.on_cluster`), its workers do the
     blocks, unless this process, which does the first two, takes less than ten seconds for the others. The function is
     importable by name, or a partial of such; what that holds, such as vectors, each worker is given once.
     """

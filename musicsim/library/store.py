@@ -34,7 +34,9 @@ from musicsim._arrays import Float32Array, Int64Array
 from musicsim._parsing import parse_in_turn
 from musicsim.audio import derivatives
 from musicsim.errors import LibraryError, NotFoundError
-from musicsim.library.artists import artist_group, stand_in_name
+from musicsim.extensions.listening_tests.store import ListeningTestStore
+from musicsim.extensions.lyrics.store import LyricsStore
+from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.library.db import schema
 from musicsim.library.db.changes import ChangeLog
 from musicsim.library.db.columns import SongTable, nobody, some_ids, song_label
@@ -48,27 +50,25 @@ from musicsim.library.db.database import (
 )
 from musicsim.library.db.integrity import check_database
 from musicsim.library.db.schema_version import prepare_tables
+from musicsim.library.db.settings import DEFAULTS, check_setting
 from musicsim.library.db.small_copy import SmallCopies
 from musicsim.library.disk.leftovers import sweep
 from musicsim.library.disk.replacing import finish_replacing
 from musicsim.library.disk.writer import locked_error, note_doing, writer_lock
 from musicsim.library.processes.pools import Pool
 from musicsim.library.processes.workers import Limits
-from musicsim.library.settings import DEFAULTS, check_setting
 from musicsim.library.stores.all_opinions import Opinions
 from musicsim.library.stores.duplicates import DuplicateStore, SamePair
 from musicsim.library.stores.files import SKIPPED, FileStore
 from musicsim.library.stores.frames import DescriptorStore, FrameStore
 from musicsim.library.stores.jobs import JobStore
 from musicsim.library.stores.listening import ListeningStore, Plays
-from musicsim.library.stores.listening_tests import ListeningTestStore
-from musicsim.library.stores.lyrics import LyricsStore
 from musicsim.library.stores.models import ModelStore, Vectors
 from musicsim.library.stores.playlists import NewPlaylist, PlaylistStore, SavedPlaylist
-from musicsim.library.stores.server_songs import ServerSongs
 from musicsim.library.stores.song_tables import SongTables
 from musicsim.library.stores.splits import SplitStore
 from musicsim.library.stores.tag_edits import TagEdits
+from musicsim.library.tags.artists import artist_group, stand_in_name
 from musicsim.public import is_public
 from musicsim.storage import writing_to
 

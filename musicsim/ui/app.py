@@ -17,12 +17,12 @@ from musicsim._parsing import parse_in_turn
 from musicsim.api import Guard, Visitors, named_hosts, offered, routes
 from musicsim.explorer.libraries import default_folder
 from musicsim.explorer.search.uploads import VISITORS_MB
+from musicsim.extensions.listening_tests.routes import listen_routes
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.frame import SHELL
 from musicsim.ui.base.memory import tidy_up
 from musicsim.ui.base.page_messages import filter_message, is_of_a_page, rerun_of
 from musicsim.ui.base.script_errors import show_error
-from musicsim.ui.compare.listen_routes import listen_routes
 from musicsim.ui.components.player_routes import player_routes
 from musicsim.ui.components.song_map import map_script_routes
 

@@ -11,8 +11,8 @@ from starlette.testclient import TestClient
 
 from musicsim import LIBRARY_FILE
 from musicsim.api import routes
-from musicsim.explorer.upkeep.fitting import RepresentationSettings
-from musicsim.explorer.upkeep.model_catalogue import add_representation
+from musicsim.explorer.refresh.fitting import RepresentationSettings
+from musicsim.explorer.refresh.model_catalogue import add_representation
 from tests.sounds import write_song
 
 SOUND = {"Content-Type": "application/octet-stream"}

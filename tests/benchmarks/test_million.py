@@ -5,9 +5,9 @@ import pytest
 
 from benchmarks.large_library import write_library
 from benchmarks.million import measure
+from musicsim.explorer.refresh.outdated import pending_upgrade
+from musicsim.explorer.refresh.refresh import needs_fit
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.upkeep.outdated import pending_upgrade
-from musicsim.explorer.upkeep.refresh import needs_fit
 from musicsim.library import Library
 
 

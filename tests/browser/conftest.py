@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Error, Page, Playwright, expect, sync_playwright
 
-from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.explorer.refresh.refresh import refresh
 from tests.browser.actions import APP
 from tests.browser.chromium import FLAGS, find
 from tests.browser.serving import PATIENCE_MS, serve

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.explorer.refresh.refresh import refresh
 from musicsim.library import Library
 from tests.browser.actions import (
     APP,

@@ -39,8 +39,8 @@ from experiments._audio import (
 from experiments.codewords import measured_codewords, measured_tags
 from musicsim.evaluation import query_scores
 from musicsim.evaluation.ranking import distance_scores
+from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
 from musicsim.metric import GMML, MLR
 from musicsim.mixtures import kl_divergences

@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks._report import Settings
 from experiments import listening_test
-from musicsim.explorer.listening_tests.results import results
+from musicsim.extensions.listening_tests.results import results
 
 
 def test_a_test_has_sixty_pairs_and_listeners_hear_the_difference():

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-import musicsim.explorer.evaluation.paper_tables as tables
+import musicsim.extensions.paper_tables.paper_tables as tables
 from experiments import _reproduce
 from experiments._reproduce import reproduce
 

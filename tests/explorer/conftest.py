@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.libraries import generated_library
-from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.explorer.refresh.refresh import refresh
 from musicsim.library import Library
 from tests.sounds import KINDS, open_library, write_song
 

@@ -3,14 +3,14 @@
 import numpy as np
 
 from musicsim.explorer.evaluation.quality import measure_lists, measure_scores
-from musicsim.explorer.guessing.guess import MIN_RIGHT, Guesses
-from musicsim.explorer.guessing.guess_judging import Judged
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.playlists.edges import build_hypergraph
 from musicsim.explorer.playlists.song_labels import load_sources
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.snapshot.filtering import passing
 from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.extensions.guessing.guess import MIN_RIGHT, Guesses
+from musicsim.extensions.guessing.judging import Judged
 
 
 def spelled_in_two_ways(library):

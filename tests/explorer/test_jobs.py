@@ -9,8 +9,8 @@ import pytest
 
 from musicsim.errors import StoreLockedError
 from musicsim.explorer import job_process, jobs
+from musicsim.explorer.refresh.add_music import forget_leftovers, keep_upload
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.upkeep.add_music import forget_leftovers, keep_upload
 from tests.sounds import write_collection, write_song
 from tests.waiting import until
 

@@ -10,10 +10,10 @@ from musicsim.errors import ModelError, NotFoundError, StoreLockedError
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.progress import Stopped
+from musicsim.explorer.refresh import learned_model
+from musicsim.explorer.refresh.learned_model import learn
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.upkeep import learned_model
-from musicsim.explorer.upkeep.learned_model import learn
 from musicsim.library import Library
 from tests.learning import Watcher
 

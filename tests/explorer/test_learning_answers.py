@@ -14,10 +14,10 @@ from musicsim.explorer.learning.from_answers import (
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.task import CS
 from musicsim.explorer.models.artifacts import load_report
+from musicsim.explorer.refresh.learned_model import learn
+from musicsim.explorer.refresh.model_text import figures, headline, judged_on, report_of
 from musicsim.explorer.requests.training import ANSWERS, LearningSettings
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.upkeep.learned_model import learn
-from musicsim.explorer.upkeep.model_text import figures, headline, judged_on, report_of
 from musicsim.library.stores.answers import comparisons, question_key
 from musicsim.library.stores.duplicates import SamePair
 from tests.learning import Watcher

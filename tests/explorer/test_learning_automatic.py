@@ -9,11 +9,11 @@ from musicsim.explorer.learning.supervision import Coverage, Supervision, presel
 from musicsim.explorer.learning.task import LearningSettings
 from musicsim.explorer.learning.verdict import Lead, fallen, is_better
 from musicsim.explorer.models.artifacts import load_report
+from musicsim.explorer.refresh.fitting import RepresentationSettings
+from musicsim.explorer.refresh.learned_model import learn
+from musicsim.explorer.refresh.model_catalogue import add_representation
+from musicsim.explorer.refresh.model_text import figures, headline, judged_on, path_rows, report_of
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.upkeep.fitting import RepresentationSettings
-from musicsim.explorer.upkeep.learned_model import learn
-from musicsim.explorer.upkeep.model_catalogue import add_representation
-from musicsim.explorer.upkeep.model_text import figures, headline, judged_on, path_rows, report_of
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from tests.learning import RANKED, Watcher, hush
 

@@ -11,11 +11,11 @@ from musicsim.explorer.learning.closed_form import trials
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.task import Split, Task
 from musicsim.explorer.models.artifacts import load_report
+from musicsim.explorer.refresh.learned_model import learn
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.search.feedback import Thumbs
 from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.upkeep.learned_model import learn
 from musicsim.library import Library
 from tests.command import run
 from tests.learning import Watcher

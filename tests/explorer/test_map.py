@@ -5,7 +5,7 @@ import pytest
 from openTSNE import TSNEEmbedding
 from openTSNE.affinity import PerplexityBasedNN
 
-from musicsim.explorer.upkeep.map_layout import MapPlacer, fit_map
+from musicsim.explorer.refresh.map_layout import MapPlacer, fit_map
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_identical_songs_are_no_trouble(n, distinct, rng):
 
 
 def test_a_large_collection_stands_beside_the_songs_that_were_laid_out(blobs, rng, monkeypatch):
-    monkeypatch.setattr("musicsim.explorer.upkeep.map_layout.MAX_LAID_OUT", 80)
+    monkeypatch.setattr("musicsim.explorer.refresh.map_layout.MAX_LAID_OUT", 80)
     X, labels, centres = blobs
     places = fit_map(X)
     assert np.isfinite(places).all()
@@ -97,10 +97,10 @@ def test_a_large_collection_stands_beside_the_songs_that_were_laid_out(blobs, rn
 def test_many_songs_are_placed_through_a_forest(blobs, rng, monkeypatch):
     X, labels, centres = blobs
     places = fit_map(X)
-    monkeypatch.setattr("musicsim.explorer.upkeep.map_layout.MAX_LAID_OUT", 80)
+    monkeypatch.setattr("musicsim.explorer.refresh.map_layout.MAX_LAID_OUT", 80)
     new = (centres[labels] + rng.standard_normal(X.shape)).astype(np.float32)
     one_by_one = MapPlacer(X, places).place(new)
-    monkeypatch.setattr("musicsim.explorer.upkeep.map_layout._MANY", 20)
+    monkeypatch.setattr("musicsim.explorer.refresh.map_layout._MANY", 20)
     # leaves hold rounded codes: now and then the fifth neighbour is the sixth; the map is 30 wide
     np.testing.assert_allclose(MapPlacer(X, places).place(new), one_by_one, atol=0.2)
 

@@ -13,12 +13,12 @@ from musicsim.errors import MusicsimError
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.models.files import save_model_file
 from musicsim.explorer.models.representations import OFFERED
+from musicsim.explorer.refresh.fitting import RepresentationSettings
+from musicsim.explorer.refresh.learned_model import learn
+from musicsim.explorer.refresh.model_catalogue import add_own_vectors, add_representation, take_model
+from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.upkeep.fitting import RepresentationSettings
-from musicsim.explorer.upkeep.learned_model import learn
-from musicsim.explorer.upkeep.model_catalogue import add_own_vectors, add_representation, take_model
-from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
 from tests.crafted_models import crafted, mutant, parts_of
 from tests.learning import Watcher, hush, sing_by_kind, tag_by_kind

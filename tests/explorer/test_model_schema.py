@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from musicsim.explorer.learning.verdict import MEASURES
 from musicsim.explorer.models.artifacts import read_report
 from musicsim.explorer.models.schema import MAX_JSON, AboutFile, AboutModel, AboutSources, Report, read_json
-from musicsim.explorer.upkeep.model_text import figures, headline, judged_on, path_rows, source_rows
+from musicsim.explorer.refresh.model_text import figures, headline, judged_on, path_rows, source_rows
 from tests.learning import RANKED
 
 MODEL = {

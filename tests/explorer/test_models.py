@@ -10,18 +10,18 @@ from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.models.files import save_model_file
 from musicsim.explorer.models.representations import OFFERED
 from musicsim.explorer.progress import teller
-from musicsim.explorer.requests.training import LearningSettings
-from musicsim.explorer.search.query import find_similar, read_example
-from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.upkeep.fitting import CODEWORDS_NAME, NATIVE, RepresentationSettings, free_name
-from musicsim.explorer.upkeep.learned_model import learn
-from musicsim.explorer.upkeep.model_catalogue import (
+from musicsim.explorer.refresh.fitting import CODEWORDS_NAME, NATIVE, RepresentationSettings, free_name
+from musicsim.explorer.refresh.learned_model import learn
+from musicsim.explorer.refresh.model_catalogue import (
     add_representation,
     stale_models,
     stale_reason,
     take_model,
 )
-from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.explorer.refresh.refresh import refresh
+from musicsim.explorer.requests.training import LearningSettings
+from musicsim.explorer.search.query import find_similar, read_example
+from musicsim.explorer.snapshot.snapshot import take_snapshot
 from tests.learning import Watcher, hush, sing_by_kind, tag_by_kind
 from tests.sounds import stored_files, write_song
 

@@ -13,6 +13,7 @@ from scipy.stats import norm
 from benchmarks.large_library import write_library
 from musicsim.audio import HEARD, KEYS, MODES, Descriptors
 from musicsim.errors import AudioError, ModelError, NotFoundError
+from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.query import (
@@ -26,7 +27,6 @@ from musicsim.explorer.search.requested import find_requested, part_of, with_exa
 from musicsim.explorer.snapshot.filtering import filter_choices, passing
 from musicsim.explorer.snapshot.model_rows import HubReduction
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library.db import schema
 from tests.sounds import SAMPLE_RATE, sound, write_song
 

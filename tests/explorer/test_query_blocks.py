@@ -9,12 +9,12 @@ import pytest
 from benchmarks.large_library import write_library
 from musicsim.explorer import query_blocks
 from musicsim.explorer.evaluation import quality
-from musicsim.explorer.exporting import tables
-from musicsim.explorer.exporting.export import export
-from musicsim.explorer.requests.exporting import ExportRequest
 from musicsim.explorer.snapshot import neighbours
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.upkeep.cluster import on_cluster
+from musicsim.extensions.cluster.connection import on_cluster
+from musicsim.extensions.exports import tables
+from musicsim.extensions.exports.export import export
+from musicsim.extensions.exports.request import ExportRequest
 from musicsim.library import Library
 from musicsim.library.processes.pools import map_of
 from musicsim.search import ExactIndex, PartitionIndex

@@ -5,11 +5,11 @@ import pytest
 import soundfile
 
 from musicsim.explorer.playlists.walk import Walk
+from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot.same_sound import groups
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library.stores.duplicates import SamePair
 from tests.sounds import SAMPLE_RATE, sound
 

@@ -13,21 +13,21 @@ from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.models.files import save_model_file
 from musicsim.explorer.models.joint_space import column_scales, fill, statistics
 from musicsim.explorer.models.representations import REPRESENTATIONS
-from musicsim.explorer.requests.training import LearningSettings
-from musicsim.explorer.search.query import find_similar, read_example
-from musicsim.explorer.search.why_groups import GROUPS, REST
-from musicsim.explorer.search.why_sides import explained
-from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.upkeep.fitting import RepresentationSettings
-from musicsim.explorer.upkeep.learned_model import learn
-from musicsim.explorer.upkeep.model_catalogue import (
+from musicsim.explorer.refresh.fitting import RepresentationSettings
+from musicsim.explorer.refresh.learned_model import learn
+from musicsim.explorer.refresh.model_catalogue import (
     add_own_vectors,
     add_representation,
     stale_reason,
     take_model,
 )
-from musicsim.explorer.upkeep.model_text import facts, kind_words, report_of, source_rows
-from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.explorer.refresh.model_text import facts, kind_words, report_of, source_rows
+from musicsim.explorer.refresh.refresh import refresh
+from musicsim.explorer.requests.training import LearningSettings
+from musicsim.explorer.search.query import find_similar, read_example
+from musicsim.explorer.search.why_groups import GROUPS, REST
+from musicsim.explorer.search.why_sides import explained
+from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.metric import MultipleKernelMLR
 from musicsim.order import PartialOrderEmbedding
 from musicsim.relevance import Relevance

@@ -7,12 +7,12 @@ import pytest
 
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.models.files import save_model_file
-from musicsim.explorer.playlists.blind_test import contenders
 from musicsim.explorer.progress import teller
+from musicsim.explorer.refresh.model_catalogue import add_own_vectors
+from musicsim.explorer.refresh.placing import cluster_sizes
+from musicsim.explorer.refresh.refresh import needs_fit, refresh
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.upkeep.model_catalogue import add_own_vectors
-from musicsim.explorer.upkeep.placing import cluster_sizes
-from musicsim.explorer.upkeep.refresh import needs_fit, refresh
+from musicsim.extensions.blind_lists.blind_test import contenders
 from musicsim.library import Library
 from musicsim.library.stores.frames import FrameStore
 from tests.learning import hush

@@ -12,9 +12,9 @@ from musicsim.explorer.models.artifacts import load_report, load_walk
 from musicsim.explorer.playlists.fit import refit_walks
 from musicsim.explorer.playlists.steering import RESTS_S
 from musicsim.explorer.playlists.walk import ShuffleWalk, Walk
+from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library.db import schema
 
 

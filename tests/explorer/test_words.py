@@ -12,7 +12,7 @@ from musicsim.explorer.search.requested import find_requested
 from musicsim.explorer.snapshot.filtering import passing
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.snapshot.words import understood
-from musicsim.library.stores.lyrics import ReadWords, UnreadSong
+from musicsim.extensions.lyrics.store import ReadWords, UnreadSong
 from tests.command import run
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from musicsim.library.csv_cells import as_csv, harmless, restored
+from musicsim.library.disk.csv_cells import as_csv, harmless, restored
 from musicsim.library.importing import NamedSong, read_listening
 
 FORMULAS = ["=HYPERLINK(1)", "@SUM(A1)", "+1+cmd|' /C calc'!A0", "-2", "\t=1", " =1", "'=1", "＝1", "\rx"]

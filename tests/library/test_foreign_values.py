@@ -7,14 +7,14 @@ import pytest
 
 from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError
+from musicsim.explorer.health.backups import back_up, restore
 from musicsim.explorer.progress import silent
-from musicsim.explorer.upkeep.backups import back_up, restore
-from musicsim.explorer.upkeep.snapshot_files import write_snapshot_file
+from musicsim.extensions.bundles.bundles import write_snapshot_file
+from musicsim.extensions.bundles.unpacking import unpacked
 from musicsim.library.db import schema
 from musicsim.library.db.changes import CHANGES_PREFIX
 from musicsim.library.db.value_check import find_wrong_value
-from musicsim.library.unpacked_snapshots import unpacked
-from tests.library.test_snapshot_file import parts_of, write_parts
+from tests.extensions.bundles.test_bundles import parts_of, write_parts
 
 WRONG = {
     "songs.duration_s": ["'x'", "x'00'", "9e999", "-1", "1e300"],

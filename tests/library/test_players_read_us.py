@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from musicsim.library.exporters import FORMATS, location
+from musicsim.library.media.playlist_files import FORMATS, location
 
 vlc = pytest.importorskip("vlc", reason="python-vlc is not installed")
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from musicsim.errors import LibraryError
 from musicsim.library.db import schema
-from musicsim.library.exporters import FORMATS, location
 from musicsim.library.importing import (
     Matcher,
     NamedSong,
@@ -24,6 +23,7 @@ from musicsim.library.importing import (
     undo,
 )
 from musicsim.library.importing.places import PlaceIndex, resolved
+from musicsim.library.media.playlist_files import FORMATS, location
 from tests.library.fixtures import FIXTURES, needs_fixtures, skipped
 from tests.library.listening import add_songs, write_json
 

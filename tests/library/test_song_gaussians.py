@@ -6,7 +6,7 @@ import pytest
 from musicsim import gaussians
 from musicsim.audio import SongFrames, append_parts, read_song_frames
 from musicsim.explorer.models.similarity_model import SimilarityModel
-from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.explorer.refresh.refresh import refresh
 from musicsim.library.stores.song_gaussians import (
     keep_gaussians,
     part_gaussians,

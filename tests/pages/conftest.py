@@ -2,7 +2,7 @@
 
 import pytest
 
-from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.explorer.refresh.refresh import refresh
 
 
 @pytest.fixture

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-import musicsim.ui.evaluate.papers_view as papers
+import musicsim.extensions.paper_tables.page as papers
 from musicsim.explorer import jobs
-from musicsim.explorer.evaluation.paper_tables import Experiment, PaperTable
 from musicsim.explorer.models.artifacts import save_report
-from musicsim.explorer.playlists.continuation import MEASURES, Continued
-from musicsim.explorer.upkeep.model_catalogue import add_own_vectors
-from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.explorer.refresh.model_catalogue import add_own_vectors
+from musicsim.explorer.refresh.refresh import refresh
+from musicsim.extensions.continuation.continuation import MEASURES, Continued
+from musicsim.extensions.paper_tables.paper_tables import Experiment, PaperTable
 from musicsim.library import Library
 from musicsim.ui.base.frame import PAGES, SHELL
 from tests.learning import RANKED, hush
@@ -268,7 +268,9 @@ def against(library, monkeypatch) -> AppTest:
 
 
 def test_an_embedding_is_compared_with_the_sound(styles_library, tmp_path, monkeypatch):
-    monkeypatch.setattr("musicsim.explorer.evaluation.against.learn_ranking", lambda *_: None)  # for time
+    monkeypatch.setattr(
+        "musicsim.extensions.model_comparison.comparison.learn_ranking", lambda *_: None
+    )  # for time
     shutil.copytree(styles_library, tmp_path / "library")
     with Library.open(tmp_path / "library") as library:
         ids = [song.id for song in library.songs()]

@@ -8,10 +8,10 @@ import streamlit as st
 
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.models.song_features import feature_blocks
-from musicsim.explorer.upkeep.model_catalogue import add_own_vectors
-from musicsim.explorer.upkeep.model_text import facts
-from musicsim.explorer.upkeep.refresh import refresh
-from musicsim.library.embeddings.store import EmbeddingStore
+from musicsim.explorer.refresh.model_catalogue import add_own_vectors
+from musicsim.explorer.refresh.model_text import facts
+from musicsim.explorer.refresh.refresh import refresh
+from musicsim.extensions.embeddings.store import EmbeddingStore
 from musicsim.ui.base.frame import PAGES
 from tests.learning import hush
 from tests.pages.actions import model_choice, open_page

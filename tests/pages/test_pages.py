@@ -14,21 +14,21 @@ from streamlit.testing.v1 import AppTest
 from musicsim.api import routes
 from musicsim.audio import FEATURE_VERSION
 from musicsim.explorer import job_process, jobs
-from musicsim.explorer.exporting.made import exports_of
-from musicsim.explorer.guessing.guess import Guesses
 from musicsim.explorer.libraries import open_library
-from musicsim.explorer.players.access import PlayerAccess, player_access
-from musicsim.explorer.requests.exporting import EXPORTS
-from musicsim.explorer.requests.players import PlayerRules
-from musicsim.explorer.upkeep.add_music import demo_folder
-from musicsim.explorer.upkeep.cluster_trust import is_trusted
-from musicsim.explorer.upkeep.fitting import RepresentationSettings
-from musicsim.explorer.upkeep.model_catalogue import add_representation
-from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.explorer.refresh.add_music import demo_folder
+from musicsim.explorer.refresh.fitting import RepresentationSettings
+from musicsim.explorer.refresh.model_catalogue import add_representation
+from musicsim.explorer.refresh.refresh import refresh
+from musicsim.extensions.cluster.trust import is_trusted
+from musicsim.extensions.exports.made import exports_of
+from musicsim.extensions.exports.page import NAMES
+from musicsim.extensions.exports.request import EXPORTS
+from musicsim.extensions.guessing.guess import Guesses
+from musicsim.extensions.player_engine.access import PlayerAccess, player_access
+from musicsim.extensions.player_engine.request import PlayerRules
 from musicsim.library.db import schema
 from musicsim.library.stores.duplicates import SamePair
 from musicsim.ui.base.frame import PAGES, SHELL
-from musicsim.ui.library.exports_view import NAMES
 from tests.pages.actions import labels, maps, model_choice, open_page, said, show_section
 from tests.sounds import write_song
 
@@ -440,7 +440,7 @@ def test_who_votes_can_be_chosen_where_codes_cannot_be_learned(full, monkeypatch
     app.session_state["genres_by"] = "codes"
     with monkeypatch.context() as patch:
         # the nearest songs are not asked for nothing
-        patch.setattr("musicsim.explorer.guessing.guess.VectorVoters", None)
+        patch.setattr("musicsim.extensions.guessing.guess.VectorVoters", None)
         app.run()
     assert not app.exception
     assert any("at least two" in info.value for info in app.info)

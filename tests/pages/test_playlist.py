@@ -11,16 +11,16 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from musicsim.explorer.playlists.walk import Walk
+from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.playlist import PlaylistRequest
-from musicsim.explorer.upkeep.refresh import refresh
+from musicsim.extensions.listenbrainz.client import keep_token
+from musicsim.extensions.music_servers.connections import Connections
 from musicsim.library.db import schema
-from musicsim.servers.listenbrainz import keep_token
-from musicsim.servers.store import Connections
 from musicsim.ui.base.frame import PAGES, SHELL
 from musicsim.ui.components.song_list import Action
 from musicsim.ui.playlist import view as playlist_view
-from tests.servers.real_mpd import real_mpd
-from tests.servers.serving import scripted
+from tests.extensions.mpd.real_mpd import real_mpd
+from tests.extensions.music_servers.serving import scripted
 from tests.sounds import write_song
 
 

@@ -13,14 +13,14 @@ from musicsim.explorer import jobs
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.models.artifacts import load_report, save_report
 from musicsim.explorer.models.files import save_model_file
+from musicsim.explorer.refresh.fitting import RepresentationSettings
+from musicsim.explorer.refresh.learned_model import learn
+from musicsim.explorer.refresh.model_catalogue import add_representation
+from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.search.why_groups import GROUPS, REST
 from musicsim.explorer.search.why_sides import explained
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.upkeep.fitting import RepresentationSettings
-from musicsim.explorer.upkeep.learned_model import learn
-from musicsim.explorer.upkeep.model_catalogue import add_representation
-from musicsim.explorer.upkeep.refresh import refresh
 from musicsim.library import Library
 from musicsim.library.stores.duplicates import SamePair
 from tests.learning import Watcher, hush

@@ -6,8 +6,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from musicsim.explorer.playlists.walk import Walk
+from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.upkeep.refresh import refresh
 from tests.pages.actions import said
 from tests.sounds import write_song
 

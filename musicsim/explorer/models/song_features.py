@@ -31,10 +31,10 @@ from musicsim.explorer.models.encoders import (
 from musicsim.explorer.models.joint_space import JointEncoder
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.progress import Tell
+from musicsim.extensions.embeddings.store import EmbeddingStore
+from musicsim.extensions.lyrics.reading import read_lyrics
 from musicsim.library import Library, Song
-from musicsim.library.embeddings.store import EmbeddingStore
 from musicsim.library.processes.pools import in_order, on_all_cores
-from musicsim.library.scan.lyrics import read_lyrics
 
 BLOCK = 64
 _AT_ONCE = 16  # songs that a thread is given

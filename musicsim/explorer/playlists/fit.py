@@ -17,8 +17,8 @@ from musicsim.explorer.playlists.edges import build_hypergraph, default_weights
 from musicsim.explorer.playlists.song_labels import SEED, learn_sources, with_company_of
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
+from musicsim.extensions.lyrics.reading import read_lyrics
 from musicsim.library import Library
-from musicsim.library.scan.lyrics import read_lyrics
 from musicsim.public import owner_only, visitor_may
 
 STRENGTH = 200.0  # transitions that the weights by family count for: a few lists do not turn the walk over

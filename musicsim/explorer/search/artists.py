@@ -11,7 +11,7 @@ from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.search.feedback import Thumbs
 from musicsim.explorer.search.query import Example, Examples, Hit, Query, examples_of, find_similar
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library.artists import fold_name
+from musicsim.library.tags.artists import fold_name
 
 N_ENTRIES = 3
 """Songs by which an artist is introduced."""

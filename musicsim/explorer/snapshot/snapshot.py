@@ -16,15 +16,15 @@ from musicsim.errors import NotFoundError
 from musicsim.explorer.models.local_metrics import LocalMetrics
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.snapshot.conditions import All
-from musicsim.explorer.snapshot.index_server import RemoteIndex, collection_of, index_server
 from musicsim.explorer.snapshot.map_view import OncePer
 from musicsim.explorer.snapshot.model_rows import ModelRows, cached_rows, representatives_of
 from musicsim.explorer.snapshot.neighbours import Neighbours, compared
+from musicsim.extensions.index_server.remote_index import RemoteIndex, collection_of, index_server
 from musicsim.library import Library, Song
 from musicsim.library.db.columns import SongColumns, SongTable
 from musicsim.library.db.packed_texts import PackedTexts
-from musicsim.library.genres import folded
 from musicsim.library.stores.models import ModelRecord
+from musicsim.library.tags.genres import folded
 
 T = TypeVar("T")
 
@@ -140,7 +140,7 @@ class Snapshot:
     def columns(self) -> SongColumns:
         """Artist, genre, folder, group, year and length of every row, without reading a song.
 
-        Spellings of one genre (:mod:`musicsim.library.genres`) are the one that most songs have.
+        Spellings of one genre (:mod:`musicsim.library.tags.genres`) are the one that most songs have.
         """
         columns = self._rows.columns(self._table) if self._rows else self._table.columns.take(self.row_ids)
         return columns.with_genre(lambda: folded(columns.genre))

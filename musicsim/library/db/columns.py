@@ -26,9 +26,9 @@ from musicsim._arrays import (
     places_in_order,
 )
 from musicsim.audio import HEARD
-from musicsim.library.artists import artist_group, stand_in_name
 from musicsim.library.db import schema
 from musicsim.library.db.packed_texts import PackedTexts
+from musicsim.library.tags.artists import artist_group, stand_in_name
 
 T = TypeVar("T")
 

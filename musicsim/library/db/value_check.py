@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from musicsim.library.db import schema
 from musicsim.library.db.changes import CHANGES_PREFIX
-from musicsim.library.tags import FileTags
+from musicsim.library.tags.file_tags import FileTags
 
 _LATEST_S = 253_402_000_000.0  # in the year 9999, the last that a date can have
 _EARLIEST_S = -60_000_000_000.0  # in the year 68

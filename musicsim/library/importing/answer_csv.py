@@ -12,7 +12,7 @@ find a song by, and say nothing of whose computer it is.
 Of the odd-one-out survey of bliss, ``song1,song2,song3,picked_song`` are read, names of files each, and where they are
 there `person_id` and `updated_date`.
 
-Cells that a spreadsheet would take for formulas are written and read as :mod:`musicsim.library.csv_cells` says.
+Cells that a spreadsheet would take for formulas are written and read as :mod:`musicsim.library.disk.csv_cells` says.
 """
 
 import csv
@@ -25,7 +25,7 @@ from pathlib import PurePath
 from typing import BinaryIO
 
 from musicsim.errors import LibraryError
-from musicsim.library.csv_cells import as_csv, restored
+from musicsim.library.disk.csv_cells import as_csv, restored
 from musicsim.library.importing.places import spelled_out
 from musicsim.library.importing.reading import ME
 

@@ -12,10 +12,10 @@ from typing import Any, BinaryIO
 import sqlalchemy as sa
 
 from musicsim.errors import LibraryError
-from musicsim.library.csv_cells import shortened
 from musicsim.library.db import schema
 from musicsim.library.db.columns import some_ids
 from musicsim.library.disk.arrays import atomic_path
+from musicsim.library.disk.csv_cells import shortened
 from musicsim.library.importing.answer_csv import FiledAnswer, FiledSong, read_answers, write_answers
 from musicsim.library.importing.matching import Matcher
 from musicsim.library.importing.places import PlaceIndex

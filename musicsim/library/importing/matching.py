@@ -14,13 +14,13 @@ from typing import Literal
 
 import sqlalchemy as sa
 
-from musicsim.library.artists import known_artist
 from musicsim.library.db import schema
 from musicsim.library.importing.places import PlaceIndex, is_web
 from musicsim.library.importing.records import ImportStoppedError, NamedSong
 from musicsim.library.importing.sources import ProgressCallback
 from musicsim.library.importing.spelling import exact, plain_artist, plain_title
 from musicsim.library.store import Store
+from musicsim.library.tags.artists import known_artist
 
 How = Literal["path", "path end", "confirmed", "mbid", "exact", "loose"]
 """By what a song was found: the path of its file, the end of that path, what a person has said, the recording's id,

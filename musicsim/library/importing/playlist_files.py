@@ -28,7 +28,7 @@ from musicsim.library.importing.json_formats import NO_NAME, Entries, object_in,
 from musicsim.library.importing.places import from_address, is_web, resolved, spelled_out
 from musicsim.library.importing.records import Gatherer, NamedSong
 from musicsim.library.importing.sources import LONGEST, JsonStream, RawBytes, Source, TextLines
-from musicsim.library.tags import MBID
+from musicsim.library.tags.file_tags import MBID
 
 HLS = "belongs to a stream in parts (HLS), which names no songs. Import playlists of songs."
 NO_SONGS = "list without songs"

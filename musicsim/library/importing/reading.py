@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from musicsim.errors import LibraryError
-from musicsim.library.importing import beets as from_beets
+from musicsim.extensions.beets import reader as from_beets
 from musicsim.library.importing import json_formats as from_json
 from musicsim.library.importing import playlist_files as from_list
 from musicsim.library.importing import text_formats as from_text

@@ -8,7 +8,7 @@ name no other recording (remastered, mono, album version, radio edit) do not cou
 import re
 from functools import lru_cache
 
-from musicsim.library.artists import artist_words, fold_name, unaccented
+from musicsim.library.tags.artists import artist_words, fold_name, unaccented
 
 # What stands in brackets or behind a dash and names the same recording, as far as listening goes.
 _SAME = re.compile(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from musicsim.errors import LibraryError
-from musicsim.library.csv_cells import restored, shortened
+from musicsim.library.disk.csv_cells import restored, shortened
 from musicsim.library.importing.places import PlaceIndex
 from musicsim.library.store import Store
 from musicsim.library.stores.splits import part_of

@@ -1,6 +1,6 @@
 """Histories, tags and playlists as lines of text: CSV, and the Million Song Dataset's triplets.
 
-Our own three have a header line and columns in any order; cells are read as :mod:`musicsim.library.csv_cells` writes
+Our own three have a header line and columns in any order; cells are read as :mod:`musicsim.library.disk.csv_cells` writes
 them::
 
     plays      listener, artist, title, plays
@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from musicsim.errors import LibraryError
-from musicsim.library.csv_cells import restored
+from musicsim.library.disk.csv_cells import restored
 from musicsim.library.importing.json_formats import NO_NAME, plain
 from musicsim.library.importing.records import Gatherer, NamedSong
 from musicsim.library.importing.sources import TextLines

@@ -17,7 +17,7 @@ from musicsim.library.scan.hollow import check_not_hollow
 from musicsim.library.stores.files import SHORT, SILENT
 from musicsim.library.stores.frames import FrameStore
 from musicsim.library.stores.song_gaussians import keep_gaussians
-from musicsim.library.tags import FileTags, read_tags
+from musicsim.library.tags.file_tags import FileTags, read_tags
 
 _SILENT = 1e-4  # -80 dB of full scale: dither, not music
 _READS = 2

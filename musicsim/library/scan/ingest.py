@@ -17,6 +17,7 @@ from typing import Any
 from musicsim.addresses import located
 from musicsim.audio import FEATURE_VERSION
 from musicsim.errors import MusicsimError, NoSoundError, StorageError
+from musicsim.extensions.music_servers.server_songs import SERVERS_FOLDER
 from musicsim.library.processes.pools import LocalPool, Pool
 from musicsim.library.processes.workers import Limits, OverTimeError, WorkerDied
 from musicsim.library.scan.analysis import Analysis, Parcel, Same, Skipped, Task, analyse, analyse_apart
@@ -25,7 +26,6 @@ from musicsim.library.scan.files import Found, FoundFile, find_audio
 from musicsim.library.scan.forecast import Forecast
 from musicsim.library.store import Store
 from musicsim.library.stores.files import ERROR, NO_SOUND, SHORT, SKIPPED, Failure, KnownFile, absolute
-from musicsim.library.stores.server_songs import SERVERS_FOLDER
 
 _log = logging.getLogger(__name__)
 

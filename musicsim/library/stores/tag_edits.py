@@ -10,11 +10,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from musicsim.library.artists import SpellingGroup, known_artist, similar_spellings
 from musicsim.library.db import schema
 from musicsim.library.db.columns import some_ids
 from musicsim.library.db.database import Tables
-from musicsim.library.tags import FileTags
+from musicsim.library.tags.artists import SpellingGroup, known_artist, similar_spellings
+from musicsim.library.tags.file_tags import FileTags
 
 EDITABLE = ("title", "artist", "album_artist", "album", "track", "year", "genre")
 _LARGEST = {"track": 9999, "year": 2999}

@@ -22,6 +22,7 @@ from musicsim.api.budgets import network_of
 from musicsim.errors import ModelError
 from musicsim.explorer.libraries import library_folders, open_library
 from musicsim.explorer.playlists.walk import Walk
+from musicsim.explorer.refresh.map_layout import MapPlacer
 from musicsim.explorer.search.query import Example
 from musicsim.explorer.search.uploads import MAX_MINUTES, MINUTES, Heard, hear
 from musicsim.explorer.search.uploads import warm_up as start_workers
@@ -29,8 +30,7 @@ from musicsim.explorer.snapshot.filtering import FilterChoices, filter_choices
 from musicsim.explorer.snapshot.map_view import place_vector
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.explorer.snapshot.words import understood
-from musicsim.explorer.upkeep.index_push import push_in_background
-from musicsim.explorer.upkeep.map_layout import MapPlacer
+from musicsim.extensions.index_server.push import push_in_background
 from musicsim.library import Library
 from musicsim.library.processes.decoding import Decoding, DecodingDroppedError
 from musicsim.library.stores.models import ModelRecord

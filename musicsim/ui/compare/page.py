@@ -2,9 +2,9 @@
 
 import streamlit as st
 
+from musicsim.extensions.listening_tests.page import show_listening_tests
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.state import Key, snapshot
-from musicsim.ui.compare.listening_tests import show_listening_tests
 from musicsim.ui.compare.view import show_compare
 from musicsim.ui.components.empty import stop_without_songs
 

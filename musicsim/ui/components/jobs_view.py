@@ -6,7 +6,7 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer import jobs
-from musicsim.explorer.upkeep.outdated import Upgrade, pending_upgrade
+from musicsim.explorer.refresh.outdated import Upgrade, pending_upgrade
 from musicsim.library import Library
 from musicsim.library.stores.jobs import Job
 from musicsim.public import is_public

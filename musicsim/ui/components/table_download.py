@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pandas as pd
 import streamlit as st
 
-from musicsim.library.csv_cells import as_csv
+from musicsim.library.disk.csv_cells import as_csv
 
 
 def saved_table(frame: pd.DataFrame, *, name: str, key: str) -> None:

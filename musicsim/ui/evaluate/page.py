@@ -2,14 +2,14 @@
 
 import streamlit as st
 
-from musicsim.explorer.evaluation.against import compare_with
-from musicsim.explorer.playlists.continuation import continue_lists
+from musicsim.extensions.continuation.continuation import continue_lists
+from musicsim.extensions.continuation.page import show_continuation
+from musicsim.extensions.model_comparison.comparison import compare_with
+from musicsim.extensions.model_comparison.page import show_against
+from musicsim.extensions.paper_tables.page import show_papers
 from musicsim.public import is_open, visitor_may
 from musicsim.ui.base.state import Key, snapshot
 from musicsim.ui.components.empty import stop_without_songs
-from musicsim.ui.evaluate.against_view import show_against
-from musicsim.ui.evaluate.continuation_view import show_continuation
-from musicsim.ui.evaluate.papers_view import show_papers
 from musicsim.ui.evaluate.quality_view import show_library
 
 _SECTIONS = "Your library", "Ours against theirs", "Playlists", "The papers"

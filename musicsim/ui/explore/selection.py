@@ -7,7 +7,7 @@ import streamlit as st
 from musicsim._arrays import Int64Array
 from musicsim.audio import HEARD
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library.exporters import MIME, m3u8
+from musicsim.library.media.playlist_files import MIME, m3u8
 from musicsim.public import is_public
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.state import FOUND, Key

@@ -10,8 +10,13 @@ from musicsim.addresses import is_address, refusal
 from musicsim.errors import MusicsimError
 from musicsim.explorer import jobs
 from musicsim.explorer.libraries import create_library, library_folders, open_library
+from musicsim.explorer.refresh.add_music import demo_folder, keep_upload
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.upkeep.add_music import demo_folder, keep_upload
+from musicsim.extensions.exports.page import exports_view
+from musicsim.extensions.guessing.page import guesses_review
+from musicsim.extensions.mpd.page import mpd_view
+from musicsim.extensions.music_servers.page import servers_view
+from musicsim.extensions.player_engine.page import players_view
 from musicsim.library import Failure, Library, Song
 from musicsim.library.stores.files import absolute
 from musicsim.public import is_public, visitor_may
@@ -20,11 +25,7 @@ from musicsim.ui.base.state import LIBRARY, SECTION, forget_library_state, snaps
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.empty import demo_button
 from musicsim.ui.components.jobs_view import job_panel, start_job
-from musicsim.ui.library.exports_view import exports_view
-from musicsim.ui.library.guess_review import guesses_review
 from musicsim.ui.library.listening_review import listening_review
-from musicsim.ui.library.mpd_view import mpd_view
-from musicsim.ui.library.players_view import players_view
 from musicsim.ui.library.review import (
     artists_review,
     duplicates_review,
@@ -32,7 +33,6 @@ from musicsim.ui.library.review import (
     genres_review,
     missing_review,
 )
-from musicsim.ui.library.servers_view import servers_view
 from musicsim.ui.library.settings import folders, settings
 from musicsim.ui.library.songs_table import songs_table
 

@@ -7,9 +7,9 @@ import streamlit as st
 from musicsim import CLUSTER_VARIABLE
 from musicsim.addresses import is_address
 from musicsim.errors import LibraryError
-from musicsim.explorer.upkeep.backups import backups_of, new_backup_path
-from musicsim.explorer.upkeep.cluster import cluster_of, cluster_state
-from musicsim.explorer.upkeep.cluster_trust import is_trusted, needs_trust, trust
+from musicsim.explorer.health.backups import backups_of, new_backup_path
+from musicsim.extensions.cluster.connection import cluster_of, cluster_state
+from musicsim.extensions.cluster.trust import is_trusted, needs_trust, trust
 from musicsim.library import Library
 from musicsim.library.scan.files import IGNORE_FILE
 from musicsim.ui.base.text import plain, shown

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import streamlit as st
 
-from musicsim.explorer.playlists.mixtape import MIX_ENDINGS, Mix, render_mix
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.extensions.mixtape.mixtape import MIX_ENDINGS, Mix, render_mix
 from musicsim.library import Song
-from musicsim.library.exporters import FORMATS, MIME, missing
+from musicsim.library.media.playlist_files import FORMATS, MIME, missing
 from musicsim.public import is_public
 from musicsim.ui.base.desk import Tell, desk, value_of, wait_for
 from musicsim.ui.base.state import Key, Upload

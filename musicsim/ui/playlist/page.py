@@ -4,6 +4,8 @@ import streamlit as st
 
 from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.extensions.blind_lists.page import show_blind
+from musicsim.extensions.music_servers.playlist_page import server_lists
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.desk import AT_ONCE_S, Tell, desk, task_key, value_of, wait_for
 from musicsim.ui.base.state import Key, snapshot, walk
@@ -11,13 +13,11 @@ from musicsim.ui.base.text import plain
 from musicsim.ui.components.empty import stop_without_songs
 from musicsim.ui.playlist.actions import TROUBLE
 from musicsim.ui.playlist.actions import draw as draw_songs
-from musicsim.ui.playlist.blind_view import show_blind
 from musicsim.ui.playlist.draft import PLAYLIST, can_undo
 from musicsim.ui.playlist.export import export_button, mix_section
 from musicsim.ui.playlist.request_form import request_form
 from musicsim.ui.playlist.saved import follow_address, save_button, saved_lists, show_address
 from musicsim.ui.playlist.sending import send_button
-from musicsim.ui.playlist.server_lists import server_lists
 from musicsim.ui.playlist.view import (
     absent_songs,
     dialect_of,

@@ -7,15 +7,15 @@ import streamlit as st
 from musicsim.errors import ServerError
 from musicsim.explorer.playlists.walk import DrawnPlaylist
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.extensions.listenbrainz.client import has_token, send_playlist
+from musicsim.extensions.mpd.client import Mpd, is_mpd_set, mpd_address
+from musicsim.extensions.music_servers.playlist_page import send_to_server, servers_of
 from musicsim.library import Library, Song
-from musicsim.servers.listenbrainz import has_token, send_playlist
-from musicsim.servers.mpd import Mpd, is_mpd_set, mpd_address
 from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.playlist.actions import TROUBLE
 from musicsim.ui.playlist.draft import PlaylistDraft
 from musicsim.ui.playlist.saved import NAME
-from musicsim.ui.playlist.server_lists import send_to_server, servers_of
 
 _REPLACE: Key[bool] = Key("playlist_mpd_replace", lambda: False, "whether a playlist of MPD may be replaced")
 

@@ -9,11 +9,11 @@ import streamlit as st
 from musicsim._arrays import Float32Array
 from musicsim.errors import MusicsimError
 from musicsim.explorer import jobs
+from musicsim.explorer.refresh.add_music import keep_upload
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.query import Example, Hit, Query
 from musicsim.explorer.search.requested import find_requested, with_examples
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.upkeep.add_music import keep_upload
 from musicsim.library import Song
 from musicsim.library.scan.files import content_hash
 from musicsim.public import is_public, visitor_may

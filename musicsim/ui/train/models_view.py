@@ -13,14 +13,14 @@ from musicsim.errors import MusicsimError
 from musicsim.explorer import jobs
 from musicsim.explorer.models.files import FILE_ENDING, save_model_file
 from musicsim.explorer.models.representations import CODEWORDS, OFFERED, OWN, REPRESENTATIONS
+from musicsim.explorer.refresh.add_music import keep_upload
+from musicsim.explorer.refresh.fitting import RepresentationSettings, free_name
+from musicsim.explorer.refresh.model_catalogue import stale_reason
+from musicsim.explorer.refresh.model_text import facts, figures, kind_words, match_words, report_of
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.upkeep.add_music import keep_upload
-from musicsim.explorer.upkeep.fitting import RepresentationSettings, free_name
-from musicsim.explorer.upkeep.model_catalogue import stale_reason
-from musicsim.explorer.upkeep.model_text import facts, figures, kind_words, match_words, report_of
+from musicsim.extensions.embeddings.files import ENDINGS
+from musicsim.extensions.embeddings.store import EmbeddingStore
 from musicsim.library import Library
-from musicsim.library.embeddings.files import ENDINGS
-from musicsim.library.embeddings.store import EmbeddingStore
 from musicsim.library.stores.models import BUILT_IN, MAX_NAME, ModelRecord
 from musicsim.ui.base.state import MODEL, Key
 from musicsim.ui.base.text import plain

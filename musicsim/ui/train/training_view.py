@@ -9,6 +9,8 @@ import streamlit as st
 
 from musicsim.explorer import jobs
 from musicsim.explorer.learning.supervision import Coverage, preselected
+from musicsim.explorer.refresh.learned_model import LEARNED_KIND, preselected_models
+from musicsim.explorer.refresh.model_text import name_for
 from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.requests.training import (
     ANSWERS,
@@ -24,8 +26,6 @@ from musicsim.explorer.requests.training import (
 )
 from musicsim.explorer.snapshot.map_colours import UNKNOWN_COLOUR
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.upkeep.learned_model import LEARNED_KIND, preselected_models
-from musicsim.explorer.upkeep.model_text import name_for
 from musicsim.library import Library
 from musicsim.library.stores.jobs import Job
 from musicsim.ui.base.desk import AT_ONCE_S, value_of, wait_for

@@ -6,8 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from musicsim.explorer.learning.verdict import BETTER, NO_DIFFERENCE, WORSE
-from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.upkeep.model_text import (
+from musicsim.explorer.refresh.model_text import (
     figures,
     headline,
     judged_on,
@@ -15,6 +14,7 @@ from musicsim.explorer.upkeep.model_text import (
     report_of,
     source_rows,
 )
+from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.library.stores.models import ModelRecord
 from musicsim.ui.base.state import Key

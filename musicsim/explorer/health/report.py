@@ -1,0 +1,90 @@
+"""What a bug report should hold of a library and its machine: no title, artist, path or token."""
+
+import json
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from musicsim import logs
+from musicsim.explorer.health.doctor import Finding
+from musicsim.explorer.health.machine import memory_bytes, n_cores, versions
+from musicsim.library import Library
+from musicsim.library.disk.arrays import atomic_path
+from musicsim.public import owner_only
+
+_N_LINES = 300
+
+
+@owner_only
+def bug_report(findings: Iterable[Finding], folder: Path, library: Library | None) -> dict[str, Any]:
+    """JSON values: findings, versions, sizes, settings and the end of the log; of no library where none opens."""
+    return {
+        "made_at": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "versions": versions(),
+        "machine": {"cores": n_cores(), "memory_bytes": memory_bytes()},
+        "findings": [
+            {"what": one.what, "level": one.level, "words": one.words, "remedy": one.remedy}
+            for one in findings
+        ],
+        "library": None if library is None else _of_library(library),
+        "log": [logs.without_private(line) for line in logs.last_lines(folder, _N_LINES)],
+    }
+
+
+@owner_only
+def write_report(report: dict[str, Any], target: Path) -> None:
+    """Write a report as JSON where the file's name ends so, else as text; raises as :func:`atomic_path`."""
+    text = json.dumps(report, indent=1) if target.suffix.lower() == ".json" else "\n".join(_lines(report))
+    with atomic_path(target) as temporary:
+        temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def _of_library(library: Library) -> dict[str, Any]:
+    return {
+        "counts": library.counts(),
+        "settings": library.settings,
+        "revision": library.revision,
+        "bytes": _sizes(library.folder),
+        "models": [
+            {
+                "id": record.id,
+                "kind": record.kind,
+                "songs": record.n_songs_fitted,
+                "features": record.n_features,
+                "dimensions": record.n_dimensions,
+                "is_active": record.is_active,
+            }
+            for record in library.models.all()
+        ],
+        "jobs": [
+            {"id": job.id, "kind": job.kind, "state": job.state, "done": job.done, "total": job.total}
+            for job in library.jobs.recent()
+        ],
+    }
+
+
+_PARTS = ("frames", "models", "cache", "uploads", "embeddings", "jobs", "logs", "scratch", "music")
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    """Bytes of the database and of each folder that a library has; others may be the listener's own."""
+    sizes = {file.name: file.stat().st_size for file in sorted(folder.glob("library.sqlite*"))}
+    for part in _PARTS:
+        if (folder / part).is_dir():
+            sizes[part] = sum(path.stat().st_size for path in (folder / part).rglob("*") if path.is_file())
+    return sizes
+
+
+def _lines(report: dict[str, Any]) -> Iterable[str]:
+    """A report for people: one line a fact, and the log as it is."""
+    for name, value in report.items():
+        yield f"== {name}"
+        if name == "findings":
+            yield from (f"{f['level']}: {f['what']}: {f['words']} {f['remedy']}".rstrip() for f in value)
+        elif name == "log":
+            yield from value
+        elif isinstance(value, dict):
+            yield from (f"{key}: {json.dumps(fact)}" for key, fact in value.items())
+        else:
+            yield str(value)

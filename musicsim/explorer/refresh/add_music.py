@@ -1,0 +1,224 @@
+"""Filling a library: add folders and bring the model up to them; compose and add the demo collection.
+
+Both draw a first map early and again whenever a new library has doubled, so that there is something to
+explore while the rest comes.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from musicsim import demo
+from musicsim.addresses import located
+from musicsim.explorer.progress import Stopped
+from musicsim.explorer.refresh.refresh import refresh
+from musicsim.library import AddReport, Library, Progress
+from musicsim.library.disk.arrays import atomic_path
+from musicsim.library.importing import import_files
+from musicsim.library.processes.workers import worker_context
+from musicsim.library.scan.files import content_hash
+from musicsim.library.scan.ingest import Scan, add_stream
+from musicsim.public import owner_only, visitor_may
+
+_FIRST_MAP = 60
+_DEMO_WORKERS = 2
+_UPLOADS = "uploads"
+_MAX_LEFTOVER_BYTES = 2 << 30
+
+Report = Callable[..., bool | None]
+
+
+@owner_only
+def bring_model_up(library: Library, report: Report) -> bool:
+    """Fit or extend the model, unless it is up to the songs; False when it was stopped."""
+    if library.is_refreshed:
+        return True
+
+    def tell(message: str, done: int = 0, total: int = 0) -> None:
+        of = f" ({done} of {total})" if total else ""
+        if report(message=f"{message}{of}", seconds_left=None):
+            raise Stopped
+
+    return refresh(library, tell=tell)
+
+
+def _tell(report: Report, total: int, *, before: int = 0) -> Callable[[Progress], bool | None]:
+    """Progress of a scan as a job's report; `before` files of `total` were done earlier."""
+
+    def tell(step: Progress) -> bool | None:
+        return report(
+            message=step.current,
+            done=before + step.done,
+            total=total,
+            failed=step.failed,
+            songs_per_second=step.songs_per_second,
+            seconds_left=step.seconds_left,
+        )
+
+    return tell
+
+
+@owner_only
+def add_and_refresh(
+    library: Library,
+    sources: Sequence[str | Path],
+    *,
+    retry: bool = False,
+    anyway: bool = False,
+    n_workers: int | None = None,
+    report: Report,
+) -> AddReport:
+    """Add folders and files, then fit or extend the model.
+
+    `retry` opens files again that failed before, `anyway` takes short and silent ones, too. `report` is called with
+    keyword arguments message, done, total, failed, songs_per_second, seconds_left; True stops.
+
+    Raises LibraryError if a source does not exist, or another process is adding to this library.
+    """
+    # a file that is tried again may have gone meanwhile
+    options = {"retry": retry, "anyway": anyway, "absent_ok": retry or anyway, "n_workers": n_workers}
+    return scan_and_refresh(library, sources, report, **options)
+
+
+@owner_only
+def scan_again(
+    library: Library, folders: Sequence[str | Path] = (), *, n_workers: int | None = None, report: Report
+) -> AddReport:
+    """Look through the library's folders again, or some of them: new, changed, moved and missing files.
+
+    A folder that is not there (a drive that is not plugged in) makes its songs missing until it is back. The other
+    arguments are those of :func:`add_and_refresh`.
+    """
+    sources = list(folders) or library.files.roots()
+    return scan_and_refresh(library, sources, report, absent_ok=True, n_workers=n_workers)
+
+
+@owner_only
+def scan_and_refresh(
+    library: Library, sources: Sequence[str | Path], report: Report, **options: Any
+) -> AddReport:
+    """Look through the sources, with the options of :class:`Scan`, and bring the model up to what was found."""
+    report(message="looking for music")
+    # A model fits all songs or none: what an older version has described is analysed, too, after what is new.
+    outdated = {path for path, _ in library.files.outdated() if located(path).exists()}
+    scan = Scan(library, [*sources, *sorted(outdated)], **options)
+    scan.todo.sort(key=lambda task: task.path in outdated)
+    n_new = sum(task.path not in outdated for task in scan.todo)
+    library.files.add_roots(sources)
+    total = scan.report.n_unchanged + len(scan.todo)
+    ends = _first_maps(n_new) if library.models.active() is None else []
+    for start, end in pairwise([0, *ends, n_new, len(scan.todo)]):
+        if not scan.run(_tell(report, total), n_files=end - start) or not bring_model_up(library, report):
+            scan.report.cancelled = True
+            return scan.report
+    scan.finish()
+    forget_leftovers(library)
+    return scan.report
+
+
+def _first_maps(n_songs: int) -> list[int]:
+    """After how many songs of a new library a map is drawn before the last: 60, 120, 240 and so on."""
+    ends = []
+    end = _FIRST_MAP
+    while 2 * end <= n_songs:
+        ends.append(end)
+        end *= 2
+    return ends
+
+
+@owner_only
+def keep_upload(library: Library, name: str, data: bytes) -> Path:
+    """Write an uploaded file into the library's folder and return where; another file of the name is kept.
+
+    Raises StorageError if the library's folder cannot be written to.
+    """
+    plain = re.sub(r"[^\w .()&'+-]", "_", Path(name).name).lstrip(". ")[-120:] or "upload"
+    folder = library.folder / _UPLOADS
+    digest = content_hash(data)
+    for target in (folder / plain, folder / f"{Path(plain).stem} {digest[:8]}{Path(plain).suffix}"):
+        if target.exists() and content_hash(target) == digest:
+            os.utime(target)
+            return target
+        if not target.exists():
+            break
+    with atomic_path(target) as temporary:
+        temporary.write_bytes(data)
+    return target
+
+
+@owner_only
+def forget_leftovers(library: Library, max_bytes: int = _MAX_LEFTOVER_BYTES) -> None:
+    """Remove uploaded files that became no song, those sent longest ago first, where all of them take too much room.
+
+    To be called when no uploaded file waits to be added.
+    """
+    folder = library.folder / _UPLOADS
+    if not folder.is_dir():
+        return
+    songs, roots = library.files.songs_below(folder), set(library.files.roots())
+    leftovers = sorted(
+        ((path.stat(), path) for path in folder.iterdir() if path.is_file() and path not in songs),
+        key=lambda leftover: leftover[0].st_mtime_ns,
+    )
+    n_bytes = sum(stat.st_size for stat, _ in leftovers)
+    for stat, path in leftovers:
+        if n_bytes <= max_bytes:
+            return
+        path.unlink(missing_ok=True)
+        n_bytes -= stat.st_size
+        library.files.mark(missing=(), back=(), unfailed=[path])
+        if path in roots:
+            library.files.forget_root(path)
+
+
+def _compose(plans: Sequence[Any], folder: Path) -> Iterator[Path]:
+    """Write songs in worker processes; yield each file as it is finished, in order."""
+
+    context = worker_context("musicsim.demo.synthesis")
+    pool = ProcessPoolExecutor(_DEMO_WORKERS, mp_context=context)
+    try:
+        yield from pool.map(demo.write_song, plans, [folder] * len(plans), chunksize=1)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@visitor_may
+def demo_folder(library: Library) -> Path:
+    """Where the demo collection of a library is composed; among its roots once there is one."""
+    return library.folder / "music"
+
+
+@owner_only
+def build_demo(library: Library, *, seed: int = 0, report: Report) -> bool:
+    """Compose the demo collection into the library's folder, add it, and import its listeners.
+
+    Other seeds make other music. False when it was cancelled; what was written stays, and a second call goes on
+    from there. `report` is as of :func:`add_and_refresh`.
+    """
+
+    report(message="composing the first songs")
+    plans = demo.plan_collection(seed=seed)
+    folder = demo_folder(library)
+    known = {song.path for song in library.songs()}
+    plans_left = [plan for plan in plans if folder / plan.relative_path not in known]
+    done = len(plans) - len(plans_left)
+    ends = [*(_first_maps(len(plans_left)) if not known else ()), len(plans_left)]
+    for start, end in pairwise([0, *ends]):
+        counts = AddReport()
+        tell = _tell(report, len(plans), before=done + start)
+        part = plans_left[start:end]
+        planned = [folder / plan.relative_path for plan in part]
+        add_stream(library, _compose(part, folder), planned, counts, progress=tell)
+        if counts.cancelled or not bring_model_up(library, report):
+            return False
+    library.files.add_roots([folder])
+    report(message="simulating two thousand listeners")
+    listening = library.folder / "listening"
+    demo.write_listening(plans, listening, seed=seed)
+    for name in ("plays.csv", "tags.csv", "playlists.csv"):
+        import_files(library, listening / name)
+    return bring_model_up(library, report)

@@ -1,0 +1,251 @@
+"""The models of a library beside the native one: making, keeping up to date, taking in those of others."""
+
+import logging
+from pathlib import Path
+
+from musicsim._arrays import Float32Array
+from musicsim.errors import FeatureVersionError, ModelError, MusicsimError
+from musicsim.explorer.learning.task import Watcher
+from musicsim.explorer.models.files import read_model_file
+from musicsim.explorer.models.representations import OWN
+from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.progress import Tell
+from musicsim.explorer.refresh.fitting import (
+    REPRESENTATION_KIND,
+    RepresentationSettings,
+    fit_representation,
+    free_name,
+    new_record,
+    songs_to_describe,
+)
+from musicsim.explorer.refresh.learned_model import (
+    COMBINED_KIND,
+    LEARNED_KIND,
+    learn_unlocked,
+    replaced_sources,
+)
+from musicsim.explorer.refresh.placing import place_new, songs_with_frames
+from musicsim.explorer.refresh.publish import publish
+from musicsim.explorer.requests.training import LearningSettings
+from musicsim.explorer.snapshot import neighbours
+from musicsim.extensions.embeddings.onnx_models import OnnxModel, describe_songs
+from musicsim.extensions.embeddings.store import AboutEmbedding, EmbeddingStore, Matched
+from musicsim.library import Library
+from musicsim.library.disk.csv_cells import shortened
+from musicsim.library.disk.scratch import scratch_of
+from musicsim.library.stores.models import ModelRecord
+from musicsim.public import owner_only, visitor_may
+
+_log = logging.getLogger(__name__)
+
+TAKEN_KIND = "taken"
+_MAX_VECTOR = 1e6  # the mean square is of the order of 1; squares of these do not overflow in float32
+
+
+# --- up to date -----------------------------------------------------------------------------------
+
+
+@visitor_may
+def stale_reason(library: Library, record: ModelRecord) -> str | None:
+    """Why a model should be made again, in words; None when it is up to date."""
+    if record.kind not in (LEARNED_KIND, REPRESENTATION_KIND):
+        return None
+    base = None if record.base_id is None else library.models.get(record.base_id)
+    if base is not None and base.kind == COMBINED_KIND:
+        replaced = replaced_sources(library, base)
+        if replaced:
+            return f"{', '.join(replaced)} was replaced since it was fitted"
+    elif base is not None and base.is_retired:
+        return "the model it was made of was replaced"
+    n_songs = len(library.models.song_rows(record.features_of).rows)  # also where its files are gone
+    if n_songs >= 2 * record.n_songs_fitted:
+        return f"it was fitted on {record.n_songs_fitted:,} songs, and there are {n_songs:,} now"
+    return None
+
+
+@owner_only
+def damage(library: Library, record: ModelRecord) -> MusicsimError | None:
+    """Why a model cannot be used: its files are gone or damaged, or of another version; None when they are whole."""
+    try:
+        SimilarityModel.load(library.models.path(record.id))
+        library.models.features(record.id)
+        neighbours.compared(library.models.path(record.id), library.models.vectors(record.id).X)
+    except (ModelError, FeatureVersionError) as error:
+        return error
+    return None
+
+
+@visitor_may
+def stale_models(library: Library) -> list[ModelRecord]:
+    """Models that should be made again, those that others are learned on first."""
+    stale = [record for record in library.models.all() if stale_reason(library, record) is not None]
+    return sorted(stale, key=lambda record: record.kind == LEARNED_KIND)
+
+
+@owner_only
+def make_again(library: Library, record: ModelRecord, watcher: Watcher) -> bool:
+    """Make a stale model again with its own settings; the caller is the one process that changes the library.
+
+    False when it cannot be made any more; the model stays as it was.
+    """
+    try:
+        if record.kind == LEARNED_KIND:
+            learn_unlocked(library, LearningSettings(**record.settings), record.name, watcher)
+        else:
+            described_by = RepresentationSettings(**record.settings)
+            songs = songs_to_describe(library, described_by.representation)
+            fit_representation(library, songs, described_by, record.name, watcher.tell)
+    except (MusicsimError, ValueError) as error:
+        _log.warning("%s stays as it is: %s", record.name, error)
+        return False
+    return True
+
+
+@owner_only
+def add_representation(library: Library, settings: RepresentationSettings, name: str, tell: Tell) -> str:
+    """Make a model of another representation for all songs; returns its id.
+
+    Raises ModelError if the library lacks what the representation is made of; FeatureVersionError if the
+    frames of some songs were not kept; StoreLockedError if another process is adding to this library.
+    """
+    with library.exclusive("making a model"):
+        try:
+            songs = library.songs()
+            described = songs_to_describe(library, settings.representation)
+            if len(described) < len(songs) or not songs:
+                raise FeatureVersionError(
+                    f"{library.folder}: the audio features of {len(songs) - len(described)} of "
+                    f"{len(songs)} songs were not stored. Turn on “Store audio features” (Library > "
+                    "Settings; keep_frames on the command line) and add their folders again."
+                )
+            return fit_representation(library, described, settings, name, tell)
+        finally:
+            library.models.discard_unfinished()
+            _forget_unused_vectors(library)
+
+
+@owner_only
+def add_own_vectors(
+    library: Library, file: Path, name: str, tell: Tell
+) -> tuple[str, AboutEmbedding, Matched]:
+    """Take in a file of vectors that another program made, and make a model of it.
+
+    Parameters
+    ----------
+    file : Path
+        See :mod:`musicsim.extensions.embeddings.files` for what is read.
+    name : str
+        Of the model.
+
+    Returns
+    -------
+    model_id : str
+    about : AboutEmbedding
+    matched : Matched
+
+    Raises
+    ------
+    LibraryError
+        If the file cannot be read.
+    ModelError
+        If none of it is of a song of this library.
+    StoreLockedError
+        If another process is adding to this library.
+
+    Notes
+    -----
+    Vectors are brought to length 1: distances are those of the cosine, scaled so that they read as those of other
+    models do.
+    """
+    return _with_kept(library, EmbeddingStore(library).keep(file), name, tell)
+
+
+@owner_only
+def add_onnx(library: Library, onnx: OnnxModel, name: str, tell: Tell) -> tuple[str, AboutEmbedding, Matched]:
+    """Run somebody's ONNX model over the songs of a library, keep what it gives like vectors that were brought, and
+    make a model of it.
+
+    A run that was stopped goes on where it was, with the same file and settings; so does one that is started again
+    when there are new songs.
+
+    Returns
+    -------
+    model_id : str
+    about : AboutEmbedding
+        Its problems are the songs that have no vector, and why.
+    matched : Matched
+
+    Raises
+    ------
+    ModelError
+        If the file cannot be run over sound, or gives no song a vector.
+    LibraryError
+        If the file cannot be read, or onnxruntime is not installed.
+    StoreLockedError
+        If another process is adding to this library.
+    """
+    with library.exclusive("running a model over the songs"):
+        described = describe_songs(library, onnx, tell)
+    if not described.hashes:
+        why = described.problems[0] if described.problems else "add some songs first."
+        raise ModelError(f"{onnx.path.name}: no song of this library has a vector by it: {why}")
+    about = EmbeddingStore(library).keep_vectors(
+        described.hashes, described.vectors, onnx.path.name, shortened(described.problems), described.model.words
+    )  # fmt: skip
+    return _with_kept(library, about, name, tell)
+
+
+def _with_kept(
+    library: Library, about: AboutEmbedding, name: str, tell: Tell
+) -> tuple[str, AboutEmbedding, Matched]:
+    settings = RepresentationSettings(OWN, vectors=about.key, label=about.label)
+    model_id = add_representation(library, settings, name, tell)
+    return model_id, about, EmbeddingStore(library).match(about.key)
+
+
+def _forget_unused_vectors(library: Library) -> None:
+    used: set[str] = set()
+    for record in library.models.all(retired=True):
+        used |= {record.settings.get("vectors", ""), *record.settings.get("keys", ())}
+    EmbeddingStore(library).sweep(used)
+
+
+# --- from elsewhere --------------------------------------------------------------------------------
+
+
+@owner_only
+def take_model(library: Library, source: Path, tell: Tell) -> str:
+    """Take in a model of another library (:mod:`musicsim.explorer.models.files`) and describe all songs by it.
+
+    Returns its id. Raises ModelError if the file holds no model; FeatureVersionError if it comes from another version
+    of the program, or no frames are kept to describe songs by; StoreLockedError if another process is adding to this
+    library.
+    """
+    with library.exclusive("importing a model"), scratch_of(library.folder).folder() as scratch:
+        try:
+            sent = read_model_file(source, scratch)
+            songs = songs_with_frames(library, library.songs())
+            if not songs:
+                raise FeatureVersionError(
+                    f"{library.folder}: no audio features are stored to fit a model on. Turn on “Store "
+                    "audio features” (Library > Settings; keep_frames on the command line) and add the "
+                    "folders again."
+                )
+            name, keys = free_name(library, sent.name), sent.model.encoder_.own_keys()
+            record = new_record(TAKEN_KIND, name, sent.model, len(songs), taken_from=source.name, keys=keys)
+
+            def fill() -> None:
+                place_new(library, record, tell)
+                _check_vectors(library.vectors(record.id).X, source.name, sent.model)
+
+            return publish(library, sent.model, record, fill=fill, report=sent.report, tell=tell)
+        finally:
+            library.models.discard_unfinished()
+
+
+def _check_vectors(X: Float32Array, file: str, model: SimilarityModel) -> None:
+    """Refuse a model that no song of this library has a place under, or that takes songs to where none can be."""
+    if not len(X):
+        raise ModelError(f"{file}: no song of this library has what it compares, {model.kind.description}.")
+    if not (X.min() >= -_MAX_VECTOR and X.max() <= _MAX_VECTOR):  # NaN is neither
+        raise ModelError(f"{file}: its numbers do not fit each other. Export the model again.")

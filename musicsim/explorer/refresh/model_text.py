@@ -1,0 +1,270 @@
+"""What models, their settings and their verdicts are called, for pages and the command line; no Streamlit here."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from musicsim.errors import LibraryError
+from musicsim.explorer.learning.automatic import SOUND_ALONE
+from musicsim.explorer.learning.verdict import (
+    BETTER,
+    MEASURES,
+    NO_DIFFERENCE,
+    WORSE,
+    Lead,
+    fallen,
+    lead_words,
+    listed,
+)
+from musicsim.explorer.models.artifacts import load_report
+from musicsim.explorer.models.representations import CODEWORDS, OWN, REPRESENTATIONS
+from musicsim.explorer.models.schema import SOUND
+from musicsim.explorer.refresh.fitting import free_name
+from musicsim.explorer.refresh.learned_model import COMBINED_KIND, LEARNED_KIND
+from musicsim.explorer.refresh.model_catalogue import TAKEN_KIND
+from musicsim.explorer.requests.training import ANSWERS, AUTOMATIC, KINDS, METHODS, ORDER, RANKING
+from musicsim.extensions.embeddings.store import AboutEmbedding, EmbeddingStore, Matched
+from musicsim.library import Library
+from musicsim.library.stores.models import CODEWORDS_KIND, NATIVE_KIND, ModelRecord
+
+VISITORS_MAY = True
+
+
+def name_for(library: Library, supervision: str, typed: str = "") -> str:
+    """The name that was typed, or one that says what was learned from; with a number where it is taken."""
+    return free_name(library, typed.strip() or KINDS[supervision].model_name)
+
+
+def kind_words(record: ModelRecord) -> str:
+    """What a model is, in a few words."""
+    if record.kind == LEARNED_KIND:
+        return f"learned from {KINDS[record.settings['supervision']].words}"
+    if record.kind == TAKEN_KIND:
+        return f"imported from {record.settings.get('taken_from', 'a file')}"
+    words = REPRESENTATIONS[_representation(record)].description
+    if record.settings.get("representation") == OWN:
+        words += f" ({record.settings['label']})"
+    if record.settings.get("representation") in CODEWORDS:
+        words += f" ({record.settings['n_codewords']:,}, {record.settings['tau']} per frame)"
+    return words
+
+
+def _representation(record: ModelRecord) -> str:
+    built_in = {NATIVE_KIND: SOUND, CODEWORDS_KIND: "ppk"}
+    return str(record.settings.get("representation") or built_in.get(record.kind, "ppk"))
+
+
+def settings_words(settings: Mapping[str, Any], base: str) -> str:
+    """Settings of a training in one line."""
+    held_out = "answers" if settings["supervision"] == ANSWERS else "artists"
+    strength = f"chosen on held-out {held_out}" if settings["C"] is None else f"{settings['C']:g}"
+    if settings["method"] == RANKING:
+        parts = [f"loss {settings['loss']}", f"C {strength}", f"on {base}"]
+        shape = [f"{settings['structure']} metric, {settings['regularizer']} penalty"]
+    else:
+        chosen_by = [] if settings["method"] == AUTOMATIC else [f"chosen by {settings['loss']}"]
+        parts = [METHODS[settings["method"]], *chosen_by, f"on {base}"]
+        shape = []
+    if settings["supervision"] in ("plays", "sittings", "playlists"):
+        parts.append(f"{settings['k']} {KINDS[settings['supervision']].of} count as similar")
+    if settings["supervision"] == "plays":
+        parts.append(f"from {settings['threshold']} plays on")
+    return ", ".join([*parts, *shape, f"seed {settings['random_state']}"])
+
+
+def facts(library: Library, record: ModelRecord, report: Mapping[str, Any]) -> list[str]:
+    """Lines of a model's card: when and of what it was made, how, and what it came to."""
+    made = datetime.fromtimestamp(record.created_at).strftime("%d %b %Y, %H:%M")
+    about = [made, f"fitted on {record.n_songs_fitted:,} songs", f"{record.n_dimensions:,} dimensions"]
+    if report:
+        about += [f"{report['seconds']:.0f} s", f"musicsim {report['version']}"]
+    lines = [" · ".join(about)]
+    base = None if record.base_id is None else library.models.get(record.base_id)
+    if base is not None and not report:
+        of = base.settings["sources"] if base.kind == COMBINED_KIND else [base.name]
+        lines.append(f"Shares the features of {_quoted(of)}.")
+    if record.settings.get("representation") == OWN:
+        lines.append(_coverage_words(library, record))
+    if report:
+        of = [source["name"] for source in report.get("sources", ())] or [report["base"]]
+        lines.append(f"{report['detail']}; {settings_words(report['settings'], _quoted(of))}.")
+        lines.append(f"{_chosen(report)}. {headline(report)[1]}")
+        shares = [f"{row['of the distances']} “{row['source']}”" for row in source_rows(report)]
+        lines += [f"Of its distances: {', '.join(shares)}."] if shares else []
+        hubs = report["hubness"]
+        lines.append(f"Hubness {hubs['before']:.2f} → {hubs['after']:.2f} (lower is better).")
+    return lines
+
+
+def _chosen(report: Mapping[str, Any]) -> str:
+    """What was chosen on held-out artists: C, or the settings of a metric in closed form."""
+    return str(report["setting"]) if "setting" in report else f"C = {report['C']:g}"
+
+
+def match_words(about: AboutEmbedding, matched: Matched) -> str:
+    """How many vectors of a file are of songs that are here, and of which they are not."""
+    words = (
+        f"{about.n_rows:,} vectors of {about.n_dimensions:,} numbers in {about.label}: {len(matched.song_ids):,} are "
+        f"of songs of this library, {matched.n_unmatched:,} of none"
+    )
+    words += f", {matched.n_double:,} of songs that have another" if matched.n_double else ""
+    if matched.unmatched:
+        words += f" ({', '.join(matched.unmatched[:3])}{', …' if matched.n_unmatched > 3 else ''})"
+    return f"{words}. {about.note}".rstrip()
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return listed([f"“{name}”" for name in names])
+
+
+def _coverage_words(library: Library, record: ModelRecord) -> str:
+    """How many songs have one of the vectors that the listener brought."""
+    n_songs = len(library.models.song_rows(record.id).rows)
+    words = f"{n_songs:,} of {len(library):,} songs have a vector"
+    try:
+        about = EmbeddingStore(library).about(record.settings["vectors"])
+    except LibraryError as error:
+        return f"{words}; {error}"
+    words += (
+        f"; there are {about.n_rows:,}, of {about.n_dimensions:,} numbers each, compared by their cosine."
+    )
+    return f"{words} {about.note}".rstrip()
+
+
+def report_of(library: Library, record: ModelRecord) -> dict[str, Any]:
+    """The report of a model; empty for one that was not learned, or whose report is none.
+
+    A model that was taken in brings the report that somebody sent.
+    """
+    try:
+        report = load_report(library.models.path(record.id))
+        if report:  # it may speak of measures and methods that this program does not have
+            facts(library, record, report), figures(report)
+    except KeyError:
+        return {}
+    return report
+
+
+# --- the verdict ----------------------------------------------------------------------------------
+
+
+def _leads(report: Mapping[str, Any]) -> dict[str, Lead]:
+    return {name: Lead(**lead) for name, lead in report["leads"].items()}
+
+
+def headline(report: Mapping[str, Any]) -> tuple[str, str]:
+    """Whether a learned model is better, by its report: the verdict, and one sentence that gives its figures."""
+    leads = _leads(report)
+    asked = [name for name in dict.fromkeys((report["settings"]["loss"], "auc", ORDER)) if name in leads]
+    if not asked:
+        return NO_DIFFERENCE, "It cannot be evaluated: there is no held-out data to judge it by."
+    judges = (
+        f"{report['answers']['n']:,} answers, each held out in its turn"
+        if "answers" in report
+        else f"{report['split']['test']['artists']} held-out artists"
+    )
+    worse = fallen(leads)
+    if report.get("rejected"):
+        what = f"{listed([lead_words(name, leads[name]) for name in worse])} with {report['rejected']}"
+        return WORSE, f"This library's sound alone is better, and was kept: on {judges}, {what}."
+    if worse:
+        rose = [name for name, lead in leads.items() if lead.low > 0]
+        said = f"it is worse: {listed([lead_words(name, leads[name]) for name in worse])}"
+        said += f", though {listed([MEASURES[name] for name in rose])} rose" if rose else ""
+        return WORSE, f"On {judges}, {said}."
+    if report.get("setting") == SOUND_ALONE:
+        n = len(report["path"]) - 1
+        return (
+            NO_DIFFERENCE,
+            f"This library's sound alone is best: none of {n} ways of learning was surely better.",
+        )
+    verdict = BETTER if report["is_better"] else NO_DIFFERENCE
+    name = next((n for n in asked if leads[n].words == verdict), asked[0])
+    said = verdict if verdict == NO_DIFFERENCE else f"it is {verdict}"
+    return verdict, f"On {judges}, {said}: {lead_words(name, leads[name])}."
+
+
+def figures(report: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The held-out measures and the hubness as rows of a table: before, after, difference, interval, verdict."""
+    rows = [
+        {
+            "measure": MEASURES[name],
+            "before": f"{lead.before:.3f}",
+            "after": f"{lead.after:.3f}",
+            "difference": f"{lead.mean:+.3f}",
+            "95 % between": f"{lead.low:+.3f} and {lead.high:+.3f}",
+            "": lead.words,
+        }
+        for name, lead in _leads(report).items()
+    ]
+    before, after = report["hubness"]["before"], report["hubness"]["after"]
+    hubs = {"measure": "hubness", "before": f"{before:.2f}", "after": f"{after:.2f}"}
+    return [*rows, hubs | {"difference": f"{after - before:+.2f}", "95 % between": "", "": "lower is better"}]
+
+
+def judged_on(report: Mapping[str, Any]) -> str:
+    """The parts that the artists, or answers, were held out in, in one sentence."""
+    stopped = " It was stopped early." if report["stopped_early"] else ""
+    if "answers" in report:
+        about = report["answers"]
+        return (
+            f"Learned from {about['comparisons']:,} comparisons of {about['songs']:,} songs; each fifth of the "
+            f"{about['questions']:,} questions was judged by what was learned from the others, C chosen among "
+            f"these.{stopped}"
+        )
+    parts = report["split"]
+    songs = {name: f"{part['songs']:,} songs by {part['artists']:,} artists" for name, part in parts.items()}
+    if report["settings"].get("method") == AUTOMATIC:
+        return (
+            f"Learned from {songs['train']}, the way chosen by holding out a third of these artists in turn, judged on "
+            f"{songs['test']}.{stopped}"
+        )
+    return (
+        f"Learned from {songs['train']}, {_parameter(report)} chosen on {songs['validation']}, judged on "
+        f"{songs['test']}; no artist is "
+        f"in two of them.{stopped}"
+    )
+
+
+def _parameter(report: Mapping[str, Any]) -> str:
+    return "settings" if "setting" in report else "C"
+
+
+def source_rows(report: Mapping[str, Any]) -> list[dict[str, str]]:
+    """What each of several models has in what was learned on them, as rows of a table; none of a single one."""
+    measure = ORDER if "answers" in report else report["settings"]["loss"]
+    return [
+        {
+            "source": str(source["name"]),
+            "dimensions": f"{source['dimensions']:,}",
+            "of the distances": f"{source['share']:.0%}",
+            f"alone: {MEASURES.get(measure, measure.upper())}": f"{source['alone']:.3f}",
+        }
+        for source in report.get("sources", ())
+    ]
+
+
+def path_rows(report: Mapping[str, Any]) -> list[dict[str, str]]:
+    """What came of every C, or of each setting of a closed form: the chosen one first, then the best, as table rows."""
+    if "setting" in report:
+        chosen = report["setting"]
+        path = sorted(report["path"], key=lambda entry: (entry["setting"] != chosen, -entry["quality"]))
+        return [
+            {
+                "settings": str(entry["setting"]),
+                "held out": f"{entry['quality']:.3f}",
+                "": "chosen" if entry["setting"] == chosen else "",
+            }
+            for entry in path
+        ]
+    return [
+        {
+            "C": f"{entry['C']:g}",
+            "held out": f"{entry['quality']:.3f}",
+            "gap": f"{entry['gap']:.1%}",
+            "cuts": f"{entry['n_cuts']}",
+            "rank": f"{entry['rank']}",
+            "": "chosen" if entry["C"] == report["C"] else "",
+        }
+        for entry in report["path"]
+    ]

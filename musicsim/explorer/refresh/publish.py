@@ -1,0 +1,66 @@
+"""The one way a model comes into the library: written, filled, mapped, entered."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from musicsim.explorer.models.artifacts import save_report
+from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.playlists.fit import fit_walk
+from musicsim.explorer.progress import Tell
+from musicsim.explorer.refresh.placing import save_clusters_and_map
+from musicsim.extensions.lyrics.reading import read_lyrics
+from musicsim.library import Library
+from musicsim.library.stores.models import ModelRecord
+from musicsim.public import owner_only
+
+
+@owner_only
+def publish(
+    library: Library,
+    model: SimilarityModel,
+    record: ModelRecord,
+    *,
+    fill: Callable[[], None],
+    tell: Tell,
+    report: Mapping[str, Any] | None = None,
+    walk: bool = True,
+    activate: bool = False,
+) -> str:
+    """Write a model and all that follows from it; only the last step lets anybody see it.
+
+    Parameters
+    ----------
+    model : SimilarityModel
+        Fitted.
+    record : ModelRecord
+        New, see :func:`musicsim.explorer.refresh.fitting.new_record`.
+    fill : callable
+        Gives the songs their vectors once the model is registered.
+    report : mapping, optional
+        JSON values for the model's card.
+    walk : bool
+        Fit the playlist walk, too.
+    activate : bool
+        Put the model into use.
+
+    Returns
+    -------
+    str
+        The id of the model.
+
+    Notes
+    -----
+    The caller holds the library's lock, and calls ``models.discard_unfinished`` whatever happens.
+    """
+    folder = library.models.path(record.id)
+    model.save(folder)
+    if report:
+        save_report(folder, report)
+    library.models.register(record)
+    fill()
+    save_clusters_and_map(library, record, tell)
+    if walk:
+        read_lyrics(library, tell=tell)
+        fit_walk(library, record.id, tell)
+    library.models.finish(record.id, activate=activate)
+    return record.id

@@ -1,0 +1,226 @@
+"""A copy of a library's database for strangers: what the public pages show, and nothing else.
+
+It is made new and filled column by column, by what is named here: what nobody has named, a table or column that comes
+later among it, is not in it. So there are no listeners, plays, answers, imports, jobs, servers or paths in it.
+"""
+
+import json
+import sqlite3
+from collections.abc import Callable, Collection
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from musicsim.library.db import schema
+from musicsim.library.db.changes import ChangeLog
+from musicsim.library.db.database import damaged, open_engine, read_only_address
+from musicsim.library.db.schema_version import create_tables
+from musicsim.library.tags.artists import artist_group, known_artist, stand_in_name
+from musicsim.storage import storage_error
+
+EXCERPTS = "excerpts"
+"""Where the sound of songs lies in the folder of such a copy, if any."""
+NOWHERE = "."
+"""The folder of a song that no folder says anything of."""
+
+_PLAIN = (
+    *("title", "artist", "album_artist", "album", "track", "year", "genre", "duration_s"),
+    *("feature_version", "mb_recording_id", "mb_artist_id", "mb_album_id", "sound_hash"),
+    *("tempo", "key", "mode", "loudness", "brightness", "energy", "descriptor_version"),
+)
+_MODEL = (
+    *("id", "name", "created_at", "n_songs_fitted", "n_features", "n_dimensions", "is_active", "is_complete"),
+    *("kind", "base_id", "is_retired"),
+)
+# what the pages say of a model; other settings may name files and listeners
+_SETTINGS_OF_MODELS = (
+    *("supervision", "representation", "label", "n_codewords", "tau", "sources", "model_ids", "vectors"),
+)
+_HERE = "SELECT id FROM songs"
+_LABELS = {"artist": "songs", "genre": "songs", "key": "songs", "mode": "songs", "tag": "tags"}
+
+FILLED: dict[str, dict[str, str]] = {
+    "songs": {
+        "id": "s.id",
+        "content_hash": "printf('%064x', s.id)",  # that of the owner's file says which one it is
+        **{name: f"s.{name}" for name in _PLAIN},
+        "outline": "outline_of(s.id, s.outline, s.typical_s, s.duration_s)",
+        "notes": "''",
+        "added_at": "0",
+        "is_compared": "1",
+        "typical_s": "typical_of(s.id, s.typical_s)",
+    },
+    "files": {
+        "path": "path_of(song_id)",
+        "song_id": "song_id",
+        "folder": "folder_of(artist, folder)",
+        "size": "0",
+        "mtime_ns": "0",
+    },
+    "duplicates": {
+        name: f"s.{name}" for name in ("first_id", "second_id", "similarity", "offset_s", "is_same")
+    },
+    "tags": {"song_id": "s.song_id", "tag": "s.tag", "source": "''", "weight": "max(s.weight)"},
+    # in which third of the songs by plays it is, and nobody who played it: no two songs have a listener in common
+    "plays": {"listener": "song_id", "song_id": "song_id", "source": "''", "count": "third_of(n)"},
+    "playlists": {
+        "id": "s.id",
+        "name": "s.name",
+        "category": "s.category",
+        # the sources of lists that were imported have names of files
+        "source": "CASE source WHEN 'saved' THEN source ELSE 'list ' || s.id END",
+        "created_at": "0",
+    },
+    "playlist_songs": {name: f"s.{name}" for name in ("playlist_id", "position", "song_id")},
+    "models": {**{name: f"s.{name}" for name in _MODEL}, "settings": "settings_of(s.settings)"},
+    "vectors": {name: f"s.{name}" for name in ("model_id", "row", "song_id")},
+}
+"""What each table of a copy has of each column, as SQL; all other tables are empty but ``meta``."""
+
+_FROM = {
+    "songs": "src.songs s WHERE s.id IN (SELECT song_id FROM src.files WHERE missing_since IS NULL) ORDER BY s.id",
+    "files": (
+        "(SELECT f.song_id, min(f.folder) folder, s.artist FROM src.files f JOIN src.songs s ON s.id = f.song_id "
+        "WHERE f.missing_since IS NULL GROUP BY f.song_id ORDER BY f.song_id)"
+    ),
+    "duplicates": f"src.duplicates s WHERE s.first_id IN ({_HERE}) AND s.second_id IN ({_HERE})",
+    "tags": f"src.tags s WHERE s.song_id IN ({_HERE}) GROUP BY s.song_id, s.tag",
+    "plays": (
+        "(SELECT song_id, sum(count) n FROM src.plays GROUP BY song_id) "
+        f"WHERE third_of(n) > 0 AND song_id IN ({_HERE})"
+    ),
+    "playlists": "src.playlists s WHERE true",
+    "playlist_songs": f"src.playlist_songs s WHERE s.song_id IN ({_HERE})",
+    "models": "src.models s WHERE is_chosen(s.id)",
+    "vectors": f"src.vectors s WHERE s.model_id IN (SELECT id FROM models) AND s.song_id IN ({_HERE})",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpts:
+    """The sound that a copy has: the typical part of songs, each at :func:`excerpt_path`."""
+
+    song_ids: Collection[int] = frozenset()
+    suffix: str = ".mp3"
+    length_s: float = 0.0
+
+
+def copy_for_strangers(
+    source: Path,
+    target: Path,
+    model_ids: Collection[str],
+    settings: Collection[str],
+    thirds: tuple[float, float],
+    excerpts: Excerpts = Excerpts(),
+) -> None:
+    """Write the database of a library as strangers may have it, as it is at one moment.
+
+    Parameters
+    ----------
+    source : Path
+        The database of the library, which is only read.
+    target : Path
+        The new one; nothing is there yet.
+    model_ids : collection of str
+        The models that are in it.
+    settings : collection of str
+        Names of the settings of the library that are in it.
+    thirds : (float, float)
+        The numbers of plays that the least played third of the songs has at most, and the middle one.
+    excerpts : Excerpts
+
+    Raises
+    ------
+    LibraryError
+        If the library's database is damaged.
+    StorageError
+        If there is no room.
+    """
+    engine = open_engine(target, read_only=False)
+    with engine.begin() as connection:
+        create_tables(connection)
+        ChangeLog().begin(connection)
+    engine.dispose()
+    try:
+        with closing(sqlite3.connect(target, uri=True, isolation_level=None)) as copy:
+            # nobody else sees it until it is whole
+            for pragma in ("journal_mode=DELETE", "journal_mode=OFF", "synchronous=OFF", "cache_size=-65536"):
+                copy.execute(f"PRAGMA {pragma}")
+            copy.execute("ATTACH DATABASE ? AS src", (read_only_address(source),))
+            copy.execute("BEGIN")
+            _add_functions(copy, frozenset(model_ids), thirds, excerpts)
+            for table, columns in FILLED.items():
+                names, values = ", ".join(columns), ", ".join(columns.values())
+                copy.execute(f"INSERT INTO main.{table} ({names}) SELECT {values} FROM {_FROM[table]}")
+            _fill_meta(copy, settings)
+            copy.execute("COMMIT")
+    except sqlite3.Error as error:
+        if (problem := storage_error(error, target)) is not None:
+            raise problem from error
+        raise damaged(source, error) from error
+
+
+def excerpt_path(song_id: int, suffix: str) -> str:
+    """Where the sound of a song lies in the folder of a copy."""
+    return f"{EXCERPTS}/{song_id % 1000:03d}/{song_id}{suffix}"
+
+
+def _add_functions(
+    copy: sqlite3.Connection, model_ids: Collection[str], thirds: tuple[float, float], excerpts: Excerpts
+) -> None:
+    """Make the functions known that :data:`FILLED` and :data:`_FROM` name."""
+    heard = frozenset(excerpts.song_ids)
+    roots = [schema.path_of(text) for (text,) in copy.execute("SELECT path FROM src.roots")]
+    is_nobody = cache(lambda artist: known_artist(artist) is None)
+    places: dict[str, str] = {}
+
+    @cache
+    def stand_in(folder: str) -> str:
+        """A name for the folder that stands in for an unknown artist, which tells it from others of its name."""
+        group = artist_group(None, schema.path_of(folder), roots)
+        return (
+            NOWHERE
+            if group is None
+            else places.setdefault(group, f"{len(places) + 1}/{stand_in_name(schema.path_of(folder), roots)}")
+        )
+
+    def outline_of(song_id: int, outline: bytes, typical_s: float, duration_s: float) -> bytes:
+        if song_id not in heard or not outline or duration_s <= excerpts.length_s:
+            return outline
+        ends = np.array([typical_s, typical_s + excerpts.length_s]) / duration_s * len(outline)
+        return bytes(np.frombuffer(outline, np.uint8)[slice(*ends.astype(int))])
+
+    functions: dict[str, tuple[int, Callable[..., Any]]] = {
+        "is_chosen": (1, model_ids.__contains__),
+        "path_of": (1, lambda song_id: excerpt_path(song_id, excerpts.suffix)),
+        "folder_of": (2, lambda artist, folder: stand_in(folder) if is_nobody(artist) else NOWHERE),
+        "typical_of": (2, lambda song_id, typical_s: 0.0 if song_id in heard else typical_s),
+        "outline_of": (4, outline_of),
+        "settings_of": (1, _settings_of_model),
+        "third_of": (1, lambda n_plays: sum(n_plays > limit for limit in thirds)),
+    }
+    for name, (n_arguments, function) in functions.items():
+        copy.create_function(name, n_arguments, function, deterministic=True)
+
+
+def _settings_of_model(text: str) -> str:
+    settings = json.loads(text)
+    return json.dumps({name: settings[name] for name in _SETTINGS_OF_MODELS if name in settings})
+
+
+def _fill_meta(copy: sqlite3.Connection, wanted: Collection[str]) -> None:
+    """Add settings of the library, and the colours that labels of its songs were given."""
+    said = dict(copy.execute("SELECT key, value FROM src.meta WHERE key IN ('settings', 'colours')"))
+    settings = json.loads(said.get("settings", "{}"))
+    given = json.loads(said.get("colours", "{}"))
+    colours = {}
+    for kind, table in _LABELS.items():
+        names = {name for (name,) in copy.execute(f"SELECT DISTINCT {kind} FROM main.{table}")}
+        colours[kind] = {name: place for name, place in given.get(kind, {}).items() if name in names}
+    values = {"settings": {n: v for n, v in settings.items() if n in wanted}, "colours": colours}
+    rows = [(key, json.dumps(value)) for key, value in values.items()]
+    copy.executemany("INSERT INTO main.meta (key, value) VALUES (?, ?)", rows)

@@ -1,0 +1,42 @@
+"""The Dask cluster that scans run on."""
+
+from dataclasses import asdict
+
+import typer
+
+from musicsim.cli._console import (
+    ClusterOption,
+    JsonOption,
+    LibraryOption,
+    TrustClusterOption,
+    emit,
+    open_library,
+)
+
+_cluster = typer.Typer(no_args_is_help=True, help="The Dask cluster that scans run on (docs/scale.md).")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module to the program."""
+    _cluster.command()(status)
+    _cluster.callback()(lambda: None)  # with one command alone, its name would not be asked for
+    app.add_typer(_cluster, name="cluster")
+
+
+def status(
+    cluster: ClusterOption = None,
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    trust_cluster: TrustClusterOption = False,
+) -> None:
+    """Show whether the cluster answers, what its workers have, and where its dashboard is."""
+    from musicsim.extensions.cluster.connection import cluster_state
+
+    with open_library(library, create=True) as lib:
+        state = cluster_state(lib, cluster, trusted=trust_cluster)
+    if as_json:
+        emit(asdict(state))
+        return
+    typer.echo(state.words)
+    if state.dashboard:
+        typer.echo(f"dashboard: {state.dashboard}")

@@ -1,0 +1,61 @@
+"""Everything out, for other programs: ``musicsim export``."""
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from musicsim.cli._console import (
+    ClusterOption,
+    JsonOption,
+    LibraryOption,
+    ModelOption,
+    TrustClusterOption,
+    emit,
+    open_library,
+    plain,
+    progress_bar,
+)
+from musicsim.cli._options import taking
+from musicsim.explorer.progress import teller
+from musicsim.extensions.exports.request import EXPORTS, ExportRequest
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module to the program."""
+    app.command(epilog="  ".join(f"{name}: {kind.help}" for name, kind in EXPORTS.items()))(export)
+
+
+@taking(ExportRequest)
+def export(
+    request: ExportRequest,
+    what: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPORTS)}.", metavar="WHAT")],
+    file: Annotated[
+        Path, typer.Argument(help="The file to write: .parquet, .npz, .csv; .txt (MIREX) or .zip (JAMS).")
+    ],
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    model: ModelOption = None,
+    cluster: ClusterOption = None,
+    trust_cluster: TrustClusterOption = False,
+) -> None:
+    """Export vectors, neighbours, the map, splits, tags, plays or answers for other programs (docs/data.md)."""
+    from musicsim.extensions.cluster.connection import on_cluster
+    from musicsim.extensions.exports.export import export as write
+
+    if what not in EXPORTS:
+        raise typer.BadParameter(f"{what!r} should be one of {', '.join(EXPORTS)}.", param_hint="WHAT")
+    with (
+        open_library(library) as lib,
+        on_cluster(lib, cluster, trusted=trust_cluster) if EXPORTS[what].compares else nullcontext(),
+        progress_bar() as report,
+    ):
+        done = write(lib, what, file, request, model=model, tell=teller(report))
+    if as_json:
+        emit(
+            {"file": str(done.path), "rows": done.n_rows, "bytes": done.n_bytes, "model": done.model or None}
+        )
+    else:
+        by = f", by the model {done.model}" if done.model else ""
+        typer.echo(plain(f"{done.n_rows:,} rows, {done.n_bytes / 1e6:.1f} MB{by}: {done.path}"))

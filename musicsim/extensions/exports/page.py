@@ -1,0 +1,48 @@
+"""Exports for other programs: a button each, and the files that were made."""
+
+from urllib.parse import quote
+
+import streamlit as st
+
+from musicsim.extensions.exports.made import export_path, exports_of
+from musicsim.extensions.exports.request import EXPORTS
+from musicsim.library import Library
+from musicsim.ui.base.text import plain
+from musicsim.ui.components.jobs_view import start_job
+
+NAMES = {
+    ".parquet": "Parquet",
+    ".npz": "NPZ",
+    ".csv": "CSV",
+    ".txt": "MIREX list",
+    ".zip": "JAMS",
+}
+"""What formats are called, by the ending of their files."""
+
+
+def exports_view(library: Library, *, busy: bool, has_songs: bool) -> None:
+    """What can be exported, by the model in use, and the files that were."""
+    for kind, what in EXPORTS.items():
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            ending = st.selectbox(
+                what.label, what.endings, format_func=NAMES.__getitem__, key=f"export_as_{kind}",
+                help=what.help, width=200,
+            )  # fmt: skip
+            st.button(
+                "Export", icon=":material/download:", key=f"export_{kind}", disabled=busy or not has_songs,
+                on_click=start_job, args=(library, "export"),
+                kwargs={"what": kind, "path": str(export_path(library, kind, ending))},
+            )  # fmt: skip
+    made = exports_of(library)
+    if made:
+        st.subheader("Exported files", anchor=False)
+    base = (st.get_option("server.baseUrlPath") or "").strip("/")
+    for path in made:
+        address = f"{base and f'/{base}'}/exports/{quote(path.name)}?library={quote(library.name)}"
+        n_bytes = path.stat().st_size
+        size = f"{n_bytes / 1e6:,.1f} MB" if n_bytes >= 1e6 else f"{n_bytes / 1e3:,.1f} kB"
+        st.link_button(plain(f"{path.name} · {size}"), address, icon=":material/download:", type="tertiary")
+    st.caption(
+        "Neighbours of more than 100,000 songs take hours: `musicsim export neighbours FILE --sample 1000` has those "
+        "of some songs, and a cluster takes less. A new export takes the place of the one before."
+    )

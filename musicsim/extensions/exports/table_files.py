@@ -1,0 +1,203 @@
+"""Tables for other programs as Parquet, NPZ or CSV, written a block of rows at a time.
+
+A column is of numbers, of vectors, or of texts. Parquet has vectors as lists, and a name with a dot is a field of a
+struct; NPZ has an array a column; CSV has a column a number, ``name_1`` onwards, and texts that are harmless to
+spreadsheets (:mod:`musicsim.library.disk.csv_cells`). Memory: one block of rows.
+"""
+
+import csv
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim.library.disk.arrays import atomic_path
+from musicsim.library.disk.csv_cells import harmless
+
+TEXT = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table."""
+
+    name: str
+    kind: str  # TEXT, or a dtype of numpy
+    width: int = 0  # numbers of a vector; 0: one value a row
+
+
+Block = Sequence[npt.NDArray[Any] | Sequence[str | None]]
+"""Values of some rows, one entry a column: texts, numbers (n_rows,) or vectors (n_rows, width)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns, and blocks of rows that come when they are asked for, once."""
+
+    columns: tuple[Column, ...]
+    blocks: Iterable[Block]
+
+
+def write_table(target: Path, table: Table) -> int:
+    """Write a table whole or not at all, as the ending of the file says; how many rows it has.
+
+    Raises StorageError if there is no room, or no right to write.
+    """
+    with atomic_path(target) as temporary:
+        return WRITERS[target.suffix.lower()](temporary, table)
+
+
+def _write_parquet(path: Path, table: Table) -> int:
+    """A row group a block."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    def column_of(column: Column, values: Any) -> Any:
+        if column.kind == TEXT:
+            return pa.array([utf8(value) if value else None for value in values], pa.string())
+        numbers = np.ascontiguousarray(values, dtype=column.kind)
+        if not column.width:
+            return pa.array(numbers)
+        offsets = np.arange(len(numbers) + 1, dtype=np.int32) * column.width
+        return pa.ListArray.from_arrays(pa.array(offsets), pa.array(numbers.ravel()))
+
+    def with_structs(block: Block) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for column, values in zip(table.columns, block, strict=True):
+            name, _, field = column.name.partition(".")
+            if field:
+                found.setdefault(name, {})[field] = column_of(column, values)
+            else:
+                found[name] = column_of(column, values)
+        return {
+            name: pa.StructArray.from_arrays(list(values.values()), list(values))
+            if isinstance(values, dict)
+            else values
+            for name, values in found.items()
+        }
+
+    empty: Block = [
+        [] if c.kind == TEXT else np.empty((0, c.width or 1)[: 1 + bool(c.width)]) for c in table.columns
+    ]
+    schema = pa.record_batch(with_structs(empty)).schema
+    n_rows = 0
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for block in table.blocks:
+            batch = pa.record_batch(with_structs(block))
+            writer.write_batch(batch, row_group_size=max(1, batch.num_rows))
+            n_rows += batch.num_rows
+    return n_rows
+
+
+def _write_csv(path: Path, table: Table) -> int:
+    header = [
+        name
+        for column in table.columns
+        for name in (
+            [f"{column.name}_{i + 1}" for i in range(column.width)] if column.width else [column.name]
+        )
+    ]
+    n_rows = 0
+    with path.open("w", encoding="utf-8", errors="replace", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(header)
+        for block in table.blocks:
+            columns = [_cells(column, values) for column, values in zip(table.columns, block, strict=True)]
+            for row in zip(*columns, strict=True):
+                writer.writerow(cell for cells in row for cell in cells)
+                n_rows += 1
+    return n_rows
+
+
+def _cells(column: Column, values: Any) -> list[list[Any]]:
+    """Cells of each row: texts are harmless, numbers as short as they can be read back, and nan is empty."""
+    if column.kind == TEXT:
+        return [[harmless(value)] for value in values]
+    numbers = np.asarray(values, dtype=column.kind)
+    texts = numbers.astype(np.str_)
+    if numbers.dtype.kind == "f":
+        texts[np.isnan(numbers)] = ""
+    return [row if column.width else [row] for row in texts.tolist()]
+
+
+def _write_npz(path: Path, table: Table) -> int:
+    with ExitStack() as open_files:
+        # without names: gone with the process, however it ends
+        spools = [
+            _Spool(column, open_files.enter_context(tempfile.TemporaryFile(dir=path.parent)))
+            for column in table.columns
+        ]
+        for block in table.blocks:
+            for spool, values in zip(spools, block, strict=True):
+                spool.add(values)
+        with zipfile.ZipFile(path, "w") as archive:
+            for spool in spools:
+                entry = zipfile.ZipInfo(f"{spool.column.name}.npy")
+                entry.compress_type = (
+                    zipfile.ZIP_DEFLATED if spool.column.kind == TEXT else zipfile.ZIP_STORED
+                )
+                with archive.open(entry, "w", force_zip64=True) as member:
+                    spool.save(member)
+    return spools[0].n_rows
+
+
+class _Spool:
+    """A column whose rows are kept in a file until it is known how many there are, and how long the longest text is."""
+
+    def __init__(self, column: Column, file: IO[bytes]) -> None:
+        self.column, self._file = column, file
+        self._parts: list[tuple[int, np.dtype[Any]]] = []
+
+    @property
+    def n_rows(self) -> int:
+        return sum(n for n, _ in self._parts)
+
+    def add(self, values: Any) -> None:
+        is_text = self.column.kind == TEXT
+        rows = (
+            np.array([utf8(v) for v in values], np.str_) if is_text else np.asarray(values, self.column.kind)
+        )
+        self._file.write(rows.tobytes())
+        self._parts.append((len(rows), rows.dtype))
+
+    def save(self, member: IO[bytes]) -> None:
+        none = np.dtype("U1" if self.column.kind == TEXT else self.column.kind)
+        dtype = np.result_type(none, *{kind for _, kind in self._parts})
+        shape = (self.n_rows, self.column.width) if self.column.width else (self.n_rows,)
+        header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(member, header)
+        self._file.seek(0)
+        if self.column.kind != TEXT:
+            shutil.copyfileobj(self._file, member)
+            return
+        for n_rows, kind in self._parts:
+            rows = np.frombuffer(self._file.read(n_rows * kind.itemsize), kind)
+            member.write(rows.astype(dtype).tobytes())
+
+
+def utf8(value: str | None) -> str:
+    """Text as UTF-8 holds it, whatever bytes a file name is made of."""
+    return (value or "").encode("utf-8", "replace").decode()
+
+
+WRITERS: dict[str, Callable[[Path, Table], int]] = {
+    ".parquet": _write_parquet,
+    ".npz": _write_npz,
+    ".csv": _write_csv,
+}
+"""By the ending of the file."""
+
+
+def in_blocks(rows: Iterable[Sequence[Any]], size: int) -> Iterator[list[list[Any]]]:
+    """Rows of single values as blocks of columns."""
+    rows = iter(rows)
+    while held := list(islice(rows, size)):
+        yield [list(column) for column in zip(*held, strict=True)]

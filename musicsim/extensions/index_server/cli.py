@@ -1,0 +1,33 @@
+"""The command for the server that answers searches: whether it has the songs, and to bring them there."""
+
+import typer
+
+from musicsim.cli._console import JsonOption, LibraryOption, emit, open_library, plain, progress_bar
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module to the program."""
+    app.command()(index)
+
+
+def index(library: LibraryOption = None, as_json: JsonOption = False) -> None:
+    """Bring the songs to the index server that MUSICSIM_INDEX names (docs/scale.md); without one, say so.
+
+    The app does it by itself while it runs, and so does what adds songs.
+    """
+    from musicsim.explorer.progress import teller
+    from musicsim.explorer.snapshot.snapshot import take_snapshot
+    from musicsim.extensions.index_server.push import push
+
+    with open_library(library) as lib:
+        with progress_bar() as report:
+            is_pushed = push(take_snapshot(lib), teller(report))
+        snapshot = take_snapshot(lib)
+        trouble, remote, n = snapshot.search_trouble, snapshot.remote, snapshot.n_indexed
+    server = None if remote is None else str(remote.server)
+    if as_json:
+        emit({"server": server, "songs": n, "pushed": is_pushed, "trouble": trouble})
+    elif remote is None:
+        typer.echo("This machine answers searches; MUSICSIM_INDEX names no server.")
+    else:
+        typer.echo(plain(trouble or f"{server} answers searches; it has all {n:,} songs as they are."))

@@ -1,0 +1,228 @@
+"""Songs on their way to the server that answers searches (:mod:`musicsim.extensions.index_server.remote_index`).
+
+A collection for each library and model. What it has already is compared with the songs by their digests, so a push that
+was killed goes on where it was. Only when it is whole does it get the alias by which it is searched; until then, and
+while songs come and go, every machine searches by itself. Then what is left of other models is dropped.
+"""
+
+import logging
+import operator
+import threading
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import filelock
+import numpy as np
+
+from musicsim._arrays import Int64Array
+from musicsim.errors import IndexServerError, OwnerOnlyError
+from musicsim.explorer.models.artifacts import readable_arrays
+from musicsim.explorer.progress import Tell, silent
+from musicsim.explorer.snapshot.neighbours import INDEXED_FROM
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.extensions.index_server.remote_index import (
+    NAMES,
+    NUMBERS,
+    RemoteIndex,
+    alias_of,
+    collection_of,
+    prefix_of,
+)
+from musicsim.library.db.cache import save_arrays
+from musicsim.public import owner_only
+
+_log = logging.getLogger(__name__)
+
+_BATCH_BYTES = 4 << 20  # of vectors in one call: servers take 64 MB
+_MAX_BATCH = 5_000
+_READ_AT_ONCE = 10_000
+_MOST_HELD = 10  # times the songs here: a collection may hold those of an earlier state
+_LONG_S = 600.0  # one call may build the index of a collection
+
+
+@owner_only
+def push(snapshot: Snapshot, tell: Tell = silent, *, exact: bool | None = None) -> bool:
+    """Bring the songs under the model in use to the server, as they are in a snapshot.
+
+    Parameters
+    ----------
+    exact : bool, optional
+        Whether the server compares with all songs, or builds a graph (HNSW), which it does by default from as many
+        songs as this machine builds an index from. Collections that are there stay as they are.
+
+    Returns
+    -------
+    bool
+        Whether there was anything to do; also False where no server is named, or another process is at it.
+
+    Raises
+    ------
+    IndexServerError
+        If the server does not answer, or refuses.
+    """
+    if snapshot.remote is None or snapshot.record is None or not snapshot.n_indexed:
+        return False
+    folder = snapshot.library.models.path(snapshot.record.id)
+    with suppress(filelock.Timeout), filelock.FileLock(folder / "push.lock", timeout=0):
+        name = snapshot.library.give_index_name()
+        collection = collection_of(name, snapshot.record.id)
+        return _Push(snapshot, folder, collection, exact).run(prefix_of(name), tell)
+    return False
+
+
+class _Push:
+    """One state of the songs, and the collection that is to have it."""
+
+    def __init__(self, snapshot: Snapshot, folder: Path, collection: str, exact: bool | None) -> None:
+        assert snapshot.remote is not None
+        self._snapshot, self._collection = snapshot, collection
+        self._remote: RemoteIndex = snapshot.remote
+        self._exact = snapshot.n_indexed < INDEXED_FROM if exact is None else exact
+        self._record = folder / "pushed.npz"  # what the alias stands for
+        self._ask = partial(self._remote.server.ask, timeout=_LONG_S)
+
+    def run(self, prefix: str, tell: Tell) -> bool:
+        """Bring the songs there; names of the library's collections begin with `prefix`."""
+        pushed = {"ids": self._snapshot.row_ids, "digests": self._remote.digests}
+        alias = alias_of(self._collection, **pushed)
+        is_there = self._ask("has_collection", alias)
+        if not is_there:
+            tell("bringing songs to the index server")
+            self._bring(*self._held(), tell)
+            self._ask("create_alias", self._collection, alias)
+            save_arrays(self._record, **pushed)
+        with self._remote.server.understood():
+            others = [name for name in self._ask("list_collections") if name.startswith(prefix)]
+        for name in others:
+            if name != self._collection:
+                self._drop(name)
+        return not is_there
+
+    def _held(self) -> tuple[Int64Array, Int64Array]:
+        """Ids and digests of what the collection has, which from now on it is not found by; it is made if need be."""
+        if not self._ask("has_collection", self._collection):
+            self._create()
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        recorded = readable_arrays(self._record)
+        is_so = bool(recorded) and alias_of(self._collection, **recorded) in self._aliases(self._collection)
+        self._drop_aliases(self._collection)
+        self._ask("load_collection", self._collection)
+        # after a push that was killed, or that of a copy of the library, the server itself is asked
+        return (recorded["ids"], recorded["digests"]) if is_so else self._remote.server.call(self._read)
+
+    def _create(self) -> None:
+        from pymilvus import DataType, MilvusClient
+
+        schema = MilvusClient.create_schema(auto_id=False)
+        for name in ("id", "digest", *NAMES):
+            schema.add_field(name, DataType.INT64, is_primary=name == "id")
+        for name in NUMBERS:
+            schema.add_field(name, DataType.DOUBLE)
+        schema.add_field("vector", DataType.FLOAT_VECTOR, dim=self._snapshot.X.shape[1])
+        index = MilvusClient.prepare_index_params()
+        kind, params = ("FLAT", {}) if self._exact else ("HNSW", {"M": 16, "efConstruction": 200})
+        index.add_index("vector", index_type=kind, metric_type="L2", params=params)
+        # strong: what was just pushed is found
+        options = {"schema": schema, "index_params": index, "consistency_level": "Strong"}
+        self._ask("create_collection", self._collection, **options)
+
+    def _bring(self, ids: Int64Array, digests: Int64Array, tell: Tell) -> None:
+        """Let the collection, which has some songs, have those of the snapshot and no others."""
+        here = self._snapshot.row_ids
+        gone = ids[~np.isin(ids, here)]
+        for start in range(0, len(gone), _MAX_BATCH):
+            self._ask("delete", self._collection, ids=gone[start : start + _MAX_BATCH].tolist())
+        order = np.argsort(ids)
+        places = np.searchsorted(ids, here, sorter=order)
+        known = np.flatnonzero(places < len(ids))
+        known = known[ids[order[places[known]]] == here[known]]
+        is_new = np.ones(len(here), bool)
+        is_new[known] = False
+        changed = known[digests[order[places[known]]] != self._remote.digests[known]]
+        batch = max(1, min(_MAX_BATCH, _BATCH_BYTES // (4 * self._snapshot.X.shape[1])))
+        for rows, method in ((np.flatnonzero(is_new), "insert"), (changed, "upsert")):
+            for start in range(0, len(rows), batch):
+                tell("bringing songs to the index server", start, len(rows))
+                self._ask(method, self._collection, self._entries(rows[start : start + batch]))
+        self._ask("flush", self._collection)
+        self._ask("load_collection", self._collection)
+
+    def _read(self, client: Any) -> tuple[Int64Array, Int64Array]:
+        """Ids and digests of what the collection has, from the server: 30 s for 200,000 songs on Milvus Lite."""
+        ids, digests = [], []
+        found = client.query_iterator(
+            self._collection, batch_size=_READ_AT_ONCE, filter="", output_fields=["id", "digest"]
+        )
+        most = _MOST_HELD * (self._snapshot.n_indexed + _READ_AT_ONCE)
+        with self._remote.server.understood():
+            while batch := found.next():
+                ids += [operator.index(entry["id"]) for entry in batch]
+                digests += [operator.index(entry["digest"]) for entry in batch]
+                if len(ids) > most:
+                    raise ValueError(
+                        f"more than {most:,} songs. Drop the collection {self._collection} there"
+                    )
+            found.close()
+            return np.array(ids, dtype=np.int64), np.array(digests, dtype=np.int64)
+
+    def _entries(self, rows: Int64Array) -> list[dict[str, Any]]:
+        columns = {"id": self._snapshot.row_ids, "digest": self._remote.digests, **self._remote.values}
+        lists = {name: values[rows].tolist() for name, values in columns.items()}
+        vectors = self._snapshot.vectors_at(rows)
+        return [
+            {name: values[i] for name, values in lists.items()} | {"vector": vector}
+            for i, vector in enumerate(vectors)
+        ]
+
+    def _drop(self, collection: str) -> None:
+        self._drop_aliases(collection)
+        self._ask("drop_collection", collection)
+
+    def _drop_aliases(self, collection: str) -> None:
+        for alias in self._aliases(collection):
+            self._ask("drop_alias", alias)
+
+    def _aliases(self, collection: str) -> list[str]:
+        said = self._ask("list_aliases", collection)
+        with self._remote.server.understood():
+            return list(said["aliases"])
+
+
+_wanted: dict[Path, Snapshot] = {}
+_pushing: set[Path] = set()
+_lock = threading.Lock()
+
+
+@owner_only
+def push_in_background(snapshot: Snapshot) -> None:
+    """Bring the songs to the server on a thread of its own, and after them those of the last snapshot given since."""
+    folder = snapshot.library.folder
+    if snapshot.remote is None:
+        return
+    with _lock:
+        _wanted[folder] = snapshot
+        if folder in _pushing:
+            return
+        _pushing.add(folder)
+    threading.Thread(target=_push_wanted, args=(folder,), name="push", daemon=True).start()
+
+
+def _push_wanted(folder: Path) -> None:
+    while True:
+        with _lock:
+            snapshot = _wanted.pop(folder, None)
+            if snapshot is None:
+                _pushing.discard(folder)
+                return
+        push_if_it_can(snapshot)
+
+
+@owner_only
+def push_if_it_can(snapshot: Snapshot, tell: Tell = silent) -> None:
+    """Bring the songs to the server, and note in the log where it is away: searches say so, too."""
+    try:
+        push(snapshot, tell)
+    except (IndexServerError, OwnerOnlyError) as error:
+        _log.warning("The songs were not brought to the index server: %s", error)

@@ -1,0 +1,150 @@
+"""Commands for MPD: playlists into its queue and its stored playlists, and a queue that never runs out."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+
+from musicsim.cli._console import (
+    SOME_FAILED,
+    JsonOption,
+    LibraryOption,
+    ModelOption,
+    emit,
+    errors,
+    open_library,
+    plain,
+    safe,
+    song_json,
+    warn,
+)
+from musicsim.cli._options import taking
+from musicsim.cli.playlists import AskedSongs, SavedOption, asked_songs
+from musicsim.explorer.requests.playlist import PlaylistRequest
+
+_mpd = typer.Typer(
+    help="Queue and save playlists in MPD, at MPD_HOST and MPD_PORT or as the Library page says (docs/servers.md).",
+    no_args_is_help=True,
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module to the program."""
+    _mpd.command("queue")(queue)
+    _mpd.command("save")(save)
+    _mpd.command("keep-filled")(keep_filled)
+    app.add_typer(_mpd, name="mpd")
+
+
+@taking(PlaylistRequest)
+def queue(
+    request: PlaylistRequest,
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    saved: SavedOption = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Clear the queue first.")] = False,
+    play: Annotated[bool, typer.Option("--play", help="Play from the first of these songs.")] = False,
+    model: ModelOption = None,
+) -> None:
+    """Append a generated or saved playlist to MPD's queue.
+
+    Exits with code 3 if MPD does not have some of the songs, which are listed.
+    """
+    with _asked(library, request, saved, model) as (asked, mpd):
+        unknown = mpd.queue(asked.songs, replace=replace, play=play)
+    _tell("queued", asked.songs, unknown, asked.notes, as_json=as_json)
+
+
+@taking(PlaylistRequest)
+def save(
+    request: PlaylistRequest,
+    name: Annotated[str, typer.Argument(help="What MPD is to call the playlist.")],
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    saved: SavedOption = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace a playlist of this name in MPD.")
+    ] = False,
+    model: ModelOption = None,
+) -> None:
+    """Save a generated or saved playlist among MPD's stored playlists.
+
+    Exits with code 3 if MPD does not have some of the songs, which are listed.
+    """
+    with _asked(library, request, saved, model) as (asked, mpd):
+        unknown = mpd.save(name, asked.songs, replace=replace)
+    _tell(f"saved as “{name}”", asked.songs, unknown, asked.notes, as_json=as_json)
+
+
+@contextmanager
+def _asked(
+    library: Any, request: PlaylistRequest, saved: str | None, model: str | None
+) -> Iterator[tuple[AskedSongs, Any]]:
+    """The songs that were asked for, and a connection to MPD."""
+    from musicsim.extensions.mpd.client import Mpd, mpd_address
+
+    with open_library(library) as lib:
+        asked = asked_songs(lib, request, saved, model)
+        with Mpd(lib, mpd_address(lib)) as mpd:
+            yield asked, mpd
+
+
+def _tell(
+    done: str, songs: Sequence[Any], unknown: Sequence[Any], notes: Sequence[str], *, as_json: bool
+) -> None:
+    ids = {song.id for song in unknown}
+    sent = [song for song in songs if song.id not in ids]
+    if as_json:
+        emit(
+            {
+                "songs": [song_json(song) for song in sent],
+                "unknown": [song_json(song) for song in unknown],
+                "notes": list(notes),
+            }
+        )
+    else:
+        typer.echo(plain("\n".join([f"{len(sent)} songs {done} in MPD.", *notes])))
+        for song in unknown:
+            warn("MPD does not have", song.label)
+    if unknown:
+        raise typer.Exit(SOME_FAILED)
+
+
+@taking(PlaylistRequest)
+def keep_filled(
+    request: PlaylistRequest,
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    ahead: Annotated[int, typer.Option(min=1, max=100, help="Songs to come after the one that plays.")] = 5,
+    apart: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="A song comes again after so many others at the earliest; in a small library after half of its songs.",
+        ),
+    ] = 100,
+    model: ModelOption = None,
+) -> None:
+    """Follow what MPD plays and append the next songs of the walk, until it is stopped by Ctrl+C.
+
+    It goes on when MPD comes back after a restart. Its options are those of a playlist but for its length; with --json
+    each song is one object on a line.
+    """
+    from musicsim.extensions.mpd.client import mpd_address
+    from musicsim.extensions.mpd.keep_filled import QueueFiller
+    from musicsim.extensions.mpd.keep_filled import keep_filled as follow
+
+    def tell(sentence: str) -> None:
+        errors.print(safe(sentence), highlight=False, soft_wrap=True)
+
+    with open_library(library) as lib:
+        filler = QueueFiller(lib, request, model=model, n_ahead=ahead, n_apart=apart)
+        for appended in follow(filler, lib, mpd_address(lib), tell):
+            for song, reason in appended.songs:
+                if as_json:
+                    emit({"song": song_json(song), "reason": reason})
+                else:
+                    typer.echo(plain(f"{song.label} ({reason})" if reason else song.label))
+            for song in appended.unknown:
+                warn("MPD does not have", song.label)

@@ -1,0 +1,161 @@
+"""The section Servers of the Library page: connect, sync and remove servers, choose where matches are unclear."""
+
+import streamlit as st
+
+from musicsim.errors import MusicsimError
+from musicsim.extensions.music_servers.client import Subsonic
+from musicsim.extensions.music_servers.connections import Connection, Connections, Sends
+from musicsim.extensions.music_servers.server_songs import ServerSong
+from musicsim.extensions.music_servers.sync import remove
+from musicsim.library import Library
+from musicsim.library.importing import day_of
+from musicsim.ui.base.state import Key
+from musicsim.ui.base.text import plain, shown
+from musicsim.ui.components.jobs_view import start_job
+from musicsim.ui.components.song_list import clock
+
+_SENDS: dict[Sends, str] = {"token": "Password, as a token", "password": "Password itself", "key": "API key"}
+_CHOICES_SHOWN = 25
+_NONE = "None of them"
+_ROUND: Key[int] = Key(
+    "server_round", int, "servers that were connected: the field of the next password is empty"
+)
+
+
+def servers_view(library: Library, *, busy: bool) -> None:
+    """The servers of a library, a form for another one, and songs that a person has to choose for."""
+    st.caption(
+        "Songs, stars, ratings and play counts of your Navidrome, Ampache, gonic or other Subsonic server. Playlists "
+        "go there on the Playlist page, under *Send*."
+    )
+    try:
+        connections = Connections(library).all()
+    except MusicsimError as error:
+        st.error(plain(error), icon=":material/error:")
+        return
+    counts = library.server_songs.counts()
+    for connection in connections:
+        _card(library, connection, counts.get(connection.name, (0, 0, 0)), busy=busy)
+    with st.container():
+        _form(library, is_first=not connections)
+    _review(library)
+
+
+def _card(library: Library, connection: Connection, counts: tuple[int, int, int], *, busy: bool) -> None:
+    n_songs, n_matched, n_ambiguous = counts
+    facts = [f"{n_songs:,} songs", f"{n_matched:,} matched"] if n_songs else []
+    facts += [f"{n_ambiguous:,} to choose"] if n_ambiguous else []
+    facts += [f"synced {day_of(connection.synced_at)}" if connection.synced_at else "not synced yet"]
+    lists = library.server_songs.lists(connection.name)
+    facts += [f"{len(lists)} playlist{'s' * (len(lists) != 1)} written"] if lists else []
+    name = connection.name
+    with st.container(border=True):
+        st.markdown(
+            f"**{plain(name)}** · {plain(connection.address)}"
+            + (f" · {plain(connection.user)}" if connection.user else "")
+            + f"  \n:small[:gray[{' · '.join(facts)}]]"
+        )
+        with st.container(horizontal=True):
+            st.button(
+                "Sync", icon=":material/sync:", disabled=busy, key=f"server_sync_{name}",
+                on_click=start_job, args=(library, "sync"), kwargs={"name": name},
+                help="Reads what has changed there and matches it to the songs here.",
+            )  # fmt: skip
+            n_absent = n_songs - n_matched - n_ambiguous
+            st.button(
+                f"Fetch {n_absent:,} songs" if n_absent else "Fetch songs", icon=":material/cloud_download:",
+                disabled=busy or not n_absent, key=f"server_fetch_{name}",
+                on_click=start_job, args=(library, "sync"), kwargs={"name": name, "fetch": True},
+                help="Analyses songs that have no file here, one by one. No copy is kept; they play from the server.",
+            )  # fmt: skip
+            with st.popover("Remove", icon=":material/delete:", disabled=busy):
+                st.write("Its songs without a file here leave this library. Nothing changes on the server.")
+                st.button(
+                    "Remove server", type="primary", key=f"server_remove_{name}",
+                    on_click=_remove, args=(library, name),
+                )  # fmt: skip
+
+
+def _remove(library: Library, name: str) -> None:
+    try:
+        remove(library, name)
+    except MusicsimError as error:
+        st.toast(plain(error), icon=":material/warning:")
+
+
+def _form(library: Library, *, is_first: bool) -> None:
+    with (
+        st.expander("Connect a server", icon=":material/add:", expanded=is_first),
+        st.form("server_add", border=False),
+    ):
+        first, second = st.columns(2, gap="large")
+        with first:
+            name = st.text_input("Name", key="server_name", placeholder="home")
+            address = st.text_input("Address", key="server_address", placeholder="https://music.example:4533")
+            listening = st.toggle("Import plays, stars and ratings", True, key="server_listening")
+        with second:
+            user = st.text_input("User", key="server_user")
+            secret = st.text_input(
+                "Password or API key", type="password", key=f"server_secret_{_ROUND.get()}"
+            )
+            sends = st.selectbox(
+                "Sent as", list(_SENDS), format_func=_SENDS.__getitem__, key="server_sends",
+                help="A token does not tell the password. Some servers, such as Supysonic, take the password only: "
+                "use an https address for these.",
+            )  # fmt: skip
+        if st.form_submit_button("Connect", icon=":material/link:"):
+            try:
+                connection = Connection(
+                    name.strip(), address, user.strip(), secret, sends or "token", listening
+                )
+                with st.spinner("Asking the server"):
+                    Subsonic(connection, silence_s=10.0).ping()
+                Connections(library).put(connection)
+                _ROUND.set(_ROUND.get() + 1)
+            except MusicsimError as error:
+                st.error(plain(error), icon=":material/error:")
+            else:
+                st.rerun()
+
+
+def _review(library: Library) -> None:
+    """Songs of servers that may be one of several here."""
+    waiting = library.server_songs.ambiguous()
+    if not waiting:
+        return
+    st.subheader("Which song is it?", anchor=False)
+    listed = waiting[:_CHOICES_SHOWN]
+    labels = {
+        song.id: f"{shown(song.label)} · {clock(song.duration_s)} · {shown(song.album or song.folder)}"
+        for song in library.songs({i for _, one in listed for i in one.candidates or ()})
+    }
+    for number, (server, song) in enumerate(listed):
+        with st.container(border=True):
+            _choice(library, server, song, labels, number)
+    if len(waiting) > len(listed):
+        st.caption(f"{len(waiting) - len(listed):,} more appear once these are reviewed.")
+
+
+def _choice(library: Library, server: str, song: ServerSong, labels: dict[int, str], number: int) -> None:
+    names = " — ".join(filter(None, (song.title, song.artist, song.album)))
+    length = f" · {clock(song.duration_s)}" if song.duration_s is not None else ""
+    st.markdown(
+        f"**{plain(names or song.id)}**{length} · on {plain(server)}  \n:small[:gray[{plain(song.path)}]]"
+    )
+    candidates = [i for i in song.candidates or () if i in labels]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chosen = st.selectbox(
+            "Song here", [*candidates, None], format_func=lambda i: labels.get(i, _NONE), key=f"server_choice_{number}",
+            label_visibility="collapsed",
+        )  # fmt: skip
+        st.button(
+            "Choose", icon=":material/check:", key=f"server_choose_{number}",
+            on_click=_choose, args=(library, server, song.id, chosen),
+        )  # fmt: skip
+
+
+def _choose(library: Library, server: str, server_id: str, song_id: int | None) -> None:
+    try:
+        library.server_songs.choose(server, server_id, song_id)
+    except MusicsimError as error:
+        st.toast(plain(error), icon=":material/warning:")

@@ -1,0 +1,59 @@
+"""Commands for players of other programs: whether they are answered, and what they are offered."""
+
+from typing import Annotated
+
+import typer
+
+from musicsim.cli._console import JsonOption, LibraryOption, emit, open_library, plain
+from musicsim.cli._options import taking
+from musicsim.explorer.requests.options import changed, options_of
+from musicsim.extensions.player_engine.request import PlayerRules
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module to the program."""
+    app.command()(players)
+
+
+@taking(PlayerRules)
+def players(
+    request: PlayerRules,
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    show: Annotated[bool, typer.Option("--show", help="Show token and rules, and change nothing.")] = False,
+    off: Annotated[
+        bool, typer.Option("--off", help="Answer no players any more; the token is void.")
+    ] = False,
+    new_token: Annotated[
+        bool, typer.Option("--new-token", help="Make a new token; the old one is void.")
+    ] = False,
+) -> None:
+    """Answer players and plugins of music servers that ask for similar songs (docs/servers.md), under these rules.
+
+    The app answers while it runs, to those that show the token. Rules that were given before are replaced.
+    """
+    from musicsim.extensions.player_engine.access import answer_players, player_access, refuse_players
+
+    with open_library(library) as lib:
+        if off:
+            refuse_players(lib)
+            access = None
+        elif show:
+            access = player_access(lib)
+        else:
+            access = answer_players(lib, request, new_token=new_token)
+    names = {field: option.name for field, option in options_of(PlayerRules).items()}
+    rules = {} if access is None else {names[field]: value for field, value in changed(access.rules).items()}
+    if as_json:
+        emit({"token": access and access.token, "rules": rules})
+    elif access is None:
+        typer.echo("Players are not answered.")
+    else:
+        typer.echo(f"token: {access.token}")
+        for name, value in rules.items():
+            typer.echo(
+                f"{name}: {plain(', '.join(map(str, value)) if isinstance(value, list) else str(value))}"
+            )
+        typer.echo(
+            "Set the app's address and this token in the player or plugin; docs/servers.md says where."
+        )

@@ -1,0 +1,92 @@
+"""Players of other programs, in the section Servers: whether they are answered, their token and rules."""
+
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from musicsim.errors import MusicsimError
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.extensions.player_engine.access import answer_players, player_access, refuse_players
+from musicsim.extensions.player_engine.request import PlayerRules
+from musicsim.library import Library
+from musicsim.ui.base.option_widgets import labelled, limits, option_key
+from musicsim.ui.base.state import choices_of
+from musicsim.ui.base.text import plain
+from musicsim.ui.components.song_finder import find_names
+
+_NAMES = ("no_folders", "no_artists", "no_tags")
+_KEYS = {
+    field: option_key(f"players_{field}", PlayerRules, field, per_library=True)
+    for field in (*_NAMES, "duration_s", "per_artist", "jellyfin")
+}
+
+
+def players_view(now: Snapshot) -> None:
+    """A switch, the token where it is on, and the rules that are set most often."""
+    library = now.library
+    st.subheader("Players", anchor=False)
+    try:
+        access = player_access(library)
+    except MusicsimError as error:
+        st.error(plain(error), icon=":material/error:")
+        return
+    st.toggle(
+        "Answer players", access is not None, key="players_on", on_change=_switch, args=(library,),
+        help="Plugins of Navidrome, Ampache and others, and players that speak OpenSubsonic, get similar songs, paths "
+        "and similar artists from this library while the app runs, if they show the token. docs/servers.md says what "
+        "to set where.",
+    )  # fmt: skip
+    if access is None:
+        return
+    st.caption("Token, or password:")
+    st.code(access.token, language=None)
+    with st.expander("What players are offered", icon=":material/filter_alt:"):
+        _rules(now, access.rules)
+
+
+def _switch(library: Library) -> None:
+    _changed(library, None if not st.session_state["players_on"] else PlayerRules())
+
+
+def _changed(library: Library, rules: PlayerRules | None) -> None:
+    try:
+        if rules is None:
+            refuse_players(library)
+        else:
+            answer_players(library, rules)
+    except MusicsimError as error:
+        st.toast(plain(error), icon=":material/warning:")
+
+
+def _rules(now: Snapshot, rules: PlayerRules) -> None:
+    choices = choices_of(now)
+    span = choices.ranges.get("duration_s")
+    for field, key in _KEYS.items():
+        if key.name not in st.session_state:
+            value = getattr(rules, field)
+            key.set(sorted(value) if field in _NAMES else value or "" if field == "jellyfin" else value)
+    for field in _NAMES:
+        names = sorted(
+            {*choices.names.get(field, ()), *getattr(rules, field)}
+        )  # a folder above others may be named
+        if names:
+            find_names(**labelled(PlayerRules, field), names=names, key=_KEYS[field], placeholder="None")
+    if span:
+        low, high = _KEYS["duration_s"].get() or span
+        _KEYS["duration_s"].set((max(int(low), span[0]), min(int(high), span[1])))
+        st.slider(
+            **labelled(PlayerRules, "duration_s"), key=_KEYS["duration_s"].name, min_value=span[0],
+            max_value=span[1],
+        )  # fmt: skip
+    st.number_input(**limits(PlayerRules, "per_artist"), key=_KEYS["per_artist"].name)
+    st.text_input(**labelled(PlayerRules, "jellyfin"), key=_KEYS["jellyfin"].name, placeholder="/media/music")
+    asked: dict[str, Any] = {field: frozenset(_KEYS[field].get()) for field in _NAMES}
+    asked |= {"per_artist": _KEYS["per_artist"].get(), "jellyfin": _KEYS["jellyfin"].get().strip() or None}
+    if span:
+        asked["duration_s"] = None if _KEYS["duration_s"].get() == span else _KEYS["duration_s"].get()
+    new = replace(rules, **asked)
+    st.button(
+        "Save", icon=":material/check:", key="players_save", disabled=new == rules, on_click=_changed,
+        args=(now.library, new),
+    )  # fmt: skip

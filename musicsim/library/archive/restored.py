@@ -1,0 +1,110 @@
+"""Parts of an unpacked backup that must not act on this machine before its owner agrees.
+
+A backup may come from anybody. Its settings, jobs and links were made for another machine. The settings could name a
+cluster that runs code here. Jobs could be started again with their paths. The maker of the backup knows its tokens.
+"""
+
+import os
+import secrets
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from musicsim import LIBRARY_FILE
+from musicsim.addresses import is_address, without_user
+from musicsim.library.db.schema import path_of
+from musicsim.library.db.settings import merge_restored
+
+_OF_MACHINE = ("settings", "index_name")
+_PATHS = (
+    ("roots", "path"),
+    ("files", "folder"),
+    ("files", "path"),
+    ("failures", "path"),
+    ("songs", "last_path"),
+)
+_MAX_NAMED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class OwnMeta:
+    """Entries of a library's table ``meta`` that belong to the machine."""
+
+    settings: str | None = None
+    index_name: str | None = None
+
+
+def read_own_meta(folder: Path) -> OwnMeta:
+    """Entries of the library that will be replaced; empty if it does not exist or is damaged."""
+    file = folder / LIBRARY_FILE
+    if not file.exists():
+        return OwnMeta()
+    try:
+        with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as database:
+            found = dict(
+                database.execute(
+                    f"SELECT key, value FROM meta WHERE key IN {_OF_MACHINE} AND typeof(value) = 'text'"
+                )
+            )
+    except (sqlite3.Error, UnicodeDecodeError):
+        return OwnMeta()
+    return OwnMeta(**found)
+
+
+def adapt_to_machine(folder: Path, own: OwnMeta, *, with_tokens: bool) -> None:
+    """Change an unpacked library so that it fits this machine.
+
+    The machine keeps its own settings and its name on an index server. Jobs are removed. Links of listening
+    tests get new tokens, unless `with_tokens`.
+
+    Raises ValueError if its settings are damaged.
+    """
+    with closing(sqlite3.connect(folder / LIBRARY_FILE)) as database, database:
+        row = database.execute("SELECT value FROM meta WHERE key = 'settings'").fetchone()
+        values = {
+            "settings": merge_restored(row[0] if row else None, own.settings),
+            "index_name": own.index_name,
+        }
+        for key, value in values.items():
+            if value is None:
+                database.execute("DELETE FROM meta WHERE key = ?", (key,))
+            else:
+                database.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
+        database.execute("DELETE FROM jobs")
+        if not with_tokens:
+            renew_tokens(database)
+
+
+def renew_tokens(database: sqlite3.Connection) -> None:
+    """Give every link to a listening test a new token, in the caller's transaction."""
+    ids = database.execute("SELECT id FROM test_listeners").fetchall()
+    new = [(secrets.token_urlsafe(18), listener_id) for (listener_id,) in ids]
+    database.executemany("UPDATE test_listeners SET token = ? WHERE id = ?", new)
+
+
+def find_addresses(folder: Path) -> list[str]:
+    """Return the addresses in an unpacked library that a scan or a player would connect to.
+
+    A folder covers all addresses below it. User names and passwords are left out.
+    """
+    found: set[str] = set()
+    named: list[str] = []
+    with closing(sqlite3.connect(folder / LIBRARY_FILE)) as database:
+        for table, column in _PATHS:
+            rows = database.execute(
+                f"SELECT DISTINCT {column} FROM {table} WHERE {column} LIKE '%:/%' ORDER BY {column}"
+            )
+            for (stored,) in rows:
+                path = path_of(stored)  # readers do the same, so "./s3:/bucket" is an address, too
+                if is_address(path) and not any(os.fspath(one) in found for one in (path, *path.parents)):
+                    found.add(os.fspath(path))
+                    named.append(without_user(os.fspath(path)))
+    return named
+
+
+def name_some(addresses: Sequence[str]) -> str:
+    """The first addresses as text, and how many more there are."""
+    more = len(addresses) - _MAX_NAMED
+    return ", ".join(addresses[:_MAX_NAMED]) + (f" and {more:,} more" if more > 0 else "")

@@ -1,0 +1,302 @@
+"""Two lists side by side, blind: the same request for both, sides by chance, answers summed up with a sign test."""
+
+import math
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+from musicsim.errors import NotFoundError
+from musicsim.explorer.playlists.walk import DrawnPlaylist, ShuffleWalk, Walk
+from musicsim.explorer.refresh.refresh import refresh
+from musicsim.explorer.requests.playlist import PlaylistRequest
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.extensions.blind_lists.blind_test import (
+    QUESTION,
+    SHUFFLE,
+    BlindPair,
+    Contender,
+    contenders,
+    draw_pair,
+    opponent_of,
+    record,
+    tally,
+)
+from musicsim.library.stores.models import ModelRecord
+from tests.sounds import write_song
+
+NOTHING = DrawnPlaylist((), ())
+
+
+def ids(drawn: DrawnPlaylist) -> list[int]:
+    return [song.id for song in drawn.songs]
+
+
+def sides(snapshot) -> tuple[Contender, Contender]:
+    return Contender(snapshot.record.id, snapshot.record.name), SHUFFLE
+
+
+def walks(snapshot) -> tuple[Walk, Walk]:
+    return Walk(snapshot), ShuffleWalk(snapshot)
+
+
+def answer(library, a: Contender, b: Contender, chosen: str) -> int:
+    return record(library, BlindPair(NOTHING, NOTHING, a, b, PlaylistRequest(), 0), chosen)
+
+
+def add_model(library, model_id: str, name: str, created_at: float) -> Contender:
+    """A model as the library knows one, without anything behind it."""
+    library.models.register(ModelRecord(model_id, name, created_at, 0, 1, 1, kind="other"))
+    library.models.finish(model_id)
+    return Contender(model_id, name)
+
+
+def test_both_are_asked_for_the_same_and_a_seed_gives_the_same_pair_again(snapshot):
+    pair = draw_pair(sides(snapshot), walks(snapshot), PlaylistRequest(length=6), 3)
+    assert ids(pair.left)[0] == ids(pair.right)[0] == pair.request.first
+    assert len(pair.left.songs) == len(pair.right.songs) == 6
+    assert ids(pair.left) != ids(pair.right)
+    again = draw_pair(sides(snapshot), walks(snapshot), PlaylistRequest(length=6), pair.seed)
+    assert (ids(again.left), ids(again.right), again.left_is) == (
+        ids(pair.left),
+        ids(pair.right),
+        pair.left_is,
+    )
+    unseeded = draw_pair(sides(snapshot), walks(snapshot), PlaylistRequest(length=6))
+    again = draw_pair(sides(snapshot), walks(snapshot), PlaylistRequest(length=6), unseeded.seed)
+    assert (ids(again.left), ids(again.right)) == (ids(unseeded.left), ids(unseeded.right))
+
+
+def test_the_side_is_chance_and_each_list_is_by_the_one_it_is_said_to_be_by(snapshot):
+    both, drawers = sides(snapshot), walks(snapshot)
+    seen, reasons = Counter(), {side: set() for side in both}
+    for seed in range(200):
+        pair = draw_pair(both, drawers, PlaylistRequest(length=4, spacing=0), seed)
+        seen[pair.left_is] += 1
+        for side, drawn in ((pair.left_is, pair.left), (pair.right_is, pair.right)):
+            reasons[side] |= {edge.reason for edge in drawn.edges[1:]}
+    assert reasons[SHUFFLE] == {"random jump"}
+    assert len(reasons[both[0]]) > 5
+    # 100 +- 7.1 by chance: these bounds are 4 standard deviations off
+    assert 72 <= seen[SHUFFLE] <= 128
+    assert seen.total() == 200
+
+
+def test_a_first_song_that_is_asked_for_is_that_of_both(snapshot):
+    first = snapshot.library.songs()[5].id
+    pair = draw_pair(sides(snapshot), walks(snapshot), PlaylistRequest(length=4, first=first), 1)
+    assert ids(pair.left)[0] == ids(pair.right)[0] == pair.request.first == first
+
+
+def test_the_first_song_is_any_that_the_wish_allows(snapshot):
+    artist = snapshot.library.songs()[0].artist
+    request = PlaylistRequest(
+        length=3, artists=frozenset({artist}), through=(snapshot.library.songs()[1].id,)
+    )
+    found = {draw_pair(sides(snapshot), walks(snapshot), request, seed).request.first for seed in range(60)}
+    # of 3 songs none is missed in 60 draws but once in 10^10
+    assert found == {song.id for song in snapshot.library.songs() if song.artist == artist} - {
+        snapshot.library.songs()[1].id
+    }
+
+
+def test_a_kept_first_song_is_left_where_it_is(snapshot):
+    kept = snapshot.library.songs()[7].id
+    pair = draw_pair(sides(snapshot), walks(snapshot), PlaylistRequest(length=4, keep={0: kept}), 1)
+    assert ids(pair.left)[0] == ids(pair.right)[0] == kept
+    assert pair.request.first is None
+
+
+def test_the_shuffle_is_uniform_whatever_is_asked_of_how_songs_sound(snapshot):
+    first, seed_song = snapshot.library.songs()[0].id, snapshot.library.songs()[1].id
+    request = PlaylistRequest(
+        length=3, first=first, like=(seed_song,), surprise=0.0, spacing=0, versions_apart=False, dialect="x"
+    )
+    drawer = ShuffleWalk(snapshot)
+    seen = Counter(ids(drawer.draw(request, seed))[2] for seed in range(1100))
+    assert len(seen) == 11
+    # a hundred expected each; the seeds are fixed, and 1e-4 is what an honest shuffle would miss once in 10,000
+    assert chisquare(list(seen.values())).pvalue > 1e-4
+
+
+def test_the_shuffle_does_not_know_the_line_between_two_songs(snapshot):
+    first, last = snapshot.library.songs()[0].id, snapshot.library.songs()[3].id
+    request = PlaylistRequest(length=3, first=first, through=(last,), spacing=0, versions_apart=False)
+    seen = Counter(ids(ShuffleWalk(snapshot).draw(request, seed))[1] for seed in range(1000))
+    assert len(seen) == 10
+    assert chisquare(list(seen.values())).pvalue > 1e-4
+
+
+def test_the_shuffle_keeps_to_what_the_wish_allows(snapshot):
+    barred = frozenset(song.id for song in snapshot.library.songs()[:6])
+    drawn = ShuffleWalk(snapshot).draw(PlaylistRequest(length=6, exclude=barred), 0)
+    assert not barred & set(ids(drawn))
+    assert len(drawn.songs) == 6
+
+
+def test_lists_that_can_only_be_equal_are_said_to_be(store, tmp_path):
+    for n, kind in enumerate(("tones", "noise")):
+        store.add(write_song(tmp_path / f"{kind}.flac", kind, title=kind, artist=f"Artist {n}"))
+    refresh(store)
+    snapshot = take_snapshot(store)
+    assert draw_pair(sides(snapshot), walks(snapshot), PlaylistRequest(length=2), 0).is_equal
+
+
+def test_one_song_has_no_shuffle(store, tmp_path):
+    store.add(write_song(tmp_path / "one.flac", title="Only"))
+    refresh(store)
+    with pytest.raises(NotFoundError, match="add a folder"):
+        ShuffleWalk(take_snapshot(store)).draw(PlaylistRequest(), 0)
+
+
+def test_what_cannot_be_compared_is_said(snapshot):
+    one = Contender(snapshot.record.id, snapshot.record.name)
+    with pytest.raises(ValueError, match="choose two different"):
+        draw_pair((one, one), (Walk(snapshot), Walk(snapshot)), PlaylistRequest())
+    nobody = PlaylistRequest(artists=frozenset({"Nobody"}))
+    with pytest.raises(NotFoundError, match="no song known to both matches your request"):
+        draw_pair(sides(snapshot), walks(snapshot), nobody)
+    with pytest.raises(ValueError, match="left, right, same"):
+        record(snapshot.library, BlindPair(NOTHING, NOTHING, one, SHUFFLE, PlaylistRequest(), 0), "a")
+
+
+def test_an_answer_keeps_all_that_was_shown_and_can_be_taken_back(tiny_library):
+    snapshot = take_snapshot(tiny_library)
+    request = PlaylistRequest(
+        length=4,
+        years=(1900, 2100),
+        tags=frozenset({s.genre for s in snapshot.library.songs()}),
+        keep={2: snapshot.library.songs()[4].id},
+        exclude=frozenset({snapshot.library.songs()[9].id, snapshot.library.songs()[8].id}),
+    )
+    pair = draw_pair(sides(snapshot), walks(snapshot), request, 11)
+    number = record(tiny_library, pair, "right")
+    (kept,) = tiny_library.preferences.all(QUESTION)
+    assert (kept.model_a, kept.model_b, kept.winner) == (
+        pair.left_is.name,
+        pair.right_is.name,
+        pair.right_is.name,
+    )
+    assert kept.details["songs"] == [ids(pair.left), ids(pair.right)]
+    assert kept.details["models"] == [[side.model_id, None] for side in (pair.left_is, pair.right_is)]
+    assert kept.details["seed"] == 11
+    asked = kept.details["request"]
+    assert (asked["first"], asked["length"], asked["dialect"]) == (pair.request.first, 4, None)
+    assert asked["keep"] == {"2": snapshot.library.songs()[4].id}
+    assert asked["exclude"] == sorted(request.exclude)
+    assert asked["years"] == [1900, 2100]
+    tiny_library.preferences.forget(number)
+    assert tally(tiny_library) == []
+
+
+def test_dialects_are_contenders_that_are_asked_in_their_own_dialect(tiny_library, monkeypatch):
+    songs = tiny_library.songs()
+    lists = [(f"{kind} {n}", kind, [s.id for s in songs[n : n + 4]]) for kind in "xy" for n in range(8)]
+    tiny_library.add_playlists(lists, source="test")
+    refresh(tiny_library)
+    native, x, y, *of_codewords, shuffle = contenders(tiny_library)
+    assert [c.name for c in of_codewords] == ["Codewords", "Codewords: x", "Codewords: y"]
+    assert (native.dialect, shuffle) == (None, SHUFFLE)
+    assert [d.name for d in (x, y)] == [f"{native.name}: x", f"{native.name}: y"]
+    walker, asked = Walk(take_snapshot(tiny_library)), []
+
+    def draw(_walk, request, _seed):
+        asked.append(request)
+        return DrawnPlaylist((songs[{"x": 0, "y": 1, None: 2}[request.dialect]],), (None,))
+
+    monkeypatch.setattr(Walk, "draw", draw)
+    stands_for = {x: songs[0].id, y: songs[1].id, native: songs[2].id}
+    for seed in range(8):
+        for both in ((x, y), (native, x)):
+            pair = draw_pair(both, (walker, walker), PlaylistRequest(length=5, dialect="of the page"), seed)
+            assert {pair.left_is, pair.right_is} == set(both)
+            assert ids(pair.left) + ids(pair.right) == [stands_for[pair.left_is], stands_for[pair.right_is]]
+    assert all(
+        replace(a, dialect=None) == replace(b, dialect=None)
+        for a, b in zip(asked[::2], asked[1::2], strict=True)
+    )
+
+
+def test_a_model_is_asked_about_against_the_native_one_and_that_one_against_the_newest(tiny_library):
+    native = tiny_library.models.native()
+    assert opponent_of(tiny_library, native.id) == SHUFFLE
+    first = add_model(tiny_library, "m1", "mine", native.created_at + 1000)
+    second = add_model(tiny_library, "m2", "yours", native.created_at + 2000)
+    assert opponent_of(tiny_library, native.id) == second
+    assert opponent_of(tiny_library, first.model_id).model_id == native.id
+    assert {c.name for c in contenders(tiny_library)} == {
+        native.name, "Codewords", "mine", "yours", "shuffle",
+    }  # fmt: skip
+
+
+def test_a_tally_counts_either_side_and_says_how_much_is_chance(store):
+    a, b = Contender("1", "A"), Contender("2", "B")
+    for n in range(7):
+        answer(store, *((a, b, "left") if n % 2 else (b, a, "right")))
+    answer(store, a, b, "right")
+    answer(store, b, a, "left")
+    answer(store, a, b, "same")
+    answer(store, SHUFFLE, a, "same")
+    first, second = tally(store)
+    assert (first.pair.wins_a, first.pair.wins_b, first.pair.ties, first.n) == (7, 2, 1, 9)
+    # 2 (C(9,7) + C(9,8) + C(9,9)) / 2^9
+    assert first.p_value == pytest.approx(92 / 512)
+    assert first.words == "7 of 9 for “A”; by chance alone this happens in 18 % of cases"
+    assert (second.p_value, second.words) == (1.0, "no difference so far")
+
+
+def test_no_lead_and_a_clear_lead_are_said(store):
+    a, b = Contender("1", "A"), Contender("2", "B")
+    answer(store, a, b, "left")
+    answer(store, a, b, "right")
+    assert tally(store)[0].words == "1 of 2 for each: no lead"
+    for _ in range(20):
+        answer(store, a, b, "right")
+    assert tally(store)[0].words == "21 of 22 for “B”; by chance alone this happens in less than 1 % of cases"
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(wins=st.integers(0, 12), losses=st.integers(0, 12))
+def test_the_sign_test_is_that_of_the_binomial(store, wins, losses):
+    for kept in store.preferences.all():
+        store.preferences.forget(kept.id)
+    a, b = Contender("1", "A"), Contender("2", "B")
+    for chosen, count in (("left", wins), ("right", losses)):
+        for _ in range(count):
+            answer(store, a, b, chosen)
+    n, most = wins + losses, max(wins, losses)
+    tail = sum(math.comb(n, k) for k in range(most, n + 1)) / 2**n
+    found = tally(store)
+    assert [one.p_value for one in found] == ([pytest.approx(min(1.0, 2 * tail))] if n else [])
+
+
+def test_answers_follow_a_model_that_is_renamed_and_keep_the_name_of_one_that_has_gone(tiny_library):
+    native = tiny_library.models.native()
+    mine = add_model(tiny_library, "m1", "mine", native.created_at + 1000)
+    answer(tiny_library, mine, Contender(native.id, native.name), "left")
+    tiny_library.models.rename("m1", "ours")
+    answer(tiny_library, Contender(native.id, native.name), Contender("m1", "ours"), "right")
+    (one,) = tally(tiny_library)
+    assert {one.pair.model_a: one.pair.wins_a, one.pair.model_b: one.pair.wins_b} == {
+        "ours": 2,
+        native.name: 0,
+    }
+    answer(tiny_library, Contender("gone", "old"), SHUFFLE, "same")
+    assert [(t.pair.model_a, t.pair.model_b) for t in tally(tiny_library)][-1] == ("old", "shuffle")
+
+
+def test_answers_without_details_count_by_their_names(store):
+    store.preferences.add(QUESTION, "x", "y", "a")
+    store.preferences.add("maps", "x", "y", "b")
+    (one,) = tally(store)
+    assert (one.pair.model_a, one.pair.wins_a, one.pair.wins_b) == ("x", 1, 0)
+
+
+def test_a_model_that_is_called_shuffle_is_not_the_shuffle(store):
+    answer(store, Contender("m1", "shuffle"), SHUFFLE, "left")
+    (one,) = tally(store)
+    wins = {one.pair.model_a: one.pair.wins_a, one.pair.model_b: one.pair.wins_b}
+    assert wins == {"shuffle (m1)": 1, "shuffle (no model)": 0}

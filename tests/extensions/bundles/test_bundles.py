@@ -1,0 +1,624 @@
+"""A library as strangers may have it, in one file: it answers as the library does, and says nothing private."""
+
+import hashlib
+import io
+import itertools
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import tarfile
+import zipfile
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+import zstandard
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from musicsim import LIBRARY_FILE
+from musicsim.api import routes
+from musicsim.audio import TYPICAL_S, decode
+from musicsim.errors import LibraryError, NotFoundError
+from musicsim.explorer.models.artifacts import save_report
+from musicsim.explorer.playlists.edges import build_hypergraph
+from musicsim.explorer.playlists.song_labels import load_sources
+from musicsim.explorer.progress import silent
+from musicsim.explorer.search.query import find_similar
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.extensions.bundles.bundle_file import unpack_snapshot_file
+from musicsim.extensions.bundles.bundles import write_snapshot_file
+from musicsim.extensions.bundles.public_copy import FILLED
+from musicsim.extensions.bundles.unpacking import unpacked
+from musicsim.library import Library
+from musicsim.library.db import schema
+from tests.command import run
+from tests.sounds import write_song
+
+SECRET = "swordfish"
+LISTENER = "anna.the.listener"
+
+
+@pytest.fixture(autouse=True)
+def caches(tmp_path, monkeypatch):
+    """Where snapshot files are unpacked."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    return tmp_path / "caches" / "musicsim" / "snapshots"
+
+
+@pytest.fixture
+def file(tiny_library, tmp_path):
+    """A snapshot file of the tiny library."""
+    write_snapshot_file(tiny_library, tmp_path / "tiny.tar.zst", silent)
+    return tmp_path / "tiny.tar.zst"
+
+
+def answers(library):
+    """What a search for each song finds, and why."""
+    seen = take_snapshot(library)
+    return {
+        song.id: [(hit.song.id, round(hit.similarity, 6), hit.reason) for hit in find_similar(seen, song.id)]
+        for song in library.songs()
+    }
+
+
+# --- the same library -----------------------------------------------------------------------------
+
+
+def test_a_snapshot_file_answers_as_its_library(tiny_library, file):
+    with unpacked(file, silent) as folder, Library.open(folder) as there:
+        assert answers(there) == answers(tiny_library)
+        ours, theirs = take_snapshot(tiny_library), take_snapshot(there)
+        np.testing.assert_array_equal(theirs.map, ours.map)
+        for name in ("artist", "genre", "group", "key"):
+            assert getattr(theirs.columns, name).texts() == getattr(ours.columns, name).texts()
+        for song in tiny_library.songs():
+            np.testing.assert_array_equal(there.outline(song.id), tiny_library.outline(song.id))
+        assert there.tags() == tiny_library.tags()
+        hidden = ("content_hash", "path", "folder")
+        as_said = [{n: getattr(s, n) for n in s.__slots__ if n not in hidden} for s in tiny_library.songs()]
+        assert [{n: getattr(s, n) for n in s.__slots__ if n not in hidden} for s in there.songs()] == as_said
+        assert folder.name == "tiny"
+
+
+def test_the_walk_has_the_same_edges(tiny_library, tmp_path):
+    """Also those of how often songs were played, although nothing says who played them."""
+    plays = [
+        {"listener": f"{LISTENER} {n}", "song_id": i, "count": 1 + i % 5}
+        for i in range(3, 12)
+        for n in (1, 2)
+    ]
+    tiny_library.add_plays(plays)
+    tiny_library.add_playlists([("mine", None, [3, 1, 2])], "saved")
+    tiny_library.add_playlists([("theirs", "evening", [4, 1, 2])], "lists of anna.csv (import 3)")
+    tiny_library.add_playlists([("theirs", "evening", [4, 2, 1])], "other lists.csv (import 4)")
+    write_snapshot_file(tiny_library, tmp_path / "x.tar.zst", silent)
+
+    def edges(library):
+        now = take_snapshot(library)
+        graph = build_hypergraph(now, load_sources(now), own=True)
+        return graph.names, graph.incidence.toarray().tolist()
+
+    with unpacked(tmp_path / "x.tar.zst", silent) as folder, Library.open(folder) as there:
+        assert edges(there) == edges(tiny_library)
+        assert any(name.startswith("familiarity:") for name in edges(there)[0])
+        assert [(p.name, p.category, p.song_ids) for p in there.playlists()] == [
+            (p.name, p.category, p.song_ids) for p in tiny_library.playlists()
+        ]
+        heard = there.listening.listeners_of([7, 8, 9])
+        assert all(heard.values())
+        assert not heard[7] & heard[8], "no two songs have a listener in common"
+
+
+def test_folders_stand_in_for_unknown_artists_under_their_names_alone(store, tmp_path):
+    music = tmp_path / "private place" / "music"
+    for n, name in enumerate(
+        ("Tape/a.flac", "Tape/b.flac", "x/Tape/c.flac", "Box/CD 1/d.flac", "mp3/e.flac")
+    ):
+        write_song(music / name, seed=n)
+    write_song(music / "Known" / "f.flac", seed=9, artist="Somebody")
+    store.add(music)
+    from musicsim.explorer.refresh.refresh import refresh
+
+    refresh(store)
+    write_snapshot_file(store, tmp_path / "x.tar.zst", silent)
+    with unpacked(tmp_path / "x.tar.zst", silent) as folder, Library.open(folder) as there:
+        ours, theirs = store.songs(), there.songs()
+        assert [song.by for song in theirs] == [song.by for song in ours]
+        assert {song.by for song in theirs} >= {"in “Tape”", "in “Box”", "unknown artist", "Somebody"}
+        for a, b in itertools.combinations(range(6), 2):
+            assert (theirs[a].group == theirs[b].group) == (ours[a].group == ours[b].group)
+        assert {song.folder for song in theirs if song.artist} == {"."}
+        groups = there.table().columns.group
+        assert [groups.names[code] for code in groups.codes] == [song.group for song in theirs]
+
+
+def test_songs_without_a_file_are_not_in_it(tiny_library, tmp_path):
+    with tiny_library.write() as connection:
+        connection.execute(
+            schema.files.update().where(schema.files.c.song_id == 12).values(missing_since=1.0)
+        )
+    report = write_snapshot_file(tiny_library, tmp_path / "x.tar.zst", silent)
+    assert report.n_songs == 11
+    with unpacked(tmp_path / "x.tar.zst", silent) as folder, Library.open(folder) as there:
+        assert len(there.songs(missing=True)) == take_snapshot(there).n_indexed == 11
+
+
+# --- what is private ------------------------------------------------------------------------------
+
+
+def everything_in(folder: Path) -> bytes:
+    """All bytes of a library, those of packed arrays unpacked, and texts of arrays as UTF-8."""
+    parts = []
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            parts += [str(path.relative_to(folder)).encode(), path.read_bytes()]
+            if path.suffix == ".npz":
+                with zipfile.ZipFile(path) as packed:
+                    parts += [packed.read(name) for name in packed.namelist()]
+                with np.load(path) as arrays:
+                    parts += [
+                        "\n".join(map(str, a.ravel())).encode()
+                        for a in arrays.values()
+                        if a.dtype.kind == "U"
+                    ]
+    return b"\n".join(parts)
+
+
+def say_all_that_is_private(library: Library) -> None:
+    """Fill every table, and files beside them, with what no stranger may see."""
+    with library.write() as connection:
+        for table in schema.metadata.sorted_tables:
+            if table.name in FILLED or table.name == "meta":
+                continue
+            values = {}
+            for column in table.c:
+                if column.foreign_keys and "songs.id" in {key.target_fullname for key in column.foreign_keys}:
+                    values[column.name] = 1
+                elif column.foreign_keys:
+                    values[column.name] = 1 if isinstance(column.type, sa.Integer) else SECRET
+                elif isinstance(column.type, sa.LargeBinary):
+                    values[column.name] = SECRET.encode()
+                elif isinstance(column.type, sa.JSON):
+                    values[column.name] = {SECRET: SECRET}
+                elif isinstance(column.type, schema.FilePath):
+                    values[column.name] = Path(f"/{SECRET}")
+                elif isinstance(column.type, sa.Text):
+                    values[column.name] = SECRET
+                elif not column.nullable:
+                    values[column.name] = 1
+            connection.execute(table.insert().prefix_with("OR REPLACE").values(**values))
+        connection.execute(
+            schema.songs.update().values(
+                notes=SECRET, content_hash=SECRET + sa.cast(schema.songs.c.id, sa.Text), edits={SECRET: SECRET},
+                file_tags={SECRET: SECRET}, last_path=Path(f"/{SECRET}/x.mp3"),
+            )
+        )  # fmt: skip
+        connection.execute(schema.models.update().values(settings={"taken_from": SECRET, "listener": SECRET}))
+        connection.execute(schema.meta.insert().values(key=SECRET, value=SECRET))
+    library.add_plays([{"listener": SECRET, "song_id": i, "count": i} for i in (1, 2, 3)])
+    library.add_tags([{"song_id": 1, "tag": "calm", "weight": 1.0}])
+    library.add_playlists([("mine", None, [1, 2], {"seed": 1, "folder": SECRET})], "saved")
+    library.add_playlists([("theirs", None, [1, 2])], SECRET)
+    library.keep_colours("folder", {f"/{SECRET}": 1})
+    library.keep_colours("artist", {SECRET: 1})
+    for name in (
+        "servers.json",
+        "listenbrainz.token",
+        "players.json",
+        "mpd.json",
+        "logs/musicsim.log",
+        "jobs/1.log",
+    ):
+        path = library.folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(SECRET)
+
+
+def test_nothing_private_is_in_it(tiny_library, tmp_path):
+    say_all_that_is_private(tiny_library)
+    said = {
+        **{
+            "name": "x",
+            "base": "x",
+            "created_at": 1.0,
+            "seconds": 1.0,
+            "version": "1",
+            "n_songs": 1,
+            "C": 1.0,
+        },
+        **{
+            "detail": SECRET,
+            "untrained": 0.5,
+            "path": [],
+            "stopped_early": False,
+            "leads": {},
+            "changed": [],
+        },
+        "settings": {
+            **{
+                "supervision": "plays",
+                "on": [],
+                "loss": "x",
+                "C": 1.0,
+                "k": 1,
+                "threshold": 1,
+                "structure": "x",
+            },
+            **{"regularizer": "x", "random_state": 0, "listener": SECRET, "method": "ranking"},
+        },
+        "split": {part: {"songs": 1, "artists": 1} for part in ("train", "validation", "test")},
+        **{"is_better": True, "hubness": {"before": 1.0, "after": 1.0}},
+    }
+    folder = tiny_library.models.path(tiny_library.models.get().id)
+    save_report(folder, said)
+    assert SECRET.encode() in everything_in(tiny_library.folder)
+    write_snapshot_file(tiny_library, tmp_path / "x.tar.zst", silent)
+    with unpacked(tmp_path / "x.tar.zst", silent) as there:
+        told = everything_in(there)
+        assert json.loads((there / "models" / folder.name / "report.json").read_text())["leads"] == {}
+        with closing(sqlite3.connect(there / LIBRARY_FILE)) as database:
+            not_filled = {table.name for table in schema.metadata.sorted_tables} - FILLED.keys() - {"meta"}
+            for table in not_filled:
+                assert database.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,), table
+    roots = {
+        path for root in tiny_library.files.roots() for path in (root, *root.parents) if len(path.parts) > 1
+    }
+    private = [SECRET, str(tiny_library.folder), *map(str, roots), str(Path.home()), "flac"]
+    private += [song.content_hash for song in tiny_library.songs()]
+    assert [word for word in private if word.encode() in told] == []
+
+
+def test_what_a_table_has_beyond_what_is_filled_is_left_to_its_defaults(file):
+    """A column that comes later is not in it until somebody has thought of it."""
+    with unpacked(file, silent) as folder, closing(sqlite3.connect(folder / LIBRARY_FILE)) as database:
+        for name, filled in FILLED.items():
+            for column in schema.metadata.tables[name].c:
+                if column.name not in filled:
+                    found = database.execute(f"SELECT DISTINCT {column.name} FROM {name}").fetchall()
+                    assert found in ([], [(None,)]), f"{name}.{column.name}"
+
+
+# --- what can be heard ----------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_excerpts_are_the_typical_part_of_each_song(store, tmp_path, monkeypatch):
+    long = write_song(tmp_path / "music" / "long.flac", "noise", seconds=70.0)
+    write_song(tmp_path / "music" / "short.flac", "tones", seconds=5.0)
+    gone = write_song(tmp_path / "music" / "gone.flac", "clicks", seconds=5.0)
+    store.add(tmp_path / "music")
+    from musicsim.explorer.refresh.refresh import refresh
+
+    refresh(store)
+    with store.write() as connection:
+        connection.execute(schema.songs.update().where(schema.songs.c.duration_s > 60).values(typical_s=25.0))
+    gone.unlink()
+    report = write_snapshot_file(store, tmp_path / "x.tar.zst", silent, with_excerpts=True)
+    assert (report.n_songs, report.n_excerpts) == (3, 2)
+    with unpacked(tmp_path / "x.tar.zst", silent) as folder, Library.open(folder) as there:
+        heard = {song.title: decode(song.path) for song in there.songs() if song.path.exists()}
+        songs = {song.title: song for song in there.songs()}
+        assert {title: round(sound.duration_s) for title, sound in heard.items()} == {
+            "long": TYPICAL_S,
+            "short": 5,
+        }
+        whole = decode(long)
+        part = whole.samples[25 * whole.sr : 25 * whole.sr + len(heard["long"].samples)]
+        # the encoder delays by some thousand samples at most; noise is like nothing but itself
+        lags = np.correlate(heard["long"].samples[5000:25000], part[:30000], mode="valid")
+        assert np.abs(lags).max() > 10 * np.median(np.abs(lags))
+        monkeypatch.setenv("MUSICSIM_LIBRARY", str(folder))
+        monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
+        client = TestClient(Starlette(routes=routes()))
+        assert client.get(f"/songs/{songs['long'].id}/audio").content == songs["long"].path.read_bytes()
+        assert client.get(f"/songs/{songs['gone'].id}/audio").status_code == 410
+        assert songs["long"].typical_s == 0.0
+        assert round(songs["long"].duration_s) == 70
+        ours = {song.title: store.outline(song.id) for song in store.songs()}["long"]
+        first, last = (int(second / songs["long"].duration_s * len(ours)) for second in (25.0, 55.0))
+        np.testing.assert_array_equal(there.outline(songs["long"].id), ours[first:last])
+
+
+# --- damage and malice ----------------------------------------------------------------------------
+
+
+def parts_of(file):
+    with (
+        file.open("rb") as stream,
+        zstandard.ZstdDecompressor().stream_reader(stream) as packed,
+        tarfile.open(fileobj=packed, mode="r|") as tar,
+    ):
+        return {member.name: tar.extractfile(member).read() for member in tar}
+
+
+def write_parts(file, parts, *others):
+    """Write a snapshot file of these parts with hashes that fit, as somebody would who knows how it is done."""
+    parts = {name: part for name, part in parts.items() if name != "hashes.txt"}
+    lines = (f"{hashlib.sha256(part).hexdigest()}  {name}\n" for name, part in parts.items())
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as tar:
+        for name, part in (parts | {"hashes.txt": "".join(lines).encode()}).items():
+            member = tarfile.TarInfo(name)
+            member.size = len(part)
+            if name == "hashes.txt":
+                for other, data in others:
+                    tar.addfile(other, io.BytesIO(data))
+            tar.addfile(member, io.BytesIO(part))
+    file.write_bytes(zstandard.ZstdCompressor().compress(stream.getvalue()))
+
+
+def member(name, size=0, **facts):
+    found = tarfile.TarInfo(name)
+    found.size = size
+    for fact, value in facts.items():
+        setattr(found, fact, value)
+    return found
+
+
+OTHERS = {
+    "a folder above": (member("../x.json", 2), b"{}"),
+    "an absolute path": (member("/tmp/musicsim-was-here", 2), b"{}"),
+    "above in between": (member("models/../../x.json", 2), b"{}"),
+    "a symbolic link": (member("models/x/model.json", type=tarfile.SYMTYPE, linkname="/etc/passwd"), b""),
+    "a link": (member("models/x/model.json", type=tarfile.LNKTYPE, linkname="library.sqlite"), b""),
+    "a device": (member("models/x/model.json", type=tarfile.CHRTYPE), b""),
+    "a folder": (member("models/x/model.json", type=tarfile.DIRTYPE), b""),
+    "a long name": (member("models/x/model.json", 9, type=tarfile.GNUTYPE_LONGNAME), b"x" * 9),
+    "further facts": (member("models/x/model.json", 0, pax_headers={"path": "../x.json"}), b""),
+    "a program": (member("models/x/run.py", 2), b"{}"),
+    "no member of any": (member("models/x/model.json", 2), b"{}"),
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_a_hostile_member_is_refused_and_nothing_is_left(file, tmp_path, caches, what):
+    write_parts(tmp_path / "bad.tar.zst", parts_of(file), OTHERS[what])
+    with (
+        pytest.raises(LibraryError, match=r"bad\.tar\.zst: this is no whole snapshot file") as caught,
+        unpacked(tmp_path / "bad.tar.zst", silent),
+    ):
+        pass
+    assert "\n" not in str(caught.value)
+    assert not [path for path in caches.rglob("*") if path.suffix not in (".used", ".lock")]
+    assert not list(tmp_path.glob("**/x.json"))
+
+
+def test_the_same_parts_with_hashes_that_fit_are_taken(file, tmp_path):
+    """So what the test above refuses is refused for the member that was added."""
+    write_parts(tmp_path / "good.tar.zst", parts_of(file))
+    with unpacked(tmp_path / "good.tar.zst", silent) as folder, Library.open(folder) as there:
+        assert len(there) == 12
+
+
+def _database(change):
+    """Parts of a file in whose database something was changed, with hashes that fit."""
+
+    def changed(parts, folder):
+        (folder / "changed").write_bytes(parts[LIBRARY_FILE])
+        with closing(sqlite3.connect(folder / "changed")) as database:
+            database.executescript(change)
+        return parts | {LIBRARY_FILE: (folder / "changed").read_bytes()}
+
+    return changed
+
+
+def _packed(parts, folder):
+    """A map that is a bomb inside."""
+    packed = io.BytesIO()
+    np.savez_compressed(packed, song_ids=np.arange(3), places=np.zeros((1 << 20, 2)))
+    return {n: packed.getvalue() if n.endswith("map.npz") else p for n, p in parts.items()}
+
+
+CHANGES = {
+    "arrays that are packed": _packed,
+    "arrays that are none": lambda parts, _: {
+        n: b"x" if n.endswith("map.npz") else p for n, p in parts.items()
+    },
+    "files of this machine": _database("UPDATE files SET path = '/etc/passwd' WHERE song_id = 1"),
+    "files above": _database("UPDATE files SET path = 'excerpts/../../x.mp3' WHERE song_id = 1"),
+    "folders that are scanned": _database("INSERT INTO roots VALUES ('/etc', 0)"),
+    "jobs": _database(
+        "INSERT INTO jobs (kind, arguments, state, message, done, total, failed, cancel_requested, created_at, "
+        "updated_at) VALUES ('add', '{}', 'waiting', '', 0, 0, 0, 0, 0, 0)"
+    ),
+    "a cluster": _database("""UPDATE meta SET value = '{"cluster": "tcp://a:1"}' WHERE key = 'settings'"""),
+    "limits of a machine": _database(
+        """UPDATE meta SET value = '{"n_workers": 99}' WHERE key = 'settings'"""
+    ),
+    "settings that are none": _database(
+        """UPDATE meta SET value = '{"hub_reduction": 7}' WHERE key = 'settings'"""
+    ),
+    "colours that are none": _database(
+        """UPDATE meta SET value = '{"genre": {"Pop": "x"}}' WHERE key = 'colours'"""
+    ),
+    "the name of another library on an index server": _database(
+        "INSERT INTO meta VALUES ('index_name', 'a')"
+    ),
+    "a trigger": _database("CREATE TRIGGER t AFTER INSERT ON tags BEGIN DELETE FROM songs; END"),
+    "a view": _database("CREATE VIEW v AS SELECT * FROM songs"),
+    "no table of songs": _database("DROP TABLE songs"),
+    "rows of nobody": _database("DELETE FROM songs WHERE id = 1"),
+    "no database": lambda parts, _: {n: p for n, p in parts.items() if n != LIBRARY_FILE},
+    "vectors that are cut off": lambda parts, _: {
+        n: p[:-4] if n.endswith("vectors.f32") else p for n, p in parts.items()
+    },
+    "another beginning": lambda parts, _: dict(reversed(parts.items())),
+    "no object": lambda parts, _: parts | {"snapshot.json": b"[1]"},
+    "no format": lambda parts, _: parts | {"snapshot.json": b"{}"},
+    "too much about it": lambda parts, _: parts | {"snapshot.json": b" " * (1 << 17)},
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_parts_that_do_not_belong_there_are_refused(file, tmp_path, what):
+    write_parts(tmp_path / "bad.tar.zst", CHANGES[what](parts_of(file), tmp_path))
+    with (
+        pytest.raises(LibraryError, match="this is no whole snapshot file"),
+        unpacked(tmp_path / "bad.tar.zst", silent),
+    ):
+        pass
+
+
+def test_very_many_empty_parts_are_refused_and_nothing_is_left(file, tmp_path, caches):
+    parts = parts_of(file)
+    empty = {f"excerpts/{n % 1000:03}/{n}.mp3": b"" for n in range(120_000)}
+    write_parts(tmp_path / "bad.tar.zst", {"snapshot.json": parts["snapshot.json"], **empty, **parts})
+    written = []
+
+    def tell(message, done, total):
+        written.append(done)
+
+    with (
+        pytest.raises(LibraryError, match=r"no whole snapshot file .*it has more than 1\d,\d\d\d parts"),
+        unpacked(tmp_path / "bad.tar.zst", tell),
+    ):
+        pass
+    assert max(written) < 20_000
+    assert not [path for path in caches.rglob("*") if path.suffix not in (".used", ".lock")]
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked(file, tmp_path):
+    parts = parts_of(file) | {"models/x/huge.npz": bytes(400 << 20)}
+    write_parts(tmp_path / "bad.tar.zst", parts)
+    assert (tmp_path / "bad.tar.zst").stat().st_size < 2 << 20
+    with (
+        pytest.raises(LibraryError, match="unpacks to more than") as caught,
+        unpacked(tmp_path / "bad.tar.zst", silent),
+    ):
+        pass
+    assert "MB" in str(caught.value)
+
+
+def test_every_cut_and_changed_file_is_refused(file, tmp_path, rng):
+    honest = file.read_bytes()
+    wrong = [honest[: rng.integers(1, len(honest))] for _ in range(6)]
+    for place in rng.integers(0, len(honest), 12):
+        changed = bytearray(honest)
+        changed[place] ^= 1 << rng.integers(8)
+        wrong.append(bytes(changed))
+    wrong += [b"", b"words\n" * 1000, zstandard.compress(b""), zstandard.compress(bytes(10240))]
+    for number, data in enumerate(wrong):
+        target = tmp_path / str(number)
+        target.mkdir()
+        (tmp_path / "wrong").write_bytes(data)
+        with (
+            (tmp_path / "wrong").open("rb") as stream,
+            pytest.raises(LibraryError, match="wrong: this is no whole"),
+        ):
+            unpack_snapshot_file(stream, "wrong", target, silent)
+
+
+def test_a_file_of_a_newer_version_says_so(file, tmp_path):
+    write_parts(tmp_path / "x.tar.zst", {"snapshot.json": b'{"format": 2}', "else": b""})
+    with pytest.raises(LibraryError, match="newer musicsim"), unpacked(tmp_path / "x.tar.zst", silent):
+        pass
+
+
+def test_a_file_that_is_not_there_says_so(tmp_path):
+    with pytest.raises(NotFoundError, match="there is no such file"), unpacked(tmp_path / "x", silent):
+        pass
+
+
+def test_another_file_is_not_overwritten(tiny_library, file):
+    song = tiny_library.songs()[0].path
+    before = song.read_bytes()
+    with pytest.raises(LibraryError, match="and no snapshot file"):
+        write_snapshot_file(tiny_library, song, silent)
+    assert song.read_bytes() == before
+    write_snapshot_file(tiny_library, file, silent)
+
+
+# --- unpacked once --------------------------------------------------------------------------------
+
+_UNPACKS = """
+import sys
+from pathlib import Path
+from musicsim.extensions.bundles.unpacking import unpacked
+told = []
+with unpacked(Path(sys.argv[1]), lambda *said: told.append(said[0])) as folder:
+    print(len(told), folder, flush=True)
+    sys.stdin.read()
+"""
+
+
+def unpacking(file):
+    return subprocess.Popen(
+        [sys.executable, "-c", _UNPACKS, str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+
+
+@pytest.mark.slow
+def test_of_several_processes_one_unpacks_and_the_others_wait(file, caches):
+    processes = [unpacking(file) for _ in range(4)]
+    try:
+        told = [process.stdout.readline().split() for process in processes]
+    finally:
+        for process in processes:
+            process.communicate()
+    assert sorted(int(n) > 0 for n, _ in told) == [False, False, False, True]
+    assert len({folder for _, folder in told}) == 1
+    assert len(list(caches.glob("*.used"))) == 1
+
+
+def test_what_is_unpacked_is_found_by_the_next_process_and_replaced_with_the_file(tiny_library, file, caches):
+    def homes():
+        return {path for path in caches.iterdir() if path.is_dir()}
+
+    with unpacked(file, silent):
+        (first,) = homes()
+        told = []
+        with unpacked(file, lambda *said: told.append(said)):
+            assert not told
+        tiny_library.add_tags([{"song_id": 1, "tag": "new", "weight": 1.0}])
+        write_snapshot_file(tiny_library, file, silent)
+        with unpacked(file, silent) as folder, Library.open(folder) as there:
+            assert "new" in dict(there.tags()[1])
+            assert first in homes(), "somebody still uses it"
+    with unpacked(file, silent):
+        assert first not in homes()
+        assert len(homes()) == 1
+    file.rename(file.with_name("renamed.tar.zst"))
+    with unpacked(file.with_name("renamed.tar.zst"), silent):
+        assert len(homes()) == 1, "there is no file any more of the other one"
+
+
+def test_what_a_killed_process_left_half_unpacked_is_no_harm(file, caches):
+    with unpacked(file, silent):
+        (home,) = (path for path in caches.iterdir() if path.is_dir())
+    home.rename(home.with_name(f".{home.name}"))
+    with unpacked(file, silent) as folder, Library.open(folder) as there:
+        assert len(there) == 12
+    assert not list(caches.glob(".*"))
+
+
+def test_visitors_only_read_what_is_unpacked(file, monkeypatch):
+    with unpacked(file, silent) as folder:
+        monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
+        before = sorted(path.name for path in folder.iterdir())
+        with Library.open(folder) as one, Library.open(folder) as other:
+            assert answers(one) == answers(other)
+            assert isinstance(take_snapshot(one).X, np.memmap)
+        assert sorted(path.name for path in folder.iterdir()) == before, "no files of writers are beside it"
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def test_the_command_writes_one_and_says_what_it_holds(tiny_library, tmp_path):
+    tiny_library.close()
+    out, _ = run("snapshot", tmp_path / "x.tar.zst", "--json", library=tiny_library.folder)
+    assert json.loads(out) == {
+        **{"file": str(tmp_path / "x.tar.zst"), "songs": 12, "excerpts": 0},
+        "bytes": os.path.getsize(tmp_path / "x.tar.zst"),
+    }
+    out, _ = run("snapshot", tmp_path / "x.tar.zst", library=tiny_library.folder)
+    assert out.startswith("12 songs, ")
+    _, err = run("snapshot", tmp_path / "y", "--model", "none", library=tiny_library.folder, expect=1)
+    assert "there is no model 'none'" in err
+    _, err = run("app", "--snapshot", tmp_path / "none", library=tiny_library.folder, expect=1)
+    assert "there is no such file" in err

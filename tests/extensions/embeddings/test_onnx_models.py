@@ -1,0 +1,284 @@
+"""Somebody's ONNX model over a library: every shape of it, songs that fail, runs that are stopped, files that lie."""
+
+import json
+import re
+
+import numpy as np
+import onnx
+import pytest
+import sqlalchemy as sa
+from onnx import TensorProto, helper
+
+from musicsim.audio import load
+from musicsim.errors import LibraryError, ModelError, OwnerOnlyError
+from musicsim.explorer.progress import Stopped
+from musicsim.explorer.refresh.model_catalogue import add_onnx
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.extensions.embeddings.onnx_models import (
+    OnnxModel,
+    describe_songs,
+    n_dimensions,
+    song_vector,
+    windows,
+)
+from musicsim.extensions.embeddings.store import EmbeddingStore
+from musicsim.library.db import schema
+from musicsim.library.scan.files import content_hash
+from tests.command import run
+from tests.extensions.embeddings.onnx_files import loudness, write_onnx
+from tests.learning import hush
+
+RATE, WINDOW = 8_000, 1.5  # songs of the tiny library last four seconds: three windows
+N = 12_000
+
+
+def vectors_of(library, path, **options):
+    """What a model says of all songs, by hash."""
+    found = describe_songs(library, OnnxModel(path, RATE, WINDOW, **options), hush)
+    return dict(zip(found.hashes, found.vectors, strict=True)), found
+
+
+def known(path, **options):
+    """A model as workers have it."""
+    return OnnxModel(path, RATE, WINDOW, digest=content_hash(path), **options)
+
+
+def true_vector(path, frames=1):
+    return loudness(windows(load(path, sr=RATE), N), frames)
+
+
+def test_windows_cover_a_song_evenly_and_a_short_one_is_padded():
+    np.testing.assert_array_equal(
+        windows(np.arange(10, dtype=np.float32), 4), [[0, 1, 2, 3], [3, 4, 5, 6], [6, 7, 8, 9]]
+    )
+    np.testing.assert_array_equal(windows(np.ones(3, np.float32), 5), [[1, 1, 1, 0, 0]])
+    assert len(windows(np.zeros(8, np.float32), 4)) == 2
+
+
+@pytest.mark.parametrize(
+    ("shape", "frames"),
+    [
+        (("n", "samples"), 0), ((None, N), 0), ((1, N), 0), ((4, N), 0), (("n", 1, "samples"), 0), ((2, 1, N), 6),
+        ((N,), 0), (("samples",), 6), (("n", N), 6),
+    ],
+)  # fmt: skip
+def test_every_shape_that_is_taken_gives_a_song_the_mean_of_its_windows(collection, tmp_path, shape, frames):
+    model = known(write_onnx(tmp_path / "net.onnx", shape, frames=frames))
+    assert n_dimensions(model) == 2
+    song = sorted(collection.rglob("*.flac"))[5]
+    np.testing.assert_allclose(song_vector(model, song), true_vector(song, max(1, frames)), rtol=1e-5)
+
+
+def node(kind, inputs, outputs=("vectors",), **attributes):
+    return helper.make_node(kind, inputs, outputs, **attributes)
+
+
+def refused(kind, folder):
+    """A file that is refused."""
+    path = folder / "net.onnx"
+    if kind == "no model":
+        path.write_bytes(b"not a model at all" * 20)
+    elif kind == "cut off":
+        whole = write_onnx(path).read_bytes()
+        path.write_bytes(whole[: len(whole) // 2])
+    elif kind == "empty":
+        path.write_bytes(b"")
+    elif kind == "spectrograms":
+        write_onnx(path, ("n", 1, 96, 64))
+    elif kind == "stereo":
+        write_onnx(path, ("n", 2, N))
+    elif kind == "whole numbers":
+        write_onnx(path, kind=TensorProto.INT64)
+    elif kind == "other window":
+        write_onnx(path, ("n", 16_000))
+    elif kind == "two outputs":
+        write_onnx(path, outputs=("vectors", "mean"))
+    elif kind == "no batch":
+        write_onnx(
+            path, nodes=[node("ReduceMax", ["vectors"], ["one"], axes=[0], keepdims=0)], outputs=("one",)
+        )
+    elif kind == "only for itself":
+        write_onnx(path, nodes=[node("Reshape", ["vectors", "shape_"], ["odd"])], outputs=("odd",))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("no model", "it cannot be loaded"), ("cut off", "it cannot be loaded"),
+        ("only for itself", "it cannot be loaded"),
+        ("spectrograms", r"the shape \(n, 1, 96, 64\); it should be .*\(batch, samples\)"),
+        ("stereo", r"the shape \(n, 2, 12000\); it should be"), ("whole numbers", r"its input is tensor\(int64\)"),
+        ("other window", "takes 16,000 samples at once, 2 s at 8,000 Hz; a window of 1.5 s has 12,000"),
+        ("two outputs", r"it has 2 outputs: name the one that is the vector \(vectors, mean\)"),
+        ("no batch", r"its output one is \(2\); it should be floats of the shape \(batch, d\)"),
+    ],
+)  # fmt: skip
+def test_what_is_no_model_of_sound_is_refused_in_one_sentence(tmp_path, kind, words):
+    with pytest.raises(ModelError, match=words) as refusal:
+        n_dimensions(known(refused(kind, tmp_path)))
+    said = str(refusal.value)
+    assert said.startswith("net.onnx: ")
+    assert "\n" not in said
+    assert "ONNXRuntimeError" not in said
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [("no model", "it cannot be loaded"), ("empty", "give an ONNX file"), ("missing", "give an ONNX file")],
+)
+def test_nothing_is_kept_of_a_file_that_is_refused(tiny_library, tmp_path, kind, words):
+    with pytest.raises((LibraryError, ModelError), match=rf"^net\.onnx: {words}"):
+        vectors_of(tiny_library, refused(kind, tmp_path))
+    assert not list((tiny_library.folder / "cache").glob("onnx*"))
+
+
+def test_one_of_several_outputs_is_named(collection, tmp_path):
+    path = write_onnx(tmp_path / "net.onnx", outputs=("vectors", "loud"))
+    song = next(collection.rglob("*.flac"))
+    np.testing.assert_allclose(song_vector(known(path, output="vectors"), song), true_vector(song), rtol=1e-5)
+    with pytest.raises(ModelError, match="it has no output 'other'"):
+        n_dimensions(known(path, output="other"))
+
+
+def test_weights_beside_the_file_are_not_read(tmp_path, monkeypatch):
+    """They would be no part of its hash, and any file of the machine could be named."""
+    weights = helper.make_tensor("w", TensorProto.FLOAT, [2], np.ones(2, np.float32).tobytes(), raw=True)
+    weights.ClearField("raw_data")
+    weights.data_location = TensorProto.EXTERNAL
+    entry = weights.external_data.add()
+    entry.key, entry.value = "location", "weights.bin"
+    (tmp_path / "weights.bin").write_bytes(np.ones(2, np.float32).tobytes())
+    path = write_onnx(
+        tmp_path / "net.onnx", nodes=[node("Mul", ["vectors", "w"], ["weighed"])], outputs=("weighed",)
+    )
+    model = onnx.load(path)
+    model.graph.initializer.append(weights)
+    onnx.save(model, path)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ModelError, match="should be one file that holds its weights"):
+        n_dimensions(known(path))
+
+
+@pytest.mark.slow
+def test_a_model_that_never_ends_is_stopped(tiny_library, tmp_path):
+    """A loop of ten to the twelve rounds."""
+    body = helper.make_graph(
+        [
+            helper.make_node("Identity", ["go"], ["goes"]),
+            helper.make_node("Abs", ["state"], ["next"]),
+        ],
+        "body",
+        [
+            helper.make_tensor_value_info("round", TensorProto.INT64, []),
+            helper.make_tensor_value_info("go", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("state", TensorProto.FLOAT, None),
+        ],
+        [
+            helper.make_tensor_value_info("goes", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("next", TensorProto.FLOAT, None),
+        ],
+    )
+    rounds = helper.make_node(
+        "Constant", [], ["rounds"], value=helper.make_tensor("r", TensorProto.INT64, [], [10**12])
+    )
+    loop = helper.make_node("Loop", ["rounds", "", "vectors"], ["late"], body=body)
+    tiny_library.set_setting("file_seconds", 2)
+    with pytest.raises(ModelError, match="took more than 2 s"):
+        vectors_of(tiny_library, write_onnx(tmp_path / "net.onnx", nodes=[rounds, loop], outputs=("late",)))
+
+
+def test_songs_that_cannot_be_read_are_named_and_the_rest_goes_on(tiny_library, tmp_path):
+    broken, silent, *others = tiny_library.songs()
+    (tmp_path / "broken.flac").write_bytes(b"no sound" * 100)
+    with tiny_library.write() as connection:
+        for song, path in ((broken, "broken.flac"), (silent, "gone.flac")):
+            at = schema.files.c.song_id == song.id
+            connection.execute(sa.update(schema.files).where(at).values(path=str(tmp_path / path)))
+    model = OnnxModel(write_onnx(tmp_path / "net.onnx"), RATE, WINDOW)
+    model_id, about, matched = add_onnx(tiny_library, model, "net", hush)
+    assert matched.song_ids.tolist() == sorted(song.id for song in others)
+    assert len(about.problems) == 2
+    assert all(any(name in words for words in about.problems) for name in ("broken.flac", "gone.flac"))
+    assert take_snapshot(tiny_library, model_id).n_indexed == len(others)
+
+
+def test_vectors_that_are_no_numbers_are_failures(tiny_library, tmp_path):
+    """The logarithm of minus the loudness."""
+    nodes = [node("Neg", ["vectors"], ["minus"]), node("Log", ["minus"], ["none"])]
+    path = write_onnx(tmp_path / "net.onnx", nodes=nodes, outputs=("none",))
+    with pytest.raises(ModelError, match=r"no song .* vector by it: .*net.onnx gives NaN or infinite"):
+        add_onnx(tiny_library, OnnxModel(path, RATE, WINDOW), "net", hush)
+
+
+def test_a_run_that_was_stopped_goes_on_and_computes_no_song_twice(tiny_library, tmp_path):
+    tiny_library.set_setting("n_workers", 1)
+    path = write_onnx(tmp_path / "net.onnx")
+    model = OnnxModel(path, RATE, WINDOW)
+
+    def stop(message, done, total):
+        if done >= 5:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        describe_songs(tiny_library, model, stop)
+    (kept,) = (tiny_library.folder / "cache").glob("onnx-*.rows")
+    rows = np.fromfile(kept, np.dtype([("hash", "S32"), ("vector", "<f4", (2,))]))
+    assert len(rows) == 5
+    rows["vector"] *= 2  # what is computed again would be as it was
+    kept.write_bytes(rows.tobytes() + b"half a row")  # of a process that was killed
+    found, about = vectors_of(tiny_library, path)
+    assert about.n_known == 5
+    done = {digest.decode() for digest in rows["hash"]}
+    for song in tiny_library.songs():
+        twice = 2 if song.content_hash in done else 1
+        np.testing.assert_allclose(found[song.content_hash], twice * true_vector(song.path), rtol=1e-5)
+    assert vectors_of(tiny_library, path)[1].n_known == 12
+    other = describe_songs(
+        tiny_library, OnnxModel(path, RATE, 1.0), hush
+    )  # of other settings nothing is kept
+    assert other.n_known == 0
+
+
+def test_a_model_is_made_of_it_as_of_vectors_that_were_brought(tiny_library, tmp_path):
+    path = write_onnx(tmp_path / "net.onnx")
+    out, _ = run(
+        "models",
+        "add-onnx",
+        path,
+        "--sample-rate",
+        RATE,
+        "--window",
+        WINDOW,
+        "--json",
+        library=tiny_library.folder,
+    )
+    assert json.loads(out) == {
+        "model": "net", "vectors": 12, "dimensions": 2, "songs": 12, "unmatched": 0, "problems": []
+    }  # fmt: skip
+    record = tiny_library.models.named("net")
+    assert record.settings["representation"] == "own"
+    about = EmbeddingStore(tiny_library).about(record.settings["vectors"])
+    assert re.fullmatch(
+        r"Computed by net\.onnx \(hash [0-9a-f]{32}\) at 8,000 Hz, in windows of 1\.5 s\.", about.note
+    )
+    hits = json.loads(run("similar", 1, "-k", 3, "--model", "net", "--json", library=tiny_library.folder)[0])
+    assert len(hits) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--sample-rate", 10, "--window", 5), "from 1000 to 192000 Hz"),
+        (("--sample-rate", 8000, "--window", 0), "0.1"),
+    ],
+)
+def test_settings_out_of_range_are_said(tiny_library, tmp_path, options, words):
+    _, problem = run("models", "add-onnx", "net.onnx", *options, library=tiny_library.folder, expect=2)
+    assert words in " ".join(problem.replace("│", " ").split())
+
+
+def test_visitors_run_no_model(tiny_library, tmp_path, monkeypatch):
+    monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
+    with pytest.raises(OwnerOnlyError):
+        add_onnx(tiny_library, OnnxModel(tmp_path / "net.onnx", RATE, WINDOW), "net", hush)

@@ -1,0 +1,303 @@
+"""Guessed labels: those of the nearest songs, with their votes, and an honest figure of how often they are right."""
+
+import json
+
+import numpy as np
+import pytest
+
+from musicsim.errors import ModelError
+from musicsim.explorer.snapshot.neighbours import Neighbours
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.extensions.guessing.guess import Guess, Guesses, enter_guesses, guess_labels
+from musicsim.extensions.guessing.judging import Judged
+from musicsim.extensions.guessing.label_levels import LEVELS_OF
+from musicsim.extensions.guessing.voters import CodeVoters, VectorVoters
+from musicsim.hashing import hamming_distances
+from musicsim.library.stores.duplicates import SamePair
+from tests.command import run
+
+
+@pytest.fixture
+def unlabelled(tiny_library):
+    """One song of each kind of sound without a genre."""
+    songs = {song.genre: song.id for song in tiny_library.songs()}
+    tiny_library.edits.edit(songs.values(), {"genre": None})
+    return tiny_library, {song_id: genre for genre, song_id in songs.items()}
+
+
+def nearest(snapshot, row):
+    """All other rows, nearest first."""
+    order = np.argsort(np.linalg.norm(snapshot.X - snapshot.X[row], axis=1), kind="stable")
+    return [r for r in order.tolist() if r != row]
+
+
+def test_the_nearest_with_a_genre_vote(unlabelled):
+    library, truth = unlabelled
+    snapshot = take_snapshot(library)
+    found = guess_labels(snapshot, n_votes=3)
+    assert {g.song.id: g.names[0] for g in found.guesses} == truth
+    genre = {song.id: song.genre for song in snapshot.library.songs()}
+    for guess in found.guesses:
+        around = nearest(snapshot, snapshot.rows_of([guess.song.id])[0])
+        near = [g for r in around if (g := genre[snapshot.songs_at([r])[0].id]) is not None][:3]
+        assert guess.votes == (near.count(guess.names[0]),)
+        assert guess.n_voters == 3
+    assert (found.judged.n_judged, found.n_known) == (9, 9)
+    assert found.judged.right[2] == 1.0  # of the own kind two are left to vote
+
+
+def test_figures_are_those_of_leaving_one_out(unlabelled):
+    library, _ = unlabelled
+    snapshot = take_snapshot(library)
+    found = guess_labels(snapshot, n_votes=4)
+    genre = [song.genre for song in snapshot.songs_at()]
+    right = []
+    for row in range(len(genre)):
+        if genre[row] is None:
+            continue
+        near = [genre[r] for r in nearest(snapshot, row) if genre[r] is not None][:4]
+        votes = max(near.count(g) for g in near)
+        winner = next(g for g in near if near.count(g) == votes)
+        right.append((votes, winner == genre[row]))
+    assert set(found.judged.right) == set(range(1, max(votes for votes, _ in right) + 1))
+    for least, share in found.judged.right.items():
+        assert share == pytest.approx(np.mean([r for votes, r in right if votes >= least]))
+    # each kind of sound is an artist of its own here: without it nobody can be right
+    assert found.judged.right_apart == 0.0
+
+
+def test_what_a_song_has_no_label_for_is_neither_right_nor_wrong(tiny_library):
+    for place, song in enumerate(tiny_library.songs()):
+        tiny_library.edits.edit([song.id], {"album": None if place % 4 == 1 else f"{song.artist}'s"})
+    unknown = tiny_library.songs()[0]
+    tiny_library.edits.edit([unknown.id], {"artist": None})
+    judged = guess_labels(take_snapshot(tiny_library), "artist").judged
+    # every song is nearest to others of its artist, who have one album at most
+    assert judged.n_judged == 11
+    assert set(judged.right.values()) == {1.0}
+
+
+def test_a_sub_genre_is_elected_among_those_that_agree_on_the_genre(tiny_library):
+    genres = ("A/x", "A/y", "B")
+    by_artist = {}
+    for song in tiny_library.songs():
+        by_artist.setdefault(song.artist, []).append(song.id)
+    for genre, ids in zip(genres, by_artist.values(), strict=True):
+        tiny_library.edits.edit(ids, {"genre": genre})
+    of_first = {ids[0]: genre for genre, ids in zip(genres, by_artist.values(), strict=True)}
+    tiny_library.edits.edit(of_first, {"genre": None})
+    # all nine vote, three for each: six agree on A even for the song that was B
+    for guess in guess_labels(take_snapshot(tiny_library), n_votes=9).guesses:
+        assert (guess.names[0], guess.votes) == ("A", (6, 3))
+        assert of_first[guess.song.id] in {guess.names[1], "B"}
+        assert guess.entered(3) == {"genre": guess.names[1]}
+        assert guess.entered(4) == {"genre": "A"}
+        assert guess.entered(7) == {}
+
+
+def test_an_artist_comes_with_the_album_and_what_is_known_stays(tiny_library):
+    songs = tiny_library.songs()
+    for place, song in enumerate(songs):
+        tiny_library.edits.edit([song.id], {"album": f"{song.artist} {place % 2}"})
+    artists = {song.artist: song.id for song in songs}
+    tiny_library.edits.edit(artists.values(), {"artist": None, "album": None})
+    kept = next(iter(artists.values()))
+    tiny_library.edits.edit([kept], {"album": "mine"})
+    found = guess_labels(take_snapshot(tiny_library), "artist")
+    assert {g.names[0]: g.song.id for g in found.guesses} == artists
+    for guess in found.guesses:
+        assert guess.names[1] in {f"{guess.names[0]} 0", f"{guess.names[0]} 1"}
+        assert guess.votes == (3, 2)  # of three songs two are of one album
+        assert set(guess.entered(2)) == ({"artist"} if guess.song.id == kept else {"artist", "album"})
+        assert set(guess.entered(3)) == {"artist"}
+
+
+def test_what_is_entered_leaves_what_was_typed_before_and_since(tiny_library):
+    songs = tiny_library.songs()
+    for place, song in enumerate(songs):
+        tiny_library.edits.edit([song.id], {"album": f"{song.artist} {place % 2}"})
+    ids = list({song.artist: song.id for song in songs}.values())
+    tiny_library.edits.edit(ids, {"artist": None, "album": None})
+    has_album, corrected, meanwhile = ids
+    tiny_library.edits.edit([has_album], {"album": "mine"})
+    before = tiny_library.edits.edited()
+    guesses = guess_labels(take_snapshot(tiny_library), "artist").guesses
+    tiny_library.edits.edit([meanwhile], {"artist": "typed"})
+    back = enter_guesses(tiny_library, guesses, 2)
+    said = {g.song.id: g.names for g in guesses}
+    edited = tiny_library.edits.edited()
+    assert edited[has_album] == {"artist": said[has_album][0], "album": "mine"}
+    assert edited[corrected] == dict(zip(("artist", "album"), said[corrected], strict=True))
+    assert edited[meanwhile] == {
+        "artist": "typed",
+        "album": None,
+    }  # the album is one of the artist that was guessed
+    tiny_library.edits.edit([corrected], {"artist": "corrected"})
+    tiny_library.edits.change(back)
+    after = {corrected: {"artist": "corrected", "album": None}, meanwhile: edited[meanwhile]}
+    assert tiny_library.edits.edited() == before | after
+
+
+def test_codes_are_judged_on_songs_that_they_were_not_learned_from(unlabelled, monkeypatch):
+    library, truth = unlabelled
+    snapshot = take_snapshot(library)
+    learned, asked = [], []
+
+    class Watched(CodeVoters):
+        def __init__(self, snapshot, rows, labels, random_state=0):
+            super().__init__(snapshot, rows, labels, random_state)
+            self.learned = set(rows.tolist())
+            learned.append(self.learned)
+
+        def nearest(self, rows, k):
+            asked.append((set(rows.tolist()), self.learned))
+            return super().nearest(rows, k)
+
+    monkeypatch.setattr("musicsim.extensions.guessing.guess.CodeVoters", Watched)
+    found = guess_labels(snapshot, by="codes", n_votes=3)
+    assert {g.song.id: g.names[0] for g in found.guesses} == truth
+    # a fifth of nine songs, a third of three artists, all
+    assert [len(rows) for rows in learned] == [8, 6, 9]
+    assert [len(rows) for rows, _ in asked] == [1, 3, 3]
+    assert all(not rows & voting for rows, voting in asked)
+    artist = {row: song.artist for row, song in enumerate(snapshot.songs_at())}
+    assert len({artist[row] for row in learned[1]}) == 2
+    assert found.judged.right_apart == 0.0
+
+
+def test_codes_that_cannot_be_judged_still_guess(tiny_library):
+    songs = tiny_library.songs()
+    tiny_library.edits.edit([song.id for song in songs], {"artist": "the only one"})
+    tiny_library.edits.edit([songs[0].id], {"genre": None})
+    found = guess_labels(take_snapshot(tiny_library), by="codes", n_votes=3)
+    assert found.guesses[0].names == (songs[0].genre,)
+    assert found.judged.right_apart is None  # with the artist's songs kept out nobody is left
+    assert (found.judged.n_judged, found.judged.right[1]) == (2, 1.0)
+
+    tiny_library.edits.edit([song.id for song in songs], {"genre": None})
+    for song, genre in zip(songs[:3], ("A", "A", "B"), strict=True):
+        tiny_library.edits.edit([song.id], {"genre": genre})
+    few = guess_labels(take_snapshot(tiny_library), by="codes")
+    assert len(few.guesses) == 9
+    assert few.judged == Judged({}, None, 0)  # a fifth of three songs is none
+    assert "Too few songs have a genre" in few.summary(1)
+
+
+def test_one_search_is_for_many_songs(unlabelled, monkeypatch):
+    library, _ = unlabelled
+    asked, query = [], Neighbours.query
+
+    def watched(self, Q, *options, **named):
+        asked.append(len(Q))
+        return query(self, Q, *options, **named)
+
+    monkeypatch.setattr(Neighbours, "query", watched)
+    guess_labels(take_snapshot(library))
+    assert asked == [9, 9, 3]
+
+
+@pytest.mark.parametrize("by", [CodeVoters, VectorVoters])
+def test_many_songs_are_asked_for_as_one_is(snapshot, monkeypatch, by):
+    monkeypatch.setattr("musicsim.extensions.guessing.voters._ASKED", 5)
+    rows, voting = np.arange(snapshot.n_indexed), np.arange(1, snapshot.n_indexed)
+    labels = LEVELS_OF["genre"](snapshot).codes
+    voters = by(snapshot, voting, labels[voting]) if by is CodeVoters else by(snapshot, voting)
+    together = [near.tolist() for near in voters.nearest(rows, 4)]
+    assert together == [next(voters.nearest(np.array([row]), 4)).tolist() for row in rows]
+    assert [len(near) for near in voters.nearest(rows, 99)] == [11] + 11 * [10]
+    assert all(row not in near and 0 not in near for row, near in enumerate(together))
+
+
+def test_codes_nearest_first_ties_by_the_vectors_at_the_cut_too(snapshot, monkeypatch):
+    rows = np.arange(snapshot.n_indexed)
+    labels = LEVELS_OF["genre"](snapshot).codes
+    monkeypatch.setattr("musicsim.extensions.guessing.voters._BITS", 3)  # few: many songs share a code
+    voters = CodeVoters(snapshot, rows, labels)
+    codes = voters._hash.transform(snapshot.X)
+    bits = hamming_distances(codes, codes)
+    for row, near in zip(rows, voters.nearest(rows, len(rows)), strict=True):
+        distances = np.linalg.norm(snapshot.X - snapshot.X[row], axis=1)
+        order = [r for r in np.lexsort((distances, bits[row])) if r != row]
+        assert near.tolist() == order
+        for k in (1, 2, 5):
+            assert next(voters.nearest(rows[row : row + 1], k)).tolist() == order[:k]
+
+
+def test_codes_want_two_labels(tiny_library):
+    tiny_library.edits.edit([song.id for song in tiny_library.songs()][1:], {"genre": "all the same"})
+    tiny_library.edits.edit([song.id for song in tiny_library.songs()][:1], {"genre": None})
+    with pytest.raises(ModelError, match="at least two labels"):
+        guess_labels(take_snapshot(tiny_library), by="codes")
+
+
+def test_without_labels_or_without_gaps_there_is_nothing_to_say(tiny_library):
+    full = guess_labels(take_snapshot(tiny_library))
+    assert (full.guesses, full.n_known) == ([], 12)
+    tiny_library.edits.edit([song.id for song in tiny_library.songs()], {"genre": None})
+    nothing = guess_labels(take_snapshot(tiny_library))
+    assert (nothing.guesses, nothing.judged.n_judged, nothing.n_known) == ([], 0, 0)
+    for wrong, message in (
+        ({"n_votes": 0}, "n_votes=0"),
+        ({"target": "mood"}, "target='mood'"),
+        ({"by": "chance"}, "by='chance'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            guess_labels(take_snapshot(tiny_library), **wrong)
+
+
+def test_only_what_the_song_is_without_is_entered(snapshot):
+    song = snapshot.library.songs()[0]
+    assert Guess(song, ("x",), (3,), 3, ("genre",)).entered(1) == {}
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (Guesses("genre", [], Judged({}, None, 0), 0), "No analysed song has a genre"),
+        (
+            Guesses("artist", [], Judged({}, None, 0), 4),
+            "Every analysed song already has an artist",
+        ),
+    ],
+)
+def test_why_there_is_no_guess(found, words):
+    assert found.summary(2).startswith(words)
+
+
+def test_a_copy_is_not_compared_and_gets_no_guess(tiny_library):
+    first, copy = tiny_library.songs()[:2]
+    tiny_library.duplicates.enter([SamePair(first.id, copy.id, 0.99, 0.0)], [])
+    tiny_library.edits.edit([copy.id], {"genre": None})
+    found = guess_labels(take_snapshot(tiny_library))
+    assert (found.guesses, found.n_known) == ([], 11)
+    assert "Every analysed song already" in found.summary(6)
+
+
+def test_the_command_line_guesses_and_enters(unlabelled, monkeypatch):
+    library, truth = unlabelled
+    told = json.loads(run("guess", "--votes", 1, "--json", library=library.folder)[0])
+    assert {g["song"]["id"]: g["genre"] for g in told["guesses"]} == truth
+    assert (told["judged"], told["accepted"]) == (9, 0)
+    assert all(song.genre is None for song in library.songs() if song.id in truth)
+    out, _ = run("guess", "genre", "--by", "codes", "--votes", 1, "--accept", library=library.folder)
+    assert "Nothing was saved, as it is not shown that 80% of such guesses are right" in " ".join(out.split())
+    assert all(song.genre is None for song in library.songs() if song.id in truth)
+    monkeypatch.setattr(Guesses, "can_accept_all", lambda *_: True)  # nine songs do not show 80 %
+    out, _ = run("guess", "genre", "--votes", 1, "--accept", library=library.folder)
+    words = " ".join(out.split())
+    assert "are right" in words
+    assert "Saved for 3 songs" in words
+    assert {song.id: song.genre for song in library.songs() if song.id in truth} == truth
+
+
+def test_the_command_line_says_why_it_lists_nothing(unlabelled, store):
+    library, truth = unlabelled
+    assert "title" in run("guess", "--votes", 1, library=library.folder)[0]
+    out, _ = run("guess", "--votes", 10, library=library.folder)
+    assert out.startswith("0 of 3 songs without a genre get a guess with at least 10 votes.")
+    _, err = run("guess", "--votes", 11, library=library.folder, expect=2)
+    assert "should be at most 10" in err
+    library.edits.edit(truth, {"genre": "x"})
+    out, _ = run("guess", "--accept", library=library.folder)
+    assert out.startswith("Every analysed song already has a genre.\nSaved for 0 songs")
+    assert run("guess", library=store.folder)[0].startswith("No analysed song has a genre:")

@@ -1,0 +1,100 @@
+"""Listening tests on the Compare page and behind their links, without a browser."""
+
+import json
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from musicsim.extensions.listening_tests.pooling import make_test
+from musicsim.extensions.listening_tests.request import ListeningTestRequest
+from musicsim.extensions.listening_tests.routes import listen_routes
+from tests.pages.actions import open_page
+
+
+@pytest.fixture
+def test(full):
+    """A small test of the tiny library with two listeners: its number."""
+    made = make_test(full, ListeningTestRequest(models=("Sound", "Codewords"), queries=2, checks=1))
+    number = full.listening_tests.add(made.name, made.digest, made.to_json())
+    full.listening_tests.invite(number, ["Anna", "Bert"])
+    return number
+
+
+@pytest.fixture
+def link(full, test):
+    """What the link of the first listener leads to."""
+    token = full.listening_tests.listeners(test)[0].token
+    with TestClient(Starlette(routes=listen_routes()), base_url="http://localhost") as client:
+        yield lambda path="", said=None: client.request(
+            "GET" if said is None else "POST", f"/listen/{token}{path}", json=said
+        )
+
+
+def test_a_link_gives_the_sound_of_the_pair_that_is_asked_about_and_nothing_that_names_it(link, full):
+    page = link()
+    assert page.status_code == 200
+    assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
+    assert link("/sound/0/0").status_code == 404, "not before they agreed"
+    state = link("/consent", {}).json()
+    assert (state["place"], state["n_graded"], len(state["starts"])) == (0, 0, 2)
+    sound = link("/sound/0/1")
+    assert sound.status_code == 200
+    assert sound.headers["content-type"].startswith("audio/")
+    assert "content-disposition" not in sound.headers
+    assert link("/sound/1/0").status_code == 404, "not before it is its turn"
+    for song in full.songs():
+        song.path.rename(song.path.with_suffix(".gone"))
+    try:
+        gone = link("/sound/0/1")
+    finally:
+        for song in full.songs():
+            song.path.with_suffix(".gone").rename(song.path)
+    assert (gone.status_code, gone.json()) == (410, {"error": "this song cannot be played."})
+    said = json.dumps(link("/state").json())
+    assert not [song for song in full.songs() if song.title in said or (song.artist or "?") in said]
+
+
+def test_what_is_no_grade_is_refused_and_keeps_nothing(link, full, test):
+    link("/consent", {})
+    for wrong in (
+        [], {}, {"place": 0}, {"place": 0, "category": 1}, {"place": 0, "category": True, "fine": 5},
+        {"place": 0, "category": 3, "fine": 5}, {"place": 0, "category": 1, "fine": 101}, {"place": "0"},
+        {"place": 0, "category": 1, "fine": 5.5}, {"place": 0, "category": 1, "fine": 5, "more": "x" * 2000},
+    ):  # fmt: skip
+        is_nothing = wrong == {"place": 0}
+        assert link("/grades", wrong).status_code == (200 if is_nothing else 422), wrong
+        if is_nothing:  # that a pair cannot be heard; it is graded below
+            assert link("/grades", {"place": 0, "category": 1, "fine": 5}).status_code == 200
+    assert link("/grades", {"place": 5, "category": 1, "fine": 5}).status_code == 404
+    assert link("/state?place=x").status_code == 422
+    (grades, _) = full.listening_tests.grades(test).values()
+    assert [(grade.category, grade.fine) for grade in grades] == [(1, 5)]
+
+
+def test_a_token_that_is_nobodys_opens_nothing(link):
+    with TestClient(Starlette(routes=listen_routes()), base_url="http://localhost") as client:
+        for path in ("state", "sound/0/0"):
+            assert client.get(f"/listen/nobody/{path}").status_code == 404
+        for path in ("consent", "grades"):
+            assert client.post(f"/listen/nobody/{path}", json={"place": 0}).status_code == 404
+
+
+def test_the_page_offers_a_form_and_shows_the_newest_test_with_links(full, test):
+    app = open_page("compare")
+    app.button_group(key="compare_section").set_value("Listening tests").run()
+    assert not app.exception
+    assert app.selectbox(key="listening_test").value == test
+    links = "".join(code.value for code in app.code)
+    for listener in full.listening_tests.listeners(test):
+        assert f"/listen/{listener.token}" in links
+    app.button(key="listening_more").click().run()
+    assert [one.name for one in full.listening_tests.listeners(test)] == ["Anna", "Bert", "Listener 3"]
+
+
+def test_visitors_are_not_offered_tests(full, test, monkeypatch):
+    full.close()
+    monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
+    app = open_page("compare")
+    assert not app.exception
+    assert "compare_section" not in {group.key for group in app.get("button_group")}

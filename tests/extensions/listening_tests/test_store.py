@@ -1,0 +1,63 @@
+"""Listening tests in a library: tests, links, grades, and what becomes of them with an old library and in copies."""
+
+import pytest
+import sqlalchemy as sa
+
+from musicsim.errors import NotFoundError
+from musicsim.extensions.listening_tests.store import Grade
+from musicsim.library.archive.small_restore import bring_back
+
+
+def test_a_test_is_kept_once_and_goes_with_all_that_belongs_to_it(store):
+    tests = store.listening_tests
+    one = tests.add("One", "abc", "{}")
+    assert tests.add("Again", "abc", "{}") == one
+    anna, bert = tests.invite(one, ["Anna", " Bert  B "])
+    assert (anna.number, bert.number, bert.name, anna.consented_at) == (0, 1, "Bert B", None)
+    assert anna.token != bert.token
+    assert tests.listener_of(bert.token) == bert
+    (third,) = tests.invite(one, ["C"])
+    assert third.number == 2
+    tests.grade(anna.id, [Grade(0, 2, 90, 5.0), Grade(1, None, None, 6.0)])
+    tests.grade(anna.id, [Grade(0, 1, 40, 7.0)])
+    assert tests.grades(one) == {
+        anna.id: [Grade(1, None, None, 6.0), Grade(0, 1, 40, 7.0)],
+        bert.id: [],
+        third.id: [],
+    }
+    tests.consent(anna.id, 8.0)
+    tests.consent(anna.id, 9.0)
+    assert tests.listeners(one)[0].consented_at == 8.0
+    tests.delete(one)
+    assert tests.all() == tests.listeners(one) == []
+    with store.engine.connect() as connection:
+        assert connection.scalar(sa.text("SELECT count(*) FROM grades")) == 0
+    with pytest.raises(NotFoundError, match="leads to no listening test"):
+        tests.listener_of(anna.token)
+    with pytest.raises(NotFoundError, match="no listening test"):
+        tests.get(one)
+
+
+def test_what_is_no_grade_and_no_listener_is_refused(store):
+    for wrong in ((3, 50), (-1, 50), (1, 101), (1, -1), (None, 50), (1, None)):
+        with pytest.raises(ValueError, match=r"category|fine"):
+            Grade(0, *wrong, 1.0)
+    one = store.listening_tests.add("One", "abc", "{}")
+    with pytest.raises(ValueError, match="names"):
+        store.listening_tests.invite(one, ["A", " "])
+    with pytest.raises(ValueError, match="at most 200"):
+        store.listening_tests.invite(one, ["A"] * 201)
+    assert store.listening_tests.listeners(one) == []
+
+
+def test_a_small_copy_brings_tests_back_with_their_links(store):
+    tests = store.listening_tests
+    one = tests.add("One", "abc", "{}")
+    (anna,) = tests.invite(one, ["Anna"])
+    tests.grade(anna.id, [Grade(0, 2, 90, 5.0)])
+    copy = store.copies.keep_now()
+    tests.delete(one)
+    bring_back(store, copy)
+    assert [test.name for test in tests.all()] == ["One"]
+    assert tests.listener_of(anna.token) == anna
+    assert tests.grades(one) == {anna.id: [Grade(0, 2, 90, 5.0)]}

@@ -1,0 +1,197 @@
+"""Ours against theirs: the sound and an embedding on the same queries, before and after learning on other artists."""
+
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+from musicsim.errors import ModelError, OwnerOnlyError
+from musicsim.explorer.learning.supervision import Supervision
+from musicsim.explorer.learning.task import artist_folds
+from musicsim.explorer.learning.verdict import RANKED, Lead
+from musicsim.explorer.refresh.learned_model import learn
+from musicsim.explorer.refresh.model_catalogue import add_own_vectors
+from musicsim.explorer.requests.training import LearningSettings
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.extensions.model_comparison import comparison as against
+from musicsim.extensions.model_comparison.comparison import Difference, comparable, compare_with
+from musicsim.library import Library
+from tests.command import run
+from tests.learning import Watcher, hush
+
+NAMES = ("Sound", "Sound, learned", "net", "net, learned")
+
+
+@pytest.fixture
+def unlearned(monkeypatch):
+    """Learning takes most of the time, and finds nothing."""
+    monkeypatch.setattr(against, "learn_ranking", lambda *_: None)
+
+
+@pytest.fixture
+def library(styles_library, tmp_path):
+    """Thirty songs by fifteen artists of three genres."""
+    shutil.copytree(styles_library, tmp_path / "library")
+    with Library.open(tmp_path / "library") as opened:
+        yield opened
+
+
+def bring(library, songs, columns, name="net"):
+    """An embedding of some songs."""
+    path = library.folder.parent / f"{name}.npz"
+    np.savez(path, ids=[song.id for song in songs], vectors=np.asarray(columns, dtype=np.float32))
+    return add_own_vectors(library, path, name, hush)[0]
+
+
+def noise(n, d=6, seed=0):
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+def average_precision(relevant):
+    """Of a ranking, from which of its songs are relevant."""
+    hits = np.flatnonzero(relevant)
+    return np.mean([(i + 1) / (place + 1) for i, place in enumerate(hits)]) if len(hits) else np.nan
+
+
+def test_noise_is_worse_than_the_sound_and_figures_are_those_of_brute_force(library, unlearned):
+    songs = library.songs()
+    bring(library, songs, noise(len(songs)))
+    found = compare_with(library, "net", "genre")
+    assert tuple(row.name for row in found.rows) == NAMES
+    assert (found.n_songs, found.n_queries, found.n_artists, found.n_folds, found.n_left_out) == (
+        30,
+        30,
+        15,
+        5,
+        0,
+    )
+    first = found.differences[0]
+    assert (first.name, first.other) == ("net", "Sound")
+    assert first.leads["map"].high < 0
+    assert first.words.startswith("net is worse than Sound: MAP ")
+    assert len(found.differences) == 6
+
+    ours = take_snapshot(library, library.models.native().id)
+    theirs = take_snapshot(library, library.models.named("net").id)
+    genre, artist = (np.array(getattr(ours.columns, name).texts()) for name in ("genre", "group"))
+    place = theirs.rows_of(ours.row_ids)
+    scores = {"Sound": {}, "net": {}}
+    rng = np.random.default_rng(0)
+    for fold in artist_folds(Supervision(ours, "genre"), np.arange(30), 5, 400, rng):
+        for name, X in (("Sound", ours.X), ("net", theirs.X[place])):
+            for q in fold.queries:
+                assert artist[q] not in artist[fold.database]
+                order = fold.database[np.argsort(((X[fold.database] - X[q]) ** 2).sum(axis=1), kind="stable")]
+                scores[name][q] = average_precision(genre[order] == genre[q])
+    for row in found.rows[::2]:
+        assert row.figures["map"].mean == pytest.approx(np.mean(list(scores[row.name].values())), abs=1e-6)
+    differences = [scores["net"][q] - scores["Sound"][q] for q in range(30)]
+    assert first.leads["map"].mean == pytest.approx(np.mean(differences), abs=1e-6)
+
+
+@pytest.mark.slow
+def test_learning_finds_what_matters_and_never_hears_an_artist_it_is_asked_about(library, monkeypatch):
+    """Three directions tell genres apart; the other two say who plays, louder."""
+    songs = library.songs()
+    genres = sorted({song.genre for song in songs})
+    own = np.eye(3)[[genres.index(song.genre) for song in songs]]
+    artists = sorted({song.artist for song in songs})
+    who = 1.5 * noise(len(artists), 2)[[artists.index(song.artist) for song in songs]]
+    bring(library, songs, np.column_stack([own, who]))
+    heard, original = [], against.learn_ranking
+
+    def listening(task, watcher):
+        heard.append((set(task.split.train.tolist()), task.X.shape[1]))
+        return original(task, watcher)
+
+    monkeypatch.setattr(against, "learn_ranking", listening)
+    found = compare_with(library, "net", "genre")
+    theirs, learned = found.rows[2:]
+    assert theirs.figures["map"].mean < 0.8
+    assert learned.figures["map"].mean == pytest.approx(1)
+    one = next(d for d in found.differences if (d.name, d.other) == ("net, learned", "net"))
+    assert one.words.startswith("net, learned is better than net: ")
+    groups = np.array(take_snapshot(library, library.models.native().id).columns.group.texts())
+    parts = [frozenset(np.delete(np.arange(30), sorted(train))) for train, _ in heard]
+    assert len(heard) == 10
+    assert set.union(*map(set, parts)) == set(range(30))
+    for (train, _), part in zip(heard, parts, strict=True):
+        assert not set(groups[sorted(train)]) & set(groups[sorted(part)])
+
+
+def test_songs_without_a_vector_take_no_part_and_the_model_in_use_is_shown_with_a_warning(library, unlearned):
+    songs = library.songs()
+    bring(library, songs[:24], noise(24))
+    learned = learn(library, LearningSettings("genre", method="mean"), "mine", Watcher())
+    library.models.activate(learned)
+    found = compare_with(library, "net", "genre")
+    assert (found.n_songs, found.n_left_out) == (24, 6)
+    assert "6 songs without a vector take no part" in found.words
+    assert found.rows[3].note == "in 5 of 5 folds vectors as they are: no metric was surely better there"
+    last = found.rows[-1]
+    assert last.name == "mine, in use"
+    assert "trained on these very artists" in last.note
+    assert not any("in use" in one.name + one.other for one in found.differences)
+    assert [record.name for record in comparable(library)] == ["net", "Codewords"]
+    with pytest.raises(ModelError, match="neither the built-in Sound nor a learned one"):
+        compare_with(library, "mine", "genre")
+
+
+def test_artists_are_sought_within_their_fold(library, unlearned):
+    """Or nothing would be relevant: all songs of an artist are held out together."""
+    songs = library.songs()
+    artists = sorted({song.artist for song in songs})
+    bring(library, songs, np.eye(len(artists))[[artists.index(song.artist) for song in songs]])
+    found = compare_with(library, "net", "artist")
+    assert found.n_folds == 3
+    assert found.rows[2].figures["map"].mean == pytest.approx(1)
+
+
+def lead(low, high):
+    return Lead(0.5, 0.5 + (low + high) / 2, (low + high) / 2, low, high)
+
+
+@pytest.mark.parametrize(
+    ("leads", "words"),
+    [
+        ({}, "a and b cannot be compared: too few artists"),
+        ({"auc": lead(0.1, 0.3), "map": lead(0.1, 0.3)}, "a is better than b: MAP 0.700 .*; by AUC, too"),
+        ({"auc": lead(-0.3, -0.1), "map": lead(-0.1, 0.1)}, "a is worse than b: AUC 0.300"),
+        ({"auc": lead(-0.1, 0.1), "map": lead(-0.1, 0.2)}, "No difference between a and b is shown: MAP"),
+        ({"auc": lead(0.1, 0.3), "map": lead(-0.3, -0.1)}, "a is better than b by AUC, and worse by MAP: "),
+    ],
+)  # fmt: skip
+def test_the_verdict_is_a_sentence(leads, words):
+    assert re.match(words, Difference("a", "b", leads).words)
+
+
+def test_the_command_line_says_it_in_words_and_in_figures(library, unlearned):
+    songs = library.songs()
+    bring(library, songs, noise(len(songs)))
+    told = json.loads(
+        run("evaluate", "--against", "net", "--by", "genre", "--json", library=library.folder)[0]
+    )
+    assert [row["name"] for row in told["rows"]] == list(NAMES)
+    assert set(told["rows"][0]["figures"]) == set(RANKED)
+    assert told["differences"][0]["words"].startswith("net is worse than Sound")
+    assert "--model nor --split" in run(
+        "evaluate", "--against", "net", "--model", "Sound", library=library.folder, expect=2
+    )[1].replace("\n", " ")
+    assert "no model 'other'" in run("evaluate", "--against", "other", library=library.folder, expect=1)[1]
+
+
+def test_too_few_artists_are_said(tiny_library):
+    songs = tiny_library.songs()
+    bring(tiny_library, songs, noise(len(songs)))
+    with pytest.raises(
+        ModelError, match="songs of 3 artists have a vector of each model; at least 5 artists"
+    ):
+        compare_with(tiny_library, "net", "folder")
+
+
+def test_visitors_do_not_compare(library, monkeypatch):
+    monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
+    with pytest.raises(OwnerOnlyError):
+        compare_with(library, "net", "genre")

@@ -1,0 +1,156 @@
+"""Servers for tests, on the loopback: a real one, and one that answers what it is told to."""
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+from musicsim.extensions.music_servers.connections import Connection
+from musicsim.library import Library
+from musicsim.library.db import schema
+from tests.extensions.music_servers.supysonic_process import PASSWORDS
+
+
+class Supysonic:
+    """A running Supysonic."""
+
+    def __init__(self, process: subprocess.Popen, music: Path) -> None:
+        self._process, self.music = process, music
+        self.address = f"http://127.0.0.1:{int(process.stdout.readline())}"
+
+    def scan(self) -> None:
+        """Let it look through its folder again."""
+        self._process.stdin.write("scan\n")
+        self._process.stdin.flush()
+        assert self._process.stdout.readline() == "scanned\n"
+
+    def connection(self, user: str = "anna", name: str = "home", **more: object) -> Connection:
+        return Connection(name, self.address, user, PASSWORDS[user], "password", **more)
+
+
+@contextmanager
+def supysonic(state: Path, music: Path) -> Iterator[Supysonic]:
+    """Run Supysonic over a folder of music."""
+    state.mkdir(parents=True, exist_ok=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.extensions.music_servers.supysonic_process", str(state), str(music)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=(state / "log").open("w"),
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
+    try:
+        yield Supysonic(process, music)
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+Answer = Callable[[str, dict[str, str]], object]
+
+
+class _Quiet(ThreadingHTTPServer):
+    def handle_error(self, *_: object) -> None:
+        """Who hung up is no error of the test's."""
+
+
+class Scripted:
+    """A server that answers what a function says to a call and its parameters, and remembers what it was asked."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.asked: list[tuple[str, dict[str, str], dict[str, str]]] = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                parts = urlsplit(self.path)
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+                call = parts.path.rpartition("/")[2].removesuffix(".view")
+                values = {k: v[-1] for k, v in parse_qs(parts.query or body, keep_blank_values=True).items()}
+                outer.asked.append((call, values, dict(self.headers)))
+                reply = answer(call, values)
+                if callable(reply):  # it writes by itself
+                    reply(self)
+                    self.close_connection = True
+                    return
+                data = reply if isinstance(reply, bytes) else json.dumps(ok(reply)).encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            do_POST = do_GET  # noqa: N815
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = _Quiet(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.address = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def connection(self, **more: object) -> Connection:
+        return Connection(
+            **{"name": "home", "address": self.address, "user": "anna", "secret": "red apple"} | more
+        )
+
+
+def ok(values: object) -> dict[str, object]:
+    """An answer in its envelope; one of an error where it is a pair of code and message."""
+    if isinstance(values, tuple):
+        code, message = values
+        return {"subsonic-response": {"status": "failed", "error": {"code": code, "message": message}}}
+    return {"subsonic-response": {"status": "ok", "version": "1.16.1", **(values or {})}}
+
+
+@contextmanager
+def scripted(answer: Answer) -> Iterator[Scripted]:
+    """Run such a server."""
+    server = Scripted(answer)
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def having(songs: list[dict], **answers: object) -> Answer:
+    """A server with these songs; other calls answer what is named."""
+
+    def answer(call: str, values: dict[str, str]) -> object:
+        if call in answers:
+            return answers[call]
+        if call == "search3":
+            start = int(values["songOffset"])
+            return {"searchResult3": {"song": songs[start : start + int(values["songCount"])]}}
+        return {}
+
+    return answer
+
+
+def enter(library: Library, song_id: int, path: Path, **values: object) -> None:
+    """A song of the library that was analysed elsewhere, for all that matching asks."""
+    row = {"title": "One", "artist": "Me", "duration_s": 60.0, "feature_version": 1, "added_at": 1.0}
+    row |= {
+        "id": song_id,
+        "content_hash": str(song_id),
+        "notes": "",
+        "outline": b"",
+        "last_path": path,
+    } | values
+    file = {"path": path, "song_id": song_id, "folder": path.parent, "size": 1, "mtime_ns": 1}
+    with library.write() as connection:
+        connection.execute(schema.songs.insert().values(**row))
+        connection.execute(schema.files.insert().values(**file))

@@ -1,0 +1,133 @@
+"""Music servers on the command line, against a real one."""
+
+import json
+import shutil
+from unittest import mock
+
+import pytest
+
+from musicsim.errors import NotFoundError
+from musicsim.explorer.requests.playlist import PlaylistRequest
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.extensions.music_servers.client import Subsonic
+from musicsim.extensions.music_servers.connections import Connections
+from musicsim.extensions.music_servers.server_playlists import (
+    keep_filled,
+    read_request,
+    refresh_lists,
+    saved_request,
+)
+from tests.command import run
+from tests.extensions.music_servers.serving import having, scripted, supysonic
+from tests.extensions.music_servers.supysonic_process import PASSWORDS
+
+
+def test_a_request_is_kept_and_read_again_as_it_was():
+    asked = PlaylistRequest(
+        minutes=60,
+        artists=frozenset(["b", "a"]),
+        years=(1990, 1999),
+        like=(3, 1),
+        surprise=0.0,
+        versions_apart=False,
+    )
+    kept = json.loads(json.dumps(saved_request(asked, 10)))
+    assert kept["artists"] == ["a", "b"]
+    assert "length" not in kept
+    assert read_request(kept) == (asked, 10)
+
+
+@pytest.mark.slow
+def test_a_server_is_added_synced_written_to_and_removed(tiny_library, tmp_path):
+    library = tiny_library.folder
+    music = tmp_path / "music"
+    for song in tiny_library.songs():
+        (music / song.path.parent.name).mkdir(parents=True, exist_ok=True)
+        shutil.copy(song.path, music / song.path.parent.name)
+    n_songs = len(tiny_library)
+    tiny_library.add_playlists([("Mine", None, [s.id for s in tiny_library.songs()[:3]])], "saved")
+    with supysonic(tmp_path / "state", music) as server:
+        secret = mock.patch.dict("os.environ", {"MUSICSIM_SERVER_SECRET": PASSWORDS["anna"]})
+        with secret:
+            address, user = server.address, ("--user", "anna", "--send-password")
+            out, _ = run("server", "add", "home", address, *user, library=library)
+            assert "home is connected" in out
+            refused = run(
+                "server",
+                "add",
+                "home",
+                address,
+                "--user",
+                "ben",
+                "--send-password",
+                library=library,
+                expect=1,
+            )
+            assert "check the user and the password" in refused[1]
+        (synced,) = json.loads(run("server", "sync", "--json", library=library)[0])
+        assert (synced["n_songs"], synced["matched_by"]) == (n_songs, {"path": n_songs})
+        connection = Connections(tiny_library).get("home")
+        client = Subsonic(connection)
+        assert "Mine: 3 songs on home" in run("server", "save", "home", "Mine", library=library)[0]
+        (mine,) = client.playlist_ids("Mine")
+        assert [tiny_library.server_songs.song_of(i) for i in client.playlist_songs(mine)] == [
+            s.id for s in tiny_library.songs()[:3]
+        ]
+        client.sound(client.playlist_songs(mine)[0], "raw", 0, 9)  # it is what was played last from now on
+        kept = ("server", "keep", "home", "Nightly", "--length", 4, "--around-last", 3, "--json")
+        first = json.loads(run(*kept, library=library)[0])
+        assert len(first["song_ids"]) == 4
+        again = json.loads(run("server", "refresh", "--json", library=library)[0])
+        assert [(one["name"], one["problem"], one["saved"]["id"]) for one in again] == [
+            ("Nightly", "", first["id"])
+        ]
+        comment = client._ask("getPlaylist", id=first["id"])["playlist"]["comment"]
+        assert comment.startswith("musicsim, 20")
+        assert f"around {tiny_library.songs()[0].title}" in comment
+        (row,) = json.loads(run("server", "list", "--json", library=library)[0])
+        assert (row["matched"], row["playlists"]) == (n_songs, {"Mine": "saved", "Nightly": "kept filled"})
+        run("server", "delete", "home", "Nightly", library=library)
+        assert client.playlist_ids("Nightly") == set()
+        assert PASSWORDS["anna"] not in "".join(run("server", "list", library=library))
+        run("server", "remove", "home", library=library)
+        assert client.playlist_ids("Mine") == {mine}, "nothing changes on the server"
+    assert json.loads(run("server", "list", "--json", library=library)[0]) == []
+
+
+def test_a_server_that_fails_leaves_the_others(tiny_library):
+    listed = [{"id": str(s.id), "title": s.title, "artist": s.artist} for s in tiny_library.songs()]
+    with scripted(having(listed)) as good, scripted(lambda *_: b"<html>") as bad:
+        for server, name in ((bad, "a"), (good, "b")):
+            Connections(tiny_library).put(server.connection(name=name))
+        out, problem = run("server", "sync", "--json", library=tiny_library.folder, expect=3)
+    assert [synced["server"] for synced in json.loads(out)] == ["b"]
+    assert "a: the server at" in problem
+    assert "no answer of a Subsonic server" in problem
+
+
+def test_a_list_that_cannot_be_drawn_again_leaves_the_others(tiny_library):
+    ids = [s.id for s in tiny_library.songs()]
+    lists = {}
+
+    def answer(call, values):
+        if call == "createPlaylist":
+            lists[values.get("name")] = f"pl-{values.get('name')}"
+            return {"playlist": {"id": f"pl-{values.get('name')}"}}
+        if call == "getPlaylists":
+            return {"playlists": {"playlist": [{"id": i, "name": n} for n, i in lists.items()]}}
+        return {}
+
+    with scripted(answer) as server:
+        connection = server.connection()
+        tiny_library.server_songs.remember("home", [(i, [f"so-{i}"]) for i in ids])
+        now = take_snapshot(tiny_library)
+        keep_filled(now, connection, "One", PlaylistRequest(length=3))
+        keep_filled(now, connection, "Two", PlaylistRequest(length=3))
+        tiny_library.server_songs.keep_list("home", "One", "pl-One", {"unknown": 1})
+        done = refresh_lists(now, connection)
+        assert [(one.name, one.saved is None) for one in done] == [("One", True), ("Two", False)]
+        assert "Save the playlist again" in done[0].problem
+        songs = [values for call, values, _ in server.asked if call == "createPlaylist"][-1]
+        assert songs["playlistId"] == "pl-Two"
+        with pytest.raises(NotFoundError, match="nothing that was played there"):
+            keep_filled(now, connection, "Three", PlaylistRequest(length=3), around_last=5)

@@ -1,0 +1,179 @@
+"""A real server: its songs are found, what was starred comes here, playlists go there, and its sound plays."""
+
+import shutil
+
+import pytest
+
+from musicsim.errors import NotFoundError, ServerError
+from musicsim.explorer.progress import silent
+from musicsim.extensions.music_servers.client import Subsonic
+from musicsim.extensions.music_servers.connections import Connection, Connections
+from musicsim.extensions.music_servers.fetch import fetch_missing
+from musicsim.extensions.music_servers.lists import delete_list, save_list
+from musicsim.extensions.music_servers.sync import remove, sync
+from musicsim.library import Library
+from musicsim.library.importing import undo
+from tests.extensions.music_servers.serving import supysonic
+from tests.sounds import open_library, write_collection, write_song
+from tests.waiting import until
+
+pytestmark = pytest.mark.slow
+
+N_SONGS = 12
+
+
+@pytest.fixture(scope="module")
+def music(tmp_path_factory):
+    return write_collection(tmp_path_factory.mktemp("music"), seconds=2.0)
+
+
+@pytest.fixture(scope="module")
+def served(music, tmp_path_factory):
+    copy = tmp_path_factory.mktemp("served") / "music"
+    shutil.copytree(music, copy)
+    with supysonic(tmp_path_factory.mktemp("supysonic"), copy) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def added(music, tmp_path_factory):
+    """A library of the same music, in another folder."""
+    with open_library(tmp_path_factory.mktemp("library")) as library:
+        library.add(music)
+        folder = library.folder
+    return folder
+
+
+@pytest.fixture
+def library(added, tmp_path):
+    shutil.copytree(added, tmp_path / "library")
+    with Library.open(tmp_path / "library") as library:
+        yield library
+
+
+def connected(library, connection):
+    Connections(library).put(connection)
+    return connection
+
+
+def ask(connection, call, **parameters):
+    return Subsonic(connection)._ask(call, **parameters)
+
+
+def test_all_songs_match_by_path_and_a_second_sync_asks_for_no_song(library, served):
+    connection = connected(library, served.connection())
+    until(Subsonic(connection).state)  # changes of these seconds are not told apart
+    report = sync(library, connection, silent)
+    assert (report.n_songs, report.n_matched, report.matched_by) == (N_SONGS, N_SONGS, {"path": N_SONGS})
+    for song in library.songs():
+        server_id = library.server_songs.id_of(song.id, "home")
+        assert ask(connection, "getSong", id=server_id)["song"]["title"] == song.title
+        assert library.server_songs.song_of(server_id) == song.id
+    again = sync(library, Connections(library).get("home"), silent)
+    assert (again.is_unchanged, again.n_matched, again.n_new, again.n_changed) == (True, N_SONGS, 0, 0)
+
+
+def test_songs_match_by_tags_and_length_where_paths_differ(music, library, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    for number, path in enumerate(sorted(music.rglob("*.flac"))):
+        shutil.copy(path, other / f"{number:03d}.flac")
+    with supysonic(tmp_path / "state", other) as server:
+        report = sync(library, connected(library, server.connection()), silent)
+    assert report.matched_by == {"tags": N_SONGS}
+
+
+def test_stars_and_ratings_of_each_user_come_in_and_can_be_undone(library, served):
+    first, second, third = library.songs()[:3]
+    users = [connected(library, served.connection(user, name=f"home {user}")) for user in ("anna", "ben")]
+    for connection in users:
+        sync(library, connection, silent)
+    ids = {song.id: library.server_songs.id_of(song.id) for song in (first, second, third)}
+    ask(users[0], "star", id=ids[first.id])
+    ask(users[0], "setRating", id=ids[second.id], rating=4)
+    ask(users[1], "star", id=ids[third.id])
+    try:
+        for connection in users:
+            sync(library, Connections(library).get(connection.name), silent, everything=True)
+        assert library.tags() == {
+            first.id: [("loved", 100.0)],
+            second.id: [("rated 4", 100.0)],
+            third.id: [("loved", 100.0)],
+        }
+        of_anna = next(e for e in library.listening.imports() if e.listener == "anna")
+        undo(library, of_anna.id)
+        assert library.tags() == {third.id: [("loved", 100.0)]}
+    finally:
+        ask(users[0], "unstar", id=ids[first.id])
+        ask(users[0], "setRating", id=ids[second.id], rating=0)
+        ask(users[1], "unstar", id=ids[third.id])
+    sync(library, Connections(library).get("home ben"), silent)
+    assert library.tags() == {}, "what is no longer starred there is no longer loved here"
+
+
+def test_a_playlist_goes_there_is_updated_and_deleted_and_others_stay(library, served):
+    connection = connected(library, served.connection())
+    sync(library, connection, silent)
+    client, ids = Subsonic(connection), [song.id for song in library.songs()]
+    theirs = client.create_playlist("Evening", [library.server_songs.id_of(ids[0])])
+    saved = save_list(library, connection, "Evening", ids[3:6], "because")
+    assert saved.id != theirs
+
+    def there(list_id):
+        return [library.server_songs.song_of(i) for i in client.playlist_songs(list_id)]
+
+    assert there(saved.id) == ids[3:6]
+    assert ask(connection, "getPlaylist", id=saved.id)["playlist"]["comment"] == "because"
+    again = save_list(library, connection, "Evening", [ids[7], ids[1], ids[7]], "other reasons")
+    assert again.id == saved.id
+    assert there(saved.id) == [ids[7], ids[1], ids[7]]
+    client.delete_playlist(saved.id)
+    renewed = save_list(library, connection, "Evening", ids[:2], "it was deleted there")
+    assert there(renewed.id) == ids[:2]
+    delete_list(library, connection, "Evening")
+    assert client.playlist_ids("Evening") == {theirs}
+    assert there(theirs) == ids[:1]
+    with pytest.raises(NotFoundError, match="Evening"):
+        delete_list(library, connection, "Evening")
+    client.delete_playlist(theirs)
+
+
+def test_songs_without_a_file_here_are_analysed_and_play_through_us(library, served, tmp_path):
+    extra = write_song(
+        served.music / "Guest" / "One.flac", "noise", seed=77, seconds=3.0, title="One", artist="Guest"
+    )
+    served.scan()
+    try:
+        connection = connected(library, served.connection())
+        report = sync(library, connection, silent)
+        assert (report.n_matched, report.n_unmatched) == (N_SONGS, 1)
+        done = fetch_missing(library, connection, lambda **_: None)
+        assert (done.n_added, done.failures) == (1, [])
+        (song,) = (s for s in library.songs() if s.artist == "Guest")
+        assert len(library.frame_files.mfcc(song.content_hash)) > 9
+        assert not song.is_missing
+        assert not song.path.exists()
+        assert not list((library.folder / "scratch").rglob("*.flac")), "no copy is kept"
+        client, server_id = Subsonic(connection), library.server_songs.id_of(song.id, "home")
+        data = extra.read_bytes()
+        assert client.sound(server_id, "raw", 100, 50) == (data[100:150], len(data))
+        assert client.sound(server_id, "raw", 0, 1 << 30) == (data, len(data))
+        assert client.sound(server_id, "raw", len(data) + 5, 10) == (b"", len(data))
+        assert sync(library, Connections(library).get("home"), silent).n_unmatched == 0
+    finally:
+        extra.unlink()
+        served.scan()  # in the same second, perhaps
+    gone = sync(library, Connections(library).get("home"), silent)
+    assert (gone.n_gone, gone.n_songs) == (1, N_SONGS)
+    assert [s.artist for s in library.missing_songs()] == ["Guest"]
+    remove(library, "home")
+    assert len(library.songs(missing=True)) == N_SONGS
+    assert Connections(library).all() == []
+
+
+def test_a_wrong_password_and_a_server_without_tokens_are_said_in_a_sentence(served):
+    right = served.connection()
+    with pytest.raises(ServerError, match="check the user and the password"):
+        Subsonic(Connection("home", right.address, "anna", "wrong", "password")).ping()
+    with pytest.raises(ServerError, match="takes no tokens"):
+        Subsonic(Connection("home", right.address, "anna", right.secret)).ping()

@@ -1,0 +1,146 @@
+"""Results of experiments: which one is shown, how its columns stand, and a run that is watched and ended."""
+
+import json
+import time
+
+import pytest
+
+import musicsim.extensions.paper_tables.paper_tables as tables
+from musicsim.errors import LibraryError, NotFoundError
+
+PRINTS = '''"""A small experiment. It has more to say."""
+import json, sys, time
+print("[ 0.1 s] step one", file=sys.stderr, flush=True)
+time.sleep({seconds})
+{last}
+print(json.dumps({{"name": "small", "date": "2026-02-01T00:00:00+00:00", "machine": {{"cores": 2}},
+    "settings": {{"seed": 0, "data": sys.argv[2:]}}, "rows": {rows}, "claims": []}}))
+'''
+ROWS = [{"set": "a", "error": 0.5}]
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """A checkout with one experiment, which prints a line and a result."""
+    folder = tmp_path / "checkout"
+    (folder / "experiments").mkdir(parents=True)
+    (folder / "experiments" / "__init__.py").write_text("")
+    (folder / "experiments" / "_shared.py").write_text("")
+    (folder / "pyproject.toml").write_text("")
+    write(folder)
+    (folder / "musicsim").mkdir()
+    monkeypatch.setattr(tables.musicsim, "__file__", str(folder / "musicsim" / "__init__.py"))
+    return folder
+
+
+def write(folder, seconds=0, last="", rows=ROWS):
+    (folder / "experiments" / "small.py").write_text(PRINTS.format(seconds=seconds, last=last, rows=rows))
+
+
+def keep(folder, date, where="docs/results"):
+    path = folder / where / "small.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    report = {"name": "small", "date": date, "machine": {}, "settings": {}, "rows": [], "claims": []}
+    path.write_text(json.dumps(report))
+    return path
+
+
+def test_experiments_are_the_modules_without_an_underscore(checkout):
+    assert [(e.name, e.title) for e in tables.experiments()] == [
+        ("small", "A small experiment. It has more to say.")
+    ]
+
+
+def test_an_installed_package_has_none(checkout):
+    (checkout / "pyproject.toml").unlink()
+    assert tables.experiments() == []
+    assert tables.load_table("small") is None
+    with pytest.raises(NotFoundError, match="checkout"):
+        tables.run_experiment("small", lambda **_: None)
+
+
+def test_the_newer_result_is_shown(checkout):
+    assert tables.load_table("small") is None
+    keep(checkout, "2026-01-05T00:00:00+00:00")
+    assert not tables.load_table("small").is_own
+    own = keep(checkout, "2026-01-06T00:00:00+00:00", "data/experiments/results")
+    assert tables.load_table("small").is_own
+    keep(checkout, "2026-01-07T00:00:00+00:00")
+    assert not tables.load_table("small").is_own
+    own.write_text("{}")
+    with pytest.raises(LibraryError, match=r"results/small\.json"):
+        tables.load_table("small")
+
+
+def test_a_run_tells_its_progress_and_is_kept(checkout):
+    told = []
+    assert tables.run_experiment("small", lambda **said: told.append(said["message"])) is True
+    assert "[ 0.1 s] step one" in told
+    table = tables.load_table("small")
+    assert (table.rows, table.is_own) == (ROWS, True)
+    assert [p.name for p in (checkout / "data/experiments/results").iterdir()] == ["small.json"]
+
+
+def test_a_run_is_ended_when_it_is_asked_to(checkout):
+    write(checkout, seconds=60)
+    own = keep(checkout, "2026-01-06T00:00:00+00:00", "data/experiments/results")
+    before = own.read_text()
+    started = time.monotonic()
+    assert tables.run_experiment("small", lambda **said: "step one" in said["message"]) is False
+    assert time.monotonic() - started < 30  # not the minute that it would have slept
+    assert own.read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("last", "words"),
+    [("raise SystemExit('no data')", "no data"), ("print('x'); sys.exit(0)", "not an experiment result")],
+)
+def test_a_run_that_fails_says_why_and_leaves_the_last_result(checkout, last, words):
+    write(checkout, last=last)
+    own = keep(checkout, "2026-01-06T00:00:00+00:00", "data/experiments/results")
+    before = own.read_text()
+    with pytest.raises(LibraryError, match=words):
+        tables.run_experiment("small", lambda **_: None)
+    assert own.read_text() == before
+    assert [p.name for p in own.parent.iterdir()] == ["small.json"]
+
+
+def test_a_run_without_its_data_says_so_and_leaves_the_last_result(checkout):
+    own = keep(checkout, "2026-01-06T00:00:00+00:00", "data/experiments/results")
+    before = own.read_text()
+    write(checkout, rows=[])
+    with pytest.raises(tables.NothingMeasured, match="--full"):  # the small one says its options here
+        tables.run_experiment("small", lambda **_: None, ["--full"])
+    assert own.read_text() == before
+
+
+@pytest.mark.parametrize("name", ["_shared", "other", "../small", "small; x"])
+def test_only_experiments_that_are_here_are_run(checkout, name):
+    with pytest.raises(NotFoundError, match="no experiment"):
+        tables.run_experiment(name, lambda **_: None)
+
+
+def test_the_papers_figures_stand_beside_ours():
+    rows = [{"set": "a", "error, %": 1.5, "sd": 0.1, "splits": 4, "MAP": 0.5, "MAP sd": 0.1, "paper": 2.0}]
+    rows.append({"set": "b", "error, %": None, "thesis MAP": 0.4, "hubness deviation": 0.1})
+    assert tables.ordered_columns(rows) == [
+        ("set", None), ("error, %", "sd"), ("paper", None), ("splits", None), ("MAP", "MAP sd"), ("thesis MAP", None),
+        ("hubness deviation", None),
+    ]  # fmt: skip
+
+
+def test_rows_of_different_tables_are_parted():
+    rows = [{"set": 1}, {"lead": 2}, {"set": 3, "more": 4}]
+    assert tables.parted(rows) == [[{"set": 1}, {"set": 3, "more": 4}], [{"lead": 2}]]
+
+
+def test_the_experiments_of_this_checkout_and_what_is_kept_of_them():
+    names = {e.name for e in tables.experiments()}
+    assert {"demo", "duplicates", "noise", "uci"} <= names
+    folder = tables._checkout() / "docs" / "results"
+    for path in folder.glob("*.json"):
+        assert path.stem in names
+        report = json.loads(path.read_text(encoding="utf-8"))
+        assert report["name"] == path.stem
+        assert report["rows"]
+        assert all({"claim", "value", "goal", "holds"} == claim.keys() for claim in report["claims"])

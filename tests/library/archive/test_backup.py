@@ -1,0 +1,523 @@
+"""A library as one file, and back: at one moment, whole or refused, and never half in place."""
+
+import hashlib
+import io
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import tarfile
+import time
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from musicsim import LIBRARY_FILE
+from musicsim.errors import LibraryError, MusicsimError, StoreLockedError
+from musicsim.explorer import job_process
+from musicsim.explorer.health.backups import back_up, backups_of, restore
+from musicsim.explorer.progress import Stopped, silent
+from musicsim.explorer.refresh.refresh import refresh
+from musicsim.explorer.search.query import find_similar
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.library import Library
+from musicsim.library.db import schema
+from tests.command import run
+from tests.sounds import open_library, write_song
+from tests.whole import faults
+
+SECRET = "swordfish"
+
+
+@pytest.fixture
+def backup(tiny_library, tmp_path):
+    """A backup of the tiny library."""
+    back_up(tiny_library, tmp_path / "tiny.backup", silent)
+    return tmp_path / "tiny.backup"
+
+
+def rows(folder):
+    """All that a library's database says; settings of the machine are not restored (test_restored.py)."""
+    with closing(sqlite3.connect(folder / LIBRARY_FILE)) as database:
+        left_out = ("server_songs", "VALUES('settings'")
+        return [line for line in database.iterdump() if not any(words in line for words in left_out)]
+
+
+def contents(folder):
+    """The bytes of all that a restore may replace, by name."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    own = {path.relative_to(folder): path for path in files}
+    return {
+        name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for name, path in own.items()
+        if name.parts[0] not in ("scratch", "cache", "writer.lock")
+        and not name.name.endswith(("-wal", "-shm"))
+    }
+
+
+def answers(library):
+    """What a search for each song finds."""
+    seen = take_snapshot(library)
+    return {
+        song.id: [(hit.song.id, round(hit.similarity, 6)) for hit in find_similar(seen, song.id, k=5)]
+        for song in library.songs()
+    }
+
+
+# --- the same library -----------------------------------------------------------------------------
+
+
+def test_a_backup_restored_elsewhere_is_the_same_library(tiny_library, tmp_path):
+    tiny_library.add_playlists([("mine", None, [3, 1, 2], {"seed": 4})], "saved")
+    report = back_up(tiny_library, tmp_path / "b", silent)
+    assert (report.n_songs, report.damaged) == (12, ())
+    restored = restore(tmp_path / "b", tmp_path / "elsewhere", silent)
+    assert restored.n_songs == 12
+    assert abs(restored.created_at - time.time()) < 600
+    with Library.open(tmp_path / "elsewhere", create=False) as there:
+        assert not faults(there)
+        assert answers(there) == answers(tiny_library)
+    assert rows(tmp_path / "elsewhere") == rows(tiny_library.folder)
+    arrays = {n: d for n, d in contents(tiny_library.folder).items() if n.suffix in (".npy", ".npz", ".f32")}
+    assert len(arrays) > 24
+    assert arrays.items() <= contents(tmp_path / "elsewhere").items()
+
+
+def test_a_backup_can_be_checked_and_unpacked_without_musicsim(backup, tmp_path):
+    with tarfile.open(backup) as tar:
+        tar.extractall(tmp_path / "unpacked", filter="data")
+    checked = subprocess.run(
+        ["sha256sum", "--check", "--quiet", "hashes.txt"], cwd=tmp_path / "unpacked", check=False
+    )
+    assert checked.returncode == 0
+
+
+def test_passwords_and_sound_are_in_it_only_if_asked_for(tiny_library, tmp_path):
+    for name in ("servers.json", "listenbrainz.token", "players.json"):
+        (tiny_library.folder / name).write_text(SECRET)
+    write_song(tiny_library.folder / "uploads" / "a.flac")
+    back_up(tiny_library, tmp_path / "plain", silent)
+    back_up(tiny_library, tmp_path / "private", silent, with_passwords=True)
+    assert SECRET.encode() not in (tmp_path / "plain").read_bytes()
+    assert (tmp_path / "private").read_bytes().count(SECRET.encode()) == 3
+    for name in ("plain", "private"):
+        assert b"fLaC" not in (tmp_path / name).read_bytes()
+        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
+    asked = []
+
+    def accept(consent):
+        asked.append(consent.private)
+        return True
+
+    restore(tmp_path / "private", tmp_path / "there", silent, with_passwords=True, accept=accept)
+    assert asked == [("servers.json", "listenbrainz.token", "players.json")]
+    token = tmp_path / "there" / "listenbrainz.token"
+    assert (token.read_text(), stat.S_IMODE(token.stat().st_mode)) == (SECRET, 0o600)
+
+
+def test_a_restore_replaces_the_library_and_keeps_its_uploads_and_connections(tiny_library, backup):
+    folder, before = tiny_library.folder, rows(tiny_library.folder)
+    with tiny_library.write() as connection:
+        connection.execute(schema.songs.delete())
+    shutil.rmtree(folder / "frames")
+    (folder / "servers.json").write_text(SECRET)
+    upload = write_song(folder / "uploads" / "a.flac")
+    tiny_library.close()
+    restore(backup, folder, silent)
+    assert rows(folder) == before
+    with Library.open(folder) as library:
+        assert not faults(library)
+    assert upload.exists()
+    assert (folder / "servers.json").read_text() == SECRET
+    assert not list(folder.glob(".re*"))
+
+
+def test_a_damaged_library_is_replaced(tiny_library, backup):
+    before = rows(tiny_library.folder)
+    tiny_library.close()
+    (tiny_library.folder / LIBRARY_FILE).write_bytes(b"these are only words\n" * 1000)
+    (tiny_library.folder / f"{LIBRARY_FILE}-wal").write_bytes(b"and these")
+    restore(backup, tiny_library.folder, silent)
+    assert rows(tiny_library.folder) == before
+
+
+# --- while others write ---------------------------------------------------------------------------
+
+_ADDS = "import sys; from musicsim.library import Library; Library.open(sys.argv[1]).add(sys.argv[2], n_workers=1)"
+
+
+@pytest.mark.slow
+def test_a_backup_taken_while_another_process_adds_is_the_library_at_one_moment(tmp_path):
+    for n in range(80):
+        write_song(tmp_path / "music" / f"{n:03d}.flac", seed=n, seconds=1.5)
+    taken = []
+    with open_library(tmp_path / "library") as library:
+        adds = subprocess.Popen([sys.executable, "-c", _ADDS, library.folder, tmp_path / "music"])
+        while adds.poll() is None:
+            if len(library) > 20 * len(taken):
+                name = tmp_path / f"{len(taken)}.backup"
+                taken.append((name, back_up(library, name, silent).n_songs))
+            time.sleep(0.02)
+        assert adds.returncode == 0
+        final = {song.id: song.content_hash for song in library.songs()}
+    assert len(final) == 80
+    assert len({n for _, n in taken} - {0, 80}) >= 2, "or nothing was added meanwhile"
+    for name, n_songs in taken:
+        restore(name, tmp_path / name.stem, silent)
+        with Library.open(tmp_path / name.stem, create=False) as there:
+            songs = {song.id: song.content_hash for song in there.songs()}
+            assert len(songs) == n_songs
+            assert list(songs.items()) == list(final.items())[:n_songs], (
+                "songs come in the order of their ids"
+            )
+            assert not faults(there)
+            assert there.add(tmp_path / "music").n_unchanged == n_songs
+            assert len(there) == 80
+
+
+def test_songs_that_go_while_it_is_taken_are_not_in_it(tiny_library, tmp_path):
+    """The backup is of a moment behind that, not of one that lacks their sound."""
+    gone = tiny_library.songs()[-3:]
+
+    def tell(message, done, total):
+        if message == "copying songs" and done == 5 and gone[0] in tiny_library.songs():
+            with tiny_library.write() as connection:
+                connection.execute(schema.songs.delete().where(schema.songs.c.id.in_([s.id for s in gone])))
+            for song in gone:
+                tiny_library.frame_files.drop(song.content_hash)
+
+    assert back_up(tiny_library, tmp_path / "b", tell).n_songs == 9
+    restore(tmp_path / "b", tmp_path / "there", silent)
+    with Library.open(tmp_path / "there", create=False) as there:
+        assert len(there) == 9
+        assert not faults(there)
+
+
+def test_rows_that_come_while_it_is_taken_are_cut_off(tiny_library, tmp_path):
+    native = tiny_library.models.native()
+    X = tiny_library.vectors().X.copy()
+
+    def tell(message, done, total):
+        if message == "copying songs" and done == 1:
+            for _ in range(2):
+                features = np.ones((1, native.n_features)) if native.base_id is None else None
+                tiny_library.models.append(native.id, [1], features, np.ones((1, native.n_dimensions)))
+
+    back_up(tiny_library, tmp_path / "b", tell)
+    restore(tmp_path / "b", tmp_path / "there", silent)
+    with Library.open(tmp_path / "there", create=False) as there:
+        np.testing.assert_array_equal(there.vectors().X, X)
+        assert not faults(there)
+
+
+def test_a_backup_that_is_cancelled_leaves_nothing(tiny_library, tmp_path):
+    def stop(*_):
+        raise Stopped
+
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    with pytest.raises(Stopped):
+        back_up(tiny_library, folder / "b", stop)
+    assert not list(folder.iterdir())
+
+
+# --- damage ---------------------------------------------------------------------------------------
+
+
+def _cut(data, rng):
+    return data[: rng.integers(1, len(data) - 1024)]
+
+
+def _flipped(data, rng):
+    changed = bytearray(data)
+    # not in what pads a member to full blocks, nor behind the last one
+    changed[data.index(b"\x93NUMPY") + rng.integers(2000)] ^= 1 << rng.integers(8)
+    return bytes(changed)
+
+
+def _parts(data):
+    with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+        return {member.name: tar.extractfile(member).read() for member in tar.getmembers()}
+
+
+def _renamed(data, rng):
+    parts = _parts(data)
+    first = next(name for name in parts if name.startswith("frames"))
+    return _tar({"frames/ab/abcd.npy" if name == first else name: part for name, part in parts.items()})
+
+
+def _elsewhere(data, rng):
+    parts = _parts(data)
+    return _tar({f"../{n}" if n.startswith("walk") else n: part for n, part in parts.items()})
+
+
+def _without_hashes(data, rng):
+    return _tar({name: part for name, part in _parts(data).items() if name != "hashes.txt"})
+
+
+def _without_a_song(data, rng):
+    parts = _parts(data)
+    del parts[next(name for name in parts if name.startswith("frames"))]
+    return _tar(parts)
+
+
+def _other_database(data, rng):
+    """Some bytes of the database are others, and the hash is that of the altered one."""
+    parts = _parts(data)
+    database = bytearray(parts[LIBRARY_FILE])
+    database[100:108] = bytes(8)  # of the page that says what tables there are
+    lines = parts["hashes.txt"].decode().splitlines()
+    digest = hashlib.sha256(bytes(database)).hexdigest()
+    lines = [f"{digest}  {LIBRARY_FILE}" if line.endswith(f"  {LIBRARY_FILE}") else line for line in lines]
+    parts |= {LIBRARY_FILE: bytes(database), "hashes.txt": ("\n".join(lines) + "\n").encode()}
+    return _tar(parts)
+
+
+def _tar(parts):
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as tar:
+        for name, part in parts.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(part)
+            tar.addfile(member, io.BytesIO(part))
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    "way", [_cut, _flipped, _renamed, _elsewhere, _without_hashes, _without_a_song, _other_database]
+)
+def test_a_cut_or_altered_backup_is_refused_and_nothing_is_changed(tiny_library, backup, rng, way, tmp_path):
+    folder = tiny_library.folder
+    tiny_library.close()
+    honest = backup.read_bytes()
+    restore(backup, folder, silent)
+    before = contents(folder)
+    for number in range(12 if way in (_cut, _flipped) else 1):
+        (tmp_path / "wrong").write_bytes(way(honest, rng))
+        with pytest.raises(LibraryError, match="wrong: this is no whole backup of musicsim") as caught:
+            restore(tmp_path / "wrong", folder, silent)
+        assert "\n" not in str(caught.value), number
+        assert contents(folder) == before, number
+        assert not list((folder / "scratch").glob("*/*"))
+        with pytest.raises(LibraryError):
+            restore(tmp_path / "wrong", tmp_path / "new", silent)
+        assert not (tmp_path / "new").exists()
+    assert not (tmp_path.parent / "walk_sources.npz").exists()
+
+
+def _with_hashes(parts):
+    """The parts as a backup, with hashes that fit, as somebody would write it who knows how it is done."""
+    parts = {name: part for name, part in parts.items() if name != "hashes.txt"}
+    lines = (f"{hashlib.sha256(part).hexdigest()}  {name}\n" for name, part in parts.items())
+    return _tar(parts | {"hashes.txt": "".join(lines).encode()})
+
+
+@pytest.mark.parametrize(
+    "created_at", ['"x"', "NaN", "1e308", "-1e18", "null", "true", "[]", "Infinity", "1" + "0" * 400]
+)
+def test_a_backup_of_no_date_is_refused_and_nothing_is_changed(tiny_library, backup, tmp_path, created_at):
+    parts = _parts(backup.read_bytes())
+    parts["backup.json"] = f'{{"format": 1, "created_at": {created_at}}}'.encode()
+    (tmp_path / "bad").write_bytes(_with_hashes(parts))
+    tiny_library.close()
+    before = contents(tiny_library.folder)
+    _, said = run("restore", tmp_path / "bad", library=tiny_library.folder, expect=1)
+    assert said.strip().startswith(
+        "error: bad: this is no whole backup of musicsim (it does not say when it was made)"
+    )
+    assert contents(tiny_library.folder) == before
+
+
+@pytest.mark.parametrize("name", [f"models/{'a' * 300}/x.json", f"models/a/{'b' * 256}.json"])
+def test_a_name_that_no_disk_takes_is_refused_in_a_sentence(backup, tmp_path, name):
+    (tmp_path / "bad").write_bytes(_with_hashes(_parts(backup.read_bytes()) | {name: b"{}"}))
+    _, said = run("restore", tmp_path / "bad", library=tmp_path / "there", expect=1)
+    assert "is longer than names may be, 255 bytes" in said
+    assert not (tmp_path / "there").exists()
+
+
+def test_a_backup_with_compressed_arrays_is_refused(backup, tmp_path):
+    bomb = io.BytesIO()
+    np.savez_compressed(bomb, places=np.zeros(1 << 20))
+    parts = _parts(backup.read_bytes())
+    name = next(name for name in parts if name.startswith("models/") and name.endswith(".npz"))
+    (tmp_path / "bad").write_bytes(_with_hashes(parts | {name: bomb.getvalue()}))
+    _, said = run("restore", tmp_path / "bad", library=tmp_path / "there", expect=1)
+    assert "is packed" in said
+    assert not (tmp_path / "there").exists()
+
+
+def test_a_backup_of_very_many_empty_parts_is_refused(backup, tmp_path):
+    parts = _parts(backup.read_bytes())
+    few = {f"models/a/{'b' * (n // 26)}{chr(97 + n % 26)}.json": b"" for n in range(50)}
+    (tmp_path / "few").write_bytes(_with_hashes({"backup.json": parts["backup.json"], **few, **parts}))
+    restore(tmp_path / "few", tmp_path / "there", silent)
+    many = {f"frames/ab/ab{n}.npy": b"" for n in range(20_000)}
+    (tmp_path / "bad").write_bytes(_with_hashes({"backup.json": parts["backup.json"], **many, **parts}))
+    with pytest.raises(LibraryError, match=r"it has more than 1\d,\d\d\d parts"):
+        restore(tmp_path / "bad", tmp_path / "not", silent)
+    assert not (tmp_path / "not").exists()
+
+
+@pytest.mark.parametrize("data", [b"", b"words\n" * 1000, bytes(10240)])
+def test_what_is_no_backup_is_refused(tmp_path, data):
+    (tmp_path / "x").write_bytes(data)
+    with pytest.raises(LibraryError, match="x: this is no whole backup"):
+        restore(tmp_path / "x", tmp_path / "there", silent)
+
+
+def test_a_backup_of_a_newer_version_says_so(backup, tmp_path):
+    about = {"format": 2, "created_at": 0}
+    parts = {"backup.json": json.dumps(about).encode(), "else": b""}
+    (tmp_path / "x").write_bytes(_tar(parts))
+    with pytest.raises(LibraryError, match="newer musicsim"):
+        restore(tmp_path / "x", tmp_path / "there", silent)
+
+
+def test_another_file_is_not_overwritten(tiny_library, tmp_path):
+    song = write_song(tmp_path / "song.flac")
+    with pytest.raises(LibraryError, match="and no backup"):
+        back_up(tiny_library, song, silent)
+    back_up(tiny_library, tmp_path / "b", silent)
+    back_up(tiny_library, tmp_path / "b", silent)
+
+
+def test_a_damaged_database_is_not_backed_up(tiny_library, tmp_path):
+    tiny_library.close()
+    file = tiny_library.folder / LIBRARY_FILE
+    with closing(sqlite3.connect(file)) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (page,) = database.execute("SELECT rootpage FROM sqlite_master WHERE name = 'files'").fetchone()
+        (size,) = database.execute("PRAGMA page_size").fetchone()
+    with file.open("r+b") as stream:
+        stream.seek((page - 1) * size)
+        stream.write(b"\xff" * 64)
+    with (
+        Library.open(tiny_library.folder) as library,
+        pytest.raises(LibraryError, match="no backup was made"),
+    ):
+        back_up(library, tmp_path / "b", silent)
+    assert not (tmp_path / "b").exists()
+
+
+def test_a_model_that_is_damaged_is_left_out_and_made_again(tiny_library, tmp_path):
+    native = tiny_library.models.native()
+    vectors = tiny_library.models.path(native.id) / "vectors.f32"
+    os.truncate(vectors, vectors.stat().st_size - 1)
+    assert back_up(tiny_library, tmp_path / "b", silent).damaged == (native.name,)
+    restore(tmp_path / "b", tmp_path / "there", silent)
+    with Library.open(tmp_path / "there") as there:
+        refresh(there)
+        assert not faults(there)
+
+
+# --- at the wrong moment --------------------------------------------------------------------------
+
+
+def test_a_library_that_is_open_is_not_replaced(tiny_library, backup):
+    before = rows(tiny_library.folder)
+    with pytest.raises(StoreLockedError, match="has this library open"):
+        restore(backup, tiny_library.folder, silent)
+    assert rows(tiny_library.folder) == before
+    tiny_library.add_playlists([("still works", None, [1])], "saved")
+
+
+def _killed_at(number, backup, folder):
+    """Restore in a child that dies before its so-manieth renaming; whether it died."""
+    child = os.fork()
+    if child == 0:
+        rename, left = Path.rename, [number]
+
+        def dies(path, target):
+            if left[0] == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            left[0] -= 1
+            return rename(path, target)
+
+        Path.rename = dies
+        try:
+            restore(backup, folder, silent)
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+
+def test_a_kill_at_any_step_of_a_restore_leaves_the_old_library_or_the_new_one(tiny_library, backup):
+    folder = tiny_library.folder
+    new = rows(folder)
+    with tiny_library.write() as connection:
+        connection.execute(schema.songs.delete().where(schema.songs.c.id > 7))
+    refresh(tiny_library)
+    tiny_library.close()
+    old_folder = shutil.copytree(folder, folder.parent / "old")
+    old, seen, number = rows(folder), [], 0
+    assert old != new
+    while _killed_at(number, backup, folder):
+        with Library.open(folder, create=False) as library:
+            assert not faults(library), number
+            assert len(library) == len(answers(library))
+        seen.append("new" if rows(folder) == new else "old")
+        assert rows(folder) == (new if seen[-1] == "new" else old)
+        with Library.open(folder) as library, library.exclusive():
+            pass
+        assert not [path for path in folder.iterdir() if path.name.startswith(".")], "nothing is left"
+        shutil.rmtree(folder)
+        shutil.copytree(old_folder, folder)
+        number += 1
+    assert rows(folder) == new
+    assert seen == sorted(seen, reverse=True), "first the old one, then the new one"
+    assert {"old", "new"} == set(seen)
+    assert len(seen) > 6
+
+
+# --- jobs and commands ----------------------------------------------------------------------------
+
+
+def test_a_job_makes_a_backup_and_says_where(tiny_library, tmp_path):
+    job_id = tiny_library.jobs.create("backup", {"path": str(tmp_path / "b")})
+    assert job_process.run(tiny_library, job_id) == "done"
+    message = tiny_library.jobs.get(job_id).message
+    assert message.startswith("12 songs · ")
+    assert str(tmp_path / "b") in message
+    assert restore(tmp_path / "b", tmp_path / "there", silent).n_songs == 12
+
+
+def test_the_commands_make_a_backup_and_a_library_of_it(tiny_library, tmp_path):
+    said = json.loads(run("backup", tmp_path / "b", "--json", library=tiny_library.folder)[0])
+    assert (said["songs"], said["bytes"]) == (12, pytest.approx((tmp_path / "b").stat().st_size, abs=20_000))
+    run("restore", tmp_path / "b", library=tmp_path / "there")
+    assert len(json.loads(run("list", "--json", library=tmp_path / "there")[0])) == 12
+    _, error = run("restore", tmp_path / "gone", library=tmp_path / "there", expect=1)
+    assert error.strip().endswith("gone: there is no such file.")
+
+
+def test_backups_in_the_library_are_in_no_backup(tiny_library, tmp_path):
+    inside = tiny_library.folder / "backups" / "first.musicsim-backup"
+    back_up(tiny_library, inside, silent)
+    back_up(tiny_library, tmp_path / "b", silent)
+    assert (tmp_path / "b").stat().st_size < 1.5 * inside.stat().st_size
+    assert backups_of(tiny_library) == [inside]
+
+
+def test_every_error_is_one_of_ours(tiny_library, tmp_path, rng):
+    back_up(tiny_library, tmp_path / "b", silent)
+    honest = (tmp_path / "b").read_bytes()
+    for number in range(60):
+        wrong = bytearray(honest)
+        for place in rng.integers(0, len(honest), 5):
+            wrong[place] = rng.integers(256)
+        (tmp_path / "wrong").write_bytes(wrong)
+        refused = ""
+        try:
+            restore(tmp_path / "wrong", tmp_path / f"{number}", silent)
+        except MusicsimError as error:
+            refused = str(error)
+        # what only pads it may be altered
+        assert refused.startswith("wrong: this is no whole backup" if refused else "")
+        assert (tmp_path / f"{number}").exists() != bool(refused)

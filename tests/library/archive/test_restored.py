@@ -1,0 +1,260 @@
+"""A restored backup of somebody else: nothing in it acts on this machine before its owner agrees."""
+
+import io
+import json
+import socket
+import sqlite3
+import sys
+import threading
+from contextlib import closing, contextmanager
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from musicsim import LIBRARY_FILE
+from musicsim.errors import LibraryError
+from musicsim.explorer import job_process
+from musicsim.explorer.health.backups import back_up, restore
+from musicsim.explorer.progress import silent
+from musicsim.extensions.cluster.connection import cluster_of
+from musicsim.library import Library
+from tests.command import run
+from tests.sounds import write_collection
+
+SECRET = "swordfish"
+EXAMPLE_ADDRESS = "https:/music.example/all"
+
+
+@contextmanager
+def listening():
+    """A server on the loopback that only notes who connects; gives its port and the list of connections."""
+    connections = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve():
+            while True:
+                try:
+                    client, address = server.accept()
+                except OSError:  # the test is over
+                    return
+                connections.append(address)
+                client.close()
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield server.getsockname()[1], connections
+        finally:
+            with closing(socket.create_connection(server.getsockname())):
+                server.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+@contextmanager
+def answering(text):
+    """Type a text into the terminal."""
+    with mock.patch.object(sys, "stdin", io.StringIO(text)):
+        yield
+
+
+def change(folder, *statements):
+    """Change the database of a library behind its back."""
+    with closing(sqlite3.connect(folder / LIBRARY_FILE)) as database, database:
+        for statement in statements:
+            database.execute(*statement if isinstance(statement, tuple) else (statement,))
+
+
+def query(folder, statement):
+    with closing(sqlite3.connect(folder / LIBRARY_FILE)) as database:
+        return database.execute(statement).fetchall()
+
+
+def test_nothing_connects_to_the_cluster_that_a_backup_names(tiny_library, tmp_path):
+    pytest.importorskip("distributed")
+    victim = tmp_path / "victim"
+    music = write_collection(tmp_path / "music", n_songs=1, seconds=2)
+    with listening() as (port, connections):
+        tiny_library.set_setting("cluster", f"tcp://127.0.0.1:{port}")
+        back_up(tiny_library, tmp_path / "gift", silent)
+        run("restore", tmp_path / "gift", library=victim)
+        run("scan", library=victim)
+        run("add", music, "--shortest", "1", library=victim)
+        with Library.open(victim, create=False) as library:
+            assert cluster_of(library) == ""
+            for kind, arguments in {
+                "add": {"paths": [str(music)]}, "scan": {}, "upgrade": {}, "refresh": {"force": True},
+                "export": {"what": "neighbours", "path": str(tmp_path / "a.csv")},
+            }.items():  # fmt: skip
+                job = library.jobs.create(kind, arguments)
+                assert job_process.run(library, job) == "done", library.jobs.get(job).message
+        assert connections == []
+
+
+def test_a_restored_library_keeps_the_settings_of_this_machine(tiny_library, tmp_path):
+    for name, value in {
+        "cluster": "tcp://evil.example:8786", "n_workers": 61, "file_seconds": 7, "file_memory_mb": 8,
+        "index_memory_mb": 9, "shortest_s": 11, "hub_reduction": False,
+    }.items():  # fmt: skip
+        tiny_library.set_setting(name, value)
+    tiny_library.give_index_name()
+    back_up(tiny_library, tmp_path / "gift", silent)
+
+    restore(tmp_path / "gift", tmp_path / "new", silent)
+    with Library.open(tmp_path / "new", create=False) as library:
+        found = library.settings
+        assert (found["cluster"], found["n_workers"], found["file_seconds"]) == ("", 0, 600)
+        assert (found["file_memory_mb"], found["index_memory_mb"]) == (1024, 4096)
+        assert (found["shortest_s"], found["hub_reduction"]) == (11, False), "these are of the music"
+        assert library.index_name is None
+
+    with Library.open(tmp_path / "mine") as library:
+        library.set_setting("cluster", "local:2")
+        library.set_setting("n_workers", 3)
+        library.set_setting("shortest_s", 5)
+        name = library.give_index_name()
+    restore(tmp_path / "gift", tmp_path / "mine", silent)
+    with Library.open(tmp_path / "mine", create=False) as library:
+        found = library.settings
+        assert (found["cluster"], found["n_workers"], found["shortest_s"]) == ("local:2", 3, 11)
+        assert library.index_name == name
+
+
+@pytest.mark.parametrize("settings", ["[]", "nonsense", '{"shortest_s": "x"}', '{"hub_reduction": 1e999}'])
+def test_damaged_settings_are_refused_and_nothing_is_changed(tiny_library, tmp_path, settings):
+    change(
+        tiny_library.folder, ("INSERT OR REPLACE INTO meta (key, value) VALUES ('settings', ?)", (settings,))
+    )
+    back_up(tiny_library, tmp_path / "gift", silent)
+    with pytest.raises(LibraryError, match="gift: this is no whole backup"):
+        restore(tmp_path / "gift", tmp_path / "new", silent)
+    assert not (tmp_path / "new").exists()
+
+
+def test_jobs_of_another_machine_are_not_restored(tiny_library, tmp_path):
+    tiny_library.jobs.create("export", {"what": "vectors", "path": str(Path.home() / ".profile")})
+    back_up(tiny_library, tmp_path / "gift", silent)
+    run("list", library=tmp_path / "mine", expect=1)
+    with Library.open(tmp_path / "mine") as library:
+        library.jobs.add_trace(1, {"of": "the library before"})
+    restore(tmp_path / "gift", tmp_path / "mine", silent)
+    with Library.open(tmp_path / "mine", create=False) as library:
+        assert library.jobs.recent() == []
+        assert library.jobs.trace(1) == []
+
+
+def test_no_model_leads_out_of_the_library(tiny_library, tmp_path):
+    """An unfinished model is deleted with its folder by the next refresh."""
+    with closing(sqlite3.connect(tiny_library.folder / LIBRARY_FILE)) as database:
+        columns = [row[1] for row in database.execute("PRAGMA table_info(models)")]
+    other = {"id": "'../../victim'", "name": "'x'", "is_complete": "0", "is_active": "0"}
+    values = ", ".join(other.get(name, name) for name in columns)
+    change(tiny_library.folder, f"INSERT INTO models SELECT {values} FROM models LIMIT 1")
+    back_up(tiny_library, tmp_path / "gift", silent)
+    for victim in (tmp_path / "victim", tiny_library.folder.parent / "victim"):
+        victim.mkdir()
+    with pytest.raises(LibraryError, match=r"gift: this is no whole backup .*models\.id"):
+        restore(tmp_path / "gift", tmp_path / "mine", silent)
+    with pytest.raises(LibraryError, match="is not the name of a folder"):
+        tiny_library.models.discard_unfinished()
+    assert victim.exists()
+
+
+# --- passwords, servers and tokens ------------------------------------------------------------------
+
+
+@pytest.fixture
+def private_backup(tiny_library, tmp_path):
+    """A backup with the connections of its maker."""
+    (tiny_library.folder / "servers.json").write_text(SECRET)
+    (tiny_library.folder / "players.json").write_text(SECRET)
+    test_id = tiny_library.listening_tests.add("test", "digest", "{}")
+    tiny_library.listening_tests.invite(test_id, ["Ann", "Ben"])
+    back_up(tiny_library, tmp_path / "private", silent, with_passwords=True)
+    return tmp_path / "private"
+
+
+def tokens(folder):
+    return {token for (token,) in query(folder, "SELECT token FROM test_listeners")}
+
+
+def test_passwords_come_from_a_backup_only_if_asked_for_and_confirmed(tiny_library, private_backup, tmp_path):
+    theirs = tokens(tiny_library.folder)
+    assert len(theirs) == 2
+    mine = tmp_path / "mine"
+    Library.open(mine).close()
+    (mine / "players.json").write_text("own")
+
+    _, said = run("restore", private_backup, library=mine)
+    assert "left out: servers.json, players.json" in " ".join(said.split())
+    assert not (mine / "servers.json").exists()
+    assert (mine / "players.json").read_text() == "own"
+    assert len(tokens(mine)) == 2
+    assert not tokens(mine) & theirs, "the maker of the backup knows these"
+
+    for answer in ("n\n", ""):
+        with answering(answer):
+            _, said = run("restore", private_backup, "--with-passwords", library=mine, expect=1)
+        assert "servers.json, players.json" in " ".join(said.split())
+        assert "Nothing was changed" in " ".join(said.split())
+        assert not (mine / "servers.json").exists()
+
+    with answering("y\n"):
+        run("restore", private_backup, "--with-passwords", library=mine)
+    assert (mine / "servers.json").read_text() == SECRET
+    assert tokens(mine) == theirs
+    run("restore", private_backup, "--with-passwords", "--yes", library=tmp_path / "new")
+    assert (tmp_path / "new" / "players.json").read_text() == SECRET
+
+
+def test_passwords_go_into_a_backup_only_if_asked_for_and_confirmed(tiny_library, private_backup, tmp_path):
+    folder, target = tiny_library.folder, tmp_path / "b"
+    with answering("n\n"):
+        _, said = run("backup", target, "--with-passwords", library=folder, expect=1)
+    assert "nothing was written" in " ".join(said.split())
+    assert not target.exists()
+    run("backup", target, library=folder)
+    secrets = [SECRET, *tokens(folder)]
+    assert not [secret for secret in secrets if secret.encode() in target.read_bytes()]
+    run("backup", target, "--with-passwords", "--yes", library=folder)
+    assert all(secret.encode() in target.read_bytes() for secret in secrets)
+
+
+# --- addresses --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"INSERT INTO roots (path, added_at) VALUES ('{EXAMPLE_ADDRESS}', 1)",
+        f"UPDATE files SET path = '{EXAMPLE_ADDRESS}' WHERE path = (SELECT min(path) FROM files)",
+        f"UPDATE files SET folder = './{EXAMPLE_ADDRESS}'",
+        f"UPDATE songs SET last_path = '{EXAMPLE_ADDRESS}'",
+        f"INSERT INTO failures VALUES ('{EXAMPLE_ADDRESS}', '', 1, 1, 1, 'error', NULL)",
+    ],
+)
+def test_addresses_in_a_backup_are_named_and_confirmed(tiny_library, tmp_path, statement):
+    change(tiny_library.folder, statement)
+    back_up(tiny_library, tmp_path / "gift", silent)
+    mine = tmp_path / "mine"
+    with Library.open(mine) as library:
+        library.set_setting("shortest_s", 5)
+    before = query(mine, "SELECT * FROM meta")
+    with answering(""):
+        _, said = run("restore", tmp_path / "gift", library=mine, expect=1)
+    assert EXAMPLE_ADDRESS in said
+    assert "Nothing was changed" in " ".join(said.split())
+    assert query(mine, "SELECT * FROM meta") == before
+    with pytest.raises(LibraryError, match=EXAMPLE_ADDRESS):
+        restore(tmp_path / "gift", tmp_path / "new", silent)
+    assert not (tmp_path / "new").exists()
+    with answering("y\n"):
+        run("restore", tmp_path / "gift", library=mine)
+    assert json.loads(run("info", "--json", library=mine)[0])["songs"] == 12
+    run("restore", tmp_path / "gift", "--yes", library=tmp_path / "new")
+
+
+def test_folders_of_this_machine_need_no_consent(tiny_library, tmp_path):
+    change(tiny_library.folder, "INSERT INTO roots (path, added_at) VALUES ('/music/a:/b', 1)")
+    back_up(tiny_library, tmp_path / "b", silent)
+    assert restore(tmp_path / "b", tmp_path / "there", silent).n_songs == 12

@@ -1,0 +1,187 @@
+"""What people said is copied once a day, and comes back to a library whose songs were analysed again."""
+
+import gzip
+import shutil
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from musicsim.errors import LibraryError, NotFoundError
+from musicsim.library import Library
+from musicsim.library.archive.small_restore import bring_back
+from musicsim.library.db.small_copy import MAX_COPIES
+from tests.command import run
+from tests.sounds import open_library
+
+
+def by_label(library):
+    """What people have said of a library's songs, by their titles."""
+    title = {song.id: song.title for song in library.songs(missing=True)}
+    plays = library.plays()
+    return {
+        "plays": sorted(
+            (plays.listeners[who], title[song], int(count))
+            for who, song, count in zip(plays.listener, plays.song_id.tolist(), plays.count, strict=True)
+        ),
+        "lists": [(p.name, p.source, [title[i] for i in p.song_ids], p.details) for p in library.playlists()],
+        "answers": [(a.listener, [title[i] for i in a.song_ids], a.chosen) for a in library.answers.all()],
+        "edits": sorted((title[i], edits) for i, edits in library.edits.edited().items()),
+        "aliases": library.edits.aliases(),
+        "thumbs": sorted((title[i], value) for i, value in library.feedback().items()),
+        "tags": sorted((title[i], tags) for i, tags in library.tags().items()),
+        "parted": sorted(
+            sorted((title[p.first_id], title[p.second_id]))
+            for p in library.duplicates.pairs()
+            if not p.is_same
+        ),
+    }
+
+
+def say(library):
+    """Say something of every kind."""
+    ids = [song.id for song in library.songs()]
+    library.add_plays([{"listener": "ann", "song_id": i, "count": i} for i in ids[:5]])
+    library.add_tags([{"song_id": ids[2], "tag": "calm", "weight": 2.0}])
+    library.add_playlists([("evening", None, ids[3:9], {"seed": 5})], "saved")
+    library.answers.add("ann", "odd", tuple(ids[:3]), 1)
+    library.edits.edit([ids[7]], {"genre": "polka", "title": "Renamed"})
+    library.edits.merge(["Artist tones", "Tones"], "The Tones")
+    library.set_feedback(ids[4], -1)
+
+
+def test_the_first_change_of_a_day_makes_a_copy_and_the_next_does_not(store):
+    assert store.copies.all() == [], "there is nothing to keep yet"
+    store.copies = type(store.copies)(store.folder)  # as the next process finds it
+    store.saved_playlists.add([("mine", None, [])], "saved")
+    (copy,) = store.copies.all()
+    assert copy.name.startswith(time.strftime("small-%Y-%m-%d-"))
+    before = copy.read_bytes()
+    for library in (store, Library.open(store.folder)):
+        library.saved_playlists.add([("another", None, [])], "saved")
+        assert [path.read_bytes() for path in store.copies.all()] == [before]
+        library.close()
+
+
+@pytest.mark.parametrize("year", [2001, 2999])
+def test_seven_are_kept_and_the_new_one_always(store, year):
+    """Also where the clock has been set back behind all of them."""
+    store.copies = type(store.copies)(store.folder)
+    store.copies.folder.mkdir()
+    old = [store.copies.folder / f"small-{year}-01-{day:02d}-120000-000000.sqlite.gz" for day in range(1, 11)]
+    for path in old:
+        path.touch()
+    mine = store.copies.folder / "small talk.txt"
+    mine.touch()
+    store.saved_playlists.add([("mine", None, [])], "saved")
+    kept = store.copies.all()
+    assert len(kept) == MAX_COPIES
+    assert len(set(kept) - set(old)) == 1
+    assert set(kept) & set(old) == set(old[4:]), "the oldest go"
+    assert mine.exists()
+
+
+def test_a_copy_that_cannot_be_kept_is_a_line_in_the_log(store, caplog):
+    store.copies = type(store.copies)(store.folder)
+    store.copies.folder.write_text("in the way")
+    store.saved_playlists.add([("mine", None, [])], "saved")
+    assert [p.name for p in store.playlists()] == ["mine"]
+    assert "No copy of plays, lists, answers and edits was kept today" in caplog.text
+
+
+def test_what_was_said_comes_back_to_a_library_that_was_analysed_again(tiny_library, collection, tmp_path):
+    say(tiny_library)
+    copy = tiny_library.copies.keep_now()
+    said = by_label(tiny_library)
+    with open_library(tmp_path / "again") as again:
+        for folder in sorted(collection.iterdir(), reverse=True):
+            again.add(folder, n_workers=1)
+        of = {song.title: song.id for song in again.songs()}
+        assert of != {song.title: song.id for song in tiny_library.songs()}, "or ids would do"
+        again.add_playlists([("a later one", None, [1, 2])], "saved")
+        done = bring_back(again, copy)
+        assert (done.n_songs, done.n_absent) == (9, 0)
+        assert by_label(again) == said
+        assert again.song(of["Song noise 3"]).title == "Renamed"
+        assert {song.artist for song in again.songs()} == {"The Tones", "Artist noise", "Artist clicks"}
+        bring_back(again, done.before)
+        assert [p.name for p in again.playlists()] == ["a later one"], "what it replaced can be had again"
+        assert again.song(of["Song noise 3"]).title == "Song noise 3"
+        assert again.edits.aliases() == {}
+
+
+def test_links_of_listening_tests_stay_only_in_a_copy_of_the_library_itself(tiny_library, tmp_path):
+    tests = tiny_library.listening_tests
+    (ann,) = tests.invite(tests.add("test", "digest", "{}"), ["Ann"])
+    own = tiny_library.copies.keep_now()
+    bring_back(tiny_library, own)
+    assert tests.listener_of(ann.token).name == "Ann"
+    bring_back(tiny_library, Path(shutil.copy(own, tmp_path)))
+    with pytest.raises(NotFoundError):  # the sender of the file knows this token
+        tests.listener_of(ann.token)
+
+
+def test_songs_that_are_not_here_are_counted_and_left_out(tiny_library, collection, tmp_path):
+    say(tiny_library)
+    copy = tiny_library.copies.keep_now()
+    with open_library(tmp_path / "part") as part:
+        part.add(collection / "Artist tones", n_workers=1)
+        done = bring_back(part, copy)
+        assert done.n_songs + done.n_absent == 9
+        titles = {song.title for song in part.songs()}
+        assert {title for _, title, _ in by_label(part)["plays"]} <= titles
+
+
+def test_an_altered_copy_is_refused_and_nothing_is_changed(tiny_library, rng, tmp_path):
+    say(tiny_library)
+    honest = tiny_library.copies.keep_now().read_bytes()
+    said, revision = by_label(tiny_library), tiny_library.revision
+    wrong = tmp_path / "wrong.gz"
+    for number in range(20):
+        data = bytearray(honest)
+        if number % 2:
+            del data[rng.integers(len(data)) :]
+        else:
+            data[rng.integers(10, len(data))] ^= 1 << rng.integers(8)
+        wrong.write_bytes(data)
+        with pytest.raises(LibraryError, match=r"wrong\.gz: no copy of plays"):
+            bring_back(tiny_library, wrong)
+    wrong.write_bytes(gzip.compress(b"words"))
+    with pytest.raises(LibraryError, match=r"wrong\.gz: no copy of plays"):
+        bring_back(tiny_library, wrong)
+    assert (by_label(tiny_library), tiny_library.revision) == (said, revision)
+
+
+def test_the_command_brings_back_the_latest_copy(tiny_library):
+    with pytest.raises(NotFoundError, match="no copy"):
+        tiny_library.copies.latest()
+    say(tiny_library)
+    said = by_label(tiny_library)
+    tiny_library.copies.keep_now()
+    for playlist in tiny_library.playlists():
+        tiny_library.saved_playlists.delete(playlist.id)
+    out, _ = run("restore", "--small", library=tiny_library.folder)
+    assert "what was said of 9 songs" in out
+    assert by_label(tiny_library) == said
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("plays.count", "'x'"), ("playlists.created_at", "1e308"), ("playlists.name", "x'fffe00'")],
+)
+def test_a_copy_with_wrong_values_is_refused_and_nothing_is_changed(tiny_library, tmp_path, column, value):
+    say(tiny_library)
+    copy = tiny_library.copies.keep_now()
+    database = tmp_path / "copy"
+    database.write_bytes(gzip.decompress(copy.read_bytes()))
+    table, name = column.split(".")
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute(f"UPDATE {table} SET {name} = {value}")
+    (tmp_path / "wrong.gz").write_bytes(gzip.compress(database.read_bytes()))
+    tiny_library.set_feedback(1, 1)
+    before = by_label(tiny_library)
+    with pytest.raises(LibraryError, match=rf"wrong\.gz: .*{column}.* nothing was changed"):
+        bring_back(tiny_library, tmp_path / "wrong.gz")
+    assert by_label(tiny_library) == before

@@ -1,0 +1,381 @@
+"""Names that name nobody, folders that stand in, and spellings of one artist."""
+
+import itertools
+import string
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from musicsim.library.tags.artists import (
+    SpellingGroup,
+    artist_group,
+    known_artist,
+    similar_spellings,
+    stand_in_name,
+)
+
+ROOTS = [Path("/media/collection"), Path("/home/ann/Music/Jazz")]
+names = st.one_of(
+    st.text(max_size=40), st.text(alphabet="aábcdeE12 &+,.!$-'nthTHEft ", min_size=1, max_size=14)
+)
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(None, "", "  ", "\t\n", "unknown", "UNKNOWN", "Unknown Artist", "<unknown>", "[Unknown Artist]"),
+        *("unknown_artist", "various", "Various Artists", "VARIOUS ARTISTS.", "VA", "V.A.", "v/a", "AA. VV."),
+        *("n/a", "N.A.", "artist", "Track Artist", "no artist", "-", "--", "???", "?", ".", "...", "_", "\ufffd"),
+        *("Unbekannter Künstler", "Unbekannter Ku\u0308nstler", "unbekannt", "Verschiedene Interpreten"),
+        *("Diverse", "Artiste inconnu", "Interprète inconnu", "Interprete Inconnu", "Artistes Divers"),
+        *("Artista desconocido", "Varios Artistas", "Artista sconosciuto", "Artisti Vari", "Vários Artistas"),
+        *("Неизвестный исполнитель", "НЕИЗВЕСТЕН", "Разные исполнители", "Okänd artist", "Nieznany wykonawca"),
+        *("Bilinmeyen sanatçı", "不明なアーティスト", "未知艺术家", "群星", "알 수 없는 아티스트", "ＶＡ"),
+        *("Άγνωστος καλλιτέχνης", "Onbekende artiest", "Diverși artiști", "none", "(null)"),
+    ],
+)  # fmt: skip
+def test_placeholders_are_no_artist(name):
+    assert known_artist(name) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("Björk", "The The", "!!!", "†††", "+/-", "Unknown Mortal Orchestra", "Various Production", "Vast"),
+        *("Nas", "Noname", "The Artist Formerly Known as Prince", "Artist vs. Poet", "A", "Ø", "311", "-M-"),
+        *("Diversity", "Кино", "椎名林檎", "여자친구", "Anonymous 4", "Untitled Band", "M", "∆"),
+    ],
+)  # fmt: skip
+def test_artists_are_known(name):
+    assert known_artist(name) == name
+
+
+def test_a_known_name_is_one_line():
+    assert known_artist("  Nora \n Vale ") == "Nora Vale"
+
+
+@given(names)
+def test_a_known_name_stays_known_in_any_case_and_between_brackets(name):
+    known = known_artist(name)
+    assert known_artist(known) == known
+    assert (known_artist(name.upper()) is None) <= (known is None)
+    assert (known_artist(f"<{name}>") is None) == (known is None)
+
+
+# Groups
+
+
+@given(names)
+def test_the_group_of_a_name_is_its_own_group_and_does_not_depend_on_case_width_and_spaces(name):
+    group = artist_group(name, Path("/"), [])
+    if group is not None:
+        assert artist_group(group, Path("/"), []) == group
+        assert artist_group(f" {name}  ", Path("/"), []) == group
+
+
+def test_the_group_of_a_known_artist_does_not_depend_on_the_folder():
+    a = artist_group("Nora  VALE", Path("/media/collection/x"), ROOTS)
+    assert a == artist_group("nora vale", Path("/elsewhere"), []) == "nora vale"
+    assert artist_group("ＮＯＲＡ Vale", Path("/"), []) == a
+    assert artist_group("Straße", Path("/"), []) == artist_group("STRASSE", Path("/"), [])
+    assert artist_group("Cafe", Path("/"), []) != artist_group("Café", Path("/"), [])
+
+
+@pytest.mark.parametrize("artist", [None, "", "Unknown Artist", "VA", "???"])
+@pytest.mark.parametrize(
+    ("folder", "stands"),
+    [
+        ("/media/collection/Nora Vale/First", "/media/collection/Nora Vale/First"),
+        ("/media/collection/First/CD1", "/media/collection/First"),
+        ("/media/collection/First/Disc 2", "/media/collection/First"),
+        ("/media/collection/First/disk 01", "/media/collection/First"),
+        ("/media/collection/First/CD 1 - Live in Rome", "/media/collection/First"),
+        ("/media/collection/First/[Disc_3]", "/media/collection/First"),
+        ("/media/collection/First/Disc One", "/media/collection/First"),
+        ("/media/collection/First/Box/Disk II/CD2", "/media/collection/First/Box"),
+        ("/media/collection/Discovery", "/media/collection/Discovery"),
+        ("/media/collection/Disco", "/media/collection/Disco"),
+        ("/media/collection/Sideways", "/media/collection/Sideways"),
+        ("/media/collection/CD Collection", "/media/collection/CD Collection"),
+        ("/media/collection/Blink 182", "/media/collection/Blink 182"),
+        ("/media/collection/U2", "/media/collection/U2"),
+        ("/media/collection/王", "/media/collection/王"),
+        ("/elsewhere/Nora Vale", "/elsewhere/Nora Vale"),
+        # a root, above a root, a disc in a root, the root of all
+        ("/media/collection", None),
+        ("/media", None),
+        ("/media/collection/CD1", None),
+        ("/home/ann", None),
+        ("/", None),
+        # beside a root, with its beginning
+        ("/media/collection of mine", "/media/collection of mine"),
+        # names that say nothing
+        *(
+            (f"/media/collection/{name}", None)
+            for name in (
+                *("Music", "MP3", "mp3s", "Downloads", "Unknown Artist", "Unknown Album", "Misc", "New Folder"),
+                *("New Folder (2)", "Neuer Ordner", "Various", "Various Artists - Summer 2003", "VA - Summer"),
+                *("uploads", "_uploads_", "Musik", "Musique", "Música", "Музыка", "Unbekanntes Album", "A", "a-c"),
+                *("0-9", "#", "1987", "80s", "1990s", "Unknown Album (3-12-2011 10-04 PM)", "-", "???", "CDs"),
+                *("Artiste inconnu", "Album inconnu", "Я", "iTunes Media", "flac", "Downloads 2", "My Music"),
+            )
+        ),
+    ],
+)  # fmt: skip
+def test_the_folder_stands_in_where_it_says_something(artist, folder, stands):
+    group = artist_group(artist, Path(folder), ROOTS)
+    assert group == (None if stands is None else f"folder:{stands}")
+    assert stand_in_name(Path(folder), ROOTS) == (None if stands is None else Path(stands).name)
+
+
+def test_a_folder_whose_name_is_no_unicode_can_be_shown():
+    assert stand_in_name(Path("/media/collection/caf\udce9"), ROOTS) == "caf?"
+
+
+@given(st.lists(st.sampled_from(["a b", "Album", "CD1", "Disc 2", "music", "1999", "Nora"]), max_size=6))
+def test_what_stands_in_is_the_folder_or_above_it_and_below_every_root(parts):
+    folder = Path("/media/collection", *parts)
+    group = artist_group(None, folder, ROOTS)
+    name = stand_in_name(folder, ROOTS)
+    assert (group is None) == (name is None)
+    if group is not None:
+        stands = Path(group.removeprefix("folder:"))
+        assert stands.name == name
+        assert folder.is_relative_to(stands)
+        assert ROOTS[0] in stands.parents
+        assert artist_group(None, stands, ROOTS) == group
+
+
+# Spellings
+
+
+def together(*pair):
+    return bool(similar_spellings(dict.fromkeys(pair, 1)))
+
+
+SAME = [
+    ("The Beatles", "Beatles, The"),
+    ("The Beatles", "beatles"),
+    ("Beatles,The", "BEATLES"),
+    ("Simon & Garfunkel", "Simon and Garfunkel"),
+    ("Simon + Garfunkel", "Simon And Garfunkel"),
+    ("Florence + The Machine", "Florence & the Machine"),
+    ("Guns N' Roses", "Guns and Roses"),
+    ("AC/DC", "ACDC"),
+    ("AC/DC", "AC-DC"),
+    ("R.E.M.", "REM"),
+    ("Björk", "Bjork"),
+    ("Sigur Rós", "Sigur Ros"),
+    ("Mø", "MO"),
+    ("Motörhead", "MOTORHEAD"),
+    ("Beyonce\u0301", "Beyoncé"),
+    ("Jay-Z", "Jay Z"),
+    ("P!nk", "Pink"),
+    ("Ke$ha", "Kesha"),
+    ("Godspeed You! Black Emperor", "Godspeed You Black Emperor!"),
+    ("Prince feat. Sheena Easton", "Prince ft Sheena Easton"),
+    ("Prince (featuring Sheena Easton)", "Prince Feat Sheena Easton"),
+    ("Die Ärzte", "Ärzte, Die"),
+    ("A Tribe Called Quest", "Tribe Called Quest, A"),
+    ("Pink Floyd", "Pink Flyod"),
+    ("Pink Floyd", "PinkFloyd"),
+    ("Radiohead", "Radiohaed"),
+    ("Radiohead", "Radio Head"),
+    ("Radiohead", "Radiohad"),
+    ("Led Zeppelin", "Led Zepelin"),
+    ("Michael Jackson", "Micheal Jackson"),
+    ("Metallica", "Metalica"),
+    ("Arctic Monkeys", "Artcic Monkeys"),
+    ("John Lennon", "Jonh Lennon"),
+    ("Blink 182", "Blink-182"),
+    ("Кино", "КИНО"),
+    ("Наутилус Помпилиус", "Наутилус Помпилеус"),
+    ("Ｐｅｒｆｕｍｅ", "Perfume"),
+]
+DIFFERENT = [
+    ("Blink 182", "Blink 183"),
+    ("Sum 41", "Sum 42"),
+    ("Front Line Assembly 1", "Front Line Assembly 2"),
+    ("Front Line Assembly", "Front Line Assembly 2"),
+    ("Vitamin C", "Vitamin D"),
+    ("Vitamin C", "Vitamin"),
+    ("Black Keys", "Black Keys A"),
+    ("Prince", "Prince & The Revolution"),
+    ("Prince & the Revolution", "Prince and Revolution"),
+    ("Jon Anderson", "John Anderson"),
+    ("Queen", "Queens"),
+    ("Abba", "Abby"),
+    ("Madness", "Madmess"),
+    ("Black Cats", "Black Bats"),
+    ("Stone Roses", "Phone Roses"),
+    ("Nick Cave", "Nick Drake"),
+    ("Michael Jackson", "Michael Jacks"),
+    ("Michael Jackson", "Mikhael Jakson"),
+    ("Bach", "Back"),
+    ("김민수", "김민서"),
+    ("कि", "कु"),
+    ("ハハ", "ババ"),
+    ("!!!", "???"),
+    ("!!!", "†††"),
+    ("Unknown Artist", "unknown artist"),
+    ("Various Artists", "Various Artist"),
+]
+
+
+@pytest.mark.parametrize("pair", SAME, ids=" = ".join)
+def test_one_artist(pair):
+    assert together(*pair)
+    assert together(*reversed(pair))
+
+
+@pytest.mark.parametrize("pair", DIFFERENT, ids=" - ".join)
+def test_two_artists(pair):
+    assert not together(*pair)
+    assert not together(*reversed(pair))
+
+
+def test_the_most_used_name_is_suggested_and_groups_come_by_use():
+    counts = {
+        "Beatles": 3, "The Beatles": 40, "beatles, the": 3, "Nora Vale": 9, "Bjork": 30, "Björk": 30, "Queen": 99,
+    }  # fmt: skip
+    assert similar_spellings(counts) == [
+        SpellingGroup(("Bjork", "Björk"), "Bjork"),
+        SpellingGroup(("The Beatles", "Beatles", "beatles, the"), "The Beatles"),
+    ]
+
+
+def test_a_typing_error_and_a_spelling_meet_in_one_group():
+    counts = {"Led Zeppelin": 50, "Led Zepelin": 1, "LED-ZEPPELIN": 2, "led zepelin": 1}
+    (group,) = similar_spellings(counts)
+    assert group.names == ("Led Zeppelin", "LED-ZEPPELIN", "Led Zepelin", "led zepelin")
+
+
+def test_errors_do_not_add_up():
+    counts = {"Starsailing": 9, "Starsailang": 3, "Starsaitang": 2, "Startaitang": 1}
+    groups = similar_spellings(counts)
+    assert [group.names for group in groups] == [
+        ("Starsailing", "Starsailang"),
+        ("Starsaitang", "Startaitang"),
+    ]
+
+
+def test_nothing_to_find():
+    assert similar_spellings({}) == []
+    assert similar_spellings({"Nora Vale": 3}) == []
+
+
+collections = st.dictionaries(names, st.integers(1, 50), max_size=30)
+
+
+@given(collections, st.randoms())
+def test_order_does_not_matter_and_a_name_is_in_one_group(counts, random):
+    groups = similar_spellings(counts)
+    shuffled = list(counts.items())
+    random.shuffle(shuffled)
+    assert similar_spellings(dict(shuffled)) == groups
+    grouped = [name for group in groups for name in group.names]
+    assert len(grouped) == len(set(grouped))
+    assert set(grouped) <= set(counts)
+    for group in groups:
+        assert len(group.names) > 1
+        assert group.suggested == group.names[0]
+        used = [counts[name] for name in group.names]
+        assert used == sorted(used, reverse=True)
+        assert all(known_artist(name) is not None for name in group.names)
+
+
+@given(names, names)
+def test_likeness_is_symmetric_and_does_not_depend_on_use(a, b):
+    assert together(a, b) == together(b, a)
+    assert bool(similar_spellings({a: 1, b: 9})) == bool(similar_spellings({a: 9, b: 1}))
+
+
+@given(names)
+def test_a_name_is_like_itself_in_other_case_and_with_other_signs(name):
+    if known_artist(name) is None or not any(c.isalnum() for c in name):
+        return
+    for other in (name.upper(), f"{name}.", f" {name}", name.casefold()):
+        assert other == name or together(name, other)
+
+
+def damerau(a, b):
+    """Edits between two texts (restricted Damerau-Levenshtein), by the table of the definition."""
+    d = {(i, 0): i for i in range(len(a) + 1)} | {(0, j): j for j in range(len(b) + 1)}
+    for i, j in itertools.product(range(1, len(a) + 1), range(1, len(b) + 1)):
+        d[i, j] = min(d[i - 1, j] + 1, d[i, j - 1] + 1, d[i - 1, j - 1] + (a[i - 1] != b[j - 1]))
+        if i > 1 and j > 1 and a[i - 2 : i] == b[j - 1] + b[j - 2]:
+            d[i, j] = min(d[i, j], d[i - 2, j - 2] + 1)
+    return d[len(a), len(b)]
+
+
+@settings(max_examples=300)
+@given(
+    st.text(alphabet=string.ascii_lowercase, min_size=8, max_size=12),
+    st.lists(st.tuples(st.integers(1, 11), st.sampled_from("isdt"), st.sampled_from("abz")), max_size=2),
+)
+def test_one_word_and_its_edits_are_together_if_one_edit_apart(word, edits):
+    other = word
+    for at, kind, letter in edits:
+        at = min(at, len(other) - 1)  # noqa: PLW2901
+        if kind == "i":
+            other = other[:at] + letter + other[at:]
+        elif kind == "s":
+            other = other[:at] + letter + other[at + 1 :]
+        elif kind == "d":
+            other = other[:at] + other[at + 1 :]
+        else:
+            other = other[: at - 1] + other[at] + other[at - 1] + other[at + 1 :]
+    if (
+        other == word
+        or min(len(other), len(word)) < 8
+        or known_artist(other) is None
+        or known_artist(word) is None
+    ):
+        return
+    # the first letter of a word may be swapped only
+    alike = damerau(word, other) == 1 and (word[0] == other[0] or sorted(word) == sorted(other))
+    assert together(word, other) == alike
+
+
+def test_thousands_of_names_are_as_brute_force_finds_them(rng):
+    words = made_words(rng, 1500)
+    counts = dict.fromkeys(words, 1)
+    for name in words[:300]:
+        at = int(rng.integers(1, len(name) - 1))
+        counts[name[:at] + name[at + 1 :]] = 1
+    found = {frozenset(group.names) for group in similar_spellings(counts)}
+    # with equal use the first by alphabet is joined by what is like it and joined nothing before
+    hubs, joined = [], {}
+    for name in sorted(counts):
+        near = (h for h in hubs if abs(len(h) - len(name)) < 2 and h[0] == name[0] and one_edit(h, name))
+        hub = next(near, None)
+        if hub is None:
+            hubs.append(name)
+        joined.setdefault(hub or name, set()).add(name)
+    assert found == {frozenset(group) for group in joined.values() if len(group) > 1}
+    assert len(found) >= 290
+
+
+def one_edit(a, b):
+    if len(a) == len(b):
+        different = [i for i in range(len(a)) if a[i] != b[i]]
+        swapped = len(different) == 2 and different[1] == different[0] + 1
+        return len(different) == 1 or (
+            swapped and a[different[0]] == b[different[1]] and a[different[1]] == b[different[0]]
+        )
+    longer, shorter = sorted((a, b), key=len, reverse=True)
+    return any(longer[:i] + longer[i + 1 :] == shorter for i in range(len(longer)))
+
+
+def made_words(rng, n):
+    """Words of 9 to 12 letters from few syllables, so that many are alike."""
+    syllables = ["kan", "ron", "mil", "tor", "bes", "lan"]
+    words = set()
+    while len(words) < n:
+        words.add("".join(rng.choice(syllables, int(rng.integers(3, 5)))) + str(rng.choice(list("aeiou"))))
+    return sorted(words)
