@@ -77,14 +77,7 @@ class DaskProcesses:
         file = self.folder / "scheduler.json"
         file.unlink(missing_ok=True)
         process = self._run(
-            "scheduler",
-            "--host",
-            "127.0.0.1",
-            "--port",
-            port,
-            "--no-dashboard",
-            "--scheduler-file",
-            str(file),
+            "scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard", "--scheduler-file", str(file)
         )
         given_up = time.monotonic() + _START_S
         while time.monotonic() < given_up and process.poll() is None:

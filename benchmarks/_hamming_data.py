@@ -30,9 +30,7 @@ def _packed(bits: BoolArray) -> Uint64Array:
     return packed.view(np.uint64)
 
 
-def _turned(
-    n_codes: int, n_queries: int, n_bits: int, turned: float, seed: int
-) -> tuple[Uint64Array, Uint64Array]:
+def _turned(n_codes: int, n_queries: int, n_bits: int, turned: float, seed: int) -> tuple[Uint64Array, Uint64Array]:
     rng = np.random.default_rng(seed)
     centres = rng.integers(2, size=(_CENTRES, n_bits), dtype=np.uint8).astype(bool)
     drawn = []

@@ -49,9 +49,7 @@ def _configuration(folder: Path, address: str, processes: Sequence[str]) -> str:
         ("proxy_pass http://127.0.0.1:8501;", "proxy_pass http://musicsim;"),
     ):
         if found not in text:
-            raise RuntimeError(
-                f"{_HOSTING.name}: its configuration of nginx has no {found.strip()!r} any more"
-            )
+            raise RuntimeError(f"{_HOSTING.name}: its configuration of nginx has no {found.strip()!r} any more")
         text = text.replace(found, put)
     return _FRAME.format(folder=folder, servers=text)
 

@@ -36,12 +36,7 @@ class ClassTask(Task):
 
 
 def cal10k_like(
-    seed: int = 0,
-    n_songs: int = 2122,
-    d: int = 253,
-    n_relevant: float = 37.0,
-    n_tastes: int = 20,
-    noise: float = 0.5,
+    seed: int = 0, n_songs: int = 2122, d: int = 253, n_relevant: float = 37.0, n_tastes: int = 20, noise: float = 0.5
 ) -> Task:
     """Songs with a falling spectrum, similar by taste: of the shape of CAL10K in the thesis (4.4.2).
 

@@ -32,18 +32,7 @@ from rich.table import Table
 from benchmarks._rival import timed
 from musicsim._commit import from_git
 
-__all__ = [
-    "Claim",
-    "Settings",
-    "Skipped",
-    "at_least",
-    "at_most",
-    "digest",
-    "main",
-    "race",
-    "shared_data",
-    "version",
-]
+__all__ = ["Claim", "Settings", "Skipped", "at_least", "at_most", "digest", "main", "race", "shared_data", "version"]
 
 Row = Mapping[str, Any]
 Progress = Callable[[str], None]
@@ -99,9 +88,7 @@ def at_most(claim: str, value: float | None, goal: float) -> Claim:
 
 
 def race(
-    rivals: Mapping[str, Callable[[], object]],
-    repeats: int = 5,
-    clock: Callable[[], float] = time.process_time,
+    rivals: Mapping[str, Callable[[], object]], repeats: int = 5, clock: Callable[[], float] = time.process_time
 ) -> dict[str, float]:
     """Return the least seconds of each function over `repeats` rounds, after one round of warming up.
 
@@ -191,9 +178,7 @@ def main(
         parser.add_argument("--labels", type=Path, metavar="PATH", help="a CSV of what is in it")
         parser.add_argument("--cache", type=Path, metavar="PATH", help="a folder to keep what was computed")
     if has_parts:
-        parser.add_argument(
-            "--resume", action="store_true", help="keep finished parts, and skip those kept before"
-        )
+        parser.add_argument("--resume", action="store_true", help="keep finished parts, and skip those kept before")
     if takes_processes:
         parser.add_argument(
             "--processes", type=int, default=0, metavar="N", help="so many on a snapshot file, behind nginx"
@@ -223,11 +208,7 @@ def main(
         "commit": commit,
         "machine": _machine(rivals),
         "inputs": settings.inputs,
-        "settings": {
-            "seed": settings.seed,
-            "protocol": "full" if settings.full else "short",
-            **settings.facts,
-        },
+        "settings": {"seed": settings.seed, "protocol": "full" if settings.full else "short", **settings.facts},
         "rows": [dict(row) for row in rows],
         "claims": [asdict(claim) for claim in claims],
     }

@@ -31,9 +31,7 @@ class Answer:
     seconds: float
 
 
-def timed(
-    function: Callable[..., Any], *arguments: Any, clock: Callable[[], float] = time.process_time
-) -> Answer:
+def timed(function: Callable[..., Any], *arguments: Any, clock: Callable[[], float] = time.process_time) -> Answer:
     """Call a function and time it; what it returns of another process was timed there."""
     start = clock()
     value = function(*arguments)

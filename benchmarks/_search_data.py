@@ -42,9 +42,7 @@ SPOTIFY = (
 """What the track sounds like; `followers` and `popularity` tell of the artist and are left out."""
 
 
-def hard(
-    n_rows: int, n_queries: int, *, n_clusters: int = 200, seed: int = 0
-) -> tuple[Float32Array, Float32Array]:
+def hard(n_rows: int, n_queries: int, *, n_clusters: int = 200, seed: int = 0) -> tuple[Float32Array, Float32Array]:
     """Draw rows and queries from overlapping clusters of intrinsic dimension 20.
 
     Parameters
@@ -59,9 +57,7 @@ def hard(
     """
     rng = np.random.default_rng(seed)
     centres = _HARD_SPREAD * rng.standard_normal((n_clusters, _INTRINSIC), dtype=np.float32)
-    embedding = rng.standard_normal((_INTRINSIC, N_DIMENSIONS), dtype=np.float32) / np.float32(
-        np.sqrt(_INTRINSIC)
-    )
+    embedding = rng.standard_normal((_INTRINSIC, N_DIMENSIONS), dtype=np.float32) / np.float32(np.sqrt(_INTRINSIC))
     drawn = np.empty((n_rows + n_queries, N_DIMENSIONS), dtype=np.float32)
     for start in range(0, len(drawn), _BLOCK):
         block = drawn[start : start + _BLOCK]

@@ -133,15 +133,11 @@ class Session:
             kind = message.WhichOneof("type")
             if kind == "new_session":
                 runs = set(message.metadata.run.fragment_ids)
-                self._shown = {
-                    at: shown for at, shown in self._shown.items() if runs and shown[1] not in runs
-                }
+                self._shown = {at: shown for at, shown in self._shown.items() if runs and shown[1] not in runs}
                 self._page = message.new_session.page_script_hash
                 self._id = message.new_session.initialize.session_id or self._id
             elif kind == "navigation":
-                self.pages = {
-                    page.url_pathname: page.page_script_hash for page in message.navigation.app_pages
-                }
+                self.pages = {page.url_pathname: page.page_script_hash for page in message.navigation.app_pages}
             elif kind == "page_info_changed":
                 self._query = message.page_info_changed.query_string
             elif kind == "ref_hash":
@@ -185,9 +181,7 @@ def _first_cookies(host: str, headers: dict[str, str]) -> str:
         connection.close()
 
 
-def upload_request(
-    host: str, headers: dict[str, str], name: str, data: bytes
-) -> tuple[bytes, dict[str, str]]:
+def upload_request(host: str, headers: dict[str, str], name: str, data: bytes) -> tuple[bytes, dict[str, str]]:
     """Make the body and the headers with which a page sends a file, with the token against forged requests."""
     connection = http.client.HTTPConnection(host, timeout=_PATIENCE_S)
     try:

@@ -13,15 +13,7 @@ from scipy import sparse
 
 from musicsim._arrays import Float64Array, Int64Array
 
-__all__ = [
-    "Embedding",
-    "classical_mds",
-    "crowd_kernel",
-    "dense_subgradient",
-    "embed",
-    "said_farther",
-    "student_t",
-]
+__all__ = ["Embedding", "classical_mds", "crowd_kernel", "dense_subgradient", "embed", "said_farther", "student_t"]
 
 Losses = tuple[Float64Array, Float64Array, Float64Array]
 Loss = Callable[[Float64Array, Float64Array], Losses]
@@ -115,9 +107,7 @@ def embed(
         seconds.append(time.process_time() - began)
         losses.append(float(intermediate_result.fun))  # type: ignore[attr-defined]
 
-    found = minimize(
-        asked, start.ravel(), jac=True, method="L-BFGS-B", callback=step, options={"maxiter": max_iter}
-    )
+    found = minimize(asked, start.ravel(), jac=True, method="L-BFGS-B", callback=step, options={"maxiter": max_iter})
     return Embedding(found.x.reshape(shape), seconds, losses)
 
 
@@ -152,12 +142,7 @@ def classical_mds(D: Float64Array, n_components: int) -> Float64Array:
 
 
 def dense_subgradient(
-    X: Float64Array,
-    comparisons: Int64Array,
-    C: float,
-    *,
-    limit_s: float,
-    stop_below: float = -np.inf,
+    X: Float64Array, comparisons: Int64Array, C: float, *, limit_s: float, stop_below: float = -np.inf
 ) -> Embedding:
     """Projected sub-gradients of ``trace(W) + C / m * hinge`` with one outer product a comparison (2.B, plainly).
 

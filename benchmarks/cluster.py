@@ -141,7 +141,7 @@ def cost(folder: Path, n_copies: int, seed: int, tell: Progress) -> tuple[list[R
     return rows, [
         at_most("rows and files that differ from those made here", lost, 0),
         at_most("CPU time on a cluster against worker processes: share more", there / here - 1, 0.10),
-    ]  # fmt: skip
+    ]
 
 
 def comparing(folder: Path, n_songs: int, seed: int, tell: Progress) -> tuple[list[Row], list[Claim]]:
@@ -195,9 +195,7 @@ def deaths(folder: Path, n_songs: int, seed: int, tell: Progress) -> tuple[list[
             wall = add(folder / name, folder / "short", pool, watch)
         assert has_happened.is_set()
         lost = differences(folder / "short here", folder / name)
-        rows.append(
-            {"what": name, "who": "Dask cluster", "files": n_songs, "wall_s": wall, "differences": lost}
-        )
+        rows.append({"what": name, "who": "Dask cluster", "files": n_songs, "wall_s": wall, "differences": lost})
         claims.append(at_most(f"{name}: rows and files that differ", lost, 0))
         tell(f"{name}: {wall:.1f} s, {lost} differences")
     return rows, claims

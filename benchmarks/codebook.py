@@ -91,9 +91,7 @@ def fit_rows(
         "partial_fit, 1,024 a batch": lambda: _one_pass(points, 1024, "k-means++", seed),
         "partial_fit, 1,024 a batch, random start": lambda: _one_pass(points, 1024, "random", seed),
         "partial_fit, 8,192 a batch, random start": lambda: _one_pass(points, 8192, "random", seed),
-        "fit with all defaults (several passes)": lambda: MiniBatchKMeans(N_CODEWORDS, random_state=seed).fit(
-            points
-        ),
+        "fit with all defaults (several passes)": lambda: MiniBatchKMeans(N_CODEWORDS, random_state=seed).fit(points),
     }
     results = {name: fit() for name, fit in fits.items()}
     seconds = race(fits, repeats=3)
@@ -124,9 +122,7 @@ def fit_rows(
     ]
     for error, where in (("error", "frames of the fit"), ("error_held_out", "held-out frames")):
         best = min(row[error] for row in single_pass)
-        claims.append(
-            at_least(f"{data}: best error of partial_fit over ours, {where}", best / mine[error], 1.0)
-        )
+        claims.append(at_least(f"{data}: best error of partial_fit over ours, {where}", best / mine[error], 1.0))
     return rows, claims
 
 
@@ -160,9 +156,7 @@ def _numpy_forms(codewords: Float32Array, songs: list[Float32Array]) -> dict[str
     }
 
 
-def _each(
-    count: Callable[[Float32Array, int], npt.NDArray], songs: list[Float32Array], block: int
-) -> npt.NDArray:
+def _each(count: Callable[[Float32Array, int], npt.NDArray], songs: list[Float32Array], block: int) -> npt.NDArray:
     return np.array([count(song, block) for song in songs])
 
 
@@ -192,9 +186,7 @@ def _counts(nearest: Int64Array) -> Int64Array:
     return np.bincount(nearest.ravel(), minlength=N_CODEWORDS)
 
 
-def histogram_rows(
-    data: str, frames: Float32Array, codebook: Codebook, n_songs: int
-) -> tuple[list[Row], list[Claim]]:
+def histogram_rows(data: str, frames: Float32Array, codebook: Codebook, n_songs: int) -> tuple[list[Row], list[Claim]]:
     """Race the histograms; return a row for each and the claim against the best rival."""
     raw = [frames[start : start + SONG] for start in range(0, n_songs * SONG, SONG)]
     songs = [z_scored(codebook, song) for song in raw]
@@ -220,10 +212,7 @@ def histogram_rows(
                 forms["faiss IndexFlatL2, all songs at once"] = partial(faiss.call, "together")
                 rivals = "numpy and faiss"
         moved = {
-            name: np.abs(
-                timed(form).value * (TAU * SONG if name.startswith("musicsim") else 1) - reference
-            ).sum()
-            / 2
+            name: np.abs(timed(form).value * (TAU * SONG if name.startswith("musicsim") else 1) - reference).sum() / 2
             for name, form in forms.items()
         }
         seconds = race(forms, repeats=12)

@@ -41,10 +41,7 @@ def run(settings: Settings, progress: Progress) -> tuple[Sequence[Row], Sequence
     """Sync under each kind of paths; then stars, a playlist and a song that is not here."""
     rows: list[Row] = []
     claims: list[Claim] = []
-    with (
-        tempfile.TemporaryDirectory(prefix="musicsim-demo-server-") as name,
-        _library(settings, progress) as original,
-    ):
+    with tempfile.TemporaryDirectory(prefix="musicsim-demo-server-") as name, _library(settings, progress) as original:
         scratch = Path(name)
         for kind, place in _PLACES.items():
             folder = scratch / kind
@@ -155,6 +152,4 @@ def _heard(library: Library, song_id: int) -> bytes:
 
 
 if __name__ == "__main__":
-    main(
-        "demo_server", "the demo library on a real Supysonic", run, rivals=("supysonic",), takes_library=True
-    )
+    main("demo_server", "the demo library on a real Supysonic", run, rivals=("supysonic",), takes_library=True)

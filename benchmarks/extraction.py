@@ -25,18 +25,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks._encoding import ENDINGS, encode
-from benchmarks._report import (
-    Claim,
-    Progress,
-    Row,
-    Settings,
-    at_least,
-    at_most,
-    main,
-    race,
-    shared_data,
-    version,
-)
+from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, race, shared_data, version
 from benchmarks._rival import RivalError, RivalProcess
 from musicsim.audio import analyse_sound, decode, delta_mfcc, derivatives
 from musicsim.demo import SAMPLE_RATE, plan_collection, render
@@ -134,9 +123,7 @@ def recordings(folder: Path, seed: int) -> list[Path]:
     originals = sorted((data / "audio" / "originals").glob("*.*")) if data else []
     long = [p for p in originals if p.stat().st_size > 500_000]
     if long:
-        pieces = {
-            p.stem: decode(p, sr=44100).samples for p in sorted(long, key=lambda p: -p.stat().st_size)[:2]
-        }
+        pieces = {p.stem: decode(p, sr=44100).samples for p in sorted(long, key=lambda p: -p.stat().st_size)[:2]}
     else:
         pieces = demo_pieces(seed)
     files = [p for p in long if p.suffix in ENDINGS]

@@ -121,10 +121,7 @@ class Measured:
 
     def ways(self) -> dict[str, Callable[[Uint64Array], object]]:
         built = self.built
-        ways: dict[str, Callable[[Uint64Array], object]] = {
-            "top10_us": built.nearest,
-            "one_us": built.one_by_one,
-        }
+        ways: dict[str, Callable[[Uint64Array], object]] = {"top10_us": built.nearest, "one_us": built.one_by_one}
         return ways if built.within is None else ways | {"radius2_us": built.within}
 
     def warm_up(self, Q: Uint64Array) -> None:
@@ -217,9 +214,7 @@ def measure(case: Case, seed: int, progress: Progress) -> list[Row]:
         for name in [name for name in racing if name not in rows]:
             with may_fail(name):
                 rows[name] = _row(case, racing[name], true)
-            progress(
-                f"{case}: {name}: " + ", ".join(f"{way} {us:.1f}" for way, us in racing[name].us.items())
-            )
+            progress(f"{case}: {name}: " + ", ".join(f"{way} {us:.1f}" for way, us in racing[name].us.items()))
     return list(rows.values())
 
 

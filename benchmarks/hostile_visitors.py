@@ -168,8 +168,7 @@ async def _slow_bodies(address: str, watch: _Watch, recording: tuple[str, bytes]
             else:
                 heads.append(("POST /api/similar", headers | {"Content-Type": "audio/flac"}))
         texts = [
-            f"{ask} HTTP/1.1\r\n" + "".join(f"{n}: {v}\r\n" for n, v in sent.items()) + "\r\n"
-            for ask, sent in heads
+            f"{ask} HTTP/1.1\r\n" + "".join(f"{n}: {v}\r\n" for n, v in sent.items()) + "\r\n" for ask, sent in heads
         ]
         await watch.during(asyncio.gather(*map(drip, texts)), recording)
 
@@ -191,16 +190,12 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
             "30,000 reruns": lambda at, watch: _reruns(at, 30_000, watch),
             f"{_N_SOCKETS} sockets": _sockets,
             "slow bodies of one address": lambda at, watch: _slow_bodies(at, watch, recording, 1),
-            f"slow bodies of {_N_SLOW} addresses": lambda at, watch: _slow_bodies(
-                at, watch, recording, _N_SLOW
-            ),
+            f"slow bodies of {_N_SLOW} addresses": lambda at, watch: _slow_bodies(at, watch, recording, _N_SLOW),
         }
         for name, attack in attacks.items():
             progress(name)
             with served([*_COMMAND, f"--library={folder}"]) as (address, _):
-                asyncio.run(
-                    _Watch(address).during(asyncio.sleep(0), recording)
-                )  # the first visitor waits longer
+                asyncio.run(_Watch(address).during(asyncio.sleep(0), recording))  # the first visitor waits longer
                 watch = _Watch(address)
                 failure = ""
                 try:

@@ -128,9 +128,7 @@ def speed(folder: Path, n_copies: int, seed: int, progress: Progress) -> tuple[l
     part = [path for path in files if path.stem.endswith(" 0") and path.suffix != ".m4a"]
     progress(f"librosa on {len(part)} of them")
     start = time.perf_counter()
-    with ProcessPoolExecutor(
-        os.cpu_count(), mp_context=worker_context("benchmarks.extraction", "librosa")
-    ) as pool:
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=worker_context("benchmarks.extraction", "librosa")) as pool:
         frames = sum(pool.map(librosa_frames, part))
     theirs = frames * 256 / 22050 / (time.perf_counter() - start)
     rows = [
@@ -185,17 +183,14 @@ def command(arguments: Sequence[str], progress: Progress) -> dict[str, Any]:
     return {"wall_s": seconds, "peak_mb": peak["pss"] / 1e6, "peak_rss_mb": peak["rss"] / 1e6, "told": told}
 
 
-def memory(
-    folder: Path, sizes: tuple[int, int], seed: int, progress: Progress
-) -> tuple[list[Row], list[Claim]]:
+def memory(folder: Path, sizes: tuple[int, int], seed: int, progress: Progress) -> tuple[list[Row], list[Claim]]:
     """Peak memory of a small and a large folder."""
     rows: list[dict[str, Any]] = []
     for n_songs in sizes:
         progress(f"writing {n_songs} songs")
         short_songs(folder / f"songs {n_songs}", n_songs, seed)
         run = command(
-            ["add", str(folder / f"songs {n_songs}"), "--library", str(folder / f"library {n_songs}")],
-            progress,
+            ["add", str(folder / f"songs {n_songs}"), "--library", str(folder / f"library {n_songs}")], progress
         )
         if run.pop("told")["songs"] != n_songs:
             raise RuntimeError(f"not all of {n_songs} songs were added")

@@ -37,18 +37,7 @@ _SONGS_AN_ARTIST, _SONGS_A_CLUSTER, _SONGS_AN_ALBUM = 20, 500, 12
 _MIN_CLUSTERS = 20
 _TITLES = 20_000  # that many different ones at most
 _GENRES = (
-    *(
-        "Ambient",
-        "Blues",
-        "Chanson",
-        "Classical",
-        "Country",
-        "Disco",
-        "Drum and Bass",
-        "Electronic",
-        "Folk",
-        "Funk",
-    ),
+    *("Ambient", "Blues", "Chanson", "Classical", "Country", "Disco", "Drum and Bass", "Electronic", "Folk", "Funk"),
     *("Hip-Hop", "House", "Jazz", "Metal", "Pop", "Punk", "Reggae", "Rock", "Soul", "Techno"),
 )
 # Spread of the latent space: between clusters, between artists of one, between songs of an artist
@@ -73,9 +62,7 @@ class _Plan:
     own: Float32Array
 
 
-def write_library(
-    folder: Path, n_songs: int, *, n_dimensions: int = _CODEWORDS, random_state: int = 0
-) -> Library:
+def write_library(folder: Path, n_songs: int, *, n_dimensions: int = _CODEWORDS, random_state: int = 0) -> Library:
     """Write a library of drawn songs and open it; nothing is left to do for a job.
 
     Parameters
@@ -176,13 +163,9 @@ def _rows(
     return songs, files
 
 
-def _histograms(
-    plan: _Plan, order: Int64Array, n_codewords: int, rng: np.random.Generator
-) -> Iterator[Float32Array]:
+def _histograms(plan: _Plan, order: Int64Array, n_codewords: int, rng: np.random.Generator) -> Iterator[Float32Array]:
     """Histograms of the songs in the order of their rows, some at a time."""
-    loud = rng.standard_normal((_LATENT, n_codewords), dtype=np.float32) * np.float32(
-        0.8 / np.sqrt(_LATENT) * 2
-    )
+    loud = rng.standard_normal((_LATENT, n_codewords), dtype=np.float32) * np.float32(0.8 / np.sqrt(_LATENT) * 2)
     usual = rng.standard_normal(n_codewords, dtype=np.float32) * np.float32(0.5)
     for start in range(0, len(order), _BLOCK):
         artist = plan.artist[order[start : start + _BLOCK]]
@@ -213,9 +196,7 @@ def _enter_model(library: Library, plan: _Plan, n_codewords: int, rng: np.random
     model.save(folder)
     library.models.register(record)
     order = rng.permutation(n)  # a fit takes its songs in the order of their hashes
-    for start, histograms in zip(
-        range(0, n, _BLOCK), _histograms(plan, order, n_codewords, rng), strict=True
-    ):
+    for start, histograms in zip(range(0, n, _BLOCK), _histograms(plan, order, n_codewords, rng), strict=True):
         ids = (order[start : start + _BLOCK] + 1).tolist()
         library.models.append(record.id, ids, histograms, model.vectors(histograms))
     artist = plan.artist[order]

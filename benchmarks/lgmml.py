@@ -79,9 +79,7 @@ def mean_rows(sizes: tuple[int, ...], seed: int, progress: Progress) -> tuple[li
         row = {"part": "mean", "d": d, "ours_s": seconds["ours"], "rival_s": seconds["sqrtm"]}
         rows.append({**row, "difference": off, "gmml_fit_s": fit_s})
         claims.append(
-            at_least(
-                f"A # B at d = {d}: CPU seconds of sqrtm over ours", seconds["sqrtm"] / seconds["ours"], 1.0
-            )
+            at_least(f"A # B at d = {d}: CPU seconds of sqrtm over ours", seconds["sqrtm"] / seconds["ours"], 1.0)
         )
         progress(f"mean, d = {d}: {seconds['ours']:.3f} s, sqrtm {seconds['sqrtm']:.3f} s")
     claim = f"GMML of {_SONGS} songs at d = {sizes[-1]}, CPU seconds of the fit"
@@ -112,12 +110,7 @@ def _chosen(task: ClassTask, learner: type, grid: list[dict[str, Any]], name: st
     best, choosing_s = timed(lambda: max(grid, key=mean_ap))
     model, seconds = timed(lambda: learner(**best).fit(task.X, task.y))
     default = learner(**{name: best[name] for name in best.keys() - {"t", "reg"}}, t=0.5).fit(task.X, task.y)
-    row = {
-        "part": "rivals",
-        "method": name,
-        "chosen": f"t {best['t']:g}, reg {best['reg']:g}",
-        "ours_s": seconds,
-    }
+    row = {"part": "rivals", "method": name, "chosen": f"t {best['t']:g}, reg {best['reg']:g}", "ours_s": seconds}
     row |= {"with_choice_s": seconds + choosing_s, **_quality(task, _distances(model, task.queries, task.X))}
     return {**row, "AUC at t = 1/2": _quality(task, _distances(default, task.queries, task.X))["AUC"]}
 
@@ -136,18 +129,14 @@ def rival_rows(settings: Settings, progress: Progress) -> tuple[list[Row], list[
     GMML().fit(X, y)  # libraries are loaded by the first call
     grid = [{"t": t, "reg": reg} for t in (0.0, 0.25, 0.5) for reg in (1e-3, 1e-2, 1e-1)]
     ours = _chosen(task, GMML, grid, "GMML")
-    local = _chosen(
-        task, LGMMLByExample, [{**g, "n_metrics": 50, "random_state": settings.seed} for g in grid], _LOCAL
-    )
+    local = _chosen(task, LGMMLByExample, [{**g, "n_metrics": 50, "random_state": settings.seed} for g in grid], _LOCAL)
     rows += [ours, local]
     progress(f"GMML {ours['ours_s']:.3f} s, L-GMML {local['ours_s']:.2f} s")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         MLR(max_cuts=3, regularizer="l21").fit(X[:100], y[:100])  # compiles
         mlr, of_mlr = timed(lambda: MLR(C=1e4, regularizer="l21", tol=1e-2, max_cuts=200).fit(X, y))
-    theirs: list[Row] = [
-        {"part": "rivals", "method": "R-MLR", "rival_s": of_mlr, **_by(task, mlr.components_)}
-    ]
+    theirs: list[Row] = [{"part": "rivals", "method": "R-MLR", "rival_s": of_mlr, **_by(task, mlr.components_)}]
     progress(f"R-MLR {of_mlr:.1f} s")
     for name, given in (("itml", {} if settings.full else {"max_iter": _ITML_SWEEPS}), ("lmnn", {})):
         row = {"part": "rivals", "method": name.upper()}
@@ -171,9 +160,7 @@ def rival_rows(settings: Settings, progress: Progress) -> tuple[list[Row], list[
         ratio = row["rival_s"] / ours["ours_s"] if is_there else None
         claims.append(at_least(f"CPU seconds of {method} over those of GMML, a fit each", ratio, 10.0))
         claims.append(
-            at_least(
-                f"AUC of GMML less that of {method}", ours["AUC"] - row["AUC"] if is_there else None, 0.0
-            )
+            at_least(f"AUC of GMML less that of {method}", ours["AUC"] - row["AUC"] if is_there else None, 0.0)
         )
     ratio = of_mlr / local["ours_s"]
     claims.append(at_least("CPU seconds of R-MLR over those of L-GMML by example, a fit each", ratio, 1.0))
@@ -230,10 +217,7 @@ def growth_rows(full: bool, seed: int, progress: Progress) -> tuple[list[Row], l
             progress(f"{axis} = {row[axis]}: {row['epoch_s']:.3f} s an epoch, {row['fit_s']:.1f} s in all")
         rows += here
         logs = np.log([row[axis] for row in here])
-        for what, goal in (
-            ("epoch_s", 1.15 if axis != "d" else 0.2),
-            ("fit_s", 2.0 if axis == "d" else 1.15),
-        ):
+        for what, goal in (("epoch_s", 1.15 if axis != "d" else 0.2), ("fit_s", 2.0 if axis == "d" else 1.15)):
             slope = float(np.polyfit(logs, np.log([row[what] for row in here]), 1)[0])
             name = "an epoch" if what == "epoch_s" else "the whole fit"
             claims.append(at_most(f"exponent of CPU seconds of {name} in {axis}", slope, goal))

@@ -83,9 +83,7 @@ def generated_library(
 
 def _enter_songs(library: Library, folder: Path, artist: Int64Array) -> list[int]:
     ids = list(range(1, len(artist) + 1))
-    paths = [
-        folder / "music" / f"artist {a}" / f"song {i}.flac" for i, a in zip(ids, artist.tolist(), strict=True)
-    ]
+    paths = [folder / "music" / f"artist {a}" / f"song {i}.flac" for i, a in zip(ids, artist.tolist(), strict=True)]
     songs = [
         {
             "id": i, "content_hash": f"{i:064x}", "title": f"song {i}", "artist": f"artist {a}", "duration_s": 200.0,
@@ -104,9 +102,7 @@ def _enter_songs(library: Library, folder: Path, artist: Int64Array) -> list[int
     return ids
 
 
-def _histograms(
-    artist: Int64Array, taste: Float64Array, n_codewords: int, rng: np.random.Generator
-) -> Float32Array:
+def _histograms(artist: Int64Array, taste: Float64Array, n_codewords: int, rng: np.random.Generator) -> Float32Array:
     """Counts of codewords, a log-linear model of taste, production and chance."""
     production = rng.standard_normal((len(taste), _PRODUCTIONS))
     usual = rng.standard_normal(n_codewords)
@@ -169,10 +165,6 @@ def _enter_plays(
             if len(songs):
                 song = int(rng.choice(songs))
                 rows.append(
-                    {
-                        "listener": f"listener {listener}",
-                        "song_id": ids[song],
-                        "count": int(rng.integers(10, 60)),
-                    }
+                    {"listener": f"listener {listener}", "song_id": ids[song], "count": int(rng.integers(10, 60))}
                 )
     library.add_plays(rows)

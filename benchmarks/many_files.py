@@ -72,9 +72,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     claims = [
         at_most(f"scan of {largest['files']:,} unchanged files, s", largest["scan_s"], _GOAL_RESCAN_S),
         at_most(
-            "of that a file, times the smaller folder's",
-            largest["scan_us_a_file"] / smaller["scan_us_a_file"],
-            _LINEAR,
+            "of that a file, times the smaller folder's", largest["scan_us_a_file"] / smaller["scan_us_a_file"], _LINEAR
         ),
         at_least(
             "files added a second, times the smaller folder's",

@@ -43,9 +43,7 @@ def run(settings: Settings, progress: Progress) -> tuple[Sequence[Row], Sequence
     with (
         tempfile.TemporaryDirectory(prefix="musicsim-milvus-") as name,
         mock.patch.dict(os.environ, MUSICSIM_INDEX=f"milvus:{name}/songs.db"),
-        write_library(
-            Path(name) / "library", n, n_dimensions=_DIMENSIONS, random_state=settings.seed
-        ) as library,
+        write_library(Path(name) / "library", n, n_dimensions=_DIMENSIONS, random_state=settings.seed) as library,
     ):
         progress("written")
         return _Run(library, settings.seed, progress).all()
@@ -72,9 +70,7 @@ class _Run:
         self._timed("push of a new model, HNSW", lambda: push(self._now(), exact=False))
         remote = self._now().remote
         assert remote is not None
-        self._claim(
-            "the collection of the old model is dropped", len(remote.server.ask("list_collections")) == 1
-        )
+        self._claim("the collection of the old model is dropped", len(remote.server.ask("list_collections")) == 1)
         Q = self._queries()
         self._recall("HNSW", Q, 0.98)
         self._searches()
@@ -97,9 +93,7 @@ class _Run:
         Q = X[self._rng.integers(len(X), size=_QUERIES)]
         return Q + _NOISE * self._rng.standard_normal(Q.shape, dtype=np.float32)
 
-    def _ask(
-        self, now: Snapshot, Q: Float32Array, how: str, ask: Callable[[Float32Array], object]
-    ) -> list[object]:
+    def _ask(self, now: Snapshot, Q: Float32Array, how: str, ask: Callable[[Float32Array], object]) -> list[object]:
         """What is found for each query; keeps how long the median one took."""
         seconds, found = [], []
         for q in Q:
@@ -116,24 +110,15 @@ class _Run:
         truth = ExactIndex().fit(now.X)
         for k in (_K, 500):
             right = truth.query(Q, k)[1]
-            found = self._ask(
-                now, Q, f"{kind}: {k} nearest", lambda q, k=k: now.remote.nearest(q, k, None, None)
-            )
+            found = self._ask(now, Q, f"{kind}: {k} nearest", lambda q, k=k: now.remote.nearest(q, k, None, None))
             shares = [np.isin(rows, near).mean() for rows, near in zip(found, right, strict=True)]
             self._claims.append(at_least(f"{kind}: recall of the {k} nearest", float(np.mean(shares)), goal))
-            self._ask(
-                now,
-                Q,
-                f"this machine: {k} nearest, compared with all",
-                lambda q, k=k: truth.query(q[None], k),
-            )
+            self._ask(now, Q, f"this machine: {k} nearest, compared with all", lambda q, k=k: truth.query(q[None], k))
         self._progress(f"{kind}: recall {self._claims[-2].value:.4f}, {self._claims[-1].value:.4f}")
 
     def _filters(self, Q: Float32Array) -> None:
         now = self._now()
-        artist, genre, folder = (
-            getattr(now.columns, name).names[7] for name in ("artist", "genre", "folder")
-        )
+        artist, genre, folder = (getattr(now.columns, name).names[7] for name in ("artist", "genre", "folder"))
         for filters in (
             Filters(artists=frozenset({artist})),
             Filters(no_artists=frozenset({artist})),
@@ -163,17 +148,13 @@ class _Run:
         ids = self._rng.choice(self._now().row_ids, _MOVED, replace=False).tolist()
         for what, missing_since in (("are removed", 1.0), ("are added", None)):
             with self._library.write() as connection:
-                connection.execute(
-                    schema.files.update().where(f.song_id.in_(ids)).values(missing_since=missing_since)
-                )
+                connection.execute(schema.files.update().where(f.song_id.in_(ids)).values(missing_since=missing_since))
             self._timed(f"push after {_MOVED} songs {what}", lambda: push(self._now()))
             now = self._now()
             remote = now.remote
             assert remote is not None
             count = remote.server.ask("query", remote.alias, output_fields=["count(*)"])[0]["count(*)"]
-            self._claim(
-                f"in step after {_MOVED} songs {what}", now.search_trouble is None and count == now.n_indexed
-            )
+            self._claim(f"in step after {_MOVED} songs {what}", now.search_trouble is None and count == now.n_indexed)
 
     def _searches(self) -> None:
         """Whole searches, hub reduction included, by each engine."""
@@ -187,15 +168,10 @@ class _Run:
             started = time.perf_counter()
             found[how] = [[hit.song.id for hit in find_similar(snapshot, song_id)] for song_id in ids]
             self._rows.append(
-                {
-                    "what": f"a whole search, {how}",
-                    "ms a query": 1e3 * (time.perf_counter() - started) / len(ids),
-                }
+                {"what": f"a whole search, {how}", "ms a query": 1e3 * (time.perf_counter() - started) / len(ids)}
             )
         same = np.mean([np.isin(*pair).mean() for pair in zip(*found.values(), strict=True)])
-        self._claims.append(
-            at_least("whole searches: songs in common with those found here", float(same), 0.98)
-        )
+        self._claims.append(at_least("whole searches: songs in common with those found here", float(same), 0.98))
 
 
 def _use_new_model(library: Library, rng: np.random.Generator) -> None:

@@ -47,10 +47,7 @@ _MAX_CUTS = 100_000
 """Out of reach: it is the gap or the limit of time that ends a fit."""
 _GROWTH_CUTS = 10
 _NEAR = 1e-3
-_PARAMETERS: Mapping[str, Mapping[str, float]] = {
-    "a": {"C": 100.0, "tol": 1e-3},
-    "b": {"C": 1e4, "tol": 1e-2},
-}
+_PARAMETERS: Mapping[str, Mapping[str, float]] = {"a": {"C": 100.0, "tol": 1e-3}, "b": {"C": 1e4, "tol": 1e-2}}
 _LARGE = (20_000, 256)
 _LARGE_PARAMETERS: Mapping[str, float] = {"C": 100.0, "tol": 1e-2}
 _SAMPLED: Mapping[str, Any] = {"n_queries": 2_000, "max_cuts": 40}
@@ -89,9 +86,7 @@ def warm_up() -> None:
 # --- parts ------------------------------------------------------------------------------------
 
 
-def solver_rows(
-    name: str, task: Task, limit_s: float, progress: Progress
-) -> tuple[list[dict[str, Any]], list[Claim]]:
+def solver_rows(name: str, task: Task, limit_s: float, progress: Progress) -> tuple[list[dict[str, Any]], list[Claim]]:
     """One task by every solver; the default one is the first row."""
     given = _PARAMETERS[name]
     rows: list[dict[str, Any]] = []
@@ -112,9 +107,7 @@ def solver_rows(
         if isinstance(task, ClassTask):
             row |= held_out_scores(task, mlr.components_)
         rows.append(row)
-        progress(
-            f"{name}, {solver}: {seconds['wall_s']:.1f} s, gap {last['gap']:.2g}, ended by {row['ended']}"
-        )
+        progress(f"{name}, {solver}: {seconds['wall_s']:.1f} s, gap {last['gap']:.2g}, ended by {row['ended']}")
     return rows, _solver_claims(name, rows)
 
 
@@ -158,22 +151,16 @@ def _solver_claims(name: str, rows: list[dict[str, Any]]) -> list[Claim]:
             claim = f"{name}: objective of {row['method']} above the default solver's, share (ended by {row['ended']})"
             claims.append(at_most(claim, row["objective"] / ours["objective"] - 1.0, _NEAR))
     least, highest = min(row["objective"] for row in rows), max(row["bound"] for row in rows)
-    claims.append(
-        at_least(f"{name}: least objective over highest bound, of all solvers", least / highest, 1.0)
-    )
+    claims.append(at_least(f"{name}: least objective over highest bound, of all solvers", least / highest, 1.0))
     return claims
 
 
-def rival_rows(
-    task: ClassTask, ours: Row, settings: Settings, progress: Progress
-) -> tuple[list[Row], list[Claim]]:
+def rival_rows(task: ClassTask, ours: Row, settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
     """LMNN and NCA on the songs of task "b", and plain distance; `ours` is the row that they are beside."""
     name, X = ours["task"], task.X
     rows = [{"task": name, "method": "no metric", **held_out_scores(task, np.eye(X.shape[1]))}]
     with threadpool_limits(1):
-        nca, seconds = timed(
-            lambda: NeighborhoodComponentsAnalysis(random_state=settings.seed).fit(X, task.y), _RUNS
-        )
+        nca, seconds = timed(lambda: NeighborhoodComponentsAnalysis(random_state=settings.seed).fit(X, task.y), _RUNS)
     progress(f"NCA: {seconds['cpu_s']:.1f} CPU s, {nca.n_iter_} iterations")
     rows.append({"task": name, "method": "NCA", **seconds, **held_out_scores(task, nca.components_)})
     lmnn = {"task": name, "method": "LMNN"}
@@ -237,9 +224,7 @@ def growth_rows(settings: Settings, progress: Progress) -> tuple[list[Row], list
             progress(f"{rows[size]['task']}: {rows[size]['cut_s']:.3f} s a cut, {rows[size]['mb']} MB")
     for what, chosen, axis in (("songs", by_songs[2:], 0), ("dimensions", by_dimensions[2:], 1)):
         # the smallest are left out: there the overhead counts
-        slope = np.polyfit(
-            np.log([size[axis] for size in chosen]), np.log([rows[s]["cpu_s"] for s in chosen]), 1
-        )
+        slope = np.polyfit(np.log([size[axis] for size in chosen]), np.log([rows[s]["cpu_s"] for s in chosen]), 1)
         settings.facts[f"exponent of CPU seconds in {what}"] = round(float(slope[0]), 2)
     largest = rows[max(sizes)]
     claim = f"peak memory of {_GROWTH_CUTS} cuts on {largest['task']}, GiB"

@@ -117,9 +117,7 @@ def survey(
     if n_others is not None:
         steps = np.where(steps > n_others // 2, n_others // 2 - steps, steps)  # half of them backwards
     listed = (anchors[:, None] + steps) % n
-    D = np.stack(
-        [np.linalg.norm(heard[listed[:, place]] - heard[anchors], axis=1) for place in range(LISTED)], axis=1
-    )
+    D = np.stack([np.linalg.norm(heard[listed[:, place]] - heard[anchors], axis=1) for place in range(LISTED)], axis=1)
     D *= np.exp(error * rng.standard_normal(D.shape))
     by_distance = np.take_along_axis(listed, D.argsort(axis=1), axis=1)
     i = np.repeat(anchors, LISTED - 1)
@@ -145,9 +143,7 @@ def first_below(seconds: Sequence[float], values: Sequence[float], level: float)
 # --- fits ---------------------------------------------------------------------------------------------
 
 
-def _fit(
-    task: Task, structure: str, solver: str, limit_s: float, tol: float
-) -> tuple[Way, PartialOrderEmbedding]:
+def _fit(task: Task, structure: str, solver: str, limit_s: float, tol: float) -> tuple[Way, PartialOrderEmbedding]:
     """Until the gap is closed or the time is over."""
     K = task.kernel
     model = PartialOrderEmbedding(structure, C=C, solver=solver, max_rank=RANK, max_iter=100_000, tol=tol)
@@ -176,9 +172,7 @@ def _warm_up() -> None:
     few = task.asked[:200]
     for structure in ("full", "diagonal"):
         for solver in ("accelerated", "subgradient"):
-            PartialOrderEmbedding(structure, solver=solver, tol=0.5, max_iter=12, max_rank=4).fit(
-                [task.kernel], few
-            )
+            PartialOrderEmbedding(structure, solver=solver, tol=0.5, max_iter=12, max_rank=4).fit([task.kernel], few)
     clean_comparisons(few)
 
 
@@ -288,9 +282,7 @@ def cleaning_row(n_comparisons: int, seed: int) -> Row:
     }
 
 
-def cleaning_rows(
-    pool: ProcessPoolExecutor, settings: Settings, progress: Progress
-) -> tuple[list[Row], list[Claim]]:
+def cleaning_rows(pool: ProcessPoolExecutor, settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
     rows, claims = [], []
     for n_comparisons, limit_s in ((SMALL, SMALL_LIMIT_S), (LARGE, LARGE_LIMIT_S)):
         row = pool.submit(cleaning_row, n_comparisons, settings.seed).result()
@@ -321,9 +313,7 @@ def run(settings: Settings, progress: Progress) -> tuple[Sequence[Row], Sequence
     return rows, claims
 
 
-def _fits(
-    pool: ProcessPoolExecutor, settings: Settings, progress: Progress
-) -> Iterator[tuple[list[Row], list[Claim]]]:
+def _fits(pool: ProcessPoolExecutor, settings: Settings, progress: Progress) -> Iterator[tuple[list[Row], list[Claim]]]:
     for n_songs, structure in _sizes(settings):
         yield fit_rows(pool, n_songs, structure, settings, progress)
 

@@ -124,9 +124,7 @@ def _first_load(browser: Browser, address: str, name: str) -> float | None:
         return _seconds(page, go, _is_shown(page, name))
 
 
-def _switches(
-    browser: Browser, address: str, names: list[str], progress: Progress
-) -> dict[str, list[float | None]]:
+def _switches(browser: Browser, address: str, names: list[str], progress: Progress) -> dict[str, list[float | None]]:
     """Every page from the one before it, some times; the first round, which fills caches, is left out."""
     seconds: dict[str, list[float | None]] = {name: [] for name in names}
     with _page(browser) as page:
@@ -226,15 +224,11 @@ _FIND_ALL = """const found = [...document.querySelectorAll(wanted)];
         if (host.shadowRoot) found.push(...host.shadowRoot.querySelectorAll(wanted));"""
 _IS_OTHER_SONG = f"""(song) => {{ const wanted = "[data-testid=song-row]"; {_FIND_ALL}
     return found.length > 0 && found[0].dataset.songId !== song; }}"""
-_HAS_MATCHES = (
-    """() => [...document.querySelectorAll("[role=option]")].some((line) => line.checkVisibility())"""
-)
+_HAS_MATCHES = """() => [...document.querySelectorAll("[role=option]")].some((line) => line.checkVisibility())"""
 
 
 def _hello(browser: Browser) -> float | None:
-    script = subprocess.run(
-        [sys.executable, "-c", _HELLO], capture_output=True, text=True, check=True
-    ).stdout.strip()
+    script = subprocess.run([sys.executable, "-c", _HELLO], capture_output=True, text=True, check=True).stdout.strip()
     with _served(script) as (address, _):
 
         def load() -> float | None:
@@ -302,9 +296,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         rows: list[Row] = [{"songs": 0, "page": "Streamlit's hello", "what": "first load", "seconds": hello}]
         for library in _libraries(settings, Path(folder), progress):
             with library:
-                n_songs = take_snapshot(
-                    library
-                ).columns.year.size  # what the app keeps of a library it reads once
+                n_songs = take_snapshot(library).columns.year.size  # what the app keeps of a library it reads once
             rows += _measured(browser, library.folder, n_songs, progress)
         browser.close()
     largest = [row for row in rows if row["songs"] == rows[-1]["songs"]]

@@ -238,9 +238,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         for axis, sizes in sizes_to_grow(settings.full).items():
             grown = [pool.submit(growth_row, size, seed).result() for size in sizes]
             slope = np.polyfit(
-                np.log([row[axis] for row in [ours, *grown]]),
-                np.log([row["cpu_s"] for row in [ours, *grown]]),
-                1,
+                np.log([row[axis] for row in [ours, *grown]]), np.log([row["cpu_s"] for row in [ours, *grown]]), 1
             )[0]
             settings.facts[f"exponent of CPU seconds in {axis}"] = round(float(slope), 2)
             progress(f"{axis}: {[row['cpu_s'] for row in grown]} CPU s")

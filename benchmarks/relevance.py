@@ -134,9 +134,7 @@ def _measure(folder: str, form: str) -> dict[str, float]:
     import pandas as pd
 
     plays = tuple(np.load(Path(folder) / f"{part}.npy") for part in ("users", "items", "counts"))
-    given: Any = (
-        matrix(plays) if form == "sparse matrix" else pd.DataFrame(dict(zip("uic", plays, strict=True)))
-    )
+    given: Any = matrix(plays) if form == "sparse matrix" else pd.DataFrame(dict(zip("uic", plays, strict=True)))
     bytes_given = (
         sum(a.nbytes for a in (given.data, given.indices, given.indptr))
         if sparse.issparse(given)
@@ -166,9 +164,7 @@ def fresh_rows(data: str, plays: Plays) -> list[Row]:
     return rows
 
 
-def race_rows(
-    data: str, plays: sparse.csr_array, settings: Settings, *, dense: bool
-) -> tuple[list[Row], Claim]:
+def race_rows(data: str, plays: sparse.csr_array, settings: Settings, *, dense: bool) -> tuple[list[Row], Claim]:
     """CPU seconds once warm; the rivals' answers are compared with ours."""
     relevance = ours(plays)
     runs: dict[str, tuple[Callable[[], Any], int]] = {

@@ -138,9 +138,7 @@ def _analysed(folder: Path, n_copies: int, seed: int, progress: Progress) -> _Fo
     progress(f"{len(files)} files, {seconds / 3600:.1f} hours")
     cpu = CpuSeconds()
     add(folder / "library", folder / "music", LocalPool(_N_WORKERS), cpu)
-    return _Found(
-        len(files), seconds / 3600, {ANALYSING: cpu.total, FRAMES: _mb(folder / "library" / "frames")}
-    )
+    return _Found(len(files), seconds / 3600, {ANALYSING: cpu.total, FRAMES: _mb(folder / "library" / "frames")})
 
 
 def _fitted(folder: Path, n_songs: int, seed: int, progress: Progress) -> _Found:
@@ -220,8 +218,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
                 rows.append(row | {"measured": amount, "estimated": said, "off": amount / said - 1.0})
                 progress(f"{what}: {amount:.4g} {cost.unit}, estimated {said:.4g}")
     claims = [
-        at_most(f"{row['what']}, {row['songs']:,} songs: off by, share", abs(row["off"]), _MAX_OFF)
-        for row in rows
+        at_most(f"{row['what']}, {row['songs']:,} songs: off by, share", abs(row["off"]), _MAX_OFF) for row in rows
     ]
     return rows, claims
 

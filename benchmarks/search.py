@@ -137,9 +137,7 @@ class Measured:
 
     def row(self, case: Case) -> Row:
         one = not self.contender.knob
-        levels = {
-            column: None if one else time_at(level, self.recalls, self.ms) for column, level in LEVELS.items()
-        }
+        levels = {column: None if one else time_at(level, self.recalls, self.ms) for column, level in LEVELS.items()}
         return {
             **self.contender.row(case),
             "build_s": self.build_s,
@@ -295,9 +293,7 @@ def _partition(X: Float32Array, cells: float, explained: float, ranked: float, s
 def _tuned(X: Float32Array, seed: int) -> Built:
     index = tune(X, K, 0.95, n_jobs=1, random_state=seed)
     # what is too small for a forest stays exact, which has no size to tell
-    return Built(
-        one_by_one(lambda q, _: index.query(q[None], K)[1][0]), lambda: getattr(index, "nbytes_", 4 * len(X))
-    )
+    return Built(one_by_one(lambda q, _: index.query(q[None], K)[1][0]), lambda: getattr(index, "nbytes_", 4 * len(X)))
 
 
 def _spill_tree(X: Float32Array, spill: float, depth: int, seed: int) -> Built:
@@ -409,11 +405,7 @@ def contenders(n_rows: int, seed: int, *, full: bool, slow: bool = True) -> list
             for cells, explained, ranked in (_PARTITIONS if full else _PARTITIONS[:1])
         ),
         *([Contender("musicsim tune", "recall 0.95", partial(_tuned, seed=seed))] if full else []),
-        *(
-            tree(spill, leaf_size)
-            for spill in (0.05, 0.1)
-            for leaf_size in (_LEAF_SIZES if full else _LEAF_SIZES[1:2])
-        ),
+        *(tree(spill, leaf_size) for spill in (0.05, 0.1) for leaf_size in (_LEAF_SIZES if full else _LEAF_SIZES[1:2])),
         Contender("musicsim ExactIndex", "GEMM", partial(_exact, batch=False), n_queries=100),
         Contender("musicsim ExactIndex", "GEMM, batch", partial(_exact, batch=True)),
         Contender("faiss IndexFlat", "", flat, n_queries=100, rival="faiss-cpu"),
@@ -421,11 +413,7 @@ def contenders(n_rows: int, seed: int, *, full: bool, slow: bool = True) -> list
         *(annoy(n_trees) for n_trees in ((50, 20, 10) if full else (50,))),
         Contender("faiss IVF", f"{lists} lists", ivf, geometric(1, lists), rival="faiss-cpu"),
         *([Contender("faiss HNSW", graph_setting, hnsw, beam, rival="faiss-cpu")] if full else []),
-        *(
-            [Contender(_HNSW, graph_setting, partial(_voyager, seed=seed), beam, rival="voyager")]
-            if slow
-            else []
-        ),
+        *([Contender(_HNSW, graph_setting, partial(_voyager, seed=seed), beam, rival="voyager")] if slow else []),
     ]
 
 
@@ -464,26 +452,20 @@ def leads(label: str, rows: Sequence[Row]) -> list[Claim]:
     At 0.95 our quickest index stands beside the quickest rival for its memory, and for its time of building beside the
     graph (HNSW) that is built sooner.
     """
-    ours, rivals = (
-        [row for row in rows if (row["index"] in (_FOREST, _PARTITION)) is own] for own in (True, False)
-    )
+    ours, rivals = ([row for row in rows if (row["index"] in (_FOREST, _PARTITION)) is own] for own in (True, False))
     rivals = [row for row in rivals if not row["index"].startswith(("musicsim", "scikit-learn"))]
     made = []
     for column in ("ms_90", "ms_95", "ms_98"):
         quickest, best = _quickest(ours, column), _quickest(rivals, column)
         ratio = best / quickest if quickest is not None and best is not None else None
-        made.append(
-            at_least(f"{label}: recall@{K} {LEVELS[column]:.2f}, times faster than any rival", ratio, 1.0)
-        )
+        made.append(at_least(f"{label}: recall@{K} {LEVELS[column]:.2f}, times faster than any rival", ratio, 1.0))
     there = [[row for row in some if row["ms_95"] is not None] for some in (ours, rivals)]
     graphs = [row["build_s"] for row in rivals if row["index"] in _GRAPHS]
     if graphs and all(there):
         chosen, rival = (min(some, key=itemgetter("ms_95")) for some in there)
         made.append(
             at_least(
-                f"{label}: the index that is, builds, times faster than HNSW",
-                min(graphs) / chosen["build_s"],
-                10.0,
+                f"{label}: the index that is, builds, times faster than HNSW", min(graphs) / chosen["build_s"], 10.0
             )
         )
         made.append(at_most(f"{label}: its memory, times the best rival's", chosen["mb"] / rival["mb"], 1.2))

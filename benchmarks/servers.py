@@ -43,14 +43,9 @@ def run(settings: Settings, progress: Progress) -> tuple[Sequence[Row], Sequence
     """Time requests one after another, each with another song."""
     import psutil
 
-    with (
-        _library(settings, progress) as library,
-        mock.patch.dict(os.environ, MUSICSIM_LIBRARY=str(library.folder)),
-    ):
+    with _library(settings, progress) as library, mock.patch.dict(os.environ, MUSICSIM_LIBRARY=str(library.folder)):
         now = take_snapshot(library)
-        ids = now.row_ids[
-            np.random.default_rng(settings.seed).permutation(now.n_indexed)[: _REQUESTS + 1]
-        ].tolist()
+        ids = now.row_ids[np.random.default_rng(settings.seed).permutation(now.n_indexed)[: _REQUESTS + 1]].tolist()
         settings.facts["songs"] = now.n_indexed
         left_out = now.songs_by_id(ids[-1:])[0].folder
         del now
@@ -107,9 +102,7 @@ def run(settings: Settings, progress: Progress) -> tuple[Sequence[Row], Sequence
         artists = {i: name for i in ids if (name := library.song(i).artist)}
         measure(
             "similar artists",
-            lambda i: get(
-                f"/api/similar_artists?artist={quote(artists.get(i) or next(iter(artists.values())))}"
-            ),
+            lambda i: get(f"/api/similar_artists?artist={quote(artists.get(i) or next(iter(artists.values())))}"),
             [i for i in ids if i in artists][:_PATHS],
         )
         measure("a path of 12", lambda i: get(f"/api/find_path?start_song_id={i}&end_song_id={ids[0]}&max_steps=12"),

@@ -56,9 +56,7 @@ def _starts(folder: Path, song_id: int) -> dict[str, Callable[[], float]]:
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # with it every process would compile them again
-    with (
-        read_only(settings.library) if settings.library else demo_library(settings.seed, progress) as library
-    ):
+    with read_only(settings.library) if settings.library else demo_library(settings.seed, progress) as library:
         ids = library.table().ids
         settings.facts["songs"] = len(ids)
         starts = _starts(library.folder, int(ids[0]))
@@ -81,6 +79,4 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 
 if __name__ == "__main__":
-    main(
-        "start", __doc__.splitlines()[0], run, rivals=("streamlit", "typer", "sqlalchemy"), takes_library=True
-    )
+    main("start", __doc__.splitlines()[0], run, rivals=("streamlit", "typer", "sqlalchemy"), takes_library=True)

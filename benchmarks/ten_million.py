@@ -255,9 +255,7 @@ def ask_faiss(songs: Songs) -> dict[str, Any]:
             index.nprobe = nprobe
             return _by_vectors(X, q, index.search(q[None], n_ranked)[1][0])
 
-        settings = [
-            (f"{n} lists, {ranked} ranked", partial(ask, n, ranked)) for n in _PROBES for ranked in (50, 200)
-        ]
+        settings = [(f"{n} lists, {ranked} ranked", partial(ask, n, ranked)) for n in _PROBES for ranked in (50, 200)]
         steps = [{"what": "open", **seconds}]
         for level, found in _at_levels(settings, Q, near, X).items():
             steps.append({"what": _query(level), **found})
@@ -372,10 +370,7 @@ def measure(folder: Path, n: int, seed: int, progress: Progress, *, rivals: Sequ
 
 def _rows(name: str, n: int, what: str, found: dict[str, Any]) -> list[Row]:
     steps = found.pop("steps", [{"what": what, "s": found["s"], "cpu_s": found.get("cpu_s")}])
-    return [
-        {"index": name, "rows": n, "setting": found.get("setting"), **step, "mb": found["mb"]}
-        for step in steps
-    ]
+    return [{"index": name, "rows": n, "setting": found.get("setting"), **step, "mb": found["mb"]} for step in steps]
 
 
 def _claims(rows: Sequence[Row], n: int) -> list[Claim]:
@@ -414,9 +409,7 @@ def _claims(rows: Sequence[Row], n: int) -> list[Claim]:
             ours = figure(_query(level), "ms")
             if theirs and theirs[0] and ours:
                 claims.append(
-                    at_least(
-                        f"{songs}: times as fast as {rival} at recall {level:.2f}", theirs[0] / ours, 1.0
-                    )
+                    at_least(f"{songs}: times as fast as {rival} at recall {level:.2f}", theirs[0] / ours, 1.0)
                 )
     return claims
 

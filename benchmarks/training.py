@@ -88,14 +88,11 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
     with tempfile.TemporaryDirectory() as folder:
         for n_songs in SIZES:
             progress(f"generating {n_songs} songs")
-            with generated_library(
-                Path(folder) / str(n_songs), n_songs, random_state=settings.seed
-            ) as library:
+            with generated_library(Path(folder) / str(n_songs), n_songs, random_state=settings.seed) as library:
                 progress(f"training on {n_songs} songs")
                 rows.append({"library": f"{n_songs:,} songs", "songs": n_songs, **_click(library, progress)})
     claims = [
-        at_least(f"{row['library']}: AUC ahead on artists not heard, low end", row["AUC low"], 0.0)
-        for row in rows
+        at_least(f"{row['library']}: AUC ahead on artists not heard, low end", row["AUC low"], 0.0) for row in rows
     ]
     return rows, claims
 

@@ -293,9 +293,7 @@ async def _go_through(screen: _Screen, visit: Visit, pace: Pace, rng: np.random.
         visit.seen.append(Seen(searched, said.get(searched, ()), ids))
 
 
-async def _visit(
-    visit: Visit, address: str, browser: Browser | None, pace: Pace, seed: Sequence[int]
-) -> None:
+async def _visit(visit: Visit, address: str, browser: Browser | None, pace: Pace, seed: Sequence[int]) -> None:
     """A visit from coming to leaving; what goes wrong is its failure."""
     rng = np.random.default_rng(seed)
     try:
@@ -339,12 +337,7 @@ class _Memory:
 
 
 async def _round(
-    address: str,
-    servers: Sequence[psutil.Process],
-    pace: Pace,
-    visits: Sequence[Visit],
-    seed: int,
-    progress: Progress,
+    address: str, servers: Sequence[psutil.Process], pace: Pace, visits: Sequence[Visit], seed: int, progress: Progress
 ) -> Row:
     """All visits of a round; gives what the servers' processors did."""
     progress(f"{pace.name}: {len(visits)} visitors")
@@ -365,9 +358,7 @@ async def _round(
         if visit.failure:
             progress(f"  {visit.kind} with {visit.recording.name}: {visit.failure}")
     spent, n_steps = _cpu_s(servers) - before, sum(len(visit.steps) for visit in visits)
-    progress(
-        f"{pace.name}: {n_steps} steps in {time.perf_counter() - started:.0f} s, server {spent:.0f} s CPU"
-    )
+    progress(f"{pace.name}: {n_steps} steps in {time.perf_counter() - started:.0f} s, server {spent:.0f} s CPU")
     return {"pace": pace.name, "what": "server, CPU a step", "n": n_steps, "mean_s": spent / max(1, n_steps)}
 
 
@@ -419,11 +410,7 @@ def _recordings(folder: Path, n: int, seed: int) -> list[Recording]:
 
 
 async def _measured(
-    address: str,
-    servers: Sequence[psutil.Process],
-    recordings: Sequence[Recording],
-    seed: int,
-    progress: Progress,
+    address: str, servers: Sequence[psutil.Process], recordings: Sequence[Recording], seed: int, progress: Progress
 ) -> tuple[list[Row], dict[Pace, list[Visit]], dict[str, float]]:
     first, *others = recordings
     memory = _Memory(servers)
@@ -481,10 +468,7 @@ def _several_processes(settings: Settings, scratch: Path, progress: Progress) ->
         with read_only(folder) as library:
             settings.facts.update(songs=len(library), processes=settings.processes)
         command = [*_COMMAND, f"--snapshot={file}"]
-        with (
-            (scratch / _LOG).open("ab") as log,
-            balanced(command, settings.processes, log) as (address, servers),
-        ):
+        with (scratch / _LOG).open("ab") as log, balanced(command, settings.processes, log) as (address, servers):
             yield _Served(folder, address, servers)
 
 
@@ -494,9 +478,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         progress("composing what visitors search with")
         recordings = _recordings(Path(scratch) / "recordings", 1 + N_CLIENTS + N_TABS, settings.seed)
         with serving(settings, Path(scratch), progress) as here:
-            rows, visits, mb = asyncio.run(
-                _measured(here.address, here.servers, recordings, settings.seed, progress)
-            )
+            rows, visits, mb = asyncio.run(_measured(here.address, here.servers, recordings, settings.seed, progress))
             everybody = [visit for of in visits.values() for visit in of]
             if any(visit.failure for visit in everybody):
                 progress((Path(scratch) / _LOG).read_text(encoding="utf-8", errors="replace")[-_LOG_SHOWN:])

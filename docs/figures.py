@@ -31,16 +31,11 @@ def convergence() -> go.Figure:
         for name, dash in (("objective", "solid"), ("dual_bound", "dot")):
             label = solver if name == "objective" else f"{solver}, lower bound"
             figure.add_scatter(
-                x=seconds,
-                y=[step[name] for step in history],
-                name=label,
-                line={"color": colour, "dash": dash},
+                x=seconds, y=[step[name] for step in history], name=label, line={"color": colour, "dash": dash}
             )
     figure.update_xaxes(title="seconds", type="log", tickvals=[0.1, 0.3, 1, 3, 10, 30, 60])
     figure.update_yaxes(title="objective and lower bound", range=[0, 60])
-    figure.update_layout(
-        template="plotly_white", margin={"l": 60, "r": 20, "t": 20, "b": 50}, font={"size": 15}
-    )
+    figure.update_layout(template="plotly_white", margin={"l": 60, "r": 20, "t": 20, "b": 50}, font={"size": 15})
     return figure
 
 

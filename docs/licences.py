@@ -48,24 +48,14 @@ def locked(file: Path) -> list[str]:
 def licence(name: str) -> str:
     """What a package says of its licence. Raises PackageNotFoundError where it is not installed."""
     about = metadata.metadata(name)
-    classified = [
-        one.rpartition(" :: ")[2] for one in about.get_all("Classifier") or [] if "License ::" in one
-    ]
+    classified = [one.rpartition(" :: ")[2] for one in about.get_all("Classifier") or [] if "License ::" in one]
     named = [one for one in classified if one != "OSI Approved"]
-    return (
-        about.get("License-Expression")
-        or ", ".join(named)
-        or (about.get("License") or "not said").split("\n")[0]
-    )
+    return about.get("License-Expression") or ", ".join(named) or (about.get("License") or "not said").split("\n")[0]
 
 
 def carried(name: str) -> list[str]:
     """Libraries of copyleft licences inside a package's wheel."""
-    found = {
-        match[1]
-        for file in metadata.files(name) or ()
-        if (match := _LIBRARY.fullmatch(file.name)) is not None
-    }
+    found = {match[1] for file in metadata.files(name) or () if (match := _LIBRARY.fullmatch(file.name)) is not None}
     return sorted(found & _CARRIED.keys())
 
 

@@ -301,11 +301,7 @@ def main() -> None:
         if not parts:
             _add_old_disc(library, library.folder.parent / "old disc")
         _answer(library)
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        sync_playwright() as playwright,
-        serve(ROOT / "app.py") as address,
-    ):
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright, serve(ROOT / "app.py") as address:
         # a song of another demo: it sounds like a style of this one, and is not in it
         query = write_song(plan_collection(seed=1)[0], Path(folder))
         query = query.rename(query.with_name("a song of mine" + query.suffix))

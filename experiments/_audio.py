@@ -18,13 +18,7 @@ from musicsim.evaluation.ranking import distance_scores
 from musicsim.kernels import human_tag_vectors, inverse_document_frequency, ppk_map, tfidf_map
 from musicsim.library import Library
 from musicsim.metric import GMML, MLR, LGMMLByExample
-from musicsim.mixtures import (
-    MixtureSpace,
-    SemanticMultinomials,
-    SongMixtures,
-    fit_mixtures,
-    kl_divergences,
-)
+from musicsim.mixtures import MixtureSpace, SemanticMultinomials, SongMixtures, fit_mixtures, kl_divergences
 from musicsim.relevance import Relevance
 from musicsim.search import mutual_proximity
 
@@ -67,9 +61,7 @@ REGULARIZERS = {"MLR": "trace", "MLR, L2,1": "l21"}
 LEARNED = (*REGULARIZERS, GMML_ONE, GMML_LOCAL)
 ONE = tuple((t, reg) for t in (0.0, 0.25, 0.5) for reg in (0.01, 0.1, 1.0))
 """Place on the geodesic, and how near to plain distance."""
-LOCAL = tuple(
-    (m, rho, t, reg) for m in (4, 16) for rho in (16.0, 256.0) for t in (0.25, 0.5) for reg in (0.1, 1.0)
-)
+LOCAL = tuple((m, rho, t, reg) for m in (4, 16) for rho in (16.0, 256.0) for t in (0.25, 0.5) for reg in (0.1, 1.0))
 """Metrics, how local, place on the geodesic, and how near to the metric of all pairs."""
 MEASURES = ("auc", "map", "mrr")
 K_NEAREST = 10
@@ -273,10 +265,7 @@ def _means(
     if learning == GMML_ONE:
         for t, reg in ONE:
             gmml = GMML(t=t, reg=reg).fit(songs, relevance)
-            yield (
-                f"t {t:g}, reg {reg:g}",
-                lambda Z, gmml=gmml: _euclidean(gmml.transform(Z), gmml.transform(songs)),
-            )
+            yield (f"t {t:g}, reg {reg:g}", lambda Z, gmml=gmml: _euclidean(gmml.transform(Z), gmml.transform(songs)))
         return
     for m, rho, t, reg in LOCAL:
         local = LGMMLByExample(m, rho=rho, t=t, reg=reg, random_state=seed).fit(songs, relevance)
@@ -310,11 +299,7 @@ def adjusted(D: Float64Array, split: Split, rows: Int64Array) -> Float64Array:
     np.fill_diagonal(others, np.nan)
     queries = D[rows]
     return mutual_proximity(
-        queries,
-        queries.mean(axis=1),
-        queries.std(axis=1),
-        np.nanmean(others, axis=0),
-        np.nanstd(others, axis=0),
+        queries, queries.mean(axis=1), queries.std(axis=1), np.nanmean(others, axis=0), np.nanstd(others, axis=0)
     )
 
 
@@ -328,12 +313,7 @@ def measure_codewords(
 
 
 def measure_others(
-    songs: Songs,
-    split: Split,
-    every: SongMixtures,
-    divergences: Float32Array,
-    protocol: Protocol,
-    seed: int,
+    songs: Songs, split: Split, every: SongMixtures, divergences: Float32Array, protocol: Protocol, seed: int
 ) -> list[Result]:
     """Tags, and the mixtures of all songs by their `divergences` (n_songs, n_train) and as vectors."""
     space = MixtureSpace(random_state=seed).fit(every[split.train])

@@ -70,8 +70,7 @@ def _spectrogram(samples: Float32Array) -> Float32Array:
     window = get_window("hann", _FRAME).astype(np.float32)
     bands = _bands()
     rows = [  # blocks of frames that fit in the cache
-        np.abs(np.fft.rfft(frames[start : start + 256] * window)) @ bands.T
-        for start in range(0, len(frames), 256)
+        np.abs(np.fft.rfft(frames[start : start + 256] * window)) @ bands.T for start in range(0, len(frames), 256)
     ]
     levels = 20.0 * np.log10(np.concatenate(rows) + 1e-7)
     return np.maximum(levels, levels.max() - _FLOOR_DB).astype(np.float32)
@@ -82,9 +81,7 @@ def _bands() -> Float64Array:
     """Triangles a semitone wide, or as wide as a line of the spectrum, (98, n_lines)."""
     line = SAMPLE_RATE / _FRAME
     centres = np.geomspace(_LOWEST, _HIGHEST, _N_BANDS)
-    return _triangles(
-        np.arange(_FRAME // 2 + 1) * line, centres, np.maximum(centres * (2 ** (1 / 12) - 1), line)
-    )
+    return _triangles(np.arange(_FRAME // 2 + 1) * line, centres, np.maximum(centres * (2 ** (1 / 12) - 1), line))
 
 
 def _triangles(at: Float64Array, centres: Float64Array, widths: Float64Array) -> Float64Array:
@@ -112,9 +109,7 @@ def _fluctuations(blocks: Float32Array) -> Float64Array:
     centres = np.geomspace(_SLOWEST, _FASTEST, _N_RATES)
     widths = np.maximum(np.gradient(centres), rates[0])
     weighed = _triangles(rates, centres, widths) / (rates / 4.0 + 4.0 / rates)
-    strengths = [
-        np.abs(np.fft.rfft(block - block.mean(axis=0), axis=0))[1:].T @ weighed.T for block in blocks
-    ]
+    strengths = [np.abs(np.fft.rfft(block - block.mean(axis=0), axis=0))[1:].T @ weighed.T for block in blocks]
     return uniform_filter(np.array(strengths), size=(1, 3, 3), mode="nearest")
 
 

@@ -82,17 +82,10 @@ def _search(report: Report) -> Iterator[Task]:
             quickest[who] = min(before, row, key=lambda row: _ms_at_95(row) or math.inf)
         ours = quickest.pop("musicsim")
         of_them = {who: _ms_at_95(row) for who, row in quickest.items()}
-        yield Task(
-            f"ten nearest of {n:,} vectors ({data}), one at a time, recall .95",
-            "ms",
-            _ms_at_95(ours),
-            of_them,
-        )
+        yield Task(f"ten nearest of {n:,} vectors ({data}), one at a time, recall .95", "ms", _ms_at_95(ours), of_them)
         if ours.get("ms_95") is not None:  # what only compares with all builds nothing
             built = {
-                who: row.get("build_s")
-                for who, row in quickest.items()
-                if "failed" in row or row["ms_95"] is not None
+                who: row.get("build_s") for who, row in quickest.items() if "failed" in row or row["ms_95"] is not None
             }
             yield Task("building that index", "s", ours["build_s"], built)
 
@@ -182,9 +175,7 @@ def _mlr(report: Report) -> Iterator[Task]:
     )
 
 
-def _arrived(
-    name: str, reached: float | None, where: str, spent: float, ours: float
-) -> dict[str, float | None]:
+def _arrived(name: str, reached: float | None, where: str, spent: float, ours: float) -> dict[str, float | None]:
     """A rival's seconds; of one that never got there what it had spent, if that is more than we took."""
     if reached is not None:
         return {name: reached}
@@ -196,8 +187,7 @@ def _learned(
 ) -> Iterator[Task]:
     """Seconds of a fit, each rival's with its AUC, and the AUC."""
     seconds = {
-        f"{who} (AUC {row[quality]:.3f})" if quality in row else who: row.get(column)
-        for who, row in rivals.items()
+        f"{who} (AUC {row[quality]:.3f})" if quality in row else who: row.get(column) for who, row in rivals.items()
     }
     yield Task(name, "s CPU", ours[0], seconds)
     held_out = {who: row.get(quality) for who, row in rivals.items()}
@@ -262,9 +252,7 @@ def _extraction(report: Report) -> Iterator[Task]:
 
 
 def _ingest(report: Report) -> Iterator[Task]:
-    ours, theirs = (
-        next(row for row in report["rows"] if row["who"] == who) for who in ("musicsim", "librosa")
-    )
+    ours, theirs = (next(row for row in report["rows"] if row["who"] == who) for who in ("musicsim", "librosa"))
     yield Task(
         "adding a folder of files of minutes, two processes",
         "s of sound a second",
@@ -279,9 +267,7 @@ def _relevance(report: Report) -> Iterator[Task]:
     for (data,), rows in _groups(warm, "data"):
         seconds = {row["method"].removesuffix(", once warm"): row["CPU s"] for row in rows}
         seconds["scipy's sparse product"] = seconds.pop("scipy")
-        yield Task(
-            f"similar items by {rows[0]['plays']:,} plays ({data})", "s CPU", seconds.pop("musicsim"), seconds
-        )
+        yield Task(f"similar items by {rows[0]['plays']:,} plays ({data})", "s CPU", seconds.pop("musicsim"), seconds)
 
 
 def _playlist(report: Report) -> Iterator[Task]:

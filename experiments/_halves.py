@@ -50,9 +50,7 @@ def halves(pieces: Pieces, n: int, seed: int) -> Iterator[BoolArray]:
         yield np.isin(pieces.composers, out)
 
 
-def nested_rows(
-    found: dict[str, Scores], reference: str, pieces: Pieces, settings: Settings
-) -> list[dict[str, Any]]:
+def nested_rows(found: dict[str, Scores], reference: str, pieces: Pieces, settings: Settings) -> list[dict[str, Any]]:
     """The lead of what was chosen on other composers."""
     gains: list[Gains] = []
     chosen = []
@@ -68,8 +66,7 @@ def nested_rows(
 def gains_of(after: Scores, before: Scores, is_out: BoolArray) -> Gains:
     """By measure, of the pieces held out; nan for the others. The skew is that of all pieces."""
     gains = {
-        measure: np.where(is_out, after.by_query[measure] - before.by_query[measure], np.nan)
-        for measure in MEASURES
+        measure: np.where(is_out, after.by_query[measure] - before.by_query[measure], np.nan) for measure in MEASURES
     }
     return Gains(gains, after.skew)
 
@@ -109,9 +106,7 @@ def learned_rows(
                     # folders that hold a composer of the other half are not learned from
                     known = ~is_out & (labels != "") & ~np.isin(labels, labels[is_out])
                     Y = X @ fit(X[known], labels[known]).T
-                    gains.append(
-                        gains_of(scores(with_proximity(euclidean(Y), _THIRD), pieces), before, is_out)
-                    )
+                    gains.append(gains_of(scores(with_proximity(euclidean(Y), _THIRD), pieces), before, is_out))
                 rows.append(gain_row("learning", f"{name}, {words}, {kind}", gains, pieces, settings.seed))
             progress(f"{name}, {words}")
     return rows
@@ -148,9 +143,7 @@ def _mean(X: Float64Array, y: Any) -> Float64Array:
     return GMML(t=0.3, reg=1.0).fit(X, y.tolist()).components_
 
 
-def _ranked(
-    X: Float64Array, y: Any, C: float, *, is_blended: bool = False, is_whitened: bool = False
-) -> Float64Array:
+def _ranked(X: Float64Array, y: Any, C: float, *, is_blended: bool = False, is_whitened: bool = False) -> Float64Array:
     first = _whitened(X, y, 0.8) if is_whitened else np.eye(X.shape[1])
     Y = X @ first.T
     L = _fitted(MLR(C=C, tol=1e-2, max_cuts=60, random_state=0), Y, y)

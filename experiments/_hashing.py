@@ -113,20 +113,14 @@ def nearest_relevance(X: Float64Array, queries: Float64Array | None = None) -> R
     """The nearest rows of X are relevant to each query; without queries, to each row of X, itself aside."""
     from sklearn.neighbors import NearestNeighbors
 
-    found = (
-        NearestNeighbors(n_neighbors=N_NEAREST, algorithm="brute")
-        .fit(X)
-        .kneighbors(queries, return_distance=False)
-    )
+    found = NearestNeighbors(n_neighbors=N_NEAREST, algorithm="brute").fit(X).kneighbors(queries, return_distance=False)
     return Relevance.from_lists(list(found), len(X), outside=queries is not None)
 
 
 def _tags_of_artists(folder: Path) -> dict[str, str]:
     """The tag that most listeners have given an artist, by its name in small letters."""
     tables = {
-        name: pd.read_csv(
-            folder / f"{name}.dat.xz", sep="\t", encoding="utf-8", encoding_errors="replace", quoting=3
-        )
+        name: pd.read_csv(folder / f"{name}.dat.xz", sep="\t", encoding="utf-8", encoding_errors="replace", quoting=3)
         for name in ("artists", "tags", "user_taggedartists")
     }
     given = tables["user_taggedartists"].drop_duplicates(["userID", "artistID", "tagID"])
@@ -137,9 +131,7 @@ def _tags_of_artists(folder: Path) -> dict[str, str]:
     return dict(zip(named["name"].str.casefold(), named["tagValue"], strict=True))
 
 
-def _split(
-    n: int, test: float, seed: int, strata: npt.NDArray | None = None
-) -> tuple[Int64Array, Int64Array]:
+def _split(n: int, test: float, seed: int, strata: npt.NDArray | None = None) -> tuple[Int64Array, Int64Array]:
     from sklearn.model_selection import train_test_split
 
     train, held_out = train_test_split(np.arange(n), test_size=test, random_state=seed, stratify=strata)

@@ -222,9 +222,7 @@ def global_gmml(fold: Fold, regs: tuple[float, ...], anchors: str, seed: int) ->
     return best_of(fits(), fold)
 
 
-def mlr(
-    fold: Fold, Cs: tuple[float, ...], regularizer: str, n_queries: int, max_cuts: int, seed: int
-) -> Fitted:
+def mlr(fold: Fold, Cs: tuple[float, ...], regularizer: str, n_queries: int, max_cuts: int, seed: int) -> Fitted:
     """Metric learning to rank on the documents of some training queries; its own loss is AUC."""
     from sklearn.exceptions import ConvergenceWarning
 
@@ -240,9 +238,7 @@ def mlr(
 
             def fit(C: float = C) -> Score:
                 with warnings.catch_warnings():
-                    warnings.simplefilter(
-                        "ignore", ConvergenceWarning
-                    )  # the last digits do not rank documents
+                    warnings.simplefilter("ignore", ConvergenceWarning)  # the last digits do not rank documents
                     learner = MLR(C=C, regularizer=regularizer, tol=1e-2, max_cuts=max_cuts).fit(X, relevance)
                 return _anchored(fold, learner.components_, EITHER, seed)
 

@@ -46,9 +46,7 @@ def lambdarank(fold: Fold, grid: list[dict[str, Any]], seed: int) -> Fitted:
     import lightgbm
 
     def fit(parameters: dict[str, Any]) -> Score:
-        ranker = lightgbm.LGBMRanker(
-            objective="lambdarank", n_estimators=_MAX_TREES, **_fixed(seed), **parameters
-        )
+        ranker = lightgbm.LGBMRanker(objective="lambdarank", n_estimators=_MAX_TREES, **_fixed(seed), **parameters)
         train, validation = fold.train.y.astype(int), fold.validation.y.astype(int)
         groups = {"group": fold.train.group, "eval_group": [fold.validation.group], "eval_at": [10]}
         return _fitted(ranker, fold, train, validation, **groups)
@@ -60,9 +58,7 @@ def _fixed(seed: int) -> dict[str, Any]:
     return {"n_jobs": 1, "random_state": seed, "verbose": -1, "deterministic": True}
 
 
-def _fitted(
-    trees: Any, fold: Fold, train: Any, validation: Any, *, is_stopped: bool = True, **groups: Any
-) -> Score:
+def _fitted(trees: Any, fold: Fold, train: Any, validation: Any, *, is_stopped: bool = True, **groups: Any) -> Score:
     import lightgbm
 
     stop = [lightgbm.early_stopping(_PATIENCE, verbose=False)] if is_stopped else []

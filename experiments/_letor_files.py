@@ -87,11 +87,7 @@ def load_letor(path: str | Path, *, n_features: int | None = None, zero_based: b
 
 
 def load_lightgbm(
-    path: str | Path,
-    query_path: str | Path | None = None,
-    *,
-    n_features: int | None = None,
-    zero_based: bool = False,
+    path: str | Path, query_path: str | Path | None = None, *, n_features: int | None = None, zero_based: bool = False
 ) -> RankingRows:
     """Read a file of rows without qid, and beside it the file of the sizes of queries.
 
@@ -118,9 +114,7 @@ def load_lightgbm(
             if not line.strip():
                 continue
             if not line.strip().isdecimal() or int(line) < 1:
-                raise ValueError(
-                    f"{query_path}, line {number}: {line.strip()!r} should be the rows of a query."
-                )
+                raise ValueError(f"{query_path}, line {number}: {line.strip()!r} should be the rows of a query.")
             sizes.append(int(line))
     with _opened(path) as lines:
         rows = _rows(path, lines, n_features, 0 if zero_based else 1, False)
@@ -170,9 +164,7 @@ def _rows(path: Path, lines: IO[str], n_features: int | None, base: int, with_qu
             query = tokens[1][4:]
             if query != last:
                 if query in queries:
-                    raise ValueError(
-                        f"{where}: query {query} comes back; the rows of a query should stand together."
-                    )
+                    raise ValueError(f"{where}: query {query} comes back; the rows of a query should stand together.")
                 queries[query], last = None, query
                 group.append(0)
             group[-1] += 1
@@ -199,9 +191,7 @@ def _label(token: str, where: str) -> float:
     return label
 
 
-def _features(
-    tokens: list[str], base: int, n_features: int | None, where: str
-) -> tuple[Int32Array, Float32Array]:
+def _features(tokens: list[str], base: int, n_features: int | None, where: str) -> tuple[Int32Array, Float32Array]:
     """Columns from 0 and values of ``index:value`` words."""
     try:
         pairs = [token.split(":") for token in tokens]
@@ -218,9 +208,7 @@ def _features(
     for index in (min(indices, default=base), max(indices, default=base)):
         if not base <= index <= last:
             more = "; give n_features for more" if n_features is None and index > last else ""
-            raise ValueError(
-                f"{where}: feature {index} is out of range; they count from {base} to {last}{more}."
-            )
+            raise ValueError(f"{where}: feature {index} is out of range; they count from {base} to {last}{more}.")
     if len(set(indices)) < len(indices):
         raise ValueError(f"{where}: a feature is named twice.")
     return np.array(indices, dtype=np.int32) - base, values

@@ -86,9 +86,7 @@ def as_printed(fold: Fold, grid: list[dict[str, Any]], seed: int, *, n_metrics: 
             def fit(setting: dict[str, Any] = setting) -> Score:
                 local, table = learned(setting["reg"])
                 phi = np.full(n_metrics, float(setting["phi"]))
-                ranks = np.concatenate(
-                    [[0.0], np.cumsum(1.0 / np.log2(np.arange(2.0, queries.lower.max() + 2.0)))]
-                )
+                ranks = np.concatenate([[0.0], np.cumsum(1.0 / np.log2(np.arange(2.0, queries.lower.max() + 2.0)))])
                 warp_steps(
                     table, queries.lower, queries.starts, queries.usable, phi, STEP_SIZE, setting["margin"], 1,
                     n_epochs * np.count_nonzero(queries.lower), ranks, np.array([seed + 1], np.uint64),

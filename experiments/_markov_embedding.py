@@ -175,9 +175,7 @@ def climb(
             gradient = block_gradient(points, table, songs)
             penalty = 2.0 * how.regularization * songs.size / sources.size * points.coordinates
             n_moves = table.source_count[songs].sum()
-            adam.step(
-                [(gradient.coordinates - penalty) / n_moves, gradient.bias / n_moves][: 1 + how.with_bias]
-            )
+            adam.step([(gradient.coordinates - penalty) / n_moves, gradient.bias / n_moves][: 1 + how.with_bias])
         history.append(mean_log_move(points, judge))
         best_epoch = int(np.argmax(history)) + 1
         if best_epoch == epoch:

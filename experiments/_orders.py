@@ -133,9 +133,7 @@ def songs_held_out(
             tested = is_new[:, 0] & ~(is_new & (members[inside.train] != anchor)).any(axis=1)
         else:
             tested = is_new.any(axis=1)
-        splits.append(
-            Split(np.setdiff1d(inside.songs, part), inside.train[~is_new.any(axis=1)], inside.train[tested])
-        )
+        splits.append(Split(np.setdiff1d(inside.songs, part), inside.train[~is_new.any(axis=1)], inside.train[tested]))
     return splits
 
 
@@ -178,8 +176,7 @@ def kernel_learner(
         place[songs] = np.arange(len(songs))
         model = PartialOrderEmbedding(C=C, **parameters)
         model.fit(
-            [K[np.ix_(songs, songs)] for K in all_songs],
-            checked_comparisons(place[comparisons(questions)], len(songs)),
+            [K[np.ix_(songs, songs)] for K in all_songs], checked_comparisons(place[comparisons(questions)], len(songs))
         )
         return Space(model.transform([K[:, songs] for K in all_songs]), model.kernel_weights_)
 
@@ -206,10 +203,7 @@ def order_score(points: Float64Array, comparisons: Int64Array) -> dict[str, floa
     """
     near, far = (np.square(points[a] - points[b]).sum(axis=1) for a, b in comparisons.T.reshape(2, 2, -1))
     is_tied = np.abs(near - far) <= _ROUNDING * np.maximum(near, far)
-    return {
-        IN_ORDER: float(np.mean(np.where(is_tied, 0.5, near < far))),
-        TIES: float(np.mean(is_tied)),
-    }
+    return {IN_ORDER: float(np.mean(np.where(is_tied, 0.5, near < far))), TIES: float(np.mean(is_tied))}
 
 
 # --- lines of tables ----------------------------------------------------------------------------------

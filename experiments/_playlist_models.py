@@ -9,13 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from experiments._playlist_rivals import (
-    BigramModel,
-    LatentMarkovEmbedding,
-    Popularity,
-    StationaryModel,
-    UniformShuffle,
-)
+from experiments._playlist_rivals import BigramModel, LatentMarkovEmbedding, Popularity, StationaryModel, UniformShuffle
 from experiments._playlists import Collection, Lists, song_weights, split_lists
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.explorer.playlists.edges import build_hypergraph, default_weights
@@ -197,9 +191,7 @@ def _cooccurrence_walks(judge: Judge, seed: int) -> Iterator[Result]:
     yield judge.judged(WEIGHTED, f"walk: {words}; songs by plays", walk, before_s)
     held, held_s = _timed(lambda: _with_held_out_shares(walk, about, train, seed))
     yield judge.judged(HELD_OUT, f"walk: {words}; songs by plays, held-out shares", held, before_s + held_s)
-    yield judge.result(
-        STATIONARY, f"stationary: {words}", partial(StationaryModel, graph), groups_s + graph_s
-    )
+    yield judge.result(STATIONARY, f"stationary: {words}", partial(StationaryModel, graph), groups_s + graph_s)
 
 
 def _with_held_out_shares(walk: PlaylistModel, about: Collection, train: Lists, seed: int) -> PlaylistModel:
@@ -247,12 +239,7 @@ def edge_sets(graph: Hypergraph) -> dict[str, Hypergraph]:
     single = np.array([" & " not in family for family in graph.families])
     of_tags = np.array([set(kind) <= {"tag", "uniform"} for kind in kinds])
     of_thesis = np.array([set(kind) <= OF_THESIS for kind in kinds])
-    kept = {
-        TAGS: of_tags & single,
-        TAGS_JOINED: of_tags,
-        THESIS: of_thesis & single,
-        THESIS_JOINED: of_thesis,
-    }
+    kept = {TAGS: of_tags & single, TAGS_JOINED: of_tags, THESIS: of_thesis & single, THESIS_JOINED: of_thesis}
     parts = {
         name: Hypergraph(graph.incidence[:, rows], [graph.names[e] for e in np.flatnonzero(rows)])
         for name, rows in kept.items()
@@ -269,9 +256,7 @@ def measure_demo(folder: Path, collection: Collection, number: int, seed: int) -
     dialects: list[Dialect] = []
     shares: list[Shares] = []
     for name, edges in sets.items():
-        found, weights = measure_dialects(
-            judge, name, edges, partial(demo_graph, folder) if name == APP else None
-        )
+        found, weights = measure_dialects(judge, name, edges, partial(demo_graph, folder) if name == APP else None)
         dialects += found
         shares += weights
     return results, dialects, shares
@@ -283,19 +268,12 @@ def _demo_walks(judge: Judge, sets: Mapping[str, Hypergraph], graph_s: float) ->
     for name in (TAGS, TAGS_JOINED, THESIS, THESIS_JOINED):
         yield judge.result(name, f"walk: {name}", partial(PlaylistModel, sets[name]), graph_s)
     yield judge.result(
-        BAYES,
-        f"walk: {THESIS_JOINED}; bayes",
-        lambda: PlaylistModel(whole, edge_probability="bayes"),
-        graph_s,
+        BAYES, f"walk: {THESIS_JOINED}; bayes", lambda: PlaylistModel(whole, edge_probability="bayes"), graph_s
     )
     prior = 1.0 + STRENGTH * default_weights(app.names)
     yield judge.result(APP, f"walk: {APP}", lambda: PlaylistModel(app, prior=prior), graph_s)
-    weighted = Hypergraph(
-        app.incidence, app.names, song_weights(judge.lists(judge.train), judge.collection.n_songs)
-    )
-    yield judge.result(
-        WEIGHTED, f"walk: {APP}; songs by plays", lambda: PlaylistModel(weighted, prior=prior), graph_s
-    )
+    weighted = Hypergraph(app.incidence, app.names, song_weights(judge.lists(judge.train), judge.collection.n_songs))
+    yield judge.result(WEIGHTED, f"walk: {APP}; songs by plays", lambda: PlaylistModel(weighted, prior=prior), graph_s)
 
 
 def measure_dialects(
@@ -318,16 +296,7 @@ def measure_dialects(
         leaning = {c: gain.of_dialect for c, gain in lean.gains(test, categories).items()}
         alone = _stationary_gains(judge, graph)
     dialects = [
-        Dialect(
-            name,
-            judge.split,
-            c,
-            gain.n_playlists,
-            gain.of_dialect,
-            gain.of_global,
-            leaning.get(c),
-            alone.get(c),
-        )
+        Dialect(name, judge.split, c, gain.n_playlists, gain.of_dialect, gain.of_global, leaning.get(c), alone.get(c))
         for c, gain in fitted.gains(test, categories).items()
     ]
     shares = [Shares(name, judge.split, None, fitted.global_.family_shares())]

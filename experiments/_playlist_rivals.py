@@ -28,14 +28,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from experiments._markov_embedding import Ascent, Points, TransitionTable, climb, log_moves
-from experiments._song_chain import (
-    SongChain,
-    checked_counts,
-    count_openings,
-    count_plays,
-    smoothed,
-    sum_by_playlist,
-)
+from experiments._song_chain import SongChain, checked_counts, count_openings, count_plays, smoothed, sum_by_playlist
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.playlist.counts import Counts
 from musicsim.playlist.hypergraph import Hypergraph
@@ -395,11 +388,7 @@ class StationaryModel(PlaylistScorer, BaseEstimator):
         """Learn the weights from playlists (lists of song rows)."""
         checked_counts(playlists, self.n_songs, 1.0)
         model = PlaylistModel(
-            self.hypergraph,
-            prior=self.prior,
-            uniform_floor=self.uniform_floor,
-            max_iter=self.max_iter,
-            tol=self.tol,
+            self.hypergraph, prior=self.prior, uniform_floor=self.uniform_floor, max_iter=self.max_iter, tol=self.tol
         )
         model.fit([[song] for playlist in playlists for song in playlist])
         self.weights_ = model.weights_

@@ -60,16 +60,11 @@ def reproduce(names: Sequence[str], *, full: bool, keep: bool, jobs: int) -> boo
     # others make no report
     known = {e.name for e in experiments() if "benchmarks._report" in _source(e.name)}
     if unknown := set(names) - known:
-        raise SystemExit(
-            f"{', '.join(sorted(unknown))}: no such experiment; there are {', '.join(sorted(known))}."
-        )
+        raise SystemExit(f"{', '.join(sorted(unknown))}: no such experiment; there are {', '.join(sorted(known))}.")
     chosen = set(names) or (known if full else known - _HOUR_LONG)
     # the longest first: all cores are busy to the end
     order = sorted(chosen, key=_seconds_before, reverse=True)
-    print(
-        f"{len(order)} experiments, {jobs} at once; about {_estimate(order, jobs)} by the kept results",
-        flush=True,
-    )
+    print(f"{len(order)} experiments, {jobs} at once; about {_estimate(order, jobs)} by the kept results", flush=True)
     if jobs > 1:
         # of the experiments, so that they leave room to each other
         os.environ.update(dict.fromkeys(THREADS, "1"))
@@ -178,16 +173,12 @@ def _print(outcomes: Sequence[_Outcome], seconds: float) -> None:
         for claim in report["claims"]:
             if not claim["holds"]:
                 then = {True: "HELD", False: "no", None: ""}[held_before.get(claim["claim"])]
-                failed.add_row(
-                    outcome.name, claim["claim"], _text(claim["value"]), _text(claim["goal"]), then
-                )
+                failed.add_row(outcome.name, claim["claim"], _text(claim["value"]), _text(claim["goal"]), then)
     console = Console(width=None if sys.stdout.isatty() else 160, highlight=False, markup=False)
     console.print(table)
     if failed.row_count:
         console.print(failed)
-    console.print(
-        f"{seconds / 60:.1f} minutes; results in {OWN.relative_to(ROOT)}, shown on the Evaluate page"
-    )
+    console.print(f"{seconds / 60:.1f} minutes; results in {OWN.relative_to(ROOT)}, shown on the Evaluate page")
 
 
 def _text(value: float | str | None) -> str:
@@ -199,10 +190,6 @@ def _keep(outcome: _Outcome) -> None:
     if outcome.report is None:
         return
     absent = missing(outcome.report)
-    why = (
-        f"it was run without {', '.join(absent)}"
-        if absent
-        else keep_report(outcome.report, outcome.name, KEPT)
-    )
+    why = f"it was run without {', '.join(absent)}" if absent else keep_report(outcome.report, outcome.name, KEPT)
     if why:
         print(f"{outcome.name}: not kept, for {why}")

@@ -58,10 +58,7 @@ def small_rows(library: Library, pieces: Pieces, size: int, known: str, settings
     """
     rows, hidden = _chosen(pieces, size, settings.seed)
     others = [song for row, song in enumerate(pieces.songs) if row not in set(rows)]
-    with (
-        constants_of(library, others),
-        _made(library, pieces, rows, known, hidden) as (small, some),
-    ):
+    with constants_of(library, others), _made(library, pieces, rows, known, hidden) as (small, some):
         row, leads = _judged(small, some, known, hidden)
     worse = {against: fallen(found) for against, found in leads.items()}
     return [{"part": "small libraries", "what": f"{size} pieces, {known}"} | row | {"worse": worse}]
@@ -128,30 +125,23 @@ def _made(
                     artist = composer or None if is_known and known == ARTISTS else None
                     parent = _ROOT / pieces.packages[row] if is_known and known == FOLDERS else _ROOT
                     path = parent / f"{song.id}{song.path.suffix}"
-                    execute(
-                        "UPDATE songs SET artist = ?, album_artist = NULL WHERE id = ?", (artist, song.id)
-                    )
+                    execute("UPDATE songs SET artist = ?, album_artist = NULL WHERE id = ?", (artist, song.id))
                     # a sound may have several files
                     execute("DELETE FROM files WHERE song_id = ? AND path <> ?", (song.id, str(song.path)))
                     execute(
-                        "UPDATE files SET path = ?, folder = ? WHERE song_id = ?",
-                        (str(path), str(parent), song.id),
+                        "UPDATE files SET path = ?, folder = ? WHERE song_id = ?", (str(path), str(parent), song.id)
                     )
             refresh(small, force=True)
             here = {song.id: song for song in small.songs()}
             some = Pieces(
-                tuple(here[pieces.songs[row].id] for row in rows),
-                pieces.composers[rows],
-                pieces.packages[rows],
+                tuple(here[pieces.songs[row].id] for row in rows), pieces.composers[rows], pieces.packages[rows]
             )
             yield small, some
     finally:
         shutil.rmtree(folder)
 
 
-def _learned(
-    small: Library, pieces: Pieces, known: str
-) -> tuple[Float64Array, Float64Array, Float64Array, str]:
+def _learned(small: Library, pieces: Pieces, known: str) -> tuple[Float64Array, Float64Array, Float64Array, str]:
     """Vectors by the sound alone, by codewords, and by what automatic learning keeps; and what that is."""
     native, codewords = small.models.native(), small.models.codewords()
     assert native is not None
@@ -163,9 +153,7 @@ def _learned(
             said = load_report(small.models.path(kept))["setting"]
         except ModelError as error:
             said = f"the sound alone: {error}"
-    alone, by_codewords, now = (
-        model_vectors(small, pieces, model_id) for model_id in (native.id, codewords.id, kept)
-    )
+    alone, by_codewords, now = (model_vectors(small, pieces, model_id) for model_id in (native.id, codewords.id, kept))
     return alone, by_codewords, now, said
 
 
@@ -182,7 +170,5 @@ def _judged(
     row: dict[str, Any] = {"kept": said[:80], "queries": len(queries), "composers": len(hidden)}
     for against, found in leads.items():
         for name, lead in found.items():
-            row[f"{MEASURES[name]} over {against}"] = (
-                f"{lead.mean:+.3f} ({lead.low:+.3f} to {lead.high:+.3f})"
-            )
+            row[f"{MEASURES[name]} over {against}"] = f"{lead.mean:+.3f} ({lead.low:+.3f} to {lead.high:+.3f})"
     return row, leads

@@ -8,14 +8,7 @@ from musicsim._arrays import Float64Array, Int64Array
 from musicsim.playlist.counts import Counts
 from musicsim.playlist.scoring import Playlists, PlaylistScorer
 
-__all__ = [
-    "SongChain",
-    "checked_counts",
-    "count_openings",
-    "count_plays",
-    "smoothed",
-    "sum_by_playlist",
-]
+__all__ = ["SongChain", "checked_counts", "count_openings", "count_plays", "smoothed", "sum_by_playlist"]
 
 
 def checked_counts(playlists: Playlists, n_songs: int, pseudo_count: float) -> Counts:
@@ -46,9 +39,7 @@ def smoothed(counts: Float64Array, pseudo_count: float) -> Float64Array:
     return (counts + pseudo_count) / (counts + pseudo_count).sum()
 
 
-def sum_by_playlist(
-    counts: Counts, n_playlists: int, start: Float64Array, move: Float64Array
-) -> Float64Array:
+def sum_by_playlist(counts: Counts, n_playlists: int, start: Float64Array, move: Float64Array) -> Float64Array:
     """Add up log P of the first songs, `start` (n_first,), and of the distinct transitions, `move`."""
     log_p = np.zeros(n_playlists)
     np.add.at(log_p, counts.list_of, move[counts.pair_of])

@@ -70,9 +70,7 @@ def _gaussian_divergences(library: Library, pieces: Pieces) -> dict[str, Float64
     for i in range(n):
         apart = means - means[i]
         outer = apart[:, :, None] * apart[:, None, :]
-        traces = np.einsum("jab,ba->j", covariances, inverses[i]) + np.einsum(
-            "jab,ab->j", inverses, covariances[i]
-        )
+        traces = np.einsum("jab,ba->j", covariances, inverses[i]) + np.einsum("jab,ab->j", inverses, covariances[i])
         squares = np.einsum("ja,ab,jb->j", apart, inverses[i], apart) + np.einsum(
             "ja,jab,jb->j", apart, inverses, apart
         )
@@ -88,9 +86,7 @@ def _gaussian_divergences(library: Library, pieces: Pieces) -> dict[str, Float64
 # --- rivals that read the files -------------------------------------------------------------------
 
 
-def _of_files(
-    pieces: Pieces, target: Path, describe: Describe, progress: Progress
-) -> list[Float32Array | None]:
+def _of_files(pieces: Pieces, target: Path, describe: Describe, progress: Progress) -> list[Float32Array | None]:
     """The numbers of each piece's file, read from what is kept of an earlier run where they can be."""
     known: dict[str, Float32Array] = {}
     if target.is_file():

@@ -83,9 +83,7 @@ def comparisons_of(songs: Int64Array, odd: Int64Array) -> Int64Array:
 def odd_named(points: Float64Array, songs: Int64Array, odd: Int64Array) -> float:
     """Share of answers whose odd one is outside the nearest pair; of equally near pairs one is guessed."""
     others = [(1, 2), (2, 0), (0, 1)]
-    D = np.stack(
-        [np.square(points[songs[:, a]] - points[songs[:, b]]).sum(axis=1) for a, b in others], axis=1
-    )
+    D = np.stack([np.square(points[songs[:, a]] - points[songs[:, b]]).sum(axis=1) for a, b in others], axis=1)
     is_nearest = D.min(axis=1, keepdims=True) == D
     named = is_nearest[np.arange(len(D)), odd] / is_nearest.sum(axis=1)
     return float(named.mean())

@@ -190,18 +190,14 @@ def _readme(rows: list[Row]) -> Lines:
         return _share(_one(rows, **wanted)[column])
 
     def learned(name: str, learning: str) -> str:
-        three, ten = (
-            of("AUC", k=k, representation=name, learning=learning, mutual_proximity=False) for k in (3, 10)
-        )
+        three, ten = (of("AUC", k=k, representation=name, learning=learning, mutual_proximity=False) for k in (3, 10))
         return f"{three} ({ten})"
 
     def thesis(name: str, learning: str) -> str:
         return of("thesis AUC", k=3, representation=name, learning=learning, mutual_proximity=False)
 
     yield "what", "musicsim", "against"
-    musly, statistics = (
-        of("P@1", what=name) for name in ("one Gaussian, Jensen-Shannon (Musly)", "MFCC statistics")
-    )
+    musly, statistics = (of("P@1", what=name) for name in ("one Gaussian, Jensen-Shannon (Musly)", "MFCC statistics"))
     yield (
         "nearest song by the same composer, 311 real recordings, 12 composers",
         of("P@1", what="Sound"),
@@ -224,9 +220,7 @@ def _readme(rows: list[Row]) -> Lines:
         f"{thesis('human tags', 'native')}, {thesis('human tags', 'MLR')}",
     )
     walk = "walk: tags, company, neighbours; songs by plays"
-    ours, bigram, embedding = (
-        of("log P", collection="yes_small", model=name) for name in (walk, "bigram", "LME")
-    )
+    ours, bigram, embedding = (of("log P", collection="yes_small", model=name) for name in (walk, "bigram", "LME"))
     yield (
         "next songs of radio playlists, log P a transition (yes.com, small)",
         ours,
@@ -265,12 +259,7 @@ def _real_music(rows: list[Row]) -> Lines:
     yield "", *measures.values(), "skewness of the ten-occurrence", "lead in P@1 over the first row"
     for name, said in _PIECES.items():
         row = _one(rows, part="models", what=name)
-        yield (
-            said,
-            *(_share(row[m]) for m in measures),
-            _share(row["skew"]),
-            _pointed(row.get("lead P@1", "")),
-        )
+        yield (said, *(_share(row[m]) for m in measures), _share(row["skew"]), _pointed(row.get("lead P@1", "")))
 
 
 _DEMO = {
@@ -345,8 +334,7 @@ def _admm(rows: list[Row]) -> Lines:
         line = [
             f"{_share(song['AUC'], 3)} ({_share(song['AUC sd'], 3)})",
             _beside(
-                _plain(song["projections"], 0),
-                song["thesis projections"] and _plain(song["thesis projections"], 0),
+                _plain(song["projections"], 0), song["thesis projections"] and _plain(song["thesis projections"], 0)
             ),
             _plain(song["cuts"], 0),
             f"{song['arrived']} of {song['splits']}",
@@ -461,10 +449,7 @@ def _local_documents(rows: list[Row]) -> Lines:
     at = [row for row in rows if "figure 3" in row]
     numbers = _values(at, "metrics")
     yield "MQ2008, NDCG@10 (deviation over seeds): metrics", *map(str, numbers)
-    for share, said in (
-        (0.05, "each sees a twentieth of the columns"),
-        (1.0, "each sees all, as in the paper"),
-    ):
+    for share, said in ((0.05, "each sees a twentieth of the columns"), (1.0, "each sees all, as in the paper")):
         of = [_one(at, share_of_the_columns=share, metrics=n) for n in numbers]
         yield said, *(f"{_share(row['NDCG@10'], 3)} ({_share(row['NDCG@10 sd'], 3)})" for row in of)
 
@@ -480,13 +465,7 @@ _MUSIC = {
 
 @_table("audio")
 def _audio(rows: list[Row]) -> Lines:
-    kinds = {
-        "native": "native",
-        "MLR": "MLR",
-        "MLR, L2,1": "R-MLR",
-        "GMML": "GMML",
-        "L-GMML": "L-GMML by example",
-    }
+    kinds = {"native": "native", "MLR": "MLR", "MLR, L2,1": "R-MLR", "GMML": "GMML", "L-GMML": "L-GMML by example"}
     yield "AUC / MAP", *kinds.values()
     for (name, k), said in _MUSIC.items():
         line = []
@@ -577,9 +556,7 @@ def _listeners_songs(rows: list[Row]) -> Lines:
 def _listeners_artists(rows: list[Row]) -> Lines:
     yield "", "held-out comparisons", "new artists (thesis, biographies)"
     for method in _values(rows, "artists, by comparison"):
-        known, new = (
-            _one(rows, **{kind: method}) for kind in ("artists__by_comparison", "artists__by_artist")
-        )
+        known, new = (_one(rows, **{kind: method}) for kind in ("artists__by_comparison", "artists__by_artist"))
         thesis = new.get("thesis, biographies")
         figure = _beside(_share(new["in order"], 3), thesis and _share(thesis, 3)) if new else ""
         yield method, _share(known["in order"], 3), figure
@@ -618,9 +595,7 @@ def _playlists(rows: list[Row]) -> Lines:
     for said, models in _MODELS.items():
         line = []
         for name in sets:
-            row: Row = next(
-                (row for row in (_one(rows, collection=name, model=m) for m in models) if row), {}
-            )
+            row: Row = next((row for row in (_one(rows, collection=name, model=m) for m in models) if row), {})
             line.append(_plain(row["log P"], 3) if row else "")
         yield said, *line
 
@@ -628,11 +603,7 @@ def _playlists(rows: list[Row]) -> Lines:
 @_table("spill")
 def _spill(rows: list[Row]) -> Lines:
     n_rows = next(row["rows"] for row in rows if row.get("at equal share") == "generated")
-    yield (
-        "recall@100, PCA",
-        "thesis, 890,205 songs of the Million Song Dataset",
-        f"ours, {n_rows:,} generated songs",
-    )
+    yield ("recall@100, PCA", "thesis, 890,205 songs of the Million Song Dataset", f"ours, {n_rows:,} generated songs")
     for tau, depth in ((0.0, 7), (0.1, 13)):
         row = _one(rows, rule="pca", tau=tau, depth=depth)
         theirs = 100 * row["thesis rows examined"] / 890_205
@@ -685,9 +656,7 @@ def _search_building(rows: list[Row]) -> Lines:
     for data, kinds in _of_search(rows):
         there = ([row for row in kind if row["ms_95"]] for kind in kinds)
         best = [min(kind, key=itemgetter("ms_95")) if kind else {} for kind in there]
-        cells = (
-            f"{_significant(row['build_s'], 2)}, {_significant(row['mb'], 2)}" if row else "–" for row in best
-        )
+        cells = (f"{_significant(row['build_s'], 2)}, {_significant(row['mb'], 2)}" if row else "–" for row in best)
         yield data, *cells
 
 

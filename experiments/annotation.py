@@ -108,9 +108,7 @@ def similar_by_tags(tags: Float64Array) -> Relevance:
     unit = tags / np.maximum(np.linalg.norm(tags, axis=1, keepdims=True), 1e-12)
     similarity = unit @ unit.T
     np.fill_diagonal(similarity, -1.0)
-    return Relevance.from_lists(
-        list(np.argsort(-similarity, axis=1, kind="stable")[:, :N_SIMILAR]), len(tags)
-    )
+    return Relevance.from_lists(list(np.argsort(-similarity, axis=1, kind="stable")[:, :N_SIMILAR]), len(tags))
 
 
 def _learned(X: Float64Array, train: Int64Array, relevance: Relevance, protocol: Protocol) -> Float64Array:
@@ -146,14 +144,10 @@ def measured_descriptors(
 ) -> dict[tuple[str, int], Curve]:
     """A collection of descriptors with labels or tags, on one split."""
     train, test = _split(collection.artists, seed + number)
-    tags = (
-        np.eye(collection.labels.max() + 1)[collection.labels] if collection.tags is None else collection.tags
-    )
+    tags = np.eye(collection.labels.max() + 1)[collection.labels] if collection.tags is None else collection.tags
     X = (collection.X - collection.X[train].mean(axis=0)) / np.maximum(collection.X[train].std(axis=0), 1e-12)
     relevance = (
-        similar_by_tags(tags[train])
-        if collection.labels is None
-        else Relevance.from_labels(collection.labels[train])
+        similar_by_tags(tags[train]) if collection.labels is None else Relevance.from_labels(collection.labels[train])
     )
     spaces = {EUCLID: X, f"{EUCLID}, {LEARNED}": _learned(X, train, relevance, protocol)}
     return _curves({name: cdist(Y[test], Y[train]) for name, Y in spaces.items()}, tags, train, test)
@@ -169,10 +163,7 @@ def measured_sound(songs: Songs, number: int, protocol: Protocol, seed: int) -> 
     X = codeword_vectors(songs, train, _CODEWORDS, _TAU, seed)[PPK]
     components = PCA(0.95, svd_solver="full").fit(X[train]).transform(X)
     components /= components[train].std(axis=0).max()
-    spaces = {
-        PPK: X,
-        f"{PPK}, {LEARNED}": _learned(components, train, similar_by_tags(tags[train]), protocol),
-    }
+    spaces = {PPK: X, f"{PPK}, {LEARNED}": _learned(components, train, similar_by_tags(tags[train]), protocol)}
     distances = {name: cdist(Y[test], Y[train]) for name, Y in spaces.items()}
     frames = {part: list(songs.frames(rows)) for part, rows in (("train", train), ("test", test))}
     distances[GAUSSIANS] = gaussian_divergences(frames["test"], frames["train"])
@@ -221,11 +212,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     rows: list[Row] = []
     with one_core_each() as pool:
         numbers = range(protocol.splits)
-        tasks = {
-            DEMO: [
-                pool.submit(kept.cache(measured_sound), songs, n, protocol, settings.seed) for n in numbers
-            ]
-        }
+        tasks = {DEMO: [pool.submit(kept.cache(measured_sound), songs, n, protocol, settings.seed) for n in numbers]}
         for name, collection in collections.items():
             measure = kept.cache(measured_descriptors)
             tasks[name] = [pool.submit(measure, collection, n, protocol, settings.seed) for n in numbers]

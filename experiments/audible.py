@@ -37,7 +37,7 @@ RIVALS = {
         (0.748, 0.060, 0.488, 0.082, 0.670, 0.460, 0.096, 0.715, 0.104, 0.366, 0.057, 0.400),
         (0.712, 0.084, 0.474, 0.618, 0.049, 0.460, 0.105, 0.747, 0.404, 0.067, 0.133, 0.330),
     ),
-}  # fmt: skip
+}
 MINOR = ("minor", "harmonic minor", "dorian", "phrygian")
 WITHOUT_BEAT = ("Ambient", "Choral")
 CADENCES = (((0, 4, 7), (5, 9, 0), (7, 11, 2), (0, 4, 7)), ((0, 3, 7), (5, 8, 0), (7, 11, 2), (0, 3, 7)))
@@ -141,12 +141,7 @@ def cadence(tonic: int, mode: int, register: int, seconds: float = 1.5) -> npt.N
     t = np.arange(round(seconds * SAMPLE_RATE)) / SAMPLE_RATE
     fade = np.minimum(1, 20 * np.minimum(t, seconds - t))
     y = [
-        fade
-        * sum(
-            np.sin(2 * np.pi * 440 * 2 ** ((note - 69) / 12) * k * t) / k
-            for note in chord
-            for k in range(1, 5)
-        )
+        fade * sum(np.sin(2 * np.pi * 440 * 2 ** ((note - 69) / 12) * k * t) / k for note in chord for k in range(1, 5))
         for chord in ([register + (tonic + step) % 12 for step in steps] for steps in CADENCES[mode])
     ]
     return (0.05 * np.concatenate(y)).astype(np.float32)
@@ -156,9 +151,7 @@ def _made(settings: Settings) -> Iterator[dict[str, Any]]:
     rng = np.random.default_rng(settings.seed)
     true = np.exp(rng.uniform(np.log(50), np.log(220), 60 if settings.full else 20)).tolist()
     yield _tempo_row("clicks", [tempo_of(rhythm(clicks(bpm))) for bpm in true], true)
-    keys = [
-        (tonic, mode, register) for tonic in range(12) for mode in range(2) for register in (36, 48, 60, 72)
-    ]
+    keys = [(tonic, mode, register) for tonic in range(12) for mode in range(2) for register in (36, 48, 60, 72)]
     histograms = [harmony(cadence(*key)) for key in (keys if settings.full else keys[::2])]
     yield from _key_rows(
         "cadences", histograms, [(KEYS[k], MODES[m]) for k, m, _ in (keys if settings.full else keys[::2])]
@@ -218,18 +211,12 @@ def _claims(rows: list[dict[str, Any]]) -> Iterator[Claim]:
         return next(found, None)
 
     for material in ("clicks", "demo, with a beat"):
-        yield at_least(
-            f"tempo within 4 % or an octave, {material}", value(material, "tempo", "right or octave"), 0.95
-        )
+        yield at_least(f"tempo within 4 % or an octave, {material}", value(material, "tempo", "right or octave"), 0.95)
     yield at_most("songs without a beat that get a tempo", value("demo, without", "tempo", "said"), 0.1)
     yield at_least("key exact, cadences", value("cadences", "key, ours", "right"), 0.95)
     yield at_least("key exact, demo", value("demo", "key, ours", "right"), 0.8)
-    yield at_most(
-        "loudness: deviation from BS.1770 of samples, dB", value("recordings", "loudness", "spread"), 1.5
-    )
-    yield at_most(
-        "brightness: deviation from librosa, octaves", value("recordings", "brightness", "spread"), 0.1
-    )
+    yield at_most("loudness: deviation from BS.1770 of samples, dB", value("recordings", "loudness", "spread"), 1.5)
+    yield at_most("brightness: deviation from librosa, octaves", value("recordings", "brightness", "spread"), 0.1)
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], list[Claim]]:

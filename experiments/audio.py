@@ -134,9 +134,7 @@ def splits_of(snapshot: Snapshot, rows: Int64Array, n_splits: int, seed: int) ->
     return Songs(snapshot.library.folder, tuple(s.id for s in songs), artists, tags), splits
 
 
-def measured(
-    songs: Songs, splits: Sequence[Split], protocol: Protocol, seed: int, progress: Progress
-) -> list[Result]:
+def measured(songs: Songs, splits: Sequence[Split], protocol: Protocol, seed: int, progress: Progress) -> list[Result]:
     """All ways of ranking on all splits, on all cores."""
     with one_core_each() as pool:
         every = _mixtures(songs, pool, seed)
@@ -149,8 +147,7 @@ def measured(
             for tau in protocol.taus
         ]
         futures += [
-            pool.submit(measure_others, songs, split, every, D[:, split.train], protocol, seed)
-            for split in splits
+            pool.submit(measure_others, songs, split, every, D[:, split.train], protocol, seed) for split in splits
         ]
         results = []
         for done, future in enumerate(futures, 1):
@@ -171,10 +168,7 @@ def _mixtures(songs: Songs, pool: ProcessPoolExecutor, seed: int) -> SongMixture
 
 def _divergences(every: SongMixtures, pool: ProcessPoolExecutor, seed: int) -> Float32Array:
     """(n_songs, n_songs) float32: 4 MB for 1000 songs."""
-    rows = [
-        pool.submit(divergence_rows, every[part.start : part.stop], every, seed)
-        for part in _parts(len(every))
-    ]
+    rows = [pool.submit(divergence_rows, every[part.start : part.stop], every, seed) for part in _parts(len(every))]
     return np.concatenate([future.result() for future in rows])
 
 
@@ -218,9 +212,7 @@ def _row(by: By, key: Key, native: Key, artists: Sequence[Int64Array], seed: int
     return row | {"splits": len(results)}
 
 
-def _claims(
-    by: By, k: int, base: tuple[int, int], artists: Sequence[Int64Array], seed: int
-) -> Iterator[Claim]:
+def _claims(by: By, k: int, base: tuple[int, int], artists: Sequence[Int64Array], seed: int) -> Iterator[Claim]:
     """What has to hold among the rows without mutual proximity, one codebook."""
 
     def key(representation: str, learning: str) -> Key:
@@ -240,9 +232,7 @@ def _claims(
     ratio = float(seconds[ROBUST] / seconds[GMML_LOCAL])
     yield at_least(f"k {k}: CPU seconds of {ROBUST} over those of {GMML_LOCAL} on PPK", ratio, 1.0)
     for better, worse in ORDER:
-        named = " above ".join(
-            f"{representation} ({learning})" for representation, learning in (better, worse)
-        )
+        named = " above ".join(f"{representation} ({learning})" for representation, learning in (better, worse))
         both = key(*better) in by and key(*worse) in by
         mean = _lead(by, key(*better), key(*worse), artists, seed)[0][0] if both else None
         yield at_least(f"k {k}, the thesis's order: {named}, mean AUC", mean, 0.0)
@@ -267,9 +257,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
         snapshot = take_snapshot(library)
         rows = chosen_songs(snapshot, protocol.most_songs, settings.seed)
         if len(rows) == 0:
-            raise SystemExit(
-                f"{library.folder}: no song has frames and a model; scan its folders with keep_frames on."
-            )
+            raise SystemExit(f"{library.folder}: no song has frames and a model; scan its folders with keep_frames on.")
         songs, splits = splits_of(snapshot, rows, protocol.splits, settings.seed)
     ks = tuple(splits[0].relevance)
     settings.facts.update(
@@ -279,9 +267,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
         artists_in_training=len(np.unique(songs.artists[splits[0].train])),
         ks=ks,
         relevant_songs={
-            k: float(
-                np.mean([len(s.relevance[k][2].relevant(i)) for s in splits for i in range(len(s.test))])
-            )
+            k: float(np.mean([len(s.relevance[k][2].relevant(i)) for s in splits for i in range(len(s.test))]))
             for k in ks
         },
         library="demo" if settings.library is None else settings.library.name,

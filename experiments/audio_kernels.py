@@ -36,13 +36,7 @@ from experiments._descriptors import split_rows
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.evaluation import paired_bootstrap
 from musicsim.evaluation.ranking import distance_scores
-from musicsim.kernels import (
-    harmony_kernel,
-    plays_cosine_kernel,
-    ppk_kernel,
-    rhythm_kernel,
-    tfidf_cosine_kernel,
-)
+from musicsim.kernels import harmony_kernel, plays_cosine_kernel, ppk_kernel, rhythm_kernel, tfidf_cosine_kernel
 from musicsim.library import Library, Song
 from musicsim.metric import MultipleKernelMLR
 from musicsim.order import PartialOrderEmbedding, clean_comparisons
@@ -146,14 +140,10 @@ def _fixed_kernels(library: Library, songs: list[Song]) -> Iterator[tuple[str, F
     yield ANY_KEY, harmony_kernel(aspects.harmony, key_invariant=True)
     yield RHYTHM, rhythm_kernel(aspects.rhythm)
     row_of = {song.id: row for row, song in enumerate(songs)}
-    given = [
-        (song_id, tag, weight) for song_id, of_song in library.tags(row_of).items() for tag, weight in of_song
-    ]
+    given = [(song_id, tag, weight) for song_id, of_song in library.tags(row_of).items() for tag, weight in of_song]
     plays, lyrics = library.plays(), library.lyrics.table()
     said = {
-        TAGS: _counts(
-            [i for i, _, _ in given], [tag for _, tag, _ in given], [w for _, _, w in given], row_of
-        ),
+        TAGS: _counts([i for i, _, _ in given], [tag for _, tag, _ in given], [w for _, _, w in given], row_of),
         PLAYS: _counts(plays.song_id, plays.listener, np.ones(len(plays.song_id)), row_of),
         WORDS: _of_rows(lyrics.counts, lyrics.song_ids, row_of),
     }
@@ -168,9 +158,7 @@ def _counts(
     """A row a song, a column for each value of `columns`; what is said of other songs is left out."""
     ids = np.asarray(song_ids, dtype=np.int64)
     names, column = np.unique(np.asarray(columns), return_inverse=True)
-    table = sparse.csr_array(
-        (np.asarray(values, float), (np.arange(len(ids)), column)), (len(ids), len(names))
-    )
+    table = sparse.csr_array((np.asarray(values, float), (np.arange(len(ids)), column)), (len(ids), len(names)))
     return _of_rows(table, ids, row_of)
 
 
@@ -225,14 +213,10 @@ def measure(songs: Collection, number: int, protocol: Protocol, seed: int) -> It
         return Result(way, tuple(names), number, distance_scores(D, asked), chosen)
 
     far = {name: np.sqrt(np.maximum(2 - 2 * K[:, train], 0)) for name, K in kernels.items()}
-    near, before = (
-        {name: adjusted(D, split, rows) for name, D in far.items()} for rows in (test, validation)
-    )
+    near, before = ({name: adjusted(D, split, rows) for name, D in far.items()} for rows in (test, validation))
     for name, D in near.items():
         yield scored(ALONE, [name], D)
-    comparisons = comparisons_from_labels(
-        songs.genres[train], songs.songs.artists[train], protocol.n_comparisons, seed
-    )
+    comparisons = comparisons_from_labels(songs.genres[train], songs.songs.artists[train], protocol.n_comparisons, seed)
     for names in _combinations(kernels):
         yield scored(AVERAGE, names, np.mean([near[name] for name in names], axis=0))
         weights = _best_weights([before[name] for name in names], asked_before)
@@ -246,9 +230,7 @@ def measure(songs: Collection, number: int, protocol: Protocol, seed: int) -> It
                 for C in protocol.Cs
             ],
             MLR: [
-                MultipleKernelMLR(
-                    C=C, structure=protocol.structure, tol=protocol.tol, max_cuts=protocol.max_cuts
-                )
+                MultipleKernelMLR(C=C, structure=protocol.structure, tol=protocol.tol, max_cuts=protocol.max_cuts)
                 for C in protocol.Cs
             ],
         }
@@ -263,8 +245,7 @@ def _best_weights(distances: Sequence[Float64Array], asked: Relevance) -> Float6
     steps = 10 if len(distances) <= 3 else 5
     shares = [s for s in product(range(steps, -1, -1), repeat=len(distances)) if sum(s) == steps]
     quality = [
-        np.nanmean(distance_scores(np.tensordot(np.array(s) / steps, distances, 1), asked)["map"])
-        for s in shares
+        np.nanmean(distance_scores(np.tensordot(np.array(s) / steps, distances, 1), asked)["map"]) for s in shares
     ]
     return np.array(shares[int(np.argmax(quality))]) / steps
 

@@ -60,9 +60,7 @@ def _auc(D: Float64Array, split: Split, k: int) -> float:
     return float(np.nanmean(distance_scores(D[split.test], split.relevance[k][2])["auc"]))
 
 
-def measured_codewords(
-    songs: Songs, split: Split, k: int, size: int, protocol: Protocol, seed: int
-) -> list[Found]:
+def measured_codewords(songs: Songs, split: Split, k: int, size: int, protocol: Protocol, seed: int) -> list[Found]:
     """AUC of each way of ranking, and dimensions, one dictionary a tau."""
     found = []
     for vectors in codeword_vectors_by_tau(songs, split.train, size, protocol.taus, seed):
@@ -108,14 +106,11 @@ def _claims(rows: list[dict[str, Any]], tags: dict[str, float]) -> Iterator[Clai
     yield at_least("PPK and MLR above TF-IDF, least lead in AUC of all codebooks and tau", lead, 0.0)
     spread = [float(np.ptp([row[name] for row in rows])) for name in (VQ, LEARNED_PPK)]
     yield at_least(
-        "AUC depends less on codebook and tau once learned: range of native less learned",
-        spread[0] - spread[1],
-        0.0,
+        "AUC depends less on codebook and tau once learned: range of native less learned", spread[0] - spread[1], 0.0
     )
     of = {(row["codewords"], row["tau"]): row for row in rows}
     falls = [
-        of[size, 1][DIMENSIONS] - of[size, max(tau for _, tau in of)][DIMENSIONS]
-        for size in {size for size, _ in of}
+        of[size, 1][DIMENSIONS] - of[size, max(tau for _, tau in of)][DIMENSIONS] for size in {size for size, _ in of}
     ]
     yield at_least("dimensions fall from tau 1 to the largest, least fall of all codebooks", min(falls), 0.0)
     plain, weighed = (tags[name] for name in TAGS_IN_THESIS)
@@ -151,13 +146,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
     claims = list(_claims(rows, {name: mean for name, (mean, _) in tags.items()}))
     for name, (mean, sd) in tags.items():
         rows.append(
-            {
-                "tags": name,
-                "AUC": mean,
-                "AUC sd": sd,
-                "thesis AUC": TAGS_IN_THESIS[name],
-                "splits": len(splits),
-            }
+            {"tags": name, "AUC": mean, "AUC sd": sd, "thesis AUC": TAGS_IN_THESIS[name], "splits": len(splits)}
         )
     return rows, claims
 

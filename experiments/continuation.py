@@ -133,18 +133,14 @@ def table(name: str, found: Sequence[Found], seed: int) -> list[Row]:
             row[f"{title} sd"] = float(np.std(means, ddof=1)) if len(means) > 1 else None
         if way != WALK:
             row["walk ahead, NDCG"] = "{:+.3f} ({:+.3f} to {:+.3f})".format(*lead(found, WALK, way, seed))
-        rows.append(
-            row | {"judged lists": sum(len(part[way]["ndcg"]) for part in found), "splits": len(found)}
-        )
+        rows.append(row | {"judged lists": sum(len(part[way]["ndcg"]) for part in found), "splits": len(found)})
     return sorted(rows, key=lambda row: -row[MEASURES["ndcg"]])
 
 
 def claims_of(name: str, found: Sequence[Found], seed: int) -> list[Claim]:
     """The walk against each rival that every collection has."""
     return [
-        at_least(
-            f"{name}: walk ahead of {way} in NDCG, low end of 95 %", lead(found, WALK, way, seed)[1], 0.0
-        )
+        at_least(f"{name}: walk ahead of {way} in NDCG, low end of 95 %", lead(found, WALK, way, seed)[1], 0.0)
         for way in RIVALS
     ]
 
@@ -154,9 +150,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     seed, n_splits, shared = settings.seed, FULL if settings.full else SHORT, shared_data()
     loaded = {name: load(shared) for name, load in LOADERS.items()} if shared else {}
     if shared is None:
-        settings.facts["data"] = (
-            "absent but for the demo: set MUSICSIM_SHARED_DATA to the folder of public data sets"
-        )
+        settings.facts["data"] = "absent but for the demo: set MUSICSIM_SHARED_DATA to the folder of public data sets"
     with demo_library(seed, progress) as library:
         loaded[DEMO] = demo_lists(library)
         folder = library.folder

@@ -122,13 +122,9 @@ def _table(shares: Results, hubs: dict[str, list[dict[str, float]]]) -> list[dic
     return rows
 
 
-def _lead(
-    shares: Results, measure: str, better: str, worse: str, artists: Int64Array
-) -> tuple[float, float, float]:
+def _lead(shares: Results, measure: str, better: str, worse: str, artists: Int64Array) -> tuple[float, float, float]:
     """Mean lead over the songs with its 95 % interval; whole artists are drawn, songs of one are alike."""
-    lead = np.mean([run[measure] for run in shares[better]], 0) - np.mean(
-        [run[measure] for run in shares[worse]], 0
-    )
+    lead = np.mean([run[measure] for run in shares[better]], 0) - np.mean([run[measure] for run in shares[worse]], 0)
     counts = np.bincount(artists)
     sums = np.bincount(artists, weights=lead)
     drawn = np.random.default_rng(0).integers(0, len(counts), (2000, len(counts)))
@@ -145,9 +141,7 @@ def _claims(shares: Results, artists: Int64Array) -> tuple[list[dict[str, Any]],
     for measure in ("style@10", "artist@10", "style@10, artist filter", "artist@1"):
         for better, worse in _LEADS:
             mean, low, high = _lead(shares, measure, better, worse, artists)
-            rows.append(
-                {"lead": f"{better} over {worse}", "measure": measure, "mean": mean, "low": low, "high": high}
-            )
+            rows.append({"lead": f"{better} over {worse}", "measure": measure, "mean": mean, "low": low, "high": high})
             claims.append(at_least(f"{measure}: {better} ahead of {worse} by", mean, 0.0))
     return rows, claims
 

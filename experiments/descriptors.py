@@ -66,9 +66,7 @@ class Protocol:
 
 
 SHORT = Protocol(splits=4, losses=("auc",), Cs=(1.0, 10.0, 100.0), tol=1e-2, max_cuts=60)
-FULL = Protocol(
-    splits=10, losses=("auc", "map"), Cs=(1.0, 10.0, 100.0, 1e3, 1e4), tol=1e-2, max_cuts=200
-)  # fmt: skip
+FULL = Protocol(splits=10, losses=("auc", "map"), Cs=(1.0, 10.0, 100.0, 1e3, 1e4), tol=1e-2, max_cuts=200)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +85,7 @@ class Part:
         """Of the queries `rows`, after the linear map L."""
         database = None if self.songs.inside else self.train
         relevance = self.songs.relevance(rows, database)
-        return query_scores(
-            self.X[rows] @ L.T, self.X[rows if database is None else database] @ L.T, relevance
-        )
+        return query_scores(self.X[rows] @ L.T, self.X[rows if database is None else database] @ L.T, relevance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +174,7 @@ def discriminants(X: Float64Array, y: Int64Array) -> Float64Array:
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
     lda = LinearDiscriminantAnalysis().fit(X, y)
-    components: Float64Array = (
-        lda.transform(np.eye(X.shape[1])) - lda.transform(np.zeros((1, X.shape[1])))
-    ).T
+    components: Float64Array = (lda.transform(np.eye(X.shape[1])) - lda.transform(np.zeros((1, X.shape[1])))).T
     return components
 
 
@@ -207,10 +201,7 @@ def _row(results: list[Result], native: list[Result], seed: int) -> dict[str, An
         for measure in LED:
             mean, low, high = _lead(results, native, measure, seed)
             row[f"lead {measure}"] = f"{mean:+.4f} ({low:+.4f} to {high:+.4f})"
-    row |= {
-        "chosen most often": max(chosen, key=chosen.count),
-        "gap": float(np.median([r.gap for r in results])),
-    }
+    row |= {"chosen most often": max(chosen, key=chosen.count), "gap": float(np.median([r.gap for r in results]))}
     return row
 
 

@@ -143,9 +143,7 @@ def _from_file(path: Path, voice: Path) -> tuple[Songs, Songs]:
         stream = container.streams.audio[0]
         sr, channels = stream.rate, min(stream.channels, 2)
         resampler = av.AudioResampler("fltp", "mono" if channels == 1 else "stereo", sr)
-        parts = [
-            part.to_ndarray() for frame in container.decode(stream) for part in resampler.resample(frame)
-        ]
+        parts = [part.to_ndarray() for frame in container.decode(stream) for part in resampler.resample(frame)]
     copies = _songs(_copies(np.concatenate(parts, axis=1)[:, : int(REAL_S * sr)], sr))
     same = load(path, duration=REAL_S)
     near = {
@@ -156,9 +154,7 @@ def _from_file(path: Path, voice: Path) -> tuple[Songs, Songs]:
     }
     if path != voice:
         spoken = np.resize(load(voice), len(same))
-        near["a voice over it, 6 dB softer"] = same + 0.5 * spoken * np.sqrt(
-            np.mean(same**2) / np.mean(spoken**2)
-        )
+        near["a voice over it, 6 dB softer"] = same + 0.5 * spoken * np.sqrt(np.mean(same**2) / np.mean(spoken**2))
     return copies, {kind: _song(y.astype(np.float32)) for kind, y in near.items()}
 
 
@@ -178,16 +174,12 @@ class _Space:
         return self._model.transform(of_song for _, of_song in songs)
 
 
-def _pairs(
-    X: Float32Array, songs: Sequence[Song], frames: bool = True, **options: Any
-) -> list[DuplicatePair]:
+def _pairs(X: Float32Array, songs: Sequence[Song], frames: bool = True, **options: Any) -> list[DuplicatePair]:
     durations = np.array([seconds for seconds, _ in songs])
     return find_duplicates(X, durations, lambda row: songs[row][1].mfcc if frames else None, **options)
 
 
-def _by_kind(
-    originals: list[Song], others: list[Songs], space: _Space, X: Float32Array
-) -> Iterator[dict[str, Any]]:
+def _by_kind(originals: list[Song], others: list[Songs], space: _Space, X: Float32Array) -> Iterator[dict[str, Any]]:
     """For every kind, pairs found between songs and their own, and pairs that join different songs."""
     for kind in dict.fromkeys(kind for other in others for kind in other if kind != "original"):
         owners = [i for i, other in enumerate(others) if kind in other]
@@ -300,7 +292,7 @@ def _set(
             at_most(f"{name}: taken for the same, {row['kind']}, of {row['songs']}", row["found"] * row["songs"], 0)
             for row in misses
         ),
-    ]  # fmt: skip
+    ]
     rows = [
         *({"set": name, "sort": "copy", **row} for row in recall),
         *({"set": name, "sort": "near miss", **row} for row in misses),
@@ -313,9 +305,7 @@ def _set(
 def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], list[Claim]]:
     """Measure 36 generated songs (360 with ``--full``) and the real recordings that are present."""
     plans = plan_collection(
-        n_artists_per_style=5 if settings.full else 1,
-        n_songs_per_artist=6 if settings.full else 3,
-        seed=settings.seed,
+        n_artists_per_style=5 if settings.full else 1, n_songs_per_artist=6 if settings.full else 3, seed=settings.seed
     )
     shared = shared_data()
     folder = shared / "audio" if shared else None
@@ -346,6 +336,4 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
 
 
 if __name__ == "__main__":
-    main(
-        "duplicates", __doc__.splitlines()[0], run, data=("audio",), rivals=("av", "librosa", "scikit-learn")
-    )
+    main("duplicates", __doc__.splitlines()[0], run, data=("audio",), rivals=("av", "librosa", "scikit-learn"))

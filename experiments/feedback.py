@@ -43,12 +43,7 @@ def load() -> tuple[Float64Array, Int64Array]:
 
 
 def precision(
-    X: Float64Array,
-    y: Int64Array,
-    query: int,
-    n_marks: int,
-    answer: Callable[..., Feedback],
-    rng: np.random.Generator,
+    X: Float64Array, y: Int64Array, query: int, n_marks: int, answer: Callable[..., Feedback], rng: np.random.Generator
 ) -> dict[str, float]:
     """Of every way, for one query; the same songs are marked."""
     before = answer(X[query], X[:0], X[:0]).distances(X)

@@ -36,15 +36,7 @@ import numpy.typing as npt
 
 from benchmarks._parts import kept_parts
 from benchmarks._report import Claim, Progress, Row, Settings, Skipped, at_least, at_most, main, shared_data
-from experiments._hashing import (
-    Part,
-    artist_part,
-    covtype_part,
-    gtzan_part,
-    mnist_part,
-    nearest_relevance,
-    sift_part,
-)
+from experiments._hashing import Part, artist_part, covtype_part, gtzan_part, mnist_part, nearest_relevance, sift_part
 from experiments._uci import knn_errors, one_core_each
 from musicsim._arrays import Uint64Array
 from musicsim.hashing import RandomProjectionHash, RankHash, SpectralHash, bin_vote, hamming_distances
@@ -227,9 +219,7 @@ def _euclid(part: Part) -> float | None:
     return _graded(part, part.y[nearest])
 
 
-def _chosen(
-    part: Part, settings: dict[str, Any], grid: dict[str, tuple[float, ...]], seed: int
-) -> dict[str, Any]:
+def _chosen(part: Part, settings: dict[str, Any], grid: dict[str, tuple[float, ...]], seed: int) -> dict[str, Any]:
     """The settings of the grid that are best at 32 bits, on a fifth of the training rows."""
     inner = part.validation(seed)
     trials = [{**settings, **dict(zip(grid, values, strict=True))} for values in product(*grid.values())]
@@ -251,9 +241,7 @@ def _as_printed(part: Part, settings: dict[str, Any], bits: int, seed: int) -> d
 
 def _settings_of(name: str, shared: Path, protocol: Protocol, seed: int) -> tuple[str, dict[str, Any]]:
     settings = LEARNED[name]
-    return name, _chosen(
-        _part(name, shared, seed), settings, protocol.grid, seed
-    ) if protocol.grid else settings
+    return name, _chosen(_part(name, shared, seed), settings, protocol.grid, seed) if protocol.grid else settings
 
 
 def _run_job(job: Job, shared: Path, settings: dict[str, Any], seed: int) -> Result:
@@ -294,9 +282,7 @@ def _row(name: str, bits: int, results: list[Result], euclid: float | None) -> d
         PRINTED: mean(PRINTED),
         HIDDEN: mean(HIDDEN),
         HIERARCHY: mean(HIERARCHY),
-        "sd of LambdaRank over splits": float(np.std([r.value for r in learned], ddof=1))
-        if len(learned) > 1
-        else None,
+        "sd of LambdaRank over splits": float(np.std([r.value for r in learned], ddof=1)) if len(learned) > 1 else None,
         "Euclid": euclid,
         "paper, in this order": None if paper is None else ", ".join(f"{value:g}" for value in paper),
         "Euclid in the paper": EUCLID_IN_PAPER.get(name),
@@ -309,17 +295,13 @@ def _claims(rows: list[dict[str, Any]]) -> Iterator[Claim]:
     for bits, goal in ((32, 7.0), (64, 5.0)):
         yield at_most(f"MNIST, {bits} bits, LambdaRank: error, %", by[MNIST, bits][LAMBDARANK], goal)
     for bits, goal in ((32, 7.0), (64, 4.5)):
-        yield at_most(
-            f"MNIST, {bits} bits, LambdaRank with hidden units: error, %", by[MNIST, bits][HIDDEN], goal
-        )
+        yield at_most(f"MNIST, {bits} bits, LambdaRank with hidden units: error, %", by[MNIST, bits][HIDDEN], goal)
     for name in (MNIST, COVTYPE):
         lines = [row for row in rows if row["set"] == name]
         for rival in (SPECTRAL, RANKNET):
             # the paper: on average over sets 48.9 % below the best other, 26.8 % below RankNet
             most = max(row[LAMBDARANK] / row[rival] for row in lines)
-            yield at_most(
-                f"{name}: LambdaRank's error over that of {rival}, at the worst number of bits", most, 1.0
-            )
+            yield at_most(f"{name}: LambdaRank's error over that of {rival}, at the worst number of bits", most, 1.0)
     for (name, bits), line in by.items():
         paper = IN_PAPER.get((SIFT, bits))
         if name == SIFT and paper is not None:

@@ -74,9 +74,7 @@ FULL = Protocol(steps=None, seeds=3, rival_rows=4_000, lengths=(100, 200, 400, 8
 
 
 def _part(name: str, shared: Path, seed: int) -> Part:
-    return (
-        mnist_part(shared) if name == MNIST else {COVTYPE: covtype_part, SIFT: sift_part}[name](shared, seed)
-    )
+    return mnist_part(shared) if name == MNIST else {COVTYPE: covtype_part, SIFT: sift_part}[name](shared, seed)
 
 
 def _settings(name: str, protocol: Protocol) -> dict[str, Any]:
@@ -150,9 +148,7 @@ def search_milliseconds(shared: Path, name: str, protocol: Protocol, seed: int) 
     spaces = {"Euclid": np.eye(part.X.shape[1]), "NCA": L}
     exact = {
         rival: (
-            NearestNeighbors(n_neighbors=NEIGHBOURS, algorithm="brute").fit(
-                (part.X @ C.T).astype(np.float32)
-            ),
+            NearestNeighbors(n_neighbors=NEIGHBOURS, algorithm="brute").fit((part.X @ C.T).astype(np.float32)),
             (test @ C.T).astype(np.float32),
         )
         for rival, C in spaces.items()
@@ -161,10 +157,7 @@ def search_milliseconds(shared: Path, name: str, protocol: Protocol, seed: int) 
         seconds = race(
             {
                 "codes": lambda: index.query(queries, k=NEIGHBOURS),
-                **{
-                    rival: (lambda found=found: found[0].kneighbors(found[1]))
-                    for rival, found in exact.items()
-                },
+                **{rival: (lambda found=found: found[0].kneighbors(found[1])) for rival, found in exact.items()},
             },
             repeats=3,
         )
@@ -266,11 +259,7 @@ def measured_regression(part: Part, protocol: Protocol, seed: int) -> dict[str, 
 
 def _width_rows(found: dict[tuple[str, str, int], list[float]]) -> Iterator[Row]:
     for name, bits in dict.fromkeys((name, bits) for name, _, bits in found):
-        row: dict[str, Any] = {
-            "tables 4, 5": name,
-            "bits": bits,
-            "in %": "precision" if name == SIFT else "error",
-        }
+        row: dict[str, Any] = {"tables 4, 5": name, "bits": bits, "in %": "precision" if name == SIFT else "error"}
         for method, paper in zip(METHODS, IN_PAPER[name, bits], strict=True):
             values = np.array(found[name, method, bits])
             row |= {
@@ -281,9 +270,7 @@ def _width_rows(found: dict[tuple[str, str, int], list[float]]) -> Iterator[Row]
         yield row
 
 
-def _claims(
-    rows: list[Row], cascade: dict[str, float], hidden: float, regression: dict[str, float]
-) -> Iterator[Claim]:
+def _claims(rows: list[Row], cascade: dict[str, float], hidden: float, regression: dict[str, float]) -> Iterator[Claim]:
     widths = [row for row in rows if "tables 4, 5" in row]
     for name in (MNIST, COVTYPE, SIFT):
         of = [row for row in widths if row["tables 4, 5"] == name]
@@ -292,9 +279,7 @@ def _claims(
             wins = sum(sign * (row[better] - row[worse]) > 0 for row in of)
             paper = sum(sign * (row[f"paper {better}"] - row[f"paper {worse}"]) > 0 for row in of)
             yield at_least(
-                f"{name}: widths of {len(of)} at which {better} is ahead of {worse} (goal: the paper's)",
-                wins,
-                paper,
+                f"{name}: widths of {len(of)} at which {better} is ahead of {worse} (goal: the paper's)", wins, paper
             )
     lost = cascade["8 bits, then 256"] - cascade["256 bits"]
     yield at_most("cascade: points of error lost by 8 bits first (paper: almost none; .5 allowed)", lost, 0.5)
@@ -320,22 +305,16 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     with one_core_each() as pool:
         bits = kept.cache(measured_bits)
         tables = {
-            (name, method, width): [
-                pool.submit(bits, shared, name, method, width, protocol, seed) for seed in seeds
-            ]
+            (name, method, width): [pool.submit(bits, shared, name, method, width, protocol, seed) for seed in seeds]
             for name in (MNIST, COVTYPE, SIFT)
             for width, method in product(protocol.bits, METHODS)
             if (name, width) in IN_PAPER
         }
         rivals = {
-            (name, rival): pool.submit(
-                kept.cache(measured_rival), shared, name, rival, protocol, settings.seed
-            )
+            (name, rival): pool.submit(kept.cache(measured_rival), shared, name, rival, protocol, settings.seed)
             for name, rival in product((MNIST, COVTYPE), RIVALS_IN_PAPER)
         }
-        passes = [
-            pool.submit(kept.cache(measured_passes), shared, n, settings.seed) for n in protocol.lengths
-        ]
+        passes = [pool.submit(kept.cache(measured_passes), shared, n, settings.seed) for n in protocol.lengths]
         cascade = pool.submit(kept.cache(measured_cascade), shared, protocol, settings.seed)
         hidden = pool.submit(kept.cache(measured_hidden), shared, 32, protocol, settings.seed)
         part = regression_part(shared, settings.seed)
@@ -351,16 +330,14 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         rows += _width_rows(found)
         for (name, rival), task in rivals.items():
             paper = RIVALS_IN_PAPER[rival].get(name)
-            rows.append(
-                {"table 4, rivals": name, "rival": rival, "error, %": task.result(), "paper error, %": paper}
-            )
+            rows.append({"table 4, rivals": name, "rival": rival, "error, %": task.result(), "paper error, %": paper})
         progress("rivals")
         for name, task in times.items():
             for rival, spent in task.result().items():
                 paper = TIME_IN_PAPER[rival][0 if name == MNIST else 1]
-                rows.append({
-                    "table 6": name, "search by": rival, "ms of 1,000 rows": spent, "paper s, all test rows": paper,
-                })  # fmt: skip
+                rows.append(
+                    {"table 6": name, "search by": rival, "ms of 1,000 rows": spent, "paper s, all test rows": paper}
+                )
         rows += [
             {"figure 4": "SIFT, 32 bits", "passes": n, "precision, %": value}
             for n, value in (task.result() for task in passes)

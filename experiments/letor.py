@@ -137,9 +137,7 @@ def folds(seed: int) -> Iterator[Fold]:
     if shared is None or not (shared / "letor").is_dir():
         raise Skipped("No LETOR data: set MUSICSIM_SHARED_DATA to the folder of public data sets.")
     folder = shared / "letor" / "MQ2008_Fold1"
-    yield Fold(
-        MQ2008, *(load_letor(folder / f"{part}.txt.xz", n_features=46) for part in ("train", "vali", "test"))
-    )
+    yield Fold(MQ2008, *(load_letor(folder / f"{part}.txt.xz", n_features=46) for part in ("train", "vali", "test")))
     folder = shared / "letor" / "lightgbm_lambdarank"
     train = load_lightgbm(folder / "rank.train.xz", n_features=300)
     order = np.random.default_rng(seed).permutation(len(train.group))
@@ -177,10 +175,7 @@ def fits(name: str, fold: Fold, protocol: Protocol, seed: int) -> list[Fitted]:
         return [first, *(fit(fold, chosen, seed + i, **fixed) for i in range(1, p.seeds))]
     one: dict[str, Callable[[], Fitted]] = {
         **{f"Euclid, anchor {anchor}": partial(euclid, fold, anchor, seed) for anchor in (DOCUMENT, BEYOND)},
-        **{
-            f"GMML, anchor {anchor}": partial(global_gmml, fold, p.regs, anchor, seed)
-            for anchor in (DOCUMENT, BEYOND)
-        },
+        **{f"GMML, anchor {anchor}": partial(global_gmml, fold, p.regs, anchor, seed) for anchor in (DOCUMENT, BEYOND)},
         "MLR": lambda: mlr(fold, p.Cs, "trace", p.mlr_queries, p.mlr_cuts, seed),
         "R-MLR": lambda: mlr(fold, p.Cs, "l21", p.mlr_queries, p.mlr_cuts, seed),
         LINEAR: lambda: ranknet(fold, p.ridges),
@@ -246,9 +241,7 @@ def _claims(fold: Fold, found: dict[str, Ranked], seed: int) -> Iterator[Claim]:
         yield at_most(f"{fold.name}: CPU seconds of {WARP} over those of {TREES}", ratio, 1.0)
 
 
-def _known(
-    fold: Fold, setting: dict[str, Any], protocol: Protocol, seed: int
-) -> tuple[list[Row], list[Claim]]:
+def _known(fold: Fold, setting: dict[str, Any], protocol: Protocol, seed: int) -> tuple[list[Row], list[Claim]]:
     """Halves of the documents of the training queries: shared phi, and each query's own."""
     learned, ranked = halves(fold.train, seed)
     found = scores_of_known(learned, ranked, seed, protocol.seeds, KS, **protocol.lgmml, **setting)
@@ -259,10 +252,7 @@ def _known(
     own, shared = (found[name]["ndcg@10"] for name in ("phi of the query", "shared phi"))
     mean, low, _ = paired_bootstrap(own, shared, random_state=seed)
     what = f"{fold.name}, other documents of known queries: NDCG@10 of a query's own phi above the shared one"
-    return rows, [
-        at_least(f"{what}, mean", mean, 0.0),
-        at_least(f"{what}, low end of the 95 % interval", low, 0.0),
-    ]
+    return rows, [at_least(f"{what}, mean", mean, 0.0), at_least(f"{what}, low end of the 95 % interval", low, 0.0)]
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
@@ -279,9 +269,7 @@ def _measured(protocol: Protocol, settings: Settings, progress: Progress) -> tup
     kept = kept_parts("letor", settings)
     for fold in folds(settings.seed):
         parts = {"train": fold.train, "validation": fold.validation, "test": fold.test}
-        settings.facts[fold.name] = {
-            name: f"{len(p.y)} documents, {len(p.group)} queries" for name, p in parts.items()
-        }
+        settings.facts[fold.name] = {name: f"{len(p.y)} documents, {len(p.group)} queries" for name, p in parts.items()}
         found: dict[str, Ranked] = {}
         for name in METHODS:
             one = kept.cache(ranked)(name, fold, protocol, settings.seed)
@@ -299,11 +287,4 @@ def _measured(protocol: Protocol, settings: Settings, progress: Progress) -> tup
 
 
 if __name__ == "__main__":
-    main(
-        "letor",
-        __doc__.splitlines()[0],
-        run,
-        data=("letor",),
-        rivals=("scikit-learn", "lightgbm"),
-        has_parts=True,
-    )
+    main("letor", __doc__.splitlines()[0], run, data=("letor",), rivals=("scikit-learn", "lightgbm"), has_parts=True)

@@ -44,15 +44,7 @@ from experiments._orders import (
     songs_held_out,
     summary_rows,
 )
-from experiments._surveys import (
-    Survey,
-    ceiling_row,
-    comparisons_of,
-    label_kernel,
-    load_artists,
-    load_survey,
-    odd_named,
-)
+from experiments._surveys import Survey, ceiling_row, comparisons_of, label_kernel, load_artists, load_survey, odd_named
 from experiments._uci import one_core_each
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.metric import MLR
@@ -134,9 +126,7 @@ def _song_methods(survey: Survey, protocol: Protocol) -> Iterator[Method]:
     kernels = _remembered(partial(rbf_kernels, survey.X))
     yield Method(EUCLID, lambda songs, *_: Space(_scaled(survey.X, songs)))
     for nth, (name, columns) in enumerate(FAMILIES.items()):
-        one = kernel_learner(
-            lambda songs, nth=nth: [kernels(songs)[nth]], asked, max_rank=protocol.max_rank, **fits
-        )
+        one = kernel_learner(lambda songs, nth=nth: [kernels(songs)[nth]], asked, max_rank=protocol.max_rank, **fits)
         yield Method(f"{name} as it is", lambda songs, *_, c=columns: Space(_scaled(survey.X, songs)[:, c]))
         yield Method(f"{name}, full", one, protocol.family_grid)
     yield Method("sum of kernels as it is", lambda songs, *_: Space(points_of(sum(kernels(songs)))))
@@ -155,9 +145,7 @@ def _song_methods(survey: Survey, protocol: Protocol) -> Iterator[Method]:
     yield Method(LOGISTIC, partial(_logistic, survey), LOGISTIC_CS)
 
 
-def _remembered(
-    kernels: Callable[[Int64Array], list[Float64Array]],
-) -> Callable[[Int64Array], list[Float64Array]]:
+def _remembered(kernels: Callable[[Int64Array], list[Float64Array]]) -> Callable[[Int64Array], list[Float64Array]]:
     """The same kernels where the same songs are asked for again: by every method, for every C."""
     held: dict[bytes, list[Float64Array]] = {}
 
@@ -284,21 +272,14 @@ def _artist_methods(
     yield Method(TSTE, embedded(TSTE), DIMENSIONS)
     yield Method(CKL, embedded(CKL), DIMENSIONS)
     yield Method(
-        MDS,
-        lambda _, questions, r: Space(classical_mds(said_farther(n, asked(questions)), int(r))),
-        MDS_DIMENSIONS,
+        MDS, lambda _, questions, r: Space(classical_mds(said_farther(n, asked(questions)), int(r))), MDS_DIMENSIONS
     )
 
 
 def cleaning_rows(comparisons: Int64Array, splits: Sequence[Split], seed: int) -> list[Row]:
     """Table 2.2: comparisons among training artists, and what cleaning leaves, means over splits."""
-    reports = [
-        clean_comparisons(comparisons[s.train], random_state=seed + n)[1] for n, s in enumerate(splits)
-    ]
-    counts = {
-        "length-2": [report.n_given for report in reports],
-        "processed": [report.n_kept for report in reports],
-    }
+    reports = [clean_comparisons(comparisons[s.train], random_state=seed + n)[1] for n, s in enumerate(splits)]
+    counts = {"length-2": [report.n_given for report in reports], "processed": [report.n_kept for report in reports]}
     return [
         {
             "training comparisons": name,
@@ -422,16 +403,12 @@ def claims(rows: dict[str, list[Row]]) -> Iterator[Claim]:
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
     data = shared_data()
     protocol = FULL if settings.full else SHORT
-    settings.facts.update(
-        {"folds": N_FOLDS, "repeats": protocol.repeats, "artist splits": protocol.artist_splits}
-    )
+    settings.facts.update({"folds": N_FOLDS, "repeats": protocol.repeats, "artist splits": protocol.artist_splits})
     songs, artists = (data / name if data else None for name in ("bliss_triplets", "aset400"))
     missing = [n for n, f in (("bliss_triplets", songs), ("aset400", artists)) if f is None or not f.is_dir()]
     if missing:
         settings.facts["not there"] = ", ".join(missing)
-        progress(
-            f"{', '.join(missing)}: not there; set MUSICSIM_SHARED_DATA to the folder of public data sets"
-        )
+        progress(f"{', '.join(missing)}: not there; set MUSICSIM_SHARED_DATA to the folder of public data sets")
     tasks: dict[str, list[Future[list[Result]]]] = {}
     tables: dict[str, list[Row]] = {}
     rows: list[Row] = []

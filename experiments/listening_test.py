@@ -37,8 +37,7 @@ def made_test(rng: np.random.Generator) -> ListeningTest:
         return FrozenSong(content_hash=f"{number:x}", sound_hash="", title="", artist="", start_s=0.0)
 
     pools = [
-        Pool(song(3 * query), [(song(3 * query + 1), (0,)), (song(3 * query + 2), (1,))])
-        for query in range(QUERIES)
+        Pool(song(3 * query), [(song(3 * query + 1), (0,)), (song(3 * query + 2), (1,))]) for query in range(QUERIES)
     ]
     return arranged(pools, ListeningTestRequest(models=(WORSE, BETTER), queries=QUERIES), rng)
 
@@ -114,18 +113,12 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         })  # fmt: skip
         if difference:
             claims.append(
-                at_most(
-                    f"difference {difference:g}: share of draws with the wrong verdict",
-                    wrong / n_draws,
-                    0.025,
-                )
+                at_most(f"difference {difference:g}: share of draws with the wrong verdict", wrong / n_draws, 0.025)
             )
         else:
             low = binomtest(right + wrong, n_draws).proportion_ci(method="wilson").low
             claims.append(at_most("no difference: false verdicts, low end of 95 %", low, 0.05))
-            claims.append(
-                at_least("no difference: false verdicts with a block a grade", by_grade / n_draws, 0.05)
-            )
+            claims.append(at_least("no difference: false verdicts with a block a grade", by_grade / n_draws, 0.05))
         progress(f"difference {difference:g}")
     strongest = rows[-1]
     claims.append(at_least(f"difference {DIFFERENCES[-1]:g}: share found", strongest["the better one"], 0.9))  # type: ignore[arg-type]

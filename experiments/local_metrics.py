@@ -120,9 +120,7 @@ def scoring_times(fold: Fold, seed: int) -> dict[str, float]:
 
 
 def _claims(
-    gains: dict[int, list[dict[int, float]]],
-    documents: dict[tuple[float, int], list[float]],
-    times: dict[str, float],
+    gains: dict[int, list[dict[int, float]]], documents: dict[tuple[float, int], list[float]], times: dict[str, float]
 ) -> Iterator[Claim]:
     for n_centres, found in gains.items():
         mean = {m: float(np.mean([one[m] - one[1] for one in found])) for m in found[0] if m > 1}
@@ -155,9 +153,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     with threadpool_limits(1):
         gains = {}
         for n_centres in CENTRES:
-            gains[n_centres] = [
-                kept.cache(measured_gains)(n_centres, protocol.shares, seed) for seed in seeds
-            ]
+            gains[n_centres] = [kept.cache(measured_gains)(n_centres, protocol.shares, seed) for seed in seeds]
             for m in gains[n_centres][0]:
                 scores = np.array([[one[m], one[m] - one[1]] for one in gains[n_centres]])
                 rows.append({

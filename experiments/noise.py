@@ -108,9 +108,7 @@ def _error(L: Float64Array, part: Part, nth: int) -> float:
 
 def _result(part: Part, method: str, L: Float64Array, chosen: str, seconds: float, **more: Any) -> Result:
     rank = len(factor(L.T @ L, 0.95))
-    return Result(
-        part.set, part.n_noise, part.split, method, _error(L, part, 2), rank, chosen, seconds, **more
-    )
+    return Result(part.set, part.n_noise, part.split, method, _error(L, part, 2), rank, chosen, seconds, **more)
 
 
 def _measure(part: Part, has_rivals: bool, protocol: Protocol, seed: int) -> list[Result]:
@@ -146,9 +144,7 @@ def _mlr(part: Part, protocol: Protocol) -> Iterator[Result]:
         mlr.fit(X, y, lambda step: step["objective"] <= best.objective_ + allowed)
         seconds = time.process_time() - started
         arrived = mlr.objective_ <= best.objective_ + allowed
-        yield _result(
-            part, method, mlr.components_, chosen, seconds, projections=mlr.n_projections_, arrived=arrived
-        )
+        yield _result(part, method, mlr.components_, chosen, seconds, projections=mlr.n_projections_, arrived=arrived)
 
 
 def _rival(part: Part, method: str, grid: list[dict[str, Any]], metric_learn: MetricLearn) -> Result:
@@ -190,9 +186,7 @@ def _claims(by: dict[tuple[str, int, str], list[Result]], protocol: Protocol) ->
     noisy = [(name, n) for name, n in product(SETS, protocol.noise) if n >= NOISY]
     for rival in RIVALS:
         pairs = [(by[*case, BUNDLE], by[*case, rival]) for case in noisy if (*case, rival) in by]
-        better = sum(
-            np.mean([r.error for r in ours]) < np.mean([r.error for r in theirs]) for ours, theirs in pairs
-        )
+        better = sum(np.mean([r.error for r in ours]) < np.mean([r.error for r in theirs]) for ours, theirs in pairs)
         yield at_least(
             f"sets and numbers of noise columns from {NOISY} on where MLR's mean error is below {rival}'s, "
             f"of {len(noisy)}",
@@ -231,9 +225,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
     measure = kept_parts("noise", settings).cache(_measure)
     with one_core_each() as pool:
         parts = _parts(shared / "uci", protocol, settings.seed)
-        futures = [
-            pool.submit(measure, part, ENVIRONMENT.exists(), protocol, settings.seed) for part in parts
-        ]
+        futures = [pool.submit(measure, part, ENVIRONMENT.exists(), protocol, settings.seed) for part in parts]
         for future in futures:
             results = future.result()
             for result in results:

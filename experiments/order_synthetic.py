@@ -47,12 +47,7 @@ NEW_SONGS = "new songs"
 NATIVE_SUM, SUM, MKPOE = "sum of kernels as it is", "sum of kernels", "MKPOE"
 BEST_VIEW = "best view alone"
 CLEANED, ACYCLIC = ", cleaned", ", cleaned, not reduced"
-THESIS = {
-    NATIVE_SUM: 0.718,
-    f"{SUM}, diagonal": 0.861,
-    f"{BEST_VIEW}, diagonal": 0.951,
-    f"{MKPOE}, diagonal": 0.984,
-}
+THESIS = {NATIVE_SUM: 0.718, f"{SUM}, diagonal": 0.861, f"{BEST_VIEW}, diagonal": 0.951, f"{MKPOE}, diagonal": 0.984}
 CS = (10.0, 100.0, 1e3, 1e4)
 MAX_WEIGHT, SLACK = 0.05, 0.01
 """Of noise kernels; and how much worse still counts as no worse."""
@@ -97,9 +92,7 @@ class Truth:
     @property
     def split(self) -> Split:
         """Everything asked is for training, the rest for testing."""
-        return Split(
-            np.arange(self.n_songs), np.arange(self.n_asked), np.arange(self.n_asked, len(self.comparisons))
-        )
+        return Split(np.arange(self.n_songs), np.arange(self.n_asked), np.arange(self.n_asked, len(self.comparisons)))
 
 
 def draw(protocol: Protocol, noise: float, random_state: int | np.random.Generator | None) -> Truth:
@@ -134,9 +127,7 @@ def draw(protocol: Protocol, noise: float, random_state: int | np.random.Generat
 
 def _triples(rng: np.random.Generator, anchors: Int64Array, n: int, size: int) -> Int64Array:
     """Comparisons of two of the first n songs with an anchor, all three different."""
-    rows = np.stack(
-        [rng.choice(anchors, size), rng.integers(n, size=size), rng.integers(n, size=size)], axis=1
-    )
+    rows = np.stack([rng.choice(anchors, size), rng.integers(n, size=size), rng.integers(n, size=size)], axis=1)
     i, j, k = rows[[len(set(row)) == 3 for row in rows.tolist()]].T
     return np.stack([i, j, i, k], axis=1)
 
@@ -181,15 +172,11 @@ def _methods(truth: Truth, protocol: Protocol, seed: int) -> Iterator[Method]:
         for how, suffix in ((asked, ""), (cleaned, CLEANED)):
             of_sum = kernel_learner(every, how, structure=structure, combination="sum", **fits)
             yield Method(f"{SUM}, {structure}{suffix}", of_sum, CS)
-            yield Method(
-                f"{MKPOE}, {structure}{suffix}", kernel_learner(every, how, structure=structure, **fits), CS
-            )
+            yield Method(f"{MKPOE}, {structure}{suffix}", kernel_learner(every, how, structure=structure, **fits), CS)
         of_acyclic = kernel_learner(every, acyclic, structure=structure, **fits)
         yield Method(f"{MKPOE}, {structure}{ACYCLIC}", of_acyclic, CS)
         for nth in range(N_VIEWS):
-            alone = kernel_learner(
-                lambda _, nth=nth: [truth.kernels[nth]], asked, structure=structure, **fits
-            )
+            alone = kernel_learner(lambda _, nth=nth: [truth.kernels[nth]], asked, structure=structure, **fits)
             yield Method(f"view {nth}, {structure}", alone, CS)
 
 
@@ -226,10 +213,7 @@ def _noise_rows(noise: float, results: Sequence[Sequence[Result]]) -> Iterator[R
     for row, by_method in zip(rows, zip(*results, strict=True), strict=True):
         weights = [r.kernel_weights for r in by_method if r.kernel_weights is not None]
         has_all = bool(weights) and len(weights[0]) == N_VIEWS + N_NOISE
-        yield {
-            **row,
-            "weight of noise": float(np.mean([noise_weight(w) for w in weights])) if has_all else None,
-        }
+        yield {**row, "weight of noise": float(np.mean([noise_weight(w) for w in weights])) if has_all else None}
 
 
 def claims(tables: dict[float, list[Row]]) -> Iterator[Claim]:
@@ -276,9 +260,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     tables: dict[float, list[Row]] = {}
     with one_core_each() as pool:
         tasks: dict[float, list[Future[list[Result]]]] = {
-            noise: [
-                pool.submit(_measure, nth, noise, protocol, settings.seed) for nth in range(protocol.draws)
-            ]
+            noise: [pool.submit(_measure, nth, noise, protocol, settings.seed) for nth in range(protocol.draws)]
             for noise in NOISE_LEVELS
         }
         for noise, of_noise in tasks.items():

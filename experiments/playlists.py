@@ -92,9 +92,7 @@ def lead(ours: Sequence[Result], theirs: Sequence[Result], seed: int) -> tuple[f
         b.append(np.repeat(other.log_p / n, n))
         owner.append(np.repeat(one.rows, n))
     groups = np.concatenate(owner)
-    return paired_bootstrap(
-        np.concatenate(a), np.concatenate(b), groups=groups, n=N_RESAMPLES, random_state=seed
-    )
+    return paired_bootstrap(np.concatenate(a), np.concatenate(b), groups=groups, n=N_RESAMPLES, random_state=seed)
 
 
 def log_p(result: Result) -> float:
@@ -213,9 +211,7 @@ def model_claims(by: By, seed: int) -> Iterator[Claim]:
         return lead(by[keys[0]], by[keys[1]], seed)[0] if all(key in by for key in keys) else None
 
     for name in RADIO:
-        yield at_least(
-            f"{name}: walk ahead of the bigram, nats", ahead(name, WEIGHTED, BIGRAM), AHEAD_OF_BIGRAM
-        )
+        yield at_least(f"{name}: walk ahead of the bigram, nats", ahead(name, WEIGHTED, BIGRAM), AHEAD_OF_BIGRAM)
         yield _above(f"{name}: walk ahead of LME, nats", ahead(name, WEIGHTED, LME), 0.0)
         yield _above(f"{name}: songs by plays ahead of songs alike, nats", ahead(name, WEIGHTED, BOTH), 0.0)
         yield _above(f"{name}: conjunctions of tags ahead of tags, nats", ahead(name, JOINED, KNOWN), 0.0)
@@ -238,9 +234,7 @@ def dialect_claims(by_edges: dict[str, list[Dialect]]) -> Iterator[Claim]:
         and (without := _median(ours, name, "stationary")) is not None
     ]
     yield _above(
-        "demo: G of the dialect above the stationary one, least of the categories",
-        min(leads, default=None),
-        0.0,
+        "demo: G of the dialect above the stationary one, least of the categories", min(leads, default=None), 0.0
     )
 
 
@@ -250,9 +244,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     shared = shared_data()
     loaded = {name: load(shared) for name, load in LOADERS.items()} if shared else {}
     if shared is None:
-        settings.facts["data"] = (
-            "absent but for the demo: set MUSICSIM_SHARED_DATA to the folder of public data sets"
-        )
+        settings.facts["data"] = "absent but for the demo: set MUSICSIM_SHARED_DATA to the folder of public data sets"
     with demo_library(seed, progress) as library:
         loaded[DEMO] = demo_lists(library)
         folder = library.folder

@@ -89,9 +89,7 @@ def _opened(settings: Settings, cache: Path, progress: Progress) -> Iterator[Lib
             yield opened
 
 
-def _measured(
-    library: Library, settings: Settings, cache: Path, progress: Progress
-) -> tuple[Rows, list[Claim]]:
+def _measured(library: Library, settings: Settings, cache: Path, progress: Progress) -> tuple[Rows, list[Claim]]:
     pieces = labelled(library, settings.labels or LABELS)
     composers = np.unique(pieces.composers[pieces.queries])
     settings.facts.update(pieces=len(pieces), composers=len(composers), queries=len(pieces.queries))
@@ -124,9 +122,7 @@ def _digest(pieces: Pieces, spaces: dict[str, Float64Array], settings: Settings)
     return of.hexdigest()[:16]
 
 
-def _model_rows(
-    library: Library, pieces: Pieces, settings: Settings, cache: Path, progress: Progress
-) -> Rows:
+def _model_rows(library: Library, pieces: Pieces, settings: Settings, cache: Path, progress: Progress) -> Rows:
     found: dict[str, Scores] = {}
     missing: Rows = []
     for name, D, said in _distances(library, pieces, settings, cache, progress):

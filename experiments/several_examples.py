@@ -123,9 +123,7 @@ def _judged(space: Space, case: Case, score: Score) -> tuple[float, float]:
     return float(precision), float(case.is_unwanted[order[:_LOOKED_AT]].mean())
 
 
-def _rows(
-    part: str, space: Space, ways: dict[str, Score], cases: list[Case], seed: int
-) -> list[dict[str, Any]]:
+def _rows(part: str, space: Space, ways: dict[str, Score], cases: list[Case], seed: int) -> list[dict[str, Any]]:
     found = {name: np.array([_judged(space, case, score) for case in cases]) for name, score in ways.items()}
     composers = [case.composer for case in cases]
     first = next(iter(found.values()))
@@ -154,9 +152,7 @@ def _cases(space: Space, pieces: Pieces, settings: Settings) -> dict[str, list[C
         for _ in range(n):
             for k in N_EXAMPLES:
                 like = rng.choice(own, k, replace=False)
-                cases.setdefault(f"one composer, {k} examples", []).append(
-                    Case(name, like, nothing, is_theirs, nobody)
-                )
+                cases.setdefault(f"one composer, {k} examples", []).append(Case(name, like, nothing, is_theirs, nobody))
             other = pieces.composers == rng.choice(composers[composers != name])
             like = np.array([rng.choice(own), rng.choice(np.flatnonzero(other))])
             cases.setdefault("two composers", []).append(Case(name, like, nothing, is_theirs | other, nobody))
@@ -192,9 +188,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         found = _rows(part, space, UNLIKE if is_less else LIKE, cases, settings.seed)
         chosen = next(row for row in found if row["formula"] == (CHOSEN_UNLIKE if is_less else CHOSEN_LIKE))
         if is_less:
-            claims.append(
-                at_most(f"{part}: unwanted, of what it was", chosen["unwanted"] / found[0]["unwanted"], 0.9)
-            )
+            claims.append(at_most(f"{part}: unwanted, of what it was", chosen["unwanted"] / found[0]["unwanted"], 0.9))
         else:
             claims.append(at_least(f"{part}: low end of the lead over the mean", chosen["low"], -0.02))
         rows += [{key: value for key, value in row.items() if key != "low"} for row in found]

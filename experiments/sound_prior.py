@@ -47,18 +47,13 @@ def learn_prior(
     return gaussians.Prior(
         gaussians.Population(n_songs, known.mean, known.covariance),
         _spread(
-            [embedding.transform(parts) for parts in songs],
-            embedding.transform(whole_songs(songs)),
-            n_songs,
-            variance,
+            [embedding.transform(parts) for parts in songs], embedding.transform(whole_songs(songs)), n_songs, variance
         ),
         _spread(fluctuation, np.array([parts.mean(axis=0) for parts in fluctuation]), n_songs, variance),
     )
 
 
-def _spread(
-    parts: Sequence[FloatingArray], whole: FloatingArray, n_songs: float, variance: float
-) -> gaussians.Spread:
+def _spread(parts: Sequence[FloatingArray], whole: FloatingArray, n_songs: float, variance: float) -> gaussians.Spread:
     song_of = np.repeat(np.arange(len(parts)), [len(of_song) for of_song in parts])
     between, axes = principal_axes(np.cov(whole.T, bias=True), variance)
     return gaussians.Spread(

@@ -119,9 +119,7 @@ def measure(tree: SpillTree, Q: Float32Array, true: Int64Array, depth: int) -> P
     with ThreadPoolExecutor(effective_n_jobs(-1)) as pool:
         parts = list(pool.map(ask, range(0, len(Q), _QUERIES_AT_ONCE)))
     found = np.concatenate([part[1] for part in parts])
-    return Point(
-        np.concatenate([part[0] for part in parts]), found.mean(axis=1), found[:, :NEAR].mean(axis=1)
-    )
+    return Point(np.concatenate([part[0] for part in parts]), found.mean(axis=1), found[:, :NEAR].mean(axis=1))
 
 
 def at_share(share: float, shares: Sequence[float], recalls: Sequence[float]) -> float | None:
@@ -232,18 +230,12 @@ def claims(points: Points, n_rows: int, timings: Sequence[Row]) -> Iterator[Clai
     """What the thesis says in 6.4.4 and 6.4.5, of the generated songs."""
     median = {setting: float(np.median(point.recall)) for setting, point in points.items()}
     for setting, (_, recall_in_thesis) in IN_THESIS.items():
-        yield at_least(
-            f"PCA, tau {setting[1]:g}, depth {setting[2]}: recall@100", median[setting], recall_in_thesis
-        )
+        yield at_least(f"PCA, tau {setting[1]:g}, depth {setting[2]}: recall@100", median[setting], recall_in_thesis)
     yield at_most(
-        "PCA, tau 0.1, depth 13: share examined, %",
-        points[WITH].share(n_rows),
-        100 * IN_THESIS[WITH][0] / FULL_ROWS,
+        "PCA, tau 0.1, depth 13: share examined, %", points[WITH].share(n_rows), 100 * IN_THESIS[WITH][0] / FULL_ROWS
     )
     times = median[WITH] / median[WITHOUT] if median[WITHOUT] else None
-    yield at_least(
-        "PCA: times the recall of tau 0, depth 7 at tau 0.1, depth 13 ('nearly doubled')", times, 2.0
-    )
+    yield at_least("PCA: times the recall of tau 0, depth 7 at tau 0.1, depth 13 ('nearly doubled')", times, 2.0)
     places = [(tau, depth) for tau in SPILLS for depth in DEPTHS]
     yield at_least(
         "share of tau and depth where PCA finds as much as KD or more",
@@ -274,9 +266,7 @@ def claims(points: Points, n_rows: int, timings: Sequence[Row]) -> Iterator[Clai
     )
     gains = {r: float(np.mean([median[r, SPILLS[-1], d] - median[r, 0.0, d] for d in DEPTHS])) for r in RULES}
     most = max(gain for rule, gain in gains.items() if rule != "pca")
-    yield at_least(
-        "gain of recall by spill 0.1, mean over depths, PCA less the best other", gains["pca"] - most, 0.0
-    )
+    yield at_least("gain of recall by spill 0.1, mean over depths, PCA less the best other", gains["pca"] - most, 0.0)
     for tau, goal in TIMED.items():
         found = [float(row["times faster"]) for row in timings if row["timed, tau"] == tau]
         yield at_least(
@@ -315,8 +305,7 @@ def _topics(n_topics: int, seed: int) -> Row:
     X, Q = song_vectors(N_ROWS, N_QUERIES, n_topics=n_topics, seed=seed)
     distances, true = _truth(X, Q)
     points = {
-        (rule, tau, depth): measure(_tree(X, rule, tau, seed), Q, true, depth)
-        for rule, tau, depth in (WITHOUT, WITH)
+        (rule, tau, depth): measure(_tree(X, rule, tau, seed), Q, true, depth) for rule, tau, depth in (WITHOUT, WITH)
     }
     return topic_row(n_topics, _about(X, distances), points)
 

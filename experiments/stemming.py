@@ -55,9 +55,7 @@ def as_words(tags: Counter[str]) -> Counter[str]:
     return words
 
 
-def as_stems(
-    words: Counter[str], stem: Callable[[str], str], stopped: frozenset[str] = frozenset()
-) -> Counter[str]:
+def as_stems(words: Counter[str], stem: Callable[[str], str], stopped: frozenset[str] = frozenset()) -> Counter[str]:
     """Words of one stem together, without stop words."""
     stems: Counter[str] = Counter()
     for word, count in words.items():
@@ -69,9 +67,7 @@ def as_stems(
 def load_artists(folder: Path) -> tuple[Counts, Relevance]:
     """Tags of the artists that enough people heard and tagged, and who is similar to whom by listeners."""
     tables = {
-        name: pd.read_csv(
-            folder / f"{name}.dat.xz", sep="\t", encoding="utf-8", encoding_errors="replace", quoting=3
-        )
+        name: pd.read_csv(folder / f"{name}.dat.xz", sep="\t", encoding="utf-8", encoding_errors="replace", quoting=3)
         for name in ("tags", "user_artists", "user_taggedartists")
     }
     plays, given = (
@@ -83,9 +79,9 @@ def load_artists(folder: Path) -> tuple[Counts, Relevance]:
     artists = np.intersect1d(heard.index[heard >= MIN_LISTENERS], tagged.index[tagged >= MIN_TAGS])
     place = {artist: i for i, artist in enumerate(artists.tolist())}
     kept = plays[plays["artistID"].isin(artists)]
-    triples = pd.DataFrame({
-        "user": kept["userID"], "item": kept["artistID"].map(place).astype(np.int64), "count": kept["weight"],
-    })  # fmt: skip
+    triples = pd.DataFrame(
+        {"user": kept["userID"], "item": kept["artistID"].map(place).astype(np.int64), "count": kept["weight"]}
+    )
     names = tables["tags"].set_index("tagID")["tagValue"].astype(str)
     tags: Counts = [Counter() for _ in artists]
     for artist, tag in given[given["artistID"].isin(artists)][["artistID", "tagID"]].itertuples(index=False):
@@ -146,16 +142,8 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     n_words, share = stemmed_share(shared / "mxm" / "mxm_dataset_test_part.txt.xz", stem)
     rows.append({"musiXmatch's words": n_words, "share that are stems": share})
     means = {name: float(np.nanmean(found["auc"])) for name, (found, _) in scores.items()}
-    return rows, [
-        at_least("AUC of stems without stop words, no less than that of words", means[STOPPED], means[WORDS])
-    ]
+    return rows, [at_least("AUC of stems without stop words, no less than that of words", means[STOPPED], means[WORDS])]
 
 
 if __name__ == "__main__":
-    main(
-        "stemming",
-        __doc__.splitlines()[0],
-        run,
-        data=("hetrec2011-lastfm-2k", "mxm"),
-        rivals=("snowballstemmer",),
-    )
+    main("stemming", __doc__.splitlines()[0], run, data=("hetrec2011-lastfm-2k", "mxm"), rivals=("snowballstemmer",))

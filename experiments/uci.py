@@ -162,11 +162,7 @@ def _learner(
         for k, mu in product(protocol.lmnn_neighbours, protocol.lmnn_regularization)
     ]
     return lambda X, y, **_: [
-        (
-            f"{p['n_neighbors']} targets, mu {p['regularization']}",
-            metric_learn.fit("lmnn", X, y, **p)[0],
-            np.nan,
-        )
+        (f"{p['n_neighbors']} targets, mu {p['regularization']}", metric_learn.fit("lmnn", X, y, **p)[0], np.nan)
         for p in grid
     ]
 
@@ -181,9 +177,7 @@ def _fit_mlr(
     return [(f"C {mlr.C:g}", mlr.components_, mlr.history_[-1]["gap"]) for mlr in path]
 
 
-def _fit_svm(
-    Cs: tuple[float, ...], X: Float64Array, y: Int64Array, *, tol: float, max_cuts: int
-) -> list[Fit]:
+def _fit_svm(Cs: tuple[float, ...], X: Float64Array, y: Int64Array, *, tol: float, max_cuts: int) -> list[Fit]:
     return [(f"C {C:g}", *rank_by_support_vectors(X, y, C, tol=tol, max_cuts=max_cuts)) for C in Cs]
 
 
@@ -194,9 +188,7 @@ def _fit_nca(X: Float64Array, y: Int64Array, seed: int) -> Float64Array:
     return components
 
 
-def _errors(
-    fits: list[Fit], X: Float64Array, y: Int64Array, X_test: Float64Array, y_test: Int64Array
-) -> Float64Array:
+def _errors(fits: list[Fit], X: Float64Array, y: Int64Array, X_test: Float64Array, y_test: Int64Array) -> Float64Array:
     """Of shape (n_settings, n_ks), in %."""
     return 100 * np.array(
         [
@@ -256,9 +248,8 @@ def _measure_one(part: Part, method: str, learn: Callable[..., list[Fit]], proto
     setting, components, gap = fits[best]
     chosen = f"{setting}, k {KS[nth]}".removeprefix(", ")
     return Result(
-        part.set, method, part.split, float(errors[best, nth]), chosen, gap,
-        spectral_dimensions(components), errors,
-    )  # fmt: skip
+        part.set, method, part.split, float(errors[best, nth]), chosen, gap, spectral_dimensions(components), errors
+    )
 
 
 def _row(results: list[Result]) -> dict[str, Any]:
@@ -330,11 +321,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
     measure = kept_parts("uci", settings).cache(_measure)
     with one_core_each() as pool:
         parts = list(_parts(shared / "uci", protocol, settings.seed))
-        futures = [
-            pool.submit(measure, part, methods, protocol, settings.seed)
-            for methods in tasks
-            for part in parts
-        ]
+        futures = [pool.submit(measure, part, methods, protocol, settings.seed) for methods in tasks for part in parts]
         for done, future in enumerate(futures, 1):
             for result in future.result():
                 by.setdefault((result.set, result.method), []).append(result)

@@ -23,9 +23,7 @@ _DENSE = 4
 """Numbers between the first and the last, for each that is there, up to which a place is kept for all of them."""
 
 
-def places_in_order(
-    ascending: Int64Array, wanted: Int64Array, places: Int64Array | None = None
-) -> Int64Array:
+def places_in_order(ascending: Int64Array, wanted: Int64Array, places: Int64Array | None = None) -> Int64Array:
     """Indices of the wanted numbers among strictly ascending ones, int64 (n_wanted,); -1 for what is not among them.
 
     Where the numbers were sorted first, `places` are their indices before sorting, which are returned instead.

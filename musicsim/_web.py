@@ -32,11 +32,7 @@ def web_options() -> dict[str, Any]:
     """Options for fsspec's file system of web servers."""
     import aiohttp
 
-    return {
-        "timeout": aiohttp.ClientTimeout(total=REQUEST_S),
-        "max_redirects": _MAX_REDIRECTS,
-        "get_client": _session,
-    }
+    return {"timeout": aiohttp.ClientTimeout(total=REQUEST_S), "max_redirects": _MAX_REDIRECTS, "get_client": _session}
 
 
 async def _session(**options: Any) -> Any:

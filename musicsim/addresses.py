@@ -244,12 +244,7 @@ def _opened(path: str, as_it_is: RemoteStat) -> Any:
     # with its size, a web server is not asked for it a second time
     known = {"size": as_it_is.st_size} if _is_web(Path(path)) else {}
     return system.open(
-        name,
-        "rb",
-        block_size=_BLOCK,
-        cache_type="blockcache",
-        cache_options={"maxblocks": _MAX_BLOCKS},
-        **known,
+        name, "rb", block_size=_BLOCK, cache_type="blockcache", cache_options={"maxblocks": _MAX_BLOCKS}, **known
     )
 
 

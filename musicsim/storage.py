@@ -25,11 +25,7 @@ _SENTENCES = {
     errno.EPERM: _DENIED,
     errno.EIO: f"The disk that holds {{}} reports an error. Check the disk {_AGAIN}",
 }
-_SQLITE = {
-    sqlite3.SQLITE_FULL: errno.ENOSPC,
-    sqlite3.SQLITE_READONLY: errno.EROFS,
-    sqlite3.SQLITE_IOERR: errno.EIO,
-}
+_SQLITE = {sqlite3.SQLITE_FULL: errno.ENOSPC, sqlite3.SQLITE_READONLY: errno.EROFS, sqlite3.SQLITE_IOERR: errno.EIO}
 # SQLite reports an I/O error where there is no room for the files it works with; numpy reports no number at all.
 _NO_ROOM = 1 << 16  # bytes
 _SAID_BY_NUMPY = "requested and"

@@ -91,9 +91,7 @@ def crafted(good: Path, folder: Path) -> dict[str, Path]:
     of("report a list", report_json=b"[1]")
     of("model a list", model_json=b"[]")
     of("model deep", model_json=b'{"format_version": ' + b"[" * 100_000)
-    for name, value in (
-        ("tau", "x"), ("n_songs", None), ("representation", []), ("variance", "x"), ("tau", 10_000),
-    ):  # fmt: skip
+    for name, value in (("tau", "x"), ("n_songs", None), ("representation", []), ("variance", "x"), ("tau", 10_000)):
         of(f"{name} {value}".replace("[]", "list"), model_json=json.dumps(about | {name: value}).encode())
     for name, wrong in (
         ("nan", np.full_like(arrays["components"], np.nan)),
@@ -156,26 +154,7 @@ def _inner_flipped(parts: dict[str, bytes], rng: np.random.Generator) -> bytes:
     return _archived(parts | {name: _changed(parts[name], rng)}, zipfile.ZIP_STORED)
 
 
-_VALUES = (
-    None,
-    True,
-    -1,
-    0,
-    1,
-    7,
-    2**31,
-    10**30,
-    0.5,
-    -1e300,
-    "",
-    "x" * 300,
-    "gmm",
-    "own",
-    [],
-    [[]],
-    {},
-    {"a": 1},
-)
+_VALUES = (None, True, -1, 0, 1, 7, 2**31, 10**30, 0.5, -1e300, "", "x" * 300, "gmm", "own", [], [[]], {}, {"a": 1})
 
 
 def _other_json(parts: dict[str, bytes], rng: np.random.Generator) -> bytes:

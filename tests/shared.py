@@ -7,9 +7,7 @@ import pytest
 
 __all__ = ["FORMATS", "RECORDINGS", "SHARED", "needs_formats", "needs_recordings"]
 
-SHARED = Path(
-    os.environ.get("MUSICSIM_SHARED_DATA") or Path(__file__).parents[1] / "../shared/data"
-).resolve()
+SHARED = Path(os.environ.get("MUSICSIM_SHARED_DATA") or Path(__file__).parents[1] / "../shared/data").resolve()
 RECORDINGS = sorted(p for p in (SHARED / "audio").glob("*/*.*") if p.suffix != ".md")
 FORMATS = sorted((SHARED / "audio/formats").glob("plum_*"))
 

@@ -77,9 +77,7 @@ def test_addresses_are_told_from_paths(address):
     assert isinstance(located(Path(address)), RemotePath)
 
 
-@pytest.mark.parametrize(
-    "path", ["/music/a.mp3", "a:/b", "music", "file:///music", "/s3:/bucket", "C:/music"]
-)
+@pytest.mark.parametrize("path", ["/music/a.mp3", "a:/b", "music", "file:///music", "/s3:/bucket", "C:/music"])
 def test_paths_of_this_machine_are_no_addresses(path):
     assert not is_address(path)
     assert type(located(Path(path))) is type(Path())
@@ -135,15 +133,11 @@ def test_a_scan_of_a_web_server_makes_the_library_of_its_folder(served, tmp_path
         assert (report.n_added, len(report.failures)) == (6, 1)
         assert {s.title for s in there.songs()} == {s.title for s in here.songs()}
         assert sorted(there.content_hashes()) == sorted(here.content_hashes())
-        kept = [
-            {p.name: p.read_bytes() for p in lib.frame_files.folder.glob("??/*")} for lib in (here, there)
-        ]
+        kept = [{p.name: p.read_bytes() for p in lib.frame_files.folder.glob("??/*")} for lib in (here, there)]
         assert kept[0] == kept[1]
         sizes = {path.name: path.stat().st_size for path in folder.rglob("*.flac")}
         for name, size in sizes.items():
-            assert sum(n for asked_name, n in asked if asked_name == name) <= size + 1000, (
-                "read more than once"
-            )
+            assert sum(n for asked_name, n in asked if asked_name == name) <= size + 1000, "read more than once"
         again = there.add(address)
         assert (again.n_unchanged, again.n_missing, again.n_added) == (7, 0, 0)
         next(iter(folder.rglob("*.flac"))).unlink()
@@ -291,10 +285,7 @@ def test_a_redirect_within_the_host_is_followed_and_links_stay_below_their_folde
         if path.endswith("/"):
             links = '<a href="../../etc/x.mp3">x</a> <a href="a.mp3">x</a> <a href="sub/">x</a> <a href="?C=N">x</a>'
             links += ' <a href="http://elsewhere/b.mp3">x</a> <a href="/new/c&amp;d.mp3">x</a> <a href="e.txt">x</a>'
-            body, kind = (
-                (links if path == "/new/" else '<a href="..">x</a> <a href="f.mp3">').encode(),
-                "text/html",
-            )
+            body, kind = ((links if path == "/new/" else '<a href="..">x</a> <a href="f.mp3">').encode(), "text/html")
         else:
             body, kind = b"12345", "audio/mpeg"
         head = f"HTTP/1.0 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -404,9 +395,7 @@ def test_passwords_in_addresses_of_a_library_are_not_shown(tiny_library, tmp_pat
             (json.dumps({"paths": [place]}), f"{place}/b.mp3"),
         )
     # as a library that can only be read shows it
-    assert (
-        "CRET" not in f"{tiny_library.files.roots()} {tiny_library.files.failures()} {tiny_library.songs()}"
-    )
+    assert "CRET" not in f"{tiny_library.files.roots()} {tiny_library.files.failures()} {tiny_library.songs()}"
     said = ""
     for command in (("info",), ("failed",), ("list", "--json"), ("report", tmp_path / "report.zip")):
         out, err = run(*command, library=tiny_library.folder, expect=3 if command == ("failed",) else 0)

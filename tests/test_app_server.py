@@ -55,8 +55,7 @@ def running(library: Path, *arguments: str, lines: int = 1, cwd=None, **environm
     command = [sys.executable, "-m", "musicsim", "app", "--no-browser", "--library", str(library), *arguments]
     process = subprocess.Popen(
         [*command, "--port", str(22000 + os.getpid() % 9000)],
-        env={name: value for name, value in os.environ.items() if name != "MUSICSIM_ALLOWED_HOSTS"}
-        | environment,
+        env={name: value for name, value in os.environ.items() if name != "MUSICSIM_ALLOWED_HOSTS"} | environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -213,16 +212,7 @@ def test_a_taken_port_is_left_alone_and_a_wrong_name_is_said(server, home):
         (("--allow-host", "http://music.example"), "not a machine's name or address"),
         (("--host", "192.0.2.77"), "this machine has no such address"),
     ):
-        command = [
-            sys.executable,
-            "-m",
-            "musicsim",
-            "app",
-            "--no-browser",
-            "--library",
-            str(home),
-            *arguments,
-        ]
+        command = [sys.executable, "-m", "musicsim", "app", "--no-browser", "--library", str(home), *arguments]
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         assert done.returncode == 1
         assert message in " ".join(done.stderr.split())
@@ -240,15 +230,7 @@ def test_ctrl_c_ends_it_without_a_word(home):
 @needs_proc
 def test_the_plain_way_of_streamlit_is_for_this_machine_alone_too(home):
     app = Path(__file__).parents[1] / "app.py"
-    command = [
-        sys.executable,
-        "-m",
-        "streamlit",
-        "run",
-        str(app),
-        "--server.headless=true",
-        "--server.port=0",
-    ]
+    command = [sys.executable, "-m", "streamlit", "run", str(app), "--server.headless=true", "--server.port=0"]
     process = subprocess.Popen(
         command,
         cwd=app.parent,

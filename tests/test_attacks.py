@@ -153,9 +153,7 @@ def test_others_search_during_64_slow_bodies(attacked, song, n_addresses):
             slow.append(held.enter_context(drip(server, "PUT", f"/_stcore/upload_file/s{i}/{i}", **address)))
         assert len(search(server, song)) == 2
         other.send(rerun())
-        session = next(
-            m.new_session.initialize.session_id for m in finished(other) if m.HasField("new_session")
-        )
+        session = next(m.new_session.initialize.session_id for m in finished(other) if m.HasField("new_session"))
         assert upload(server, other, session, song) == 204
         assert search(server, song)
         for one in slow:
@@ -264,14 +262,7 @@ def test_messages_that_no_page_sends_change_nothing(attacked):
         for change in ("clear_cache", "set_run_on_save", "load_git_info", "debug_shutdown_runtime"):
             hostile.send(BackMsg(**{change: True}).SerializeToString())
         hostile.send(b"\xff\xff")
-        for query in (
-            "folder=/etc",
-            "library=../x",
-            "song=-1",
-            f"song={N}",
-            "playlist=999",
-            "song=nan&like=x",
-        ):
+        for query in ("folder=/etc", "library=../x", "song=-1", f"song={N}", "playlist=999", "song=nan&like=x"):
             hostile.send(rerun(query=query))
         odd = BackMsg.FromString(rerun())
         odd.rerun_script.fragment_id = "none"

@@ -81,18 +81,7 @@ def test_songs_are_listed_by_what_can_be_heard(library):
 def test_filters_of_what_can_be_heard_narrow_a_search(library):
     songs = json.loads(run("list", "--json", library=library)[0])
     middle = sorted(song["brightness"] for song in songs)[len(songs) // 2]
-    arguments = (
-        "similar",
-        songs[0]["id"],
-        "-k",
-        50,
-        "--per-artist",
-        0,
-        "--brightness",
-        0,
-        middle + 1e-3,
-        "--json",
-    )
+    arguments = ("similar", songs[0]["id"], "-k", 50, "--per-artist", 0, "--brightness", 0, middle + 1e-3, "--json")
     hits = json.loads(run(*arguments, library=library)[0])
     right = {song["id"] for song in songs if song["brightness"] <= middle + 1e-3} - {songs[0]["id"]}
     assert {hit["song"]["id"] for hit in hits} == right

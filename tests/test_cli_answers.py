@@ -33,9 +33,7 @@ def test_people_read_what_came_of_it(tiny_library, tmp_path):
     out, _ = run("answers", "export", file, library=library)
     assert f"2 answers of 2 listeners written to {file}." in out
     rows = list(csv.reader(file.read_text("utf-8").splitlines()))
-    rows.append(
-        [cell if name != "song2_hash" else "gone" for name, cell in zip(rows[0], rows[1], strict=True)]
-    )
+    rows.append([cell if name != "song2_hash" else "gone" for name, cell in zip(rows[0], rows[1], strict=True)])
     for name in ("song2_artist", "song2_path"):
         rows[-1][rows[0].index(name)] = "[red]"
     with file.open("w", encoding="utf-8", newline="") as stream:

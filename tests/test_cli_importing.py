@@ -28,9 +28,7 @@ def test_an_import_is_tried_made_listed_and_undone(tiny_library, history):
     made = json.loads(run("import", history, "--accept", 0.9, "--json", library=library)[0])
     assert (made["matched"], tiny_library.counts()["plays"]) == (2, 5)
     listed = json.loads(run("imports", "--json", library=library)[0])
-    assert [(e["id"], e["files"], e["matched"]) for e in listed["imports"]] == [
-        (made["import"], "plays.csv", 2)
-    ]
+    assert [(e["id"], e["files"], e["matched"]) for e in listed["imports"]] == [(made["import"], "plays.csv", 2)]
     assert listed["unmatched"] == 1
     run("import", "--undo", made["import"], library=library)
     assert tiny_library.counts()["plays"] == 0

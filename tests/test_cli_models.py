@@ -51,9 +51,7 @@ def test_a_model_goes_the_whole_way(library, tmp_path):
 def test_a_song_is_sought_and_a_playlist_drawn_under_a_named_model(library):
     run("models", "add", "histogram", "--name", "plain", library=library)
     answers = {
-        model: run("similar", 1, "-k", 3, "--no-hub-reduction", "--model", model, "--json", library=library)[
-            0
-        ]
+        model: run("similar", 1, "-k", 3, "--no-hub-reduction", "--model", model, "--json", library=library)[0]
         for model in ("Sound", "plain")
     }
     similarities = {m: [hit["similarity"] for hit in json.loads(text)] for m, text in answers.items()}
@@ -96,9 +94,7 @@ def test_vectors_of_ones_own_and_several_models_at_once(library, tmp_path):
     told = json.loads(
         run("models", "add-embedding", tmp_path / "whole.npz", "--name", "mine", "--json", library=library)[0]
     )
-    assert told == {
-        "model": "mine", "vectors": 30, "dimensions": 4, "songs": 30, "unmatched": 0, "problems": []
-    }  # fmt: skip
+    assert told == {"model": "mine", "vectors": 30, "dimensions": 4, "songs": 30, "unmatched": 0, "problems": []}
     run("models", "add", "rhythm", library=library)
     on = ("--on", "Sound", "--on", "rhythm", "--on", "mine")
     out, _ = run("train", "--from", "genre", "--strength", 100, "--name", "all", *on, library=library)
@@ -106,9 +102,7 @@ def test_vectors_of_ones_own_and_several_models_at_once(library, tmp_path):
         assert name in out
     hits = json.loads(run("similar", 1, "-k", 3, "--model", "all", "--json", library=library)[0])
     assert len(hits) == 3
-    (record,) = [
-        m for m in json.loads(run("models", "list", "--json", library=library)[0]) if m["name"] == "all"
-    ]
+    (record,) = [m for m in json.loads(run("models", "list", "--json", library=library)[0]) if m["name"] == "all"]
     assert record["settings"]["on"] == ["Sound", "rhythm", "mine"]
     assert sum(source["share"] for source in record["report"]["sources"]) == pytest.approx(1)
 

@@ -40,15 +40,7 @@ def test_machines_get_every_figure(library):
 
 def test_people_read_tables(library):
     out, err = run("evaluate", "--model", "Sound", "--by", "genre", library=library)
-    for words in (
-        "AUC",
-        "P@10",
-        "hubness",
-        "coverage",
-        "Pitched",
-        "hub reduction",
-        "8 query songs, 4 skipped",
-    ):
+    for words in ("AUC", "P@10", "hubness", "coverage", "Pitched", "hub reduction", "8 query songs, 4 skipped"):
         assert words in out
     assert "Traceback" not in err
 

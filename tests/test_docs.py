@@ -40,7 +40,5 @@ def test_what_docstrings_name_is_a_link_and_equations_are_drawn(pages):
     assert 'href="#musicsim.metric.MLR"' in pages["docs/api/metric/index.html"]
     assert "MLRCV" in pages["docs/api/metric/index.html"]
     assert "<math" in pages["docs/mlr/index.html"]
-    left = {
-        name for name, html in pages.items() if re.search(r":(?:class|func|meth|attr|data|mod):<code>", html)
-    }
+    left = {name for name, html in pages.items() if re.search(r":(?:class|func|meth|attr|data|mod):<code>", html)}
     assert left == set()

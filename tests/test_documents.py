@@ -24,17 +24,7 @@ ELSEWHERE: dict[str, set[str]] = {
     "audible.md": {"220", "24", "12", "30", "13"},  # clicks a minute, keys, songs of lists, MFCC
     "figures.md": {"10,000", "60,000", "601"},  # digits, the paper's digits, answers
     "hashing.md": {
-        *(
-            "10,000",
-            "60,000",
-            "8,000",
-            "522,911",
-            "9,000",
-            "1,000,000",
-            "57",
-            "351",
-            "4,500",
-        ),  # rows, columns, steps
+        *("10,000", "60,000", "8,000", "522,911", "9,000", "1,000,000", "57", "351", "4,500"),  # rows, columns, steps
         *("19.4", "20.5", "9.8"),  # another run, of undivided slopes
     },
     "kernels.md": {"144"},  # songs to learn from

@@ -62,10 +62,7 @@ def test_what_opens_a_library_waits_for_no_library_that_fits_models(module):
 
 
 def test_help_waits_for_neither_numbers_nor_sound_nor_a_database():
-    assert (
-        loaded_by("musicsim.cli", ("asyncio", "av", "multiprocessing", "numpy", "pydantic", "sqlalchemy"))
-        == []
-    )
+    assert loaded_by("musicsim.cli", ("asyncio", "av", "multiprocessing", "numpy", "pydantic", "sqlalchemy")) == []
 
 
 @pytest.mark.parametrize(
@@ -73,16 +70,11 @@ def test_help_waits_for_neither_numbers_nor_sound_nor_a_database():
     [
         (("--help",), ("asyncio", "av", "multiprocessing", "numpy", "pydantic", "sqlalchemy")),
         (("info",), ("av", "joblib", "numba", "pandas", "scipy", "sklearn", "streamlit")),
-        (
-            ("similar", "1"),
-            ("av", "joblib", "numba", "pandas", "plotly", "scipy.stats", "sklearn", "streamlit"),
-        ),
+        (("similar", "1"), ("av", "joblib", "numba", "pandas", "plotly", "scipy.stats", "sklearn", "streamlit")),
     ],
     ids=lambda of: of[0],
 )
-def test_a_command_waits_for_nothing_that_its_answer_does_not_need(
-    command, libraries, built_library, tmp_path
-):
+def test_a_command_waits_for_nothing_that_its_answer_does_not_need(command, libraries, built_library, tmp_path):
     folder = shutil.copytree(built_library, tmp_path / "library")
     code = (
         "import sys\nfrom musicsim.cli import app\napp(standalone_mode=False)\n"
@@ -124,9 +116,7 @@ def test_who_asks_for_jobs_and_updates_waits_for_nothing_that_does_them():
 
 
 def test_the_app_is_up_before_anything_is_decoded():
-    assert (
-        loaded_by("musicsim.cli.serve, musicsim.ui.app", ("av", "numba", "pandas", "scipy", "sklearn")) == []
-    )
+    assert loaded_by("musicsim.cli.serve, musicsim.ui.app", ("av", "numba", "pandas", "scipy", "sklearn")) == []
 
 
 @pytest.mark.slow

@@ -76,9 +76,7 @@ def test_a_public_process_logs_to_stderr_only_and_nothing_private(folder, monkey
 
 
 @pytest.mark.parametrize(
-    "shown",
-    [SECRET, "xylophone%26kettle", SECRET.encode().hex()],
-    ids=["plain", "in an address", "as Subsonic's hex"],
+    "shown", [SECRET, "xylophone%26kettle", SECRET.encode().hex()], ids=["plain", "in an address", "as Subsonic's hex"]
 )
 def test_a_secret_is_written_by_nobody_in_no_form(folder, capsys, shown):
     connection = Connection("home", "https://music.example", "anna", SECRET)
@@ -133,9 +131,7 @@ def test_messages_are_sentences_with_values_put_in_by_logging():
         and re.match(r"_?log(ger)?\.(debug|info|warning|error|exception)$", ast.unparse(node.func))
     ]
     assert len(calls) > 20
-    joined = [
-        f"{name}: {ast.unparse(call)}" for name, call in calls if not isinstance(call.args[0], ast.Constant)
-    ]
+    joined = [f"{name}: {ast.unparse(call)}" for name, call in calls if not isinstance(call.args[0], ast.Constant)]
     assert joined == []
 
 

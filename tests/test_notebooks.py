@@ -44,6 +44,4 @@ def test_every_notebook_runs(tmp_path, monkeypatch):
     for path in NOTEBOOKS:
         cells += [nbformat.v4.new_code_cell("%reset -f"), *nbformat.read(path, as_version=4).cells]
     where = {"metadata": {"path": str(tmp_path)}}
-    nbclient.NotebookClient(
-        nbformat.v4.new_notebook(cells=cells), timeout=PATIENCE_S, resources=where
-    ).execute()
+    nbclient.NotebookClient(nbformat.v4.new_notebook(cells=cells), timeout=PATIENCE_S, resources=where).execute()

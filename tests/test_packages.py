@@ -66,9 +66,7 @@ def _imports(places: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 def packages(module: str) -> set[str]:
     """Names of the packages that bring a module, as names are compared."""
-    return {
-        canonicalize_name(name) for name in _distributions().get(module, [BROUGHT_BY.get(module, module)])
-    }
+    return {canonicalize_name(name) for name in _distributions().get(module, [BROUGHT_BY.get(module, module)])}
 
 
 @cache
@@ -111,9 +109,7 @@ def test_nothing_is_declared_that_nothing_imports():
     assert wanted - by_app - by_others == set(TOOLS)
 
 
-@pytest.mark.parametrize(
-    ("name", "wanted"), [("app", set(APP)), ("tests", set(APP) | EXTRAS["docs"] | EXTRAS["test"])]
-)
+@pytest.mark.parametrize(("name", "wanted"), [("app", set(APP)), ("tests", set(APP) | EXTRAS["docs"] | EXTRAS["test"])])
 def test_locked_files_have_every_package_with_hashes(name, wanted):
     text = LOCKED[name].read_text()
     assert canonical(wanted) <= canonical(locked(LOCKED[name]))
@@ -122,10 +118,7 @@ def test_locked_files_have_every_package_with_hashes(name, wanted):
     assert all("--hash=sha256:" in entry for entry in entries)
     versions = re.findall(r"^([\w.-]+)==(\S+)", text, re.MULTILINE)
     wrong = [
-        f"{n} {v}"
-        for n, v in versions
-        for r in APP.values()
-        if canonicalize_name(r.name) == n and v not in r.specifier
+        f"{n} {v}" for n, v in versions for r in APP.values() if canonicalize_name(r.name) == n and v not in r.specifier
     ]
     assert wrong == []
 

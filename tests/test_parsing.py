@@ -15,9 +15,7 @@ from musicsim.ui import app
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="this Python parses in several threads")
-@pytest.mark.parametrize(
-    "begin", [app.app_options, lambda: Library.open(os.environ["MUSICSIM_LIBRARY"]).close()]
-)
+@pytest.mark.parametrize("begin", [app.app_options, lambda: Library.open(os.environ["MUSICSIM_LIBRARY"]).close()])
 def test_threads_parse_one_at_a_time(begin, monkeypatch, tmp_path):
     at_work = threading.Lock()
 

@@ -71,9 +71,7 @@ def modules() -> list[ModuleType]:
     for name in SERVICES:
         package = importlib.import_module(name)
         found += [package]
-        found += [
-            importlib.import_module(info.name) for info in pkgutil.walk_packages(package.__path__, f"{name}.")
-        ]
+        found += [importlib.import_module(info.name) for info in pkgutil.walk_packages(package.__path__, f"{name}.")]
     return found
 
 
@@ -139,9 +137,7 @@ def test_every_route_says_whether_visitors_may_ask_it():
 
 def test_every_page_says_whether_visitors_may_see_it():
     pages = {name: importlib.import_module(f"{ui.__name__}.{name}.page").draw for name in PAGES}
-    assert {name: visitors_may(draw) for name, draw in pages.items()} == {
-        name: name != "train" for name in PAGES
-    }
+    assert {name: visitors_may(draw) for name, draw in pages.items()} == {name: name != "train" for name in PAGES}
 
 
 def test_what_is_for_the_owner_refuses_visitors_whoever_calls_it(monkeypatch):
@@ -300,13 +296,7 @@ def test_playlists_name_files_without_their_folders(kind, strangers):
 def test_the_interface_answers_what_reads_and_nothing_else(strangers):
     with TestClient(Starlette(routes=offered(routes()))) as client:
         song = strangers.songs()[0]
-        for path in (
-            "/api/libraries",
-            "/api/songs",
-            f"/api/songs/{song.id}/similar",
-            "/api/playlist",
-            "/api/models",
-        ):
+        for path in ("/api/libraries", "/api/songs", f"/api/songs/{song.id}/similar", "/api/playlist", "/api/models"):
             answer = client.get(path)
             assert answer.status_code == 200, path
             assert str(strangers.folder.parent) not in answer.text
@@ -388,9 +378,7 @@ def limited(held, monkeypatch):
     answer = Route("/{path:path}", lambda _: PlainTextResponse("yes"), methods=["GET", "PUT", "POST"])
 
     limits = Visitors(
-        Starlette(routes=[answer]),
-        is_of_a_page=lambda _: True,
-        uploads_of=lambda session: held.get(session, (0, 0)),
+        Starlette(routes=[answer]), is_of_a_page=lambda _: True, uploads_of=lambda session: held.get(session, (0, 0))
     )
     return lambda address: TestClient(limits, client=(address, 1))
 
@@ -460,9 +448,7 @@ def test_memory_is_given_back_once_after_the_last_page_was_closed(monkeypatch):
     limits = Visitors(page, lambda _: True, lambda _: (0, 0), when_left=lambda: left.append("tidy"))
 
     async def lecture() -> None:
-        pages = [
-            {"type": "websocket", "path": "/", "client": ("192.0.2.1", 1), "open_s": s} for s in (0, 0.03)
-        ]
+        pages = [{"type": "websocket", "path": "/", "client": ("192.0.2.1", 1), "open_s": s} for s in (0, 0.03)]
         await asyncio.gather(*(limits(scope, None, None) for scope in pages))
         assert left == []
         await asyncio.sleep(0.05)

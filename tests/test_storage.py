@@ -96,9 +96,7 @@ def test_other_errors_stay_what_they_are(tmp_path):
 def _write_too_much(library):
     with library.write() as connection:
         n_pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
-        connection.exec_driver_sql(
-            f"PRAGMA max_page_count={n_pages}"
-        )  # what SQLite has for a disk of that size
+        connection.exec_driver_sql(f"PRAGMA max_page_count={n_pages}")  # what SQLite has for a disk of that size
         connection.execute(schema.meta.insert().values(key="large", value="x" * 1_000_000))
 
 
@@ -120,9 +118,7 @@ def test_adding_to_a_full_disk_blames_no_file_and_goes_on_when_there_is_room(dis
     open_library(folder).close()
     stuffing = fill(disk, left_kb=500)
     _, said = run("add", music, library=folder, expect=4)
-    assert (
-        said.strip().splitlines()[-1].startswith(f"error: There is no room left in {folder}. Free some space")
-    )
+    assert said.strip().splitlines()[-1].startswith(f"error: There is no room left in {folder}. Free some space")
     assert "Traceback" not in said
     with Library.open(folder) as library:
         assert library.files.failures() == []
@@ -173,26 +169,16 @@ def test_an_import_that_finds_no_room_is_rolled_back_whole(disk, built_library, 
 @pytest.mark.timeout(1800)
 def test_learning_that_finds_no_room_leaves_the_models_as_they_were(disk, tmp_path):
     folder, music = disk / "library", write_collection(tmp_path / "music", n_songs=8, seconds=2)
-    for n, path in enumerate(
-        sorted(music.rglob("*.flac"))
-    ):  # more artists than kinds, or none can be held out
+    for n, path in enumerate(sorted(music.rglob("*.flac"))):  # more artists than kinds, or none can be held out
         write_song(
-            path,
-            ("tones", "noise", "clicks")[n % 3],
-            n,
-            2.0,
-            title=f"{n}",
-            artist=f"{n % 12}",
-            genre=f"{n % 3}",
+            path, ("tones", "noise", "clicks")[n % 3], n, 2.0, title=f"{n}", artist=f"{n % 12}", genre=f"{n % 3}"
         )
     with open_library(folder) as library:
         library.add(music)
         refresh(library)
         before = [record.name for record in library.models.all()]
         stuffing = fill(disk, left_kb=0)  # while it is open: opening it takes room, too
-        _, said = run(
-            "train", "--from", "genre", "--strength", 100, "--name", "mine", library=folder, expect=4
-        )
+        _, said = run("train", "--from", "genre", "--strength", 100, "--name", "mine", library=folder, expect=4)
         assert f"There is no room left in {folder}." in said
         assert [record.name for record in library.models.all()] == before
         assert {path.name for path in (folder / "models").iterdir()} == {r.id for r in library.models.all()}
@@ -252,8 +238,7 @@ def test_a_library_that_cannot_be_written_to_is_there_to_look_at(backup):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "command",
-    [["scan"], ["settings", "shortest_s", "3"], ["edit", "1", "--title", "x"], ["train", "--from", "genre"]],
+    "command", [["scan"], ["settings", "shortest_s", "3"], ["edit", "1", "--title", "x"], ["train", "--from", "genre"]]
 )
 def test_what_would_change_a_read_only_library_says_that_it_is_one(backup, command):
     _, said = run(*command, library=backup, expect=4)
@@ -288,9 +273,7 @@ def test_a_library_made_before_1_0_is_refused_and_left_alone(disk, built_library
     before = (folder / LIBRARY_FILE).read_bytes()
     if is_read_only:
         make_read_only(disk)
-    with pytest.raises(
-        LibraryError, match=r"before version 1\.0 .* Add its folders of music to a new library\."
-    ):
+    with pytest.raises(LibraryError, match=r"before version 1\.0 .* Add its folders of music to a new library\."):
         Library.open(folder)
     assert (folder / LIBRARY_FILE).read_bytes() == before
 

@@ -110,9 +110,7 @@ def test_it_says_which_commit_it_was_built_from(installed):
 
 
 def test_the_plugin_of_beets_is_in_it_and_the_namespace_is_left_to_beets(installed):
-    assert [file.name for file in (installed.site / "beetsplug").iterdir() if file.is_file()] == [
-        "musicsim.py"
-    ]
+    assert [file.name for file in (installed.site / "beetsplug").iterdir() if file.is_file()] == ["musicsim.py"]
 
 
 def test_streamlit_has_the_same_settings_from_a_checkout(installed):
@@ -142,9 +140,7 @@ def test_every_page_is_drawn_without_an_error(installed, page):
     kinds = [element.WhichOneof("type") for element in elements]
     assert "exception" not in kinds
     assert any("No songs yet" in element.alert.body for element in elements)
-    assert any(message.new_session.config.toolbar_mode for message in drawn), (
-        "the packaged settings are in use"
-    )
+    assert any(message.new_session.config.toolbar_mode for message in drawn), "the packaged settings are in use"
 
     # made by the first page that is drawn
     assert (installed.site.parent / "elsewhere" / ".musicsim" / "library").is_dir()

@@ -38,13 +38,9 @@ _SHORT_MIN = 10.0
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m torture", description=__doc__)
-    parser.add_argument(
-        "--minutes", type=float, default=20.0, help="in all; every step is tried at least once"
-    )
+    parser.add_argument("--minutes", type=float, default=20.0, help="in all; every step is tried at least once")
     parser.add_argument("--seed", type=int, default=0, help="the same seed draws the same attempts")
-    parser.add_argument(
-        "--first", type=int, default=0, help="number of the first attempt of each step: 7 does 7 again"
-    )
+    parser.add_argument("--first", type=int, default=0, help="number of the first attempt of each step: 7 does 7 again")
     parser.add_argument("--step", action="append", help="only steps whose name has this in it")
     parser.add_argument("--folder", type=Path, help="where to work, and to leave what was lost")
     return parser.parse_args()

@@ -28,8 +28,8 @@ def load() -> None:
     import musicsim.cli
     import musicsim.explorer.evaluation.quality
     import musicsim.explorer.job_process
-    import musicsim.library.archive.small_restore  # noqa: F401
-    import musicsim.library.importing
+    import musicsim.library.archive.small_restore
+    import musicsim.library.importing  # noqa: F401
 
 
 @dataclass(frozen=True)

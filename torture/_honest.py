@@ -29,15 +29,14 @@ def _texts() -> dict[str, str]:
          "master_metadata_album_artist_name": a, "master_metadata_album_album_name": "Album"} for n, (a, t) in numbered
     ]  # fmt: skip
     maloja = [{"time": 1_600_000_000 + n, "track": {"artists": [a], "title": t}} for n, (a, t) in numbered]
-    pano = [
-        {"artist": a, "track": t, "timeMs": 1_600_000_000_000 + n, "event": "scrobble"}
-        for n, (a, t) in numbered
-    ]
+    pano = [{"artist": a, "track": t, "timeMs": 1_600_000_000_000 + n, "event": "scrobble"} for n, (a, t) in numbered]
     tracks = "".join(
         f"<track><location>file:///m/{n}.mp3</location><creator>{a}</creator><title>{t}</title></track>"
         for n, (a, t) in numbered
     )
-    xspf = f'<?xml version="1.0"?><playlist version="1" xmlns="http://xspf.org/ns/0/"><title>x</title><trackList>{tracks}'
+    xspf = (
+        f'<?xml version="1.0"?><playlist version="1" xmlns="http://xspf.org/ns/0/"><title>x</title><trackList>{tracks}'
+    )
     loved = [{"artist": {"name": a}, "name": t, "date": {"uts": "1600000000"}} for a, t in _SONGS]
     items = [{"track": {"trackName": t, "artistName": a, "albumName": "x"}} for a, t in _SONGS]
     pls = "".join(f"File{n + 1}=/m/{n}.mp3\nTitle{n + 1}={a} - {t}\n" for n, (a, t) in numbered)
@@ -57,7 +56,7 @@ def _texts() -> dict[str, str]:
         "jspf.jspf": json.dumps({"playlist": {"title": "x", "track": [{"creator": a, "title": t} for a, t in _SONGS]}}),
         "spotify_playlists.json": json.dumps({"playlists": [{"name": "x", "items": items}]}),
         "aotm.json": json.dumps([{"mix_id": 1, "category": "Mixed", "playlist": [[list(s), "TR1"] for s in _SONGS]}]),
-    }  # fmt: skip
+    }
 
 
 def _beets(path: Path) -> None:
@@ -66,9 +65,7 @@ def _beets(path: Path) -> None:
             "CREATE TABLE items (id INTEGER PRIMARY KEY, path BLOB, title TEXT, artist TEXT, album TEXT, genre TEXT, "
             "mb_trackid TEXT, length REAL)"
         )
-        database.execute(
-            "CREATE TABLE item_attributes (id INTEGER PRIMARY KEY, entity_id INT, key TEXT, value TEXT)"
-        )
+        database.execute("CREATE TABLE item_attributes (id INTEGER PRIMARY KEY, entity_id INT, key TEXT, value TEXT)")
         for n, (artist, title) in enumerate(_SONGS):
             row = (n, f"/m/{n}.mp3".encode(), title, artist, "Album", "jazz", "", 200.0)
             database.execute("INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)

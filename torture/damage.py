@@ -73,9 +73,7 @@ def full_disk(folder: Path) -> Iterator[Attempt]:
     """A disk that is full after so many kB: commands end with the sentence, and work when there is room."""
     music, part, whole = common_music(folder), part_library(folder), whole_library(folder)
     plays = folder / "plays.csv"
-    plays.write_text(
-        "listener,artist,title,plays\n" + "".join(f"l{n},Artist 0,Song 0 0,1\n" for n in range(20_000))
-    )
+    plays.write_text("listener,artist,title,plays\n" + "".join(f"l{n},Artist 0,Song 0 0,1\n" for n in range(20_000)))
     commands = (
         (part, ("add", music)), (whole, ("import", plays)), (part, ("scan",)), (whole, ("edit", 1, "--title", "Other")),
         (whole, ("train", "--from", "genre", "--strength", 100, "--name", "mine")),
@@ -98,20 +96,8 @@ def full_disk(folder: Path) -> Iterator[Attempt]:
         yield attempt
 
 
-_LOOKS = (
-    ("list", "--json"),
-    ("similar", 1),
-    ("playlist", "-n", 5),
-    ("info",),
-    ("models", "list"),
-    ("failed",),
-)
-_CHANGES = (
-    ("scan",),
-    ("edit", 1, "--title", "x"),
-    ("settings", "shortest_s", 3),
-    ("train", "--from", "genre"),
-)
+_LOOKS = (("list", "--json"), ("similar", 1), ("playlist", "-n", 5), ("info",), ("models", "list"), ("failed",))
+_CHANGES = (("scan",), ("edit", 1, "--title", "x"), ("settings", "shortest_s", 3), ("train", "--from", "genre"))
 
 
 # what needs no compiled kernels, whose cache another user may not write, nor workers, whose Python it may not read
@@ -134,9 +120,7 @@ def read_only(folder: Path) -> Iterator[Attempt]:
             seen = complaint(finish(command(*looks, library=library), folder / "said", _LIMIT_S))
             ended = finish(command(*changes, library=library), folder / "said", _LIMIT_S)
             refused = complaint(ended, (4,))
-            backup = complaint(
-                finish(command("backup", folder / "b", library=library), folder / "said", _LIMIT_S)
-            )
+            backup = complaint(finish(command("backup", folder / "b", library=library), folder / "said", _LIMIT_S))
             parts = ((looks, seen), (changes, refused), (("backup",), backup))
             return Tried(3, tuple(f"{what[0]}: {words}" for what, words in parts if words))
 
@@ -186,18 +170,7 @@ def clock_back(folder: Path) -> Iterator[Attempt]:
     def attempt(rng: np.random.Generator) -> Tried:
         library, began = copied(base, folder / "library"), time.monotonic()
         when = f"-{rng.integers(1, 400)}d" if rng.random() < 0.8 else "@1980-01-01 00:00:00"
-        run = [
-            program,
-            "-f",
-            when,
-            sys.executable,
-            "-m",
-            "musicsim",
-            "add",
-            str(music),
-            "--library",
-            str(library),
-        ]
+        run = [program, "-f", when, sys.executable, "-m", "musicsim", "add", str(music), "--library", str(library)]
         done = subprocess.run(run, capture_output=True, text=True, timeout=_LIMIT_S, check=False)
         lost = [done.stderr.splitlines()[-1]] if done.returncode else []
         return Tried(1, (*lost, *faults_of(library)), time.monotonic() - began)

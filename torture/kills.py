@@ -117,9 +117,7 @@ def _lost(before: dict[str, Any], after: dict[str, Any], end: dict[str, Any]) ->
         else:
             gone = (set(had) & set(end[name])) - set(after[name])
             strange = set(after[name]) - set(had) - set(end[name])
-            if (
-                name == "models"
-            ):  # one that was finished before the kill is made once more, under another name
+            if name == "models":  # one that was finished before the kill is made once more, under another name
                 strange = set()
             lost += [f"{name}: {len(gone)} have gone"] * bool(gone)
             lost += [f"{name}: {len(strange)} are neither of before nor of the end"] * bool(strange)
@@ -217,9 +215,7 @@ def two_writers(folder: Path) -> Iterator[Attempt]:
     """Two commands that change one library at once: each does its work, or says that another is at it."""
     music, base = common_music(folder), part_library(folder)
     plays = folder / "plays.csv"
-    plays.write_text(
-        "listener,artist,title,plays\n" + "".join(f"l{n},Artist 0,Song 0 0,1\n" for n in range(9_000))
-    )
+    plays.write_text("listener,artist,title,plays\n" + "".join(f"l{n},Artist 0,Song 0 0,1\n" for n in range(9_000)))
     some = (
         ("add", music), ("scan",), ("import", plays), ("edit", 1, "--title", "Other"), ("backup", folder / "b"),
         ("settings", "shortest_s", 1), ("train", "--from", "genre", "--strength", 100, "--name", "mine"),
@@ -229,9 +225,7 @@ def two_writers(folder: Path) -> Iterator[Attempt]:
         library, lost = copied(base, folder / "library"), []
         children = []
         for n, which in enumerate(rng.choice(len(some), 2)):
-            children.append(
-                (Child(command(*some[which], library=library), folder / f"said {n}"), some[which][0])
-            )
+            children.append((Child(command(*some[which], library=library), folder / f"said {n}"), some[which][0]))
             time.sleep(rng.uniform(0.0, 0.5))
         for child, name in children:
             ended = child.wait(_LIMIT_S)

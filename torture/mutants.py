@@ -60,39 +60,15 @@ def mutated(data: bytes, rng: np.random.Generator) -> bytes:
             changed[start:end] = rng.bytes(end - start)
         case 6:  # what headers say
             place = int(rng.integers(0, min(len(data), 400)))
-            changed[place : place + 4] = rng.choice(
-                [b"\xff\xff\xff\xff", b"\x00\x00\x00\x00", b"\x7f\xff\xff\xff"]
-            )
+            changed[place : place + 4] = rng.choice([b"\xff\xff\xff\xff", b"\x00\x00\x00\x00", b"\x7f\xff\xff\xff"])
         case 7:
-            words = [
-                b"[" * 5000,
-                b"\x00",
-                b'"',
-                b"\n",
-                b"\xff\xfe",
-                b"<",
-                b"&x;",
-                b"9" * 400,
-                b"-1",
-                b"1e999",
-                b"null",
-            ]
+            words = [b"[" * 5000, b"\x00", b'"', b"\n", b"\xff\xfe", b"<", b"&x;", b"9" * 400, b"-1", b"1e999", b"null"]
             changed[start:start] = words[rng.integers(len(words))]
         case _:
             numbers = list(re.finditer(rb"-?\d+", data[:100_000]))
             if numbers:
                 at = numbers[rng.integers(len(numbers))]
-                values = [
-                    b"-1",
-                    b"0",
-                    b"1e999",
-                    b"99999999999999999999",
-                    b"NaN",
-                    b"true",
-                    b"{}",
-                    b'""',
-                    b"2147483648",
-                ]
+                values = [b"-1", b"0", b"1e999", b"99999999999999999999", b"NaN", b"true", b"{}", b'""', b"2147483648"]
                 changed[at.start() : at.end()] = values[rng.integers(len(values))]
     return bytes(changed)
 
@@ -174,10 +150,7 @@ def _in_a_sentence(read: Callable[[], Any], name: str) -> str:
 
 
 def _each(
-    honest: Mapping[str, bytes],
-    folder: Path,
-    reader: Callable[[], AbstractContextManager[Reader]],
-    n: int = _FILES,
+    honest: Mapping[str, bytes], folder: Path, reader: Callable[[], AbstractContextManager[Reader]], n: int = _FILES
 ) -> Attempt:
     """Attempts that read mutants of some files in a child, which a library may take down with it."""
     names, result = sorted(name for name, data in honest.items() if data), folder / "result.json"
@@ -268,9 +241,7 @@ def model_mutants(folder: Path) -> Iterator[Attempt]:
             shutil.rmtree(scratch, ignore_errors=True)
             scratch.mkdir()
             began = time.monotonic()
-            lost.append(
-                _in_a_sentence(lambda place=scratch, path=path: read_model_file(path, place), path.name)
-            )
+            lost.append(_in_a_sentence(lambda place=scratch, path=path: read_model_file(path, place), path.name))
             slowest = max(slowest, time.monotonic() - began)
         library = copied(base, folder / "library")
         ended = finish(command("models", "import", path, library=library), folder / "said")

@@ -28,10 +28,7 @@ def page_switches(folder: Path) -> Iterator[Attempt]:
     if (chromium := find()) is None:
         raise NotHere("there is no Chromium")
     base = copied(whole_library(folder), folder / "library")
-    with (
-        serve(APP, environment={"MUSICSIM_LIBRARY": str(base)}) as address,
-        sync_playwright() as driver,
-    ):
+    with serve(APP, environment={"MUSICSIM_LIBRARY": str(base)}) as address, sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=list(FLAGS))
         page, problems = browser.new_page(), []
         page.on("pageerror", lambda error: problems.append(str(error)))
@@ -43,9 +40,7 @@ def page_switches(folder: Path) -> Iterator[Attempt]:
                 switch(page, str(name))
                 page.wait_for_selector(IDLE)
                 if page.locator("[data-testid=stException]").count():
-                    lost.append(
-                        f"{name}: {page.locator('[data-testid=stException]').first.inner_text()[:300]}"
-                    )
+                    lost.append(f"{name}: {page.locator('[data-testid=stException]').first.inner_text()[:300]}")
             lost += problems
             problems.clear()
             return Tried(_AT_ONCE, tuple(lost))

@@ -83,8 +83,7 @@ def named_hosts() -> frozenset[str]:
         place = _place(f"[{name}]" if _is_number(name) and ":" in name else name)
         if place is None or place.port is not None:
             raise AddressError(
-                f"{name!r} is not a machine's name or address: write it as in music.example, without "
-                "http:// and port."
+                f"{name!r} is not a machine's name or address: write it as in music.example, without http:// and port."
             )
         hosts.add(place.host)
     return frozenset(hosts)

@@ -54,11 +54,7 @@ def _song(song: Song) -> dict[str, Any]:
 
 def _hits(hits: list[Hit]) -> list[dict[str, Any]]:
     return [
-        {
-            **_song(h.song),
-            "similarity": None if h.similarity is None else round(h.similarity, 4),
-            "reason": h.reason,
-        }
+        {**_song(h.song), "similarity": None if h.similarity is None else round(h.similarity, 4), "reason": h.reason}
         for h in hits
     ]
 
@@ -231,9 +227,7 @@ async def _received(request: Request, path: pathlib.Path) -> pathlib.Path:
                     waiting = bytearray()
             await run_in_threadpool(file.write, waiting)
     except OSError as error:
-        raise LibraryError(
-            f"the file cannot be kept while it is analysed ({error.strerror}). Make room."
-        ) from error
+        raise LibraryError(f"the file cannot be kept while it is analysed ({error.strerror}). Make room.") from error
     return path
 
 

@@ -65,9 +65,7 @@ def _column(request: Request) -> Response:
         return Response(status_code=304, headers=headers)
     if "gzip" not in request.headers.get("Accept-Encoding", ""):
         return Response(gzip.decompress(packed), media_type="application/octet-stream", headers=headers)
-    return Response(
-        packed, media_type="application/octet-stream", headers=headers | {"Content-Encoding": "gzip"}
-    )
+    return Response(packed, media_type="application/octet-stream", headers=headers | {"Content-Encoding": "gzip"})
 
 
 @visitor_may
@@ -80,14 +78,9 @@ def _label(request: Request) -> Response:
         return JSONResponse({"error": "there is no such song."}, 404)
     except LibraryError:
         return JSONResponse({"error": "the library cannot be opened. The app's log says why."}, 500)
-    return JSONResponse(
-        {"title": song.title, "by": song.by}, headers={"Cache-Control": "private, max-age=60"}
-    )
+    return JSONResponse({"title": song.title, "by": song.by}, headers={"Cache-Control": "private, max-age=60"})
 
 
 def map_routes(prefix: str = "") -> list[Route]:
     """``/maps/{model}/{column}`` and ``/songs/{id}/label``, below a path that begins with a slash, or at the root."""
-    return [
-        Route(prefix + "/maps/{model}/{column}", _column),
-        Route(prefix + "/songs/{song_id:song_id}/label", _label),
-    ]
+    return [Route(prefix + "/maps/{model}/{column}", _column), Route(prefix + "/songs/{song_id:song_id}/label", _label)]

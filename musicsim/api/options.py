@@ -31,6 +31,4 @@ def _parameter(option: Option) -> inspect.Parameter:
         option.default_given, alias=option.name, description=option.help, ge=least, le=most, gt=option.above,
         json_schema_extra={"enum": list(option.choices)} if option.choices else None,
     )  # fmt: skip
-    return inspect.Parameter(
-        option.field, inspect.Parameter.KEYWORD_ONLY, default=taken, annotation=option.annotation
-    )
+    return inspect.Parameter(option.field, inspect.Parameter.KEYWORD_ONLY, default=taken, annotation=option.annotation)

@@ -16,14 +16,12 @@ from musicsim.api.waiting import outcome
 from musicsim.audio import media_type
 from musicsim.errors import LibraryError, MusicsimError, NotFoundError
 from musicsim.explorer.libraries import open_library
-from musicsim.extensions.exports.made import exports_of
 from musicsim.extensions.music_servers.remote_sound import remote_sound
-from musicsim.extensions.player_engine.routes import players_routes
 from musicsim.library import Library, Song
 from musicsim.library.media.covers import Covers
 from musicsim.library.media.playable import PlayableCopies
 from musicsim.library.processes.decoding import Decoding, decoder
-from musicsim.public import is_public, owner_only, told, visitor_may
+from musicsim.public import is_public, told, visitor_may
 
 _log = logging.getLogger(__name__)
 
@@ -44,7 +42,7 @@ async def _audio(request: Request) -> Response:
     try:
         library, song = await run_in_threadpool(_song, request)
     except LibraryError as error:
-        return _refused(error)
+        return refused(error)
     return await sound_of(request, library, song)
 
 
@@ -56,9 +54,7 @@ async def sound_of(request: Request, library: Library, song: Song) -> Response:
             if is_public():  # the owner's servers are not for strangers
                 return JSONResponse({"error": f"{name}: this demonstration has no sound of it."}, 410)
             remote = await run_in_threadpool(remote_sound, library, song, request)
-            return remote or JSONResponse(
-                {"error": f"{name}: the file is missing. Scan its folder again."}, 410
-            )
+            return remote or JSONResponse({"error": f"{name}: the file is missing. Scan its folder again."}, 410)
         path = song.path
         # a look into a file that was decoded whole by a worker when it became a song
         if not await run_in_threadpool(audio.plays_in_browser, path):
@@ -84,7 +80,7 @@ def _peaks(request: Request) -> Response:
     try:
         outline = open_library(request.query_params.get("library")).outline(song_id)
     except LibraryError as error:
-        return _refused(error)
+        return refused(error)
     except OverflowError:  # no id is of more than 64 bits
         return JSONResponse({"error": f"there is no song {song_id}."}, 404)
     headers = {"Cache-Control": "max-age=86400"}
@@ -97,7 +93,7 @@ async def _cover(request: Request) -> Response:
     try:
         library, song = await run_in_threadpool(_song, request)
     except LibraryError as error:
-        return _refused(error)
+        return refused(error)
     headers = {"Cache-Control": "private, max-age=3600"}
     tag = await run_in_threadpool(_covers.tag_of, song)
     if tag is not None:
@@ -119,21 +115,7 @@ async def _cover(request: Request) -> Response:
     return JSONResponse({"error": f"song {song.id} has no cover."}, 404)
 
 
-@owner_only
-def _export(request: Request) -> Response:
-    """A file that was exported on the Library page, as it is read from the disk."""
-    try:
-        made = exports_of(open_library(request.query_params.get("library")))
-    except LibraryError as error:
-        return _refused(error)
-    name = request.path_params["name"]
-    path = next((path for path in made if path.name == name), None)
-    if path is None:
-        return JSONResponse({"error": f"there is no export {name!r}. Export it on the Library page."}, 404)
-    return FileResponse(path, filename=path.name)
-
-
-def _refused(error: LibraryError) -> Response:
+def refused(error: LibraryError) -> Response:
     """What a library or song that is not there, or not to be opened, is answered with."""
     if isinstance(error, NotFoundError):
         return JSONResponse({"error": told(error)}, 404)
@@ -165,8 +147,6 @@ def routes(base: str = "") -> list[BaseRoute]:
         Route(prefix + "/songs/{song_id:song_id}/audio", _audio),
         Route(prefix + "/songs/{song_id:song_id}/peaks", _peaks),
         Route(prefix + "/songs/{song_id:song_id}/cover", _cover),
-        Route(prefix + "/exports/{name}", _export),
         *map_routes(prefix),
-        *players_routes(prefix),
         Mount(prefix + "/api", _when_first_asked),
     ]

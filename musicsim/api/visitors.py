@@ -26,9 +26,7 @@ _MAX_WAIT_S = 60.0
 _MAX_BODY = 1 << 20  # bytes, of requests that send no file
 _FORGOTTEN_S = 40.0  # when Streamlit has forgotten the sessions of those who left
 _MAX_STREAMS = 200  # pages that are open at once
-_REQUESTS_A_MINUTE = (
-    3000  # of one address, which may be that of a whole lecture hall; a page takes some thirty
-)
+_REQUESTS_A_MINUTE = 3000  # of one address, which may be that of a whole lecture hall; a page takes some thirty
 _READS = ("GET", "HEAD", "OPTIONS")
 _COST_OF_A_FILE = 20  # and of whatever else does not only read
 _SCRIPTS = re.compile(r"/static/")  # of Streamlit's pages: nine of ten requests, and the browser keeps them

@@ -103,9 +103,7 @@ def _pass(
             except StopIteration:
                 break
             except OSError as error:
-                raise AudioDecodeError(
-                    f"{label} cannot be read to its end ({error}): check the disk."
-                ) from error
+                raise AudioDecodeError(f"{label} cannot be read to its end ({error}): check the disk.") from error
             mono.add(rate, block)
     mono.end_run()
     return reader, mono, sink
@@ -145,9 +143,7 @@ def _notes(reader: SoundReader, mono: _Mono, whole: bool) -> list[str]:
 class _Mono:
     """Cut, mix and resample blocks, and hand the mono result to a sink."""
 
-    def __init__(
-        self, sr: float, offset: float, duration: float | None, channel: int | None, sink: Sink
-    ) -> None:
+    def __init__(self, sr: float, offset: float, duration: float | None, channel: int | None, sink: Sink) -> None:
         self.sr, self.offset, self.channel, self.sink = sr, offset, channel, sink
         self.duration = np.inf if duration is None else duration
         self.rates: dict[int, None] = {}  # an ordered set

@@ -12,9 +12,7 @@ _ID3_HEADER, _ID3_V1 = 10, 128
 _MODULE = "is a tracker module ({}): notes and samples, no recorded sound. Render it to an audio file, or leave it out."
 _PICTURE = "is a picture ({}), no sound. Leave it out."
 _FILM = "is a film without a sound track. Leave it out."
-_MIDI = (
-    "is a MIDI file: notes for instruments, no recorded sound. Render it to an audio file, or leave it out."
-)
+_MIDI = "is a MIDI file: notes for instruments, no recorded sound. Render it to an audio file, or leave it out."
 _TAGS_ONLY = "holds tags and no sound behind them: it is cut off. Copy or download it again."
 _PAGE = "is a web page (HTML), no sound: a download that failed may have left it. Download it again."
 _TEXT = "is a text file, no sound. Leave it out, or download it again if music was expected."
@@ -34,7 +32,7 @@ _MARKS = (
     (re.compile(rb"II\*\0|MM\0\*"), _PICTURE.format("TIFF")),
     (re.compile(rb"RIFF....WEBP", re.DOTALL), _PICTURE.format("WebP")),
     (re.compile(rb"....ftyp(hei[cfsx]|hev[cx]|mif1|msf1|avi[fs])", re.DOTALL), _PICTURE.format("HEIF")),
-)  # fmt: skip
+)
 _HTML = re.compile(r"\s*(<!--.*?-->\s*)*<(!doctype html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
 _CONTROL = re.compile(r"[^\t\n\f\r\x1b\x20-\x7e\x80-\U0010ffff]")
 _BYTE_ORDER = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16", codecs.BOM_UTF8: "utf-8-sig"}

@@ -37,9 +37,7 @@ class Decoded:
     notes: tuple[str, ...]
 
 
-def load(
-    source: AudioSource, *, sr: int = 22050, offset: float = 0.0, duration: float | None = None
-) -> Float32Array:
+def load(source: AudioSource, *, sr: int = 22050, offset: float = 0.0, duration: float | None = None) -> Float32Array:
     """Decode `source` to mono samples; see :func:`decode`, which also reports what was wrong with it.
 
     Returns
@@ -55,12 +53,7 @@ def load(
 
 
 def decode(
-    source: AudioSource,
-    *,
-    sr: int = 22050,
-    offset: float = 0.0,
-    duration: float | None = None,
-    name: str | None = None,
+    source: AudioSource, *, sr: int = 22050, offset: float = 0.0, duration: float | None = None, name: str | None = None
 ) -> Decoded:
     """Decode a path, bytes or a binary file object to mono samples at `sr`.
 

@@ -19,14 +19,7 @@ import av
 import numpy as np
 
 from musicsim.audio.formats import BROWSER_EXTENSIONS
-from musicsim.audio.reader import (
-    SAFE_OPTIONS,
-    TAGS_MAY_BE_BROKEN,
-    AudioSource,
-    Block,
-    SoundReader,
-    open_source,
-)
+from musicsim.audio.reader import SAFE_OPTIONS, TAGS_MAY_BE_BROKEN, AudioSource, Block, SoundReader, open_source
 from musicsim.errors import AudioDecodeError
 
 # suffix -> codec, sample format, rates the codec takes (none: any)

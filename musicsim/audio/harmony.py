@@ -76,9 +76,7 @@ class HarmonyStream:
 
     def __init__(self, sr: float) -> None:
         if not sr >= 8000:
-            raise ValueError(
-                f"sr={sr} should be at least 8000 samples a second: partials up to 2 kHz are looked at."
-            )
+            raise ValueError(f"sr={sr} should be at least 8000 samples a second: partials up to 2 kHz are looked at.")
         self._step = max(1, int(sr / _RATE))
         self._filter = _low_pass(self._step)
         rate = sr / self._step
@@ -184,9 +182,7 @@ class _Chords:
         folded = (sums @ to_classes).reshape(-1, len(_TUNINGS), N_CLASSES)
         self._in_tune += (sums @ to_tunings / np.maximum(sums.sum(axis=1, keepdims=True), _TINY)).sum(axis=0)
         # what the next one has is taken off, so that a class that is about as strong makes no difference
-        next_one = np.partition(folded, N_CLASSES - 1 - _STRONGEST, axis=2)[
-            :, :, N_CLASSES - 1 - _STRONGEST, None
-        ]
+        next_one = np.partition(folded, N_CLASSES - 1 - _STRONGEST, axis=2)[:, :, N_CLASSES - 1 - _STRONGEST, None]
         chords = np.maximum(folded - next_one, 0)
         chords /= np.maximum(chords.sum(axis=2, keepdims=True), _TINY)
         self._classes += chords.sum(axis=0)

@@ -46,9 +46,7 @@ _CONTAINERS = (
 )
 SAFE_OPTIONS = {"format_whitelist": _CONTAINERS, "protocol_whitelist": "file,pipe"}
 # Broken tags must not cost the sound. PyAV 19 reads every tag leniently and has no such option any more.
-TAGS_MAY_BE_BROKEN: dict[str, Any] = (
-    {"metadata_errors": "replace"} if int(av.__version__.split(".")[0]) < 19 else {}
-)
+TAGS_MAY_BE_BROKEN: dict[str, Any] = {"metadata_errors": "replace"} if int(av.__version__.split(".")[0]) < 19 else {}
 # FFmpeg looks through 5 MB of PCM for hidden DTS: 22 ms a file. 64 kB find it as well.
 _PCM_HEADS = (b"RIFF", b"RF64", b"FORM", b"riff")
 _PCM_PROBE = {"probesize": "65536"}
@@ -85,9 +83,7 @@ def open_source(source: AudioSource, name: str | None) -> tuple[Path | bytes, st
         except FileNotFoundError:
             raise AudioDecodeError(f"{label} does not exist: check the path.") from None
         except (OSError, ValueError) as error:
-            raise AudioDecodeError(
-                f"{label} cannot be opened ({error}): check the path and its rights."
-            ) from error
+            raise AudioDecodeError(f"{label} cannot be opened ({error}): check the path and its rights.") from error
         opened: Path | bytes = path
     else:
         opened, label = _read_all(source), name or str(getattr(source, "name", "") or "audio data")
@@ -263,9 +259,7 @@ class SoundReader:
         """Tell whether the first MP3 frame is a Xing, Info or VBRI header."""
         head, start = self._bytes_at(0, 10), 0
         if head[:3] == b"ID3" and len(head) == 10:
-            start = 10 + sum(
-                (byte & 127) << shift for byte, shift in zip(head[6:], (21, 14, 7, 0), strict=True)
-            )
+            start = 10 + sum((byte & 127) << shift for byte, shift in zip(head[6:], (21, 14, 7, 0), strict=True))
         first = self._bytes_at(start, 2048)
         return any(mark in first for mark in (b"Xing", b"Info", b"VBRI"))
 

@@ -82,9 +82,7 @@ class RhythmStream:
 
     def __init__(self, sr: float) -> None:
         if not sr >= 8000:
-            raise ValueError(
-                f"sr={sr} should be at least 8000 samples a second: frames would be too long for beats."
-            )
+            raise ValueError(f"sr={sr} should be at least 8000 samples a second: frames would be too long for beats.")
         rate = sr / HOP
         self._size = 1 << round(np.log2(_WINDOW_S * rate))
         self._onsets = np.zeros((N_BANDS, self._size))

@@ -29,9 +29,7 @@ _log = logging.getLogger(__name__)
 
 LibraryOption = Annotated[
     Path | None,
-    typer.Option(
-        "--library", "-l", help="The library's folder.", envvar="MUSICSIM_LIBRARY", show_envvar=True
-    ),
+    typer.Option("--library", "-l", help="The library's folder.", envvar="MUSICSIM_LIBRARY", show_envvar=True),
 ]
 ClusterOption = Annotated[
     str | None,
@@ -50,9 +48,7 @@ TrustClusterOption = Annotated[
     ),
 ]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Answer all questions with yes, for scripts.")]
-ModelOption = Annotated[
-    str | None, typer.Option("--model", help="Name of a model; the one in use by default.")
-]
+ModelOption = Annotated[str | None, typer.Option("--model", help="Name of a model; the one in use by default.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, for machines.")]
 
 
@@ -105,9 +101,7 @@ def show(
     columns: Collection[Column | str], rows: Iterable[Iterable[object]], *, caption: str = "", title: str = ""
 ) -> None:
     """Print a table; without a header where columns have no names."""
-    table = Table(
-        *columns, show_header=bool(columns), caption=safe(caption) or None, title=safe(title) or None
-    )
+    table = Table(*columns, show_header=bool(columns), caption=safe(caption) or None, title=safe(title) or None)
     for row in rows:
         table.add_row(*map(safe, row))
     Console().print(table)

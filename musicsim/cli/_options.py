@@ -66,6 +66,4 @@ def _parameter(option: Option) -> inspect.Parameter:
         flags = (f"{flags[0]}/{flags[0].replace('--', '--no-')}",)
     least, most = option.limits
     taken = typer.Option(option.default_given, *flags, help=option.help, min=least, max=most)
-    return inspect.Parameter(
-        option.field, inspect.Parameter.KEYWORD_ONLY, default=taken, annotation=option.annotation
-    )
+    return inspect.Parameter(option.field, inspect.Parameter.KEYWORD_ONLY, default=taken, annotation=option.annotation)

@@ -45,9 +45,7 @@ def _places(host: str) -> list[tuple[socket.AddressFamily, str]]:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         found = []
-    places: list[tuple[socket.AddressFamily, str]] = [
-        (family, str(address[0])) for family, _, _, _, address in found
-    ]
+    places: list[tuple[socket.AddressFamily, str]] = [(family, str(address[0])) for family, _, _, _, address in found]
     if not places or not all(_is_here(*place) for place in places):
         raise AddressError(f"--host {host}: this machine has no such address. Name one of its own.")
     return places

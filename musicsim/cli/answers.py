@@ -5,24 +5,9 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli._console import (
-    SOME_FAILED,
-    JsonOption,
-    LibraryOption,
-    emit,
-    open_library,
-    plain,
-    warn,
-)
+from musicsim.cli._console import SOME_FAILED, JsonOption, LibraryOption, emit, open_library, plain, warn
 
-_answers = typer.Typer(help="Export and import what listeners answered about songs.", no_args_is_help=True)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module to the program."""
-    _answers.command("export")(_export)
-    _answers.command("import")(_import)
-    app.add_typer(_answers, name="answers")
+group = typer.Typer(help="Export and import what listeners answered about songs.", no_args_is_help=True)
 
 
 def _export(
@@ -46,9 +31,7 @@ def _export(
 
 
 def _import(
-    file: Annotated[
-        Path, typer.Argument(help="A CSV file of an export, or of song1,song2,song3,picked_song.")
-    ],
+    file: Annotated[Path, typer.Argument(help="A CSV file of an export, or of song1,song2,song3,picked_song.")],
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -77,3 +60,7 @@ def _import(
             warn("left out", problem)
     if n_left:
         raise typer.Exit(SOME_FAILED)
+
+
+group.command("export")(_export)
+group.command("import")(_import)

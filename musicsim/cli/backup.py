@@ -6,23 +6,8 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli._console import (
-    JsonOption,
-    LibraryOption,
-    YesOption,
-    confirm,
-    emit,
-    open_library,
-    progress_bar,
-    warn,
-)
+from musicsim.cli._console import JsonOption, LibraryOption, YesOption, confirm, emit, open_library, progress_bar, warn
 from musicsim.errors import LibraryError
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module to the program."""
-    for command in (backup, restore, snapshot):
-        app.command()(command)
 
 
 def backup(
@@ -63,8 +48,7 @@ def backup(
 
 def restore(
     file: Annotated[
-        Path | None,
-        typer.Argument(help="A backup; with --small a small copy, by default the latest of the library."),
+        Path | None, typer.Argument(help="A backup; with --small a small copy, by default the latest of the library.")
     ] = None,
     library: LibraryOption = None,
     as_json: JsonOption = False,
@@ -111,10 +95,7 @@ def restore(
             accept=lambda consent: confirm(f"{file.name}: {consent.words} Restore it?", yes=yes),
         )
     if done.left_out:
-        warn(
-            "left out",
-            f"{', '.join(done.left_out)}. If the backup is yours, --with-passwords takes them, too.",
-        )
+        warn("left out", f"{', '.join(done.left_out)}. If the backup is yours, --with-passwords takes them, too.")
     made = datetime.fromtimestamp(done.created_at).isoformat(" ", "seconds")
     if as_json:
         emit({"library": str(folder), "songs": done.n_songs, "created_at": made, "left_out": done.left_out})
@@ -129,9 +110,7 @@ def _restore_small(file: Path | None, library: Path | None, as_json: bool) -> No
         source = file or lib.copies.latest()
         done = bring_back(lib, source)
     if as_json:
-        emit(
-            {"file": str(source), "songs": done.n_songs, "absent": done.n_absent, "before": str(done.before)}
-        )
+        emit({"file": str(source), "songs": done.n_songs, "absent": done.n_absent, "before": str(done.before)})
         return
     typer.echo(f"Brought back from {source}: what was said of {done.n_songs} songs.")
     if done.n_absent:
@@ -142,22 +121,17 @@ def _restore_small(file: Path | None, library: Path | None, as_json: bool) -> No
 
 def snapshot(
     file: Annotated[
-        Path,
-        typer.Argument(
-            help="Where to write it, as music.tar.zst; an earlier snapshot file there is replaced."
-        ),
+        Path, typer.Argument(help="Where to write it, as music.tar.zst; an earlier snapshot file there is replaced.")
     ],
     library: LibraryOption = None,
     as_json: JsonOption = False,
     with_excerpts: Annotated[
-        bool,
-        typer.Option("--with-excerpts", help="Take 30 seconds of each song along, so that it can be heard."),
+        bool, typer.Option("--with-excerpts", help="Take 30 seconds of each song along, so that it can be heard.")
     ] = False,
     model: Annotated[
         list[str] | None,
         typer.Option(
-            help="Name of a further model to take along, besides the one in use and the built-in ones.",
-            metavar="NAME",
+            help="Name of a further model to take along, besides the one in use and the built-in ones.", metavar="NAME"
         ),
     ] = None,
 ) -> None:

@@ -35,25 +35,6 @@ _Workers = Annotated[
 _Ids = Annotated[list[int], typer.Argument(help="Ids of songs, as `musicsim list` shows them.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module to the program."""
-    for command in (
-        add,
-        scan,
-        demo,
-        failed,
-        missing,
-        duplicates,
-        artists,
-        edit,
-        forget,
-        settings,
-        info,
-    ):
-        app.command()(command)
-    app.command("list")(list_songs)
-
-
 def add(
     sources: Annotated[
         list[Path] | None, typer.Argument(help="Folders and files of music; not needed with --mirdata.")
@@ -67,15 +48,11 @@ def add(
     trust_cluster: TrustClusterOption = False,
     shortest: Annotated[
         float | None,
-        typer.Option(
-            min=0, help=("Skip files shorter than this many seconds. Saved as a setting of the library.")
-        ),
+        typer.Option(min=0, help=("Skip files shorter than this many seconds. Saved as a setting of the library.")),
     ] = None,
     mirdata: Annotated[
         str | None,
-        typer.Option(
-            help="A data set as mirdata calls it, such as gtzan_genre, with its labels and official split."
-        ),
+        typer.Option(help="A data set as mirdata calls it, such as gtzan_genre, with its labels and official split."),
     ] = None,
     data_home: Annotated[Path | None, typer.Option(help="The data set's folder, as mirdata has it.")] = None,
     mirdata_version: Annotated[str, typer.Option(help="Which version of the data set's index.")] = "default",
@@ -98,9 +75,7 @@ def add(
             lib.set_setting("shortest_s", shortest)
         with on_cluster(lib, cluster, trusted=trust_cluster), progress_bar() as report:
             if mirdata is None or data_home is None:
-                done = add_and_refresh(
-                    lib, sources or (), retry=retry, anyway=anyway, n_workers=workers, report=report
-                )
+                done = add_and_refresh(lib, sources or (), retry=retry, anyway=anyway, n_workers=workers, report=report)
             else:
                 tracks = read_dataset(mirdata, data_home.expanduser(), mirdata_version)
                 of_dataset = add_dataset(lib, tracks, n_workers=workers, report=report)
@@ -205,9 +180,7 @@ def list_songs(
     if as_json:
         emit([song_json(song) for song in songs])
         return
-    heads = [
-        "id", "title", "artist", "album", "year", "genre", "length", "tempo", "key", "LUFS", "bright", "energy",
-    ]  # fmt: skip
+    heads = ["id", "title", "artist", "album", "year", "genre", "length", "tempo", "key", "LUFS", "bright", "energy"]
     rows = [
         (
             *(s.id, s.title, s.artist or "", s.album or "", s.year or "", s.genre or "", clock(s.duration_s)),
@@ -257,9 +230,7 @@ def missing(
 def duplicates(
     library: LibraryOption = None,
     as_json: JsonOption = False,
-    part: Annotated[
-        tuple[int, int] | None, typer.Option(help="Two ids: these are different songs after all.")
-    ] = None,
+    part: Annotated[tuple[int, int] | None, typer.Option(help="Two ids: these are different songs after all.")] = None,
     join: Annotated[tuple[int, int] | None, typer.Option(help="Two ids: undo a --part.")] = None,
 ) -> None:
     """List duplicate songs; results and playlists show only the first of each group."""
@@ -383,9 +354,7 @@ def settings(
 ) -> None:
     """Show or change the library's settings."""
     if trust_cluster is not None and (name != "cluster" or not value):
-        raise typer.BadParameter(
-            "it goes with an address: settings cluster ADDRESS.", param_hint="--trust-cluster"
-        )
+        raise typer.BadParameter("it goes with an address: settings cluster ADDRESS.", param_hint="--trust-cluster")
     with open_library(library) as lib:
         if name is not None and value is not None:
             try:
@@ -432,11 +401,7 @@ def info(library: LibraryOption = None, as_json: JsonOption = False) -> None:
 
     with open_library(library) as lib:
         record, job = lib.models.active(), jobs.current(lib)
-        facts = {
-            "library": str(lib.folder),
-            **lib.counts(),
-            "roots": [str(root) for root in lib.files.roots()],
-        }
+        facts = {"library": str(lib.folder), **lib.counts(), "roots": [str(root) for root in lib.files.roots()]}
         facts["model"] = record and {
             "id": record.id,
             "name": record.name,

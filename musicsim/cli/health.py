@@ -7,29 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from musicsim.cli._console import (
-    SOME_FAILED,
-    JsonOption,
-    LibraryOption,
-    emit,
-    open_library,
-    plain,
-    progress_bar,
-)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module to the program."""
-    app.command()(doctor)
-    app.command()(report)
+from musicsim.cli._console import SOME_FAILED, JsonOption, LibraryOption, emit, open_library, plain, progress_bar
 
 
 def doctor(
     library: LibraryOption = None,
     as_json: JsonOption = False,
     fix: Annotated[
-        bool,
-        typer.Option("--fix", help="Do what can be done without losing anything, and say what was done."),
+        bool, typer.Option("--fix", help="Do what can be done without losing anything, and say what was done.")
     ] = False,
 ) -> None:
     """Examine the library and this machine, and say what to do; exit code 3: problems remain."""
@@ -55,9 +40,7 @@ def doctor(
 
 
 def report(
-    file: Annotated[
-        Path, typer.Argument(help="Where to write it; JSON if the name ends in .json, else text.")
-    ],
+    file: Annotated[Path, typer.Argument(help="Where to write it; JSON if the name ends in .json, else text.")],
     library: LibraryOption = None,
 ) -> None:
     """Write a file for a bug report: findings, versions, settings, sizes and log, without titles, names or paths."""

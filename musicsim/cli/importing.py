@@ -5,48 +5,27 @@ from typing import Annotated, Any
 
 import typer
 
-from musicsim.cli._console import (
-    JsonOption,
-    LibraryOption,
-    emit,
-    errors,
-    open_library,
-    plain,
-    progress_bar,
-    show,
-)
+from musicsim.cli._console import JsonOption, LibraryOption, emit, errors, open_library, plain, progress_bar, show
 
 _MAX_LISTED = 20
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module to the program."""
-    app.command("import")(import_listening)
-    app.command()(imports)
-
-
 def import_listening(
     files: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Files, folders or .zip archives of plays, of tags or of playlists."),
+        list[Path] | None, typer.Argument(help="Files, folders or .zip archives of plays, of tags or of playlists.")
     ] = None,
     library: LibraryOption = None,
     as_json: JsonOption = False,
-    as_format: Annotated[
-        str | None, typer.Option("--as", help="The files' format, if it is ambiguous.")
-    ] = None,
+    as_format: Annotated[str | None, typer.Option("--as", help="The files' format, if it is ambiguous.")] = None,
     listener: Annotated[
         str | None, typer.Option(help='Who listened, if the files do not say; "me" by default.')
     ] = None,
     encoding: Annotated[
         str | None, typer.Option(help="utf-8, utf-16, latin-1 or cp1252, if the files are not UTF-8.")
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be imported; write nothing.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be imported; write nothing.")] = False,
     accept: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, help="Also accept close spellings with at least this score."),
+        float | None, typer.Option(min=0, max=1, help="Also accept close spellings with at least this score.")
     ] = None,
     undo: Annotated[int | None, typer.Option(help="Undo the import with this number.")] = None,
 ) -> None:
@@ -64,13 +43,9 @@ def import_listening(
             from musicsim.library.importing import undo as take_back
 
             entry = take_back(lib, undo)
-            emit(_entry(entry)) if as_json else typer.echo(
-                f"import {entry.id} ({plain(entry.name)}) is undone."
-            )
+            emit(_entry(entry)) if as_json else typer.echo(f"import {entry.id} ({plain(entry.name)}) is undone.")
             return
-        seen, done = _import(
-            lib, files or [], as_format, listener, encoding, None if dry_run else accept or 2.0
-        )
+        seen, done = _import(lib, files or [], as_format, listener, encoding, None if dry_run else accept or 2.0)
     result = _preview(seen) | {"import": done.import_id if done else None, "dry_run": dry_run}
     if done:
         result |= {"matched": done.n_matched, "recording_ids": done.n_recording_ids}
@@ -78,12 +53,7 @@ def import_listening(
 
 
 def _import(
-    lib: Any,
-    files: list[Path],
-    fmt: str | None,
-    listener: str | None,
-    encoding: str | None,
-    accept_from: float | None,
+    lib: Any, files: list[Path], fmt: str | None, listener: str | None, encoding: str | None, accept_from: float | None
 ) -> tuple[Any, Any]:
     """The preview, and the report of what was written; nothing is where `accept_from` is None."""
     from musicsim.library.importing import commit, preview, read_listening

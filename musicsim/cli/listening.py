@@ -6,25 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from musicsim.cli._console import (
-    JsonOption,
-    LibraryOption,
-    ModelOption,
-    emit,
-    open_library,
-    show,
-    song_json,
-    warn,
-)
+from musicsim.cli._console import JsonOption, LibraryOption, ModelOption, emit, open_library, show, song_json, warn
 from musicsim.cli._options import taking
 from musicsim.explorer.requests.search import SearchRequest
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module to the program."""
-    app.command()(similar)
-    app.command("app")(run_app)
-    app.command("run-job", hidden=True)(run_job)
 
 
 def _query(snapshot: Any, song: str) -> Any:
@@ -37,9 +21,7 @@ def _query(snapshot: Any, song: str) -> Any:
         return read_example(snapshot, path, path.name)
     if song.isascii() and song.isdigit():
         return int(song)
-    raise AudioDecodeError(
-        f"{song}: neither a file nor the number of a song. `musicsim list` shows the numbers."
-    )
+    raise AudioDecodeError(f"{song}: neither a file nor the number of a song. `musicsim list` shows the numbers.")
 
 
 @taking(SearchRequest)
@@ -105,20 +87,15 @@ def run_app(
             metavar="ADDRESS",
         ),
     ] = None,
-    port: Annotated[
-        int, typer.Option(help="Port of the page; the next free one is taken.", min=1, max=65535)
-    ] = 8501,
+    port: Annotated[int, typer.Option(help="Port of the page; the next free one is taken.", min=1, max=65535)] = 8501,
     allow_host: Annotated[
         list[str] | None,
         typer.Option(
-            help="A name by which browsers may reach the app, such as that of a proxy in front of it.",
-            metavar="NAME",
+            help="A name by which browsers may reach the app, such as that of a proxy in front of it.", metavar="NAME"
         ),
     ] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
-    demo: Annotated[
-        bool, typer.Option("--demo", help="Compose the demo if the library has no songs.")
-    ] = False,
+    demo: Annotated[bool, typer.Option("--demo", help="Compose the demo if the library has no songs.")] = False,
     public: Annotated[
         bool,
         typer.Option(

@@ -30,17 +30,7 @@ if TYPE_CHECKING:
 _Name = Annotated[str, typer.Argument(help="Name of a model, as `musicsim models list` shows it.")]
 _STOPPED = 130
 
-_models = typer.Typer(help="List, use, rename, delete, export, import and add models.", no_args_is_help=True)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module to the program."""
-    app.command()(train)
-    for command in (use, rename, delete, export, add, add_embedding, add_onnx):
-        _models.command()(command)
-    _models.command("list")(list_models)
-    _models.command("import")(import_model)
-    app.add_typer(_models, name="models")
+group = typer.Typer(help="List, use, rename, delete, export, import and add models.", no_args_is_help=True)
 
 
 # --- training -------------------------------------------------------------------------------------
@@ -197,9 +187,7 @@ def delete(name: _Name, library: LibraryOption = None) -> None:
 
 def export(
     name: _Name,
-    file: Annotated[
-        Path | None, typer.Argument(help=("Output file; NAME.musicsim in this folder by default."))
-    ] = None,
+    file: Annotated[Path | None, typer.Argument(help=("Output file; NAME.musicsim in this folder by default."))] = None,
     library: LibraryOption = None,
 ) -> None:
     """Export a model, without any songs, as one file for other libraries."""
@@ -229,16 +217,11 @@ def add(
     representation: Annotated[
         str,
         typer.Argument(
-            help=(
-                "ppk, histogram, tfidf, gmm, semantic (tags predicted from sound), tags, harmony, "
-                "rhythm or lyrics."
-            )
+            help=("ppk, histogram, tfidf, gmm, semantic (tags predicted from sound), tags, harmony, rhythm or lyrics.")
         ),
     ],
     library: LibraryOption = None,
-    codewords: Annotated[
-        int, typer.Option(min=2, max=4096, help=("Codewords, for ppk, histogram and tfidf."))
-    ] = 1024,
+    codewords: Annotated[int, typer.Option(min=2, max=4096, help=("Codewords, for ppk, histogram and tfidf."))] = 1024,
     tau: Annotated[int, typer.Option(min=1, help="Codewords per frame (top-τ).")] = 4,
     name: Annotated[str, typer.Option(help="Name of the model.")] = "",
 ) -> None:
@@ -248,9 +231,7 @@ def add(
     from musicsim.explorer.refresh.model_catalogue import add_representation
 
     if representation not in OFFERED:
-        raise typer.BadParameter(
-            f"REPRESENTATION should be one of {', '.join(OFFERED)}, not {representation!r}."
-        )
+        raise typer.BadParameter(f"REPRESENTATION should be one of {', '.join(OFFERED)}, not {representation!r}.")
     if tau > codewords:
         raise typer.BadParameter(f"--tau {tau} should be at most --codewords {codewords}.")
     settings = RepresentationSettings(representation, codewords, tau)
@@ -292,9 +273,7 @@ def add_onnx(
     sample_rate: Annotated[
         int, typer.Option(help="Samples per second that the model was trained on, in Hz.", metavar="HZ")
     ],
-    window: Annotated[
-        float, typer.Option(help="Seconds of sound that the model is given at once.", metavar="SECONDS")
-    ],
+    window: Annotated[float, typer.Option(help="Seconds of sound that the model is given at once.", metavar="SECONDS")],
     library: LibraryOption = None,
     as_json: JsonOption = False,
     output: Annotated[
@@ -347,3 +326,9 @@ def _tell_added(name: str, about: "AboutEmbedding", matched: "Matched", *, as_js
         typer.echo(plain(f"{name} was added; `musicsim models use {name!r}` activates it."))
     if matched.n_unmatched or about.problems:
         raise typer.Exit(SOME_FAILED)
+
+
+for command in (use, rename, delete, export, add, add_embedding, add_onnx):
+    group.command()(command)
+group.command("list")(list_models)
+group.command("import")(import_model)

@@ -7,23 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from musicsim.cli._console import (
-    JsonOption,
-    LibraryOption,
-    ModelOption,
-    emit,
-    open_library,
-    show,
-    song_json,
-)
+from musicsim.cli._console import JsonOption, LibraryOption, ModelOption, emit, open_library, show, song_json
 from musicsim.cli._options import taking
 from musicsim.explorer.requests.playlist import PlaylistRequest
 
 _MAX_NAMED = 20
 
 SavedOption = Annotated[
-    str | None,
-    typer.Option("--saved", help="Name or id of a saved playlist to take instead of a generated one."),
+    str | None, typer.Option("--saved", help="Name or id of a saved playlist to take instead of a generated one.")
 ]
 
 
@@ -35,12 +26,6 @@ class AskedSongs:
     notes: Sequence[str] = ()
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module to the program."""
-    app.command()(playlist)
-    app.command()(dialects)
-
-
 @taking(PlaylistRequest)
 def playlist(
     request: PlaylistRequest,
@@ -48,16 +33,11 @@ def playlist(
     as_json: JsonOption = False,
     export: Annotated[
         Path | None,
-        typer.Option(
-            "--export", "-o", help=("Also save it: a file name ending in .m3u8, .pls, .xspf or .jspf.")
-        ),
+        typer.Option("--export", "-o", help=("Also save it: a file name ending in .m3u8, .pls, .xspf or .jspf.")),
     ] = None,
-    relative: Annotated[
-        bool, typer.Option("--relative", help="Paths relative to the exported file.")
-    ] = False,
+    relative: Annotated[bool, typer.Option("--relative", help="Paths relative to the exported file.")] = False,
     mix: Annotated[
-        Path | None,
-        typer.Option(help="Also render a mix, 30 s of each song, crossfaded: .m4a, .opus, .flac or .wav."),
+        Path | None, typer.Option(help="Also render a mix, 30 s of each song, crossfaded: .m4a, .opus, .flac or .wav.")
     ] = None,
     model: ModelOption = None,
 ) -> None:
@@ -96,9 +76,7 @@ def asked_songs(library: Any, request: PlaylistRequest, saved: str | None, model
             raise NotFoundError("no song matches your request: loosen the limits or choose other songs.")
         return AskedSongs(drawn.songs, drawn.notes)
     lists = library.playlists()
-    chosen = next((p for p in lists if p.name == saved), None) or next(
-        (p for p in lists if str(p.id) == saved), None
-    )
+    chosen = next((p for p in lists if p.name == saved), None) or next((p for p in lists if str(p.id) == saved), None)
     if chosen is None:
         known = ", ".join(f"“{p.name}” ({p.id})" for p in lists[:_MAX_NAMED]) or "none"
         raise NotFoundError(f"there is no playlist {saved!r} in this library; there are: {known}.")
@@ -128,9 +106,7 @@ def _write(songs: Any, target: Path, *, is_relative: bool) -> list[str]:
     return [f"its file is missing: {song.label}" for song in missing(songs)]
 
 
-def _show(
-    drawn: Any, seed: int, notes: list[str], *, as_json: bool, export: Path | None, mix: Path | None
-) -> None:
+def _show(drawn: Any, seed: int, notes: list[str], *, as_json: bool, export: Path | None, mix: Path | None) -> None:
     steps = [
         {"song": song_json(song), "reason": edge.reason if edge else None}
         for song, edge in zip(drawn.songs, drawn.edges, strict=True)

@@ -36,17 +36,10 @@ _MEASURES = ("auc", "map", "mrr", "precision")
 _TITLES = ("AUC", "MAP", "MRR", "P@10")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command of this module to the program."""
-    app.command()(evaluate)
-
-
 def evaluate(
     library: LibraryOption = None,
     as_json: JsonOption = False,
-    model: Annotated[
-        list[str] | None, typer.Option("--model", "-m", help="Only this model; can be repeated.")
-    ] = None,
+    model: Annotated[list[str] | None, typer.Option("--model", "-m", help="Only this model; can be repeated.")] = None,
     by: Annotated[
         str | None, typer.Option(help=f"Ground truth of similarity: {', '.join(KINDS)}.", metavar="KIND")
     ] = None,
@@ -149,8 +142,7 @@ def _coverage(library: "Library", records: Sequence["ModelRecord"], by: str | No
         if covered.n_songs if by is None else covered.kind == by:
             return covered
     raise ModelError(
-        "nothing in this library says which songs are similar: import plays or playlists, or give songs "
-        "genres or tags."
+        "nothing in this library says which songs are similar: import plays or playlists, or give songs genres or tags."
     )
 
 
@@ -201,9 +193,7 @@ def _continue(library: Path | None, kind: str, *, as_json: bool) -> None:
     if as_json:
         emit(found.as_json())
         return
-    rows = [
-        (way, *(_written(Figure(*scores[name])) for name in MEASURES)) for way, scores in found.scores.items()
-    ]
+    rows = [(way, *(_written(Figure(*scores[name])) for name in MEASURES)) for way, scores in found.scores.items()]
     columns = [Column(name, overflow="fold") for name in ("way", *MEASURES.values())]
     show(columns, rows, caption=f"{found.words} {found.method} In brackets the 95 % interval over lists.")
 
@@ -277,9 +267,7 @@ def _show_held_out(found: list["Quality"]) -> None:
     for one in found:
         if one.held_out is not None:
             leads = one.held_out.leads
-            cells = [
-                f"{leads[n].before:.3f} > {leads[n].after:.3f}" if n in leads else "-" for n in _MEASURES
-            ]
+            cells = [f"{leads[n].before:.3f} > {leads[n].after:.3f}" if n in leads else "-" for n in _MEASURES]
             rows.append((one.model, one.held_out.kind, *cells))
     show(
         ("learned model", "from", *_TITLES),
@@ -307,9 +295,7 @@ def _written(figure: "Figure") -> str:
 def _show_lists(title: str, lists: "Lists", songs: dict[int, Any], n_hubs: int) -> None:
     """Genres and hubs of a model's lists, in one order."""
     if lists.same_genre_of:
-        others = {
-            pair.genre: pair for pair in reversed(lists.confusion.pairs(len(lists.confusion.genres) ** 2))
-        }
+        others = {pair.genre: pair for pair in reversed(lists.confusion.pairs(len(lists.confusion.genres) ** 2))}
         sizes = dict(zip(lists.confusion.genres, lists.confusion.n_songs.tolist(), strict=True))
         rows: list[tuple[object, ...]] = []
         for genre, share in sorted(lists.same_genre_of.items(), key=lambda item: -item[1]):

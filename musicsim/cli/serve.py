@@ -23,9 +23,7 @@ _MAX_MESSAGE_OF_VISITORS = 1_000_000
 _MAX_CONNECTIONS = 2_000  # of visitors at once; further requests are answered with 503
 _PATIENCE_S = 30  # a browser's tab in the background, or a busy machine, may take as long to answer
 _LAST_ANSWERS_S = 3  # a paused song holds its connection open
-_PUBLIC = (
-    "A public demonstration: who opens it listens and searches, and changes nothing. See docs/hosting.md."
-)
+_PUBLIC = "A public demonstration: who opens it listens and searches, and changes nothing. See docs/hosting.md."
 _OPEN_TO_OTHERS = (
     "Anyone who can reach this address can listen to, change and delete the library, and read music "
     "files of this machine: restrict access with a firewall."

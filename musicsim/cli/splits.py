@@ -6,26 +6,9 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli._console import (
-    SOME_FAILED,
-    JsonOption,
-    LibraryOption,
-    emit,
-    open_library,
-    plain,
-    show,
-    warn,
-)
+from musicsim.cli._console import SOME_FAILED, JsonOption, LibraryOption, emit, open_library, plain, show, warn
 
-_splits = typer.Typer(help="List, import and delete fixed splits to evaluate by.", no_args_is_help=True)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module to the program."""
-    _splits.command("list")(_list)
-    _splits.command("import")(_import)
-    _splits.command("delete")(_delete)
-    app.add_typer(_splits, name="splits")
+group = typer.Typer(help="List, import and delete fixed splits to evaluate by.", no_args_is_help=True)
 
 
 def _list(library: LibraryOption = None, as_json: JsonOption = False) -> None:
@@ -42,8 +25,7 @@ def _list(library: LibraryOption = None, as_json: JsonOption = False) -> None:
 
 def _import(
     file: Annotated[
-        Path,
-        typer.Argument(help="A CSV file with a column split (train, validation, test) and hash, path or id."),
+        Path, typer.Argument(help="A CSV file with a column split (train, validation, test) and hash, path or id.")
     ],
     library: LibraryOption = None,
     as_json: JsonOption = False,
@@ -75,3 +57,8 @@ def _delete(
     with open_library(library) as lib:
         lib.splits.delete(name)
     typer.echo(plain(f"{name} was deleted."))
+
+
+group.command("list")(_list)
+group.command("import")(_import)
+group.command("delete")(_delete)

@@ -60,12 +60,7 @@ def _products(tile, packed, products):
             c0, c1, c2, c3 = tile[2, p], tile[2, p + 1], tile[2, p + 2], tile[2, p + 3]
             d0, d1, d2, d3 = tile[3, p], tile[3, p + 1], tile[3, p + 2], tile[3, p + 3]
             for j in range(BLOCK):
-                q0, q1, q2, q3 = (
-                    packed[b, p, j],
-                    packed[b, p + 1, j],
-                    packed[b, p + 2, j],
-                    packed[b, p + 3, j],
-                )
+                q0, q1, q2, q3 = (packed[b, p, j], packed[b, p + 1, j], packed[b, p + 2, j], packed[b, p + 3, j])
                 products[b, 0, j] += a0 * q0 + a1 * q1 + a2 * q2 + a3 * q3
                 products[b, 1, j] += b0 * q0 + b1 * q1 + b2 * q2 + b3 * q3
                 products[b, 2, j] += c0 * q0 + c1 * q1 + c2 * q2 + c3 * q3

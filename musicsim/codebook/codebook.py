@@ -27,9 +27,7 @@ _NOT_WANTED = np.empty((0, 0), dtype=np.int64)
 FramesLike = npt.ArrayLike | Sequence[npt.ArrayLike]
 
 
-def suggest_n_codewords(
-    n_frames: int, maximum: int = 1024, frames_per_codeword: int = 50, minimum: int = 16
-) -> int:
+def suggest_n_codewords(n_frames: int, maximum: int = 1024, frames_per_codeword: int = 50, minimum: int = 16) -> int:
     """Suggest a number of codewords that `n_frames` training frames can carry.
 
     Parameters
@@ -97,12 +95,7 @@ class Codebook(TransformerMixin, BaseEstimator):
     (2, 32)
     """
 
-    def __init__(
-        self,
-        n_codewords: int = 1024,
-        tau: int = 4,
-        random_state: int | np.random.Generator | None = None,
-    ):
+    def __init__(self, n_codewords: int = 1024, tau: int = 4, random_state: int | np.random.Generator | None = None):
         self.n_codewords = n_codewords
         self.tau = tau
         self.random_state = random_state
@@ -177,9 +170,7 @@ class Codebook(TransformerMixin, BaseEstimator):
             counts = np.zeros(len(self.codewords_), dtype=np.int64)
             for block in song if isinstance(song, Iterator) else (song,):
                 frames = _as_frames(block, f"the frames of song {index}", self.n_features_in_)
-                _kernels.add_top_tau(
-                    frames, self.mean_, 1.0 / self.scale_, *work, self.tau, counts, _NOT_WANTED
-                )
+                _kernels.add_top_tau(frames, self.mean_, 1.0 / self.scale_, *work, self.tau, counts, _NOT_WANTED)
             if not counts.any():
                 raise ValueError(f"the frames of song {index} are empty: at least one frame is needed.")
             histograms.append((counts / counts.sum()).astype(np.float32))
@@ -240,9 +231,7 @@ class Codebook(TransformerMixin, BaseEstimator):
     def _learn(self, frames: Float32Array) -> Self:
         order = self._order(len(frames))
         codewords, counts = self.codewords_.copy(), self.counts_.copy()
-        _kernels.hartigan_pass(
-            frames, order, self.mean_, 1.0 / self.scale_, *self._work_space(), codewords, counts
-        )
+        _kernels.hartigan_pass(frames, order, self.mean_, 1.0 / self.scale_, *self._work_space(), codewords, counts)
         self.codewords_, self.counts_ = codewords, counts
         return self
 
@@ -268,9 +257,7 @@ class Codebook(TransformerMixin, BaseEstimator):
         norms = np.einsum("ij,ij->i", coordinates, coordinates, dtype=np.float64)
         columns[:n_codewords, n_features] = np.where(self.counts_ == 0, _kernels.FAR, norms)
         packed, products, tile = _placed(
-            (n_blocks, depth, _kernels.BLOCK),
-            (n_blocks, _kernels.TILE, _kernels.BLOCK),
-            (_kernels.TILE, depth),
+            (n_blocks, depth, _kernels.BLOCK), (n_blocks, _kernels.TILE, _kernels.BLOCK), (_kernels.TILE, depth)
         )
         packed[:] = columns.reshape(n_blocks, _kernels.BLOCK, depth).transpose(0, 2, 1)
         tile[:] = 0.0
@@ -300,9 +287,7 @@ def _as_frames(frames: FramesLike, name: str, n_features: int | None = None) -> 
     return array
 
 
-def _mean_and_scale(
-    frames: Float32Array,
-) -> tuple[Float64Array, Float64Array]:
+def _mean_and_scale(frames: Float32Array) -> tuple[Float64Array, Float64Array]:
     """Return mean and deviation of each column, summed in float64 by blocks.
 
     Sums are of the difference from the first frame: those of a constant column are exactly zero.

@@ -58,11 +58,7 @@ class _Career:
 
 
 def plan_collection(
-    *,
-    n_artists_per_style: int = 5,
-    n_songs_per_artist: int = 6,
-    styles: Sequence[str] | None = None,
-    seed: int = 0,
+    *, n_artists_per_style: int = 5, n_songs_per_artist: int = 6, styles: Sequence[str] | None = None, seed: int = 0
 ) -> list[SongPlan]:
     """Plan a collection of invented songs.
 
@@ -85,10 +81,7 @@ def plan_collection(
     ValueError
         If a number is below 1, the seed negative, or a style unknown.
     """
-    for name, value in (
-        ("n_artists_per_style", n_artists_per_style),
-        ("n_songs_per_artist", n_songs_per_artist),
-    ):
+    for name, value in (("n_artists_per_style", n_artists_per_style), ("n_songs_per_artist", n_songs_per_artist)):
         if value < 1:
             raise ValueError(f"{name}={value} should be at least 1")
     if seed < 0:
@@ -161,9 +154,7 @@ def _songs(style: Style, career: _Career, n_songs: int) -> list[SongPlan]:
                 key=career.keys[int(song_rng.integers(len(career.keys)))],
                 n_bars=n_bars,
                 energy=round(float(np.clip(career.energy + 0.07 * song_rng.standard_normal(), 0.0, 1.0)), 4),
-                brightness=round(
-                    float(np.clip(career.brightness + 0.1 * song_rng.standard_normal(), 0.0, 1.0)), 4
-                ),
+                brightness=round(float(np.clip(career.brightness + 0.1 * song_rng.standard_normal(), 0.0, 1.0)), 4),
             )
         )
     return plans

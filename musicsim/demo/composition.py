@@ -314,9 +314,7 @@ def _broken(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
         root = score.degree(score.chords[bar], part.register - 10)
         for i in range(round(score.beats / step)):
             pitch = root if i == 0 else tones[shape[i % 4]]
-            notes.append(
-                Note(bar * score.beats + i * step, pitch, 1.3, (0.7 if i == 0 else 0.5) + 0.12 * rng.random())
-            )
+            notes.append(Note(bar * score.beats + i * step, pitch, 1.3, (0.7 if i == 0 else 0.5) + 0.12 * rng.random()))
     return notes
 
 
@@ -330,9 +328,7 @@ def _running(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
         chord = score.chords[bar]
         for i in range(round(score.beats / step)):
             if (i * step) % 1.0 == 0.0:
-                degree = min(
-                    (chord + d + 7 * o for d in (0, 2, 4) for o in (-1, 0, 1)), key=lambda x: abs(x - degree)
-                )
+                degree = min((chord + d + 7 * o for d in (0, 2, 4) for o in (-1, 0, 1)), key=lambda x: abs(x - degree))
                 direction = (1 if rng.random() < 0.5 else -1) if abs(degree) < 6 else -int(np.sign(degree))
             else:
                 degree += direction * (2 if rng.random() < 0.15 else 1)
@@ -443,9 +439,7 @@ def compose_drums(style: Style, score: Score, rng: np.random.Generator, groove: 
                     continue
                 for step, velocity in _steps(pattern, rng):
                     if not (fill and step >= 12 and drum in ("snare", "kick", "hat")):
-                        hits.append(
-                            Hit(bar * score.beats + step * 0.25, drum, velocity * (0.6 if thinned else 1.0))
-                        )
+                        hits.append(Hit(bar * score.beats + step * 0.25, drum, velocity * (0.6 if thinned else 1.0)))
             if fill and not thinned:
                 hits += _fill(bar * score.beats + 3.0, rng)
         if section.letter == "b" and whole and "snare" in dict(lines):

@@ -124,9 +124,7 @@ def _metal(kit: Kit, name: str, time: Float32Array, rng: np.random.Generator) ->
     noise = _band(rng, time.size, kit.hat_hz, wide)
     share = np.float32(kit.metal * (1.3 if name == "ride" else 0.8))
     mix = (1.0 - share) * noise + share * _filtered(squares, kit.hat_hz, wide)
-    return (mix * np.exp(-time / np.float32(decay)) * (0.5 if name in ("hat", "open") else 0.4)).astype(
-        np.float32
-    )
+    return (mix * np.exp(-time / np.float32(decay)) * (0.5 if name in ("hat", "open") else 0.4)).astype(np.float32)
 
 
 def _filtered(sound: npt.NDArray, centre_hz: float, octaves: float) -> Float32Array:

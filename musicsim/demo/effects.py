@@ -58,9 +58,7 @@ def ducking(starts: Int64Array, n: int, depth: float) -> Float32Array:
     return gain[:n]
 
 
-def reverberate(
-    send: Float32Array, seconds: float, damping_hz: float, rng: np.random.Generator
-) -> Float32Array:
+def reverberate(send: Float32Array, seconds: float, damping_hz: float, rng: np.random.Generator) -> Float32Array:
     """A room around a mono signal (n,): float32 (2, n).
 
     It is convolved, at half the sample rate (a room is dull), with noise that dies away by 60 dB in so many seconds:
@@ -91,9 +89,7 @@ def reverberate(
     return full[:, :n]
 
 
-def balance(
-    sound: Float32Array, target_db: Float64Array, colour_db: Float64Array, strength: float
-) -> Float32Array:
+def balance(sound: Float32Array, target_db: Float64Array, colour_db: Float64Array, strength: float) -> Float32Array:
     """Equalise a mix (2, n) towards a spread of power over octaves, as a mastering engineer does.
 
     `target_db` (8,) is the power in the octaves round 63, 125, ... 8000 Hz, of which only differences count;
@@ -107,9 +103,7 @@ def balance(
     change = np.clip(strength * change, -9.0, 9.0)
     change = np.interp(np.arange(24) / 3.0, np.arange(8), change) + colour_db
     hz = np.fft.rfftfreq(_TAPS, 1.0 / SAMPLE_RATE)
-    curve = 10.0 ** (
-        np.interp(np.log2(np.maximum(hz, 20.0) / _OCTAVES[0]), np.arange(24) / 3.0, change) / 20.0
-    )
+    curve = 10.0 ** (np.interp(np.log2(np.maximum(hz, 20.0) / _OCTAVES[0]), np.arange(24) / 3.0, change) / 20.0)
     response = np.roll(np.fft.irfft(curve), _TAPS // 2) * np.hanning(_TAPS)
     return oaconvolve(sound, response[None, :].astype(np.float32), mode="same", axes=1)
 
@@ -161,11 +155,7 @@ def master(
     sound = sound - sound.mean(axis=1, keepdims=True)
     block = SAMPLE_RATE // 4
     n_blocks = sound.shape[1] // block
-    power = (
-        np.square(sound[:, : n_blocks * block])
-        .reshape(2, n_blocks, block)
-        .mean(axis=(0, 2), dtype=np.float64)
-    )
+    power = np.square(sound[:, : n_blocks * block]).reshape(2, n_blocks, block).mean(axis=(0, 2), dtype=np.float64)
     level = np.sqrt(np.sort(power)[n_blocks // 2 :].mean())
     sound *= np.float32(loudness / max(level, 1e-9))
     sound += noise

@@ -36,34 +36,17 @@ class Category:
 
 CATEGORIES: tuple[Category, ...] = (
     Category(
-        "late night",
-        {"mood": 5, "near": 2, "style": 2, "anything": 0.5},
-        ("calm", "dreamy", "dark"),
-        (0.0, 0.55),
+        "late night", {"mood": 5, "near": 2, "style": 2, "anything": 0.5}, ("calm", "dreamy", "dark"), (0.0, 0.55)
     ),
+    Category("workout", {"energy": 4, "mood": 3, "style": 1, "anything": 0.5}, ("energetic", "driving"), (0.6, 1.0)),
     Category(
-        "workout", {"energy": 4, "mood": 3, "style": 1, "anything": 0.5}, ("energetic", "driving"), (0.6, 1.0)
-    ),
-    Category(
-        "road trip",
-        {"decade": 3, "mood": 3, "near": 2, "artist": 1, "anything": 1},
-        ("driving", "happy", "nostalgic"),
+        "road trip", {"decade": 3, "mood": 3, "near": 2, "artist": 1, "anything": 1}, ("driving", "happy", "nostalgic")
     ),
     Category("same decade", {"decade": 7, "style": 1, "anything": 0.7}),
     Category("one artist leads to another", {"artist": 5, "near": 3, "album": 1, "anything": 0.5}),
-    Category(
-        "dinner with friends",
-        {"mood": 5, "near": 2, "anything": 0.6},
-        ("warm", "groovy", "elegant"),
-        (0.1, 0.6),
-    ),
+    Category("dinner with friends", {"mood": 5, "near": 2, "anything": 0.6}, ("warm", "groovy", "elegant"), (0.1, 0.6)),
     Category("deep in one style", {"style": 7, "artist": 1, "decade": 1, "anything": 0.4}),
-    Category(
-        "concentration",
-        {"energy": 4, "mood": 3, "album": 1, "anything": 0.4},
-        ("calm", "spacious"),
-        (0.0, 0.4),
-    ),
+    Category("concentration", {"energy": 4, "mood": 3, "album": 1, "anything": 0.4}, ("calm", "spacious"), (0.0, 0.4)),
     Category("dance floor", {"style": 3, "energy": 3, "near": 2, "anything": 0.3}, (), (0.65, 1.0)),
     Category("mixed bag", {"anything": 6, "style": 1, "decade": 1}),
 )
@@ -115,8 +98,7 @@ def write_listening(
         raise ValueError("plans is empty; plan_collection() makes some")
     if n_listeners < 1 or n_playlists < 0 or seed < 0:
         raise ValueError(
-            f"n_listeners={n_listeners} should be at least 1, "
-            f"n_playlists={n_playlists} and seed={seed} not negative"
+            f"n_listeners={n_listeners} should be at least 1, n_playlists={n_playlists} and seed={seed} not negative"
         )
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
@@ -213,9 +195,7 @@ def _plays(
         heard = rng.choice(score.size, size=min(n_songs, score.size), replace=False, p=chance)
         devotion = rng.lognormal(0.7, 0.5)
         counts = rng.lognormal(np.log(devotion) + 0.5 * np.log1p(chance[heard] * score.size), 0.9)
-        triples += [
-            (listener, int(s), int(c)) for s, c in zip(heard, np.clip(np.ceil(counts), 1, 999), strict=True)
-        ]
+        triples += [(listener, int(s), int(c)) for s, c in zip(heard, np.clip(np.ceil(counts), 1, 999), strict=True)]
     return triples
 
 

@@ -49,15 +49,7 @@ _DRUM_PAN = {"hat": 0.3, "open": 0.3, "ride": -0.35, "crash": -0.3, "tom": 0.25,
 _DRUM_SEND = {"kick": 0.02, "snare": 0.25, "clap": 0.3, "tom": 0.25, "rim": 0.3}
 # Intervals over the tonic: open fifths and octaves, which fit major and minor alike.
 _DRONES = ((1.0, 2.0, 3.0), (1.0, 1.5, 2.0), (1.0, 2.0, 4.0), (1.0, 1.5, 3.0), (0.5, 1.0, 1.5))
-_DRUM_LEVEL = {
-    "kick": 0.62,
-    "hat": 0.24,
-    "open": 0.26,
-    "ride": 0.24,
-    "shaker": 0.26,
-    "crash": 0.3,
-    "rim": 0.4,
-}
+_DRUM_LEVEL = {"kick": 0.62, "hat": 0.24, "open": 0.26, "ride": 0.24, "shaker": 0.26, "crash": 0.3, "rim": 0.4}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +105,7 @@ def render(plan: SongPlan) -> Float32Array:
     # A quarter of a song on average: enough that a few sounds make up much of some songs, not of others.
     stillness = float(np.clip(habits.stillness + 0.06 * rng.standard_normal(), 0.0, 0.5))
     score = compose_score(style, plan.n_bars, plan.key, rng, scale, stillness)
-    mix = _Mix(
-        np.zeros((2, n), np.float32),
-        np.zeros(n, np.float32),
-        60.0 / plan.tempo,
-        habits.swing,
-        style.swing_unit,
-    )
+    mix = _Mix(np.zeros((2, n), np.float32), np.zeros(n, np.float32), 60.0 / plan.tempo, habits.swing, style.swing_unit)
     kicks = _play_drums(mix, style, habits, score, plan)
     duck = ducking(kicks, n, 0.65) if kicks.size else None
     for i, part in enumerate(style.parts):
@@ -256,8 +242,7 @@ def _play_notes(
         if stop > start:
             target = mono[start:stop] if len(sound) == 1 else bus[:, start:stop]
             target += (
-                np.float32(max(velocity, 0.1) ** 1.3)
-                * (sound[0] if len(sound) == 1 else sound)[..., : stop - start]
+                np.float32(max(velocity, 0.1) ** 1.3) * (sound[0] if len(sound) == 1 else sound)[..., : stop - start]
             )
     bus += mono
     return bus
@@ -283,9 +268,7 @@ def _play_drums(mix: _Mix, style: Style, habits: _Habits, score: Score, plan: So
         stop = min(n, start + cache[key].size)
         if stop <= start:
             continue
-        sound = (
-            np.float32(gain * hit.velocity**1.4 * _DRUM_LEVEL.get(hit.drum, 0.5)) * cache[key][: stop - start]
-        )
+        sound = np.float32(gain * hit.velocity**1.4 * _DRUM_LEVEL.get(hit.drum, 0.5)) * cache[key][: stop - start]
         for channel, side in enumerate(pan_gains(_DRUM_PAN.get(hit.drum, 0.0))):
             mix.dry[channel, start:stop] += side * sound
         mix.send[start:stop] += np.float32(_DRUM_SEND.get(hit.drum, 0.12)) * sound
@@ -294,17 +277,10 @@ def _play_drums(mix: _Mix, style: Style, habits: _Habits, score: Score, plan: So
     return np.array(kicks, dtype=np.int64)
 
 
-def _hold_still(
-    mix: _Mix, voices: tuple[str, ...], habits: _Habits, score: Score, rng: np.random.Generator
-) -> None:
+def _hold_still(mix: _Mix, voices: tuple[str, ...], habits: _Habits, score: Score, rng: np.random.Generator) -> None:
     """Add a drone on the tonic wherever the form says that nothing else happens."""
     patch = vary_patch(PATCHES[str(rng.choice(voices))], rng, 1.0)
-    loop = sustain(
-        patch,
-        score.degree(0, int(rng.integers(33, 64))),
-        _DRONES[int(rng.integers(len(_DRONES)))],
-        rng,
-    )
+    loop = sustain(patch, score.degree(0, int(rng.integers(33, 64))), _DRONES[int(rng.integers(len(_DRONES)))], rng)
     level = np.std(mix.dry[:, ::16]) * 10.0 ** (rng.uniform(-6.0, 0.0) / 20.0)
     rise = round(0.6 * SAMPLE_RATE)
     for section in score.sections:
@@ -312,8 +288,7 @@ def _hold_still(
             continue
         start = round(section.first_bar * score.beats * mix.beat_s * SAMPLE_RATE)
         stop = min(
-            round((section.first_bar + section.n_bars) * score.beats * mix.beat_s * SAMPLE_RATE) + rise,
-            mix.send.size,
+            round((section.first_bar + section.n_bars) * score.beats * mix.beat_s * SAMPLE_RATE) + rise, mix.send.size
         )
         held = np.resize(loop[0], stop - start), np.resize(loop[1], stop - start)
         gain = np.full(stop - start, level, dtype=np.float32)

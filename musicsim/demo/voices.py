@@ -64,18 +64,10 @@ PATCHES: dict[str, Patch] = {
         "saw", 0.7, 0.5, 0.9, 1.0, cutoff_hz=900, sweep=0.6, sweep_s=1.5, detune_cents=9, vibrato_cents=4
     ),
     "glass pad": Patch("fm", 0.6, 0.5, 0.9, 1.2, ratio=2.0, index=0.9, index_s=3.0, detune_cents=6),
-    "string pad": Patch(
-        "saw", 0.3, 0.4, 0.9, 0.5, cutoff_hz=2400, detune_cents=8, vibrato_cents=8, breath=0.01
-    ),
-    "choir": Patch(
-        "voice", 0.25, 0.4, 0.95, 0.6, cutoff_hz=2800, detune_cents=7, vibrato_cents=12, breath=0.02
-    ),
-    "low choir": Patch(
-        "voice", 0.3, 0.4, 0.95, 0.7, cutoff_hz=1400, detune_cents=6, vibrato_cents=9, breath=0.03
-    ),
-    "saw lead": Patch(
-        "saw", 0.01, 0.3, 0.75, 0.12, cutoff_hz=3800, sweep=0.8, vibrato_cents=14, detune_cents=5
-    ),
+    "string pad": Patch("saw", 0.3, 0.4, 0.9, 0.5, cutoff_hz=2400, detune_cents=8, vibrato_cents=8, breath=0.01),
+    "choir": Patch("voice", 0.25, 0.4, 0.95, 0.6, cutoff_hz=2800, detune_cents=7, vibrato_cents=12, breath=0.02),
+    "low choir": Patch("voice", 0.3, 0.4, 0.95, 0.7, cutoff_hz=1400, detune_cents=6, vibrato_cents=9, breath=0.03),
+    "saw lead": Patch("saw", 0.01, 0.3, 0.75, 0.12, cutoff_hz=3800, sweep=0.8, vibrato_cents=14, detune_cents=5),
     "chip blip": Patch("pulse", 0.001, 0.09, 0.25, 0.02, cutoff_hz=12000),
     "triangle bass": Patch("triangle", 0.002, 0.2, 0.8, 0.02, cutoff_hz=4000),
     "flute": Patch("triangle", 0.06, 0.3, 0.85, 0.12, cutoff_hz=2600, vibrato_cents=14, breath=0.05),
@@ -87,12 +79,8 @@ PATCHES: dict[str, Patch] = {
     "pipe organ": Patch("organ", 0.05, 0.1, 1.0, 0.3, cutoff_hz=6500, detune_cents=5, breath=0.01),
     "stab": Patch("saw", 0.003, 0.16, 0.15, 0.08, cutoff_hz=1800, sweep=1.6, sweep_s=0.12, detune_cents=9),
     "dark stab": Patch("square", 0.003, 0.2, 0.1, 0.1, cutoff_hz=700, sweep=2.0, sweep_s=0.1, resonance=1.5),
-    "synth pluck": Patch(
-        "saw", 0.002, 0.22, 0.05, 0.12, cutoff_hz=900, sweep=2.4, sweep_s=0.12, detune_cents=6
-    ),
-    "acid": Patch(
-        "saw", 0.002, 0.2, 0.5, 0.03, cutoff_hz=420, sweep=2.6, sweep_s=0.11, resonance=4, drive=1.2
-    ),
+    "synth pluck": Patch("saw", 0.002, 0.22, 0.05, 0.12, cutoff_hz=900, sweep=2.4, sweep_s=0.12, detune_cents=6),
+    "acid": Patch("saw", 0.002, 0.2, 0.5, 0.03, cutoff_hz=420, sweep=2.6, sweep_s=0.11, resonance=4, drive=1.2),
     "synth bass": Patch("saw", 0.003, 0.25, 0.6, 0.04, cutoff_hz=500, sweep=1.6, sweep_s=0.15, resonance=0.6),
     "sub bass": Patch("triangle", 0.006, 0.3, 0.85, 0.05, cutoff_hz=260),
     "reese": Patch("saw", 0.01, 0.3, 0.9, 0.06, cutoff_hz=650, detune_cents=18, drive=0.8),
@@ -101,32 +89,16 @@ PATCHES: dict[str, Patch] = {
     "nylon guitar": Patch("string", 0.002, 1.0, 1.0, 0.15, cutoff_hz=3000, ring_s=2.2, damping=7, pick=0.31),
     "steel guitar": Patch("string", 0.001, 1.0, 1.0, 0.15, cutoff_hz=6500, ring_s=3.2, damping=3, pick=0.17),
     "harp": Patch("string", 0.002, 1.0, 1.0, 0.5, cutoff_hz=4200, ring_s=3.0, damping=5, pick=0.48),
-    "harpsichord": Patch(
-        "string", 0.001, 1.0, 1.0, 0.07, cutoff_hz=11000, ring_s=2.6, damping=1.6, pick=0.09
-    ),
+    "harpsichord": Patch("string", 0.001, 1.0, 1.0, 0.07, cutoff_hz=11000, ring_s=2.6, damping=1.6, pick=0.09),
     "muted guitar": Patch("string", 0.001, 1.0, 1.0, 0.04, cutoff_hz=2200, ring_s=0.35, damping=6, pick=0.15),
     "electric guitar": Patch(
         "string", 0.002, 1.0, 1.0, 0.06, cutoff_hz=4200, ring_s=6.0, damping=2.5, pick=0.13, drive=9
     ),
     "lead guitar": Patch(
-        "string",
-        0.003,
-        1.0,
-        1.0,
-        0.08,
-        cutoff_hz=3600,
-        ring_s=7.0,
-        damping=2,
-        pick=0.2,
-        drive=6,
-        vibrato_cents=14,
+        "string", 0.003, 1.0, 1.0, 0.08, cutoff_hz=3600, ring_s=7.0, damping=2, pick=0.2, drive=6, vibrato_cents=14
     ),
-    "grand piano": Patch(
-        "piano", 0.002, 1.0, 1.0, 0.25, cutoff_hz=4200, ring_s=5.0, damping=4, detune_cents=1.2
-    ),
-    "felt piano": Patch(
-        "piano", 0.008, 1.0, 1.0, 0.3, cutoff_hz=1300, ring_s=4.0, damping=8, detune_cents=1.6
-    ),
+    "grand piano": Patch("piano", 0.002, 1.0, 1.0, 0.25, cutoff_hz=4200, ring_s=5.0, damping=4, detune_cents=1.2),
+    "felt piano": Patch("piano", 0.008, 1.0, 1.0, 0.3, cutoff_hz=1300, ring_s=4.0, damping=8, detune_cents=1.6),
     "electric piano": Patch("fm", 0.002, 1.6, 0.0, 0.15, ratio=1.0, index=1.4, index_s=0.5, detune_cents=2),
     "tine piano": Patch("fm", 0.002, 1.8, 0.0, 0.15, ratio=14.0, index=0.35, index_s=0.12, detune_cents=2),
     "vibraphone": Patch("fm", 0.002, 1.4, 0.0, 0.5, ratio=4.0, index=0.6, index_s=0.25),
@@ -278,9 +250,7 @@ def _tables(patch: Patch, f0: float, rng: np.random.Generator) -> Float32Array:
         # A Karplus-Strong loop in closed form: each trip round the string multiplies harmonic k by
         # its loss and by the gain of the averaging filter.
         ring = patch.ring_s * (220.0 / f0) ** 0.35
-        loss_per_s = 6.9 / ring - f0 * patch.damping * np.log(
-            np.maximum(np.cos(np.pi * hz / SAMPLE_RATE), 0.05)
-        )
+        loss_per_s = 6.9 / ring - f0 * patch.damping * np.log(np.maximum(np.cos(np.pi * hz / SAMPLE_RATE), 0.05))
         amplitude = amplitude / np.sqrt(1.0 + (hz / patch.cutoff_hz) ** 4)
         gains = np.exp(-_MOMENTS[:, None] * loss_per_s[None, :])
     elif patch.sweep:

@@ -22,9 +22,7 @@ def check_labels(y: Float64Array) -> None:
     """Raise ValueError where a label is none from 0 to 1000."""
     wrong = np.flatnonzero(~((y >= 0) & (y <= _MAX_LABEL)))
     if len(wrong):
-        raise ValueError(
-            f"y: the label of row {wrong[0]}, {y[wrong[0]]:g}, should be from 0 to {_MAX_LABEL}."
-        )
+        raise ValueError(f"y: the label of row {wrong[0]}, {y[wrong[0]]:g}, should be from 0 to {_MAX_LABEL}.")
 
 
 def checked_groups(group: npt.ArrayLike, n_rows: int) -> Int64Array:
@@ -97,8 +95,7 @@ def graded_scores(
     for k in ks:
         discount = np.where(rank <= k, 1.0 / np.log2(rank + 1.0), 0.0)
         gained, possible = (
-            np.bincount(query, np.expm1(np.log(2.0) * order) * discount, minlength=n_queries)
-            for order in (found, best)
+            np.bincount(query, np.expm1(np.log(2.0) * order) * discount, minlength=n_queries) for order in (found, best)
         )
         result[f"ndcg@{k}"] = share(gained, possible)
     running = np.cumsum(is_relevant)

@@ -110,9 +110,7 @@ class RankComparison:
     mean_ranks: Float64Array  # (n_models,); the best has the highest
     chi2: float  # Friedman's statistic, corrected for ties
     p_value: float  # of all models being the same
-    pair_p_values: (
-        Float64Array  # (n_models, n_models): of each two being the same, by Tukey's test; symmetric
-    )
+    pair_p_values: Float64Array  # (n_models, n_models): of each two being the same, by Tukey's test; symmetric
     # mean ranks differ at 5 % where intervals of so much to either side of them do not overlap
     half_width: float
 

@@ -24,11 +24,7 @@ _MEASURES = ("auc", "map", "mrr", "ndcg", "precision")
 
 
 def nearest_neighbours(
-    X: FloatingArray,
-    k: int = 10,
-    *,
-    groups: Int64Array | None = None,
-    block_rows: int = 512,
+    X: FloatingArray, k: int = 10, *, groups: Int64Array | None = None, block_rows: int = 512
 ) -> Int64Array:
     """The `k` nearest other songs of every song by Euclidean distance.
 
@@ -247,11 +243,7 @@ def _unscored(relevance: Relevance) -> dict[str, Float64Array]:
 
 
 def _score_rows(
-    scores: dict[str, Float64Array],
-    rows: Int64Array,
-    D: Float64Array,
-    relevance: Relevance,
-    k: int,
+    scores: dict[str, Float64Array], rows: Int64Array, D: Float64Array, relevance: Relevance, k: int
 ) -> None:
     """Enter the scores of some queries; row i of D has the distances of query ``rows[i]``."""
     gain = ndcg_gains(k)
@@ -347,11 +339,7 @@ def _checked_relevance(relevance: Relevance | Sequence[Any], Q: Float64Array, X:
 
 
 def paired_bootstrap(
-    a: npt.ArrayLike,
-    b: npt.ArrayLike,
-    groups: Any = None,
-    n: int = 2000,
-    random_state: Any = None,
+    a: npt.ArrayLike, b: npt.ArrayLike, groups: Any = None, n: int = 2000, random_state: Any = None
 ) -> tuple[float, float, float]:
     """The mean of ``a - b`` over the queries, and the interval that holds 95 % of its resampled values.
 

@@ -8,35 +8,28 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from musicsim import logs
 from musicsim.errors import MusicsimError, StorageError
 from musicsim.explorer.health.backups import back_up
+from musicsim.explorer.jobs import job_kinds
 from musicsim.explorer.playlists.fit import refit_walks
+from musicsim.explorer.pools import pooled
 from musicsim.explorer.progress import Stopped
-from musicsim.explorer.refresh.add_music import add_and_refresh, build_demo, scan_again
+from musicsim.explorer.refresh.add_music import add_and_refresh, scan_again
 from musicsim.explorer.refresh.fitting import RepresentationSettings
 from musicsim.explorer.refresh.learned_model import learn
 from musicsim.explorer.refresh.model_catalogue import add_representation, take_model
 from musicsim.explorer.refresh.refresh import refresh
-from musicsim.explorer.refresh.upgrade import bring_up_to_date
 from musicsim.explorer.requests.training import LearningSettings
-from musicsim.extensions.cluster.connection import on_cluster
-from musicsim.extensions.continuation.continuation import continue_lists
-from musicsim.extensions.exports.export import export
-from musicsim.extensions.exports.request import EXPORTS, ExportRequest
-from musicsim.extensions.music_servers.connections import Connections
-from musicsim.extensions.music_servers.job import sync_and_fetch
-from musicsim.extensions.paper_tables.paper_tables import run_experiment
+from musicsim.hooks import extensions
 from musicsim.library import AddReport, Library
 from musicsim.library.stores.jobs import Job
-from musicsim.public import owner_only
 from musicsim.storage import writing_to
 
 _log = logging.getLogger(__name__)
 _WRITE_EVERY_S = 0.25
-_ON_CLUSTER = ("add", "scan", "upgrade", "refresh", "represent", "take_model")  # where the library has one
 
 
 class _Reporter:
@@ -87,7 +80,6 @@ class _Reporter:
         return self._is_enough
 
 
-@owner_only
 def run(library: Library, job_id: int) -> str:
     """Do a job in this process; returns the state it ended in."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
@@ -111,9 +103,9 @@ def _run(library: Library, job: Job) -> str:
     report = _Reporter(library, job_id)
     library.jobs.update(job_id, state="running", pid=os.getpid(), message="starting")
     try:
-        at_work = on_cluster(library) if _is_for_cluster(job) else contextlib.nullcontext()
-        with writing_to(library.folder), at_work:
-            finished = CALLED[job.kind](library, report=report, **job.arguments)
+        kind = job_kinds()[job.kind]
+        with writing_to(library.folder), pooled(library) if kind.uses_pool else contextlib.nullcontext():
+            finished = _target(job.kind)(library, report=report, **job.arguments)
     except Stopped:
         finished = False
     except MusicsimError as error:
@@ -123,16 +115,17 @@ def _run(library: Library, job: Job) -> str:
         message = f"{type(error).__name__}: {error}. Details: {library.jobs.log_path(job_id)}"
         return _failed(library, job_id, message)
     state = "done" if finished else "cancelled"
-    last = report.latest | {
-        "message": report.outcome,
-        "seconds_left": None,
-    }  # what came too soon to be written
+    last = report.latest | {"message": report.outcome, "seconds_left": None}  # what came too soon to be written
     library.jobs.update(job_id, state=state, **last)
     return state
 
 
-def _is_for_cluster(job: Job) -> bool:
-    return job.kind in _ON_CLUSTER or (job.kind == "export" and EXPORTS[job.arguments["what"]].compares)
+def _target(kind: str) -> Callable[..., bool]:
+    """Return the function that does jobs of a kind."""
+    for extension in extensions():
+        if kind in extension.jobs:
+            return cast(Callable[..., bool], extension.load(extension.jobs[kind].target))
+    return cast(Callable[..., bool], globals()[job_kinds()[kind].target])
 
 
 def _failed(library: Library, job_id: int, message: str) -> str:
@@ -157,23 +150,11 @@ def _came_of(scan: AddReport, report: _Reporter) -> bool:
     return not scan.cancelled
 
 
-def _sync(library: Library, *, name: str, fetch: bool = False, report: _Reporter) -> bool:
-    synced, fetched = sync_and_fetch(library, Connections(library).get(name), fetch=fetch, report=report)
-    report.outcome = synced.words
-    if fetched is not None:
-        report.outcome += f" · {fetched.n_added:,} added · {len(fetched.failures):,} failed"
-        for failure in fetched.failures:
-            _log.warning("%s", failure)
-    return fetched is None or not fetched.is_cancelled
-
-
 def _refresh(library: Library, *, force: bool = False, report: _Reporter) -> bool:
     return refresh(library, force=force, tell=report.tell)
 
 
-def _train(
-    library: Library, *, settings: Mapping[str, Any], name: str, use: bool = False, report: _Reporter
-) -> bool:
+def _train(library: Library, *, settings: Mapping[str, Any], name: str, use: bool = False, report: _Reporter) -> bool:
     learn(library, LearningSettings(**settings), name, report, use=use)
     return True
 
@@ -188,13 +169,6 @@ def _walk(library: Library, *, report: _Reporter) -> bool:
     return True
 
 
-def _continue(library: Library, *, lists: str, report: _Reporter) -> bool:
-    found = continue_lists(library, lists, report.tell)
-    report.trace(found.as_json())
-    report.outcome = found.words
-    return True
-
-
 def _take_model(library: Library, *, path: str, report: _Reporter) -> bool:
     take_model(library, Path(path), report.tell)
     return True
@@ -205,33 +179,3 @@ def _backup(library: Library, *, path: str, report: _Reporter) -> bool:
     damaged = f" · without damaged models: {', '.join(done.damaged)}" if done.damaged else ""
     report.outcome = f"{done.n_songs:,} songs · {done.n_bytes / 1e6:,.1f} MB · {path}{damaged}"
     return True
-
-
-def _export(library: Library, *, what: str, path: str, report: _Reporter) -> bool:
-    Path(path).parent.mkdir(exist_ok=True)
-    done = export(library, what, Path(path), ExportRequest(), tell=report.tell)
-    report.outcome = f"{done.n_rows:,} rows · {done.n_bytes / 1e6:,.1f} MB · {path}"
-    return True
-
-
-def _experiment(_library: Library, *, name: str, report: _Reporter) -> bool:
-    return run_experiment(name, report)
-
-
-CALLED: dict[str, Callable[..., bool]] = {
-    "add": _add,
-    "scan": _scan,
-    "upgrade": bring_up_to_date,
-    "demo": build_demo,
-    "refresh": _refresh,
-    "train": _train,
-    "represent": _represent,
-    "take_model": _take_model,
-    "walk": _walk,
-    "continue": _continue,
-    "experiment": _experiment,
-    "sync": _sync,
-    "backup": _backup,
-    "export": _export,
-}
-"""What each kind of job calls with its arguments by name; False where it was cancelled."""

@@ -18,32 +18,44 @@ from typing import Any
 import musicsim
 from musicsim import logs
 from musicsim.errors import StorageError, StoreLockedError
+from musicsim.hooks import Job, extensions
 from musicsim.library import Library
-from musicsim.library.stores.jobs import Job
-from musicsim.public import owner_only, visitor_may
+from musicsim.library.stores.jobs import Job as JobRecord
 
 _log = logging.getLogger(__name__)
 _START_WITHIN_S = 30.0
 MAX_KEPT = 100  # jobs whose output and live lines are kept
-KINDS = (
-    "add", "scan", "upgrade", "demo", "refresh", "train", "represent", "take_model", "walk", "continue",
-    "experiment", "sync", "backup", "export",
-)  # fmt: skip
+_CORE_KINDS = {
+    "add": Job("_add", "Adding songs", uses_pool=True),
+    "scan": Job("_scan", "Scanning folders", uses_pool=True),
+    "upgrade": Job("bring_up_to_date", "Bringing songs up to date", uses_pool=True),
+    "demo": Job("build_demo", "Composing the demo collection"),
+    "refresh": Job("_refresh", "Updating the models", uses_pool=True),
+    "train": Job("_train", "Training a model"),
+    "represent": Job("_represent", "Computing song features", uses_pool=True),
+    "take_model": Job("_take_model", "Importing a model", uses_pool=True),
+    "walk": Job("_walk", "Learning from playlists"),
+    "backup": Job("_backup", "Backing up the library"),
+}
+"""Kinds of jobs of the core; targets are functions of :mod:`musicsim.explorer.job_process`."""
 
 
-@owner_only
+def job_kinds() -> dict[str, Job]:
+    """All kinds of jobs by name, those of the core and those of the extensions."""
+    return _CORE_KINDS | {kind: job for extension in extensions() for kind, job in extension.jobs.items()}
+
+
 def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = None) -> int:
     """Start a job in a process of its own; returns its id at once.
 
     Parameters
     ----------
-    kind : one of KINDS
+    kind : one of :func:`job_kinds`
     arguments : mapping, JSON values
         "add": paths (list of str), retry (bool), anyway (bool); "scan": folders (list of str, empty for all);
         "demo": seed (int); "refresh": force (bool); "train": name (str), settings (of LearningSettings), use (bool);
         "represent": name (str) and settings (of RepresentationSettings); "take_model": path (str); "walk": none;
-        "continue": lists (one of LISTS); "experiment": name (str); "sync": name of a music server (str), fetch
-        (bool); "backup": path (str); "export": what (one of EXPORTS), path (str).
+        "backup": path (str). Extensions document the arguments of theirs.
 
     Raises
     ------
@@ -52,11 +64,9 @@ def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = Non
     """
     running = current(library)
     if running is not None:
-        raise StoreLockedError(
-            f"a job is running in this library ({running.kind}): wait for it or cancel it."
-        )
-    if kind not in KINDS:
-        raise ValueError(f"kind={kind!r} should be one of {sorted(KINDS)}.")
+        raise StoreLockedError(f"a job is running in this library ({running.kind}): wait for it or cancel it.")
+    if kind not in job_kinds():
+        raise ValueError(f"kind={kind!r} should be one of {sorted(job_kinds())}.")
     job_id = library.jobs.create(kind, arguments or {})
     library.jobs.forget_files(job_id - MAX_KEPT)
     log = library.jobs.log_path(job_id)
@@ -78,7 +88,7 @@ def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = Non
 _children: list[subprocess.Popen[bytes]] = []
 
 
-def _alive(job: Job) -> bool:
+def _alive(job: JobRecord) -> bool:
     """Whether the process of a job is still there."""
     if job.pid is None:
         return time.time() - job.created_at < _START_WITHIN_S
@@ -108,8 +118,7 @@ def _is_job(pid: int) -> bool:
     return b"run-job" in command
 
 
-@visitor_may
-def current(library: Library) -> Job | None:
+def current(library: Library) -> JobRecord | None:
     """The job at work, None when there is none; one whose process has gone becomes *interrupted*."""
     for job in library.jobs.recent():
         if not job.is_active:
@@ -122,25 +131,21 @@ def current(library: Library) -> Job | None:
     return None
 
 
-@owner_only
 def cancel(library: Library, job_id: int) -> None:
     """Ask a job to stop; what it has done stays."""
     library.jobs.update(job_id, cancel_requested=True)
 
 
-@owner_only
 def finish(library: Library, job_id: int) -> None:
     """Ask a training to stop and keep the best metric so far."""
     library.jobs.update(job_id, finish_requested=True)
 
 
-@owner_only
 def pause(library: Library, job_id: int) -> None:
     """Ask a job to rest after the songs in work."""
     library.jobs.update(job_id, pause_requested=True)
 
 
-@owner_only
 def resume(library: Library, job_id: int) -> None:
     """Let a resting job go on."""
     library.jobs.update(job_id, pause_requested=False)

@@ -8,13 +8,12 @@ from pathlib import Path
 from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library import Library
-from musicsim.public import is_public, owner_only, visitor_may
+from musicsim.public import is_public
 
 _opened: dict[Path, Library] = {}
 _opening = threading.Lock()
 
 
-@visitor_may
 def default_folder() -> Path:
     """The folder of the library in use when none is named.
 
@@ -29,7 +28,6 @@ def default_folder() -> Path:
     return Path.home() / ".musicsim" / "library"
 
 
-@visitor_may
 def library_folders() -> list[Path]:
     """The default library first, then the libraries beside it by name; a public demonstration has the first alone."""
     default = default_folder()
@@ -40,7 +38,6 @@ def library_folders() -> list[Path]:
     return [default, *others]
 
 
-@visitor_may
 def open_library(name: str | None = None) -> Library:
     """The library of this name, opened once a process; the default one without a name.
 
@@ -56,7 +53,6 @@ def open_library(name: str | None = None) -> Library:
         return _opened[folder]
 
 
-@owner_only
 def create_library(name: str) -> Path:
     """Make an empty library beside the default one.
 
@@ -64,9 +60,7 @@ def create_library(name: str) -> Path:
     """
     name = name.strip()
     if not re.fullmatch(r"[^\W_][\w .-]{0,60}", name) or name.endswith("."):
-        raise LibraryError(
-            f"{name!r} cannot name a library: use letters, digits, spaces, points and hyphens."
-        )
+        raise LibraryError(f"{name!r} cannot name a library: use letters, digits, spaces, points and hyphens.")
     folder = default_folder().parent / name
     if folder.exists():
         raise LibraryError(f"{name!r} is taken: choose another name.")

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-from musicsim.public import visitor_may
-
 Tell = Callable[..., None]
 """Told a message and how much of it is done; raises :class:`Stopped` when it is to end."""
 
@@ -12,12 +10,10 @@ class Stopped(Exception):
     """Whoever was told asked to stop."""
 
 
-@visitor_may
 def silent(message: str, done: int = 0, total: int = 0) -> None:
     """Tell nobody."""
 
 
-@visitor_may
 def teller(report: Callable[..., object], about: str = "") -> Tell:
     """A bar or a job as something to tell: `report` takes message, done and total by name, and returns True to stop."""
 

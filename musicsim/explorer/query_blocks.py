@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 from musicsim.library import Library
 from musicsim.library.processes.pools import done_by
 from musicsim.library.processes.workers import Limits
-from musicsim.public import visitor_may
 
 T = TypeVar("T")
 
@@ -22,15 +21,12 @@ _WORTH_SENDING_S = 10.0
 _LIMITS = Limits(seconds=600.0, memory_mb=4096)
 
 
-@visitor_may
-def of_blocks(
-    library: Library, function: Callable[[T], Any], blocks: Iterable[T], n_blocks: int
-) -> Iterator[Any]:
+def of_blocks(library: Library, function: Callable[[T], Any], blocks: Iterable[T], n_blocks: int) -> Iterator[Any]:
     """What a function gives for each block, in their order.
 
-    Where a cluster is at work for the library (:func:`musicsim.extensions.cluster.connection.on_cluster`), its workers do the
-    blocks, unless this process, which does the first two, takes less than ten seconds for the others. The function is
-    importable by name, or a partial of such; what that holds, such as vectors, each worker is given once.
+    If the library has a pool of workers, they process the blocks, unless this process, which does the first two, takes
+    less than ten seconds for the others. The function is importable by name, or a partial of such; each worker receives
+    what the partial holds, such as vectors, once.
     """
     if library.pool is None:
         yield from map(function, blocks)

@@ -41,9 +41,7 @@ class Population:
         share = other.n_songs / n
         apart = other.mean - self.mean
         covariance = (1 - share) * self.covariance + share * other.covariance
-        return Population(
-            n, self.mean + share * apart, covariance + share * (1 - share) * np.outer(apart, apart)
-        )
+        return Population(n, self.mean + share * apart, covariance + share * (1 - share) * np.outer(apart, apart))
 
 
 class GaussianEmbedding(TransformerMixin, BaseEstimator):

@@ -57,8 +57,7 @@ def read_prior(source: IO[bytes]) -> Prior:
         arrays = {name: kept[name].astype(np.float64) for name in kept.files}
     weight = float(arrays["n_songs"])
     spreads = [
-        Spread(weight, *(arrays[f"{name}_{what}"] for what in ("axes", "between", "within")))
-        for name in SPREADS
+        Spread(weight, *(arrays[f"{name}_{what}"] for what in ("axes", "between", "within"))) for name in SPREADS
     ]
     return Prior(Population(weight, arrays["mean"], arrays["covariance"]), *spreads)
 

@@ -46,8 +46,7 @@ class BitHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         rows: Float64Array = validate_data(self, X, dtype=np.float64, reset=False)
         parts = [
-            pack_bits(self._bits(rows[start : start + _ROWS_AT_ONCE]))
-            for start in range(0, len(rows), _ROWS_AT_ONCE)
+            pack_bits(self._bits(rows[start : start + _ROWS_AT_ONCE])) for start in range(0, len(rows), _ROWS_AT_ONCE)
         ]
         return np.concatenate(parts)
 

@@ -68,13 +68,7 @@ def order_lambdas(scores, gains, order, known, lambdas, totals):
             while end < len(places) and gain[end] == gain[start]:
                 end += 1
             weights, wrong = _add_pairs(
-                powers[start:end],
-                gain[start:end],
-                powers[end:],
-                gain[end:],
-                False,
-                pulls[start:end],
-                pulls[end:],
+                powers[start:end], gain[start:end], powers[end:], gain[end:], False, pulls[start:end], pulls[end:]
             )
             totals[q, 0] += weights
             totals[q, 1] += wrong

@@ -105,9 +105,7 @@ class Projection:
         units = np.maximum(rows @ self.hidden_weights + self.hidden_bias, 0.0)
         return np.hstack([rows, units / np.sqrt(n_hidden) - self.hidden_mean])
 
-    def slopes(
-        self, rows: Float64Array, inputs: Float64Array, by_sums: Float64Array
-    ) -> tuple[Float64Array, ...]:
+    def slopes(self, rows: Float64Array, inputs: Float64Array, by_sums: Float64Array) -> tuple[Float64Array, ...]:
         """Slopes by each of :meth:`arrays` from those by the sums of rows, `inputs` being those of the rows."""
         d, n_hidden = self.hidden_weights.shape
         by_units = by_sums @ self.weights[d:].T / np.sqrt(max(n_hidden, 1))
@@ -124,11 +122,7 @@ class Batch:
     gains: Float64Array
 
     def slopes(
-        self,
-        projection: Projection,
-        temperature: float,
-        neighbourhood: Neighbourhood | None,
-        normalize: bool = True,
+        self, projection: Projection, temperature: float, neighbourhood: Neighbourhood | None, normalize: bool = True
     ) -> tuple[list[Float64Array], float]:
         """Slopes of the mean cost of the queries by weights and biases; the share of pairs in the wrong order.
 

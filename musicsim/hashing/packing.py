@@ -96,9 +96,7 @@ def hamming_distances(codes: npt.ArrayLike, others: npt.ArrayLike) -> Int64Array
     """
     left, right = checked_words(codes, "codes"), checked_words(others, "others")
     if left.shape[1] != right.shape[1]:
-        raise ValueError(
-            f"codes have {left.shape[1]} words and others {right.shape[1]}; give both one width."
-        )
+        raise ValueError(f"codes have {left.shape[1]} words and others {right.shape[1]}; give both one width.")
     distances = np.zeros((len(left), len(right)), np.int64)
     for word in range(left.shape[1]):
         distances += np.bitwise_count(left[:, word, None] ^ right[:, word])

@@ -253,9 +253,7 @@ class RankHash(BitHash):
             by_units = learned.weights[d:] / np.sqrt(self.n_hidden)
             weights = np.vstack([weights, by_units])
             # the projection takes the mean of the learned units off, learning took that of the first ones
-            shift = self._inputs(rows)[:, rows.shape[1] :].mean(axis=0) - learned.hidden_mean * np.sqrt(
-                self.n_hidden
-            )
+            shift = self._inputs(rows)[:, rows.shape[1] :].mean(axis=0) - learned.hidden_mean * np.sqrt(self.n_hidden)
             bias = bias + shift @ by_units
         self.projection_ = ExactProjection.of(self._inputs(rows), weights, bias)
 
@@ -303,9 +301,7 @@ class RankHash(BitHash):
 
 def _projection_of(arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> ExactProjection:
     """The projection with such names. Raises KeyError if one is missing, ValueError if they do not fit together."""
-    projection = ExactProjection(
-        **{field.name: arrays[prefix + field.name] for field in fields(ExactProjection)}
-    )
+    projection = ExactProjection(**{field.name: arrays[prefix + field.name] for field in fields(ExactProjection)})
     shape = projection.weights.shape
     if len(shape) != 2 or not np.issubdtype(projection.exponents.dtype, np.integer):
         raise ValueError(_DO_NOT_FIT)

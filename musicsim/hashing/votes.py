@@ -18,9 +18,7 @@ _BLOCK_ENTRIES = 2_000_000
 """Distances held at once, 17 bytes each."""
 
 
-def bin_vote(
-    codes: npt.ArrayLike, labels: npt.ArrayLike, queries: npt.ArrayLike, *, n_bins: int = 3
-) -> npt.NDArray:
+def bin_vote(codes: npt.ArrayLike, labels: npt.ArrayLike, queries: npt.ArrayLike, *, n_bins: int = 3) -> npt.NDArray:
     """The label that most codes of the nearest bins have.
 
     Parameters
@@ -84,9 +82,7 @@ def bin_vote(
     return result[:, 0] if table.ndim == 1 else result
 
 
-def bin_mean(
-    codes: npt.ArrayLike, targets: npt.ArrayLike, queries: npt.ArrayLike, *, n_bins: int = 3
-) -> Float64Array:
+def bin_mean(codes: npt.ArrayLike, targets: npt.ArrayLike, queries: npt.ArrayLike, *, n_bins: int = 3) -> Float64Array:
     """The mean of the targets of the codes in the nearest bins.
 
     Parameters

@@ -37,9 +37,7 @@ def cosines(left: Any, right: Any) -> Float64Array:
 
 def check_same_width(left: Float64Array, right: Float64Array) -> None:
     if left.shape[1] != right.shape[1]:
-        raise ValueError(
-            f"A has {left.shape[1]} codewords and B {right.shape[1]}; both need the same codebook."
-        )
+        raise ValueError(f"A has {left.shape[1]} codewords and B {right.shape[1]}; both need the same codebook.")
 
 
 def term_counts(rows: Any, name: str) -> Any:

@@ -62,9 +62,7 @@ def gmm_kernel(
     left = _mixture_parts(A)
     right = left if B is None else _mixture_parts(B)
     if left[1].shape[2] != right[1].shape[2]:
-        raise ValueError(
-            f"A has {left[1].shape[2]} features and B {right[1].shape[2]}; both need the same frames."
-        )
+        raise ValueError(f"A has {left[1].shape[2]} features and B {right[1].shape[2]}; both need the same frames.")
     if exponent not in (0.5, 1.0):
         raise ValueError(f"exponent={exponent!r} should be 1 or 0.5.")
     if exponent == 0.5:
@@ -106,8 +104,7 @@ def _sampled_root_kernel(sides: list[_Parts], n_samples: int, rng: np.random.Gen
 
 def _mixture_parts(mixtures: Mixtures) -> _Parts:
     weights, means, variances = (
-        np.ascontiguousarray(part, dtype=np.float64)
-        for part in (mixtures.weights, mixtures.means, mixtures.variances)
+        np.ascontiguousarray(part, dtype=np.float64) for part in (mixtures.weights, mixtures.means, mixtures.variances)
     )
     return np.log(weights), means, variances
 

@@ -48,9 +48,7 @@ def harmony_map(harmony: npt.ArrayLike, *, key_invariant: bool = False) -> Float
     return np.concatenate([classes, pairs], axis=1).astype(np.float32)
 
 
-def harmony_kernel(
-    A: npt.ArrayLike, B: npt.ArrayLike | None = None, *, key_invariant: bool = False
-) -> Float64Array:
+def harmony_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, *, key_invariant: bool = False) -> Float64Array:
     """Mean of the probability product kernels of pitch classes and of what follows what.
 
     Parameters

@@ -191,9 +191,7 @@ def plays_cosine_kernel(plays: Any, other: Any = None) -> Float64Array:
         return cosines(left, left)
     right = unit_rows(term_counts(sparse.csr_array(other).T.tocsr(), "other"))
     if left.shape[1] != right.shape[1]:
-        raise ValueError(
-            f"plays have {left.shape[1]} users and other {right.shape[1]}; they should be the same."
-        )
+        raise ValueError(f"plays have {left.shape[1]} users and other {right.shape[1]}; they should be the same.")
     return cosines(left, right)
 
 
@@ -201,8 +199,7 @@ def _weighed(rows: Any, idf: npt.ArrayLike, name: str) -> Any:
     counts, weights = term_counts(rows, name), np.asarray(idf, dtype=np.float64)
     if weights.shape != (counts.shape[1],):
         raise ValueError(
-            f"{name} has {counts.shape[1]} codewords and the reference {weights.size}; "
-            f"both need the same codebook."
+            f"{name} has {counts.shape[1]} codewords and the reference {weights.size}; both need the same codebook."
         )
     if not (np.isfinite(weights).all() and (weights >= 0.0).all()):
         raise ValueError("idf: entries should be finite and not negative.")

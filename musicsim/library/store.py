@@ -40,14 +40,7 @@ from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.library.db import schema
 from musicsim.library.db.changes import ChangeLog
 from musicsim.library.db.columns import SongTable, nobody, some_ids, song_label
-from musicsim.library.db.database import (
-    Tables,
-    Write,
-    damaged,
-    is_writable,
-    open_engine,
-    writer,
-)
+from musicsim.library.db.database import Tables, Write, damaged, is_writable, open_engine, writer
 from musicsim.library.db.integrity import check_database
 from musicsim.library.db.schema_version import prepare_tables
 from musicsim.library.db.settings import DEFAULTS, check_setting
@@ -154,9 +147,7 @@ class Store(Tables, Opinions):
         self.splits = SplitStore(engine, self.write)
         self.server_songs = ServerSongs(engine, self._write_unseen)
         self.pool: Pool | None = None  # a cluster that analyses and encodes songs; None: this machine does
-        self._tables = SongTables(
-            folder / "cache" / "songs.npz", engine, self.write, self._log, self.duplicates
-        )
+        self._tables = SongTables(folder / "cache" / "songs.npz", engine, self.write, self._log, self.duplicates)
 
     @classmethod
     def open(cls, folder: str | Path, *, create: bool = True) -> Self:
@@ -387,9 +378,7 @@ class Store(Tables, Opinions):
         chosen = some_ids(ids)
         return self._songs(schema.songs.c.id.in_(chosen), schema.files.c.song_id.in_(chosen), missing=missing)
 
-    def _songs(
-        self, which: sa.ColumnElement[bool], of_files: sa.ColumnElement[bool], *, missing: bool
-    ) -> list[Song]:
+    def _songs(self, which: sa.ColumnElement[bool], of_files: sa.ColumnElement[bool], *, missing: bool) -> list[Song]:
         """Songs of a condition; `of_files` is what it says of their files, or all files would be looked through."""
         f = schema.files.c
         files = (
@@ -433,9 +422,7 @@ class Store(Tables, Opinions):
         if not is_public():  # visitors could ask for one folder of this machine after another
             texts.append(sa.type_coerce(f.path, sa.Text))
         text = sa.func.folded(*texts)
-        query = (
-            sa.select(s.id).distinct().join(schema.files, f.song_id == s.id).where(f.missing_since.is_(None))
-        )
+        query = sa.select(s.id).distinct().join(schema.files, f.song_id == s.id).where(f.missing_since.is_(None))
         holds = (sa.func.instr(text, word.casefold()) > 0 for word in words)
         with self.engine.connect() as connection:
             return np.sort(np.fromiter(connection.scalars(query.where(*holds)), dtype=np.int64))
@@ -456,9 +443,7 @@ class Store(Tables, Opinions):
         """One song, with a file or without. Raises NotFoundError if there is none of this id."""
         found = self.songs([song_id], missing=True)
         if not found:
-            raise NotFoundError(
-                f"{self.folder.name}: there is no song {song_id}. `musicsim list` shows the ids."
-            )
+            raise NotFoundError(f"{self.folder.name}: there is no song {song_id}. `musicsim list` shows the ids.")
         return found[0]
 
     def outline(self, song_id: int) -> Float32Array:

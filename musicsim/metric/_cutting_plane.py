@@ -88,9 +88,7 @@ class ADMM:
         self._best, self._bound = np.inf, 0.0
         self._is_fixed = False
 
-    def __call__(
-        self, planes: Planes, weights: Float64Array
-    ) -> tuple[Projection, Float64Array, Float64Array | None]:
+    def __call__(self, planes: Planes, weights: Float64Array) -> tuple[Projection, Float64Array, Float64Array | None]:
         problem = self.problem
         if self.high == 0.0:
             self.high = self.rho = _HIGH * problem.scale(planes.loss[0], planes.psi[0]) or 1.0
@@ -186,9 +184,7 @@ class Subgradient:
         self.problem, self.tol, self.n_steps, self.patience = problem, tol, n_steps, patience
         self.W = problem.project(np.zeros(problem.cone.size))
 
-    def __call__(
-        self, planes: Planes, weights: Float64Array
-    ) -> tuple[Projection, Float64Array, Float64Array | None]:
+    def __call__(self, planes: Planes, weights: Float64Array) -> tuple[Projection, Float64Array, Float64Array | None]:
         problem, penalty = self.problem, self.problem.penalty
         W = best = self.W
         value = np.inf

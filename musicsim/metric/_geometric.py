@@ -101,9 +101,7 @@ def _symmetric(A: npt.ArrayLike, name: str) -> Float64Array:
         raise ValueError(f"{name} is not finite.")
     largest, off = np.abs(matrix).max(), np.abs(matrix - matrix.T).max()
     if off > _SYMMETRY * largest:
-        raise ValueError(
-            f"{name} is not symmetric: entries differ by {off:.3g} from those across the diagonal."
-        )
+        raise ValueError(f"{name} is not symmetric: entries differ by {off:.3g} from those across the diagonal.")
     return 0.5 * (matrix + matrix.T)
 
 
@@ -157,9 +155,7 @@ def check_mean_parameters(t: Any, reg: Any) -> None:
         raise ValueError(f"reg={reg!r} should be a number, at least 0.")
 
 
-def regularized(
-    S: Float64Array, D: Float64Array, prior: Float64Array, reg: float
-) -> tuple[Float64Array, Float64Array]:
+def regularized(S: Float64Array, D: Float64Array, prior: Float64Array, reg: float) -> tuple[Float64Array, Float64Array]:
     """Scatters with a share `reg` of their own size added that pulls S^-1 # D to a multiple of the prior metric P.
 
     ``S + reg s P^-1`` and ``D + reg e P`` with s and e the means of the eigenvalues of S P and of D P^-1.

@@ -80,9 +80,7 @@ class RankingLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             value = getattr(self, name)
             if not isinstance(value, Integral) or value < 1:
                 raise ValueError(f"{name}={value!r} should be a whole number, at least 1.")
-        if self.n_queries is not None and (
-            self.n_queries < 1 or self.solver != "bundle" or self.max_cuts < 2
-        ):
+        if self.n_queries is not None and (self.n_queries < 1 or self.solver != "bundle" or self.max_cuts < 2):
             raise ValueError(
                 f"n_queries={self.n_queries!r} should be None, or a whole number of at least 1; then solver should be "
                 f"'bundle', and max_cuts at least 2."

@@ -67,9 +67,7 @@ class LocalMetrics:
         return squared_lengths(self.metrics[r], X, self.anchors[r])
 
 
-def squared_lengths(
-    metric: Float64Array, X: Float64Array, origin: Float64Array | float = 0.0
-) -> Float64Array:
+def squared_lengths(metric: Float64Array, X: Float64Array, origin: Float64Array | float = 0.0) -> Float64Array:
     """Of rows as seen from an origin, (n,), in a metric (d, d) or of a diagonal (d,).
 
     Columns that are 0 in the metric cost nothing; temporaries are of some rows at a time.

@@ -132,9 +132,7 @@ class Oracle:
         if structure not in {"full", "diagonal"}:
             raise ValueError(f"structure={structure!r} should be 'full' or 'diagonal'.")
         if widths is not None and (sum(widths) != X.shape[1] or min(widths, default=0) < 1):
-            raise ValueError(
-                f"widths={widths!r} should be positive and sum to the {X.shape[1]} columns of X."
-            )
+            raise ValueError(f"widths={widths!r} should be positive and sum to the {X.shape[1]} columns of X.")
         if block_bytes < 1:
             raise ValueError(f"block_bytes={block_bytes} should be at least 1.")
         self.loss, self.k, self.structure = loss, int(k), structure
@@ -152,9 +150,7 @@ class Oracle:
             raise ValueError("no query has both relevant and irrelevant songs; there is nothing to rank.")
         self._block = min(max(1, block_bytes // (8 * len(X))), _BLOCK_ROWS)
         sets = self._sets
-        self._pairs = (
-            Pairs.of(len(X), sets.queries, sets.items, sets.start, sets.inverted) if loss == "auc" else None
-        )
+        self._pairs = Pairs.of(len(X), sets.queries, sets.items, sets.start, sets.inverted) if loss == "auc" else None
         # P@k is NDCG@k without a discount; both are divided by the sum
         self._gains = ndcg_gains(self.k) if loss == "ndcg" else np.ones(self.k)
         self._harmonic = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, len(X) + 1))])
@@ -265,9 +261,7 @@ class Oracle:
         side = np.concatenate(both, axis=1) if len(both) > 1 else both[0]
         return side, side
 
-    def _separate(
-        self, scores: Float64Array, slots: Int64Array, lost: Float64Array, inner: Float64Array
-    ) -> None:
+    def _separate(self, scores: Float64Array, slots: Int64Array, lost: Float64Array, inner: Float64Array) -> None:
         """Turn rows of scores into weights, a few rows at a time; fills `lost` and `inner`."""
         sets = self._sets
         n_songs = scores.shape[1]
@@ -318,9 +312,7 @@ class _Sets:
         )
 
 
-def _split(
-    relevance: RelevantSongs, asked: Int64Array
-) -> Iterator[tuple[int, Int64Array, Int64Array, Int64Array]]:
+def _split(relevance: RelevantSongs, asked: Int64Array) -> Iterator[tuple[int, Int64Array, Int64Array, Int64Array]]:
     """The relevant, irrelevant and other songs of each query that has the first two."""
     n_songs = len(relevance)
     kind = np.empty(n_songs, dtype=np.int8)
@@ -339,9 +331,7 @@ def _split(
 
 def _checked(given: npt.ArrayLike, name: str, shape: tuple[int | None, ...]) -> Float64Array:
     metric = np.asarray(given, dtype=np.float64)
-    fits = metric.ndim == len(shape) and all(
-        want in {None, got} for want, got in zip(shape, metric.shape, strict=True)
-    )
+    fits = metric.ndim == len(shape) and all(want in {None, got} for want, got in zip(shape, metric.shape, strict=True))
     if not fits:
         expected = "r" if shape[0] is None else str(shape[0])
         expected = f"({expected},)" if len(shape) == 1 else f"({expected}, {shape[1]})"
@@ -358,9 +348,7 @@ def _rows(values: npt.ArrayLike, n: int, name: str) -> Int64Array:
     if rows.ndim != 1 or rows.dtype.kind not in "iu":
         raise ValueError(f"{name} should be a list of integers, not {values!r:.60}.")
     if rows.min() < 0 or rows.max() >= n:
-        raise ValueError(
-            f"{name} holds {rows.min() if rows.min() < 0 else rows.max()}; 0 to {n - 1} are legal."
-        )
+        raise ValueError(f"{name} holds {rows.min() if rows.min() < 0 else rows.max()}; 0 to {n - 1} are legal.")
     return rows.astype(np.int64, copy=False)
 
 

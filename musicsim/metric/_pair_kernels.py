@@ -70,9 +70,7 @@ def _count(s, row, column, begins, thresholds, barred_begins, barred, values, co
 
 
 @njit(cache=True, nogil=True)
-def weigh_pairs(
-    scores, first, norms, begins, thresholds, barred_begins, barred, units, sums, totals, placed
-):  # fmt: skip
+def weigh_pairs(scores, first, norms, begins, thresholds, barred_begins, barred, units, sums, totals, placed):
     """Turn scores of a block of rows into weights; of pairs behind the block, into those of both songs together.
 
     Parameters

@@ -73,13 +73,7 @@ class Pairs:
         )
 
     def rankings(
-        self,
-        left: Float64Array,
-        right: Float64Array,
-        norms: Float64Array,
-        X: Float64Array,
-        block: int,
-        n_threads: int,
+        self, left: Float64Array, right: Float64Array, norms: Float64Array, X: Float64Array, block: int, n_threads: int
     ) -> Rankings:
         """The most violated rankings of all songs, whose scores are ``left @ right.T - norms``."""
         n = len(X)
@@ -90,9 +84,7 @@ class Pairs:
         lost, inner = np.empty(n), np.empty(n)
 
         def rank(rows: slice) -> None:
-            kernels.rank_relevant(
-                left, right, norms, rows.start, rows.stop, self.begins, self.relevant, ranked, scores
-            )
+            kernels.rank_relevant(left, right, norms, rows.start, rows.stop, self.begins, self.relevant, ranked, scores)
 
         def weigh(rows: slice) -> tuple[Float64Array, Float64Array, Int32Array]:
             first, behind = rows.start, slice(rows.start, n)

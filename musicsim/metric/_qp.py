@@ -10,13 +10,7 @@ _STEPS_EACH = 100
 """Pairs to move a weight, before and after the interior point: some hundred microseconds at 100 weights."""
 
 
-def solve_dual(
-    H: Float64Array,
-    b: Float64Array,
-    C: float,
-    start: Float64Array,
-    tol: float,
-) -> Float64Array:
+def solve_dual(H: Float64Array, b: Float64Array, C: float, start: Float64Array, tol: float) -> Float64Array:
     """Minimise 1/2 a'Ha + b'a over a >= 0, sum(a) <= C.
 
     Sequential minimal optimisation: the pair of weights that gains most to second order is moved, the weight

@@ -42,10 +42,7 @@ def cross_scatter(A: Float64Array, B: Float64Array) -> Scatter:
     middle = (A.sum(axis=0) + B.sum(axis=0)) / (len(A) + len(B))
     A, B = A - middle, B - middle
     across = np.outer(A.sum(axis=0), B.sum(axis=0))
-    return Scatter(
-        len(B) * (A.T @ A) + len(A) * (B.T @ B) - across - across.T,
-        len(A) * len(B),
-    )
+    return Scatter(len(B) * (A.T @ A) + len(A) * (B.T @ B) - across - across.T, len(A) * len(B))
 
 
 def label_scatters(X: Float64Array, codes: Int64Array) -> tuple[Scatter, Scatter]:
@@ -58,9 +55,7 @@ def label_scatters(X: Float64Array, codes: Int64Array) -> tuple[Scatter, Scatter
     sizes = np.bincount(codes[codes >= 0], minlength=int(codes.max(initial=-1)) + 1)
     asks = (codes >= 0) & (sizes[codes] >= 2) & (sizes[codes] < n) if len(sizes) else np.zeros(n, np.bool_)
     X = X - X.mean(axis=0)
-    members = sparse.csr_array(
-        (np.ones(int(asks.sum())), (codes[asks], np.flatnonzero(asks))), shape=(len(sizes), n)
-    )
+    members = sparse.csr_array((np.ones(int(asks.sum())), (codes[asks], np.flatnonzero(asks))), shape=(len(sizes), n))
     sums = members @ X
     of_sums = sums.T @ sums
     own = np.where(asks, sizes[codes], 0.0) if len(sizes) else np.zeros(n)
@@ -68,10 +63,7 @@ def label_scatters(X: Float64Array, codes: Int64Array) -> tuple[Scatter, Scatter
     # the sum of all songs is 0
     weights = np.where(asks, n - 2.0 * own, 0.0) + np.count_nonzero(asks)
     dissimilar = X.T @ (weights[:, None] * X) + 2.0 * of_sums
-    return (
-        Scatter(similar, int((own - asks).sum())),
-        Scatter(dissimilar, int((np.where(asks, n - own, 0.0)).sum())),
-    )
+    return (Scatter(similar, int((own - asks).sum())), Scatter(dissimilar, int((np.where(asks, n - own, 0.0)).sum())))
 
 
 def pair_scatter(X: Float64Array, pairs: Int64Array) -> Scatter:
@@ -115,16 +107,12 @@ def relevance_scatters(
     return Scatter(totals[0], counts[0]), Scatter(totals[1], counts[1])
 
 
-def sample_pairs(
-    relevance: Relevance, n_pairs: int, rng: np.random.Generator
-) -> tuple[Int64Array, Int64Array]:
+def sample_pairs(relevance: Relevance, n_pairs: int, rng: np.random.Generator) -> tuple[Int64Array, Int64Array]:
     """Similar and dissimilar pairs, shape (n_pairs, 2) each, drawn with replacement, every pair as likely.
 
     Of queries that have both; none where no query has.
     """
-    sizes = np.array(
-        [(len(relevance.relevant(i)), len(relevance.irrelevant(i))) for i in range(len(relevance))]
-    )
+    sizes = np.array([(len(relevance.relevant(i)), len(relevance.irrelevant(i))) for i in range(len(relevance))])
     sizes[(sizes == 0).any(axis=1)] = 0
     if not sizes.any():
         return np.empty((0, 2), np.int64), np.empty((0, 2), np.int64)
@@ -132,8 +120,7 @@ def sample_pairs(
     for kind, of in enumerate((relevance.relevant, relevance.irrelevant)):
         shares = rng.multinomial(n_pairs, sizes[:, kind] / sizes[:, kind].sum())
         drawn = [
-            np.column_stack([np.full(shares[i], i), rng.choice(of(int(i)), shares[i])])
-            for i in np.flatnonzero(shares)
+            np.column_stack([np.full(shares[i], i), rng.choice(of(int(i)), shares[i])]) for i in np.flatnonzero(shares)
         ]
         found.append(np.concatenate(drawn))
     return found[0], found[1]
@@ -142,6 +129,4 @@ def sample_pairs(
 def require_pairs(similar: Scatter) -> None:
     """Raise ValueError where no song has both a similar and a dissimilar one."""
     if not similar.n_pairs:
-        raise ValueError(
-            "y: no song has both a similar and a dissimilar one; there is nothing to learn from."
-        )
+        raise ValueError("y: no song has both a similar and a dissimilar one; there is nothing to learn from.")

@@ -81,10 +81,7 @@ def solve_stochastic(
 
     n_first = min(_FIRST_CUTS, max(1, (search.max_cuts - 1) // 2))
     first = Search(
-        search.tol,
-        problem,
-        n_first,
-        lambda step, _best: search.note_sampled(step["objective"], step["n_planes"]),
+        search.tol, problem, n_first, lambda step, _best: search.note_sampled(step["objective"], step["n_planes"])
     )
     state = solve_bundle(sample(), first)
     W, slope = state.center, problem.penalty.slope
@@ -98,9 +95,7 @@ def solve_stochastic(
         cut, estimate = this.cut(W)
         passes.enter(cut)
         planes.add(cut.loss, cut.dpsi)
-        trial = solve_master(
-            this, planes, np.append(weights, 0.0), slope, W.point, state.mu, estimate, search.tol
-        )
+        trial = solve_master(this, planes, np.append(weights, 0.0), slope, W.point, state.mu, estimate, search.tol)
         weights, slope, W = planes.retire(trial.weights, _KEPT), trial.slope, trial.W
         search.note_sampled(estimate, len(planes))
         if i >= n_rounds // 2:

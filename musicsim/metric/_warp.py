@@ -99,9 +99,7 @@ def ndcg_steps(closeness, lower, starts, queries, phi, rate, margin, batch, n_st
                 for down in range(lower[first + up]):
                     short = margin + far[up] - far[down]
                     if short > 0.0:
-                        weight = (gains[first + up] - gains[first + down]) * abs(
-                            discount[up] - discount[down]
-                        )
+                        weight = (gains[first + up] - gains[first + down]) * abs(discount[up] - discount[down])
                         loss += weight * short
                         push[down] += weight
                         push[up] -= weight

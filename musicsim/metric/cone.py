@@ -105,10 +105,7 @@ class Cone:
         for block, r in zip(self.blocks(flat), self._split(self.weights), strict=True):
             scale, w = 1.0 / np.sqrt(r), len(r)
             top = linalg.eigh(
-                scale[:, None] * block * scale,
-                eigvals_only=True,
-                subset_by_index=[w - 1, w - 1],
-                check_finite=False,
+                scale[:, None] * block * scale, eigvals_only=True, subset_by_index=[w - 1, w - 1], check_finite=False
             )
             largest = max(largest, float(top[0]))
         return largest

@@ -9,12 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from musicsim._arrays import Float64Array
-from musicsim.metric._geometric import (
-    check_mean_parameters,
-    checked_prior,
-    geometric_mean_metric,
-    regularized,
-)
+from musicsim.metric._geometric import check_mean_parameters, checked_prior, geometric_mean_metric, regularized
 from musicsim.metric._learner import as_relevance
 from musicsim.metric._scatter import (
     Scatter,
@@ -146,9 +141,7 @@ class GMML(LinearMetric, BaseEstimator):
         for name, given in (("similar", similar), ("dissimilar", dissimilar)):
             pairs = np.asarray(given)
             if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs) or pairs.dtype.kind not in "iu":
-                raise ValueError(
-                    f"{name}: shape {pairs.shape} should be (m, 2), rows of X, at least one pair."
-                )
+                raise ValueError(f"{name}: shape {pairs.shape} should be (m, 2), rows of X, at least one pair.")
             if pairs.min() < 0 or pairs.max() >= len(songs):
                 raise ValueError(f"{name} names a row that X, of {len(songs)} rows, does not have.")
             scatters.append(pair_scatter(songs, pairs.astype(np.int64)))
@@ -161,9 +154,7 @@ class GMML(LinearMetric, BaseEstimator):
 
     def _learn(self, songs: Float64Array, similar: Scatter, dissimilar: Scatter) -> Self:
         prior = checked_prior(self.prior, songs)
-        self.similar_, self.dissimilar_ = regularized(
-            similar.mean(), dissimilar.mean(), prior, float(self.reg)
-        )
+        self.similar_, self.dissimilar_ = regularized(similar.mean(), dissimilar.mean(), prior, float(self.reg))
         self.metric_ = geometric_mean_metric(self.similar_, self.dissimilar_, float(self.t))
         self.components_ = factor(self.metric_)
         return self

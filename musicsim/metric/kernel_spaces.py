@@ -37,9 +37,7 @@ class KernelSpaces:
         maps: list[Axes | Columns] = [
             _diagonal_map(K) if structure == "diagonal" else _full_map(K, max_rank) for K in kernels
         ]
-        used = [
-            (K, coordinates) for K, coordinates in zip(kernels, maps, strict=True) if len(coordinates.weights)
-        ]
+        used = [(K, coordinates) for K, coordinates in zip(kernels, maps, strict=True) if len(coordinates.weights)]
         if not used:
             raise ValueError("All kernels are constant; there is nothing to tell songs apart by.")
         weights = [coordinates.weights for _, coordinates in used]
@@ -89,9 +87,7 @@ def training_kernels(kernels: Any) -> list[Float64Array]:
     """
     checked = [_symmetric(kernel, i) for i, kernel in enumerate(_listed(kernels))]
     if any(len(kernel) != len(checked[0]) for kernel in checked):
-        raise ValueError(
-            f"kernels are of {[len(kernel) for kernel in checked]} songs; they should be of the same."
-        )
+        raise ValueError(f"kernels are of {[len(kernel) for kernel in checked]} songs; they should be of the same.")
     return checked
 
 

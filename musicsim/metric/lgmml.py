@@ -13,14 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim.evaluation.graded import check_labels, checked_groups, graded_scores
 from musicsim.metric._geometric import check_mean_parameters, checked_prior
-from musicsim.metric._local import (
-    QUANTILE,
-    LocalMetrics,
-    Queries,
-    closeness,
-    learn_local_metrics,
-    weighted_sums,
-)
+from musicsim.metric._local import QUANTILE, LocalMetrics, Queries, closeness, learn_local_metrics, weighted_sums
 from musicsim.metric._warp import ndcg_steps, warp_steps
 
 StepCallback = Callable[[dict[str, Any]], object]
@@ -185,9 +178,7 @@ class LGMML(BaseEstimator):
         self.deviation_ = np.where(varies, deviation, 0.0)
         queries = Queries.sorted(self._standardized(documents, starts), relevance.astype(np.float64), starts)
         if not len(queries.usable):
-            raise ValueError(
-                "y: no query has documents of different relevance; there is nothing to learn from."
-            )
+            raise ValueError("y: no query has documents of different relevance; there is nothing to learn from.")
         stopped = False
 
         def tell(**step: Any) -> bool:
@@ -262,9 +253,7 @@ class LGMML(BaseEstimator):
     def _check_parameters(self) -> None:
         for name, legal in _CHOICES.items():
             if getattr(self, name) not in legal:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r} should be one of {', '.join(map(str, legal))}."
-                )
+                raise ValueError(f"{name}={getattr(self, name)!r} should be one of {', '.join(map(str, legal))}.")
         for name in _COUNTS:
             value = getattr(self, name)
             if not isinstance(value, Integral) or value < 1:
@@ -293,11 +282,7 @@ class LGMML(BaseEstimator):
         return X
 
     def _learn_weights(
-        self,
-        queries: Queries,
-        table: Float32Array,
-        rng: np.random.Generator,
-        tell: Callable[..., bool],
+        self, queries: Queries, table: Float32Array, rng: np.random.Generator, tell: Callable[..., bool]
     ) -> None:
         m = table.shape[1]
         steps = _Steps(self, queries, table, rng)
@@ -337,9 +322,7 @@ class LGMML(BaseEstimator):
             raise ValueError("queries: there are no weights of single queries; fit with per_query=True.")
         known = np.asarray(queries)
         if known.shape != (n_queries,) or known.dtype.kind not in "iu":
-            raise ValueError(
-                f"queries: shape {known.shape} should be ({n_queries},), whole numbers, one a group."
-            )
+            raise ValueError(f"queries: shape {known.shape} should be ({n_queries},), whole numbers, one a group.")
         if known.size and (known.min() < 0 or known.max() >= len(self.query_weights_)):
             raise ValueError(f"queries: training had queries 0 to {len(self.query_weights_) - 1}.")
         return self.query_weights_[known]
@@ -348,9 +331,7 @@ class LGMML(BaseEstimator):
 class _Steps:
     """The compiled steps of one loss on one table."""
 
-    def __init__(
-        self, ranker: LGMML, queries: Queries, table: Float32Array, rng: np.random.Generator
-    ) -> None:
+    def __init__(self, ranker: LGMML, queries: Queries, table: Float32Array, rng: np.random.Generator) -> None:
         self._ranker, self._queries, self._table = ranker, queries, table
         self._state = rng.integers(1, 2**63, 1, dtype=np.uint64)
         self._is_warp = ranker.loss == "warp"
@@ -361,9 +342,7 @@ class _Steps:
         self._ranks = np.concatenate([[0.0], np.cumsum(1.0 / np.log2(np.arange(2.0, largest + 2.0)))])
         self._gains = queries.gains(int(ranker.k))
 
-    def take(
-        self, asked: Int64Array, n_steps: int, phi: Float64Array, rate: float, total: Float64Array
-    ) -> float:
+    def take(self, asked: Int64Array, n_steps: int, phi: Float64Array, rate: float, total: Float64Array) -> float:
         """Change `phi` in place and add it to `total` after every step; the mean loss."""
         ranker, q = self._ranker, self._queries
         margin, batch = float(ranker.margin), int(ranker.batch_size)

@@ -9,12 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from musicsim._arrays import Float64Array, Int64Array
-from musicsim.metric._geometric import (
-    check_mean_parameters,
-    checked_prior,
-    geometric_mean_metric,
-    regularized,
-)
+from musicsim.metric._geometric import check_mean_parameters, checked_prior, geometric_mean_metric, regularized
 from musicsim.metric._learner import as_relevance
 from musicsim.metric._local import QUANTILE, squared_lengths
 from musicsim.metric._scatter import Scatter, relevance_scatters, require_pairs
@@ -112,9 +107,7 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
         # scikit-learn takes no Generator
         seed = int(np.random.default_rng(self.random_state).integers(2**31))
         clusters = KMeans(m, n_init=1, random_state=seed).fit(songs)
-        pairs = [
-            relevance_scatters(songs, relevance, np.flatnonzero(clusters.labels_ == r)) for r in range(m)
-        ]
+        pairs = [relevance_scatters(songs, relevance, np.flatnonzero(clusters.labels_ == r)) for r in range(m)]
         similar, dissimilar = (
             Scatter(np.sum([p[kind].total for p in pairs], axis=0), sum(p[kind].n_pairs for p in pairs))
             for kind in (0, 1)
@@ -126,8 +119,7 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
         metrics = [self._mean(*p, near) if p[0].n_pairs else whole for p in pairs]
         self.anchors_ = clusters.cluster_centers_
         scales = [
-            np.quantile(squared_lengths(M, songs, p), QUANTILE)
-            for M, p in zip(metrics, self.anchors_, strict=True)
+            np.quantile(squared_lengths(M, songs, p), QUANTILE) for M, p in zip(metrics, self.anchors_, strict=True)
         ]
         self.metrics_ = np.stack([M / s if s > 0 else M for M, s in zip(metrics, scales, strict=True)])
         self.mean_metric_ = np.tensordot(self._weights(songs).mean(axis=0), self.metrics_, 1)
@@ -202,9 +194,7 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
         check_is_fitted(self)
         query = np.asarray(x, dtype=np.float64)
         weights = adapt_weights(query, up, down, self.metrics_, self.weights_at(query[None])[0])
-        return feedback_metric(
-            query, up, down, np.tensordot(weights, self.metrics_, 1), weights=weights, **how
-        )
+        return feedback_metric(query, up, down, np.tensordot(weights, self.metrics_, 1), weights=weights, **how)
 
     def _check_parameters(self) -> None:
         check_mean_parameters(self.t, self.reg)
@@ -218,10 +208,7 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
         return geometric_mean_metric(S, D, float(self.t))
 
     def _weights(self, places: Float64Array) -> Float64Array:
-        t = np.stack(
-            [squared_lengths(M, places, p) for M, p in zip(self.metrics_, self.anchors_, strict=True)],
-            axis=1,
-        )
+        t = np.stack([squared_lengths(M, places, p) for M, p in zip(self.metrics_, self.anchors_, strict=True)], axis=1)
         # of the nearest anchor at least 1, so that far places have weights too
         weights = np.exp(-0.5 * float(self.rho) * (t - t.min(axis=1, keepdims=True)))
         return weights / weights.sum(axis=1, keepdims=True)

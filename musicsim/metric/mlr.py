@@ -177,9 +177,7 @@ class MLR(LinearMetric, RankingLearner):
 
         def tell(step: dict[str, Any], best: Float64Array | None) -> bool:
             here = np.zeros(cone.size) if best is None else best
-            return bool(
-                callback is not None and callback({**step, "components": lambda: factor(metric(here))})
-            )
+            return bool(callback is not None and callback({**step, "components": lambda: factor(metric(here))}))
 
         flat, state = self._solve(coordinates.apply(songs), relevance, cone, tell, state, stacklevel=4)
         self.metric_ = metric(flat)

@@ -65,9 +65,7 @@ class MultipleKernelMLR(KernelProjections, RankingLearner):
 
         def watch(step: dict[str, Any], best: Float64Array | None) -> bool:
             here = np.zeros(spaces.cone.size) if best is None else best
-            return bool(
-                callback is not None and callback({**step, "components": lambda: spaces.components(here, n)})
-            )
+            return bool(callback is not None and callback({**step, "components": lambda: spaces.components(here, n)}))
 
         flat, _ = self._solve(spaces.songs, relevance, spaces.cone, watch)
         self.components_ = spaces.components(flat, n)

@@ -128,9 +128,7 @@ class MLRCV(TransformerMixin, BaseEstimator):
         found = list(takewhile(lambda split: split is not None, workers(learn, splits)))
         each, plain = [split[0] for split in found], [split[1] for split in found]
         if not each or np.concatenate(plain).size == 0:
-            raise ValueError(
-                "no split was scored: validation songs have no relevant songs among those of training."
-            )
+            raise ValueError("no split was scored: validation songs have no relevant songs among those of training.")
         self.Cs_ = Cs
         self.scores_ = np.array([split.mean(axis=1) for split in each])
         self.gaps_ = np.array([split[2] for split in found])
@@ -187,16 +185,13 @@ def _path_scores(
     if len(path) < len(Cs):
         return None
     scored = [
-        _scores(m.transform(songs[validation]), m.transform(songs[train]), outside, scoring, template.k)
-        for m in path
+        _scores(m.transform(songs[validation]), m.transform(songs[train]), outside, scoring, template.k) for m in path
     ]
     plain = _scores(songs[validation], songs[train], outside, scoring, template.k)
     return np.stack(scored), plain, [m.history_[-1]["gap"] for m in path]
 
 
-def _scores(
-    queries: Float64Array, songs: Float64Array, relevance: Relevance, scoring: str, k: int
-) -> Float64Array:
+def _scores(queries: Float64Array, songs: Float64Array, relevance: Relevance, scoring: str, k: int) -> Float64Array:
     """The scores of the queries that have both relevant and irrelevant songs."""
     scores = query_scores(queries, songs, relevance, k)
     return scores[scoring][np.isfinite(scores["auc"])]

@@ -102,9 +102,7 @@ class WCCN(LinearMetric, BaseEstimator):
         within = np.mean([W * (d / np.trace(W)) for W in given], axis=0)
         self.covariance_ = gaussians.shrunk((within + within.T) / 2.0, float(self.shrinkage))
         if not np.linalg.eigvalsh(self.covariance_)[0] > _MIN_EIGENVALUE:
-            raise ValueError(
-                f"the covariance within classes is singular; a shrinkage above {self.shrinkage!r} helps."
-            )
+            raise ValueError(f"the covariance within classes is singular; a shrinkage above {self.shrinkage!r} helps.")
         self.components_ = gaussians.inverse_root(self.covariance_)
         self.n_features_in_ = d
         return self

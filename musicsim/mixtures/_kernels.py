@@ -94,9 +94,7 @@ def expected_log_likelihoods(log_weights, means, variances, other_log_weights, o
             for a in range(c):
                 for b in range(c_other):
                     term = log_weights[i, a] + other_log_weights[j, b]
-                    term += _log_overlap(
-                        means[i, a], variances[i, a], other_means[j, b], other_variances[j, b]
-                    )
+                    term += _log_overlap(means[i, a], variances[i, a], other_means[j, b], other_variances[j, b])
                     terms[a * c_other + b] = term
                     top = max(top, term)
             total = 0.0

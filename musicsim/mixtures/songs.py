@@ -82,9 +82,7 @@ class SongMixtures:
         """Stack the songs of several; all need the same numbers of components and features."""
         shapes = sorted({part.means.shape[1:] for part in parts})
         if len(shapes) != 1:
-            raise ValueError(
-                f"parts have (components, features) {shapes}; one kind is needed to stack mixtures."
-            )
+            raise ValueError(f"parts have (components, features) {shapes}; one kind is needed to stack mixtures.")
         return cls(
             np.concatenate([part.weights for part in parts]),
             np.concatenate([part.means for part in parts]),
@@ -185,12 +183,7 @@ def sampled_frames(song: FrameBlocks, max_frames: int, rng: np.random.Generator,
 
 
 def em_mixture(
-    frames: FloatingArray,
-    n_components: int,
-    variance_floor: float,
-    tol: float,
-    max_iter: int,
-    rng: np.random.Generator,
+    frames: FloatingArray, n_components: int, variance_floor: float, tol: float, max_iter: int, rng: np.random.Generator
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
     """Weights (c,), means (c, d) and variances (c, d) of one mixture, float64, units of the frames.
 

@@ -78,9 +78,7 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
         if len(mixtures) == 0:
             raise ValueError("mixtures hold no song; at least one is needed as a landmark.")
         if self.n_landmarks < 1 or (self.gamma is not None and not self.gamma > 0.0):
-            raise ValueError(
-                f"n_landmarks={self.n_landmarks} should be >= 1 and gamma={self.gamma} above 0 or None."
-            )
+            raise ValueError(f"n_landmarks={self.n_landmarks} should be >= 1 and gamma={self.gamma} above 0 or None.")
         self.seed_ = fixed_seed(self.random_state)
         order = np.random.default_rng(self.seed_).permutation(len(mixtures))
         self.landmarks_ = mixtures[np.sort(order[: self.n_landmarks])]

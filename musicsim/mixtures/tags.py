@@ -11,14 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray
 from musicsim.mixtures._kernels import mean_log_sums
-from musicsim.mixtures.songs import (
-    FrameBlocks,
-    SongMixtures,
-    em_mixture,
-    fixed_seed,
-    quadratic_form,
-    sampled_frames,
-)
+from musicsim.mixtures.songs import FrameBlocks, SongMixtures, em_mixture, fixed_seed, quadratic_form, sampled_frames
 
 _ALL_FRAMES = 400_000
 """Frames of all songs of training that are held at once: 62 MB of float32."""
@@ -180,12 +173,7 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
             samples[song] = ((frames - self.mean_) / self.scale_).astype(np.float32)
 
     def _fit_tag(
-        self,
-        number: int,
-        tag: str,
-        tag_sets: Sequence[set[str]],
-        samples: Mapping[int, FloatingArray],
-        seed: int,
+        self, number: int, tag: str, tag_sets: Sequence[set[str]], samples: Mapping[int, FloatingArray], seed: int
     ) -> tuple[Float64Array, Float64Array, Float64Array]:
         rng = np.random.default_rng([seed, number])
         songs = [song for song in samples if tag in tag_sets[song]]
@@ -228,9 +216,7 @@ def _samples(
         n_songs += 1
         if song < len(tag_sets) and tag_sets[song] & tags:
             rng = np.random.default_rng(seed)
-            samples[song] = sampled_frames(frames, share, rng, f"the frames of song {song}").astype(
-                np.float32
-            )
+            samples[song] = sampled_frames(frames, share, rng, f"the frames of song {song}").astype(np.float32)
     if n_songs != len(tag_sets):
         raise ValueError(
             f"list_of_frames has {n_songs} songs and list_of_tag_lists {len(tag_sets)}; one list of tags a "

@@ -70,15 +70,11 @@ def acyclic_edges(tails, heads, position):
         tail, head = tails[e], heads[e]
         low, high = position[head], position[tail]
         if low < high:
-            n_ahead = _reached(
-                head, high, tail, position, out_start, out_size, successors, 1, seen, waiting, ahead
-            )
+            n_ahead = _reached(head, high, tail, position, out_start, out_size, successors, 1, seen, waiting, ahead)
             if n_ahead < 0:
                 taken[e] = False
                 continue
-            n_behind = _reached(
-                tail, low, -1, position, in_start, in_size, predecessors, -1, seen, waiting, behind
-            )
+            n_behind = _reached(tail, low, -1, position, in_start, in_size, predecessors, -1, seen, waiting, behind)
             # what leads to the edge moves before what follows from it, in the places that both had
             first, last = behind[:n_behind], ahead[:n_ahead]
             places = np.sort(np.concatenate((position[first], position[last])))

@@ -38,9 +38,7 @@ class _Pairs:
         columns = np.concatenate([ends[:, 1], ends[:, 0]])
         by_row = np.lexsort((columns, rows))
         starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_songs))])
-        return cls(
-            ends, near, far, by_row % len(ends), columns[by_row].astype(np.int32), starts.astype(np.int32)
-        )
+        return cls(ends, near, far, by_row % len(ends), columns[by_row].astype(np.int32), starts.astype(np.int32))
 
 
 class Objective:
@@ -81,9 +79,7 @@ class Objective:
         pairs, X = self._pairs, self._songs
         n_pairs = len(pairs.ends)
         sums = np.bincount(pairs.far, weights, n_pairs) - np.bincount(pairs.near, weights, n_pairs)
-        off_diagonal = sparse.csr_array(
-            (sums[pairs.entries], pairs.columns, pairs.starts), shape=(len(X), len(X))
-        )
+        off_diagonal = sparse.csr_array((sums[pairs.entries], pairs.columns, pairs.starts), shape=(len(X), len(X)))
         degrees = np.bincount(pairs.ends.ravel(), np.repeat(sums, 2), len(X))
         folded = degrees[:, None] * X - off_diagonal @ X
         if self.cone.structure == "diagonal":

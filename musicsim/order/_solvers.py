@@ -46,9 +46,7 @@ class Course(Progress):
     def step(self) -> None:
         """Enter an iteration, and ask whether to go on."""
         self.n_iter += 1
-        step = self.record(
-            iteration=self.n_iter, objective=self.objective, dual_bound=self.dual_bound, gap=self.gap
-        )
+        step = self.record(iteration=self.n_iter, objective=self.objective, dual_bound=self.dual_bound, gap=self.gap)
         if self.callback is not None:
             self.is_stopped = bool(self.callback(step))
 

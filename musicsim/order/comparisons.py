@@ -47,9 +47,7 @@ def checked_comparisons(comparisons: npt.ArrayLike, n_songs: int | None = None) 
     n_known = 2**63 if n_songs is None else n_songs
     if lowest < 0 or highest >= n_known:
         wrong = lowest if lowest < 0 else highest
-        raise ValueError(
-            f"comparisons hold the song {wrong}; they should be numbers from 0 to {n_known - 1}."
-        )
+        raise ValueError(f"comparisons hold the song {wrong}; they should be numbers from 0 to {n_known - 1}.")
     return given.astype(np.int64)
 
 

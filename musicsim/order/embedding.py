@@ -216,10 +216,7 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
         W = self._solve(spaces.songs, asked, spaces.cone, callback)
         self.components_ = spaces.components(W.point, n)
         self.n_kernels_in_, self.n_songs_in_ = len(checked), n
-        spread = [
-            (K @ N.T).var(axis=0).sum()
-            for K, N in zip(self._combined(checked), self.components_, strict=True)
-        ]
+        spread = [(K @ N.T).var(axis=0).sum() for K, N in zip(self._combined(checked), self.components_, strict=True)]
         self.kernel_weights_ = np.array(spread) / max(sum(spread), 1e-300)
         return self
 

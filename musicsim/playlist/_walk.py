@@ -71,9 +71,7 @@ class Restrictions:
         self._used = len(songs)
         return self._unused.copy()
 
-    def allowed(
-        self, songs: Sequence[int], place: int | None = None, spacing: int | None = None
-    ) -> BoolArray:
+    def allowed(self, songs: Sequence[int], place: int | None = None, spacing: int | None = None) -> BoolArray:
         """The unused songs that are no closer than the spacing to one of their group.
 
         `place` is one further on than the next, whose neighbours before it are not all known; `spacing` is less than
@@ -190,9 +188,7 @@ class Walker:
                 self._look_ahead(songs, place, target)
             step = self._step(songs, place, target)
             if step is None and target is not None:
-                self._notes.append(
-                    f"{target - place} songs are missing before song {target + 1}: none are left"
-                )
+                self._notes.append(f"{target - place} songs are missing before song {target + 1}: none are left")
                 self._towards = {}
                 return self._without_gap(songs, steps, place, target, length)
             if step is None:
@@ -233,9 +229,7 @@ class Walker:
         for spacing in range(self.restrictions.spacing - 1, -1, -1):
             step = self._next(previous, self.restrictions.allowed(songs, spacing=spacing), place)
             if step is not None:
-                self._notes.append(
-                    f"song {place + 1} has an artist of the {self.restrictions.spacing} beside it"
-                )
+                self._notes.append(f"song {place + 1} has an artist of the {self.restrictions.spacing} beside it")
                 return step
         return None
 
@@ -276,20 +270,14 @@ class Walker:
     def _members(self, edges: IntpArray, left: Float64Array, previous: int | None) -> list[IntpArray]:
         """The songs that each edge leads to from a song; none of those that are left out."""
         nobody = np.empty(0, dtype=np.intp)
-        found = [
-            self.graph.members(e) if p > 0 else nobody for e, p in zip(edges.tolist(), left, strict=True)
-        ]
+        found = [self.graph.members(e) if p > 0 else nobody for e, p in zip(edges.tolist(), left, strict=True)]
         if self.within is not None and previous is not None:
             for k in np.flatnonzero((edges == self.graph.uniform_edge) & (left > 0)):
                 found[int(k)] = self.within(previous)
         return found
 
     def _free_step(
-        self,
-        members: Sequence[IntpArray],
-        left: Float64Array,
-        allowed: BoolArray,
-        pulled: Float64Array | None,
+        self, members: Sequence[IntpArray], left: Float64Array, allowed: BoolArray, pulled: Float64Array | None
     ) -> Float64Array:
         """Probabilities of the next song without steering: of any allowed one where no edge leads on."""
         mass = self.graph.song_weight * allowed
@@ -345,9 +333,7 @@ class Walker:
         songs = members[chosen]
         return chosen, int(songs[_draw(mass[songs] * pulled[songs], self.rng)])
 
-    def _anywhere(
-        self, previous: int | None, allowed: BoolArray, pulled: Float64Array | None
-    ) -> Transition | None:
+    def _anywhere(self, previous: int | None, allowed: BoolArray, pulled: Float64Array | None) -> Transition | None:
         """Any allowed song of the collection, where no edge leads on."""
         candidates = np.flatnonzero(allowed)
         if candidates.size == 0:

@@ -200,9 +200,7 @@ def cooccurrence_clusters(
     Make them from the playlists that the model is fitted to, never from those it is judged by.
     """
     rng = np.random.default_rng(random_state)
-    vectors = cooccurrence_vectors(
-        playlists, n_songs, window=window, n_dimensions=n_dimensions, random_state=rng
-    )
+    vectors = cooccurrence_vectors(playlists, n_songs, window=window, n_dimensions=n_dimensions, random_state=rng)
     return group_vectors(vectors, sizes, n_repeats=n_repeats, random_state=rng)
 
 

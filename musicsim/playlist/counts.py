@@ -26,9 +26,7 @@ def _flatten(playlists: Sequence[Sequence[int]], n_songs: int) -> tuple[Int64Arr
     wrong = np.flatnonzero((songs < 0) | (songs >= n_songs))
     if wrong.size:
         number = int(np.searchsorted(np.cumsum(lengths), wrong[0], side="right"))
-        raise ValueError(
-            f"playlists[{number}] holds song {songs[wrong[0]]}; the model has songs 0 to {n_songs - 1}"
-        )
+        raise ValueError(f"playlists[{number}] holds song {songs[wrong[0]]}; the model has songs 0 to {n_songs - 1}")
     return songs, lengths
 
 

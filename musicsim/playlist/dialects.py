@@ -129,9 +129,7 @@ class Dialects(BaseEstimator):
         again.n_playlists_ = dict(self.n_playlists_)
         return again
 
-    def gains(
-        self, playlists: Sequence[Sequence[int]], categories: Sequence[str | None]
-    ) -> dict[str, DialectGain]:
+    def gains(self, playlists: Sequence[Sequence[int]], categories: Sequence[str | None]) -> dict[str, DialectGain]:
         """Return what each category's own walk gains on its playlists, and what the global one does (fig. 7.2).
 
         Categories without a walk of their own, or without a playlist that can be judged, are left out.
@@ -151,9 +149,7 @@ class Dialects(BaseEstimator):
     def _groups(playlists: Sequence[Sequence[int]], categories: Sequence[str | None]) -> dict[str, list[int]]:
         """Rows of the playlists of each category, the largest first; equal ones by name."""
         if len(categories) != len(playlists):
-            raise ValueError(
-                f"categories has {len(categories)} entries for {len(playlists)} playlists; give one each"
-            )
+            raise ValueError(f"categories has {len(categories)} entries for {len(playlists)} playlists; give one each")
         groups: dict[str, list[int]] = {}
         for row, category in enumerate(categories):
             if category:

@@ -20,11 +20,7 @@ from musicsim.playlist.hypergraph import UNIFORM, Hypergraph, is_missing, name_p
 
 _TOPIC_DEPTHS = (1, 3, 5)
 _PAIRS_AT_ONCE = 2_000_000
-_FAMILIARITY = {
-    "low": "the least played third",
-    "medium": "the middle third by plays",
-    "high": "the most played third",
-}
+_FAMILIARITY = {"low": "the least played third", "medium": "the middle third by plays", "high": "the most played third"}
 
 # Families that go by another name as a kind of knowledge; the rest are called as they are.
 _KINDS = {"cluster": "audio", "near": "company", "year": "era", "decade": "era", "topic": "lyrics"}
@@ -65,9 +61,7 @@ class _Collector:
 
     def check_length(self, argument: str, values: Any) -> None:
         if len(values) != self.n_songs:
-            raise ValueError(
-                f"{argument} has {len(values)} entries for n_songs={self.n_songs}; give one a song"
-            )
+            raise ValueError(f"{argument} has {len(values)} entries for n_songs={self.n_songs}; give one a song")
 
     def add(self, family: str, memberships: Iterable[tuple[int, Hashable]]) -> None:
         """Add one edge for each distinct value, in the order in which the values are first met."""
@@ -81,11 +75,7 @@ class _Collector:
         self.edges.append(np.array(edges, dtype=np.int64))
 
     def add_numbers(
-        self,
-        family: str,
-        songs: Int64Array,
-        values: IntegerArray,
-        label: Callable[[int], str] = str,
+        self, family: str, songs: Int64Array, values: IntegerArray, label: Callable[[int], str] = str
     ) -> None:
         """`add` for whole numbers, which `label` turns into the values of the names."""
         known, first, place = np.unique(values, return_index=True, return_inverse=True)
@@ -160,17 +150,13 @@ def _add_familiarity(to: _Collector, familiarity: npt.ArrayLike) -> None:
     to.add("familiarity", zip(known.tolist(), third.tolist(), strict=True))
 
 
-def _add_topics(
-    to: _Collector, topics: Sequence[Sequence[Hashable]], topic_words: Mapping[Hashable, str]
-) -> None:
+def _add_topics(to: _Collector, topics: Sequence[Sequence[Hashable]], topic_words: Mapping[Hashable, str]) -> None:
     to.check_length("topics", topics)
     for topic, words in topic_words.items():
         if ":" in words or "&" in words:
             raise ValueError(f"topic_words[{topic!r}] may hold neither ':' nor '&', unlike {words!r}")
     labels = {topic: f"{topic} {' '.join(words.split())}".strip() for topic, words in topic_words.items()}
-    ordered = [
-        [labels.get(topic, topic) for topic in _first_distinct(song, _TOPIC_DEPTHS[-1])] for song in topics
-    ]
+    ordered = [[labels.get(topic, topic) for topic in _first_distinct(song, _TOPIC_DEPTHS[-1])] for song in topics]
     longest = max(map(len, ordered), default=0)
     shallower = 0
     for depth in _TOPIC_DEPTHS:
@@ -185,9 +171,7 @@ def _kind(family: str) -> str:
     return _KINDS.get(base, base)
 
 
-def _kept_pairs(
-    base: sparse.csr_array, kinds: npt.NDArray[np.str_], min_size: int, max_overlap: float
-) -> Int64Array:
+def _kept_pairs(base: sparse.csr_array, kinds: npt.NDArray[np.str_], min_size: int, max_overlap: float) -> Int64Array:
     """Return the keys first * n_edges + second, ascending, of the conjunctions worth keeping.
 
     Groups by company are the same knowledge cut several times: two of them have nothing to say together.
@@ -241,12 +225,7 @@ def _neighbours(
 ) -> tuple[sparse.csr_array, list[str]]:
     """Return the edge of each song's neighbours, where it has two members at least, and their names."""
     table = np.asarray(neighbours)
-    if (
-        table.ndim != 2
-        or len(table) != n_songs
-        or table.dtype.kind not in "iu"
-        or table.max(initial=-1) >= n_songs
-    ):
+    if table.ndim != 2 or len(table) != n_songs or table.dtype.kind not in "iu" or table.max(initial=-1) >= n_songs:
         raise ValueError(f"cooccurrence_neighbours must be song rows (int) of shape ({n_songs}, k)")
     if song_names is not None and len(song_names) != n_songs:
         raise ValueError(f"song_names has {len(song_names)} entries for n_songs={n_songs}; give one a song")
@@ -254,12 +233,8 @@ def _neighbours(
     around = np.flatnonzero(known.sum(axis=1) >= 2)
     column = np.repeat(np.arange(around.size), known[around].sum(axis=1))
     members = table[around][known[around]]
-    incidence = sparse.csr_array(
-        (np.ones(members.size, dtype=bool), (members, column)), (n_songs, around.size)
-    )
-    called = [
-        str(row) if song_names is None else f"{row} {_unjoined(song_names[row])}" for row in around.tolist()
-    ]
+    incidence = sparse.csr_array((np.ones(members.size, dtype=bool), (members, column)), (n_songs, around.size))
+    called = [str(row) if song_names is None else f"{row} {_unjoined(song_names[row])}" for row in around.tolist()]
     return incidence, [f"near-{table.shape[1]}:{name}" for name in called]
 
 
@@ -351,9 +326,7 @@ def build_edges(
     """
     min_joint_size = min_size if min_joint_size is None else min_joint_size
     if min(min_size, min_joint_size) < 2:
-        raise ValueError(
-            f"min_size={min_size}, min_joint_size={min_joint_size}: an edge needs at least 2 songs"
-        )
+        raise ValueError(f"min_size={min_size}, min_joint_size={min_joint_size}: an edge needs at least 2 songs")
     if not 0 < max_overlap <= 1:
         raise ValueError(f"max_overlap={max_overlap} must lie in (0, 1]")
     if max_tags < 1:

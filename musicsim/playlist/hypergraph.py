@@ -96,9 +96,7 @@ class Hypergraph:
     30 MB.
     """
 
-    def __init__(
-        self, incidence: Any, names: Sequence[str], song_weight: npt.ArrayLike | None = None
-    ) -> None:
+    def __init__(self, incidence: Any, names: Sequence[str], song_weight: npt.ArrayLike | None = None) -> None:
         matrix = sparse.csr_array(incidence, dtype=bool, copy=True)
         matrix.sum_duplicates()
         matrix.eliminate_zeros()

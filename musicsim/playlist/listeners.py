@@ -35,11 +35,7 @@ def _song_factors(
         from implicit.cpu.als import AlternatingLeastSquares
 
         model = AlternatingLeastSquares(
-            factors=n_factors,
-            regularization=regularization,
-            iterations=_ALS_PASSES,
-            num_threads=1,
-            random_state=seed,
+            factors=n_factors, regularization=regularization, iterations=_ALS_PASSES, num_threads=1, random_state=seed
         )
     with one_blas_thread():  # implicit warns of its slowness otherwise
         model.fit(plays, show_progress=False)

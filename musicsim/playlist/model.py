@@ -154,17 +154,14 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
             prior = np.broadcast_to(np.asarray(self.prior, np.float64), (self.hypergraph.n_edges,))
         except ValueError:
             raise ValueError(
-                f"prior has shape {np.shape(self.prior)}; give a number or one an edge "
-                f"({self.hypergraph.n_edges})"
+                f"prior has shape {np.shape(self.prior)}; give a number or one an edge ({self.hypergraph.n_edges})"
             ) from None
         if not np.all(np.isfinite(prior)) or np.any(prior < 1):
             raise ValueError("prior must be at least 1: below, the objective has no maximum on the simplex")
         return prior - 1.0
 
     def fit(
-        self,
-        playlists: Sequence[Sequence[int]],
-        callback: Callable[[dict[str, Any]], bool | None] | None = None,
+        self, playlists: Sequence[Sequence[int]], callback: Callable[[dict[str, Any]], bool | None] | None = None
     ) -> "PlaylistModel":
         """Learn the weights from playlists (lists of song rows) as their MAP estimate.
 
@@ -241,9 +238,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
 
     def _check_song(self, song: int, argument: str) -> int:
         if not isinstance(song, int | np.integer) or not 0 <= song < self.hypergraph.n_songs:
-            raise ValueError(
-                f"{argument}={song!r} is no song; the hypergraph has {self.hypergraph.n_songs}, from 0"
-            )
+            raise ValueError(f"{argument}={song!r} is no song; the hypergraph has {self.hypergraph.n_songs}, from 0")
         return int(song)
 
     def first_probabilities(self) -> Float64Array:
@@ -437,8 +432,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         )
         songs, steps, note = walker.walk(length)
         transitions = [
-            step or self.explain(i, j)
-            for (i, j), step in zip(itertools.pairwise(songs), steps[1:], strict=True)
+            step or self.explain(i, j) for (i, j), step in zip(itertools.pairwise(songs), steps[1:], strict=True)
         ]
         return Playlist(tuple(songs), tuple(transitions), steps[0] if steps else None, note)
 
@@ -452,9 +446,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         for argument, places in (("first", {} if first is None else {0: first}), ("fixed", fixed)):
             for place, song in places.items():
                 if not 0 <= place < length:
-                    raise ValueError(
-                        f"fixed names place {place}; a playlist of {length} has 0 to {length - 1}"
-                    )
+                    raise ValueError(f"fixed names place {place}; a playlist of {length} has 0 to {length - 1}")
                 if given.setdefault(int(place), self._check_song(song, argument)) != song:
                     raise ValueError(
                         f"{argument} puts song {song} at place {place}, where song {given[place]} is fixed already"
@@ -513,6 +505,4 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
 
     def _heated(self, temperature: float) -> Float64Array:
         """Return w_e c_e |e|^(1 - 1 / temperature), the mass of e for its size where songs have weights."""
-        return self._pull() * (self.hypergraph.mass / self.hypergraph.mass.max(initial=1.0)) ** (
-            1 - 1 / temperature
-        )
+        return self._pull() * (self.hypergraph.mass / self.hypergraph.mass.max(initial=1.0)) ** (1 - 1 / temperature)

@@ -506,9 +506,7 @@ def _triples(plays: Any) -> tuple[Int64Array, Int64Array, Float64Array]:
             "or give a scipy sparse matrix of users by items."
         )
     items = table.iloc[:, 1].to_numpy()
-    is_whole = items.dtype.kind in "iu" or (
-        items.dtype.kind == "f" and bool((items == np.floor(items)).all())
-    )
+    is_whole = items.dtype.kind in "iu" or (items.dtype.kind == "f" and bool((items == np.floor(items)).all()))
     if not is_whole or items.min() < 0:
         raise ValueError("plays: items should be numbers from 0; number the items first.")
     users = label_codes(table.iloc[:, 0], "users of plays")

@@ -153,9 +153,7 @@ def _look(query, unit, n_probes, leaves, items, codes, shown, of_block, n_best, 
     """Look into the cells whose centres are nearest; returns how many rows are kept, the best ones."""
     room, endless = 2 * n_probes + BLOCK, np.float32(np.inf)
     distances, near = np.empty(room, np.float32), np.empty(room, np.int32)
-    n_near, _ = _scan(
-        0, leaves, items, codes, query, unit, shown[:0], of_block, n_probes, distances, near, 0, endless
-    )
+    n_near, _ = _scan(0, leaves, items, codes, query, unit, shown[:0], of_block, n_probes, distances, near, 0, endless)
     n_near = _put_least_first(distances, near, n_near, n_probes, n_probes)
     n_kept, limit = 0, endless
     for place in range(n_near):
@@ -163,14 +161,12 @@ def _look(query, unit, n_probes, leaves, items, codes, shown, of_block, n_best, 
             _ask_for(near[place + 1], leaves, items, codes, query.shape[0] + GROUP)
         n_kept, limit = _scan(
             near[place], leaves, items, codes, query, unit, shown, of_block, n_best, keys, found, n_kept, limit
-        )  # fmt: skip
+        )
     return _put_least_first(keys, found, n_kept, n_best, n_best)
 
 
 @njit(cache=True, nogil=True)
-def probe_cells(
-    X, Q, centre, axes, leaves, items, codes, step, shown, n_probes, n_best, distances, ids
-):  # fmt: skip
+def probe_cells(X, Q, centre, axes, leaves, items, codes, step, shown, n_probes, n_best, distances, ids):
     """The nearest rows in the cells whose centres are nearest, nearest first.
 
     `n_probes` cells are looked into, and where they hold fewer rows than there is room for four times as many, until

@@ -56,11 +56,7 @@ class Cells(Leaves):
             return False
         n_leaves, n_slots = self.sizes.tolist()[1:]
         shapes = (n_leaves, 4), (n_slots,), (n_slots * code_size(d),)
-        if (
-            self.leaves.shape,
-            self.items.shape,
-            self.codes.shape,
-        ) != shapes or not self._lie_in_their_slots():
+        if (self.leaves.shape, self.items.shape, self.codes.shape) != shapes or not self._lie_in_their_slots():
             return False
         first, size = self.leaves[0, :2].tolist()
         # the first block is that of the centres, in the order of their cells
@@ -122,9 +118,7 @@ def _laid_out(groups: Int64Array, n_cells: int) -> tuple[Int64Array, Int32Array,
     return np.stack([firsts, sizes, rooms, np.full(len(sizes), -1)], axis=1), items, groups
 
 
-def k_means(
-    sample: Float32Array, n_centres: int, rng: np.random.Generator, pool: ThreadPoolExecutor
-) -> Float32Array:
+def k_means(sample: Float32Array, n_centres: int, rng: np.random.Generator, pool: ThreadPoolExecutor) -> Float32Array:
     """Centres of rows in random order, at most so many, the first ones to begin with (Lloyd).
 
     A group that has lost all rows gets one that is drawn.

@@ -127,14 +127,10 @@ def _compare(typingctx, codes, place, query, factor, limit, keys):
 
         def repeated(number):
             vector = ir.Constant(ir.VectorType(number.type, _LANES), ir.Undefined)
-            return chosen(
-                builder.insert_element(vector, number, ir.Constant(ir.IntType(32), 0)), [0] * _LANES
-            )
+            return chosen(builder.insert_element(vector, number, ir.Constant(ir.IntType(32), 0)), [0] * _LANES)
 
         def pairs_added(vector):
-            return builder.add(
-                *(chosen(vector, list(range(side, vector.type.count, 2))) for side in range(2))
-            )
+            return builder.add(*(chosen(vector, list(range(side, vector.type.count, 2))) for side in range(2)))
 
         def read(at, kind):
             return builder.load(builder.bitcast(at, kind.as_pointer()), align=1)
@@ -145,18 +141,13 @@ def _compare(typingctx, codes, place, query, factor, limit, keys):
 
         sums, floats = ir.VectorType(ir.IntType(32), _LANES), ir.VectorType(ir.FloatType(), _LANES)
         numbers, wide = (ir.VectorType(ir.IntType(n), GROUP * _LANES) for n in (8, 32))
-        totals = [
-            cgutils.alloca_once_value(builder, ir.Constant(sums, [0] * _LANES))
-            for _ in range(BLOCK // _LANES)
-        ]
+        totals = [cgutils.alloca_once_value(builder, ir.Constant(sums, [0] * _LANES)) for _ in range(BLOCK // _LANES)]
         n_groups = builder.sdiv(arrays[2].nitems, constant(GROUP))
         with cgutils.for_range(builder, n_groups) as loop:
             group = read(address(2, builder.mul(loop.index, constant(GROUP))), ir.IntType(32))
             factors = builder.sext(builder.bitcast(repeated(group), numbers), wide)
             for lanes, total in enumerate(totals):
-                products = builder.mul(
-                    builder.sext(read(group_at(loop.index, lanes), numbers), wide), factors
-                )
+                products = builder.mul(builder.sext(read(group_at(loop.index, lanes), numbers), wide), factors)
                 # as compilers know it: products of pairs that are added have an instruction of their own
                 added = pairs_added(pairs_added(products))
                 builder.store(builder.add(builder.load(total), added), total)
@@ -167,9 +158,7 @@ def _compare(typingctx, codes, place, query, factor, limit, keys):
             found = builder.fsub(squares, cross)
             at = builder.bitcast(address(5, constant(_LANES * lanes)), floats.as_pointer())
             builder.store(found, at, align=4)
-            some = builder.bitcast(
-                builder.fcmp_ordered("<", found, repeated(arguments[4])), ir.IntType(_LANES)
-            )
+            some = builder.bitcast(builder.fcmp_ordered("<", found, repeated(arguments[4])), ir.IntType(_LANES))
             some = builder.shl(builder.zext(some, bits.type), ir.Constant(bits.type, _LANES * lanes))
             bits = builder.or_(bits, some)
         return bits

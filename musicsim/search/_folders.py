@@ -20,9 +20,7 @@ from musicsim.search._rows import checked
 
 META_FILE = "index.json"
 DAMAGED = "The index in {} is damaged or of another version: build it again."
-UNREADABLE = (
-    OSError, EOFError, KeyError, IndexError, TypeError, ValueError, BadZipFile, TokenError, SyntaxError,
-)  # fmt: skip
+UNREADABLE = (OSError, EOFError, KeyError, IndexError, TypeError, ValueError, BadZipFile, TokenError, SyntaxError)
 """What reading a damaged index may raise; numpy reads the header of a file as Python."""
 
 
@@ -80,9 +78,7 @@ def _counts(meta: dict[str, Any]) -> bool:
     return all(type(n) is int and n >= 0 for n in (*shape, built))
 
 
-def made_of(
-    folder: Path, kind: str, names: Collection[str], X: npt.ArrayLike
-) -> tuple[dict[str, Any], Float32Array]:
+def made_of(folder: Path, kind: str, names: Collection[str], X: npt.ArrayLike) -> tuple[dict[str, Any], Float32Array]:
     """Metadata of an index of some rows, and these rows, checked; there may be more at their end.
 
     `kind` is the class whose index it should be; `names` are as of :func:`read_meta`, "shape" and "fingerprint" among

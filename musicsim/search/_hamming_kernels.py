@@ -59,9 +59,7 @@ def _tile_sums(context, builder, signature, arguments):
         builder.module, ir.FunctionType(_VECTOR, [_VECTOR]), f"llvm.ctpop.v{_LANES}i32"
     )
     undefined = ir.Constant(_VECTOR, ir.Undefined)
-    sums = [
-        cgutils.alloca_once_value(builder, ir.Constant(_VECTOR, [0] * _LANES)) for _ in range(TILE // _LANES)
-    ]
+    sums = [cgutils.alloca_once_value(builder, ir.Constant(_VECTOR, [0] * _LANES)) for _ in range(TILE // _LANES)]
     with cgutils.for_range(builder, n_planes) as loop:
         word = builder.load(builder.gep(words.data, [loop.index]))
         first = builder.insert_element(undefined, word, ir.Constant(_INT32, 0))
@@ -307,9 +305,7 @@ def _foreseen(step, last, rings, n_tables, a_bucket):
 
 
 @njit(cache=True, nogil=True)
-def probe(
-    rows, starts, widths, offsets, ids, codes, masks, rings, queries, bounds, heaps, sizes, shown, costs, budget
-):  # fmt: skip
+def probe(rows, starts, widths, offsets, ids, codes, masks, rings, queries, bounds, heaps, sizes, shown, costs, budget):
     """Look into the buckets nearest to each query's, ring after ring, until no answer can lie in the others.
 
     Parameters

@@ -89,12 +89,7 @@ class Tables:
         return sum(getattr(self, name).nbytes for name in _KEPT)
 
     def probe(
-        self,
-        queries: Uint64Array,
-        bounds: Int64Array,
-        heaps: Heaps,
-        shown: Uint8Array,
-        budget: float,
+        self, queries: Uint64Array, bounds: Int64Array, heaps: Heaps, shown: Uint8Array, budget: float
     ) -> tuple[Int64Array, BoolArray]:
         """Look into buckets; `budget` in nanoseconds. See :func:`musicsim.search._hamming_kernels.probe`."""
         costs = np.array(_COSTS if self.codes.size else _COSTS_OF_IDS)
@@ -112,8 +107,7 @@ class Tables:
     def load(cls, folder: Path, n_bits: int) -> Self:
         """Map the arrays of a folder into memory. Raises ValueError if they do not fit each other."""
         arrays: dict[str, Any] = {
-            name: np.load(folder / f"{name}.npy", mmap_mode="c", allow_pickle=False).view(np.ndarray)
-            for name in _KEPT
+            name: np.load(folder / f"{name}.npy", mmap_mode="c", allow_pickle=False).view(np.ndarray) for name in _KEPT
         }
         kinds = [(arrays[name].dtype, arrays[name].ndim) for name in _KEPT]
         if kinds != [(np.uint64, 2), (np.uint32, 2), (np.uint32, 2), (np.uint64, 2)]:
@@ -129,11 +123,7 @@ class Tables:
         """Whether every number leads to one of the codes; the kernels follow them blindly."""
         (n_rows, n_words), n, n_tables = self.rows.shape, self.n_codes, len(self.widths)
         lie_sorted = n_words == 1
-        if (
-            n_words != -(-self.n_bits // 64)
-            or n_rows != (0 if lie_sorted else n)
-            or len(self.ids) != n_tables
-        ):
+        if n_words != -(-self.n_bits // 64) or n_rows != (0 if lie_sorted else n) or len(self.ids) != n_tables:
             return False
         if self.offsets.shape[1] != 2 ** self.widths[0] + 1:
             return False

@@ -7,15 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float32Array
-from musicsim.search._folders import (
-    DAMAGED,
-    UNREADABLE,
-    fingerprint,
-    made_of,
-    read_meta,
-    replaced,
-    write_meta,
-)
+from musicsim.search._folders import DAMAGED, UNREADABLE, fingerprint, made_of, read_meta, replaced, write_meta
 from musicsim.search._rows import VectorIndex
 
 _META_KEYS = ("kind", "options", "shape", "built", "fingerprint")

@@ -303,9 +303,7 @@ def _room(n):
 
 
 @njit(cache=True, nogil=True)
-def grow(
-    X, ids, depth, path, rule, spill, whole, max_depth, leaf_size, n_sample, n_iterations, n_directions, seed
-):
+def grow(X, ids, depth, path, rule, spill, whole, max_depth, leaf_size, n_sample, n_iterations, n_directions, seed):
     """Build a tree over rows (algorithm 6.2), depth first.
 
     Parameters
@@ -343,7 +341,7 @@ def grow(
         if n > leaf_size and level < max_depth:
             b_r, b_l, n_left, n_right = split(
                 X, own, rule, spill, whole, n_sample, n_iterations, n_directions, seed + here, w, projections, scratch
-            )  # fmt: skip
+            )
         number = n_inner if n_right else -1 - n_leaves
         if n_right:
             nodes = larger(nodes, n_inner + 1)
@@ -352,14 +350,7 @@ def grow(
             both = own.copy()
             top += n_left + n_right - n
             pool = larger(pool, top)
-            _part(
-                both,
-                projections,
-                b_r,
-                b_l,
-                pool[top - n_left - n_right : top - n_left],
-                pool[top - n_left : top],
-            )
+            _part(both, projections, b_r, b_l, pool[top - n_left - n_right : top - n_left], pool[top - n_left : top])
             waiting, paths = larger(waiting, n_waiting + 2), larger(paths, n_waiting + 2)
             twice = here * np.uint64(2)
             n_waiting = _wait(waiting, paths, n_waiting, n_right, level + 1, number, 1, twice + np.uint64(1))
@@ -489,9 +480,7 @@ def insert(rows, first, X, root, nodes, leaves, items, codes, step, sizes, optio
                 for which in range(2):
                     if (projection > row[d]) if which else (projection <= row[d + 1]):
                         child = links[node, d + 2 + which]
-                        n_waiting = _wait(
-                            waiting, paths, n_waiting, child, depth + 1, node, which, np.uint64(0)
-                        )
+                        n_waiting = _wait(waiting, paths, n_waiting, child, depth + 1, node, which, np.uint64(0))
                 continue
             leaf = -1 - node
             if leaves[leaf, 1] == leaves[leaf, 2]:
@@ -506,17 +495,7 @@ def insert(rows, first, X, root, nodes, leaves, items, codes, step, sizes, optio
             if n >= 2 * leaf_size and _has_doubled(n, leaf_size) and depth < max_depth:
                 L = _rows_of(leaf, leaves, items, codes, step, X, d)
                 number, nodes, leaves, items, codes = _split_leaf(
-                    leaf,
-                    L,
-                    parent,
-                    nodes,
-                    leaves,
-                    items,
-                    codes,
-                    n_coded,
-                    sizes,
-                    options,
-                    seed + np.uint64(first + i),
+                    leaf, L, parent, nodes, leaves, items, codes, n_coded, sizes, options, seed + np.uint64(first + i)
                 )
                 if number >= 0 and parent < 0:
                     root = number

@@ -32,9 +32,7 @@ _LOOSEST = 1.5
 class Leaves:
     """The arrays; see the module. Those that grow have room at their end, `sizes` says how much counts."""
 
-    PARTS: ClassVar[dict[str, type[np.generic]]] = {
-        "leaves": np.int64, "items": np.int32, "codes": np.int8,
-    }  # fmt: skip
+    PARTS: ClassVar[dict[str, type[np.generic]]] = {"leaves": np.int64, "items": np.int32, "codes": np.int8}
     """Arrays that are kept, and their types."""
 
     leaves: Int64Array
@@ -92,12 +90,7 @@ class Leaves:
     def save(self, folder: Path) -> None:
         """Write the arrays as ``.npy`` files and their meaning as JSON into a folder."""
         n_inner, n_leaves, n_slots = self.sizes.tolist()
-        counted = {
-            "nodes": n_inner,
-            "leaves": n_leaves,
-            "items": n_slots,
-            "codes": n_slots * self.code_size,
-        }
+        counted = {"nodes": n_inner, "leaves": n_leaves, "items": n_slots, "codes": n_slots * self.code_size}
         for part in self.PARTS:
             array = getattr(self, part)
             np.save(folder / f"{part}.npy", array[: counted.get(part, len(array))], allow_pickle=False)
@@ -127,9 +120,7 @@ class Leaves:
     def _lie_in_their_slots(self) -> bool:
         first, size, room = self.leaves.T[:3]
         n_slots = int(self.sizes[2])
-        return within(first, 0, n_slots) and bool(
-            ((size >= 0) & (size <= room) & (first + room <= n_slots)).all()
-        )
+        return within(first, 0, n_slots) and bool(((size >= 0) & (size <= room) & (first + room <= n_slots)).all())
 
     @classmethod
     def load(cls, folder: Path) -> Self:

@@ -113,12 +113,7 @@ class ProbedIndex(TreeIndex):
         )
 
     def query(
-        self,
-        Q: npt.ArrayLike,
-        k: int = 10,
-        *,
-        n_probes: int | None = None,
-        allowed: BoolArray | None = None,
+        self, Q: npt.ArrayLike, k: int = 10, *, n_probes: int | None = None, allowed: BoolArray | None = None
     ) -> Answers:
         """The nearest rows that the most promising leaves hold, nearest first; equal distances by the lower id.
 
@@ -147,22 +142,14 @@ class ProbedIndex(TreeIndex):
         return self._answers(Q, k, allowed, self._from_leaves, probes)
 
     def _from_leaves(
-        self,
-        Q: Float32Array,
-        shown: Uint8Array,
-        n_shown: int,
-        distances: Float32Array,
-        ids: Int64Array,
-        n_probes: int,
+        self, Q: Float32Array, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array, n_probes: int
     ) -> None:
         if len(shown):
             n_probes = -(-n_probes * self.n_samples_ // n_shown)
         probes = min(n_probes, self.n_leaves_)
         if len(shown) and n_shown <= probes * self._rows_a_leaf():
             few = np.flatnonzero(shown.view(np.bool_)).astype(np.int32)  # bytes take fourteen times as long
-            ask_parts(
-                len(Q), self.n_jobs, lambda part: self._compare(Q[part], few, distances[part], ids[part])
-            )
+            ask_parts(len(Q), self.n_jobs, lambda part: self._compare(Q[part], few, distances[part], ids[part]))
         elif len(Q) == 1:  # which takes little longer than parting it
             self._probe(Q, probes, shown, n_shown, distances, ids)
         else:
@@ -176,24 +163,12 @@ class ProbedIndex(TreeIndex):
         """Rows that are compared, wherever they lie, in the time of looking into a leaf."""
         return max(_ROWS_A_LEAF, _SHARE_OF_LEAF * self.n_samples_ / self.n_leaves_)
 
-    def _compare(
-        self,
-        Q: Float32Array,
-        rows: Int32Array,
-        distances: Float32Array,
-        ids: Int64Array,
-    ) -> None:
+    def _compare(self, Q: Float32Array, rows: Int32Array, distances: Float32Array, ids: Int64Array) -> None:
         for i, query in enumerate(Q):
             kernels.nearest_of(self._X, query, rows, distances[i], ids[i])
 
     def _probe(
-        self,
-        Q: Float32Array,
-        n_probes: int,
-        shown: Uint8Array,
-        n_shown: int,
-        distances: Float32Array,
-        ids: Int64Array,
+        self, Q: Float32Array, n_probes: int, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array
     ) -> None:
         """Fill the answers from the leaves; none of the arrays is empty but `shown`, where all rows may be."""
         raise NotImplementedError
@@ -211,9 +186,7 @@ def code_step(Y: Float32Array) -> float:
     return step_to(max(sizes, default=0.0))
 
 
-def _main_axes(
-    X: Float32Array, explained: float, seed: int
-) -> tuple[Float32Array, Float32Array, Float64Array]:
+def _main_axes(X: Float32Array, explained: float, seed: int) -> tuple[Float32Array, Float32Array, Float64Array]:
     """The axes that keep a share of the variance of a sample of rows.
 
     Returns

@@ -134,9 +134,7 @@ def _take_first(front, front_nodes, n_front, at, keys, n, flat, entries, width):
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _descend(
-    query, flat, links, entries, sharpness, at, keys, doubts, n, front, front_nodes, owners, n_front
-):
+def _descend(query, flat, links, entries, sharpness, at, keys, doubts, n, front, front_nodes, owners, n_front):
     """Follow n branches to their leaves side by side; the sides not taken are appended to the queue, unordered.
 
     A side's key is that of its branch and the odds against it. `doubts` adds up, branch by branch, how unsure the sides
@@ -310,9 +308,8 @@ def along(query, centre, axes, result):
 
 @njit(cache=True, nogil=True)
 def probe(
-    X, Q, centre, axes, nodes, leaves, items, codes, step, sharpness, roots, shown, n_probes, n_best,
-    distances, ids,
-):  # fmt: skip
+    X, Q, centre, axes, nodes, leaves, items, codes, step, sharpness, roots, shown, n_probes, n_best, distances, ids
+):
     """The nearest rows in the leaves that are most likely to hold neighbours, over all trees, nearest first.
 
     One queue holds the leaves and branches that were not looked into, surest first. Leaves are looked into until
@@ -357,19 +354,7 @@ def probe(
             n_front = _take_first(front, front_nodes, n_front, at, keys, n, flat, entries, d + N_LINKS)
             start = n_front
             front, front_nodes, owners, n_front = _descend(
-                query,
-                flat,
-                links,
-                entries,
-                sharpness,
-                at,
-                keys,
-                doubts,
-                n,
-                front,
-                front_nodes,
-                owners,
-                n_front,
+                query, flat, links, entries, sharpness, at, keys, doubts, n, front, front_nodes, owners, n_front
             )
             for i in range(start, n_front):
                 push(front, front_nodes, i, front[i], front_nodes[i])
@@ -446,9 +431,7 @@ def retrieve(query, nodes, leaves, items, root, shown, depth, fewest):
     ids, table, n = np.empty(1024, np.int32), _table_for(1024), 0
     while True:
         for r in range(n_reached):
-            waiting, table, ids, n = _gather(
-                reached[r], links, d, leaves, items, shown, waiting, table, ids, n
-            )
+            waiting, table, ids, n = _gather(reached[r], links, d, leaves, items, shown, waiting, table, ids, n)
         if n >= fewest or (n_reached == 1 and reached[0] == root):
             return ids[:n].copy()
         n_parents = 0

@@ -122,9 +122,7 @@ class Index(Estimator):
         if gone.size and not np.issubdtype(gone.dtype, np.integer):
             raise ValueError(f"ids should be whole numbers, not {gone.dtype}.")
         if gone.size and not (gone.min() >= 0 and gone.max() < self.n_samples_):
-            raise ValueError(
-                f"ids go from {gone.min()} to {gone.max()}, the index has {self.n_samples_} rows."
-            )
+            raise ValueError(f"ids go from {gone.min()} to {gone.max()}, the index has {self.n_samples_} rows.")
         if gone.size:
             # a copy: a query on another thread has counted what it may answer
             shown = self._shown.copy() if len(self._shown) else np.ones(self.n_samples_, np.uint8)
@@ -132,12 +130,7 @@ class Index(Estimator):
             self._shown = shown
 
     def _answers(
-        self,
-        Q: npt.ArrayLike,
-        k: int,
-        allowed: npt.ArrayLike | None,
-        nearest: Callable[..., None],
-        *more: int,
+        self, Q: npt.ArrayLike, k: int, allowed: npt.ArrayLike | None, nearest: Callable[..., None], *more: int
     ) -> tuple[Any, Int64Array]:
         """Distances and ids of the `k` nearest rows of each query.
 

@@ -79,9 +79,7 @@ class Growth:
 class Trees(Leaves):
     """The arrays; see the module."""
 
-    PARTS: ClassVar[dict[str, type[np.generic]]] = {
-        **Leaves.PARTS, "nodes": np.float32, "roots": np.int32,
-    }  # fmt: skip
+    PARTS: ClassVar[dict[str, type[np.generic]]] = {**Leaves.PARTS, "nodes": np.float32, "roots": np.int32}
 
     nodes: Float32Array
     roots: Int32Array
@@ -131,9 +129,7 @@ class Trees(Leaves):
         size = self.leaves[:, 1]
         return bool(
             len(self.codes) in {0, n_slots * code_size(d)}
-            and np.array_equal(
-                np.sort(np.concatenate([self.roots, children.ravel()])), np.arange(-n_leaves, n_inner)
-            )
+            and np.array_equal(np.sort(np.concatenate([self.roots, children.ravel()])), np.arange(-n_leaves, n_inner))
             and ((children < 0) | (children > own[:, None])).all()
             and within(parents, -1, n_inner)
             and (links[:, 2] < own).all()

@@ -155,9 +155,7 @@ class HammingCascade(Estimator):
         """The `k` nearest of each row of ids by their vectors."""
         assert self._vectors is not None
         if Q.shape != (len(ids), self._vectors.shape[1]):
-            raise ValueError(
-                f"vectors has shape {Q.shape}, ({len(ids)}, {self._vectors.shape[1]}) is asked for."
-            )
+            raise ValueError(f"vectors has shape {Q.shape}, ({len(ids)}, {self._vectors.shape[1]}) is asked for.")
         k = min(k, ids.shape[1])
         distances, nearest = np.zeros((len(ids), k), np.float32), np.zeros((len(ids), k), np.int64)
         for i, found in enumerate(ids):

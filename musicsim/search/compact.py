@@ -87,9 +87,7 @@ class CompactIndex(KeptIndex):
             If `X` is not two-dimensional or holds NaN, or an option is out of range.
         """
         if self.ratio < 1 or self.n_learned < 2:
-            raise ValueError(
-                f"ratio={self.ratio} should be at least 1, n_learned={self.n_learned} at least 2."
-            )
+            raise ValueError(f"ratio={self.ratio} should be at least 1, n_learned={self.n_learned} at least 2.")
         rows = checked(X, "X")
         self._take(rows)
         self.n_built_ = len(rows)
@@ -106,9 +104,7 @@ class CompactIndex(KeptIndex):
 
     def _learned(self, sample: Float32Array, seed: int) -> RankHash:
         """Codes that are near where rows are; in a sample of a few rows, or of equal ones, none has to be."""
-        hashing = RankHash(
-            self.n_bits, "retrieval", method="ranknet", ranknet_steps=_STEPS, random_state=seed
-        )
+        hashing = RankHash(self.n_bits, "retrieval", method="ranknet", ranknet_steps=_STEPS, random_state=seed)
         if not len(sample) or not np.ptp(sample, axis=0).any():
             return hashing.set_params(ranknet_steps=0).fit(*_two_apart(self.n_features_in_))
         k = min(_RELEVANT, max(1, len(sample) // 4))

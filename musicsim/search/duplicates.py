@@ -133,9 +133,7 @@ def find_duplicates(
             raise ValueError(f"{name}={value} is out of range; see the docstring of find_duplicates.")
     comparison = _Comparison(frames_of, round(max_offset_s * SAMPLE_RATE / HOP))
     found = []
-    for first, second, similarity in _candidates(
-        X, durations, queries, least_similarity, max_candidates, block_rows
-    ):
+    for first, second, similarity in _candidates(X, durations, queries, least_similarity, max_candidates, block_rows):
         result = comparison.best(first, second)
         if result is None:
             apart = abs(durations[first] - durations[second])
@@ -267,13 +265,7 @@ def _candidates(
 Hits = tuple[Int64Array, Int64Array, Float64Array]
 
 
-def _near(
-    songs: Float32Array,
-    lengths: Float64Array,
-    block: Int64Array,
-    least_similarity: float,
-    k: int,
-) -> Hits:
+def _near(songs: Float32Array, lengths: Float64Array, block: Int64Array, least_similarity: float, k: int) -> Hits:
     """Neighbours of the rows `block` (ascending) among all, `lengths` ascending: query, row, similarity."""
     shortest, longest = _reach(lengths[block[[0, -1]]])
     low, high = np.searchsorted(lengths, shortest[0], "left"), np.searchsorted(lengths, longest[1], "right")

@@ -101,9 +101,7 @@ class ExactIndex(VectorIndex):
         parts = [numbers[start : start + _BLOCK_ROWS] for start in range(0, len(numbers), _BLOCK_ROWS)]
         return np.concatenate([part[self._halves[part] - self._X[part] @ q <= limit] for part in parts])
 
-    def _candidates(
-        self, Q: Float32Array, m: int, rows: Int64Array | None
-    ) -> tuple[Float32Array, Int64Array]:
+    def _candidates(self, Q: Float32Array, m: int, rows: Int64Array | None) -> tuple[Float32Array, Int64Array]:
         """The `m` nearest of each centred query up to rounding, ties by the lower id: their values and ids."""
         n = self.n_samples_ if rows is None else len(rows)
         size = max(m, _PART_ENTRIES // len(Q))

@@ -85,9 +85,7 @@ class SpillForest(ProbedIndex):
         self.n_sample, self.n_jobs, self.random_state = n_sample, n_jobs, random_state
 
     def _growth(self) -> Growth:
-        growth = Growth(
-            self.split, self.spill, None, self.leaf_size, self.n_sample, fills_leaves=True, n_iterations=4
-        )
+        growth = Growth(self.split, self.spill, None, self.leaf_size, self.n_sample, fills_leaves=True, n_iterations=4)
         growth.check()
         if not (isinstance(self.n_trees, Integral) and self.n_trees >= 1):
             raise ValueError(f"n_trees={self.n_trees!r} should be a whole number of at least 1.")
@@ -128,13 +126,7 @@ class SpillForest(ProbedIndex):
         return self._grown(self._X, (*seeds, seeds[0]))
 
     def _probe(
-        self,
-        Q: Float32Array,
-        n_probes: int,
-        shown: Uint8Array,
-        n_shown: int,
-        distances: Float32Array,
-        ids: Int64Array,
+        self, Q: Float32Array, n_probes: int, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array
     ) -> None:
         trees, k = self._trees, ids.shape[1]
         # codes are rounded: the exact distance chooses among some more
@@ -151,11 +143,7 @@ def _sharpness(trees: Trees, Y: Float32Array) -> Float32Array:
 
     Taken from the nearest in the same leaf, of some leaves; a factor of two makes no difference to the order.
     """
-    chosen = (
-        np.unique(np.linspace(0, trees.n_leaves - 1, _SPACING_LEAVES).astype(np.int64))
-        if trees.n_leaves
-        else ()
-    )
+    chosen = np.unique(np.linspace(0, trees.n_leaves - 1, _SPACING_LEAVES).astype(np.int64)) if trees.n_leaves else ()
     squares = []
     for leaf in chosen:
         start, size = trees.leaves[leaf, :2]

@@ -156,9 +156,7 @@ class HammingIndex(Index):
     def _checked_queries(self, Q: npt.ArrayLike) -> Uint64Array:
         return checked_codes(Q, "codes", self.n_bits_)
 
-    def _nearest(
-        self, Q: Uint64Array, shown: Uint8Array, n_shown: int, distances: Int32Array, ids: Int64Array
-    ) -> None:
+    def _nearest(self, Q: Uint64Array, shown: Uint8Array, n_shown: int, distances: Int32Array, ids: Int64Array) -> None:
         def ask(part: slice) -> None:
             limits = np.full(len(Q[part]), self.n_bits_ + 1)
             heaps, _ = self._searched(Q[part], limits, ids.shape[1], shown)
@@ -167,11 +165,7 @@ class HammingIndex(Index):
         ask_parts(len(Q), self.n_jobs, ask, _PART_QUERIES)
 
     def radius(
-        self,
-        codes: npt.ArrayLike,
-        r: int | npt.ArrayLike,
-        *,
-        allowed: BoolArray | None = None,
+        self, codes: npt.ArrayLike, r: int | npt.ArrayLike, *, allowed: BoolArray | None = None
     ) -> tuple[list[Int32Array], list[Int64Array]]:
         """All codes that differ from each query in `r` bits at most, nearest first; equal distances by the lower id.
 

@@ -120,13 +120,7 @@ class PartitionIndex(ProbedIndex):
         return self._grown(self._X, (seed, seed))
 
     def _probe(
-        self,
-        Q: Float32Array,
-        n_probes: int,
-        shown: Uint8Array,
-        n_shown: int,
-        distances: Float32Array,
-        ids: Int64Array,
+        self, Q: Float32Array, n_probes: int, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array
     ) -> None:
         cells = self._trees
         n_best = min(int(self.ranked * ids.shape[1]) + 10, n_shown)

@@ -62,10 +62,7 @@ class MutualProximity(Estimator):
     """
 
     def __init__(
-        self,
-        n_sample: int = 1000,
-        nearest: float = 1 / 3,
-        random_state: int | np.random.Generator | None = 0,
+        self, n_sample: int = 1000, nearest: float = 1 / 3, random_state: int | np.random.Generator | None = 0
     ) -> None:
         self.n_sample = n_sample
         self.nearest = nearest
@@ -85,9 +82,7 @@ class MutualProximity(Estimator):
             If `X` is not two-dimensional, holds NaN or infinity, or a parameter is out of range.
         """
         if self.n_sample < 1 or not 0 < self.nearest <= 1:
-            raise ValueError(
-                f"n_sample={self.n_sample} should be at least 1, and nearest={self.nearest} in (0, 1]."
-            )
+            raise ValueError(f"n_sample={self.n_sample} should be at least 1, and nearest={self.nearest} in (0, 1].")
         rows = _rows(X, "X")
         order = np.random.default_rng(self.random_state).permutation(len(rows))
         self.sample_ = np.asarray(rows[np.sort(order[: self.n_sample])], dtype=np.float64)
@@ -159,9 +154,7 @@ class MutualProximity(Estimator):
         d, moments = self._pairs(distances, query_moments, rows)
         return _adjusted(d, moments, _average_song(self.mean_, self.std_))
 
-    def rescore_others(
-        self, distances: npt.ArrayLike, moments: Moments, query_moments: Moments
-    ) -> Float64Array:
+    def rescore_others(self, distances: npt.ArrayLike, moments: Moments, query_moments: Moments) -> Float64Array:
         """Rescore as :meth:`rescore` does candidates that are not rows of the fit, nor count in the average song.
 
         Parameters
@@ -201,11 +194,7 @@ class MutualProximity(Estimator):
 
 
 def mutual_proximity(
-    D: npt.ArrayLike,
-    mean_q: npt.ArrayLike,
-    std_q: npt.ArrayLike,
-    mean_x: npt.ArrayLike,
-    std_x: npt.ArrayLike,
+    D: npt.ArrayLike, mean_q: npt.ArrayLike, std_q: npt.ArrayLike, mean_x: npt.ArrayLike, std_x: npt.ArrayLike
 ) -> Float64Array:
     """Adjust a whole matrix of distances, of whatever kind, by given moments.
 

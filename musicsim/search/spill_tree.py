@@ -125,8 +125,8 @@ class SpillTree(TreeIndex):
         trees, shown = self._trees, self._shown
         cut = -1 if depth is None else depth
         return [
-            kernels.retrieve(
-                q, trees.nodes, trees.leaves, trees.items, int(trees.roots[0]), shown, cut, 0
-            ).astype(np.int64)
+            kernels.retrieve(q, trees.nodes, trees.leaves, trees.items, int(trees.roots[0]), shown, cut, 0).astype(
+                np.int64
+            )
             for q in queries
         ]

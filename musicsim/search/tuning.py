@@ -250,8 +250,7 @@ def tune(
         n_probes = _least_probes(index, queries[0], recall)
         seconds = _seconds(partial(index.query, k=k, n_probes=n_probes), queries[1])
         reached, ceiling = (
-            float(queries[0].recalls(index, n).mean())
-            for n in (n_probes, min(_FARTHER * n_probes, index.n_leaves_))
+            float(queries[0].recalls(index, n).mean()) for n in (n_probes, min(_FARTHER * n_probes, index.n_leaves_))
         )
         found = {"n_probes": n_probes, "recall": reached, "ceiling": ceiling, "seconds": seconds}
         trials.append({**setting.get_params(), "index": setting, **found, "nbytes": index.nbytes_})

@@ -99,9 +99,7 @@ def _not_here() -> None:
     """Say once what a link names that is not here."""
     missing = NOT_HERE.get()
     if missing:
-        st.warning(
-            f"Not found: {plain(', '.join(missing))}. It may have been deleted.", icon=":material/link_off:"
-        )
+        st.warning(f"Not found: {plain(', '.join(missing))}. It may have been deleted.", icon=":material/link_off:")
         NOT_HERE.set([])
 
 

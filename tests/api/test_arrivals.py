@@ -69,10 +69,7 @@ def test_another_visitor_is_served_during_64_slow_bodies(n_addresses):
         slow = [
             asyncio.create_task(
                 server.send(
-                    path.format(session=i),
-                    address=f"198.51.100.{i % n_addresses}",
-                    parts=[b"12345"],
-                    ends=False,
+                    path.format(session=i), address=f"198.51.100.{i % n_addresses}", parts=[b"12345"], ends=False
                 )
             )
             for i in range(32)
@@ -80,10 +77,7 @@ def test_another_visitor_is_served_during_64_slow_bodies(n_addresses):
         ]
         await settled()
         assert server.at_work == []
-        answers = [
-            await server.send(path.format(session="other"), parts=[b"abc", b"de"])
-            for path in (UPLOAD, SEARCH)
-        ]
+        answers = [await server.send(path.format(session="other"), parts=[b"abc", b"de"]) for path in (UPLOAD, SEARCH)]
         assert not any(task.done() for task in slow)
         for task in slow:
             task.cancel()
@@ -174,10 +168,7 @@ def test_who_waits_too_long_for_a_place_is_told_so(monkeypatch):
 def test_a_body_comes_whole_from_memory_and_from_disk():
     async def send() -> list[tuple[int, str]]:
         server = Server()
-        return [
-            await server.send(SEARCH, parts=parts)
-            for parts in ((), [b"x"], [bytes(60_000)] * 3, [bytes(1 << 20)])
-        ]
+        return [await server.send(SEARCH, parts=parts) for parts in ((), [b"x"], [bytes(60_000)] * 3, [bytes(1 << 20)])]
 
     assert asyncio.run(send()) == [(200, "0"), (200, "1"), (200, "180000"), (200, str(1 << 20))]
 
@@ -228,9 +219,6 @@ def test_all_bodies_together_have_a_limit_and_give_their_room_back():
 def test_the_agents_interface_is_not_for_visitors():
     async def send() -> list[tuple[int, str]]:
         server = Server()
-        return [
-            await server.send("/_stcore/agent/interact"),
-            await server.send("/x/_stcore/agent/openapi.json"),
-        ]
+        return [await server.send("/_stcore/agent/interact"), await server.send("/x/_stcore/agent/openapi.json")]
 
     assert asyncio.run(send()) == [(404, "there is nothing here.")] * 2

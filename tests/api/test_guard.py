@@ -251,9 +251,7 @@ def test_names_come_from_the_environment(monkeypatch):
     assert named_hosts() == set()
 
 
-@pytest.mark.parametrize(
-    "name", ["https://music.example", "music.example:443", "*", "*.example", "a b", "-x/"]
-)
+@pytest.mark.parametrize("name", ["https://music.example", "music.example:443", "*", "*.example", "a b", "-x/"])
 def test_what_is_no_host_is_refused_in_words(monkeypatch, name):
     monkeypatch.setenv("MUSICSIM_ALLOWED_HOSTS", f"music.example,{name}")
     with pytest.raises(AddressError, match="not a machine's name or address"):
@@ -289,15 +287,10 @@ def test_every_answer_says_who_may_frame_it_and_what_it_is(client):
 
 
 def test_an_answer_keeps_its_own_stricter_policy():
-    strict = {
-        "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-        "Referrer-Policy": "no-referrer",
-    }
+    strict = {"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'", "Referrer-Policy": "no-referrer"}
     routes = [
         Route("/strict", lambda _: PlainTextResponse("", headers=strict)),
-        Route(
-            "/", lambda _: PlainTextResponse("", headers={"Content-Security-Policy": "default-src 'self';"})
-        ),
+        Route("/", lambda _: PlainTextResponse("", headers={"Content-Security-Policy": "default-src 'self';"})),
     ]
     with TestClient(Starlette(routes=routes, middleware=[Middleware(Guard)]), "http://localhost") as client:
         kept = client.get("/strict").headers

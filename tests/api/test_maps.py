@@ -82,9 +82,7 @@ def test_columns_are_compressed_for_those_who_can_read_that(client, tiny_library
     assert packed.headers["vary"] == plain.headers["vary"] == "Accept-Encoding"
 
 
-@pytest.mark.parametrize(
-    "path", ["/maps/none/places", "/maps/{model}/none", "/maps/{model}/places?library=../x"]
-)
+@pytest.mark.parametrize("path", ["/maps/none/places", "/maps/{model}/none", "/maps/{model}/places?library=../x"])
 def test_what_is_not_there_is_404_with_a_reason(client, tiny_library, path):
     answer = client.get(path.format(model=tiny_library.models.active().id))
     assert answer.status_code == 404

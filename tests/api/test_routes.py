@@ -90,10 +90,7 @@ def test_a_file_that_has_gone_says_so(client, tiny_library, tmp_path):
     path.unlink()
     answer = client.get(f"/songs/{song.id}/audio")
     assert answer.status_code == 410
-    assert (
-        answer.json()["error"]
-        == f"{song.label} (song {song.id}): the file is missing. Scan its folder again."
-    )
+    assert answer.json()["error"] == f"{song.label} (song {song.id}): the file is missing. Scan its folder again."
 
 
 def test_what_cannot_be_played_is_answered_without_a_path(client, tiny_library, tmp_path):
@@ -139,26 +136,15 @@ def test_similar_by_id_and_by_file(client, tiny_library):
 
 @pytest.mark.parametrize(
     "media_type",
-    [
-        None,
-        "",
-        "text/plain",
-        "Text/Plain; x=audio/wav",
-        "application/x-www-form-urlencoded",
-        "multipart/form-data",
-    ],
+    [None, "", "text/plain", "Text/Plain; x=audio/wav", "application/x-www-form-urlencoded", "multipart/form-data"],
 )
 def test_a_body_that_another_sites_page_may_send_unasked_is_not_read(client, media_type):
-    answer = client.post(
-        "/api/similar", content=b"x", headers={"Content-Type": media_type} if media_type else {}
-    )
+    answer = client.post("/api/similar", content=b"x", headers={"Content-Type": media_type} if media_type else {})
     assert answer.status_code == 415
     assert "Content-Type: application/octet-stream" in answer.json()["detail"]
 
 
-@pytest.mark.parametrize(
-    "media_type", ["audio/flac", "VIDEO/mp4", "application/ogg", "application/octet-stream;x=1"]
-)
+@pytest.mark.parametrize("media_type", ["audio/flac", "VIDEO/mp4", "application/ogg", "application/octet-stream;x=1"])
 def test_a_body_that_says_it_is_sound_is_read(client, tiny_library, media_type):
     data = tiny_library.songs()[0].path.read_bytes()
     assert client.post("/api/similar", content=data, headers={"Content-Type": media_type}).status_code == 200
@@ -175,9 +161,7 @@ def test_songs_and_playlists(client):
 
 
 def test_a_model_is_named_in_the_address(client, tiny_library):
-    add_representation(
-        tiny_library, RepresentationSettings("histogram"), "plain", lambda *_args, **_options: None
-    )
+    add_representation(tiny_library, RepresentationSettings("histogram"), "plain", lambda *_args, **_options: None)
     listed = client.get("/api/models").json()
     assert [(m["name"], m["kind"], m["is_active"]) for m in listed] == [
         ("Sound", "native", True),
@@ -186,8 +170,7 @@ def test_a_model_is_named_in_the_address(client, tiny_library):
     ]
     tiny_library.set_setting("hub_reduction", False)
     found = {
-        name: client.get("/api/songs/1/similar", params={"k": 5, "model": name}).json()
-        for name in ("Sound", "plain")
+        name: client.get("/api/songs/1/similar", params={"k": 5, "model": name}).json() for name in ("Sound", "plain")
     }
     assert found["Sound"] == client.get("/api/songs/1/similar?k=5").json()
     assert found["Sound"] != found["plain"]
@@ -233,20 +216,7 @@ def test_a_song_cannot_fit_and_not_fit(client):
     assert answer.json()["detail"] == "song 3 is marked both as fitting and as not fitting: choose one."
 
 
-NUMBERS = (
-    "-1",
-    "nan",
-    "inf",
-    "-inf",
-    "1e400",
-    str(2**63),
-    str(10**30),
-    f"-{10**30}",
-    "9" * 5000,
-    "",
-    "\0",
-    "1.5",
-)
+NUMBERS = ("-1", "nan", "inf", "-inf", "1e400", str(2**63), str(10**30), f"-{10**30}", "9" * 5000, "", "\0", "1.5")
 
 
 def test_no_number_in_an_address_is_an_error_of_the_server(client):
@@ -269,8 +239,7 @@ def test_no_number_in_an_address_is_an_error_of_the_server(client):
 
 
 @pytest.mark.parametrize(
-    ("start", "end"),
-    [("1e308", "1e309"), ("0", "inf"), ("-inf", "1"), ("nan", "nan"), ("-1", "2"), ("0", "1e7")],
+    ("start", "end"), [("1e308", "1e309"), ("0", "inf"), ("-inf", "1"), ("nan", "nan"), ("-1", "2"), ("0", "1e7")]
 )
 def test_a_part_beyond_any_file_is_refused_in_a_sentence(client, tiny_library, start, end):
     song = tiny_library.songs()[0].id

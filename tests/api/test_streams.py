@@ -199,9 +199,7 @@ def test_other_messages_overtake_runs_that_wait(no_refill, monkeypatch):
 
     async def flood() -> list[bytes]:
         page = Page()
-        page.send(
-            asked(a=1), asked(a=2), beat, b"\xff\xff", BackMsg(clear_cache=True).SerializeToString(), beat
-        )
+        page.send(asked(a=1), asked(a=2), beat, b"\xff\xff", BackMsg(clear_cache=True).SerializeToString(), beat)
         return [await page.next() for _ in range(3)]
 
     assert asyncio.run(flood()) == [asked(a=1), beat, beat]

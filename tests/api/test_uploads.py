@@ -112,11 +112,7 @@ async def send_to(app, path, headers=(), chunks=(), *, stays=True, stalls=False)
     async def receive():
         if len(taken) < len(chunks):
             taken.append(chunks[len(taken)])
-            return {
-                "type": "http.request",
-                "body": taken[-1],
-                "more_body": stalls or len(taken) < len(chunks),
-            }
+            return {"type": "http.request", "body": taken[-1], "more_body": stalls or len(taken) < len(chunks)}
         if stays:
             await asyncio.sleep(3600)
         return {"type": "http.disconnect"}
@@ -185,9 +181,7 @@ def test_a_file_that_comes_slowly_takes_no_place_of_others(client, tiny_library,
 
     async def attack():
         app = Starlette(routes=routes())
-        slow = [
-            asyncio.create_task(send_to(app, "/api/similar", chunks=[b"x"], stalls=True)) for _ in range(8)
-        ]
+        slow = [asyncio.create_task(send_to(app, "/api/similar", chunks=[b"x"], stalls=True)) for _ in range(8)]
         while len(left(tiny_library)) < len(slow):  # each is received into a folder
             await asyncio.sleep(0.01)
         answer = await send_to(app, "/api/similar", chunks=[song])

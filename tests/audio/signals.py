@@ -37,9 +37,7 @@ def encoded(samples, codec, container, rate=44100, layout="mono"):
         stream.bit_rate = 128_000
         frame = av.AudioFrame.from_ndarray(samples[None, :], format="fltp", layout="mono")
         frame.sample_rate = rate
-        resampler = av.AudioResampler(
-            format=stream.codec_context.codec.audio_formats[0], layout=layout, rate=rate
-        )
+        resampler = av.AudioResampler(format=stream.codec_context.codec.audio_formats[0], layout=layout, rate=rate)
         for part in [*resampler.resample(frame), *resampler.resample(None), None]:
             # FLAC ends with an empty packet that the Ogg writer refuses
             out.mux([packet for packet in stream.encode(part) if packet.size])

@@ -40,11 +40,7 @@ def assert_same_as_plain(source, sound):
     # bits, not values: the hash is taken of them
     np.testing.assert_array_equal(sound.mfcc.view(np.uint16), expected.view(np.uint16))
     np.testing.assert_array_equal(sound.outline, peaks(decoded.samples))
-    assert (sound.duration_s, sound.expected_s, sound.notes) == (
-        decoded.duration_s,
-        decoded.expected_s,
-        decoded.notes,
-    )
+    assert (sound.duration_s, sound.expected_s, sound.notes) == (decoded.duration_s, decoded.expected_s, decoded.notes)
     assert sound.n_frames == len(expected)
     assert sound.loudest == np.abs(decoded.samples).max()
     # 1e-6: squares are summed in float32 over 8,192 samples at a time
@@ -63,9 +59,7 @@ def test_recordings_are_described_as_by_the_plain_functions(path):
 
 
 # one sample, both sides of a frame, of a block of 256 frames and of 2,048 frames
-@pytest.mark.parametrize(
-    "n_samples", [1, 255, 256, 257, 2048, 256 * 256 - 1, 256 * 256, 256 * 256 + 1, 2048 * 256 + 5]
-)
+@pytest.mark.parametrize("n_samples", [1, 255, 256, 257, 2048, 256 * 256 - 1, 256 * 256, 256 * 256 + 1, 2048 * 256 + 5])
 def test_any_length_is_described_as_by_the_plain_functions(n_samples):
     data = wav(0.3 * np.random.default_rng(n_samples).standard_normal(n_samples))
     assert_same_as_plain(data, analyse_sound(data))

@@ -54,9 +54,7 @@ def test_lossless_files_equal_librosa(path):
 
 
 @needs_formats
-@pytest.mark.parametrize(
-    "name", ["plum_vorbis.ogg", "plum_vbr_v2.mp3", "plum_cbr128.mp3", "plum_opus96.opus"]
-)
+@pytest.mark.parametrize("name", ["plum_vorbis.ogg", "plum_vbr_v2.mp3", "plum_cbr128.mp3", "plum_opus96.opus"])
 def test_lossy_files_equal_librosa(name):
     path = SHARED / "audio/formats" / name
     expected = librosa.load(path, sr=22050)[0]
@@ -151,9 +149,7 @@ def test_wav_of_every_sample_format(subtype, atol):
 @pytest.mark.parametrize("container", ["AIFF", "AU", "CAF", "W64", "RF64", "FLAC", "VOC", "SVX"])
 def test_other_lossless_containers(container):
     y = tone(rate=22050)
-    np.testing.assert_allclose(
-        load(as_bytes(y, 22050, format=container, subtype="PCM_16")), y, atol=1 / 32768
-    )
+    np.testing.assert_allclose(load(as_bytes(y, 22050, format=container, subtype="PCM_16")), y, atol=1 / 32768)
 
 
 def test_offset_and_duration_cut_by_decoded_time():
@@ -192,9 +188,7 @@ def test_one_silent_channel_is_mixed_as_usual():
 
 @pytest.mark.parametrize(("codec", "container"), [("aac", "adts"), ("libmp3lame", "mp3")])
 def test_sampling_rate_changes_inside_the_file(codec, container):
-    data = encoded(tone(440, 2, 44100), codec, container, 44100) + encoded(
-        tone(880, 3, 24000), codec, container, 24000
-    )
+    data = encoded(tone(440, 2, 44100), codec, container, 44100) + encoded(tone(880, 3, 24000), codec, container, 24000)
     d = decode(data)
     # delay and padding of two encoders
     assert d.duration_s == pytest.approx(5, abs=0.2)

@@ -50,9 +50,7 @@ def notes(chords, seconds=1.5, partials=4):
 
 
 def noise(seconds=12.0, level=0.1, seed=0):
-    return (level * np.random.default_rng(seed).standard_normal(round(seconds * SAMPLE_RATE))).astype(
-        np.float32
-    )
+    return (level * np.random.default_rng(seed).standard_normal(round(seconds * SAMPLE_RATE))).astype(np.float32)
 
 
 def heard(y):

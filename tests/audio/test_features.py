@@ -72,19 +72,7 @@ def test_delta_mfcc_equals_librosa_on_hard_signals(name):
 
 
 # around one frame, the shortest legal length, and both sides of one and two blocks of 256 frames
-LENGTHS = (
-    2048,
-    2049,
-    2303,
-    2304,
-    5000,
-    511 * 256 - 1,
-    511 * 256,
-    512 * 256 - 1,
-    512 * 256,
-    513 * 256 + 7,
-    300_000,
-)
+LENGTHS = (2048, 2049, 2303, 2304, 5000, 511 * 256 - 1, 511 * 256, 512 * 256 - 1, 512 * 256, 513 * 256 + 7, 300_000)
 
 
 @pytest.mark.parametrize("n_samples", LENGTHS)
@@ -150,12 +138,7 @@ def test_louder_moves_only_the_first_column(gain_db, seed):
     np.testing.assert_allclose(moved, np.broadcast_to(expected, moved.shape), atol=2e-3)
 
 
-@given(
-    slope=st.floats(-5, 5),
-    bend=st.floats(-0.5, 0.5),
-    n_frames=st.integers(9, 60),
-    n_columns=st.integers(1, 13),
-)
+@given(slope=st.floats(-5, 5), bend=st.floats(-0.5, 0.5), n_frames=st.integers(9, 60), n_columns=st.integers(1, 13))
 @settings(max_examples=40, deadline=None)
 def test_derivatives_of_a_parabola_are_known(slope, bend, n_frames, n_columns):
     t = np.arange(n_frames, dtype=np.float64)[:, None] - n_frames / 2
@@ -163,9 +146,7 @@ def test_derivatives_of_a_parabola_are_known(slope, bend, n_frames, n_columns):
     first, second = np.split(derivatives(curve), 3, axis=1)[1:]
     inner = slice(4, n_frames - 4)  # at the ends the first order is fitted by a line, not a parabola
     # 1e-4: results are stored in float32 and reach 35
-    np.testing.assert_allclose(
-        first[inner], np.repeat(slope + 2 * bend * t, n_columns, axis=1)[inner], atol=1e-4
-    )
+    np.testing.assert_allclose(first[inner], np.repeat(slope + 2 * bend * t, n_columns, axis=1)[inner], atol=1e-4)
     np.testing.assert_allclose(second, 2 * bend, atol=1e-4)
 
 
@@ -191,9 +172,7 @@ def test_derivatives_equal_scipy(n_frames):
         scipy.signal.savgol_filter(frames, 9, polyorder=k, deriv=k, axis=0, mode="interp") for k in (1, 2)
     )
     # rounding of float32 numbers up to 300
-    np.testing.assert_allclose(
-        derivatives(frames), np.hstack([frames, slopes, curvatures]), rtol=0, atol=2e-5
-    )
+    np.testing.assert_allclose(derivatives(frames), np.hstack([frames, slopes, curvatures]), rtol=0, atol=2e-5)
 
 
 @given(n_frames=st.integers(9, 80), block=st.integers(1, 90))

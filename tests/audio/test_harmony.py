@@ -22,9 +22,7 @@ def notes(midi, seconds=4.0, sr=SAMPLE_RATE, overtones=1, level=0.1):
 def song(shift=0.0, overtones=4, **options):
     """C, F, G and A minor, over and over."""
     chords = [(60, MAJOR), (65, MAJOR), (67, MAJOR), (57, MINOR)] * 4
-    parts = [
-        notes([root + i + shift for i in kind], 2.3, overtones=overtones, **options) for root, kind in chords
-    ]
+    parts = [notes([root + i + shift for i in kind], 2.3, overtones=overtones, **options) for root, kind in chords]
     return np.concatenate(parts)
 
 
@@ -106,9 +104,7 @@ def test_any_sound_gives_two_histograms(kind, n_samples):
 
 
 def test_silence_has_no_class_before_others():
-    np.testing.assert_allclose(
-        harmony(np.zeros(50_000)), np.r_[np.full(12, 1 / 12), np.full(144, 1 / 144)], rtol=1e-6
-    )
+    np.testing.assert_allclose(harmony(np.zeros(50_000)), np.r_[np.full(12, 1 / 12), np.full(144, 1 / 144)], rtol=1e-6)
 
 
 def test_silence_between_chords_does_not_count():

@@ -50,10 +50,7 @@ def id3(padding=0):
         (b"RIFF" + len(MIDI).to_bytes(4, "little") + b"RMIDdata" + MIDI, "is a MIDI file"),
         (b"Extended Module: a song" + b"\0" * 300, r"tracker module \(XM\)"),
         (b"IMPMa song" + b"\0" * 300, r"tracker module \(IT\)"),
-        (
-            b"a song".ljust(28, b"\0") + b"\x1a\x10".ljust(16, b"\0") + b"SCRM" + b"\0" * 300,
-            r"module \(S3M\)",
-        ),
+        (b"a song".ljust(28, b"\0") + b"\x1a\x10".ljust(16, b"\0") + b"SCRM" + b"\0" * 300, r"module \(S3M\)"),
         (b"a song".ljust(1080, b"\0") + b"M.K." + b"\0" * 4000, r"tracker module \(MOD\)"),
         (b"a song".ljust(1080, b"\0") + b"16CH" + b"\0" * 4000, r"tracker module \(MOD\)"),
         (film("mp4"), "is a film without a sound track"),

@@ -434,9 +434,7 @@ def test_8_khz_and_192_khz(rate, tmp_path):
     assert pitch(load(path)) == pytest.approx(1000, abs=1)
 
 
-@pytest.mark.parametrize(
-    ("kind", "suffix"), [("mp3", "flac"), ("flac", "mp3"), ("ogg", "wav"), ("m4a", "ogg")]
-)
+@pytest.mark.parametrize(("kind", "suffix"), [("mp3", "flac"), ("flac", "mp3"), ("ogg", "wav"), ("m4a", "ogg")])
 def test_names_that_lie_about_the_format(kind, suffix, tmp_path):
     honest, lying = tmp_path / f"a.{kind}", tmp_path / f"a.{suffix}"
     for path in (honest, lying):

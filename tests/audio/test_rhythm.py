@@ -75,9 +75,7 @@ def test_any_sound_gives_two_histograms(kind, n_samples):
     assert found.shape == (RHYTHM_SIZE,)
     assert found.dtype == np.float32
     assert (found >= 0).all()
-    assert [tempos(found).sum(), found[len(TEMPOS) :].sum()] == pytest.approx(
-        [1, 1], abs=1e-6
-    )  # float32 sums
+    assert [tempos(found).sum(), found[len(TEMPOS) :].sum()] == pytest.approx([1, 1], abs=1e-6)  # float32 sums
 
 
 def test_where_nothing_begins_all_tempos_are_equal():

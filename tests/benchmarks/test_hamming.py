@@ -79,9 +79,7 @@ def test_an_index_that_crashes_has_a_row_that_says_so():
 
 
 def _row(index, top10, one, radius, recall=1.0, within=1.0):
-    return {
-        "index": index, "top10_us": top10, "one_us": one, "radius2_us": radius, "recall": recall, "within": within,
-    }  # fmt: skip
+    return {"index": index, "top10_us": top10, "one_us": one, "radius2_us": radius, "recall": recall, "within": within}
 
 
 def test_claims_compare_what_they_say():

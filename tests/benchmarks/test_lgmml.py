@@ -55,9 +55,7 @@ def absent():
 def test_without_rivals_their_claims_are_open(monkeypatch, rival, said, failed):
     monkeypatch.setattr(lgmml, "MetricLearn", rival)
     monkeypatch.setattr(
-        lgmml,
-        "nearly_separable",
-        lambda seed: nearly_separable(seed, 120, 8, n_relevant=9, n_hidden=3, n_held_out=40),
+        lgmml, "nearly_separable", lambda seed: nearly_separable(seed, 120, 8, n_relevant=9, n_hidden=3, n_held_out=40)
     )
     settings = Settings()
     rows, claims = lgmml.rival_rows(settings, lambda line: None)

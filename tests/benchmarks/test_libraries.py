@@ -11,9 +11,7 @@ from benchmarks import libraries
 from musicsim.library import Library
 
 
-def test_experiments_that_start_together_compose_the_demo_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_experiments_that_start_together_compose_the_demo_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     composed = []
 
     def compose(library: Library, **_: Any) -> None:

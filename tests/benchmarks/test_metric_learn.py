@@ -9,8 +9,5 @@ from benchmarks import _metric_learn
 
 def test_the_environment_of_metric_learn_needs_no_musicsim() -> None:
     # None in sys.modules refuses the import, as in an environment without it
-    code = (
-        "import runpy, sys; sys.modules['musicsim'] = None; "
-        f"runpy.run_path({str(Path(_metric_learn.__file__))!r})"
-    )
+    code = f"import runpy, sys; sys.modules['musicsim'] = None; runpy.run_path({str(Path(_metric_learn.__file__))!r})"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

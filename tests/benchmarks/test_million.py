@@ -52,10 +52,7 @@ def test_few_artists_have_many_songs_and_genres_follow_the_sound(drawn):
 
 def test_the_same_seed_gives_the_same_library(drawn, tmp_path):
     one = take_snapshot(drawn)
-    with (
-        write_library(tmp_path / "again", 1200) as library,
-        write_library(tmp_path / "b", 1200, random_state=1) as b,
-    ):
+    with write_library(tmp_path / "again", 1200) as library, write_library(tmp_path / "b", 1200, random_state=1) as b:
         again, other = take_snapshot(library), take_snapshot(b)
         for name in ("X", "row_ids", "map"):
             np.testing.assert_array_equal(getattr(again, name), getattr(one, name))

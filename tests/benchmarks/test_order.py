@@ -56,9 +56,7 @@ def test_losses_are_those_of_the_papers():
 @pytest.mark.parametrize("name", ["t-STE", "crowd kernel"])
 def test_embedding_descends_and_orders_what_has_an_order(name, rng):
     truth = rng.normal(size=(12, 2))
-    rows = np.array(
-        [[i, j, i, k] for i in range(12) for j in range(12) for k in range(12) if len({i, j, k}) == 3]
-    )
+    rows = np.array([[i, j, i, k] for i in range(12) for j in range(12) for k in range(12) if len({i, j, k}) == 3])
     D = np.square(truth[:, None] - truth[None]).sum(axis=2)
     rows = rows[D[rows[:, 0], rows[:, 1]] < D[rows[:, 2], rows[:, 3]]]
     found = embed(12, rows, LOSSES[name], 3, random_state=0)

@@ -18,10 +18,7 @@ nginx = next((found for name in _NGINX if (found := shutil.which(name))), None)
 def test_nginx_takes_what_is_described(tmp_path):
     (tmp_path / "nginx.conf").write_text(_configuration(tmp_path, "127.0.0.1:8999", ["127.0.0.1:8501"]))
     checked = subprocess.run(
-        [nginx, "-t", "-p", tmp_path, "-c", tmp_path / "nginx.conf"],
-        capture_output=True,
-        text=True,
-        check=False,
+        [nginx, "-t", "-p", tmp_path, "-c", tmp_path / "nginx.conf"], capture_output=True, text=True, check=False
     )
     assert checked.returncode == 0, checked.stderr
 

@@ -12,21 +12,11 @@ def _run(settings, progress):
     progress("half way")
     settings.facts["splits"] = 3
     rows = [{"name": "a", "value": np.float32(0.5), "missing": float("nan")}]
-    return rows, [
-        at_least("times faster", 1.9, 1.4),
-        at_most("error", 2.0, 1.0),
-        at_least("unknown", None, 1.0),
-    ]
+    return rows, [at_least("times faster", 1.9, 1.4), at_most("error", 2.0, 1.0), at_least("unknown", None, 1.0)]
 
 
 def test_json_is_the_last_line_and_holds_everything(capsys):
-    main(
-        "trial",
-        "a trial",
-        _run,
-        rivals=("scikit-learn", "no-such-rival"),
-        arguments=["--json", "--seed", "7"],
-    )
+    main("trial", "a trial", _run, rivals=("scikit-learn", "no-such-rival"), arguments=["--json", "--seed", "7"])
     out, err = capsys.readouterr()
     report = json.loads(out.splitlines()[-1])
     keys = ["name", "date", "commit", "machine", "inputs", "settings", "rows", "claims"]

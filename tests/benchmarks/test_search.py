@@ -7,18 +7,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from benchmarks._search_data import hard, hold_out, separated
-from benchmarks.search import (
-    Case,
-    Contender,
-    claims,
-    depth_for,
-    geometric,
-    leads,
-    measure,
-    n_lists,
-    recall,
-    time_at,
-)
+from benchmarks.search import Case, Contender, claims, depth_for, geometric, leads, measure, n_lists, recall, time_at
 
 DRAWS = [hard, separated]
 

@@ -63,9 +63,7 @@ def names_on_map(drawn) -> list[str]:
 
 def wait_for_mark(page: Page, drawn, name: str, n: int = 1) -> None:
     """Wait until so many songs are marked as chosen or found."""
-    page.wait_for_function(
-        "([{map}, name, n]) => map.marks[name].length === n", arg=[drawn.element_handle(), name, n]
-    )
+    page.wait_for_function("([{map}, name, n]) => map.marks[name].length === n", arg=[drawn.element_handle(), name, n])
 
 
 def place_of(drawn, song_id: int) -> tuple[float, float]:
@@ -131,8 +129,7 @@ def zoom(page: Page, drawn, turns: int = 3, at: tuple[float, float] = (0.5, 0.4)
         before = map_range(drawn)
         page.mouse.wheel(0, -200)
         page.wait_for_function(
-            "([{map}, left]) => map.view.x - 0.5 / map.view.zoom > left",
-            arg=[drawn.element_handle(), before[0]],
+            "([{map}, left]) => map.view.x - 0.5 / map.view.zoom > left", arg=[drawn.element_handle(), before[0]]
         )
     return map_range(drawn)
 
@@ -166,9 +163,7 @@ def passages(dialog, title: str):
 
 def sound(dialog) -> dict:
     """What the dialog's own sound does."""
-    return dialog.get_by_test_id("why-audio").evaluate(
-        "a => ({at: a.currentTime, paused: a.paused, src: a.src})"
-    )
+    return dialog.get_by_test_id("why-audio").evaluate("a => ({at: a.currentTime, paused: a.paused, src: a.src})")
 
 
 def wait_for_sound(page: Page, playing: bool) -> None:

@@ -40,9 +40,7 @@ def chromium_path() -> str:
     """Where the browser is."""
     path = find()
     if path is None and os.environ.get("CI"):
-        pytest.fail(
-            "no Chromium: with CI set a missing browser is a failure. Install it or set MUSICSIM_CHROMIUM."
-        )
+        pytest.fail("no Chromium: with CI set a missing browser is a failure. Install it or set MUSICSIM_CHROMIUM.")
     if path is None:
         pytest.skip("no Chromium found: install it, or set MUSICSIM_CHROMIUM to its path.")
     return path

@@ -23,11 +23,7 @@ def serve(script: Path, *, base: str = "", environment: Mapping[str, str] | None
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "streamlit", "run", str(script), f"--server.port={port}"]
-    command += [
-        "--server.headless=true",
-        "--browser.gatherUsageStats=false",
-        "--browser.serverAddress=localhost",
-    ]
+    command += ["--server.headless=true", "--browser.gatherUsageStats=false", "--browser.serverAddress=localhost"]
     command += [f"--server.baseUrlPath={base}"] if base else []
     address = f"http://127.0.0.1:{port}"
     health = "/".join(part for part in (address, base, "_stcore/health") if part)
@@ -54,13 +50,9 @@ def serve(script: Path, *, base: str = "", environment: Mapping[str, str] | None
             server.terminate()
             try:
                 server.wait(timeout=20)
-            except (
-                subprocess.TimeoutExpired
-            ):  # it ends after what it is at, and numba compiles for long the first time
+            except subprocess.TimeoutExpired:  # it ends after what it is at, and numba compiles for long the first time
                 server.kill()
                 server.wait()
             if ended is not None:
                 said.seek(0)
-                raise RuntimeError(
-                    f"the app {script} ended by itself, exit code {ended}: {said.read()[-8000:]}"
-                )
+                raise RuntimeError(f"the app {script} ended by itself, exit code {ended}: {said.read()[-8000:]}")

@@ -18,15 +18,11 @@ def test_back_and_forward_go_through_the_songs_that_were_chosen(page, address, h
         expect(page).to_have_url(re.compile(rf"song={chosen[-1]}$"))
         expect(rows(page).first).not_to_have_attribute("data-song-id", str(chosen[-1]))
     titles = {song.id: song.title for song in songs_of(home)}
-    for move, song in (
-        (page.go_back, chosen[1]), (page.go_back, chosen[0]), (page.go_forward, chosen[1]),
-    ):  # fmt: skip
+    for move, song in ((page.go_back, chosen[1]), (page.go_back, chosen[0]), (page.go_forward, chosen[1])):
         move()
         expect(page).to_have_url(re.compile(rf"song={song}$"))
         expect(page.get_by_test_id("stMain").get_by_text(titles[song], exact=True).first).to_be_visible()
-        expect(
-            page.get_by_test_id("stMain").get_by_role("button", name=f"Play “{titles[song]}”")
-        ).to_have_count(0)
+        expect(page.get_by_test_id("stMain").get_by_role("button", name=f"Play “{titles[song]}”")).to_have_count(0)
 
 
 def test_what_is_shown_stays_from_page_to_page(page, address, home):
@@ -55,10 +51,7 @@ def test_a_reload_keeps_what_was_made_in_the_tab(page, chromium, address, home):
     visit(page, address)
     page.get_by_role("combobox", name="Colour by").click()
     page.get_by_role("option", name="artist", exact=True).click()
-    page.wait_for_function(
-        "({map}) => map.drawnBy === 'artist'",
-        arg=wait_for_map(page).element_handle(),
-    )
+    page.wait_for_function("({map}) => map.drawnBy === 'artist'", arg=wait_for_map(page).element_handle())
     switch(page, "playlist")
     page.get_by_role("combobox", name=re.compile("Pass through")).fill(songs[7].title)
     page.get_by_role("option", name=re.compile(songs[7].title)).click()

@@ -189,9 +189,7 @@ def test_a_broken_upload_is_a_sentence_and_the_next_one_works(page, address, tmp
     chooser = page.get_by_test_id("stFileUploader").locator("input[type=file]")
     chooser.set_input_files(tmp_path / "broken.mp3")
     expect(page.get_by_test_id("stAlert").filter(has_text="broken.mp3")).to_be_visible()
-    page.get_by_test_id("stFileUploader").get_by_role(
-        "button", name=re.compile("Remove|Delete|Clear")
-    ).click()
+    page.get_by_test_id("stFileUploader").get_by_role("button", name=re.compile("Remove|Delete|Clear")).click()
     expect(page.get_by_text("Songs from your collection will appear here")).to_be_visible()
     chooser.set_input_files(write_song(tmp_path / "good.wav", "tones", seed=5))
     expect(page.get_by_role("heading", name="6 most similar songs")).to_be_visible()
@@ -374,9 +372,7 @@ def test_the_player_goes_on_through_page_switches(page, address, home):
         assert audio.evaluate("a => a.mark") == "the same element"
         assert not audio.evaluate("a => a.paused")
         # sound starts a moment after "playing" on a machine that has other things to do
-        page.wait_for_function(
-            "([a, before]) => a.currentTime > before", arg=[audio.element_handle(), position]
-        )
+        page.wait_for_function("([a, before]) => a.currentTime > before", arg=[audio.element_handle(), position])
         position = audio.evaluate("a => a.currentTime")
 
 
@@ -405,9 +401,7 @@ def test_covers_are_shown_where_songs_are(page, address, home):
     """In the player, beside the name of the song, and on the buttons of a list."""
     songs = songs_of(home)
     failed: list[str] = []
-    page.on(
-        "console", lambda message: failed.append(message.text) if "cover" in str(message.location) else None
-    )
+    page.on("console", lambda message: failed.append(message.text) if "cover" in str(message.location) else None)
     with_cover = next(song for song in songs if song.artist == "Artist tones")
     visit(page, address, "search", f"?song={with_cover.id}")
     main = page.get_by_test_id("stMainBlockContainer")
@@ -416,9 +410,7 @@ def test_covers_are_shown_where_songs_are(page, address, home):
     expect(page.get_by_test_id("player-cover")).to_have_css(
         "background-image", re.compile(f"songs/{with_cover.id}/cover")
     )
-    expect(main.locator(".song-cover i")).to_have_css(
-        "background-image", re.compile(f"songs/{with_cover.id}/cover")
-    )
+    expect(main.locator(".song-cover i")).to_have_css("background-image", re.compile(f"songs/{with_cover.id}/cover"))
     covered = {song.id for song in songs if song.artist == "Artist tones"}
     for row in rows(page).all():
         has_cover = int(row.get_attribute("data-song-id")) in covered
@@ -492,9 +484,7 @@ def test_a_folder_of_real_recordings_goes_the_whole_way(page, address, home):
         # ten seconds of the piece in another encoding: the piece itself is nearest
         expect(rows(page).first).to_have_attribute("data-song-id", str(fairy.id))
         assert f"{STAR}:1" in names_on_map(wait_for_map(page))
-        page.get_by_test_id("stFileUploader").get_by_role(
-            "button", name=re.compile("Remove|Delete|Clear")
-        ).click()
+        page.get_by_test_id("stFileUploader").get_by_role("button", name=re.compile("Remove|Delete|Clear")).click()
     switch(page, "playlist")
     page.get_by_role("button", name="Generate a playlist").click()
     expect(page.get_by_test_id("transition").first).to_be_visible()

@@ -39,9 +39,7 @@ def test_a_history_is_imported_and_undone(page, tiny_library, history, width):
         page.wait_for_selector(IDLE)
         page.wait_for_timeout(1000)
         page.get_by_role("button", name="Import", exact=True).click()
-        expect(
-            page.get_by_text("4 of 5 songs are in the library; 1 is kept and matched later")
-        ).to_be_visible()
+        expect(page.get_by_text("4 of 5 songs are in the library; 1 is kept and matched later")).to_be_visible()
         expect(page.get_by_role("link", name="Train a model on it")).to_be_visible()
         ids = [song.id for song in tiny_library.songs()[:4]]
         assert tiny_library.listening.sittings().tolist() == [[0, song_id] for song_id in ids]

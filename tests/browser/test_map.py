@@ -38,9 +38,7 @@ def colours_seen(page: Page, drawn, ids: list[int]) -> list[tuple[int, ...]]:
 
 def entry_colours(drawn) -> dict[str, tuple[int, ...]]:
     """The colour of each entry of the legend, as it is said."""
-    said = drawn.evaluate(
-        "({map}) => map.colours.entries.filter(e => e.n_songs).map(e => [e.name, e.colour])"
-    )
+    said = drawn.evaluate("({map}) => map.colours.entries.filter(e => e.n_songs).map(e => [e.name, e.colour])")
     return {name: tuple(int(colour[k : k + 2], 16) for k in (1, 3, 5)) for name, colour in said}
 
 

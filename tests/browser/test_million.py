@@ -13,17 +13,7 @@ from playwright.sync_api import Page, expect
 from benchmarks.large_library import write_library
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
-from tests.browser.actions import (
-    APP,
-    click_song,
-    map_range,
-    outline,
-    rows,
-    visit,
-    wait_for_map,
-    wait_for_mark,
-    zoom,
-)
+from tests.browser.actions import APP, click_song, map_range, outline, rows, visit, wait_for_map, wait_for_mark, zoom
 from tests.browser.serving import serve
 
 pytestmark = pytest.mark.slow
@@ -122,9 +112,7 @@ def test_webgl_draws_every_song(chromium, address):
     drawn.get_by_role("button", name="Names of regions").click()
     colours = drawn.evaluate("({map}) => map.colours.entries.slice(0, 12).map(e => e.colour)")
     page.wait_for_timeout(2_000)
-    image = np.asarray(Image.open(io.BytesIO(drawn.locator(".stage").screenshot())).convert("RGB")).astype(
-        int
-    )
+    image = np.asarray(Image.open(io.BytesIO(drawn.locator(".stage").screenshot())).convert("RGB")).astype(int)
     for colour in colours:
         rgb = np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)])
         assert (np.abs(image - rgb).max(axis=2) < 45).sum() > 100, f"songs of {colour} are points"

@@ -309,9 +309,7 @@ def test_previous_restarts_the_song_after_three_seconds(player):
     player.part("wave").press("ArrowRight")
     player.expect_position_from(5)
     player.part("prev").click()
-    player.page.wait_for_function(
-        "() => document.querySelector('[data-testid=player-audio]').currentTime < 3"
-    )
+    player.page.wait_for_function("() => document.querySelector('[data-testid=player-audio]').currentTime < 3")
     player.expect(song_id=3)
     player.part("prev").click()
     player.expect(song_id=2)
@@ -323,9 +321,7 @@ def test_a_preview_starts_where_it_should_and_previous_goes_to_the_beginning(pla
     player.expect_position_from(12)
     assert player.position < 20
     player.part("prev").click()
-    player.page.wait_for_function(
-        "() => document.querySelector('[data-testid=player-audio]').currentTime < 3"
-    )
+    player.page.wait_for_function("() => document.querySelector('[data-testid=player-audio]').currentTime < 3")
     player.expect(song_id=1, state="playing")
     player.part("next").click()
     player.expect(song_id=3, state="playing")
@@ -453,19 +449,7 @@ def test_fits_the_window_and_hides_no_content(player, width):
     player.expect(state="playing")
     box = player.root.bounding_box()
     assert 60 <= box["height"] <= 80
-    for name in (
-        "prev",
-        "play",
-        "next",
-        "title",
-        "wave",
-        "time",
-        "thumb-up",
-        "thumb-down",
-        "more",
-        "menu",
-        "queue",
-    ):
+    for name in ("prev", "play", "next", "title", "wave", "time", "thumb-up", "thumb-down", "more", "menu", "queue"):
         part = player.part(name).bounding_box()
         assert part["x"] >= box["x"] - 0.5, name
         assert part["x"] + part["width"] <= box["x"] + box["width"] + 0.5, name

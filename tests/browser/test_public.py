@@ -204,13 +204,7 @@ def test_forged_messages_do_nothing(hosted, place, before, owners_widgets):
                 assert SECRET not in said
                 assert str(place / "single") not in said
                 n_tried += 1
-        for query in (
-            "folder=/etc",
-            "library=single",
-            "library=../home/single",
-            "library=/etc",
-            "playlist=999",
-        ):
+        for query in ("folder=/etc", "library=single", "library=../home/single", "library=/etc", "playlist=999"):
             said = visitor.run(visitor.pages["library"], query)
             assert str(place) not in said
             assert SHELL not in said

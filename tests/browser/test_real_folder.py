@@ -30,9 +30,7 @@ def music(tmp_path) -> Path:
             silence.write(np.zeros(60 * 8000, np.int16))
     for n in range(50):
         kind = ("tones", "noise", "clicks")[n % 3]
-        write_song(
-            folder / f"Artist {n % 10}" / f"song {n:02d}.flac", kind, seed=n, seconds=6, title=f"song {n:02d}"
-        )
+        write_song(folder / f"Artist {n % 10}" / f"song {n:02d}.flac", kind, seed=n, seconds=6, title=f"song {n:02d}")
     bad = folder / "bad"
     bad.mkdir()
     for n in range(3):

@@ -69,15 +69,7 @@ def strange_browser(playwright_driver, chromium_path):
 def test_a_strangers_name_that_leads_here_opens_nothing(strange_browser, address):
     port = urlsplit(address).port
     page = strange_browser.new_page()
-    for path in (
-        "/",
-        "/library",
-        "/api/songs",
-        "/songs/1/audio",
-        "/songs/1/cover",
-        "/radio?song=1",
-        "/_stcore/health",
-    ):
+    for path in ("/", "/library", "/api/songs", "/songs/1/audio", "/songs/1/cover", "/radio?song=1", "/_stcore/health"):
         answer = page.goto(f"http://evil.example:{port}{path}")
         assert answer.status == 421
         expect(page.get_by_test_id("stApp")).to_have_count(0)
@@ -113,9 +105,7 @@ def test_another_server_of_this_machine_does_not_drive_the_app(page, address, tm
         )
         assert not opened
         with page.expect_response(f"{address}/") as framed:
-            page.evaluate(
-                "address => { document.body.innerHTML = `<iframe src='${address}'></iframe>` }", address
-            )
+            page.evaluate("address => { document.body.innerHTML = `<iframe src='${address}'></iframe>` }", address)
         assert framed.value.status == 403
         assert "frame-ancestors 'self'" in framed.value.headers["content-security-policy"]
         expect(page.frame_locator("iframe").get_by_test_id("stApp")).to_have_count(0)

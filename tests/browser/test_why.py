@@ -23,12 +23,7 @@ def test_a_neighbour_is_explained_and_its_passages_play_just_their_seconds(page,
     rows(page).first.get_by_role("button", name=re.compile("^Play")).click()
     player_plays(page)
     dialog = ask(page)
-    for words in (
-        "Similarity",
-        "What gives the similarity",
-        "In common",
-        "Listeners: no listening data",
-    ):
+    for words in ("Similarity", "What gives the similarity", "In common", "Listeners: no listening data"):
         expect(dialog.get_by_text(words).first).to_be_visible()
     painted = "c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(v => v > 0)"
     for wave in dialog.get_by_test_id("why-wave").all():

@@ -302,11 +302,7 @@ def test_fit_takes_songs_as_well_as_frames(rng):
 # --- number of codewords, parameters, errors ---------------------------------------------------------
 
 
-@given(
-    n_frames=st.integers(1, 10**7),
-    maximum=st.sampled_from([16, 64, 1024, 2048]),
-    per_codeword=st.integers(1, 200),
-)
+@given(n_frames=st.integers(1, 10**7), maximum=st.sampled_from([16, 64, 1024, 2048]), per_codeword=st.integers(1, 200))
 def test_suggestion_follows_its_rule(n_frames, maximum, per_codeword):
     n = suggest_n_codewords(n_frames, maximum, per_codeword)
     allowed = [p for p in 2 ** np.arange(24) if p * per_codeword <= n_frames and 16 <= p <= maximum]

@@ -108,9 +108,7 @@ def test_tags_are_mostly_right_sometimes_wrong_sometimes_missing(tables, song):
     words = {s.name: set(s.words) for s in STYLES}
     genre_words = set().union(*words.values())
     checked = [
-        r["tag"] in words[song[r["artist"], r["title"]].style]
-        for r in tables["tags"]
-        if r["tag"] in genre_words
+        r["tag"] in words[song[r["artist"], r["title"]].style] for r in tables["tags"] if r["tag"] in genre_words
     ]
     assert 0.85 < np.mean(checked) < 0.99
     tagged = {(r["artist"], r["title"]) for r in tables["tags"]}
@@ -122,9 +120,7 @@ def test_tags_are_mostly_right_sometimes_wrong_sometimes_missing(tables, song):
 def lists(tables, song):
     grouped = defaultdict(list)
     for row in tables["playlists"]:
-        grouped[row["playlist"], row["category"]].append(
-            (int(row["position"]), song[row["artist"], row["title"]])
-        )
+        grouped[row["playlist"], row["category"]].append((int(row["position"]), song[row["artist"], row["title"]]))
     return grouped
 
 
@@ -140,12 +136,7 @@ def test_playlists_have_8_to_25_songs_none_twice(lists):
 
 def share(lists, category, test):
     """Share of the transitions in a category that satisfy `test`."""
-    pairs = [
-        test(a, b)
-        for (_, name), rows in lists.items()
-        if name == category
-        for (_, a), (_, b) in pairwise(rows)
-    ]
+    pairs = [test(a, b) for (_, name), rows in lists.items() if name == category for (_, a), (_, b) in pairwise(rows)]
     return np.mean(pairs)
 
 
@@ -177,12 +168,7 @@ def test_energy_separates_workout_from_concentration(lists):
 
 def test_artists_of_a_list_share_moods(lists):
     dark = np.mean(
-        [
-            style_named(p.style).taste[0]
-            for (_, c), rows in lists.items()
-            if c == "late night"
-            for _, p in rows
-        ]
+        [style_named(p.style).taste[0] for (_, c), rows in lists.items() if c == "late night" for _, p in rows]
     )
     everything = np.mean([style_named(p.style).taste[0] for rows in lists.values() for _, p in rows])
     assert dark < 0.75 * everything
@@ -210,11 +196,7 @@ def test_one_song_is_enough(plans, tmp_path):
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [
-        ({"n_listeners": 0}, "n_listeners=0"),
-        ({"n_playlists": -1}, "n_playlists=-1"),
-        ({"seed": -2}, "seed=-2"),
-    ],
+    [({"n_listeners": 0}, "n_listeners=0"), ({"n_playlists": -1}, "n_playlists=-1"), ({"seed": -2}, "seed=-2")],
 )
 def test_bad_arguments_are_named(plans, tmp_path, arguments, message):
     with pytest.raises(ValueError, match=message):

@@ -355,9 +355,7 @@ def test_another_process_renders_the_same_samples(one_of_each):
         "print(hashlib.sha256(render(p).tobytes()).hexdigest())"
     )
     environment = {**os.environ, "PYTHONHASHSEED": "7", "OPENBLAS_NUM_THREADS": "2"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     assert done.stdout.strip() == hashlib.sha256(sound.tobytes()).hexdigest()
 
 
@@ -405,12 +403,7 @@ def test_written_files_hold_the_sound_and_the_tags(two_formats, tmp_path):
         path = write_song(plan, tmp_path)
         assert path == tmp_path / plan.relative_path
         tags = mutagen.File(path)
-        expected = {
-            "title": plan.title,
-            "artist": plan.artist,
-            "albumartist": plan.artist,
-            "album": plan.album,
-        }
+        expected = {"title": plan.title, "artist": plan.artist, "albumartist": plan.artist, "album": plan.album}
         expected |= {"tracknumber": str(plan.track), "date": str(plan.year), "genre": plan.style}
         assert {key: tags[key] for key in expected} == {key: [value] for key, value in expected.items()}
         assert tags.info.length == pytest.approx(plan.duration_s, abs=1e-4)

@@ -46,11 +46,7 @@ def test_the_interval_of_alpha_holds_it_as_often_as_it_says(rng):
 
 
 def test_what_is_no_rating_is_refused():
-    for wrong, level, words in (
-        ([1, 2], "ordinal", "shape"),
-        ([[np.inf]], "ordinal", "finite"),
-        ([[1]], "x", "level"),
-    ):
+    for wrong, level, words in (([1, 2], "ordinal", "shape"), ([[np.inf]], "ordinal", "finite"), ([[1]], "x", "level")):
         with pytest.raises(ValueError, match=words):
             krippendorff_alpha(wrong, level)
 

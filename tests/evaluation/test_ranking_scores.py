@@ -52,9 +52,7 @@ def orders(distances, relevant):
 def test_ties_equal_the_enumeration_of_all_orders(songs, k):
     distances, relevant = [d for d, _ in songs], [int(hit) for _, hit in songs]
     every = [scores_of_order(order, k) for order in orders(distances, relevant)]
-    ours = ranking_scores(
-        ORIGIN, np.array(distances, dtype=float)[:, None], [np.flatnonzero(relevant).tolist()], k
-    )
+    ours = ranking_scores(ORIGIN, np.array(distances, dtype=float)[:, None], [np.flatnonzero(relevant).tolist()], k)
     # a tie is half a pair in order: the mean over the orders; pessimistic: the least over them
     assert ours["auc"] == pytest.approx(np.mean([s["auc"] for s in every]), abs=1e-12)
     for name in MEASURES[1:]:

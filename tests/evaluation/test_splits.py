@@ -62,9 +62,7 @@ def test_scikit_learn_searches_take_them(rng):
     artists = np.repeat(np.arange(40), 2)
     X = np.repeat(rng.standard_normal((40, 8)), 2, axis=0)
     y = np.repeat(rng.integers(2, size=40), 2)
-    search = GridSearchCV(
-        KNeighborsClassifier(), {"n_neighbors": [1]}, cv=ArtistSplit(5, 0.25, random_state=0)
-    )
+    search = GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1]}, cv=ArtistSplit(5, 0.25, random_state=0))
     search.fit(X, y, groups=artists)
     assert search.n_splits_ == 5
     assert search.best_score_ < 0.75

@@ -17,9 +17,7 @@ def test_kernels_are_those_of_each_family_alone(rng):
     X, train = rng.normal(size=(12, 57)), np.arange(8)
     kernels = family_kernels(X, train)
     assert [K.shape for K in kernels] == [(12, 8)] * 6
-    squares = ((X[:, None, 16] - X[None, train, 16]) ** 2) / np.mean(
-        (X[train, None, 16] - X[None, train, 16]) ** 2
-    )
+    squares = ((X[:, None, 16] - X[None, train, 16]) ** 2) / np.mean((X[train, None, 16] - X[None, train, 16]) ** 2)
     np.testing.assert_allclose(kernels[4], np.exp(-squares))
 
 

@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from experiments.annotation import (
-    THRESHOLDS,
-    annotation_curve,
-    from_neighbours,
-    gaussian_divergences,
-    similar_by_tags,
-)
+from experiments.annotation import THRESHOLDS, annotation_curve, from_neighbours, gaussian_divergences, similar_by_tags
 
 
 def test_precision_and_recall_are_means_over_tags():
@@ -41,9 +35,7 @@ def test_the_divergence_of_gaussians_is_the_mean_log_ratio_of_their_densities():
     songs = [rng.normal(size=(400, 3)) @ rng.normal(size=(3, 3)) + i for i in range(2)]
     D = gaussian_divergences(songs, songs)
     np.testing.assert_allclose(np.diag(D), 0, atol=1e-9)
-    p, q = (
-        stats.multivariate_normal(s.mean(axis=0), np.cov(s, rowvar=False) + 1e-3 * np.eye(3)) for s in songs
-    )
+    p, q = (stats.multivariate_normal(s.mean(axis=0), np.cov(s, rowvar=False) + 1e-3 * np.eye(3)) for s in songs)
     drawn = p.rvs(200_000, random_state=0)
     ratios = p.logpdf(drawn) - q.logpdf(drawn)
     assert D[0, 1] == pytest.approx(ratios.mean(), abs=5 * ratios.std() / np.sqrt(len(ratios)))

@@ -51,7 +51,7 @@ from tests.sounds import KINDS, open_library, write_song
 
 TINY = Protocol(
     splits=2, losses=("auc",), Cs=(1.0, 30.0), tol=1e-2, max_cuts=20, codewords=(32,), taus=(2,), most_songs=None
-)  # fmt: skip
+)
 TRAIN, VALIDATION, TEST = np.arange(20), np.arange(20, 30), np.arange(30, 40)
 
 
@@ -199,10 +199,7 @@ def test_the_best_c_of_validation_is_taken(rng, regularizer):
     pca = PCA(0.95, svd_solver="full").fit(X[TRAIN])
     Z = pca.transform(X) / np.sqrt(pca.transform(X[TRAIN]).var(axis=0, ddof=1).sum())
     path = MLR(tol=tol, max_cuts=500, regularizer=regularizer).fit_path(Z[TRAIN], relevance, TINY.Cs)
-    aucs = [
-        query_scores(m.transform(Z[VALIDATION]), m.transform(Z[TRAIN]), validation)["auc"].mean()
-        for m in path
-    ]
+    aucs = [query_scores(m.transform(Z[VALIDATION]), m.transform(Z[TRAIN]), validation)["auc"].mean() for m in path]
     best = path[int(np.argmax(aucs))]
     # ten pairs of 750 apart; a metric within the tolerance of the optimum swaps one or two
     assert max(aucs) - min(aucs) > 0.012
@@ -241,9 +238,7 @@ def test_the_best_prior_of_validation_is_taken(rng):
         for reg in (0.01, 0.1, 1.0)
     }
     aucs = {
-        setting: query_scores(m.transform(Z[VALIDATION]), m.transform(Z[TRAIN]), split.relevance[3][1])[
-            "auc"
-        ].mean()
+        setting: query_scores(m.transform(Z[VALIDATION]), m.transform(Z[TRAIN]), split.relevance[3][1])["auc"].mean()
         for setting, m in fits.items()
     }
     assert chosen == max(aucs, key=aucs.__getitem__)
@@ -255,9 +250,7 @@ def test_divergences_rank_as_their_matrix_says():
     songs = held_songs(np.random.default_rng(1))
     every = mixtures(songs, range(40), 0)
     D = divergence_rows(every, every, 0)
-    np.testing.assert_allclose(
-        D[TEST][:, TRAIN], kl_divergences(every[TEST], every[TRAIN], 2048, 0), rtol=1e-5
-    )
+    np.testing.assert_allclose(D[TEST][:, TRAIN], kl_divergences(every[TEST], every[TRAIN], 2048, 0), rtol=1e-5)
     split = split_of_kinds()
     results = measure_others(songs, split, every, D[:, TRAIN], TINY, 0)
     (plain,) = [r for r in results if r.representation == "GMM-KL" and not r.proximity]
@@ -288,14 +281,7 @@ def heard_library(tmp_path_factory):
         for a in range(12):
             for s in range(2):
                 kind, name = KINDS[a % 3], f"Artist {a}"
-                write_song(
-                    folder / "music" / name / f"{s}.flac",
-                    kind,
-                    10 * a + s,
-                    2.0,
-                    title=f"Song {s}",
-                    artist=name,
-                )
+                write_song(folder / "music" / name / f"{s}.flac", kind, 10 * a + s, 2.0, title=f"Song {s}", artist=name)
         library.add(folder / "music", n_workers=1)
         assert refresh(library)
         songs = library.songs()
@@ -308,10 +294,7 @@ def heard_library(tmp_path_factory):
         ]
         library.add_plays([play for play in plays if play["count"]])
         library.add_tags(
-            [
-                {"song_id": song.id, "tag": KINDS[kind], "weight": 1.0}
-                for song, kind in zip(songs, kinds, strict=True)
-            ]
+            [{"song_id": song.id, "tag": KINDS[kind], "weight": 1.0} for song, kind in zip(songs, kinds, strict=True)]
         )
     return folder / "library"
 
@@ -338,9 +321,7 @@ def test_relevant_are_songs_of_the_training_artists_who_share_most_listeners(hea
                     own = heard[:, songs.artists[row]]
                     jaccard = np.array(
                         [
-                            -1.0
-                            if a == songs.artists[row]
-                            else (own & heard[:, a]).sum() / (own | heard[:, a]).sum()
+                            -1.0 if a == songs.artists[row] else (own & heard[:, a]).sum() / (own | heard[:, a]).sum()
                             for a in training
                         ]
                     )
@@ -375,9 +356,7 @@ def test_a_run_measures_every_way_of_ranking(heard_library, monkeypatch):
         if row["representation"] == PPK and row["k"] == ks[0]
     }
     assert set(ppk) == {(how, mp) for how in ("native", *LEARNED) for mp in (False, True)}
-    assert (
-        ppk["native", False]["AUC"] > 0.9
-    )  # a third of the artists is of a query's kind: no ear mixes them up
+    assert ppk["native", False]["AUC"] > 0.9  # a third of the artists is of a query's kind: no ear mixes them up
     assert ppk["MLR", False]["thesis AUC"] == 0.808
     assert all(row["splits"] == 2 for row in rows if row["representation"] != SMD)
     assert len(claims) == 12 * len(ks)

@@ -46,9 +46,7 @@ def test_weights_go_to_the_distances_that_rank():
 
 
 def test_counts_are_those_of_the_songs_asked_for():
-    table = audio_kernels._counts(
-        [7, 3, 7, 9], ["rock", "jazz", "jazz", "folk"], [1, 2, 3, 4], {3: 0, 7: 1, 8: 2}
-    )
+    table = audio_kernels._counts([7, 3, 7, 9], ["rock", "jazz", "jazz", "folk"], [1, 2, 3, 4], {3: 0, 7: 1, 8: 2})
     assert sparse.issparse(table)
     # columns: folk, jazz, rock
     np.testing.assert_array_equal(table.toarray(), [[0, 2, 0], [0, 3, 1], [0, 0, 0]])
@@ -58,13 +56,7 @@ def test_it_runs_on_any_library(tmp_path, monkeypatch, capsys):
     for n in range(36):
         kind, artist = KINDS[n % 3], f"{KINDS[n % 3]} {n // 3 % 6}"
         write_song(
-            tmp_path / f"music/{artist}/{n}.flac",
-            kind,
-            seed=n,
-            seconds=2.0,
-            title=f"{n}",
-            artist=artist,
-            genre=kind,
+            tmp_path / f"music/{artist}/{n}.flac", kind, seed=n, seconds=2.0, title=f"{n}", artist=artist, genre=kind
         )
     with open_library(tmp_path / "library") as library:
         library.add(tmp_path / "music")
@@ -83,8 +75,5 @@ def test_it_runs_on_any_library(tmp_path, monkeypatch, capsys):
 
 
 def test_a_library_without_aspects_says_what_to_do(tmp_path):
-    with (
-        open_library(tmp_path / "library") as library,
-        pytest.raises(SystemExit, match="add its folders again"),
-    ):
+    with open_library(tmp_path / "library") as library, pytest.raises(SystemExit, match="add its folders again"):
         audio_kernels.collection_of(library, 10, 0)

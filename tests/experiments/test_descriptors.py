@@ -39,9 +39,7 @@ def test_spotify_keeps_artists_of_three_songs_and_no_title_twice(tmp_path):
     write(tmp_path / "spotify_msd/features_15k.csv.xz", "\n".join([header, *lines[:3]]))
     # the columns of the second file may stand in another order
     moved = header.replace("Artist,Track", "Track,Artist")
-    swapped = [
-        f"{title},{artist},{line.split(',', 2)[2]}" for (artist, title), line in zip(rows, lines, strict=True)
-    ]
+    swapped = [f"{title},{artist},{line.split(',', 2)[2]}" for (artist, title), line in zip(rows, lines, strict=True)]
     write(tmp_path / "spotify_msd/features_5k.csv.xz", "\n".join([moved, *swapped[3:]]))
     songs = load_spotify(tmp_path)
     assert songs.X.tolist() == [[i] * 13 for i in (0, 1, 4)]  # b has two titles, one of them twice
@@ -88,9 +86,7 @@ def test_gtzan_leaves_out_the_length(tmp_path):
 def test_fma_joins_by_track_and_leaves_out_empty_songs(tmp_path):
     head = "features,mfcc,mfcc\nstatistics,mean,std\nnumber,01,01\ntrack_id,,\n"
     write(tmp_path / "fma_ntds/fma_features.csv.xz", head + "5,1,2\n2,,\n9,3,4\n7,5,6\n")
-    (tmp_path / "fma_ntds/fma_small_tracks.csv").write_text(
-        "track_id,genre,title\n9,Rock,x\n2,Rock,y\n5,Hip-Hop,z\n"
-    )
+    (tmp_path / "fma_ntds/fma_small_tracks.csv").write_text("track_id,genre,title\n9,Rock,x\n2,Rock,y\n5,Hip-Hop,z\n")
     songs = load_fma(tmp_path)
     assert songs.X.tolist() == [[1, 2], [3, 4]]
     assert songs.labels[0] != songs.labels[1]

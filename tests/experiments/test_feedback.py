@@ -53,8 +53,7 @@ def test_a_run_measures_every_space(monkeypatch):
 
 
 @pytest.mark.skipif(
-    not (SHARED / "gtzan").is_dir(),
-    reason="no GTZAN: set MUSICSIM_SHARED_DATA to the folder of public data sets",
+    not (SHARED / "gtzan").is_dir(), reason="no GTZAN: set MUSICSIM_SHARED_DATA to the folder of public data sets"
 )
 def test_the_real_songs_have_ten_genres():
     X, y = feedback.load()

@@ -4,22 +4,13 @@ import numpy as np
 import pytest
 
 from experiments import hashing as experiment
-from experiments._hashing import (
-    Part,
-    artist_part,
-    covtype_part,
-    gtzan_part,
-    mnist_part,
-    nearest_relevance,
-    sift_part,
-)
+from experiments._hashing import Part, artist_part, covtype_part, gtzan_part, mnist_part, nearest_relevance, sift_part
 from musicsim.hashing import pack_bits
 from musicsim.relevance import Relevance
 from tests.shared import SHARED
 
 needs_sets = pytest.mark.skipif(
-    not (SHARED / "mnist").is_dir(),
-    reason="no digits: set MUSICSIM_SHARED_DATA to the folder of public data sets",
+    not (SHARED / "mnist").is_dir(), reason="no digits: set MUSICSIM_SHARED_DATA to the folder of public data sets"
 )
 
 
@@ -98,11 +89,7 @@ def small(rng, monkeypatch):
 def test_every_method_is_fitted_and_measured(small, tmp_path, name):
     short = {**experiment.LEARNED[name], "ranknet_steps": 60, "lambdarank_steps": 40}
     values = {}
-    for method in (
-        *experiment.METHODS,
-        experiment.PRINTED,
-        *experiment._ONLY_OF.get(name, (experiment.HIDDEN,)),
-    ):
+    for method in (*experiment.METHODS, experiment.PRINTED, *experiment._ONLY_OF.get(name, (experiment.HIDDEN,))):
         result = experiment._run_job(experiment.Job(name, method, 8, 0), tmp_path, short, 0)
         values[method] = result.value
         assert 0 <= result.value <= 100

@@ -49,9 +49,7 @@ def test_regression_is_measured_against_the_mean_of_the_targets():
     assert found["RankNet, 64 bits"] < found["random projection, 64 bits"] + 0.3 < 1.3
 
 
-@pytest.mark.skipif(
-    not SHARED.is_dir(), reason="no data: set MUSICSIM_SHARED_DATA to the folder of public data sets"
-)
+@pytest.mark.skipif(not SHARED.is_dir(), reason="no data: set MUSICSIM_SHARED_DATA to the folder of public data sets")
 def test_danceability_is_no_column_that_it_is_learned_from():
     part = hashing_tables.regression_part(SHARED, 0)
     assert part.X.shape[1] == 12

@@ -58,9 +58,7 @@ def test_pairs_are_all_of_different_relevance_within_a_query():
     expected = [
         a - b
         for part, y in zip(
-            np.split(rows.X, np.cumsum(rows.group)[:-1]),
-            np.split(rows.y, np.cumsum(rows.group)[:-1]),
-            strict=True,
+            np.split(rows.X, np.cumsum(rows.group)[:-1]), np.split(rows.y, np.cumsum(rows.group)[:-1]), strict=True
         )
         for a, la in zip(part, y, strict=True)
         for b, lb in zip(part, y, strict=True)
@@ -144,8 +142,7 @@ def test_metrics_and_anchors_as_printed_are_those_of_algorithms_1_and_2():
         np.testing.assert_allclose(M @ S @ M, D, atol=1e-8)  # (8)
         size = len(here)
         ndcgs = [
-            graded_scores(-np.array([(x - p) @ M @ (x - p) for x in X[here]]), y[here], [size], (size,))
-            for p in ups
+            graded_scores(-np.array([(x - p) @ M @ (x - p) for x in X[here]]), y[here], [size], (size,)) for p in ups
         ]
         best = max(float(found[f"ndcg@{size}"][0]) for found in ndcgs)
         chosen = ups.tolist().index(anchor.tolist())

@@ -116,9 +116,7 @@ def test_a_damaged_packed_file_is_named(tmp_path, suffix, module):
     packed = module.compress(b"1 qid:1 1:1\n" * 1000)
     for content in (packed[:-20], b"1 qid:1 1:1\n", packed[:10] + b"\xff" * 100):
         path.write_bytes(content)
-        with pytest.raises(
-            ValueError, match=rf"rows.txt{suffix}, after line \d+: the file is damaged, or no {suffix}"
-        ):
+        with pytest.raises(ValueError, match=rf"rows.txt{suffix}, after line \d+: the file is damaged, or no {suffix}"):
             load_letor(path)
     path.write_bytes(b"2\n")  # not packed
     with pytest.raises(ValueError, match=rf"rows.txt{suffix}, after line 0: the file is damaged"):

@@ -38,9 +38,7 @@ from tests.shared import SHARED
 WHERE = "set MUSICSIM_SHARED_DATA to the folder of public data sets"
 needs_survey = pytest.mark.skipif(not (SHARED / "bliss_triplets").is_dir(), reason=f"no answers: {WHERE}")
 needs_artists = pytest.mark.skipif(not (SHARED / "aset400").is_dir(), reason=f"no comparisons: {WHERE}")
-TINY = order_synthetic.Protocol(
-    n_songs=25, n_new=8, n_listed=4, n_tested=200, draws=1, tol=1e-2, max_iter=100
-)
+TINY = order_synthetic.Protocol(n_songs=25, n_new=8, n_listed=4, n_tested=200, draws=1, tol=1e-2, max_iter=100)
 
 
 @pytest.fixture
@@ -80,9 +78,7 @@ def test_anchored_questions_ask_a_new_song_about_two_of_training(questions):
     assert sum(len(split.test) for split in splits) > 0
     for split in splits:
         known = set(split.songs)
-        truth = [
-            r for r, (a, b, _, c) in enumerate(comparisons) if a not in known and b in known and c in known
-        ]
+        truth = [r for r, (a, b, _, c) in enumerate(comparisons) if a not in known and b in known and c in known]
         assert split.test.tolist() == truth
         assert set(comparisons[split.train].ravel()) <= known
 
@@ -131,9 +127,7 @@ def test_kernel_learner_sees_training_songs_only(rng):
 def test_order_score_counts_as_share_in_order_and_ties_as_a_half(rng):
     points = rng.normal(size=(9, 2))
     comparisons = rng.integers(9, size=(50, 4))
-    comparisons = comparisons[
-        (comparisons[:, 0] != comparisons[:, 1]) & (comparisons[:, 2] != comparisons[:, 3])
-    ]
+    comparisons = comparisons[(comparisons[:, 0] != comparisons[:, 1]) & (comparisons[:, 2] != comparisons[:, 3])]
     found = order_score(points, comparisons)
     same = (np.sort(comparisons[:, :2]) == np.sort(comparisons[:, 2:])).all(axis=1)
     assert found[TIES] == np.mean(same)
@@ -209,9 +203,7 @@ def test_ceiling_of_unanimous_listeners_is_all():
     songs = np.repeat(np.arange(30).reshape(10, 3), 2, axis=0)
     row = ceiling_row(Survey(np.zeros((30, 1)), songs, np.repeat(np.arange(10) % 3, 2)), 0)
     assert row["questions asked several times"] == row["all the same"] == 10
-    assert (
-        row["ceiling, odd one named"] == row["ceiling from"] == row["ceiling, in order"] == pytest.approx(1.0)
-    )
+    assert row["ceiling, odd one named"] == row["ceiling from"] == row["ceiling, in order"] == pytest.approx(1.0)
 
 
 def test_unlabelled_artists_are_like_none():
@@ -256,17 +248,14 @@ def test_artists_are_the_published_ones():
 def _some_results(methods, names, n_kernels):
     weights = np.full(n_kernels, 1 / n_kernels)
     return [
-        [Result(m.name, dict.fromkeys(names, 0.5 + 0.01 * split), 1.0, weights) for m in methods]
-        for split in range(2)
+        [Result(m.name, dict.fromkeys(names, 0.5 + 0.01 * split), 1.0, weights) for m in methods] for split in range(2)
     ]
 
 
 def test_every_method_has_a_line_and_every_claim_a_figure(rng):
     songs = np.stack([rng.choice(20, 3, replace=False) for _ in range(8)])
     survey = Survey(rng.normal(size=(20, 20)), songs, np.zeros(8, np.int64))
-    methods = {
-        by: list(listeners._song_methods(survey, listeners.SHORT)) for by in ("by question", "by song")
-    }
+    methods = {by: list(listeners._song_methods(survey, listeners.SHORT)) for by in ("by question", "by song")}
     names = dict.fromkeys(methods, (listeners.ODD_NAMED, IN_ORDER))
     for by in ("by comparison", "by artist"):
         of_artists = listeners._artist_methods(
@@ -318,9 +307,7 @@ def test_true_distances_order_all_that_is_true():
     truth = order_synthetic.draw(TINY, 0.0, 1)
     i, j, k, m = truth.comparisons.T
     assert (truth.distances[i, j] <= truth.distances[k, m]).all()
-    assert order_synthetic.noise_weight(
-        np.array([0.5, 0.2, 0.1, 0.1, 0.05, 0.05, 0.0, 0.0])
-    ) == pytest.approx(0.2)
+    assert order_synthetic.noise_weight(np.array([0.5, 0.2, 0.1, 0.1, 0.05, 0.05, 0.0, 0.0])) == pytest.approx(0.2)
 
 
 def test_noise_kernels_are_of_unit_vectors_in_three_dimensions():

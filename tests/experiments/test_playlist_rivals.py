@@ -11,13 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from experiments._markov_embedding import Points, TransitionTable, block_gradient, log_moves
-from experiments._playlist_rivals import (
-    BigramModel,
-    LatentMarkovEmbedding,
-    Popularity,
-    StationaryModel,
-    UniformShuffle,
-)
+from experiments._playlist_rivals import BigramModel, LatentMarkovEmbedding, Popularity, StationaryModel, UniformShuffle
 from musicsim.playlist import PlaylistModel, build_edges
 from musicsim.playlist.counts import Counts
 from tests.playlist.graphs import YES_SMALL, random_graph, random_playlists, read_yes
@@ -32,9 +26,7 @@ CHAINS = {
     "bigram on popularity": lambda n: BigramModel(n, back_off="popularity"),
     "bigram on uniform": lambda n: BigramModel(n, back_off="uniform"),
     "embedding": lambda n: LatentMarkovEmbedding(n, 3, max_iter=3, random_state=0),
-    "embedding without bias": lambda n: LatentMarkovEmbedding(
-        n, 2, popularity=False, max_iter=3, random_state=0
-    ),
+    "embedding without bias": lambda n: LatentMarkovEmbedding(n, 2, popularity=False, max_iter=3, random_state=0),
 }
 chains = pytest.mark.parametrize("name", CHAINS)
 

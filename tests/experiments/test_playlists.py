@@ -52,8 +52,7 @@ from tests.shared import SHARED
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 needs_playlists = pytest.mark.skipif(
-    not (SHARED / "yes").is_dir(),
-    reason="no playlists: set MUSICSIM_SHARED_DATA to the folder of public data sets",
+    not (SHARED / "yes").is_dir(), reason="no playlists: set MUSICSIM_SHARED_DATA to the folder of public data sets"
 )
 
 N_SONGS = 40
@@ -283,10 +282,7 @@ def test_the_walk_has_to_beat_the_stationary_one_in_every_category():
 
 
 def test_rows_of_categories_and_of_edges():
-    ours = [
-        dialect("a", 0.3, 0.2, leaning=0.4, stationary=0.1),
-        dialect("a", 0.5, 0.2, 1, leaning=0.4, stationary=0.3),
-    ]
+    ours = [dialect("a", 0.3, 0.2, leaning=0.4, stationary=0.1), dialect("a", 0.5, 0.2, 1, leaning=0.4, stationary=0.3)]
     app = [dialect("a", 0.6, 0.5, edges=APP)]
     (row,) = playlists.dialect_rows({THESIS_JOINED: ours, APP: app})
     assert row["G, dialect"] == pytest.approx(0.4)
@@ -357,14 +353,7 @@ def test_yes_reads_lists_and_the_words_of_tags(tmp_path):
 
 
 def test_spotify_tells_songs_of_one_title_apart_by_their_artists(tmp_path):
-    lines = [
-        "song_name,artist_name,album_names,playlist",
-        "S,A,X,p",
-        "T,A,X,p",
-        "S,B,X,p",
-        "S,A,Y,q",
-        "T,A,X,q",
-    ]
+    lines = ["song_name,artist_name,album_names,playlist", "S,A,X,p", "T,A,X,p", "S,B,X,p", "S,A,Y,q", "T,A,X,q"]
     write(tmp_path / "spotify_msd/RA_19k.csv.xz", "\n".join(lines))
     about = load_spotify(tmp_path)
     assert about.n_songs == 3
@@ -439,9 +428,7 @@ def test_the_library_s_walk_hears_no_company_in_test_lists(heard, tmp_path):
     assert any(name.startswith("company") for name in a.names)
     assert a.names == b.names
     assert (a.incidence != b.incidence).nnz == 0
-    c = demo_graph(
-        heard, judged.lists(test) * 4
-    )  # other lists, other company: it does come from what is handed in
+    c = demo_graph(heard, judged.lists(test) * 4)  # other lists, other company: it does come from what is handed in
     assert a.names != c.names or (a.incidence != c.incidence).nnz > 0
 
 
@@ -489,16 +476,10 @@ def test_a_dialect_is_the_walk_of_its_category_s_lists_alone(heard):
     alone = PlaylistModel(edge_sets(graph)[TAGS])
     for found in dialects:
         rows = {
-            side: [
-                p
-                for p, c in zip(judge.lists(part), judge.categories(part), strict=True)
-                if c == found.category
-            ]
+            side: [p for p, c in zip(judge.lists(part), judge.categories(part), strict=True) if c == found.category]
             for side, part in (("train", judge.train), ("test", judge.test))
         }
-        assert found.of_dialect == pytest.approx(
-            alone.fit(rows["train"]).relative_gain(rows["test"]), abs=1e-12
-        )
+        assert found.of_dialect == pytest.approx(alone.fit(rows["train"]).relative_gain(rows["test"]), abs=1e-12)
         assert found.n_judged == len(rows["test"])
         weight = next(s.shares for s in shares if s.category == found.category)
         alone.fit(rows["train"])

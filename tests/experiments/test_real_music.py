@@ -65,10 +65,7 @@ def test_proximity_orders_pieces_by_how_unusual_their_distance_is_for_both(rng, 
     near = [np.sort(np.delete(D[i], i))[: round(share * 30)] for i in range(31)]
     for i in (0, 7, 30):
         others = np.delete(np.arange(31), i)
-        p = [
-            np.prod([norm.sf(D[i, j], near[k].mean(), near[k].std()) for k in (i, j)])
-            for j in others.tolist()
-        ]
+        p = [np.prod([norm.sf(D[i, j], near[k].mean(), near[k].std()) for k in (i, j)]) for j in others.tolist()]
         assert np.argsort(ours[i, others]).tolist() == np.argsort(-np.array(p)).tolist()
 
 
@@ -215,9 +212,7 @@ def test_a_small_library_loses_the_labels_that_are_hidden(tiny_library):
     from experiments import _small_libraries as small
 
     songs = tuple(tiny_library.songs())
-    pieces = Pieces(
-        songs, np.array([song.artist for song in songs]), np.array([song.genre for song in songs])
-    )
+    pieces = Pieces(songs, np.array([song.artist for song in songs]), np.array([song.genre for song in songs]))
     rows, hidden = small._chosen(pieces, 8, 0)
     with small._made(tiny_library, pieces, rows, small.ARTISTS, hidden) as (library, some):
         assert len(some) == len(library.songs()) == 6, "two of each package"

@@ -3,15 +3,7 @@
 import numpy as np
 import pytest
 
-from experiments.several_examples import (
-    CHOSEN_LIKE,
-    CHOSEN_UNLIKE,
-    LIKE,
-    UNLIKE,
-    Case,
-    Space,
-    _judged,
-)
+from experiments.several_examples import CHOSEN_LIKE, CHOSEN_UNLIKE, LIKE, UNLIKE, Case, Space, _judged
 from musicsim.explorer.search.query import Examples, find_similar
 
 NONE = np.empty(0, np.int64)

@@ -164,9 +164,7 @@ def good(rule, tau, depth):
 
 
 TIMINGS = [
-    {"timed, tau": tau, "k": k, "times faster": times}
-    for tau, times in ((0.05, 120.0), (0.1, 18.0))
-    for k in (10, 100)
+    {"timed, tau": tau, "k": k, "times faster": times} for tau, times in ((0.05, 120.0), (0.1, 18.0)) for k in (10, 100)
 ]
 
 

@@ -28,9 +28,7 @@ def test_artists_of_the_same_tags_are_nearest():
     assert scores["auc"].tolist() == [1.0] * 8
 
 
-@pytest.mark.skipif(
-    not SHARED.is_dir(), reason="no data: set MUSICSIM_SHARED_DATA to the folder of public data sets"
-)
+@pytest.mark.skipif(not SHARED.is_dir(), reason="no data: set MUSICSIM_SHARED_DATA to the folder of public data sets")
 def test_the_words_of_musixmatch_are_stems():
     pytest.importorskip("snowballstemmer")
     n_words, share = stemmed_share(SHARED / "mxm" / "mxm_dataset_test_part.txt.xz", stemmer())

@@ -39,9 +39,7 @@ def twelve_artists(made_once):
             for s in range(2):
                 name, kind = f"Artist {a}", KINDS[a % 3]
                 path = folder / "music" / name / f"{s}.flac"
-                write_song(
-                    path, kind, seed=10 * a + s, seconds=3, title=f"Song {a}{s}", artist=name, genre=kind
-                )
+                write_song(path, kind, seed=10 * a + s, seconds=3, title=f"Song {a}{s}", artist=name, genre=kind)
         with open_library(folder / "library") as library:
             library.add(folder / "music", n_workers=1)
             refresh(library)

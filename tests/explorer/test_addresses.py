@@ -86,17 +86,12 @@ def test_an_address_of_ipv6_is_written_in_brackets(hear):
     assert not is_open_to_others(sockets)
 
 
-@pytest.mark.parametrize(
-    "host", ["192.0.2.7", "2001:db8::7", "no-such-host.invalid", "http://localhost", "x" * 300]
-)
+@pytest.mark.parametrize("host", ["192.0.2.7", "2001:db8::7", "no-such-host.invalid", "http://localhost", "x" * 300])
 def test_an_address_of_another_machine_is_refused_in_words(host):
     with pytest.raises(AddressError, match="this machine has no such address"):
         listen(host, 21300)
 
 
 def test_no_port_beyond_the_last_is_tried():
-    with (
-        socket.create_server(("127.0.0.1", 65535)),
-        pytest.raises(AddressError, match="no free port from 65535"),
-    ):
+    with socket.create_server(("127.0.0.1", 65535)), pytest.raises(AddressError, match="no free port from 65535"):
         listen("127.0.0.1", 65535)

@@ -62,11 +62,7 @@ def test_the_best_known_artist_is_the_one_that_is_played_most(twelve):
     plays = np.zeros(snapshot.n_indexed)
     for row in rows[[0, -1]]:
         plays[row] = 5.0
-        assert (
-            ClusterNames(snapshot, plays)
-            .of_rows(rows)
-            .endswith(f"such as {snapshot.songs_at([row])[0].artist}")
-        )
+        assert ClusterNames(snapshot, plays).of_rows(rows).endswith(f"such as {snapshot.songs_at([row])[0].artist}")
         plays[row] = 0.0
 
 
@@ -74,9 +70,7 @@ def test_without_kept_frames_the_artist_is_the_name(twelve):
     for song in twelve.songs():
         twelve.frame_files.drop(song.content_hash)
     snapshot = take_snapshot(twelve)
-    assert (
-        ClusterNames(snapshot, np.zeros(24)).of_rows(rows_of_kind(snapshot, "tones")).startswith("such as ")
-    )
+    assert ClusterNames(snapshot, np.zeros(24)).of_rows(rows_of_kind(snapshot, "tones")).startswith("such as ")
 
 
 def test_reasons_name_the_cluster(twelve):

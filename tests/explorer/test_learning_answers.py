@@ -5,12 +5,7 @@ import pytest
 
 from musicsim.errors import ModelError
 from musicsim.explorer.evaluation.quality import held_out
-from musicsim.explorer.learning.from_answers import (
-    Answered,
-    learn_from_answers,
-    relevance_of,
-    shares_in_order,
-)
+from musicsim.explorer.learning.from_answers import Answered, learn_from_answers, relevance_of, shares_in_order
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.task import CS
 from musicsim.explorer.models.artifacts import load_report
@@ -78,18 +73,14 @@ def test_a_question_asked_again_stays_in_one_part():
 
 def test_a_question_is_the_same_in_whatever_order_its_songs_are_shown():
     assert question_key("odd", (3, 1, 2)) == question_key("odd", [1, 2, 3]) != question_key("odd", (1, 2, 4))
-    assert (
-        question_key("like", (1, 3, 2)) == question_key("like", (1, 2, 3)) != question_key("like", (2, 1, 3))
-    )
+    assert question_key("like", (1, 3, 2)) == question_key("like", (1, 2, 3)) != question_key("like", (2, 1, 3))
     assert question_key("like", (1, 2, 3)) != question_key("odd", (1, 2, 3))
 
 
 def test_points_tell_what_the_verdict_says_of_no_learning():
     X = np.random.default_rng(6).standard_normal((30, 4))
     points = []
-    judged = learn_from_answers(
-        X, _answered(X, [0], 20, 7), Cs=(10.0,), told=lambda _, p: points.append(p) or False
-    )
+    judged = learn_from_answers(X, _answered(X, [0], 20, 7), Cs=(10.0,), told=lambda _, p: points.append(p) or False)
     assert {point["untrained"] for point in points} == {judged.untrained}
     assert "quality" not in points[0]
     assert "quality" in points[-1], "answers have been held out by then"
@@ -135,9 +126,7 @@ def test_a_library_learns_from_answers_and_says_how_well(taught):
     lead = report["leads"]["order"]
     assert lead["after"] > lead["before"]
     answered = Answered.of(snapshot)
-    assert lead["before"] == pytest.approx(
-        shares_in_order(np.asarray(snapshot.X, np.float64), answered).mean()
-    )
+    assert lead["before"] == pytest.approx(shares_in_order(np.asarray(snapshot.X, np.float64), answered).mean())
     # what is kept was learned from all answers: it follows more of them than plain distance
     learned = take_snapshot(taught, model_id)
     assert shares_in_order(learned.X.astype(np.float64), Answered.of(learned)).mean() > lead["before"]
@@ -171,9 +160,7 @@ def test_one_listener_may_be_learned_from_alone(taught):
 
 def test_stopping_early_keeps_what_there_is(taught):
     _answer(taught, 30)
-    model_id = learn(
-        taught, LearningSettings(supervision=ANSWERS, loss="order"), "early", Watcher(enough_after=1)
-    )
+    model_id = learn(taught, LearningSettings(supervision=ANSWERS, loss="order"), "early", Watcher(enough_after=1))
     assert load_report(taught.models.path(model_id))["stopped_early"]
 
 
@@ -186,8 +173,7 @@ BEGINS = {
 
 
 @pytest.mark.parametrize(
-    ("loss", "has_blocks"),
-    [("order", False), ("auc", False), ("map", False), ("order", True), ("auc", True)],
+    ("loss", "has_blocks"), [("order", False), ("auc", False), ("map", False), ("order", True), ("auc", True)]
 )
 def test_when_it_is_enough_the_best_of_the_whole_fits_is_kept(loss, has_blocks):
     """Whenever somebody stops for good, they keep a metric that was learned to its end, if there is one."""

@@ -26,9 +26,7 @@ def test_what_plays_teach_is_found_and_kept(taught):
     assert report["is_better"]
     assert report["setting"] != SOUND_ALONE
     assert headline(report)[0] == "better"
-    assert [point["setting"] for point in watcher.points] == [
-        entry["setting"] for entry in report["path"][1:]
-    ]
+    assert [point["setting"] for point in watcher.points] == [entry["setting"] for entry in report["path"][1:]]
     assert all(point["untrained"] == report["path"][0]["quality"] for point in watcher.points)
     tried = " ".join(entry["setting"] for entry in report["path"])
     assert all(words in tried for words in ("whitening within", "geometric mean", "ranking", "half of it"))
@@ -113,9 +111,7 @@ def test_playlists_that_were_generated_here_teach_only_when_asked(taught, genera
     relevance = supervision.relevance()
     rows = [i for i in range(len(relevance)) if len(relevance.relevant(i))]
     assert (len(rows) > 6) == generated
-    assert supervision.detail == (
-        "2 playlists" if generated else "1 playlists; 1 generated here are left out"
-    )
+    assert supervision.detail == ("2 playlists" if generated else "1 playlists; 1 generated here are left out")
 
 
 @pytest.mark.parametrize(
@@ -131,11 +127,7 @@ def test_automatic_is_the_default_unless_something_of_a_ranking_is_asked_for(set
 
 # --- the verdict ----------------------------------------------------------------------------------
 
-UP, DOWN, EVEN = (
-    Lead(0.5, 0.6, 0.1, 0.05, 0.2),
-    Lead(0.5, 0.4, -0.1, -0.2, -0.05),
-    Lead(0.5, 0.5, 0, -0.1, 0.1),
-)
+UP, DOWN, EVEN = (Lead(0.5, 0.6, 0.1, 0.05, 0.2), Lead(0.5, 0.4, -0.1, -0.2, -0.05), Lead(0.5, 0.5, 0, -0.1, 0.1))
 
 
 def told(**leads):
@@ -158,13 +150,9 @@ def test_a_report_of_an_older_version_that_says_better_is_worse_where_a_measure_
 
 
 def test_what_was_rejected_is_named_with_what_fell():
-    said, sentence = headline(
-        told(auc=EVEN, mrr=DOWN) | {"rejected": "ranking, C 10", "setting": SOUND_ALONE}
-    )
+    said, sentence = headline(told(auc=EVEN, mrr=DOWN) | {"rejected": "ranking, C 10", "setting": SOUND_ALONE})
     assert said == "worse"
-    assert sentence.startswith(
-        "This library's sound alone is better, and was kept: on 4 held-out artists, MRR"
-    )
+    assert sentence.startswith("This library's sound alone is better, and was kept: on 4 held-out artists, MRR")
     assert sentence.endswith("with ranking, C 10.")
 
 

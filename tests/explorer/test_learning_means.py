@@ -63,16 +63,12 @@ def test_a_search_uses_the_metric_of_the_place_where_the_query_lies(taught):
             away = snapshot.X - z
             squares = np.einsum("ni,ij,nj->n", away, metric, away)
             order = [r for r in np.argsort(squares, kind="stable") if r != row][:10]
-            hits = find_similar(
-                snapshot, snapshot.songs_at([row])[0].id, 10, max_per_artist=None, hub_reduction=False
-            )
+            hits = find_similar(snapshot, snapshot.songs_at([row])[0].id, 10, max_per_artist=None, hub_reduction=False)
             assert [hit.song.id for hit in hits] == [snapshot.songs_at([r])[0].id for r in order]
             plain = np.argsort(np.linalg.norm(away, axis=1), kind="stable")[1:11]
             differs += list(plain) != order
         assert differs, "local metrics that change nothing"
-        hits = find_similar(
-            snapshot, snapshot.songs_at([0])[0].id, 10, thumbs=Thumbs.of([hits[5].song.id], [])
-        )
+        hits = find_similar(snapshot, snapshot.songs_at([0])[0].id, 10, thumbs=Thumbs.of([hits[5].song.id], []))
         assert len(hits) == 10
 
 
@@ -86,10 +82,7 @@ def test_stopped_early_the_best_so_far_is_kept(taught):
 
 @pytest.mark.parametrize(
     ("settings", "words"),
-    [
-        ({"method": "magic"}, "method='magic'"),
-        ({"method": "local", "supervision": "answers"}, "not for answers"),
-    ],
+    [({"method": "magic"}, "method='magic'"), ({"method": "local", "supervision": "answers"}, "not for answers")],
 )
 def test_settings_that_make_no_sense_are_named(settings, words):
     with pytest.raises(ValueError, match=words):
@@ -102,9 +95,7 @@ def test_the_command_line_learns_in_closed_form_and_tells(taught):
     told = json.loads(run("models", "list", "--json", library=taught.folder)[0])
     assert "closed" in {model["name"] for model in told}
     _, problem = run("train", "--method", "magic", library=taught.folder, expect=2)
-    assert "--method should be one of automatic, ranking, mean, local" in " ".join(
-        problem.replace("│", " ").split()
-    )
+    assert "--method should be one of automatic, ranking, mean, local" in " ".join(problem.replace("│", " ").split())
 
 
 def test_thumbs_that_were_kept_teach(taught):
@@ -116,13 +107,8 @@ def test_thumbs_that_were_kept_teach(taught):
     rng = np.random.default_rng(0)
     ids = snapshot.row_ids
     for row in range(len(truth)):
-        fits, not_fits = (
-            rng.permutation(truth.relevant(row))[:4],
-            rng.permutation(truth.irrelevant(row))[:4],
-        )
-        taught.judgements.keep(
-            int(ids[row]), {int(ids[i]): 1 for i in fits} | {int(ids[i]): -1 for i in not_fits}
-        )
+        fits, not_fits = (rng.permutation(truth.relevant(row))[:4], rng.permutation(truth.irrelevant(row))[:4])
+        taught.judgements.keep(int(ids[row]), {int(ids[i]): 1 for i in fits} | {int(ids[i]): -1 for i in not_fits})
     supervision = Supervision(snapshot, "judgements")
     assert supervision.detail.endswith("thumbs on answers to 200 searches")
     kept, relevance = taught.judgements.of(int(ids[3])), supervision.relevance()
@@ -144,9 +130,7 @@ def test_without_a_held_out_song_to_judge_by_no_setting_is_chosen(taught, method
     """All that was said is of artists that are learned from."""
     snapshot = take_snapshot(taught)
     keep_thumbs(taught, snapshot, Split.by_artist([song.group for song in snapshot.songs_at()], 0).train)
-    with pytest.raises(
-        ModelError, match="no held-out song has both a similar and a dissimilar one by judgem"
-    ):
+    with pytest.raises(ModelError, match="no held-out song has both a similar and a dissimilar one by judgem"):
         learn(taught, LearningSettings(supervision="judgements", method=method), "mine", Watcher())
     assert "mine" not in {record.name for record in taught.models.all()}
 
@@ -182,9 +166,7 @@ def test_no_trial_is_made_twice_and_a_model_has_the_regions_that_it_names(taught
     assert len(take_snapshot(taught, model_id).model.local_.metrics) == n_regions
 
 
-@pytest.mark.parametrize(
-    ("n_songs", "regions"), [(4, {1}), (40, {2, 4}), (99, {2, 5, 9}), (4000, {2, 5, 10, 20})]
-)
+@pytest.mark.parametrize(("n_songs", "regions"), [(4, {1}), (40, {2, 4}), (99, {2, 5, 9}), (4000, {2, 5, 10, 20})])
 def test_regions_are_of_ten_songs_at_least(n_songs, regions):
     tried = trials("local", n_songs)
     assert {trial.options["n_metrics"] for trial in tried} == regions

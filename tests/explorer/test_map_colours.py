@@ -8,13 +8,7 @@ import pytest
 from musicsim.audio import Descriptors
 from musicsim.errors import StorageError
 from musicsim.explorer.snapshot import map_colours
-from musicsim.explorer.snapshot.map_colours import (
-    PALETTE,
-    UNKNOWN_COLOUR,
-    Colouring,
-    colouring,
-    label_colours,
-)
+from musicsim.explorer.snapshot.map_colours import PALETTE, UNKNOWN_COLOUR, Colouring, colouring, label_colours
 from musicsim.explorer.snapshot.map_regions import regions_of
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
@@ -58,9 +52,7 @@ def test_colours_run_out_for_the_rarest(tiny_library):
         tiny_library.edits.edit([song_id], {"genre": f"genre {n}"})
     tiny_library.keep_colours("genre", {f"gone {n}": n for n in range(len(PALETTE))})
     made = colouring(take_snapshot(tiny_library), "genre")
-    assert sorted(names_of(made)) == sorted(f"genre {n}" for n in range(12)), (
-        "colours of labels that have gone"
-    )
+    assert sorted(names_of(made)) == sorted(f"genre {n}" for n in range(12)), "colours of labels that have gone"
     assert len({entry.colour for entry in made.entries}) == 14
     tiny_library.keep_colours("genre", {"genre 3": 3, "genre 4": 999})
     assert label_colours(take_snapshot(tiny_library), "genre")["genre 3"] == PALETTE[3]
@@ -100,14 +92,12 @@ def test_folders_of_one_name_are_told_apart_by_their_parents(tiny_library, colle
     with tiny_library.write() as connection:
         for song_id, path in moved.items():
             connection.exec_driver_sql(
-                "UPDATE files SET path = ?, folder = ? WHERE song_id = ?",
-                (str(path), str(path.parent), song_id),
+                "UPDATE files SET path = ?, folder = ? WHERE song_id = ?", (str(path), str(path.parent), song_id)
             )
     now = take_snapshot(tiny_library)
     names = dict(zip(now.row_ids.tolist(), names_of(colouring(now, "folder")), strict=True))
     assert names == {
-        i: path.parent.name if "sounds" in str(path) else "/".join(path.parts[-3:-1])
-        for i, path in moved.items()
+        i: path.parent.name if "sounds" in str(path) else "/".join(path.parts[-3:-1]) for i, path in moved.items()
     }
 
 
@@ -144,10 +134,7 @@ def clustered(tiny_library):
     """The tiny library in two clusters by what can be heard: the first artist's songs are slow, all others fast."""
     now = take_snapshot(tiny_library)
     first = now.columns.artist.codes == now.columns.artist.codes[0]
-    tempo = {
-        i: Descriptors(tempo=60.0 if slow else 150.0)
-        for i, slow in zip(now.row_ids.tolist(), first, strict=True)
-    }
+    tempo = {i: Descriptors(tempo=60.0 if slow else 150.0) for i, slow in zip(now.row_ids.tolist(), first, strict=True)}
     tiny_library.descriptors.save(tempo)
     now = take_snapshot(tiny_library)
     now.__dict__["clusters"] = {"2": np.where(first, 0, 1)}

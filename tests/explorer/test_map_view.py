@@ -3,13 +3,7 @@
 import numpy as np
 import pytest
 
-from musicsim.explorer.snapshot.map_view import (
-    MAX_UNFOLDED,
-    MapView,
-    OncePer,
-    place_by_neighbours,
-    place_vector,
-)
+from musicsim.explorer.snapshot.map_view import MAX_UNFOLDED, MapView, OncePer, place_by_neighbours, place_vector
 from musicsim.explorer.snapshot.neighbours import Neighbours
 from musicsim.search import ExactIndex
 
@@ -50,10 +44,7 @@ def test_crowds_are_thinned_out_and_no_region_is_bare(places):
     assert set(rows.tolist()) & set(range(n - 5, n)), "the five far off have a point"
     share = {
         name: np.isin(part, rows).mean()
-        for name, part in (
-            ("crowded", np.arange(n - n // 10 - 5)),
-            ("thin", np.arange(n - n // 10 - 5, n - 5)),
-        )
+        for name, part in (("crowded", np.arange(n - n // 10 - 5)), ("thin", np.arange(n - n // 10 - 5, n - 5)))
     }
     assert share["thin"] > 2 * share["crowded"]
     assert share["crowded"] > 0.05
@@ -116,9 +107,7 @@ def test_a_new_song_stands_amid_its_neighbours():
 
 
 @pytest.mark.parametrize(("n_songs", "is_unfolded"), [(MAX_UNFOLDED, True), (MAX_UNFOLDED + 1, False)])
-def test_a_song_from_outside_is_placed_by_the_maps_own_method_until_that_takes_too_long(
-    rng, n_songs, is_unfolded
-):
+def test_a_song_from_outside_is_placed_by_the_maps_own_method_until_that_takes_too_long(rng, n_songs, is_unfolded):
     X = rng.normal(size=(n_songs, 2)).astype(np.float32)
     index = Neighbours(ExactIndex().fit(X), np.arange(n_songs))
     place = place_vector(X[0], 10 * X, index, lambda vectors: vectors - 100)

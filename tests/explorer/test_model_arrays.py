@@ -19,9 +19,7 @@ def model():
     rng = np.random.default_rng(0)
     fitted = SimilarityModel("tfidf", n_codewords=16, random_state=0)
     fitted.fit_codebook(rng.standard_normal((800, 39)).astype(np.float32))
-    shares = rng.dirichlet(np.ones(16), 60) * (
-        rng.random((60, 16)) < 0.7
-    )  # what all songs have weighs nothing
+    shares = rng.dirichlet(np.ones(16), 60) * (rng.random((60, 16)) < 0.7)  # what all songs have weighs nothing
     features = (shares / shares.sum(axis=1, keepdims=True)).astype(np.float32)
     vectors = fitted.fit_space(features).vectors(features)
     return fitted.with_metric(rng.standard_normal((3, fitted.n_dimensions)), vectors)
@@ -48,8 +46,7 @@ def test_an_honest_model_is_read_whole(model, read):
 
 def test_the_order_of_bytes_and_of_rows_does_not_matter(model, read):
     odd = {
-        name: np.asfortranarray(array).astype(array.dtype.newbyteorder(">"))
-        for name, array in model.arrays().items()
+        name: np.asfortranarray(array).astype(array.dtype.newbyteorder(">")) for name, array in model.arrays().items()
     }
     for name, array in read(**odd).items():
         np.testing.assert_array_equal(array, model.arrays()[name])
@@ -84,7 +81,7 @@ def test_what_a_model_does_not_need_is_left_out(model, read):
         ("weights", lambda a: a[:-1], "weights has the shape"),
         ("local_anchors", lambda a: np.zeros((2, 3)), "local_metrics is missing"),
     ],
-)  # fmt: skip
+)
 @pytest.mark.filterwarnings("ignore:invalid value")
 def test_an_array_that_does_not_fit_is_named(model, read, name, wrong, why):
     with pytest.raises(ValueError, match=why):
@@ -93,9 +90,7 @@ def test_an_array_that_does_not_fit_is_named(model, read, name, wrong, why):
 
 def test_local_metrics_fit_the_vectors(model, read):
     local = {"local_anchors": np.zeros((2, 3)), "local_decay": np.float64(1)}
-    assert read(**local, local_metrics=np.zeros((2, 3, 3))).keys() == model.arrays().keys() | {
-        *local, "local_metrics"
-    }  # fmt: skip
+    assert read(**local, local_metrics=np.zeros((2, 3, 3))).keys() == model.arrays().keys() | {*local, "local_metrics"}
     for wrong in (np.eye(3), np.zeros((2, 3, 2)), np.zeros((2, 5, 5))):
         with pytest.raises(ValueError, match="local_metrics has the shape"):
             read(**local, local_metrics=wrong)
@@ -144,10 +139,7 @@ def test_local_metrics_are_read_alone_as_with_the_model(model, tmp_path):
     rng = np.random.default_rng(1)
     local = LocalMetrics(rng.standard_normal((2, 3)), np.stack([np.eye(3), 2 * np.eye(3)]), 0.5)
     model.with_local(local).save(tmp_path / "local")
-    whole, alone = (
-        SimilarityModel.load(tmp_path / "local").local_,
-        SimilarityModel.load_local(tmp_path / "local"),
-    )
+    whole, alone = (SimilarityModel.load(tmp_path / "local").local_, SimilarityModel.load_local(tmp_path / "local"))
     for name, array in local.arrays().items():
         np.testing.assert_array_equal(whole.arrays()[name], array)
         np.testing.assert_array_equal(alone.arrays()[name], array)

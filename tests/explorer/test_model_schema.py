@@ -17,11 +17,7 @@ MODEL = {
     "format_version": 2, "feature_version": 5, "musicsim": "0.1", "representation": "ppk", "n_codewords": 16, "tau": 4,
     "variance": 0.95, "random_state": 0, "n_songs": 12,
 }  # fmt: skip
-CLOSED = RANKED | {
-    "C": None,
-    "setting": "t 0.1, reg 1",
-    "path": [{"setting": "t 0.1, reg 1", "quality": 0.5}],
-}
+CLOSED = RANKED | {"C": None, "setting": "t 0.1, reg 1", "path": [{"setting": "t 0.1, reg 1", "quality": 0.5}]}
 ANSWERED = {name: value for name, value in RANKED.items() if name not in ("split", "n_artists")} | {
     "answers": {"n": 9, "questions": 8, "comparisons": 18, "songs": 7}
 }

@@ -46,9 +46,7 @@ def as_link(name, data=None):
 
     def change(path, parts):
         found = data or parts[name]
-        return write(
-            path, [(typed(name, stat.S_IFLNK), found), *((n, p) for n, p in parts.items() if n != name)]
-        )
+        return write(path, [(typed(name, stat.S_IFLNK), found), *((n, p) for n, p in parts.items() if n != name)])
 
     return change
 
@@ -84,9 +82,7 @@ ODD = {
     "a name of NUL": with_other("model.json\0.txt"),
     "the names in a folder": lambda path, parts: write(path, [(f"a/{n}", p) for n, p in parts.items()]),
     "another name inside": other_name_inside,
-    "60,000 members": lambda path, parts: write(
-        path, [*parts.items(), *((f"{n}.json", b"") for n in range(60_000))]
-    ),
+    "60,000 members": lambda path, parts: write(path, [*parts.items(), *((f"{n}.json", b"") for n in range(60_000))]),
     "60,000 members of one name": lambda path, parts: write(
         path, [*parts.items(), *(("model.json", b"{}") for _ in range(60_000))]
     ),
@@ -122,9 +118,7 @@ def test_a_model_that_finds_no_room_ends_as_other_commands_do(built_library, hon
     with small_disk(tmp_path / "disk", size_mb=40) as disk:
         folder = shutil.copytree(built_library, disk / "library")
         noise = np.random.default_rng(0).bytes(8 << 20)
-        large = write(
-            tmp_path / "large.musicsim", (parts | {"model.npz": parts["model.npz"] + noise}).items()
-        )
+        large = write(tmp_path / "large.musicsim", (parts | {"model.npz": parts["model.npz"] + noise}).items())
         stuffing = fill(disk, left_kb=3000)
         _, said = run_process("models", "import", large, library=folder, expect=4)
         assert said.strip().splitlines()[-1].startswith(f"error: There is no room left in {folder}.")

@@ -12,12 +12,7 @@ from musicsim.explorer.models.representations import OFFERED
 from musicsim.explorer.progress import teller
 from musicsim.explorer.refresh.fitting import CODEWORDS_NAME, NATIVE, RepresentationSettings, free_name
 from musicsim.explorer.refresh.learned_model import learn
-from musicsim.explorer.refresh.model_catalogue import (
-    add_representation,
-    stale_models,
-    stale_reason,
-    take_model,
-)
+from musicsim.explorer.refresh.model_catalogue import add_representation, stale_models, stale_reason, take_model
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.search.query import find_similar, read_example
@@ -134,9 +129,7 @@ def test_a_model_travels_as_one_file(twelve, tiny_library, tmp_path):
     # the same model: the same sound has the same vector in both libraries
     theirs = take_snapshot(twelve, learned)
     sound = write_song(tmp_path / "x.flac", "tones", seed=5).read_bytes()
-    np.testing.assert_array_equal(
-        read_example(seen, sound, "x").vector, read_example(theirs, sound, "x").vector
-    )
+    np.testing.assert_array_equal(read_example(seen, sound, "x").vector, read_example(theirs, sound, "x").vector)
     report = json.loads(zipfile.ZipFile(target).read("report.json"))
     assert report["changed"] == [], "which songs somebody has is not told"
     assert take_model(tiny_library, target, hush) != taken
@@ -178,10 +171,7 @@ def _broken(kind, good, folder):
     if kind == "another version":
         parts["model.json"] = parts["model.json"].replace(b'"feature_version": ', b'"feature_version": 9')
     if kind == "arrays that do not fit":
-        np.savez(
-            folder / "odd.npz",
-            **(dict(np.load(_written(folder, parts["model.npz"]))) | {"mean": np.zeros(3)}),
-        )
+        np.savez(folder / "odd.npz", **(dict(np.load(_written(folder, parts["model.npz"]))) | {"mean": np.zeros(3)}))
         parts["model.npz"] = (folder / "odd.npz").read_bytes()
     if kind == "pickled arrays":
         np.savez(folder / "odd.npz", mean=np.array([{"a": 1}], dtype=object))

@@ -89,9 +89,7 @@ def test_another_process_maps_the_files_of_a_forest_and_says_so_where_it_does_no
     now = take_snapshot(library)
     sent = pickle.dumps(now.index)
     assert len(sent) < 10 * N, "8 bytes a song: neither vectors nor trees"
-    for mine, theirs in zip(
-        now.index.query(now.X[:9], 20), pickle.loads(sent).query(now.X[:9], 20), strict=True
-    ):
+    for mine, theirs in zip(now.index.query(now.X[:9], 20), pickle.loads(sent).query(now.X[:9], 20), strict=True):
         np.testing.assert_array_equal(mine, theirs)
     (_model_folder(library) / "vectors.f32").unlink()
     with pytest.raises(FileNotFoundError):
@@ -103,9 +101,7 @@ def test_another_process_is_sent_the_vectors_that_have_no_index_in_files(library
     now = take_snapshot(library)
     sent = pickle.dumps(now.index)
     shutil.rmtree(_model_folder(library))
-    for mine, theirs in zip(
-        now.index.query(now.X[:9], 20), pickle.loads(sent).query(now.X[:9], 20), strict=True
-    ):
+    for mine, theirs in zip(now.index.query(now.X[:9], 20), pickle.loads(sent).query(now.X[:9], 20), strict=True):
         np.testing.assert_array_equal(mine, theirs)
 
 

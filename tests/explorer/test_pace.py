@@ -111,12 +111,8 @@ def test_a_playlist_of_a_large_library_is_drawn_from_a_sample(taught, monkeypatc
     assert low <= np.median(ranks) <= high
     assert surprise > 0.0 or reasons.count("random jump") < 0.05 * len(reasons)
     drawn = [walk.draw(PlaylistRequest(length=8), seed) for seed in range(40)]
-    assert len({song.id for one in drawn for song in one.songs}) > 100, (
-        "each playlist has a sample of its own"
-    )
-    named = PlaylistRequest(
-        length=9, first=ids[0], through=(ids[5], ids[-1]), keep={2: ids[9]}, like=(ids[3],)
-    )
+    assert len({song.id for one in drawn for song in one.songs}) > 100, "each playlist has a sample of its own"
+    named = PlaylistRequest(length=9, first=ids[0], through=(ids[5], ids[-1]), keep={2: ids[9]}, like=(ids[3],))
     for seed in range(5):
         songs = [song.id for song in walk.draw(named, seed).songs]
         assert (songs[0], songs[2], songs[-1]) == (ids[0], ids[9], ids[-1])

@@ -77,11 +77,7 @@ def test_paths_have_even_steps():
         for seed in range(60):
             fixed = dict(zip((0, 4, 9), rng.choice(300, 3, replace=False).tolist(), strict=True))
             songs = model.generate(
-                10,
-                fixed=fixed,
-                weigh=along(X, fixed),
-                steer=evenly(X, fixed) if steer else None,
-                random_state=seed,
+                10, fixed=fixed, weigh=along(X, fixed), steer=evenly(X, fixed) if steer else None, random_state=seed
             ).songs
             steps = np.linalg.norm(np.diff(X[list(songs)], axis=0), axis=1)
             ratios.append(steps.max() / steps.mean())

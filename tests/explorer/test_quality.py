@@ -23,9 +23,7 @@ def labels(values):
 
 def made(X, genres, artists):
     """A snapshot of songs that need no library; ids are rows and 100."""
-    songs = [
-        SimpleNamespace(genre=genre, group=artist) for genre, artist in zip(genres, artists, strict=True)
-    ]
+    songs = [SimpleNamespace(genre=genre, group=artist) for genre, artist in zip(genres, artists, strict=True)]
     X, n = np.asarray(X, dtype=np.float32), len(songs)
     artist = labels(artists)
     return SimpleNamespace(
@@ -73,9 +71,7 @@ def test_lists_equal_brute_force(mixed, reduced):
     near = brute_lists(mixed, reduced=reduced, filtered=False)
     counts = np.bincount(near.ravel(), minlength=120)
     assert {h.song_id - 100: h.n_lists for h in lists.hubs} == {i: c for i, c in enumerate(counts) if c}
-    asking = {
-        i: {mixed.songs_at([q])[0].group for q in np.flatnonzero((near == i).any(axis=1))} for i in range(120)
-    }
+    asking = {i: {mixed.songs_at([q])[0].group for q in np.flatnonzero((near == i).any(axis=1))} for i in range(120)}
     assert all(h.n_artists == len(asking[h.song_id - 100]) for h in lists.hubs)
     assert [h.n_lists for h in lists.hubs] == sorted((c for c in counts if c), reverse=True)
     assert lists.orphans == [100 + i for i in np.flatnonzero(counts == 0)]
@@ -128,9 +124,7 @@ def test_scores_are_those_of_all_songs_asked_one_by_one(mixed):
     weights = [g.n_queries for g in scores.by_genre]
     assert sum(weights) == 118
     assert np.average([g.map for g in scores.by_genre], weights=weights) == pytest.approx(expected["map"])
-    assert np.average([g.precision for g in scores.by_genre], weights=weights) == pytest.approx(
-        expected["precision"]
-    )
+    assert np.average([g.precision for g in scores.by_genre], weights=weights) == pytest.approx(expected["precision"])
 
 
 def test_a_sample_is_seeded_counted_and_near_the_whole(mixed):
@@ -194,9 +188,7 @@ def test_one_artist_gives_no_queries_and_no_genres_no_confusion(rng):
     lists = measure_lists(alone).plain
     assert np.isnan(lists.confusion.shares).all()
     assert lists.same_genre_of == {}
-    unnamed = measure_lists(
-        made(rng.standard_normal((12, 4)), [None] * 12, [f"artist {i}" for i in range(12)])
-    )
+    unnamed = measure_lists(made(rng.standard_normal((12, 4)), [None] * 12, [f"artist {i}" for i in range(12)]))
     assert unnamed.plain.confusion.genres == []
     assert measure_lists(made(np.zeros((1, 4)), ["jazz"], ["one"])) is None
 

@@ -16,13 +16,7 @@ from musicsim.errors import AudioError, ModelError, NotFoundError
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.search import SearchRequest
-from musicsim.explorer.search.query import (
-    Examples,
-    find_similar,
-    read_example,
-    short_reason,
-    similarity_of,
-)
+from musicsim.explorer.search.query import Examples, find_similar, read_example, short_reason, similarity_of
 from musicsim.explorer.search.requested import find_requested, part_of, with_examples
 from musicsim.explorer.snapshot.filtering import filter_choices, passing
 from musicsim.explorer.snapshot.model_rows import HubReduction
@@ -97,16 +91,12 @@ def test_songs_of_unknown_artists_in_a_root_are_not_one_artist(tiny_library):
 def test_filters_act_at_query_time(snapshot, filters, right):
     song = snapshot.library.songs()[0]
     hits = find_similar(snapshot, song.id, 50, max_per_artist=None, filters=filters)
-    assert {h.song.id for h in hits} == {
-        s.id for s in snapshot.library.songs() if right(s) and s.id != song.id
-    }
+    assert {h.song.id for h in hits} == {s.id for s in snapshot.library.songs() if right(s) and s.id != song.id}
 
 
 def test_a_filter_by_folder(snapshot):
     folder = snapshot.library.songs()[0].folder
-    hits = find_similar(
-        snapshot, snapshot.library.songs()[-1].id, 50, filters=Filters(folders=frozenset({folder}))
-    )
+    hits = find_similar(snapshot, snapshot.library.songs()[-1].id, 50, filters=Filters(folders=frozenset({folder})))
     assert {h.song.folder for h in hits} == {folder}
 
 
@@ -263,23 +253,19 @@ def test_several_examples_are_joined_by_inverse_squares_as_brute_force_has_it(ta
 
 def test_each_example_has_its_like_in_the_list_and_reasons_name_it(snapshot):
     tones, noise = (
-        next(s for s in snapshot.library.songs() if s.artist == f"Artist {kind}")
-        for kind in ("tones", "noise")
+        next(s for s in snapshot.library.songs() if s.artist == f"Artist {kind}") for kind in ("tones", "noise")
     )
     hits = find_similar(snapshot, Examples((tones.id, noise.id)), 6, max_per_artist=None)
     assert Counter(hit.song.artist for hit in hits) == {"Artist tones": 3, "Artist noise": 3}
     example = {"Artist tones": tones, "Artist noise": noise}
     assert all(hit.reason.startswith(f"like “{example[hit.song.artist].title}” · ") for hit in hits)
     for hit in hits:
-        assert similarity_of(snapshot, Examples((tones.id, noise.id)), hit.song.id) == pytest.approx(
-            hit.similarity
-        )
+        assert similarity_of(snapshot, Examples((tones.id, noise.id)), hit.song.id) == pytest.approx(hit.similarity)
 
 
 def test_what_results_should_be_less_like_goes_to_the_end(snapshot):
     tones, noise = (
-        [s.id for s in snapshot.library.songs() if s.artist == f"Artist {kind}"]
-        for kind in ("tones", "noise")
+        [s.id for s in snapshot.library.songs() if s.artist == f"Artist {kind}"] for kind in ("tones", "noise")
     )
     plain = find_similar(snapshot, tones[0], 11, max_per_artist=None)
     less = find_similar(snapshot, Examples((tones[0],), (noise[0],)), 11, max_per_artist=None)
@@ -369,11 +355,7 @@ def answers_by_definition(snapshot, query, k, *, max_per_artist=2, filters=None,
     """Every song compared, one after the other: ids of the nearest that pass and keep the limit."""
     row = snapshot.rows_of([query])[0]
     X = snapshot.X.astype(np.float64)
-    order = (
-        mutual_order(X, row)
-        if reduce
-        else np.argsort(np.linalg.norm(X - X[row], axis=1), kind="stable").tolist()
-    )
+    order = mutual_order(X, row) if reduce else np.argsort(np.linalg.norm(X - X[row], axis=1), kind="stable").tolist()
     tags, groups = snapshot.tags_of(), Counter()
     found = []
     for other in order:
@@ -421,9 +403,7 @@ def test_masks_of_filters_are_what_they_allow(drawn):
 def test_what_can_be_filtered_by_is_what_some_song_has(drawn):
     songs, tags = drawn.songs_at(), drawn.tags_of()
     choices = filter_choices(drawn)
-    counts = Counter(tag for found in tags.values() for tag, _ in found) + Counter(
-        s.genre for s in songs if s.genre
-    )
+    counts = Counter(tag for found in tags.values() for tag, _ in found) + Counter(s.genre for s in songs if s.genre)
     assert [counts[tag] for tag in choices.names["tags"]] == sorted(counts.values(), reverse=True)
     assert set(choices.names["no_tags"]) == set(counts)
     assert choices.names["artists"] == sorted({s.artist for s in songs if s.artist}, key=str.casefold)
@@ -439,9 +419,7 @@ def test_what_can_be_filtered_by_is_what_some_song_has(drawn):
 def test_answers_are_those_of_the_definition(drawn, max_per_artist):
     for query in (1, 350, 700):
         for filters in some_filters(drawn):
-            hits = find_similar(
-                drawn, query, 12, max_per_artist=max_per_artist, filters=filters, hub_reduction=False
-            )
+            hits = find_similar(drawn, query, 12, max_per_artist=max_per_artist, filters=filters, hub_reduction=False)
             right = answers_by_definition(drawn, query, 12, max_per_artist=max_per_artist, filters=filters)
             assert [hit.song.id for hit in hits] == right
 
@@ -451,9 +429,7 @@ def test_excluded_songs_are_no_answers(drawn, filters):
     first = answers_by_definition(drawn, 7, 30, filters=filters)
     exclude = {7, *first[::2], 99_999}
     hits = find_similar(drawn, 7, 10, filters=filters, exclude=exclude, hub_reduction=False)
-    assert [hit.song.id for hit in hits] == answers_by_definition(
-        drawn, 7, 10, filters=filters, exclude=exclude
-    )
+    assert [hit.song.id for hit in hits] == answers_by_definition(drawn, 7, 10, filters=filters, exclude=exclude)
     everything = [song.id for song in drawn.library.songs()]
     assert find_similar(drawn, 7, 10, filters=filters, exclude=everything) == []
 

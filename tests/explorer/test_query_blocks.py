@@ -83,9 +83,7 @@ def test_a_cluster_gives_the_same_numbers_and_a_worker_that_is_killed_costs_noth
         monkeypatch.setattr(neighbours, "INDEXED_FROM", 1000)
         now = take_snapshot(library)
         neighbours.update_index(library.models.path(now.record.id), now.X)
-    assert type(take_snapshot(library).index._index) is (
-        PartitionIndex if "partition" in what else ExactIndex
-    )
+    assert type(take_snapshot(library).index._index) is (PartitionIndex if "partition" in what else ExactIndex)
     here = do(library, tell=lambda *_: None)
     told = []
 

@@ -53,14 +53,10 @@ def test_a_copy_is_no_answer_and_asks_for_the_song_it_stands_for(library):
 
 
 def test_playlists_hold_a_sound_once(library):
-    library.add_playlists(
-        [("mine", None, [by_title(library)["song 0 copy"], by_title(library)["song 3"]])], "test"
-    )
+    library.add_playlists([("mine", None, [by_title(library)["song 0 copy"], by_title(library)["song 3"]])], "test")
     drawn = Walk(take_snapshot(library)).draw(PlaylistRequest(length=9), 0)
     assert sorted(song.title for song in drawn.songs) == [f"song {n}" for n in range(9)]
-    first = Walk(take_snapshot(library)).draw(
-        PlaylistRequest(length=1, first=by_title(library)["song 1 copy"]), 0
-    )
+    first = Walk(take_snapshot(library)).draw(PlaylistRequest(length=1, first=by_title(library)["song 1 copy"]), 0)
     assert first.songs[0].title == "song 1"
 
 
@@ -95,10 +91,6 @@ def test_new_songs_are_compared_with_the_old_ones(library, tmp_path):
 def test_groups_join_over_several_pairs(library):
     songs = library.songs()[:5]
     a, b, c, d, e = (song.id for song in songs)
-    pairs = [
-        SamePair(a, b, 1.0, 0.0),
-        SamePair(b, c, 1.0, 0.0),
-        SamePair(d, e, 1.0, 0.0, False),
-    ]
+    pairs = [SamePair(a, b, 1.0, 0.0), SamePair(b, c, 1.0, 0.0), SamePair(d, e, 1.0, 0.0, False)]
     assert [{song.id for song in group} for group in groups(songs, pairs)] == [{a, b, c}]
     assert groups(songs, []) == []

@@ -12,9 +12,7 @@ from musicsim.kernels import ppk_kernel, ppk_similarity
 
 def _songs(rng, n):
     centres = rng.standard_normal((6, 39)) * 4
-    return [
-        (centres[rng.integers(0, 6, 60)] + rng.standard_normal((60, 39))).astype(np.float32) for _ in range(n)
-    ]
+    return [(centres[rng.integers(0, 6, 60)] + rng.standard_normal((60, 39))).astype(np.float32) for _ in range(n)]
 
 
 @pytest.fixture

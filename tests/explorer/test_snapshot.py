@@ -105,9 +105,7 @@ def by_definition(songs, text, limit):
     """Songs that match, those that begin with the text first; artists likewise, then by their songs."""
     wanted = text.casefold()
     matching = [song for song in songs if song.matches(text)]
-    matching.sort(
-        key=lambda song: (not f"{song.title} {song.artist or ''}".casefold().startswith(wanted), song.id)
-    )
+    matching.sort(key=lambda song: (not f"{song.title} {song.artist or ''}".casefold().startswith(wanted), song.id))
     counts = {}
     for song in songs:
         if song.artist and wanted in song.artist.casefold():
@@ -116,18 +114,14 @@ def by_definition(songs, text, limit):
     return artists, matching
 
 
-@pytest.mark.parametrize(
-    "text", ["NOISE", "song t", "artist", "s 3", "Song noise 1 a", "", "none of them", "ß"]
-)
+@pytest.mark.parametrize("text", ["NOISE", "song t", "artist", "s 3", "Song noise 1 a", "", "none of them", "ß"])
 @pytest.mark.parametrize("limit", [1, 4, 20])
 def test_what_is_found_by_name(tiny_library, text, limit):
     tiny_library.edits.edit([2], {"title": "STRASSE noise", "artist": "Noise of the Street"})
     snapshot = take_snapshot(tiny_library)
     artists, songs = by_definition(snapshot.library.songs(), text, limit)
     albums = {
-        (song.album, song.artist)
-        for song in snapshot.library.songs()
-        if text.casefold() in song.album.casefold()
+        (song.album, song.artist) for song in snapshot.library.songs() if text.casefold() in song.album.casefold()
     }
     found = snapshot.find(text, limit)
     n_found = len(artists) + len(albums) + len(songs)
@@ -192,9 +186,7 @@ def test_a_new_title_is_everywhere_at_once(tiny_library):
     before = take_snapshot(tiny_library)
     other = before.library.songs()[1].id
     assert before.songs_by_id([other])[0].title == before.names_at(before.rows_of([other]))[0][0]
-    tiny_library.edits.edit(
-        [other], {"title": "Renamed", "artist": "Somebody", "genre": "Polka", "year": 1933}
-    )
+    tiny_library.edits.edit([other], {"title": "Renamed", "artist": "Somebody", "genre": "Polka", "year": 1933})
     now = take_snapshot(tiny_library)
     row = now.rows_of([other])
     assert now.names_at(row) == [("Renamed", "Somebody")]
@@ -264,12 +256,8 @@ def test_an_id_and_a_row_used_again_are_another_song(tiny_library):
     old = before.vectors_at(before.rows_of([last]))[0].copy()
     assert before.index is not None
     with tiny_library.engine.connect() as connection:
-        song = dict(
-            connection.execute(schema.songs.select().where(schema.songs.c.id == last)).mappings().one()
-        )
-        file = dict(
-            connection.execute(schema.files.select().where(schema.files.c.song_id == last)).mappings().one()
-        )
+        song = dict(connection.execute(schema.songs.select().where(schema.songs.c.id == last)).mappings().one())
+        file = dict(connection.execute(schema.files.select().where(schema.files.c.song_id == last)).mappings().one())
     forget(tiny_library, last)
     with tiny_library.write() as connection:
         connection.execute(schema.songs.insert().values(song | {"title": "Another"}))
@@ -319,8 +307,6 @@ def test_two_models_have_rows_of_their_own(taught):
     taught.models.finish("other")
     seen = take_snapshot(taught, "other")
     assert seen.row_ids.tolist() == [5, 9, 2]
-    assert (
-        seen.columns.artist.codes.tolist() == native.columns.artist.codes[native.rows_of([5, 9, 2])].tolist()
-    )
+    assert seen.columns.artist.codes.tolist() == native.columns.artist.codes[native.rows_of([5, 9, 2])].tolist()
     assert len(take_snapshot(taught).X) == 200
     assert take_snapshot(taught).X is native.X

@@ -20,17 +20,13 @@ def model(tiny_library):
 
 @pytest.mark.parametrize("n_cores", [1, 3])
 @pytest.mark.parametrize("block", [2, 5])
-def test_blocks_come_in_order_with_the_numbers_of_single_songs(
-    tiny_library, model, monkeypatch, n_cores, block
-):
+def test_blocks_come_in_order_with_the_numbers_of_single_songs(tiny_library, model, monkeypatch, n_cores, block):
     monkeypatch.setattr(song_features, "BLOCK", block)
     monkeypatch.setattr(song_features, "_AT_ONCE", 2)
     monkeypatch.setattr(os, "cpu_count", lambda: n_cores)
     songs = tiny_library.songs()[:11]
     told = []
-    blocks = list(
-        feature_blocks(tiny_library, model, songs, lambda _, done, total: told.append((done, total)))
-    )
+    blocks = list(feature_blocks(tiny_library, model, songs, lambda _, done, total: told.append((done, total))))
     assert [song.id for block, _ in blocks for song in block] == [song.id for song in songs]
     assert told == [(done, 11) for done in range(0, 11, block)]
     alone = [model.features([tiny_library.frame_files.frames(song.content_hash)]) for song in songs]

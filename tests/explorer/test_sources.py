@@ -15,12 +15,7 @@ from musicsim.explorer.models.joint_space import column_scales, fill, statistics
 from musicsim.explorer.models.representations import REPRESENTATIONS
 from musicsim.explorer.refresh.fitting import RepresentationSettings
 from musicsim.explorer.refresh.learned_model import learn
-from musicsim.explorer.refresh.model_catalogue import (
-    add_own_vectors,
-    add_representation,
-    stale_reason,
-    take_model,
-)
+from musicsim.explorer.refresh.model_catalogue import add_own_vectors, add_representation, stale_reason, take_model
 from musicsim.explorer.refresh.model_text import facts, kind_words, report_of, source_rows
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.training import LearningSettings
@@ -92,9 +87,7 @@ def test_an_embedding_of_sources_is_that_of_their_kernels_also_for_new_songs(rng
     there = theirs.transform([new[:, b] @ X[:, b].T for b in BLOCKS])
     here = new @ ours.components_.T
     squared = [((Y[:, None] - Y[None]) ** 2).sum(axis=2) for Y in (here, there)]
-    np.testing.assert_allclose(
-        *squared, atol=1e-8 * squared[1].max()
-    )  # of eigenvectors of a kernel of rank 3
+    np.testing.assert_allclose(*squared, atol=1e-8 * squared[1].max())  # of eigenvectors of a kernel of rank 3
     assert ours.objective_ == theirs.objective_
     M = ours.components_.T @ ours.components_
     assert not M[BLOCKS[0], BLOCKS[1]].any()
@@ -116,9 +109,7 @@ def test_ranking_with_sources_is_that_of_their_kernels(rng):
     squared = [((Z[:, None] - Z[None]) ** 2).sum(axis=2) for Z in (mine, Y)]
     np.testing.assert_allclose(*squared, atol=1e-8 * squared[1].max())
     steps = []
-    path = SourceMLR(BLOCKS, tol=1e-2).fit_path(
-        X, labels, (1.0, 100.0, 1e4), lambda s: steps.append(s) or s["C"] > 99
-    )
+    path = SourceMLR(BLOCKS, tol=1e-2).fit_path(X, labels, (1.0, 100.0, 1e4), lambda s: steps.append(s) or s["C"] > 99)
     assert [one.C for one in path] == [1.0, 100.0], "the path ends with the fit that was told to"
     assert steps[-1]["components"]() is not None
 
@@ -157,9 +148,7 @@ def three_sources_folder(twelve_artists, tmp_path_factory):
         X = np.eye(6)[[kinds[song.genre] for song in songs]] * 4 + noise
         # four songs have none; one row waits for a song that comes later
         names = [str(song.path) for song in songs[4:]] + [str(folder.parent / "new.flac")]
-        np.savez(
-            folder.parent / "net.npz", paths=np.array(names), vectors=np.vstack([X[4:], [4, 0, 0, 0, 0, 0]])
-        )
+        np.savez(folder.parent / "net.npz", paths=np.array(names), vectors=np.vstack([X[4:], [4, 0, 0, 0, 0, 0]]))
         add_own_vectors(library, folder.parent / "net.npz", "net", hush)
         settings = LearningSettings("genre", (SOUND, "tags", "rhythm", "net"), C=100.0)
         learn(library, settings, "all of it", Watcher())
@@ -187,23 +176,17 @@ def test_vectors_of_ones_own_are_a_model(three_sources):
     np.testing.assert_allclose(squared[0] * (squared[1].sum() / squared[0].sum()), squared[1], atol=1e-5)
     assert find_similar(seen, seen.songs_at([0])[0].id, 1)[0].song.genre == seen.songs_at([0])[0].genre
     assert kind_words(record) == "vectors of your own (net.npz)"
-    assert "20 of 24 songs have a vector; there are 21, of 6 numbers" in "\n".join(
-        facts(three_sources, record, {})
-    )
+    assert "20 of 24 songs have a vector; there are 21, of 6 numbers" in "\n".join(facts(three_sources, record, {}))
 
 
 def test_a_model_of_several_sources_is_whole_and_says_what_each_counts(three_sources):
     record = three_sources.models.named("all of it")
-    assert [m.name for m in three_sources.models.all()] == [
-        SOUND, "Codewords", "tags", "rhythm", "net", "all of it",
-    ]  # fmt: skip
+    assert [m.name for m in three_sources.models.all()] == [SOUND, "Codewords", "tags", "rhythm", "net", "all of it"]
     seen = take_snapshot(three_sources, record.id)
     assert len(seen.songs_at()) == 24
     assert np.isfinite(seen.X).all()
     assert np.isfinite(seen.map).all()
-    assert np.var(seen.X, axis=0, dtype=np.float64).sum() == pytest.approx(
-        0.5, rel=1e-4
-    )  # reads as others do
+    assert np.var(seen.X, axis=0, dtype=np.float64).sum() == pytest.approx(0.5, rel=1e-4)  # reads as others do
     report = report_of(three_sources, record)
     assert report["base"] == "Sound + tags + rhythm + net"
     rows = source_rows(report)
@@ -245,9 +228,7 @@ def test_why_says_what_each_source_gives_and_the_sound_in_parts(three_sources, t
 
 
 def test_new_songs_join_with_what_is_known_of_them(three_sources, three_sources_folder, tmp_path):
-    fresh = write_song(
-        three_sources_folder.parent / "new.flac", "clicks", seed=77, title="new", artist="Nobody"
-    )
+    fresh = write_song(three_sources_folder.parent / "new.flac", "clicks", seed=77, title="new", artist="Nobody")
     three_sources.add(fresh)
     three_sources.add(write_song(tmp_path / "other.flac", "tones", seed=78, title="other", artist="Somebody"))
     assert refresh(three_sources)

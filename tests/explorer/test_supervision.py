@@ -28,9 +28,7 @@ def test_plays_are_the_definition_of_the_thesis(taught):
     artist_of = {song.id: song.artist for song in snapshot.library.songs()}
     totals, heard = {}, {}
     plays = taught.plays()
-    for who, song_id, n in zip(
-        plays.listener.tolist(), plays.song_id.tolist(), plays.count.tolist(), strict=True
-    ):
+    for who, song_id, n in zip(plays.listener.tolist(), plays.song_id.tolist(), plays.count.tolist(), strict=True):
         totals[who, artist_of[song_id]] = totals.get((who, artist_of[song_id]), 0) + n
     for (who, artist), n in totals.items():
         if n >= 20:
@@ -53,9 +51,7 @@ def test_playlists_join_songs_of_other_artists(taught):
     songs = taught.songs()
     one, two, three = songs[0], songs[40], songs[80]
     same = next(s for s in songs[1:] if s.artist == one.artist)
-    taught.add_playlists(
-        [("a", None, [one.id, two.id, same.id]), ("b", None, [three.id, two.id])], source="test"
-    )
+    taught.add_playlists([("a", None, [one.id, two.id, same.id]), ("b", None, [three.id, two.id])], source="test")
     snapshot = take_snapshot(taught)
     relevance = Supervision(snapshot, "playlists").relevance()
     row = rows_by_id(snapshot)
@@ -86,9 +82,7 @@ def test_artists_are_held_out_whole_and_sought_among_themselves(taught):
     assert supervision.searches_itself
     relevance = supervision.relevance()
     for query in (0, 100):
-        of_artist = {
-            r for r, s in enumerate(snapshot.songs_at()) if s.artist == snapshot.songs_at([query])[0].artist
-        }
+        of_artist = {r for r, s in enumerate(snapshot.songs_at()) if s.artist == snapshot.songs_at([query])[0].artist}
         assert set(relevance.relevant(query).tolist()) == of_artist - {query}
 
 
@@ -117,9 +111,7 @@ def test_plays_of_one_person_say_nothing_of_likeness(taught):
 
 
 def test_coverage_counts_songs_that_have_a_relevant_one(taught):
-    taught.add_tags(
-        [{"song_id": s.id, "tag": "x", "weight": 1.0} for s in (taught.songs()[0], taught.songs()[99])]
-    )
+    taught.add_tags([{"song_id": s.id, "tag": "x", "weight": 1.0} for s in (taught.songs()[0], taught.songs()[99])])
     found = {entry.kind: entry for entry in coverage(take_snapshot(taught))}
     assert list(found) == list(KINDS)
     assert (found["tags"].n_songs, found["tags"].share, found["tags"].is_enough) == (2, 2 / 200, False)

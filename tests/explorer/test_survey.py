@@ -90,8 +90,7 @@ def test_a_seed_gives_the_same_question_again(songs):
 def test_shares_of_random_and_repeated_questions(songs, rng):
     """Of 1000, with four standard deviations allowed."""
     answers = [
-        answer(next_question(songs, [], listener="Ann", rng=np.random.default_rng(seed)), 0)
-        for seed in range(30)
+        answer(next_question(songs, [], listener="Ann", rng=np.random.default_rng(seed)), 0) for seed in range(30)
     ]
     asked = [next_question(songs, answers, listener="Ann", rng=rng) for _ in range(1000)]
     for n, share in ((sum(q.is_random for q in asked), 0.2), (sum(q.is_repeat for q in asked), 0.1)):
@@ -137,9 +136,7 @@ def test_repeats_show_a_sure_answer_in_another_order(songs, rng, form, monkeypat
     ask = lambda who: next_question(songs, answers, listener=who, form=form, n_songs=4, rng=rng)  # noqa: E731
     asked = [ask(" Ann ") for _ in range(200)]
     assert all(q.is_repeat and not q.is_random for q in asked)
-    assert {key(q) for q in asked} == {key(answers[i]) for i in (1, 4, 5)}, (
-        "sure, once, not among the last five"
-    )
+    assert {key(q) for q in asked} == {key(answers[i]) for i in (1, 4, 5)}, "sure, once, not among the last five"
     if form == "like":
         assert {q.song_ids[0] for q in asked} == {ids[i][0] for i in (1, 3, 4)}
     assert len({q.song_ids for q in asked}) > 3 * 5, "in many orders"
@@ -179,11 +176,7 @@ def test_too_few_songs(rng, store):
             next_question(few, [], listener="Ann", rng=rng)
     with pytest.raises(ModelError, match="fewer than 4"):
         next_question(Songs(np.zeros((3, 2))), [], listener="Ann", n_songs=4, rng=rng)
-    assert set(next_question(Songs(np.zeros((3, 2))), [], listener="Ann", rng=rng).song_ids) == {
-        100,
-        101,
-        102,
-    }
+    assert set(next_question(Songs(np.zeros((3, 2))), [], listener="Ann", rng=rng).song_ids) == {100, 101, 102}
 
 
 @pytest.mark.parametrize(
@@ -245,9 +238,7 @@ def test_the_questions_that_are_asked_tell_more(rng, form, n_songs, monkeypatch)
     mean = {}
     for kind in ("telling", "random"):
         monkeypatch.setattr(survey, "_SHARES", only(kind))
-        asked = [
-            next_question(few, [], listener="Ann", form=form, n_songs=n_songs, rng=rng) for _ in range(25)
-        ]
+        asked = [next_question(few, [], listener="Ann", form=form, n_songs=n_songs, rng=rng) for _ in range(25)]
         mean[kind] = np.mean([told(few.X, question, 400) for question in asked])
     assert mean["telling"] > 2 * mean["random"]
 
@@ -301,9 +292,7 @@ def test_a_listener_teaches_more_by_the_questions_that_are_asked_than_by_chance(
         some = Songs(rng.normal(size=(300, 30)) * spread)
         taste = np.exp(1.5 * rng.normal(size=30))
         unseen = rng.normal(size=(1500, 3, 30)) * spread
-        apart = np.stack(
-            [(unseen[:, (odd + 1) % 3] - unseen[:, (odd + 2) % 3]) ** 2 for odd in range(3)], axis=1
-        )
+        apart = np.stack([(unseen[:, (odd + 1) % 3] - unseen[:, (odd + 2) % 3]) ** 2 for odd in range(3)], axis=1)
         truth = (apart @ taste).argmin(axis=1)
         weights = {"nothing": np.ones(30)}
         for kind in ("telling", "random"):
@@ -423,10 +412,7 @@ def test_answers_are_compared_with_those_of_the_same_person_and_of_others():
     all_of_them = standing(ANSWERS)
     assert (all_of_them.n_answers, all_of_them.n_unsure, all_of_them.n_listeners) == (12, 2, 4)
     assert (all_of_them.consistency.share, all_of_them.consistency.n) == (1 / 2, 2)
-    assert (all_of_them.agreement.share, all_of_them.agreement.n) == (
-        2 / 4,
-        4,
-    )  # AB, AC, BC, and BC of "like"
+    assert (all_of_them.agreement.share, all_of_them.agreement.n) == (2 / 4, 4)  # AB, AC, BC, and BC of "like"
     assert all_of_them.consistency.chance == pytest.approx(1 / 3)
     assert all_of_them.agreement.chance == pytest.approx((3 * 1 / 3 + 1 / 2) / 4)
     ann, bob, dee = (standing(ANSWERS, who) for who in ("Ann", "Bob", "Dee"))
@@ -456,14 +442,9 @@ def test_the_model_is_judged_by_what_chance_drew():
 @pytest.mark.parametrize(("n_right", "n"), [(0, 1), (1, 1), (3, 10), (0, 25), (25, 25), (446, 1000)])
 def test_intervals_are_wilsons(n_right, n):
     """Against scipy, to the digits of the normal quantile; and each end solves |share - p| = z sqrt(p (1 - p) / n)."""
-    answers = [
-        said("Ann", (1, 2, 3), 1, is_random=True, was_foreseen=i < n_right) for i in range(n)
-    ]  # fmt: skip
+    answers = [said("Ann", (1, 2, 3), 1, is_random=True, was_foreseen=i < n_right) for i in range(n)]
     rate = standing(answers).foreseen
     theirs = binomtest(n_right, n).proportion_ci(0.95, "wilson")
-    assert (rate.low, rate.high) == (
-        pytest.approx(theirs.low, abs=1e-6),
-        pytest.approx(theirs.high, abs=1e-6),
-    )
+    assert (rate.low, rate.high) == (pytest.approx(theirs.low, abs=1e-6), pytest.approx(theirs.high, abs=1e-6))
     for end in (rate.low, rate.high):
         assert abs(rate.share - end) == pytest.approx(1.959964 * (end * (1 - end) / n) ** 0.5, abs=1e-7)

@@ -278,9 +278,7 @@ def test_each_category_has_a_dialect_with_its_gain(taught):
     assert dialect.gain > 0.2
     assert dict(walk.families("one artist"))["artist"] > 0.3
     assert walk.strongest("one artist", 5)[0].probability >= walk.strongest("one artist", 5)[4].probability
-    with pytest.raises(
-        NotFoundError, match="there is no dialect “opera” in this library; there are: “one artist”"
-    ):
+    with pytest.raises(NotFoundError, match="there is no dialect “opera” in this library; there are: “one artist”"):
         walk.draw(PlaylistRequest(dialect="opera"))
 
 
@@ -333,9 +331,7 @@ def test_smooth_lists_go_anywhere_only_when_they_must(tiny_library):
     walk = Walk(take_snapshot(tiny_library))
 
     def share(surprise: float) -> float:
-        drawn = [
-            walk.draw(PlaylistRequest(length=4, spacing=0, surprise=surprise), seed) for seed in range(30)
-        ]
+        drawn = [walk.draw(PlaylistRequest(length=4, spacing=0, surprise=surprise), seed) for seed in range(30)]
         reasons = [edge.reason for d in drawn for edge in d.edges[1:]]
         return reasons.count("random jump") / len(reasons)
 

@@ -192,9 +192,7 @@ def test_before_and_after_learning_are_the_models_own_distances(rng):
     _, after = codeword_shares(*ppk_map(H), model.components_)
     in_both = np.where((H > 0).all(axis=0), after, -np.inf)
     assert [share.codeword for share in why.shared] == np.argsort(-in_both)[: len(why.shared)].tolist()
-    assert [share.similarity_after for share in why.shared] == pytest.approx(
-        sorted(after[in_both > 0])[::-1][:6]
-    )
+    assert [share.similarity_after for share in why.shared] == pytest.approx(sorted(after[in_both > 0])[::-1][:6])
 
 
 def test_two_identical_songs_have_nothing_that_keeps_them_apart(rng):
@@ -242,10 +240,7 @@ def test_what_listeners_gave_both_is_counted(rng):
     nobody = _side(book, frames)
     why = explain_pair(one, other, _model(book))
     assert (why.tags, why.n_listeners, why.listeners_jaccard) == (("calm", "jazz"), 2, 2 / 5)
-    assert (
-        explain_pair(_side(book, frames, listeners=frozenset("a")), nobody, _model(book)).listeners_jaccard
-        is None
-    )
+    assert explain_pair(_side(book, frames, listeners=frozenset("a")), nobody, _model(book)).listeners_jaccard is None
 
 
 def test_a_model_without_codewords_says_so(rng):
@@ -298,19 +293,13 @@ def test_shares_of_groups_add_up_to_distance_and_similarity(seed):
 def test_what_differs_is_what_a_group_is_called_after(rng, n_features):
     sample = rng.standard_normal((50, n_features))
     a = sample[0]
-    where = {
-        "how much the loudness varies": 0,
-        "tone colour": 40 + 38,
-        "fast changes of tone colour": 819 - 2,
-    }
+    where = {"how much the loudness varies": 0, "tone colour": 40 + 38, "fast changes of tone colour": 819 - 2}
     if n_features > 820:
         where["rhythm and fluctuation"] = 820
     for words, number in where.items():
         b = a.copy()
         b[number] += 3.0
-        distance, similarity = group_shares(
-            a, b, sample, np.eye(n_features), sound_groups(n_features), len(GROUPS)
-        )
+        distance, similarity = group_shares(a, b, sample, np.eye(n_features), sound_groups(n_features), len(GROUPS))
         group = list(GROUPS).index(words)
         assert distance[group] == pytest.approx(9.0)
         assert np.abs(np.delete(distance, group)).max() < 1e-9
@@ -322,9 +311,7 @@ def test_the_bars_of_sound_are_the_figure_of_the_list(snapshot):
     for hit in find_similar(snapshot, song.id, 3, max_per_artist=None):
         _, _, why = explained(snapshot, song.id, hit.song.id)
         assert similarity_of(snapshot, song.id, hit.song.id) == pytest.approx(hit.similarity, abs=1e-5)
-        assert max(0.0, sum(part.similarity for part in why.parts)) == pytest.approx(
-            why.similarity_before, abs=1e-5
-        )
+        assert max(0.0, sum(part.similarity for part in why.parts)) == pytest.approx(why.similarity_before, abs=1e-5)
         told = sum(part.similarity for part in why.parts[:-1])
         assert told >= 0.8 * why.similarity_before
         assert why.shared, "what sounds alike where comes from the codewords"

@@ -112,13 +112,8 @@ def test_songs_that_fit_most_come_first(heard):
 def test_the_command_line_searches_by_words_and_by_several_songs(heard):
     folder, songs = heard.library.folder, heard.library.songs()
     told = json.loads(run("similar", "--words", "slow minor", "--json", library=folder)[0])
-    assert [(hit["song"]["id"], hit["similarity"]) for hit in told] == [
-        (songs[0].id, None),
-        (songs[2].id, None),
-    ]
-    told = json.loads(
-        run("similar", "--like", 1, "--like", 5, "--words", "minor", "--json", library=folder)[0]
-    )
+    assert [(hit["song"]["id"], hit["similarity"]) for hit in told] == [(songs[0].id, None), (songs[2].id, None)]
+    told = json.loads(run("similar", "--like", 1, "--like", 5, "--words", "minor", "--json", library=folder)[0])
     assert told
     assert {hit["song"]["id"] for hit in told} <= set(found(heard, "minor")) - {1, 5}
     _, problem = run("similar", "--words", "xyzzy", library=folder, expect=1)

@@ -15,10 +15,7 @@ from musicsim.gaussians import GaussianEmbedding, Population, SongGaussians, Spr
 
 def _songs(n: int = 12, d: int = 4, seed: int = 0) -> list[np.ndarray]:
     rng = np.random.default_rng(seed)
-    return [
-        rng.normal(size=(60 + 7 * i, d)) @ rng.normal(size=(d, d)) + rng.normal(scale=3, size=d)
-        for i in range(n)
-    ]
+    return [rng.normal(size=(60 + 7 * i, d)) @ rng.normal(size=(d, d)) + rng.normal(scale=3, size=d) for i in range(n)]
 
 
 def _distances(X: np.ndarray) -> np.ndarray:
@@ -32,9 +29,7 @@ def test_blocks_of_frames_give_the_mean_and_covariance_of_all_of_them():
     songs = _songs()
     found = gaussians.fit_gaussians(iter(np.array_split(frames, 5)) for frames in songs)
     np.testing.assert_allclose(found.means, [frames.mean(0) for frames in songs], rtol=1e-5)
-    np.testing.assert_allclose(
-        found.covariances, [np.cov(frames.T) for frames in songs], rtol=1e-4, atol=1e-4
-    )
+    np.testing.assert_allclose(found.covariances, [np.cov(frames.T) for frames in songs], rtol=1e-4, atol=1e-4)
 
 
 def test_frames_far_from_zero_lose_no_digits():
@@ -43,9 +38,7 @@ def test_frames_far_from_zero_lose_no_digits():
     np.testing.assert_allclose(found.covariances[0], np.cov(frames.T), rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("length", "expected"), [(60, [20, 20, 20]), (69, [20, 20, 29]), (71, [20, 20, 20, 11])]
-)
+@pytest.mark.parametrize(("length", "expected"), [(60, [20, 20, 20]), (69, [20, 20, 29]), (71, [20, 20, 20, 11])])
 def test_parts_are_consecutive_and_a_short_rest_joins_the_last(length: int, expected: list[int]):
     frames = np.random.default_rng(0).normal(size=(length, 3))
     parts = gaussians.fit_parts(iter(np.array_split(frames, 4)), 20)
@@ -199,10 +192,7 @@ def test_the_prior_that_comes_with_the_program_fits_the_frames():
     prior = gaussians.load_prior()
     assert prior.population.covariance.shape == (39, 39)
     assert np.linalg.eigvalsh(prior.population.covariance).min() > 0
-    for spread, width in (
-        (prior.timbre, gaussians.embedding_size(39)),
-        (prior.fluctuation, FLUCTUATION_SIZE),
-    ):
+    for spread, width in ((prior.timbre, gaussians.embedding_size(39)), (prior.fluctuation, FLUCTUATION_SIZE)):
         assert spread.axes.shape[1] == width
         # half precision
         np.testing.assert_allclose(spread.axes @ spread.axes.T, np.eye(len(spread.axes)), atol=0.01)

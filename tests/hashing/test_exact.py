@@ -17,9 +17,7 @@ from tests.hashing.thread_codes import codes_in_hex
 def projection(rng):
     X = rng.normal(size=(200, 30)) * 10.0 ** rng.integers(-6, 7, size=30) + 100.0
     X[:, 4] = 7.0  # a column that never changes
-    return X, ExactProjection.of(
-        X, rng.normal(size=(30, 8)) / X.std(axis=0).clip(1e-9)[:, None], rng.normal(size=8)
-    )
+    return X, ExactProjection.of(X, rng.normal(size=(30, 8)) / X.std(axis=0).clip(1e-9)[:, None], rng.normal(size=8))
 
 
 def test_sums_are_exact(projection):

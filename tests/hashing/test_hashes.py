@@ -98,13 +98,7 @@ def test_hidden_units_tell_apart_what_no_plane_does(rng):
     y = np.square(X).sum(axis=1) > 2 * np.log(2)  # half of all
     wrong = []
     # by steps ten times as long a single bit without noise ends up the same for all rows now and then
-    settings = {
-        "ranknet_steps": 300,
-        "lambdarank_steps": 0,
-        "n_targets": None,
-        "noise": 0.0,
-        "step_size": 30.0,
-    }
+    settings = {"ranknet_steps": 300, "lambdarank_steps": 0, "n_targets": None, "noise": 0.0, "step_size": 30.0}
     for n_hidden in (0, 30):
         one_bit = RankHash(1, n_hidden=n_hidden, random_state=0, **settings)
         bit = one_bit.fit(X[:400], y[:400]).transform(X[400:])[:, 0] == 1
@@ -158,9 +152,7 @@ def test_codes_for_a_hierarchy_tell_the_narrow_classes_of_a_wide_one_too(songs, 
     half = rng.integers(2, size=len(X))
     X = np.c_[X, half + 0.1 * rng.normal(size=len(X))]
     table = np.stack([wide, 2 * wide + half], axis=1)
-    codes = (
-        RankHash(24, "hierarchy", **{**SHORT, "ranknet_steps": 200}).fit(X[:300], table[:300]).transform(X)
-    )
+    codes = RankHash(24, "hierarchy", **{**SHORT, "ranknet_steps": 200}).fit(X[:300], table[:300]).transform(X)
     found = bin_vote(codes[:300], table[:300], codes[300:])
     wrong = np.mean(found != table[300:], axis=0)
     assert wrong[0] < 0.1
@@ -176,9 +168,7 @@ def test_the_bits_of_spectral_hashing_are_signs_of_its_eigenfunctions(songs):
     places = (X - X.mean(axis=0)) @ axes
     low, width = places.min(axis=0), np.ptp(places, axis=0)
     # the 20 least of (k / width)^2 over axes and k
-    waves = sorted(
-        ((k / width[a]) ** 2, a, k) for a, k in itertools.product(range(X.shape[1]), range(1, 21))
-    )[:20]
+    waves = sorted(((k / width[a]) ** 2, a, k) for a, k in itertools.product(range(X.shape[1]), range(1, 21)))[:20]
     truth = np.stack(
         [np.sin(np.pi / 2 + k * np.pi * (places[:, a] - low[a]) / width[a]) > 0 for _, a, k in waves], axis=1
     )
@@ -299,9 +289,7 @@ def test_rows_a_power_of_two_as_large_have_the_same_codes(hashing, songs, expone
 def test_the_smallest_temperature_still_learns(songs, n_bits):
     X, y = songs
     fitted = RankHash(n_bits, temperature=n_bits / 1400, **SHORT).fit(X, y)
-    wrong = [
-        step["wrong"] for step in fitted.history_ if step["phase"] == "ranknet"
-    ]  # later there may be no pair
+    wrong = [step["wrong"] for step in fitted.history_ if step["phase"] == "ranknet"]  # later there may be no pair
     assert np.isfinite(wrong).all()
     assert np.isfinite(fitted.projection_.weights).all()
 
@@ -333,9 +321,7 @@ def test_bad_rows_are_named(hashing, songs):
 
 def test_hidden_units_that_do_not_fit_their_weights_are_refused(songs):
     arrays = RankHash(8, n_hidden=5, **SHORT).fit(*songs).arrays()
-    fewer = {
-        name: array[..., :-1] for name, array in arrays.items() if name in {"hidden_bias", "hidden_units"}
-    }
+    fewer = {name: array[..., :-1] for name, array in arrays.items() if name in {"hidden_bias", "hidden_units"}}
     fewer["hidden_weights"] = arrays["hidden_weights"][:, :-1]
     with pytest.raises(ValueError, match="do not fit together"):
         RankHash.from_arrays({**arrays, **fewer})

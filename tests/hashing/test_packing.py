@@ -45,10 +45,7 @@ def test_numbers_0_and_1_are_bits():
         (lambda: pack_bits([[0, 2]]), "bits should be 0 or 1"),
         (lambda: unpack_bits(np.zeros((2, 1), np.uint64), 65), "n_bits=65 should be 1 to 64"),
         (lambda: unpack_bits(np.zeros((2, 1), np.int64), 3), "codes should be uint64, .* not int64"),
-        (
-            lambda: hamming_distances(np.zeros((2, 1), np.uint64), np.zeros((2, 2), np.uint64)),
-            "give both one width",
-        ),
+        (lambda: hamming_distances(np.zeros((2, 1), np.uint64), np.zeros((2, 2), np.uint64)), "give both one width"),
     ],
 )
 def test_what_is_wrong_is_named(call, message):

@@ -53,9 +53,7 @@ def ranknet_cost(batch, projection, temperature):
     total = 0.0
     for s, gain in zip(scores, batch.gains, strict=True):
         costs = [
-            np.log1p(np.exp(s[a] - s[b]))
-            for a, b in itertools.permutations(range(N_DOCUMENTS), 2)
-            if gain[a] > gain[b]
+            np.log1p(np.exp(s[a] - s[b])) for a, b in itertools.permutations(range(N_DOCUMENTS), 2) if gain[a] > gain[b]
         ]
         total += np.mean(costs) if costs else 0.0
     return total / len(scores)
@@ -67,8 +65,7 @@ def lambdarank_cost(batch, projection, temperature, frozen, normalize=True):
     total = 0.0
     for s, gain, swaps in zip(scores, batch.gains, frozen, strict=True):
         costs = [
-            weight * np.log1p(np.exp((s[a] - s[b]) * np.sign(gain[a] - gain[b])))
-            for (a, b), weight in swaps.items()
+            weight * np.log1p(np.exp((s[a] - s[b]) * np.sign(gain[a] - gain[b]))) for (a, b), weight in swaps.items()
         ]
         total += sum(costs) / ((sum(swaps.values()) or 1.0) if normalize else 1.0)
     return total / len(scores)
@@ -173,10 +170,7 @@ def brute_score(score, query, neighbours, y):
     return -sum((y[i] - y[query]) ** 2 for i in neighbours) / len(neighbours)
 
 
-@given(
-    seed=st.integers(0, 10_000),
-    score=st.sampled_from(["classification", "retrieval", "hierarchy", "regression"]),
-)
+@given(seed=st.integers(0, 10_000), score=st.sampled_from(["classification", "retrieval", "hierarchy", "regression"]))
 def test_differences_of_gains_are_what_a_swap_changes(seed, score):
     rng = np.random.default_rng(seed)
     n = 14
@@ -208,9 +202,7 @@ def test_documents_of_retrieval_hold_relevant_ones(rng):
     relevant = {int(row) for q in queries for row in relevance.relevant(int(q))}
     assert len(relevant & set(documents.tolist())) >= min(15, len(relevant))
     asked = gains.gains(queries, documents)
-    truth = [
-        [np.nan if d == q else float(d in relevance.relevant(int(q))) for d in documents] for q in queries
-    ]
+    truth = [[np.nan if d == q else float(d in relevance.relevant(int(q))) for d in documents] for q in queries]
     np.testing.assert_array_equal(asked, truth)
 
 

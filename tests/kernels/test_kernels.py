@@ -29,9 +29,7 @@ from musicsim.mixtures import SongMixtures
 
 # rows of 1 to 12 entries, some of them zero, at least one of them not
 masses = hnp.arrays(
-    np.float64,
-    st.tuples(st.integers(1, 6), st.integers(1, 12)),
-    elements=st.floats(0.0, 1.0, allow_subnormal=False),
+    np.float64, st.tuples(st.integers(1, 6), st.integers(1, 12)), elements=st.floats(0.0, 1.0, allow_subnormal=False)
 ).map(lambda a: a + np.eye(*a.shape) + (np.arange(a.shape[1]) == 0))
 
 
@@ -151,15 +149,11 @@ def test_tfidf_of_sparse_rows_equals_that_of_dense_ones(rng):
     np.testing.assert_allclose(tfidf_cosine_kernel(A, B.toarray()), dense, rtol=1e-12)
     mapped = tfidf_map(A, inverse_document_frequency(A))
     assert sparse.issparse(mapped)
-    np.testing.assert_allclose(
-        mapped.toarray(), tfidf_map(A.toarray(), inverse_document_frequency(A)), atol=1e-7
-    )
+    np.testing.assert_allclose(mapped.toarray(), tfidf_map(A.toarray(), inverse_document_frequency(A)), atol=1e-7)
 
 
 def test_entries_given_in_parts_are_added_and_the_matrix_is_left_as_it_was():
-    parts = sparse.csr_array(
-        (np.array([1.0, 2.0, 4.0]), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(2, 2)
-    )
+    parts = sparse.csr_array((np.array([1.0, 2.0, 4.0]), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(2, 2))
     kernel = tfidf_cosine_kernel(parts, reference=[[1.0, 1.0], [0.0, 0.0]])
     np.testing.assert_allclose(kernel, np.eye(2), rtol=1e-12)
     assert parts.nnz == 3
@@ -192,9 +186,7 @@ def test_plays_cosine_equals_scikit_learn(rng):
 
 def mixtures(rng, n, c=3, d=4):
     return SongMixtures(
-        rng.dirichlet(np.full(c, 2.0), n) + 1e-3,
-        rng.normal(size=(n, c, d)),
-        rng.gamma(2.0, 0.5, (n, c, d)) + 0.1,
+        rng.dirichlet(np.full(c, 2.0), n) + 1e-3, rng.normal(size=(n, c, d)), rng.gamma(2.0, 0.5, (n, c, d)) + 0.1
     )
 
 
@@ -210,8 +202,7 @@ def test_expected_likelihood_equals_scipy(rng):
         return total
 
     expected = [
-        [overlap(A, i, B, j) / np.sqrt(overlap(A, i, A, i) * overlap(B, j, B, j)) for j in range(3)]
-        for i in range(4)
+        [overlap(A, i, B, j) / np.sqrt(overlap(A, i, A, i) * overlap(B, j, B, j)) for j in range(3)] for i in range(4)
     ]
     np.testing.assert_allclose(gmm_kernel(A, B), expected, rtol=1e-9)
 
@@ -233,9 +224,7 @@ def test_the_exponent_of_a_half_is_the_bhattacharyya_coefficient(rng):
     A, B = mixtures(rng, 3, c=1, d=2), mixtures(rng, 2, c=1, d=2)
 
     def coefficient(P, i, Q, j):
-        m, v, m_, v_ = (
-            x.astype(float) for x in (P.means[i, 0], P.variances[i, 0], Q.means[j, 0], Q.variances[j, 0])
-        )
+        m, v, m_, v_ = (x.astype(float) for x in (P.means[i, 0], P.variances[i, 0], Q.means[j, 0], Q.variances[j, 0]))
         between = np.prod(np.sqrt(2 * np.sqrt(v * v_) / (v + v_)))
         return between * np.exp(-0.25 * np.sum((m - m_) ** 2 / (v + v_)))
 
@@ -329,9 +318,7 @@ def test_harmony_and_rhythm_are_means_of_two_product_kernels(rng):
 def test_harmony_in_any_key_is_the_same_in_every_key(rng, steps):
     A = two_histograms(rng, 5, 12, 144)
     moved = transposed(A, steps)
-    np.testing.assert_allclose(
-        harmony_map(moved, key_invariant=True), harmony_map(A, key_invariant=True), atol=1e-6
-    )
+    np.testing.assert_allclose(harmony_map(moved, key_invariant=True), harmony_map(A, key_invariant=True), atol=1e-6)
     np.testing.assert_allclose(np.diag(harmony_kernel(A, moved, key_invariant=True)), 1.0, atol=1e-6)
     assert (np.diag(harmony_kernel(A, moved)) < 0.99).all() == (steps > 0)
 
@@ -343,9 +330,7 @@ def test_harmony_in_any_key_is_no_less_than_in_the_best_of_keys(rng):
 
 
 @pytest.mark.parametrize(
-    "kernel",
-    [harmony_kernel, lambda *of: harmony_kernel(*of, key_invariant=True)],
-    ids=["as it is", "in any key"],
+    "kernel", [harmony_kernel, lambda *of: harmony_kernel(*of, key_invariant=True)], ids=["as it is", "in any key"]
 )
 def test_harmony_kernels_are_kernels(rng, kernel):
     A = two_histograms(rng, 30, 12, 144)

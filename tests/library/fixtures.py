@@ -8,8 +8,7 @@ FIXTURES = SHARED / "importers"
 
 
 needs_fixtures = pytest.mark.skipif(
-    not FIXTURES.is_dir(),
-    reason="no importer fixtures: set MUSICSIM_SHARED_DATA to the folder of public data sets",
+    not FIXTURES.is_dir(), reason="no importer fixtures: set MUSICSIM_SHARED_DATA to the folder of public data sets"
 )
 
 

@@ -40,10 +40,7 @@ def imported(library, content):
 
 def said(answers):
     """All but the numbers, which another library gives again."""
-    return [
-        (a.created_at, a.listener, a.form, a.song_ids, a.chosen, a.is_random, a.foreseen, a.model)
-        for a in answers
-    ]
+    return [(a.created_at, a.listener, a.form, a.song_ids, a.chosen, a.is_random, a.foreseen, a.model) for a in answers]
 
 
 # --- one by one -----------------------------------------------------------------------------------
@@ -252,9 +249,7 @@ def other_library(tmp_path):
 
 def by_title(library, answers):
     title = {song.id: song.title for song in library.songs()}
-    return [
-        (a.listener, a.form, tuple(title[i] for i in a.song_ids), a.chosen, a.created_at) for a in answers
-    ]
+    return [(a.listener, a.form, tuple(title[i] for i in a.song_ids), a.chosen, a.created_at) for a in answers]
 
 
 def test_another_library_finds_the_same_files(tiny_library, other_library, collection, tmp_path):
@@ -287,7 +282,7 @@ def test_another_library_finds_the_same_songs_by_their_names(tiny_library, other
 
 HEADER = ",".join(
     ["listener", "form", "chosen", *(f"song{n}_{x}" for n in (1, 2, 3) for x in ("hash", "artist", "title", "path"))]
-)  # fmt: skip
+)
 
 
 def line_of(library, *, listener="Ann", form="odd", chosen="song1", songs=(0, 1, 2)):
@@ -406,11 +401,7 @@ def test_file_names_that_are_numbers_find_their_one_song(store, tmp_path):
         write_song(tmp_path / "music" / f"00{n // 3}" / f"00{n % 3}.flac", seed=n, seconds=2)
     store.add(tmp_path / "music", n_workers=1)
     song = {f"{s.path.parent.name}/{s.path.name}": s.id for s in store.songs()}
-    lines = [
-        "song1,song2,song3,picked_song",
-        "001.flac,002.flac,000/000.flac,002.flac",
-        "001.flac,002.flac,000.flac,",
-    ]
+    lines = ["song1,song2,song3,picked_song", "001.flac,002.flac,000/000.flac,002.flac", "001.flac,002.flac,000.flac,"]
     result = imported(store, "\n".join(lines).encode())
     assert (result.n_added, result.n_unmatched) == (1, 1), "two songs are called 000.flac"
     (only,) = store.answers.all()
@@ -418,9 +409,7 @@ def test_file_names_that_are_numbers_find_their_one_song(store, tmp_path):
     assert (only.listener, only.chosen) == ("me", 1)
 
 
-texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.text(
-    "=+-@',\"\n\r\t 1A＝", max_size=6
-)
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.text("=+-@',\"\n\r\t 1A＝", max_size=6)
 moments = st.integers(0, 4_000_000_000 * 10**6).map(lambda us: us / 1e6)
 
 

@@ -49,9 +49,7 @@ def enter(library, rows):
             for folder in folders:
                 path = Path(folder) / f"{song_id}.mp3"
                 connection.execute(
-                    schema.files.insert().values(
-                        path=path, song_id=song_id, folder=Path(folder), size=1, mtime_ns=1
-                    )
+                    schema.files.insert().values(path=path, song_id=song_id, folder=Path(folder), size=1, mtime_ns=1)
                 )
 
 
@@ -114,9 +112,7 @@ def move(library, song_id, folder):
     with library.write() as connection:
         f = schema.files.c
         path = Path(folder) / f"{song_id}.mp3"
-        connection.execute(
-            schema.files.update().where(f.song_id == song_id).values(path=path, folder=Path(folder))
-        )
+        connection.execute(schema.files.update().where(f.song_id == song_id).values(path=path, folder=Path(folder)))
 
 
 def take_the_file_of(library, song_id, other_id):
@@ -165,7 +161,7 @@ CHANGES = {
         {1: Descriptors(120.5, "A", "minor", -14.2, 1800.0, 90.0), 4: Descriptors(loudness=-9.0)}
     ),
     "nothing": lambda lib: lib.note_change(),
-}  # fmt: skip
+}
 
 
 def enter_file(library, song_id):
@@ -494,21 +490,9 @@ def test_lines_that_hold_a_text_those_that_begin_with_it_first(texts, part, limi
 
 
 def test_lines_that_hold_a_text_but_for_a_typo_the_most_alike_first():
-    texts = [
-        "suspense",
-        "a suspicious past",
-        "in suspense again",
-        "the battle for wesnoth",
-        "",
-        "return to wesnoth",
-    ]
+    texts = ["suspense", "a suspicious past", "in suspense again", "the battle for wesnoth", "", "return to wesnoth"]
     lines = PackedTexts.of(texts)
-    for typed in (
-        "suspence",
-        "suspnse",
-        "usspense",
-        "suspensee",
-    ):  # another letter, one less, two changed, one more
+    for typed in ("suspence", "suspnse", "usspense", "suspensee"):  # another letter, one less, two changed, one more
         assert lines.nearly_holding(typed, 5) == [0, 2]
     assert lines.nearly_holding("batle for wesnoth", 5) == [3]
     assert lines.nearly_holding("wesnoht", 1) == [3]

@@ -74,17 +74,12 @@ def test_work_is_done_in_a_process_that_stays(decoder):
 def test_first_come_first_served_urgent_before_and_each_knows_its_place(decoder, tmp_path):
     done = []
     first, _ = busy(decoder, tmp_path / "go")
-    line = [
-        decoder.ask(partial(lambda name, run: done.append(name), name), name=name, limits=LIMITS)
-        for name in "abc"
-    ]
+    line = [decoder.ask(partial(lambda name, run: done.append(name), name), name=name, limits=LIMITS) for name in "abc"]
     assert [d.n_ahead for d in (first, *line)] == [0, 1, 2, 3]
     line[1].drop()
     assert line[2].n_ahead == 2, "who has left is nobody's place"
     songs = [
-        decoder.ask(
-            partial(lambda name, run: done.append(name), name), name=name, limits=LIMITS, is_urgent=True
-        )
+        decoder.ask(partial(lambda name, run: done.append(name), name), name=name, limits=LIMITS, is_urgent=True)
         for name in ("song", "next song")
     ]
     assert [d.n_ahead for d in (*songs, line[0])] == [1, 2, 3]
@@ -127,9 +122,7 @@ def test_a_worker_that_is_killed_costs_its_file_one_sentence(decoder, tmp_path):
     hostile, pid = busy(decoder, tmp_path / "never")
     behind = ask(decoder, own_pid)
     os.kill(pid, signal.SIGKILL)
-    with pytest.raises(
-        AudioError, match=r"^x\.mp3: the decoder crashed \(exit code -9\)\. Re-encode the file\.$"
-    ):
+    with pytest.raises(AudioError, match=r"^x\.mp3: the decoder crashed \(exit code -9\)\. Re-encode the file\.$"):
         outcome(hostile)
     assert outcome(behind) != pid
 
@@ -156,12 +149,7 @@ def test_a_worker_that_is_killed_as_work_comes_costs_one_file_at_most(decoder):
 @pytest.mark.parametrize(
     ("function", "args", "limits", "words"),
     [
-        (
-            time.sleep,
-            (600,),
-            Limits(1.0, 1024),
-            "x.mp3: decoding took more than 1 s and was stopped. Shorten",
-        ),
+        (time.sleep, (600,), Limits(1.0, 1024), "x.mp3: decoding took more than 1 s and was stopped. Shorten"),
         (swell, (), LIMITS, "x.mp3: decoding took more than 1024 MB of memory and was stopped. Re-encode"),
         (too_short, (), LIMITS, "x.wav is too short."),
         (surprise, (), LIMITS, "x.mp3: KeyError: 'on purpose'"),

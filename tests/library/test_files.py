@@ -126,9 +126,7 @@ def test_devices_pipes_and_sockets_are_neither_listed_nor_opened(tmp_path):
     assert refused(found, tmp_path) == [IGNORE_FILE, "pipe.mp3"]
 
 
-NAMES = st.sampled_from(
-    ["a", "b", "a.mp3", "B.MP3", "c.flac", ".a", ".b.mp3", "c.txt", "a.b", "é.ogg", "lost+found"]
-)
+NAMES = st.sampled_from(["a", "b", "a.mp3", "B.MP3", "c.flac", ".a", ".b.mp3", "c.txt", "a.b", "é.ogg", "lost+found"])
 
 
 @settings(max_examples=60, deadline=None)
@@ -317,14 +315,7 @@ def test_an_ignore_file_holds_for_what_is_below_it_and_a_deeper_one_overrides(tm
     (tmp_path / IGNORE_FILE).write_text("# rough versions\n*.wav\n!keep.wav\n/drafts\n\n")
     (tmp_path / "album" / IGNORE_FILE).write_text("!*.wav\n/deep/\n")
     found = find_audio([tmp_path])
-    expected = [
-        "a.mp3",
-        "album/a.mp3",
-        "album/a.wav",
-        "album/drafts/a.mp3",
-        "beside/drafts.mp3",
-        "beside/keep.wav",
-    ]
+    expected = ["a.mp3", "album/a.mp3", "album/a.wav", "album/drafts/a.mp3", "beside/drafts.mp3", "beside/keep.wav"]
     assert listed(found, tmp_path) == expected
     assert found.n_ignored == 3
 

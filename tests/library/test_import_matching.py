@@ -11,8 +11,7 @@ from musicsim.library.importing.spelling import exact, plain_artist, plain_title
 from tests.library.listening import add_songs
 
 LATIN = st.text(
-    st.characters(codec="latin-1", categories=("L", "N", "P", "Zs")) | st.sampled_from("ñöéåçÀ &-()'"),
-    max_size=40,
+    st.characters(codec="latin-1", categories=("L", "N", "P", "Zs")) | st.sampled_from("ñöéåçÀ &-()'"), max_size=40
 )
 ANY = st.text(max_size=30)
 
@@ -31,13 +30,7 @@ def test_plain_names_are_plain_already(text):
 def test_case_accents_and_punctuation_do_not_count(words):
     name = " ".join(words)
     bare = "".join(c for c in unicodedata.normalize("NFD", name) if not unicodedata.combining(c))
-    for other in (
-        name.upper(),
-        bare,
-        name.replace(" ", ".  "),
-        name + "!",
-        unicodedata.normalize("NFD", name),
-    ):
+    for other in (name.upper(), bare, name.replace(" ", ".  "), name + "!", unicodedata.normalize("NFD", name)):
         assert plain_title(other)[0] == plain_title(name)[0]
         assert plain_artist(other) == plain_artist(name)
 
@@ -117,10 +110,7 @@ def test_id_goes_before_name_and_exact_before_loose(store):
 
 def test_a_version_is_the_song_only_where_the_library_has_no_such_version(store):
     studio, live, remix = add_songs(
-        store,
-        ("Queen", "One"),
-        ("Queen", "One (Live at Wembley)"),
-        ("Queen", "One (X Remix)"),
+        store, ("Queen", "One"), ("Queen", "One (Live at Wembley)"), ("Queen", "One (X Remix)")
     )
     assert found(store, "Queen", "One - Live at Wembley") == (live, "loose")
     assert found(store, "Queen", "One (Live in Rio)") == (live, "loose")
@@ -168,10 +158,7 @@ def test_close_spellings_are_proposed_with_their_score(store):
     }
     assert all(matcher.find(song) is None for song in asked)
     proposals = matcher.propose(asked.items())
-    assert [(p.song.artist, p.song_id, p.count) for p in proposals] == [
-        ("Quen", queen, 9),
-        ("Queen", queen, 3),
-    ]
+    assert [(p.song.artist, p.song_id, p.count) for p in proposals] == [("Quen", queen, 9), ("Queen", queen, 3)]
     # difflib: 2 M / T over the plain spellings, 16 of 16 + 17 letters
     assert proposals[1].score == pytest.approx(2 * 16 / 33)
     assert proposals[0].label == "Bohemian Rhapsody — Queen"

@@ -42,14 +42,7 @@ REAL = {
         "Led Zeppelin",
         "Immigrant Song 0",
     ),
-    "multi-scrobbler/submitListensRequestExample.json": (
-        "listenbrainz",
-        1,
-        1,
-        0,
-        "The Smashing Pumpkins",
-        "17",
-    ),
+    "multi-scrobbler/submitListensRequestExample.json": ("listenbrainz", 1, 1, 0, "The Smashing Pumpkins", "17"),
     "listenbrainz/spotify_streaming_endsong_0.json": ("spotify", 4, 4, 1, "The Yardbirds", "Got To Hurry"),
     "listenbrainz/spotify_streaming_2023.json": (
         "spotify",
@@ -62,14 +55,7 @@ REAL = {
     "mixtapestudy/music_history_short.json": ("spotify", 3, 3, 0, "John Mayer", "Heartbreak Warfare"),
     "songprogress/HistorySample.json": ("spotify", 6, 5, 0, "Ken Ashcorp", "Absolute Territory"),
     "listenbrainz/librefm.csv": ("librefm", 3, 3, 0, "The Horrors", "New Ice Age"),
-    "listenbrainz/librefm_no_album_column.csv": (
-        "librefm",
-        2,
-        2,
-        0,
-        "Rick Astley",
-        "Never Gonna Give You Up",
-    ),
+    "listenbrainz/librefm_no_album_column.csv": ("librefm", 2, 2, 0, "Rick Astley", "Never Gonna Give You Up"),
     "listenbrainz/librefm_via_maloja.csv": ("librefm", 3, 3, 0, "The Horrors", "New Ice Age"),
     "listenbrainz/librefm_with_comments.csv": ("librefm", 3, 3, 0, "The Horrors", "New Ice Age"),
     "listenbrainz/maloja.json": ("maloja", 2, 2, 0, "Alabaster Deplume", "Not Now, Jesus"),
@@ -315,9 +301,7 @@ SECRETS = {
     "passwords.csv": f"name,url,username,password\nbank,example.org,ann,{TOKEN}\n",
     "keys.tsv": f"name\tkey\nann\t{TOKEN}\n",
     "tokens.json": json.dumps([TOKEN, TOKEN]),
-    "config.json": json.dumps(
-        {"auths": {"example.org": {"auth": TOKEN}}, "track": [TOKEN], "playlists": [3]}
-    ),
+    "config.json": json.dumps({"auths": {"example.org": {"auth": TOKEN}}, "track": [TOKEN], "playlists": [3]}),
     "records.jsonl": json.dumps({"user": "ann", "artist": 3, "password": TOKEN}) + "\n",
     "settings.xml": f"<settings><{TOKEN}>{TOKEN}</{TOKEN}></settings>",
     "my.ini": f"[client]\nFile1={TOKEN}\npassword={TOKEN}\n",
@@ -364,9 +348,7 @@ def test_archives_that_harm_are_refused(tmp_path):
     path = write_zip(tmp_path / "other.zip", picture="x")
     with pytest.raises(LibraryError, match=r"holds no \.json"):
         read_listening([path])
-    path = write_zip(
-        tmp_path / "damaged.zip", history_json=json.dumps([spotify(i) for i in range(40_000, 41_000)])
-    )
+    path = write_zip(tmp_path / "damaged.zip", history_json=json.dumps([spotify(i) for i in range(40_000, 41_000)]))
     data = bytearray(path.read_bytes())
     data[200:260] = bytes(60)
     path.write_bytes(data)

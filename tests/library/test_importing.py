@@ -44,17 +44,13 @@ def test_a_preview_says_what_would_come_and_writes_nothing(store, tmp_path):
     assert (seen.songs_by, seen.plays_by) == ({"exact": 1, "loose": 1}, {"exact": 3, "loose": 4})
     assert [(p.song.title, p.song_id, p.count) for p in seen.proposals] == [("One Long Titel", one, 5)]
     assert [(w.title, w.count) for w in seen.unmatched] == [("Two", 9), ("One Long Titel", 5)]
-    assert [(s.reason, s.count, s.places) for s in seen.skipped] == [
-        ("no artist or title", 1, ["plays.csv, line 6"])
-    ]
+    assert [(s.reason, s.count, s.places) for s in seen.skipped] == [("no artist or title", 1, ["plays.csv, line 6"])]
     assert seen.listeners == ["ann", "bob"]
 
 
 def test_commit_writes_matches_and_accepted_proposals_and_keeps_the_rest(store, tmp_path):
     (one,) = add_songs(store, ("Me", "One Long Title"))
-    path = write(
-        tmp_path / "plays.csv", "ann,me,one long title,3", "ann,Me,One Long Titel,5", "ann,You,Two,9"
-    )
+    path = write(tmp_path / "plays.csv", "ann,me,one long title,3", "ann,Me,One Long Titel,5", "ann,You,Two,9")
     seen = preview(store, read_listening([path]))
     report = commit(store, seen, accepted=seen.proposals)
     assert played(store) == {("ann", one): 8}
@@ -140,13 +136,7 @@ def test_playlists_keep_their_order(store, tmp_path):
 def test_what_waits_goes_to_songs_that_come(store, tmp_path):
     report = import_files(
         store,
-        write(
-            tmp_path / "plays.csv",
-            "ann,You,Two,9",
-            "ann,you,two (remastered),1",
-            "bob,You,Two,2",
-            "ann,He,Three,4",
-        ),
+        write(tmp_path / "plays.csv", "ann,You,Two,9", "ann,you,two (remastered),1", "bob,You,Two,2", "ann,He,Three,4"),
     )
     tags = tmp_path / "tags.csv"
     tags.write_text("artist,title,tag,weight\nYou,Two,calm,5\n")
@@ -212,10 +202,7 @@ def test_what_was_accepted_is_known_in_imports_to_come(store, tmp_path, by):
 def test_one_name_on_several_albums_is_asked_for_once(store, tmp_path):
     path = tmp_path / "lastfm.csv"
     path.write_text(
-        "".join(
-            f'Queen,{album},Bohemian Rapsody,"{day:02d} Jan 2024 10:11"\n'
-            for day, album in ((1, "A"), (2, "B"))
-        )
+        "".join(f'Queen,{album},Bohemian Rapsody,"{day:02d} Jan 2024 10:11"\n' for day, album in ((1, "A"), (2, "B")))
     )
     (queen,) = add_songs(store, ("Queen", "Bohemian Rhapsody"))
     seen = preview(store, read_listening([path]))
@@ -240,9 +227,7 @@ def test_listeners_of_songs(store):
         store.listening.add_plays([{"listener": who, "song_id": song, "count": 1}], source)
     assert store.listening.listeners_of([one, three]) == {one: {"a", "b"}, three: frozenset()}
     with store.engine.connect() as connection:
-        plan = connection.exec_driver_sql(
-            "EXPLAIN QUERY PLAN SELECT listener FROM plays WHERE song_id = 1"
-        ).all()
+        plan = connection.exec_driver_sql("EXPLAIN QUERY PLAN SELECT listener FROM plays WHERE song_id = 1").all()
     assert "ix_plays_song_id" in str(plan), "or every play is looked at"
 
 
@@ -259,9 +244,7 @@ def test_songs_of_one_sitting(store, tmp_path):
     plays = ((0, "One"), (30, "Two"), (33, "One"), (64, "Three"), (200, "One"), (201, "One"))
     rows = [(START + MINUTE * at, "Me", title) for at, title in plays]
     report = import_files(store, scrobbles(tmp_path / "lastfm.csv", *rows))
-    assert store.listening.sittings().tolist() == [[0, one], [0, two]], (
-        "31 minutes end it; one song is no sitting"
-    )
+    assert store.listening.sittings().tolist() == [[0, one], [0, two]], "31 minutes end it; one song is no sitting"
     assert store.listening.sittings(31 * MINUTE).tolist() == [[0, one], [0, two], [0, three]]
     undo(store, report.import_id)
     assert store.listening.sittings().shape == (0, 2)
@@ -343,9 +326,7 @@ def test_an_error_half_way_leaves_the_earlier_import_as_it_was(store, tmp_path, 
     def fail(*_):
         raise RuntimeError
 
-    monkeypatch.setattr(
-        "musicsim.library.stores.listening.put_playlists", fail
-    )  # the last step of the transaction
+    monkeypatch.setattr("musicsim.library.stores.listening.put_playlists", fail)  # the last step of the transaction
     with pytest.raises(RuntimeError):
         commit(store, seen)
     assert (played(store), len(store.listening.imports())) == ({("me", one): 2}, 1)

@@ -144,9 +144,7 @@ def test_a_script_without_a_main_guard_can_add(tmp_path):
         f"with Library.open({str(tmp_path / 'library')!r}) as library:\n"
         f"    print(library.add({str(song)!r}).n_added)\n"
     )
-    done = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False
-    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
     assert (done.stdout, done.stderr) == ("1\n", "")
 
 
@@ -223,9 +221,7 @@ def test_what_is_not_the_fault_of_a_file_is_tried_by_the_next_scan(
     path = write_song(tmp_path / "music" / "a.flac", seconds=1.5)
     with monkeypatch.context() as patch:
         # what a decoder does to its process, and a disk to a file, is nothing that a test can bring about everywhere
-        patch.setattr(
-            pools, "outcomes", lambda function, tasks, **limits: ((task, outcome) for task in tasks)
-        )
+        patch.setattr(pools, "outcomes", lambda function, tasks, **limits: ((task, outcome) for task in tasks))
         assert words in store.add(path.parent).failures[0].reason
     assert [failure.path for failure in store.files.failures()] == [path], "it is listed either way"
     report = store.add(path.parent)

@@ -13,15 +13,7 @@ from musicsim.library.stores.models import ModelRecord
 def enter(store, name, *, kind="learned", base_id=None, finish=True, created_at=1.0, **options):
     """A model of two columns with one row, under the name as its id unless told otherwise."""
     record = ModelRecord(
-        options.pop("id", name),
-        name,
-        created_at,
-        1,
-        3,
-        2,
-        kind=kind,
-        base_id=base_id,
-        settings={"a": [1, "b"]},
+        options.pop("id", name), name, created_at, 1, 3, 2, kind=kind, base_id=base_id, settings={"a": [1, "b"]}
     )
     store.models.register(record)
     store.models.path(record.id).mkdir(parents=True)

@@ -13,15 +13,7 @@ from hypothesis import strategies as st
 
 from musicsim.errors import LibraryError
 from musicsim.library.db import schema
-from musicsim.library.importing import (
-    Matcher,
-    NamedSong,
-    commit,
-    import_files,
-    preview,
-    read_listening,
-    undo,
-)
+from musicsim.library.importing import Matcher, NamedSong, commit, import_files, preview, read_listening, undo
 from musicsim.library.importing.places import PlaceIndex, resolved
 from musicsim.library.media.playlist_files import FORMATS, location
 from tests.library.fixtures import FIXTURES, needs_fixtures, skipped
@@ -106,10 +98,7 @@ def test_a_list_of_any_name_is_known_by_its_comments_or_by_paths_of_audio(tmp_pa
     ):
         for fmt in (None, "m3u"):
             batch = read_listening([write(tmp_path / "list.txt", text)], fmt)
-            assert (batch.format, batch.n_rows) == (
-                "m3u",
-                sum(line[:1] not in "#" for line in text.split("\n")),
-            )
+            assert (batch.format, batch.n_rows) == ("m3u", sum(line[:1] not in "#" for line in text.split("\n")))
     for text in ("one.mp3\ntwo\n", "one\n", "#EXTEND\none\n", "http://example.org/?file=one.mp3\n"):
         with pytest.raises(LibraryError, match="is not of the format m3u"):
             read_listening([write(tmp_path / "list.txt", text)], "m3u")
@@ -122,9 +111,7 @@ def test_what_a_list_names_is_never_opened(tmp_path, name):
     inside = {
         "x.m3u": "secret.m3u\npipe.mp3\n",
         "x.pls": "[playlist]\nFile1=secret.m3u\nFile2=pipe.mp3\n",
-        "x.xspf": xspf(
-            "<track><location>secret.m3u</location></track><track><location>pipe.mp3</location></track>"
-        ),
+        "x.xspf": xspf("<track><location>secret.m3u</location></track><track><location>pipe.mp3</location></track>"),
     }
     batch = read_listening([write(tmp_path / name, inside[name])])
     places = [str(tmp_path / place) for place in ("secret.m3u", "pipe.mp3")]
@@ -224,9 +211,7 @@ def test_xspf_that_its_specification_would_not_take(tmp_path):
     for name, text in {
         "no name space": xspf(relative, ns=""),
         "prefix": xspf(relative, ns=" xmlns:x='http://xspf.org/ns/0/'", prefix="x:"),
-        "latin-1": xspf(relative, said=" encoding='iso-8859-1'")
-        .replace("My list", "My lïst")
-        .encode("latin-1"),
+        "latin-1": xspf(relative, said=" encoding='iso-8859-1'").replace("My list", "My lïst").encode("latin-1"),
         "utf-16": xspf(relative, said=" encoding='utf-16'").encode("utf-16"),
     }.items():
         (songs,) = lists(read_listening([write(tmp_path / f"{name}.xspf", text)])).values()
@@ -236,23 +221,14 @@ def test_xspf_that_its_specification_would_not_take(tmp_path):
 
 def test_spotify_lists_of_an_account(tmp_path):
     def item(artist, title):
-        track = {
-            "trackName": title,
-            "artistName": artist,
-            "albumName": "Album",
-            "trackUri": "spotify:track:1",
-        }
+        track = {"trackName": title, "artistName": artist, "albumName": "Album", "trackUri": "spotify:track:1"}
         return {"track": track, "episode": None, "localTrack": None, "addedDate": "2024-01-31"}
 
     local = {"track": None, "episode": None, "localTrack": {"uri": "spotify:local:A+b:C:D%C3%A9:180"}}
     episode = {"track": None, "episode": {"episodeName": "Talk"}, "localTrack": None}
     document = {
         "playlists": [
-            {
-                "name": "Calm",
-                "lastModifiedDate": "2024-01-31",
-                "items": [item("Ann", "One"), item("Bob", "Two")],
-            },
+            {"name": "Calm", "lastModifiedDate": "2024-01-31", "items": [item("Ann", "One"), item("Bob", "Two")]},
             {"name": "Calm", "items": [item("Bob", "Two"), local, episode, item("Bob", "Two")]},
             {"name": "Empty", "items": []},
         ]
@@ -308,20 +284,14 @@ def test_a_folder_or_an_archive_of_lists_makes_as_many(tmp_path):
             if path.is_file() and ".hidden" not in path.parts:
                 stream.write(path, path.relative_to(folder))
     packed = read_listening([archive])
-    assert {name: len(songs) for name, songs in lists(packed).items()} == {
-        "My list": 2,
-        "mix": 1,
-        "mix (2)": 1,
-    }
+    assert {name: len(songs) for name, songs in lists(packed).items()} == {"My list": 2, "mix": 1, "mix (2)": 1}
     assert lists(packed)["mix"] == [NamedSong("", "", place="one.mp3")], "there is no folder to lead it to"
 
 
 def test_lists_beside_plays_in_an_archive_are_left_for_another_time(tmp_path):
     play = {"ts": "2024-01-31T10:11:00Z", "ms_played": 40_000, "master_metadata_track_name": "One"}
     play["master_metadata_album_artist_name"] = "Ann"
-    account = {
-        "playlists": [{"name": "Calm", "items": [{"track": {"artistName": "Ann", "trackName": "One"}}]}]
-    }
+    account = {"playlists": [{"name": "Calm", "items": [{"track": {"artistName": "Ann", "trackName": "One"}}]}]}
     path = tmp_path / "my_spotify_data.zip"
     with zipfile.ZipFile(path, "w") as stream:
         stream.writestr("Playlist1.json", json.dumps(account))
@@ -344,9 +314,7 @@ def test_a_path_is_found_in_every_spelling_of_players(store):
 
 
 def test_a_list_of_another_machine_is_found_by_the_ends_of_its_paths(store):
-    ids = at(
-        store, "/music/Ann/A/01 One.mp3", "/music/Ann/B/01 One.mp3", "/music/Ärzte/C/02.mp3", "/music/x.mp3"
-    )
+    ids = at(store, "/music/Ann/A/01 One.mp3", "/music/Ann/B/01 One.mp3", "/music/Ärzte/C/02.mp3", "/music/x.mp3")
     for place, song in {
         "C:\\Users\\me\\Ann\\A\\01 One.mp3": ids[0],
         "/Volumes/usb/ann/b/01 ONE.MP3": ids[1],
@@ -364,18 +332,14 @@ def test_names_speak_against_a_short_end_and_for_one_that_says_nothing(store):
     (song,) = at(store, "/music/Album/CD1/01 Intro.mp3")
     assert found(store, "/mnt/CD1/01 Intro.mp3") == (song, "path end")
     assert found(store, "/mnt/CD1/01 Intro.mp3", "Somebody", "Intro") is None
-    assert found(store, "/mnt/Ann/Album/CD1/01 Intro.mp3", "Somebody", "Intro") is None, (
-        "two parts speak, three must"
-    )
+    assert found(store, "/mnt/Ann/Album/CD1/01 Intro.mp3", "Somebody", "Intro") is None, "two parts speak, three must"
     assert found(store, "/mnt/CD1/01 Intro.mp3", "artist 0", "SONG 0") == (song, "path end")
 
 
 def test_the_path_goes_before_the_id_and_the_names(store):
     by_path, by_name = at(store, "/music/one.mp3", "/music/two.mp3")
     with store.write() as connection:
-        connection.execute(
-            schema.songs.update().where(schema.songs.c.id == by_name).values(mb_recording_id=MBID)
-        )
+        connection.execute(schema.songs.update().where(schema.songs.c.id == by_name).values(mb_recording_id=MBID))
     matcher = Matcher(store)
     both = NamedSong("Artist 1", "Song 1", "", MBID, "/music/one.mp3")
     assert matcher.find(both).song_id == by_path
@@ -395,8 +359,7 @@ PART = st.text("ab1 ä", min_size=1, max_size=2)
 
 
 @given(
-    st.lists(st.lists(PART, min_size=1, max_size=3), min_size=1, max_size=12),
-    st.lists(PART, min_size=1, max_size=3),
+    st.lists(st.lists(PART, min_size=1, max_size=3), min_size=1, max_size=12), st.lists(PART, min_size=1, max_size=3)
 )
 def test_the_end_that_is_found_is_that_of_looking_at_every_path(paths, asked):
     def parts(path):
@@ -424,8 +387,7 @@ def test_the_report_names_what_is_absent_from_which_list_and_the_rest_is_written
         "#EXTM3U\nmusic/two.mp3\nmusic/gone.mp3\nmusic/one.mp3\n#EXTINF:1,Radio X\nhttp://x.org/r\nmusic/two.mp3\n",
     )
     second = write(
-        tmp_path / "second.m3u",
-        "#EXTM3U\n#EXTINF:1,Artist 0 - Song 0\n/none/zzz.mp3\n#EXTINF:1,No - One\ny\n",
+        tmp_path / "second.m3u", "#EXTM3U\n#EXTINF:1,Artist 0 - Song 0\n/none/zzz.mp3\n#EXTINF:1,No - One\ny\n"
     )
     seen = preview(store, read_listening([first, second]))
     assert [(x.name, x.n_entries, x.n_found) for x in seen.lists] == [("first", 5, 3), ("second", 2, 1)]
@@ -437,10 +399,7 @@ def test_the_report_names_what_is_absent_from_which_list_and_the_rest_is_written
     assert seen.songs_by == {"path": 2, "exact": 1}
     assert {(w.artist, w.title) for w in seen.unmatched} == {("", "gone.mp3"), ("", "Radio X"), ("No", "One")}
     commit(store, seen)
-    assert [(p.name, p.song_ids) for p in store.playlists()] == [
-        ("first", (two, one, two)),
-        ("second", (one,)),
-    ]
+    assert [(p.name, p.song_ids) for p in store.playlists()] == [("first", (two, one, two)), ("second", (one,))]
     assert store.listening.unmatched_count() == 0, "lists do not wait"
 
 
@@ -511,7 +470,7 @@ HOSTILE = {
     "mix.json": ('[{"mix_id": 1, "playlist": [[3]]}]', "where artist and title should be"),
     "media.wpl": ("<?wpl?><smil/>", r"a playlist of Windows Media \(\.wpl\) is not read"),
     "sheet.cue": ('FILE "a.wav" WAVE\n', r"a cue sheet \(\.cue\) is not read"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -557,9 +516,7 @@ def test_long_lists_are_read_in_the_memory_of_their_entries(tmp_path, kind):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert (batch.n_rows, batch.songs[-1].place) == (n, f"/music/{n - 1}.mp3")
-    assert (
-        peak < n * 700 + 4_000_000
-    )  # what the docstrings say of an entry, and the digest's text for a moment
+    assert peak < n * 700 + 4_000_000  # what the docstrings say of an entry, and the digest's text for a moment
 
 
 def test_the_same_list_twice_is_one_import(store, tmp_path):
@@ -571,15 +528,7 @@ def test_the_same_list_twice_is_one_import(store, tmp_path):
 
 
 def test_an_address_and_a_full_path_stay_what_they_are(tmp_path):
-    for place in (
-        "http://x.org/a.mp3",
-        "spotify:track:1",
-        "mms://x",
-        "/a/b.mp3",
-        "D:\\a.mp3",
-        "\\\\server\\a.mp3",
-        "",
-    ):
+    for place in ("http://x.org/a.mp3", "spotify:track:1", "mms://x", "/a/b.mp3", "D:\\a.mp3", "\\\\server\\a.mp3", ""):
         assert resolved(place, tmp_path) == place
     assert resolved("Ann: Live.mp3", tmp_path) == str(tmp_path / "Ann: Live.mp3")
 
@@ -597,12 +546,7 @@ REAL = {
     "lizzy/m3u/test01.m3u": ("m3u", 3, 1, NamedSong("", "", place="{here}/foo/fighters.mp3")),
     "lizzy/m3u/test01.m3u8": ("m3u", 3, 0, NamedSong("", "", place="{here}/rock.mp3")),
     "lizzy/m3u/test02.m3u": ("m3u", 6, 3, NamedSong("", "", place="F:\\more music\\foo_bar.mp3")),
-    "lizzy/m3u/test03.m3u": (
-        "m3u",
-        5,
-        4,
-        NamedSong("", "My Cool Stream", place="http://www.site.com:8000/listen.pls"),
-    ),
+    "lizzy/m3u/test03.m3u": ("m3u", 5, 4, NamedSong("", "My Cool Stream", place="http://www.site.com:8000/listen.pls")),
     "lizzy/m3u/test04.m3u": (
         "m3u",
         5,
@@ -610,26 +554,21 @@ REAL = {
         NamedSong(
             "Apoptygma Berzerk",
             "Kathy«s song (VNV Nation rmx)",
-            place="{here}/mp3/Apoptygma Berzerk/Apoptygma Berzerk - Kathy's Song "
-            "(Victoria Mix by VNV Nation).mp3",
+            place="{here}/mp3/Apoptygma Berzerk/Apoptygma Berzerk - Kathy's Song (Victoria Mix by VNV Nation).mp3",
         ),
     ),
     "lizzy/m3u/test05.m3u": (
         "m3u",
         2,
         1,
-        NamedSong(
-            "", "Example title", place="C:\\Documents and Settings\\I\\My Music\\Greatest Hits\\Example.ogg"
-        ),
+        NamedSong("", "Example title", place="C:\\Documents and Settings\\I\\My Music\\Greatest Hits\\Example.ogg"),
     ),
     "lizzy/m3u/test06.m3u": ("m3u", 4, 0, NamedSong("", "", place="/music/opeth/white cluster.mp3")),
     "lizzy/pls/playlist.pls": (
         "pls",
         5,
         0,
-        NamedSong(
-            "Everclear", "So Much For The Afterglow", place="{here}/Alternative\\everclear - SMFTA.mp3"
-        ),
+        NamedSong("Everclear", "So Much For The Afterglow", place="{here}/Alternative\\everclear - SMFTA.mp3"),
     ),
     "lizzy/pls/test02.pls": (
         "pls",
@@ -639,19 +578,9 @@ REAL = {
     ),
     "lizzy/pls/test03.pls": ("pls", 3, 2, NamedSong("", "Local album", place="/home/myaccount/album.flac")),
     "lizzy/pls/test04.pls": ("pls", 1, 0, NamedSong("", "", place="http://itsreggae.com:8004/")),
-    "lizzy/pls/test05.pls": (
-        "pls",
-        3,
-        0,
-        NamedSong("", "", place="/fs/My Music/Eloy/02 Journey into 1358.mp3"),
-    ),
+    "lizzy/pls/test05.pls": ("pls", 3, 0, NamedSong("", "", place="/fs/My Music/Eloy/02 Journey into 1358.mp3")),
     "lizzy/xspf/test02.xspf": ("xspf", 3, 1, NamedSong("", "", place="http://example.net/song_2.flac")),
-    "lizzy/jspf/playlist.jspf": (
-        "jspf",
-        2,
-        1,
-        NamedSong("Artist 2", "Track 2", place="http://example.com/track2"),
-    ),
+    "lizzy/jspf/playlist.jspf": ("jspf", 2, 1, NamedSong("Artist 2", "Track 2", place="http://example.com/track2")),
     "clementine/pls_one.pls": ("pls", 1, 0, NamedSong("", "Title", place="{here}/filename with spaces.mp3")),
     "clementine/pls_somafm.pls": (
         "pls",
@@ -659,8 +588,7 @@ REAL = {
         3,
         NamedSong(
             "",
-            "SomaFM: Groove Salad (Firewall-friendly 128k mp3) A nicely chilled plate of "
-            "ambient beats and grooves.",
+            "SomaFM: Groove Salad (Firewall-friendly 128k mp3) A nicely chilled plate of ambient beats and grooves.",
             place="http://ice.somafm.com/groovesalad",
         ),
     ),
@@ -674,29 +602,14 @@ REAL = {
             place="/home/kadai/Music/COLLECTION/2009/Various Artists/Let's TAP SOUNDTRACK/06.mp3",
         ),
     ),
-    "clementine/test.xspf": (
-        "xspf",
-        1,
-        0,
-        NamedSong("Bar", "Foo", "Baz", place="http://example.com/foo.mp3"),
-    ),
+    "clementine/test.xspf": ("xspf", 1, 0, NamedSong("Bar", "Foo", "Baz", place="http://example.com/foo.mp3")),
     "beets/playlist.m3u8": ("m3u", 2, 1, NamedSong("", "", place="/This/is/another/path/tö_a_file.mp3")),
     "beets/playlist_non_ext.m3u": ("m3u", 2, 0, NamedSong("", "", place="/This/is/a/path/to_a_file.mp3")),
-    "beets/playlist_windows.m3u8": (
-        "m3u",
-        2,
-        0,
-        NamedSong("", "", place="x:\\This\\is\\å\\path\\to_a_file.mp3"),
-    ),
+    "beets/playlist_windows.m3u8": ("m3u", 2, 0, NamedSong("", "", place="x:\\This\\is\\å\\path\\to_a_file.mp3")),
     "mopidy/comment-ext.m3u": ("m3u", 1, 0, NamedSong("", "Song #1", place="{here}/song1.mp3")),
     "mopidy/comment.m3u": ("m3u", 1, 0, NamedSong("", "", place="{here}/song1.mp3")),
     "mopidy/encoding-ext.m3u": ("m3u", 1, 0, NamedSong("", "æøå", place="{here}/\udce6\udcf8\udce5.mp3")),
-    "quodlibet/test.m3u8": (
-        "m3u",
-        5,
-        2,
-        NamedSong("Quod Libet", "110Hz test track", place="{here}/sine-110hz.flac"),
-    ),
+    "quodlibet/test.m3u8": ("m3u", 5, 2, NamedSong("Quod Libet", "110Hz test track", place="{here}/sine-110hz.flac")),
     "quodlibet/non-compliant.xspf": (
         "xspf",
         1,

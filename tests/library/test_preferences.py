@@ -32,9 +32,7 @@ def test_an_answer_is_forgotten_alone(store):
 
 
 def test_sides_are_summed_up_together(store):
-    for a, b, chosen in (
-        ("x", "y", "a"), ("y", "x", "b"), ("y", "x", "a"), ("y", "x", "same"), ("z", "x", "a")
-    ):  # fmt: skip
+    for a, b, chosen in (("x", "y", "a"), ("y", "x", "b"), ("y", "x", "a"), ("y", "x", "same"), ("z", "x", "a")):
         store.preferences.add("playlists", a, b, chosen)
     store.preferences.add("maps", "x", "y", "b")
     assert store.preferences.summary("playlists") == [

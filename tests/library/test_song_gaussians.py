@@ -7,12 +7,7 @@ from musicsim import gaussians
 from musicsim.audio import SongFrames, append_parts, read_song_frames
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.refresh.refresh import refresh
-from musicsim.library.stores.song_gaussians import (
-    keep_gaussians,
-    part_gaussians,
-    part_length,
-    song_gaussian,
-)
+from musicsim.library.stores.song_gaussians import keep_gaussians, part_gaussians, part_length, song_gaussian
 
 _20_S = 1722.65625  # frames
 
@@ -37,9 +32,7 @@ def assert_same(found, expected):
     np.testing.assert_array_equal(found.covariances, expected.covariances)
 
 
-@pytest.mark.parametrize(
-    ("n_frames", "n_parts"), [(9, 2), (100, 2), (5_000, 3), (5_003, 3), (17_000, 8), (40_001, 8)]
-)
+@pytest.mark.parametrize(("n_frames", "n_parts"), [(9, 2), (100, 2), (5_000, 3), (5_003, 3), (17_000, 8), (40_001, 8)])
 def test_what_is_kept_is_what_the_frames_give_to_the_bit(tmp_path, n_frames, n_parts):
     frames = drawn(n_frames)
     path = written(tmp_path / "frames.npy", frames)

@@ -30,9 +30,7 @@ def test_no_library_and_no_wish_to_make_one_is_an_error(tmp_path):
 
 def test_a_library_of_a_newer_program_is_refused_and_left_alone(store):
     with store.write() as connection:
-        connection.execute(
-            schema.meta.update().where(schema.meta.c.key == "schema_version").values(value="999")
-        )
+        connection.execute(schema.meta.update().where(schema.meta.c.key == "schema_version").values(value="999"))
     before = (store.folder / "library.sqlite").read_bytes()
     with pytest.raises(LibraryError, match="newer musicsim"):
         Library.open(store.folder)
@@ -85,9 +83,7 @@ def test_thumbs_are_kept_and_taken_back(tiny_library):
 
 def test_tags_come_heaviest_first(tiny_library):
     song = tiny_library.songs()[0].id
-    tiny_library.add_tags(
-        [{"song_id": song, "tag": t, "weight": w} for t, w in (("calm", 1), ("loud", 5), ("odd", 3))]
-    )
+    tiny_library.add_tags([{"song_id": song, "tag": t, "weight": w} for t, w in (("calm", 1), ("loud", 5), ("odd", 3))])
     assert tiny_library.tags()[song] == [("loud", 5.0), ("odd", 3.0), ("calm", 1.0)]
 
 
@@ -120,8 +116,7 @@ def test_frames_come_back_within_half_precision(tiny_library):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [("n_workers", -1), ("shortest_s", float("nan")), ("file_seconds", True), ("colour", 1)],
+    ("name", "value"), [("n_workers", -1), ("shortest_s", float("nan")), ("file_seconds", True), ("colour", 1)]
 )
 def test_a_setting_that_makes_no_sense_is_refused(store, name, value):
     before = store.settings

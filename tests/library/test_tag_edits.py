@@ -11,9 +11,7 @@ from tests.sounds import write_song
 def songs(store, tmp_path):
     """Three songs, two of them of one artist in two spellings, one of nobody."""
     for n, artist in enumerate(("The Beatles", "Beatles, The", "Unknown Artist")):
-        write_song(
-            tmp_path / f"music/{n}.flac", seed=n, seconds=1.5, title=f"song {n}", artist=artist, genre="pop"
-        )
+        write_song(tmp_path / f"music/{n}.flac", seed=n, seconds=1.5, title=f"song {n}", artist=artist, genre="pop")
     store.add(tmp_path / "music")
     return {song.title: song for song in store.songs()}
 
@@ -82,9 +80,7 @@ def test_changing_back_leaves_what_was_corrected_since(store, songs):
 def test_a_change_that_makes_no_sense_is_refused_with_all_others(store, songs, known, edits, words):
     first, second, _ = (song.id for song in songs.values())
     with pytest.raises(ValueError, match=words):
-        store.edits.change(
-            [TagChange(first, {"genre": "pop"}, {"genre": "x"}), TagChange(second, known, edits)]
-        )
+        store.edits.change([TagChange(first, {"genre": "pop"}, {"genre": "x"}), TagChange(second, known, edits)])
     assert store.edits.edited() == {}
 
 

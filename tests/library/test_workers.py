@@ -71,9 +71,7 @@ def slow(number):
 
 
 def results(function, tasks, n_workers=2, limits=LIMITS):
-    return [
-        item for item in outcomes(function, tasks, n_workers=n_workers, limits=limits) if item is not None
-    ]
+    return [item for item in outcomes(function, tasks, n_workers=n_workers, limits=limits) if item is not None]
 
 
 def test_every_task_has_its_result():
@@ -115,9 +113,7 @@ def here_only(number):
 
 def test_what_a_pool_cannot_do_is_done_here():
     tasks = iter(range(20))
-    assert list(done_by(LocalPool(2), here_only, tasks, limits=LIMITS)) == [
-        (os.getpid(), n) for n in range(20)
-    ]
+    assert list(done_by(LocalPool(2), here_only, tasks, limits=LIMITS)) == [(os.getpid(), n) for n in range(20)]
     assert list(done_by(LocalPool(2), double, range(20), limits=LIMITS)) == list(range(0, 40, 2))
     with pytest.raises(ValueError, match="on purpose"):
         list(done_by(LocalPool(1), misbehave, ["raise"], limits=LIMITS))

@@ -32,9 +32,7 @@ def test_the_projection_is_that_of_the_definition(widths, shift, rng):
     assert found.factors is not None
     products = np.concatenate([(L.T @ L).ravel() for L in found.factors])
     np.testing.assert_allclose(products, found.point, rtol=0, atol=1e-13 * (1 + abs(shift)))
-    np.testing.assert_allclose(
-        cone.project(found.point).point, found.point, rtol=0, atol=1e-13 * (1 + abs(shift))
-    )
+    np.testing.assert_allclose(cone.project(found.point).point, found.point, rtol=0, atol=1e-13 * (1 + abs(shift)))
 
 
 @pytest.mark.parametrize("widths", WIDTHS)
@@ -84,9 +82,7 @@ def test_reach_is_the_largest_generalised_eigenvalue(widths, shift, rng):
     weights = 10.0 ** rng.uniform(-2, 2, sum(widths))
     cone, A = Cone(widths, "full", weights), symmetric(widths, rng, shift)
     parts = np.split(weights, np.cumsum(widths)[:-1])
-    largest = max(
-        linalg.eigh(B, np.diag(r), eigvals_only=True)[-1] for B, r in zip(cone.blocks(A), parts, strict=True)
-    )
+    largest = max(linalg.eigh(B, np.diag(r), eigvals_only=True)[-1] for B, r in zip(cone.blocks(A), parts, strict=True))
     t = cone.reach(A)
     assert t == pytest.approx(largest, rel=1e-11)
     # and the definition: t diag(r) - A is on the border of the cone

@@ -55,9 +55,7 @@ def test_columns_keep_distances_and_the_penalty(songs, rng):
         )
         assert diagonal @ price == pytest.approx(columns.weights @ w, rel=1e-12)
         # halfway between the deviation of a column and 1
-        np.testing.assert_allclose(
-            columns.apply(songs).std(axis=0), songs[:, columns.columns].std(axis=0) ** 0.5
-        )
+        np.testing.assert_allclose(columns.apply(songs).std(axis=0), songs[:, columns.columns].std(axis=0) ** 0.5)
 
 
 def test_unchanged_coordinates_are_unchanged(songs, rng):

@@ -30,9 +30,7 @@ def test_no_mark_changes_nothing(base):
     X = songs()
     given = feedback_metric(X[0], [], [], base)
     W = np.eye(5) if base is None else base
-    np.testing.assert_allclose(
-        given.distances(X), np.sqrt(np.einsum("ij,jk,ik->i", X - X[0], W, X - X[0])), atol=1e-9
-    )
+    np.testing.assert_allclose(given.distances(X), np.sqrt(np.einsum("ij,jk,ik->i", X - X[0], W, X - X[0])), atol=1e-9)
     np.testing.assert_allclose(given.metric, W, atol=1e-12)
     np.testing.assert_array_equal(given.point, X[0])
     # a mark on the query itself says nothing either
@@ -62,9 +60,7 @@ def test_of_many_marks_those_up_come_nearer_and_those_down_go_away():
     kind = X[:, 1] > 0
     ups, downs = np.flatnonzero(kind)[1:8], np.flatnonzero(~kind)[:7]
     x = X[np.flatnonzero(kind)[0]]
-    before, after = (
-        f.distances(X) for f in (feedback_metric(x, NONE, NONE), feedback_metric(x, X[ups], X[downs]))
-    )
+    before, after = (f.distances(X) for f in (feedback_metric(x, NONE, NONE), feedback_metric(x, X[ups], X[downs])))
     assert places(after)[ups].mean() < places(before)[ups].mean()
     assert places(after)[downs].mean() > places(before)[downs].mean()
     # and with them songs that nobody marked

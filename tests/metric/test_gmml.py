@@ -77,9 +77,7 @@ def test_the_middle_solves_riccati_s_equation_and_is_the_inverse_of_the_inverses
     np.testing.assert_allclose(G @ np.linalg.solve(A, G), B, rtol=1e-7, atol=1e-8)
     inverse = geometric_mean(np.linalg.inv(A), np.linalg.inv(B))
     np.testing.assert_allclose(inverse @ G, np.eye(len(A)), atol=1e-7)
-    assert np.linalg.slogdet(G)[1] == pytest.approx(
-        (np.linalg.slogdet(A)[1] + np.linalg.slogdet(B)[1]) / 2, abs=1e-7
-    )
+    assert np.linalg.slogdet(G)[1] == pytest.approx((np.linalg.slogdet(A)[1] + np.linalg.slogdet(B)[1]) / 2, abs=1e-7)
 
 
 @settings(deadline=None, max_examples=20)
@@ -94,9 +92,7 @@ def test_it_equals_the_general_root(pair):
 
 def test_diagonals_and_numbers_have_a_closed_form():
     a, b = np.array([1.0, 4.0, 9.0]), np.array([16.0, 1.0, 0.25])
-    np.testing.assert_allclose(
-        geometric_mean(np.diag(a), np.diag(b), 0.3), np.diag(a**0.7 * b**0.3), atol=1e-12
-    )
+    np.testing.assert_allclose(geometric_mean(np.diag(a), np.diag(b), 0.3), np.diag(a**0.7 * b**0.3), atol=1e-12)
     np.testing.assert_allclose(geometric_mean([[2.0]], [[8.0]]), [[4.0]])
 
 
@@ -218,9 +214,7 @@ def test_the_metric_tends_to_the_prior_whatever_the_unit(prior, rng):
     P = definite(rng, 4, 100.0) if prior == "given" else None
     expected = {"given": P, "covariance": np.linalg.inv(np.cov(X.T)), None: np.eye(4)}[prior]
     M = GMML(prior=P if prior == "given" else prior, reg=1e9).fit(X, y).metric_
-    np.testing.assert_allclose(
-        M / np.trace(M), expected / np.trace(expected), atol=1e-5
-    )  # 1e-6 I in the covariance
+    np.testing.assert_allclose(M / np.trace(M), expected / np.trace(expected), atol=1e-5)  # 1e-6 I in the covariance
     if prior != "given":
         first, second = (GMML(prior=prior).fit(s * X, y).metric_ for s in (1.0, 1000.0))
         np.testing.assert_allclose(first / np.trace(first), second / np.trace(second), rtol=1e-8, atol=1e-12)
@@ -240,9 +234,7 @@ def test_labels_their_relevance_their_pairs_and_another_order_are_the_same(rng):
     X, y = truth.problem("wine")
     first = GMML().fit(X, y)
     relevance = Relevance.from_labels(y)
-    pairs = [
-        [(i, j) for i in range(len(y)) for j in of(i)] for of in (relevance.relevant, relevance.irrelevant)
-    ]
+    pairs = [[(i, j) for i in range(len(y)) for j in of(i)] for of in (relevance.relevant, relevance.irrelevant)]
     rows = rng.permutation(len(y))
     for other in (
         GMML().fit(X, relevance),

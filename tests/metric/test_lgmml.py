@@ -43,9 +43,7 @@ def test_documents_are_sorted_within_their_queries():
         rows = slice(starts[q], starts[q + 1])
         np.testing.assert_array_equal(queries.y[rows], np.sort(y[rows]))
         assert {tuple(x) for x in queries.X[rows]} == {tuple(x) for x in X[rows]}
-        np.testing.assert_array_equal(
-            queries.lower[rows], [(y[rows] < label).sum() for label in queries.y[rows]]
-        )
+        np.testing.assert_array_equal(queries.lower[rows], [(y[rows] < label).sum() for label in queries.y[rows]])
         assert (q in queries.usable) == (len(set(y[rows])) > 1)
         gains = np.sort(2.0 ** y[rows] - 1)[::-1]
         best = (gains[:3] / np.log2(np.arange(2, len(gains[:3]) + 2))).sum()
@@ -56,17 +54,7 @@ def test_metrics_are_means_of_the_drawn_queries_and_scaled():
     queries = sorted_queries()
     every = len(queries.usable)
     found = learn_local_metrics(
-        queries,
-        2,
-        every,
-        "full",
-        "document",
-        0.5,
-        np.eye(4),
-        0.0,
-        4,
-        np.random.default_rng(0),
-        lambda n: False,
+        queries, 2, every, "full", "document", 0.5, np.eye(4), 0.0, 4, np.random.default_rng(0), lambda n: False
     )
     rows = queries.rows(queries.usable)
     up = queries.lower[rows] > 0
@@ -97,9 +85,7 @@ def test_a_diagonal_is_the_mean_of_diagonals():
     queries = sorted_queries()
     arguments = (queries, 1, 12, "ideal", 0.3, np.eye(4), 0.2, 4)
     full, diagonal = (
-        learn_local_metrics(
-            *arguments[:3], structure, *arguments[3:], np.random.default_rng(0), lambda n: False
-        )
+        learn_local_metrics(*arguments[:3], structure, *arguments[3:], np.random.default_rng(0), lambda n: False)
         for structure in ("full", "diagonal")
     )
     assert diagonal.metrics.shape == (1, 4)
@@ -114,9 +100,7 @@ def test_closeness_is_equation_13():
     rng = np.random.default_rng(0)
     local = LocalMetrics(np.stack([np.eye(4), 0.1 * np.eye(4)]), rng.normal(size=(2, 4)))
     table, beyond = closeness(local, queries.X)
-    t = np.stack(
-        [((queries.X - a) ** 2).sum(axis=1) * s for a, s in zip(local.anchors, (1, 0.1), strict=True)], axis=1
-    )
+    t = np.stack([((queries.X - a) ** 2).sum(axis=1) * s for a, s in zip(local.anchors, (1, 0.1), strict=True)], axis=1)
     np.testing.assert_allclose(table, t * np.exp(-t), rtol=1e-5, atol=1e-7)
     assert beyond == pytest.approx(np.mean(t > 1))
 
@@ -139,18 +123,7 @@ def warp(table, lower, starts, phi, seed=5, rate=1.0, margin=0.5, batch=1, n_ste
     phi, total = phi.copy(), np.zeros_like(phi)
     state = np.array([seed], dtype=np.uint64)
     loss = warp_steps(
-        table,
-        lower,
-        starts,
-        np.array([0]),
-        phi,
-        rate,
-        margin,
-        batch,
-        n_steps,
-        ranks_up_to(len(table)),
-        state,
-        total,
+        table, lower, starts, np.array([0]), phi, rate, margin, batch, n_steps, ranks_up_to(len(table)), state, total
     )
     return phi, loss, total
 
@@ -251,9 +224,7 @@ def test_a_step_by_ndcg_is_the_gradient_of_the_weighed_hinges(k):
 @pytest.mark.parametrize("anchor", ["ideal", "document"])
 @pytest.mark.parametrize("structure", ["full", "diagonal"])
 def test_it_ranks_what_is_near_an_unknown_point_first(loss, anchor, structure):
-    ranker = LGMML(loss=loss, anchor=anchor, structure=structure, standardize=None, **FAST).fit(
-        *ranked_documents()
-    )
+    ranker = LGMML(loss=loss, anchor=anchor, structure=structure, standardize=None, **FAST).fit(*ranked_documents())
     rng = np.random.default_rng(1)
     X, y, group = ranked_documents(seed=7)
     chance = np.mean([_ndcg_of(rng.normal(size=len(y)), y, group) for _ in range(20)])
@@ -291,9 +262,7 @@ def test_scores_are_equation_13_with_the_public_attributes(standardize):
 def test_columns_of_small_units_are_none_that_are_constant(standardize, unit):
     X, y, group = ranked_documents()
     scale = np.array([unit, unit, 1.0, 1.0])
-    first, other = (
-        LGMML(standardize=standardize, **FAST).fit(Z, y, group).predict(Z, group) for Z in (X, X * scale)
-    )
+    first, other = (LGMML(standardize=standardize, **FAST).fit(Z, y, group).predict(Z, group) for Z in (X, X * scale))
     np.testing.assert_allclose(other, first, rtol=1e-3, atol=1e-5)
 
 
@@ -313,15 +282,11 @@ def test_neither_the_unit_nor_the_order_of_documents_to_rank_matters(standardize
     ranker = LGMML(standardize=standardize, **FAST).fit(X, y, group)
     scale, shift = np.array([1e-3, 1.0, 10.0, 1e3]), np.array([0.0, 5.0, -1.0, 100.0])
     moved = LGMML(standardize=standardize, **FAST).fit(X * scale + shift, y, group)
-    np.testing.assert_allclose(
-        moved.predict(X * scale + shift, group), ranker.predict(X, group), rtol=1e-3, atol=1e-5
-    )
+    np.testing.assert_allclose(moved.predict(X * scale + shift, group), ranker.predict(X, group), rtol=1e-3, atol=1e-5)
     rng = np.random.default_rng(0)
     starts = np.concatenate([[0], np.cumsum(group)])
     rows = np.concatenate([first + rng.permutation(size) for first, size in zip(starts, group, strict=False)])
-    np.testing.assert_allclose(
-        ranker.predict(X[rows], group), ranker.predict(X, group)[rows], rtol=1e-5, atol=1e-7
-    )
+    np.testing.assert_allclose(ranker.predict(X[rows], group), ranker.predict(X, group)[rows], rtol=1e-5, atol=1e-7)
 
 
 def test_the_order_of_documents_in_a_fit_does_not_matter():
@@ -329,9 +294,7 @@ def test_the_order_of_documents_in_a_fit_does_not_matter():
     starts = np.concatenate([[0], np.cumsum(group)])
     rng = np.random.default_rng(0)
     rows = np.concatenate([first + rng.permutation(size) for first, size in zip(starts, group, strict=False)])
-    first, other = (
-        LGMML(**FAST | {"n_metrics": 3}).fit(X[r], y[r], group) for r in (np.arange(len(X)), rows)
-    )
+    first, other = (LGMML(**FAST | {"n_metrics": 3}).fit(X[r], y[r], group) for r in (np.arange(len(X)), rows))
     # anchors and metrics are those of the same sets; which documents the steps draw differs
     np.testing.assert_allclose(other.metrics_, first.metrics_, rtol=1e-7, atol=1e-10)
     np.testing.assert_allclose(other.anchors_, first.anchors_, rtol=1e-9)
@@ -342,9 +305,7 @@ def test_a_seed_is_a_seed_and_parameters_are_kept():
     ranker = LGMML(**FAST)
     first, again = ranker.fit(X, y, group), clone(ranker).fit(X, y, group)
     np.testing.assert_array_equal(first.predict(X, group), again.predict(X, group))
-    assert not np.array_equal(
-        clone(ranker).set_params(random_state=1).fit(X, y, group).weights_, first.weights_
-    )
+    assert not np.array_equal(clone(ranker).set_params(random_state=1).fit(X, y, group).weights_, first.weights_)
     assert ranker.get_params()["n_metrics"] == 8
     with pytest.raises(NotFittedError):
         LGMML().predict(X)
@@ -411,9 +372,7 @@ def test_far_documents_are_warned_of():
         ranker.predict(10 * X, group)
 
 
-@pytest.mark.parametrize(
-    ("stage", "key"), [("metrics", "n_metrics"), ("weights", "epoch"), ("queries", "n_queries")]
-)
+@pytest.mark.parametrize(("stage", "key"), [("metrics", "n_metrics"), ("weights", "epoch"), ("queries", "n_queries")])
 def test_a_callback_follows_and_ends_a_fit(stage, key):
     X, y, group = ranked_documents()
     steps = []
@@ -513,9 +472,7 @@ def test_weights_and_metrics_are_equations_3_and_11():
     mean = np.mean([model.metric_at(song) for song in X], axis=0)
     np.testing.assert_allclose(model.mean_metric_, mean, rtol=1e-9)
     np.testing.assert_allclose(model.components_.T @ model.components_, mean, rtol=1e-8, atol=1e-12)
-    np.testing.assert_allclose(
-        model.transform(X) @ model.transform(X).T, X @ mean @ X.T, rtol=1e-8, atol=1e-8
-    )
+    np.testing.assert_allclose(model.transform(X) @ model.transform(X).T, X @ mean @ X.T, rtol=1e-8, atol=1e-8)
 
 
 def test_distances_are_those_of_a_loop_for_few_and_for_many_queries():
@@ -557,14 +514,11 @@ def test_labels_and_lists_are_the_same_and_lists_need_not_be_mutual():
     X, y = two_places()
     sets = truth.as_sets(y)
     first, second = (
-        LGMMLByExample(n_metrics=3, random_state=0).fit(X, given)
-        for given in (y, Relevance.from_lists(sets[0]))
+        LGMMLByExample(n_metrics=3, random_state=0).fit(X, given) for given in (y, Relevance.from_lists(sets[0]))
     )
     np.testing.assert_allclose(second.metrics_, first.metrics_, rtol=1e-9)
     lists = [[(i + 1) % len(X)] if i % 3 else [] for i in range(len(X))]
-    assert np.isfinite(
-        LGMMLByExample(n_metrics=3, random_state=0).fit(X, Relevance.from_lists(lists)).metrics_
-    ).all()
+    assert np.isfinite(LGMMLByExample(n_metrics=3, random_state=0).fit(X, Relevance.from_lists(lists)).metrics_).all()
 
 
 def test_few_songs_have_few_metrics():

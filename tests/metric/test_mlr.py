@@ -167,9 +167,7 @@ LOST = {"auc": 1.0, "map": 0.5, "mrr": 0.5, "ndcg": 1.0, "precision": 1.0}
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize(
-    ("structure", "regularizer"), [("full", "trace"), ("diagonal", "trace"), ("full", "l21")]
-)
+@pytest.mark.parametrize(("structure", "regularizer"), [("full", "trace"), ("diagonal", "trace"), ("full", "l21")])
 @pytest.mark.parametrize("solver", ["bundle", "admm"])
 def test_one_dimension_has_a_closed_form(loss, structure, regularizer, solver):
     # minimise w + C max(0, lost - 2 w (far^2 - near^2)): 0 below C = 1 / (2 (9 - 1)), the kink above
@@ -236,9 +234,7 @@ def test_turning_the_songs_turns_the_metric(name, rng):
     assert truth.objective(X, y, back, "map", 10, 5.0) == pytest.approx(turned.objective_, rel=EXACT)
 
 
-@pytest.mark.parametrize(
-    ("structure", "regularizer"), [("full", "trace"), ("diagonal", "trace"), ("full", "l21")]
-)
+@pytest.mark.parametrize(("structure", "regularizer"), [("full", "trace"), ("diagonal", "trace"), ("full", "l21")])
 def test_moving_scaling_and_shuffling_the_songs(structure, regularizer, rng):
     X, y = truth.random_lists(24, 3)
     parameters = {"loss": "mrr", "structure": structure, "regularizer": regularizer}
@@ -262,11 +258,7 @@ def test_twice_is_the_same_to_the_last_bit():
 def test_labels_and_their_relevance_are_the_same():
     X, y = truth.problem("iris")
     first = MLR(C=3.0).fit(X, y)
-    for other in (
-        Relevance.from_labels(y),
-        Relevance.from_lists(truth.as_sets(y)[0]),
-        [f"genre {c}" for c in y],
-    ):
+    for other in (Relevance.from_labels(y), Relevance.from_lists(truth.as_sets(y)[0]), [f"genre {c}" for c in y]):
         np.testing.assert_array_equal(MLR(C=3.0).fit(X, other).metric_, first.metric_)
 
 
@@ -326,9 +318,7 @@ def test_the_gap_closes_soon_after_the_objective_has_arrived():
 
 def test_running_out_of_cuts_is_said():
     X, y = truth.problem("wine")
-    with pytest.warns(
-        ConvergenceWarning, match=r"relative gap is 0\.\d+ after 5 cuts, above tol=0.001"
-    ) as caught:
+    with pytest.warns(ConvergenceWarning, match=r"relative gap is 0\.\d+ after 5 cuts, above tol=0.001") as caught:
         mlr = MLR(C=50.0, max_cuts=5).fit(X, y)
     gap = 1 - mlr.dual_bound_ / mlr.objective_
     assert f"{gap:.2g}" in str(caught[0].message)
@@ -336,9 +326,7 @@ def test_running_out_of_cuts_is_said():
     assert recomputed(mlr, X, y) == pytest.approx(mlr.objective_, rel=EXACT)
 
 
-@pytest.mark.parametrize(
-    ("structure", "regularizer"), [("full", "trace"), ("diagonal", "trace"), ("full", "l21")]
-)
+@pytest.mark.parametrize(("structure", "regularizer"), [("full", "trace"), ("diagonal", "trace"), ("full", "l21")])
 def test_a_path_is_as_good_as_separate_fits(structure, regularizer):
     X, y = truth.random_lists(24, 3)
     mlr = MLR("map", structure=structure, regularizer=regularizer)
@@ -456,11 +444,7 @@ def test_bad_parameters_are_named(wrong):
         (np.eye(4), np.array([[0], [0], [1], [1]]), r"shape \(4, 1\)"),
         (np.eye(4), Relevance.from_labels([0, 0, 1, 1, 1]), "y is of 5 queries"),
         (np.eye(4), Relevance.from_labels([0, 0, 1, 1]).restrict([0, 1]), "y is of 2 queries and 4 songs"),
-        (
-            np.eye(4),
-            Relevance.from_labels([0, 0, 1, 1]).restrict([1, 0, 3, 2]),
-            "query i should be row i of X",
-        ),
+        (np.eye(4), Relevance.from_labels([0, 0, 1, 1]).restrict([1, 0, 3, 2]), "query i should be row i of X"),
         (np.eye(4), Relevance.from_lists([[1]] * 4, outside=True), "query i should be row i of X"),
     ],
 )
@@ -482,8 +466,7 @@ def signal_and_noise(n_noise):
 def test_row_norms_rule_out_columns_of_noise():
     X, y = signal_and_noise(3)
     robust, plain = (
-        np.linalg.norm(fitted(X, y, regularizer=regularizer).metric_, axis=1)
-        for regularizer in ("l21", "trace")
+        np.linalg.norm(fitted(X, y, regularizer=regularizer).metric_, axis=1) for regularizer in ("l21", "trace")
     )
     # 0 but for what the master problem is short of its optimum; the trace leaves each some weight
     assert robust[2:].max() <= 1e-4 * robust[:2].min()
@@ -544,9 +527,7 @@ def test_the_factor_keeps_a_share_of_the_spectrum(rng):
         kept = factor(W, mass)
         assert len(kept) == rank
         # nothing of this rank is nearer
-        assert np.linalg.norm(kept.T @ kept - W) == pytest.approx(
-            np.linalg.norm([16, 9, 4, 1][rank:]), abs=1e-12
-        )
+        assert np.linalg.norm(kept.T @ kept - W) == pytest.approx(np.linalg.norm([16, 9, 4, 1][rank:]), abs=1e-12)
     for mass in (0.0, -1.0, 1.1, np.nan):
         with pytest.raises(ValueError, match="spectral_mass"):
             factor(W, mass)

@@ -51,9 +51,7 @@ def interleavings(relevant, irrelevant, s):
 
 
 def most_violated(loss, relevant, irrelevant, s, k):
-    return max(
-        violation(loss, order, set(relevant), s, k) for order in interleavings(relevant, irrelevant, s)
-    )
+    return max(violation(loss, order, set(relevant), s, k) for order in interleavings(relevant, irrelevant, s))
 
 
 def cut_of_scores(loss, s, relevant, irrelevant, k):
@@ -188,8 +186,7 @@ def literal_cut(X, sets, W, loss, k, queries):
         phi = [-np.outer(X[q] - x, X[q] - x) for x in X]
         s = [float(np.sum(W * f)) for f in phi]
         order = max(
-            interleavings(relevant, irrelevant, s),
-            key=lambda order: violation(loss, order, set(relevant), s, k),
+            interleavings(relevant, irrelevant, s), key=lambda order: violation(loss, order, set(relevant), s, k)
         )
         psi = []
         for ranking in (relevant + irrelevant, order):

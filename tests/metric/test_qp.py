@@ -91,9 +91,7 @@ def test_whether_the_sum_binds(rng):
     assert bound.sum() == pytest.approx(0.5 * free.sum(), rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("h", "b", "C"), [(2.0, -3.0, 9.0), (2.0, -3.0, 1.0), (2.0, 3.0, 1.0), (0.0, -1.0, 4.0)]
-)
+@pytest.mark.parametrize(("h", "b", "C"), [(2.0, -3.0, 9.0), (2.0, -3.0, 1.0), (2.0, 3.0, 1.0), (0.0, -1.0, 4.0)])
 def test_one_weight_has_a_closed_form(h, b, C):
     best = C if h == 0 else min(C, max(0.0, -b / h))
     a = solve_dual(np.array([[h]]), np.array([b]), C, np.zeros(1), 0.0)

@@ -20,9 +20,7 @@ def random_symmetric(d, rng):
 def random_metrics(d, n, rng):
     """Of every rank, and some that are all but one axis."""
     for _ in range(n):
-        L = rng.standard_normal((rng.integers(1, d + 1), d)) * rng.choice(
-            [1.0, 0.05, 0.0], d, p=[0.5, 0.3, 0.2]
-        )
+        L = rng.standard_normal((rng.integers(1, d + 1), d)) * rng.choice([1.0, 0.05, 0.0], d, p=[0.5, 0.3, 0.2])
         yield (L.T @ L).ravel()
 
 

@@ -79,9 +79,7 @@ def test_a_tolerance_prefers_a_smaller_c(songs):
 def test_splits_may_be_given(songs):
     X, genres, _ = songs
     half = np.arange(180) % 2
-    cv = MLRCV(
-        MLR(tol=1e-2), Cs=[1.0], cv=[(np.flatnonzero(half == 0), np.flatnonzero(half == 1))], scoring="map"
-    )
+    cv = MLRCV(MLR(tol=1e-2), Cs=[1.0], cv=[(np.flatnonzero(half == 0), np.flatnonzero(half == 1))], scoring="map")
     assert cv.fit(X, genres).scores_.shape == (1, 1)
 
 
@@ -97,12 +95,7 @@ def test_the_callback_is_told_of_every_fit_and_ends_it(songs):
 
 @pytest.mark.parametrize(
     ("parameters", "named"),
-    [
-        ({"Cs": []}, "Cs="),
-        ({"Cs": [0.0]}, "Cs="),
-        ({"scoring": "f1"}, "scoring="),
-        ({"tolerance": -1}, "tolerance="),
-    ],
+    [({"Cs": []}, "Cs="), ({"Cs": [0.0]}, "Cs="), ({"scoring": "f1"}, "scoring="), ({"tolerance": -1}, "tolerance=")],
 )
 def test_what_is_out_of_range_is_named(songs, parameters, named):
     X, genres, artists = songs

@@ -39,9 +39,7 @@ def test_the_covariance_is_that_of_loops_whatever_the_sizes_and_what_is_unknown(
 
 def test_pairs_of_classes_of_one_size_give_the_covariance_of_labels():
     X, y = songs_of_classes(1, (4, 4, 4), 3)
-    np.testing.assert_allclose(
-        within_covariance(X, Relevance.from_labels(y)), within_covariance(X, y), atol=1e-12
-    )
+    np.testing.assert_allclose(within_covariance(X, Relevance.from_labels(y)), within_covariance(X, y), atol=1e-12)
 
 
 @pytest.mark.parametrize("shrinkage", [0.0, 0.3, 0.9])
@@ -66,9 +64,7 @@ def test_shrunk_whole_it_is_plain_distance():
 
 def test_a_diagonal_covariance_has_a_closed_form():
     wccn = WCCN(0.5).fit_covariances([np.diag([6.0, 2.0, 1.0])])
-    np.testing.assert_allclose(
-        wccn.components_, np.diag(1 / np.sqrt(0.5 * np.array([2.0, 2 / 3, 1 / 3]) + 0.5))
-    )
+    np.testing.assert_allclose(wccn.components_, np.diag(1 / np.sqrt(0.5 * np.array([2.0, 2 / 3, 1 / 3]) + 0.5)))
 
 
 def test_neither_the_unit_nor_the_place_of_classes_changes_it_and_a_rotation_turns_it():

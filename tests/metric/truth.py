@@ -51,9 +51,7 @@ PROBLEMS = ("wine", "cancer", "iris", "digits", "lists")
 def as_sets(y):
     """Lists of the relevant and the irrelevant songs of each query."""
     if isinstance(y, Relevance):
-        return [y.relevant(q).tolist() for q in range(len(y))], [
-            y.irrelevant(q).tolist() for q in range(len(y))
-        ]
+        return [y.relevant(q).tolist() for q in range(len(y))], [y.irrelevant(q).tolist() for q in range(len(y))]
     y = np.asarray(y)
     relevant = [[i for i in np.flatnonzero(y == y[q]).tolist() if i != q] for q in range(len(y))]
     return relevant, [np.flatnonzero(y != y[q]).tolist() for q in range(len(y))]

@@ -49,9 +49,7 @@ def test_likelihood_is_that_of_scikit_learn_or_better(rng):
     songs = [song_of(rng, n_groups=12) for _ in range(12)]
     fitted = fit_mixtures(songs, n_components=8, random_state=0)
     ours = [as_scikit(fitted, i).score(song) for i, song in enumerate(songs)]
-    judges = [
-        GaussianMixture(8, covariance_type="diag", random_state=0).fit(song.astype(float)) for song in songs
-    ]
+    judges = [GaussianMixture(8, covariance_type="diag", random_state=0).fit(song.astype(float)) for song in songs]
     theirs = [judge.score(song) for judge, song in zip(judges, songs, strict=True)]
     # both end in some local maximum, so that only the mean over songs can be compared: two seeds of
     # scikit-learn differ in it by 0.04
@@ -204,9 +202,7 @@ def test_divergence_of_single_gaussians_is_the_closed_form_within_its_error(rng)
     for p in range(6):
         for q in range(6):
             exact = 0.5 * np.sum(np.log(v[q] / v[p]) + (v[p] + (m[p] - m[q]) ** 2) / v[q] - 1.0)
-            ratio = as_scikit(single, p).score_samples(samples[p]) - as_scikit(single, q).score_samples(
-                samples[p]
-            )
+            ratio = as_scikit(single, p).score_samples(samples[p]) - as_scikit(single, q).score_samples(samples[p])
             error = ratio.std() / np.sqrt(4096)
             assert abs(estimate[p, q] - exact) <= 4.5 * error + 1e-5
 
@@ -304,9 +300,7 @@ def tagged_songs(rng):
     places = 1.5 * rng.normal(size=(3, 6))
     sounds = np.arange(36) % 3
     songs = [(places[s] + rng.normal(size=(200, 6))).astype(np.float32) * 7.0 + 3.0 for s in sounds]
-    tags = [
-        [f"sound {s}", f"sound {s}", "any"] + ([f"rare {i}"] if i < 4 else []) for i, s in enumerate(sounds)
-    ]
+    tags = [[f"sound {s}", f"sound {s}", "any"] + ([f"rare {i}"] if i < 4 else []) for i, s in enumerate(sounds)]
     return songs, tags, sounds
 
 
@@ -340,9 +334,7 @@ def test_the_vocabulary_is_cut(tagged):
 def test_blocks_of_a_song_are_the_song(tagged):
     songs, tags, _ = tagged
     whole = SemanticMultinomials(n_components=2, random_state=4).fit(songs, tags)
-    blocks = SemanticMultinomials(n_components=2, random_state=4).fit(
-        (iter([s[:50], s[50:]]) for s in songs), tags
-    )
+    blocks = SemanticMultinomials(n_components=2, random_state=4).fit((iter([s[:50], s[50:]]) for s in songs), tags)
     np.testing.assert_array_equal(whole.mixtures_.means, blocks.mixtures_.means)
     rows = blocks.transform(iter([s[:9], s[9:]]) for s in songs[:3])
     np.testing.assert_allclose(rows, whole.transform(songs[:3]), rtol=1e-5)

@@ -66,10 +66,7 @@ def test_the_greedy_subgraph_is_that_of_a_search_for_every_edge(seed):
     kept, _ = clean_comparisons(comparisons, reduce=False, random_state=seed)
     # edges are put into random order as they are sorted by their pairs
     width = int(comparisons.max()) + 1
-    keys = [
-        tuple(min(row[a], row[b]) * width + max(row[a], row[b]) for a, b in ((0, 1), (2, 3)))
-        for row in agreed
-    ]
+    keys = [tuple(min(row[a], row[b]) * width + max(row[a], row[b]) for a, b in ((0, 1), (2, 3))) for row in agreed]
     edges = sorted(set(zip(keys, _edges(agreed), strict=True)))
     graph = nx.DiGraph()
     for place in np.random.default_rng(seed).permutation(len(edges)):
@@ -165,9 +162,7 @@ def test_what_makes_no_sense_is_refused(comparisons, options, words):
 def test_none_at_all_is_cleaned_to_none():
     kept, report = clean_comparisons([])
     assert kept.shape == (0, 4)
-    assert str(report) == (
-        "given 0, self 0, repeated 0, contradictory 0, cyclic 0, redundant 0, kept 0, pairs 0"
-    )
+    assert str(report) == ("given 0, self 0, repeated 0, contradictory 0, cyclic 0, redundant 0, kept 0, pairs 0")
 
 
 @settings(max_examples=100, deadline=None)

@@ -49,15 +49,11 @@ def _optimum(kernels, comparisons, C, structure):
     """The optimum by a general solver."""
     n = len(kernels[0])
     Ws = [
-        cp.Variable((n, n), PSD=True) if structure == "full" else cp.diag(cp.Variable(n, nonneg=True))
-        for _ in kernels
+        cp.Variable((n, n), PSD=True) if structure == "full" else cp.diag(cp.Variable(n, nonneg=True)) for _ in kernels
     ]
 
     def inner(i, j):
-        return sum(
-            cp.sum(cp.multiply(W, np.outer(K[i] - K[j], K[i] - K[j])))
-            for K, W in zip(kernels, Ws, strict=True)
-        )
+        return sum(cp.sum(cp.multiply(W, np.outer(K[i] - K[j], K[i] - K[j]))) for K, W in zip(kernels, Ws, strict=True))
 
     loss = sum(cp.pos(1 + inner(i, j) - inner(k, m)) for i, j, k, m in comparisons) / len(comparisons)
     penalty = sum(cp.sum(cp.multiply(W, K)) for K, W in zip(kernels, Ws, strict=True))
@@ -119,9 +115,7 @@ def test_a_training_song_is_mapped_where_it_was_embedded(structure, combination)
     model = PartialOrderEmbedding(structure, 50.0, combination, tol=0.02).fit(kernels, comparisons)
     embedded = model.transform(kernels)
     given = [np.sum(kernels, axis=0)] if combination == "sum" else kernels
-    assert np.allclose(
-        embedded @ embedded.T, sum(K @ W @ K for K, W in zip(given, model.metrics_, strict=True))
-    )
+    assert np.allclose(embedded @ embedded.T, sum(K @ W @ K for K, W in zip(given, model.metrics_, strict=True)))
     for song in (0, 7):
         assert np.allclose(model.transform([K[song : song + 1] for K in kernels])[0], embedded[song])
 
@@ -134,9 +128,7 @@ def test_new_songs_are_ordered_as_a_known_metric_says():
     i, j, k = asked.T
     swap = np.linalg.norm(true[i] - true[j], axis=1) > np.linalg.norm(true[i] - true[k], axis=1)
     j, k = np.where(swap, k, j), np.where(swap, j, k)
-    held_out = np.array(
-        [(a, b, a, c) for a in range(60, 80) for b, c in itertools.permutations(range(0, 60, 7), 2)]
-    )
+    held_out = np.array([(a, b, a, c) for a in range(60, 80) for b, c in itertools.permutations(range(0, 60, 7), 2)])
     far = np.linalg.norm(true[held_out[:, 0]] - true[held_out[:, 3]], axis=1)
     held_out = held_out[np.linalg.norm(true[held_out[:, 0]] - true[held_out[:, 1]], axis=1) < far]
     native = share_in_order(X, held_out)
@@ -169,9 +161,7 @@ def test_a_consistent_order_of_songs_without_features_is_embedded_whole():
     places = rng.standard_normal((20, 2))
     asked = rng.integers(20, size=(200, 4))
     asked = asked[(asked[:, 0] != asked[:, 1]) & (asked[:, 2] != asked[:, 3])]
-    near, far = (
-        np.linalg.norm(places[asked[:, a]] - places[asked[:, b]], axis=1) for a, b in ((0, 1), (2, 3))
-    )
+    near, far = (np.linalg.norm(places[asked[:, a]] - places[asked[:, b]], axis=1) for a, b in ((0, 1), (2, 3)))
     comparisons = np.where((near < far)[:, None], asked, asked[:, [2, 3, 0, 1]])[near != far]
     model = PartialOrderEmbedding(C=1e5, tol=0.05).fit(np.eye(20), comparisons)
     assert model.score(np.eye(20), comparisons) == 1.0
@@ -213,9 +203,7 @@ def test_a_callback_sees_every_step_and_can_end_it():
         return len(seen) == 4
 
     model = PartialOrderEmbedding(C=100.0).fit(kernels, comparisons, callback)
-    assert (
-        [step["iteration"] for step in seen] == [1, 2, 3, 4] == [step["iteration"] for step in model.history_]
-    )
+    assert [step["iteration"] for step in seen] == [1, 2, 3, 4] == [step["iteration"] for step in model.history_]
     assert model.n_iter_ == 4
     assert np.isfinite(model.transform(kernels)).all()
 
@@ -276,10 +264,7 @@ def test_the_linear_metric_is_that_of_its_components(structure):
     value = np.trace(model.metric_) + 20.0 * np.mean(
         [
             max(
-                0.0,
-                1.0
-                + (X[i] - X[j]) @ model.metric_ @ (X[i] - X[j])
-                - (X[k] - X[m]) @ model.metric_ @ (X[k] - X[m]),
+                0.0, 1.0 + (X[i] - X[j]) @ model.metric_ @ (X[i] - X[j]) - (X[k] - X[m]) @ model.metric_ @ (X[k] - X[m])
             )
             for i, j, k, m in _comparisons(30, 150, 13)
         ]
@@ -288,9 +273,7 @@ def test_the_linear_metric_is_that_of_its_components(structure):
 
 
 def test_the_share_in_order_counts_strict_order():
-    assert share_in_order([[0.0], [1.0], [3.0]], [(0, 1, 0, 2), (0, 2, 0, 1), (0, 1, 1, 0)]) == pytest.approx(
-        1 / 3
-    )
+    assert share_in_order([[0.0], [1.0], [3.0]], [(0, 1, 0, 2), (0, 2, 0, 1), (0, 1, 1, 0)]) == pytest.approx(1 / 3)
     assert np.isnan(share_in_order([[0.0]], []))
 
 
@@ -316,9 +299,7 @@ def test_a_kernel_may_be_a_table_or_lists():
     table = pd.DataFrame(K, columns=[f"song {i}" for i in range(10)])
     expected = PartialOrderEmbedding(C=10.0).fit([K], comparisons).transform([K])
     for given in (table, [table], K.tolist(), [K.tolist()]):
-        assert np.array_equal(
-            PartialOrderEmbedding(C=10.0).fit(given, comparisons).transform(given), expected
-        )
+        assert np.array_equal(PartialOrderEmbedding(C=10.0).fit(given, comparisons).transform(given), expected)
 
 
 @pytest.mark.parametrize("depth", [1e-3, 0.1, 1.0])
@@ -329,6 +310,4 @@ def test_a_kernel_with_values_below_0_is_refused_though_only_the_widest_are_used
     K = (basis * values) @ basis.T
     with pytest.raises(ValueError, match="positive semi-definite"):
         PartialOrderEmbedding(max_rank=5).fit(K, _comparisons(200, 50, 16))
-    PartialOrderEmbedding(max_rank=5).fit(
-        (basis[:, :199] * values[:199]) @ basis[:, :199].T, _comparisons(200, 50, 16)
-    )
+    PartialOrderEmbedding(max_rank=5).fit((basis[:, :199] * values[:199]) @ basis[:, :199].T, _comparisons(200, 50, 16))

@@ -105,9 +105,7 @@ def said(app: AppTest) -> str:
 
 def sent(app: AppTest) -> dict:
     """What the browser is told of the question."""
-    found = [
-        c.proto for c in app.get("bidi_component") if c.proto.component_name.endswith("musicsim_compare")
-    ]
+    found = [c.proto for c in app.get("bidi_component") if c.proto.component_name.endswith("musicsim_compare")]
     (proto,) = found
     return json.loads(proto.json)
 
@@ -256,12 +254,7 @@ def test_of_more_like_the_first_the_first_cannot_be_chosen(full, survey):
     data = sent(app)
     assert data["question"] == "Which is more like the first?"
     assert [song["mark"] for song in data["songs"]] == ["First", "1", "2", "3"]
-    assert [song["track"]["title"] for song in data["songs"]] == [
-        "The first song",
-        "Song 1",
-        "Song 2",
-        "Song 3",
-    ]
+    assert [song["track"]["title"] for song in data["songs"]] == ["The first song", "Song 1", "Song 2", "Song 3"]
     press(app, "choose 0")
     assert full.answers.all() == []
     press(app, "choose 3")
@@ -391,16 +384,13 @@ def test_the_worth_of_answers_is_told_in_plain_words(full, survey, monkeypatch):
     rate = Rate(0.7, 10, 0.397, 0.892, 1 / 3)
     mine = Standing(27, 2, 1, rate, NOTHING, NOTHING)
     everybody = Standing(30, 3, 2, rate, Rate(0.5, 4, 0.15, 0.85, 1 / 3), Rate(0.9, 20, 0.7, 0.97, 1 / 3))
-    monkeypatch.setattr(
-        compare_answers, "standing", lambda answers, listener=None: mine if listener else everybody
-    )
+    monkeypatch.setattr(compare_answers, "standing", lambda answers, listener=None: mine if listener else everybody)
     app = compare()
     type_name(app, "me")
     told = said(app)
     assert "27 of 50 answers, 2 of them unsure" in said_progress(app)
     assert (
-        "repeated questions got the same answer in 7 of 10 (**70%**, 95% interval 40% to 89%; guessing: 33%)."
-        in told
+        "repeated questions got the same answer in 7 of 10 (**70%**, 95% interval 40% to 89%; guessing: 33%)." in told
     )
     assert "one question in five is random; none of those" in told
     assert "2 people gave 30 answers." in told

@@ -187,9 +187,7 @@ def test_papers_stand_beside_our_figures(full, monkeypatch):
         commit="0123456789ab",
         inputs={"flowers": "fedcba"},
     )
-    monkeypatch.setattr(
-        papers, "experiments", lambda: [Experiment("other", "Other."), Experiment("small", "Small.")]
-    )
+    monkeypatch.setattr(papers, "experiments", lambda: [Experiment("other", "Other."), Experiment("small", "Small.")])
     monkeypatch.setattr(papers, "load_table", lambda name: table if name == "small" else None)
     app = show_papers()
     assert not app.exception
@@ -214,9 +212,7 @@ def test_what_does_not_hold_is_the_first_sentence(full, monkeypatch, n_failed, w
     papers_order = {"claim": "A above B (paper's order)", "value": -0.5, "goal": 0.0, "holds": False}
     held = [{"claim": "held", "value": 1.0, "goal": 0.0, "holds": True}] * 2
     claims = [*held, ours, papers_order][: 2 + n_failed]
-    table = PaperTable(
-        "small", "2026-03-04T00:00:00+00:00", {}, {"seed": 0}, [{"set": "iris"}], claims, is_own=False
-    )
+    table = PaperTable("small", "2026-03-04T00:00:00+00:00", {}, {"seed": 0}, [{"set": "iris"}], claims, is_own=False)
     monkeypatch.setattr(papers, "experiments", lambda: [Experiment("small", "Small.")])
     monkeypatch.setattr(papers, "load_table", lambda name: table)
     app = show_papers()
@@ -268,9 +264,7 @@ def against(library, monkeypatch) -> AppTest:
 
 
 def test_an_embedding_is_compared_with_the_sound(styles_library, tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        "musicsim.extensions.model_comparison.comparison.learn_ranking", lambda *_: None
-    )  # for time
+    monkeypatch.setattr("musicsim.extensions.model_comparison.comparison.learn_ranking", lambda *_: None)  # for time
     shutil.copytree(styles_library, tmp_path / "library")
     with Library.open(tmp_path / "library") as library:
         ids = [song.id for song in library.songs()]
@@ -286,12 +280,7 @@ def test_an_embedding_is_compared_with_the_sound(styles_library, tmp_path, monke
             break
         time.sleep(0.25)
         app.run()
-    assert app.table[0].value["Model"].tolist() == [
-        "Sound",
-        "Sound, learned",
-        "my\\_net",
-        "my\\_net, learned",
-    ]
+    assert app.table[0].value["Model"].tolist() == ["Sound", "Sound, learned", "my\\_net", "my\\_net, learned"]
     verdicts = next(m.value for m in app.markdown if m.value.startswith("- "))
     assert verdicts.startswith("- my\\_net is worse than Sound\\: ")
     assert len(verdicts.splitlines()) == 6

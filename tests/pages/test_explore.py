@@ -29,22 +29,13 @@ def buttons(monkeypatch):
             st.button("click", key=f"{key} click {song.id}", on_click=on_pick, args=(song.id,))
         for artist, ids in by_artist.items():
             rows = snapshot.row_ids[snapshot.rows_of(ids)]
-            st.button(
-                "lasso",
-                key=f"{key} lasso {artist}",
-                on_click=on_outline,
-                args=(rows,),
-                disabled=not on_outline,
-            )
+            st.button("lasso", key=f"{key} lasso {artist}", on_click=on_outline, args=(rows,), disabled=not on_outline)
         st.caption(f"{key}: {options['chosen']} {sorted(int(i) for i in options['found'])}")
 
     def find(label, *, key, search, on_pick, **_):
         for match in search(st.session_state.get(SEARCHED, "")):
             st.button(
-                match.title,
-                key=f"{key} {match.kind} {match.value}",
-                on_click=on_pick,
-                args=(match.kind, match.value),
+                match.title, key=f"{key} {match.kind} {match.value}", on_click=on_pick, args=(match.kind, match.value)
             )
 
     monkeypatch.setattr(song_map, "song_map", stand_in)
@@ -250,11 +241,7 @@ def test_of_very_many_names_none_is_sent_before_one_types(full, monkeypatch):
     monkeypatch.setattr(song_finder, "_FEW", 0)
     app = open_page("search", chosen=full.songs()[0].id, search_filters=True)
     assert not app.multiselect
-    boxes = [
-        json.loads(c.proto.json)
-        for c in app.get("bidi_component")
-        if c.proto.component_name.endswith("finder")
-    ]
+    boxes = [json.loads(c.proto.json) for c in app.get("bidi_component") if c.proto.component_name.endswith("finder")]
     assert [box["label"] for box in boxes] == [
         "Artists",
         "Without these artists",

@@ -57,9 +57,7 @@ def test_a_look_shows_what_would_come_and_writes_nothing(section, full):
         section,
         (
             "plays.csv",
-            plays_of(
-                (first, second), f"bob,{third.artist},{third.title} (Remastered),4", "bob,You,Other,9", ",,,1"
-            ),
+            plays_of((first, second), f"bob,{third.artist},{third.title} (Remastered),4", "bob,You,Other,9", ",,,1"),
         ),
     )
     assert {m.label: m.value for m in app.metric} == {
@@ -77,9 +75,7 @@ def test_a_look_shows_what_would_come_and_writes_nothing(section, full):
 
 def test_no_table_is_handed_out_with_formulas(section, full, monkeypatch):
     written = {}
-    monkeypatch.setattr(
-        "streamlit.download_button", lambda _, data, name, *__, **___: written.update({name: data()})
-    )
+    monkeypatch.setattr("streamlit.download_button", lambda _, data, name, *__, **___: written.update({name: data()}))
     song = full.songs()[0]
     full.edits.edit([song.id], {"title": "=1+1"})
     rows = f"bob,{song.artist},=1+1 (Remastered),4", "bob,@You,-Other,9", "bob,@You,,1"
@@ -201,9 +197,7 @@ def jobs_started(monkeypatch):
 
 
 def m3u(*songs: tuple[str, str]) -> str:
-    entries = "".join(
-        f"#EXTINF:100,{artist} - {title}\n{n}/{title}.mp3\n" for n, (artist, title) in enumerate(songs)
-    )
+    entries = "".join(f"#EXTINF:100,{artist} - {title}\n{n}/{title}.mp3\n" for n, (artist, title) in enumerate(songs))
     return f"#EXTM3U\n{entries}"
 
 
@@ -254,9 +248,7 @@ def test_lists_of_a_kind_say_so_and_ticked_spellings_count(section, full, jobs_s
         f"a,rock,2,{second.artist},{second.title}\n"
     )
     tick = [False]
-    monkeypatch.setattr(
-        listening_import, "proposals_table", lambda proposals, key: list(proposals) if tick[0] else []
-    )
+    monkeypatch.setattr(listening_import, "proposals_table", lambda proposals, key: list(proposals) if tick[0] else [])
     app = look(section, ("lists.csv", text))
     assert tables(app)[0] == [["a", "rock", 2, 1, "one song: nothing to learn from"]]
     tick[0] = True

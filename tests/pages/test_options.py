@@ -127,15 +127,7 @@ def client(full, monkeypatch):
         ("length", 0, "length=0 should be at least 1.", ("playlist", "-n", 0), "length=0"),
     ],
 )  # fmt: skip
-def test_a_value_out_of_range_is_one_sentence_everywhere(
-    client,
-    full,
-    field,
-    wrong,
-    said,
-    arguments,
-    address,
-):
+def test_a_value_out_of_range_is_one_sentence_everywhere(client, full, field, wrong, said, arguments, address):
     with pytest.raises(ValueError, match=f"^{field}=") as refused:
         PlaylistRequest(**{field: wrong})
     assert str(refused.value).startswith(said)
@@ -193,8 +185,6 @@ def test_a_job_says_over_http_how_far_it_is(client, full):
 
 def test_more_songs_than_can_be_asked_for_can_still_be_redrawn(client, full):
     most = options_of(PlaylistRequest)["length"].max_asked
-    assert PlaylistRequest(length=most + 1).length == most + 1, (
-        "a long playlist that was imported is drawn again"
-    )
+    assert PlaylistRequest(length=most + 1).length == most + 1, "a long playlist that was imported is drawn again"
     run("playlist", "-n", most + 1, library=full.folder, expect=2)
     assert client.get(f"/api/playlist?length={most + 1}").status_code == 422

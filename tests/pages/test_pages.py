@@ -96,9 +96,7 @@ def test_a_folder_that_does_not_exist_is_named(full):
     assert full.jobs.recent() == []
 
 
-@pytest.mark.parametrize(
-    "address", ["reference://x", "https://host/x::data:y", "sftp://me:S3CRET@host/music"]
-)
+@pytest.mark.parametrize("address", ["reference://x", "https://host/x::data:y", "sftp://me:S3CRET@host/music"])
 def test_an_address_that_is_refused_starts_no_job(full, address):
     app = open_page("library")
     app.text_input(key="library_folder").set_value(address)
@@ -457,9 +455,7 @@ def test_artists_are_guessed_with_their_albums(full):
     app.session_state["library_section"] = "artists"
     app.run()
     assert not app.exception
-    assert not any("without an artist" in c.value for c in app.caption), (
-        "guesses of artists are not wanted by most"
-    )
+    assert not any("without an artist" in c.value for c in app.caption), "guesses of artists are not wanted by most"
     app.toggle(key="guess_artists").set_value(True).run()
     assert any("3 of 3 songs without an artist" in c.value for c in app.caption)
     app.button(key="artists_accept").click().run()

@@ -65,11 +65,7 @@ def test_an_upload_plays_and_seeks_for_as_long_as_it_is_held(client):
     upload = Upload("mine.flac", bytes(range(200)), "a" * 32)
     address = upload_address(upload)
     whole = client.get(address)
-    assert (whole.status_code, whole.headers["content-type"], whole.content) == (
-        200,
-        "audio/flac",
-        upload.data,
-    )
+    assert (whole.status_code, whole.headers["content-type"], whole.content) == (200, "audio/flac", upload.data)
     for asked, start, stop in (("0-", 0, 200), ("10-19", 10, 20), ("150-900", 150, 200)):
         part = client.get(address, headers={"Range": f"bytes={asked}"})
         assert (part.status_code, part.content) == (206, upload.data[start:stop])

@@ -70,9 +70,7 @@ def row_buttons(monkeypatch):
         assert editable
         for index, row in enumerate(rows):
             for kind in ("keep", "drop", "another", "redraw", "why", "insert"):
-                st.button(
-                    kind, key=f"{kind} {index}", on_click=on_action, args=(Action(kind, index, row.song_id),)
-                )
+                st.button(kind, key=f"{kind} {index}", on_click=on_action, args=(Action(kind, index, row.song_id),))
             down = Action("move", index, row.song_id, index + 1)
             st.button("down", key=f"down {index}", on_click=on_action, args=(down,))
             st.caption(f"{row.song_id}|{row.link}|{row.is_kept}")
@@ -87,10 +85,7 @@ def add_buttons(monkeypatch):
     def find(label, *, key, search, on_pick, **_):
         for match in search("noise"):
             st.button(
-                match.title,
-                key=f"{key} {match.kind} {match.value}",
-                on_click=on_pick,
-                args=(match.kind, match.value),
+                match.title, key=f"{key} {match.kind} {match.value}", on_click=on_pick, args=(match.kind, match.value)
             )
 
     monkeypatch.setattr(playlist_view, "find_song", find)
@@ -131,17 +126,8 @@ def test_all_of_the_form_is_in_the_wish(taught, requests):
         select(app, f"playlist_{name}", value)
     press(app, "playlist_draw")
     (request,) = requests
-    assert (request.dialect, request.first, request.through) == (
-        "mixed",
-        songs[0].id,
-        (songs[5].id, songs[9].id),
-    )
-    assert (request.like, request.minutes, request.surprise, request.prefer) == (
-        (songs[2].id,),
-        1.0,
-        0.7,
-        "unheard",
-    )
+    assert (request.dialect, request.first, request.through) == ("mixed", songs[0].id, (songs[5].id, songs[9].id))
+    assert (request.like, request.minutes, request.surprise, request.prefer) == ((songs[2].id,), 1.0, 0.7, "unheard")
     assert (request.spacing, request.rested, request.versions_apart) == (2, frozenset(), False)
     assert request.tags == {"Genre tones", "Genre noise", "Genre clicks"}
     assert request.no_artists == {"Artist noise"}
@@ -213,9 +199,7 @@ def test_songs_of_the_last_lists_weigh_less_unless_that_is_switched_off(full, re
     app = open_page()
     app.number_input(key="playlist_length").set_value(4).run()
     press(app, "playlist_draw")
-    assert (requests[0].rested, requests[0].avoid_recent) == (frozenset(), True), (
-        "saved ones weigh less in any face"
-    )
+    assert (requests[0].rested, requests[0].avoid_recent) == (frozenset(), True), "saved ones weigh less in any face"
     first = ids_of(app)
     press(app, "playlist_draw")
     assert requests[1].rested == set(first)
@@ -469,9 +453,7 @@ def test_a_missing_file_is_said_and_stands_in_the_list_as_a_comment(full):
     app = drawn()
     gone = full.songs()[0]
     with full.write() as connection:
-        connection.execute(
-            schema.files.update().where(schema.files.c.song_id == gone.id).values(missing_since=1.0)
-        )
+        connection.execute(schema.files.update().where(schema.files.c.song_id == gone.id).values(missing_since=1.0))
     app.run()
     assert any(gone.title in w.value and "Skipped" in w.value for w in app.warning)
     assert any(gone.title in w.value and "no file" in w.value for w in app.warning)

@@ -78,6 +78,4 @@ def test_an_outline_takes_the_entries_that_are_shown(snapshot):
 def test_what_others_wrote_is_the_file_that_is_named():
     import hashlib
 
-    assert hashlib.sha256(asset(f"vendor/{song_map._SCRIPT}").encode()).hexdigest() in asset(
-        "vendor/README.md"
-    )
+    assert hashlib.sha256(asset(f"vendor/{song_map._SCRIPT}").encode()).hexdigest() in asset("vendor/README.md")

@@ -168,9 +168,7 @@ def test_a_training_at_work_shows_its_lines_and_can_be_stopped(learned):
 def test_the_verdict_is_one_sentence_with_its_figures(learned):
     app = open_page("train")
     assert not app.exception
-    (verdict,) = [
-        box.value for box in [*app.success, *app.info, *app.warning] if "held-out artists" in box.value
-    ]
+    (verdict,) = [box.value for box in [*app.success, *app.info, *app.warning] if "held-out artists" in box.value]
     assert "Genres" in verdict
     assert "95 % between" in verdict
     table = app.table[0].value
@@ -365,12 +363,8 @@ def test_what_cannot_be_read_is_said_beside_what_can(learned, monkeypatch):
     assert not app.button(key="train_start").disabled
 
 
-@pytest.mark.parametrize(
-    ("fell", "shown", "kind"), [(False, "success", "primary"), (True, "warning", "secondary")]
-)
-def test_a_model_that_is_worse_in_any_measure_is_said_to_be_and_is_not_offered_first(
-    learned, fell, shown, kind
-):
+@pytest.mark.parametrize(("fell", "shown", "kind"), [(False, "success", "primary"), (True, "warning", "secondary")])
+def test_a_model_that_is_worse_in_any_measure_is_said_to_be_and_is_not_offered_first(learned, fell, shown, kind):
     record = learned.models.named("Genres")
     folder = learned.models.path(record.id)
     report = load_report(folder)

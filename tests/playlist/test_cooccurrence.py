@@ -154,10 +154,7 @@ def test_company_explains_radio_playlists_better_than_a_prototype(radio, weighte
     train, test, tags, clusters = radio
     plays = np.bincount(np.concatenate(train), minlength=len(tags)) if weighted else None
     graph = build_edges(
-        len(tags),
-        tags=tags,
-        cooccurrence_clusters=clusters,
-        song_weight=None if plays is None else plays + 0.5,
+        len(tags), tags=tags, cooccurrence_clusters=clusters, song_weight=None if plays is None else plays + 0.5
     )
     model = PlaylistModel(graph).fit(train)
     first = model.log_probability([playlist[:1] for playlist in test])

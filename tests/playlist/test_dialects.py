@@ -10,9 +10,7 @@ from musicsim.playlist import Dialects, PlaylistModel, build_edges
 
 def two_languages(seed, n_lists=60, length=8):
     """Lists that stay within a tag, and lists that stay within an artist, on a grid of both."""
-    graph = build_edges(
-        100, tags=[[f"t{i % 10}"] for i in range(100)], artists=[f"a{i // 10}" for i in range(100)]
-    )
+    graph = build_edges(100, tags=[[f"t{i % 10}"] for i in range(100)], artists=[f"a{i // 10}" for i in range(100)])
     weights = {"by tag": "tag", "by artist": "artist"}
     playlists, categories = [], []
     rng = np.random.default_rng(seed)

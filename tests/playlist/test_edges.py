@@ -18,9 +18,7 @@ def as_sets(graph):
 
 def test_clusters_and_listener_clusters():
     graph = build_edges(
-        4,
-        clusters={"2": np.array([0, 1, 0, 1]), "3": np.array([2, 2, -1, 2])},
-        listener_clusters={"8": [5, 5, -1, -1]},
+        4, clusters={"2": np.array([0, 1, 0, 1]), "3": np.array([2, 2, -1, 2])}, listener_clusters={"8": [5, 5, -1, -1]}
     )
     assert as_sets(graph) == {
         "cluster-2:0": {0, 2},
@@ -33,18 +31,12 @@ def test_clusters_and_listener_clusters():
 
 def test_artists_that_are_missing_join_no_edge():
     artists = ["Nora Vale", None, "", "  ", float("nan"), "Nora Vale", None]
-    assert as_sets(build_edges(7, artists=artists)) == {
-        "artist:Nora Vale": {0, 5},
-        "uniform:all": set(range(7)),
-    }
+    assert as_sets(build_edges(7, artists=artists)) == {"artist:Nora Vale": {0, 5}, "uniform:all": set(range(7))}
 
 
 def test_only_the_first_tags_of_a_song_are_used():
     tags = [["a", "b", "c"], ["b", "b", "a"], ["c", "a"]]
-    assert as_sets(build_edges(3, tags=tags, max_tags=2, uniform=False)) == {
-        "tag:a": {0, 1, 2},
-        "tag:b": {0, 1},
-    }
+    assert as_sets(build_edges(3, tags=tags, max_tags=2, uniform=False)) == {"tag:a": {0, 1, 2}, "tag:b": {0, 1}}
 
 
 def test_a_year_lies_in_two_half_overlapping_decades():
@@ -198,11 +190,7 @@ def brute_conjunctions(base, min_size, max_overlap):
 
 
 @settings(max_examples=40, deadline=None)  # the first example pays for imports
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    min_size=st.integers(2, 4),
-    max_overlap=st.sampled_from([0.3, 0.5, 0.75, 1.0]),
-)
+@given(seed=st.integers(0, 2**32 - 1), min_size=st.integers(2, 4), max_overlap=st.sampled_from([0.3, 0.5, 0.75, 1.0]))
 def test_conjunctions_equal_brute_force(seed, min_size, max_overlap):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 25))
@@ -283,8 +271,7 @@ def test_clusters_may_be_called_by_name():
 
 def test_words_for_one_song():
     assert (
-        describe_edge("tag:calm & cluster-16:2", both=False)
-        == "tagged calm and with similar sound (cluster 2 of 16)"
+        describe_edge("tag:calm & cluster-16:2", both=False) == "tagged calm and with similar sound (cluster 2 of 16)"
     )
 
 
@@ -322,9 +309,7 @@ def test_a_conjunction_draws_on_its_parts_and_two_groups_by_company_make_none():
     families = edge_families(graph.names)
     joint = [kinds for name, kinds in zip(graph.names, families, strict=True) if " & " in name]
     assert set(joint) == {("audio",), ("era",), ("audio", "company"), ("audio", "era"), ("company", "era")}
-    assert all(
-        len(kinds) == 1 for name, kinds in zip(graph.names, families, strict=True) if " & " not in name
-    )
+    assert all(len(kinds) == 1 for name, kinds in zip(graph.names, families, strict=True) if " & " not in name)
 
 
 def test_each_song_has_an_edge_of_its_company_which_joins_no_conjunction():
@@ -334,18 +319,11 @@ def test_each_song_has_an_edge_of_its_company_which_joins_no_conjunction():
         min_size=2, max_overlap=1,
     )  # fmt: skip
     sets = as_sets(graph)
-    assert sets == {
-        "tag:a": {0, 1},
-        "near-3:0 A": {0, 1, 2},
-        "near-3:1 B": {0, 1},
-        "uniform:all": {0, 1, 2, 3},
-    }
+    assert sets == {"tag:a": {0, 1}, "near-3:0 A": {0, 1, 2}, "near-3:1 B": {0, 1}, "uniform:all": {0, 1, 2, 3}}
     assert edge_families(["near-3:0 A"]) == [("company",)]
     assert describe_edge("near-3:0 A") == "both in playlists with A"
     assert describe_edge("near-3:7") == "both in playlists with song 7"
-    with pytest.raises(
-        ValueError, match=r"cooccurrence_neighbours must be song rows \(int\) of shape \(4, k\)"
-    ):
+    with pytest.raises(ValueError, match=r"cooccurrence_neighbours must be song rows \(int\) of shape \(4, k\)"):
         build_edges(4, cooccurrence_neighbours=near[:3])
     with pytest.raises(ValueError, match="song_names has 1 entries"):
         build_edges(4, cooccurrence_neighbours=near, song_names=["A"])

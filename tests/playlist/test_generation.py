@@ -55,9 +55,7 @@ def conditioned(P, opening, fixed, length, g):
         ({0: 2, 3: 2}, True, 0.5),
     ],
 )
-def test_walks_through_fixed_songs_are_those_of_the_conditioned_walk(
-    weighted, fixed, is_weighed, temperature
-):
+def test_walks_through_fixed_songs_are_those_of_the_conditioned_walk(weighted, fixed, is_weighed, temperature):
     model, P, opening = model_of(3, weighted=weighted, temperature=temperature)
     g = np.random.default_rng(1).uniform(0.2, 1.0, len(P)) if is_weighed else np.ones(len(P))
     expected = conditioned(P, opening, fixed, 4, g)
@@ -65,9 +63,8 @@ def test_walks_through_fixed_songs_are_those_of_the_conditioned_walk(
     counts = dict.fromkeys(expected, 0)
     for _ in range(n):
         drawn = model.generate(
-            4, random_state=rng, fixed=fixed, repeat=True, temperature=temperature,
-            weigh=g if is_weighed else None,
-        )  # fmt: skip
+            4, random_state=rng, fixed=fixed, repeat=True, temperature=temperature, weigh=g if is_weighed else None
+        )
         counts[drawn.songs] += 1
     walks = sorted(expected, key=expected.get)
     # walks that are expected fewer than five times count together, as the chi-square test asks
@@ -134,9 +131,7 @@ def test_spacing_looks_behind_and_ahead_and_says_where_it_cannot_be_kept():
         )
         assert set(drawn.songs[1:3]) == {4, 5}
         assert drawn.note == ""
-    close = model.generate(
-        3, random_state=0, fixed={0: 0, 2: 1}, groups=["x", "y", "x", "y", "x", "y"], spacing=2
-    )
+    close = model.generate(3, random_state=0, fixed={0: 0, 2: 1}, groups=["x", "y", "x", "y", "x", "y"], spacing=2)
     assert len(close.songs) == 3
     assert "song 2" in close.note
 
@@ -208,9 +203,7 @@ def test_what_the_song_before_adds_multiplies_the_walks_own_step(weighted):
         return added
 
     n = 4000
-    drawn = [
-        model.generate(2, first=1, steer=steer, repeat=True, random_state=seed).songs[1] for seed in range(n)
-    ]
+    drawn = [model.generate(2, first=1, steer=steer, repeat=True, random_state=seed).songs[1] for seed in range(n)]
     assert set(seen) == {(1, 1)}
     expected = P[1] * added / (P[1] @ added)
     counts = np.bincount(drawn, minlength=5)
@@ -223,9 +216,7 @@ def test_the_uniform_edge_may_lead_to_some_songs_only():
     model = PlaylistModel(build_edges(9), weights=np.ones(1))
     around = {song: np.sort([(song + 1) % 9, (song + 2) % 9]) for song in range(9)}
     for seed in range(20):
-        songs = model.generate(
-            4, steer=lambda *_: np.ones(9), within=around.__getitem__, random_state=seed
-        ).songs
+        songs = model.generate(4, steer=lambda *_: np.ones(9), within=around.__getitem__, random_state=seed).songs
         assert all(there in around[here] for here, there in itertools.pairwise(songs))
 
 
@@ -235,10 +226,6 @@ def test_where_no_edge_leads_on_steering_still_chooses():
     nearest = {1: np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0])}
     for seed in range(20):
         drawn = model.generate(
-            3,
-            prefix=[0, 1],
-            use_uniform=False,
-            steer=lambda _, song, __: nearest.get(song),
-            random_state=seed,
+            3, prefix=[0, 1], use_uniform=False, steer=lambda _, song, __: nearest.get(song), random_state=seed
         )
         assert drawn.songs == (0, 1, 3)

@@ -105,10 +105,7 @@ def test_the_edge_of_everyone_is_found_without_its_name():
     [
         ("tag:calm", [("tag", "calm")]),
         ("artist:Simon & Garfunkel", [("artist", "Simon & Garfunkel")]),
-        (
-            "artist:Simon & Garfunkel & cluster-16:3",
-            [("artist", "Simon & Garfunkel"), ("cluster-16", "3")],
-        ),
+        ("artist:Simon & Garfunkel & cluster-16:3", [("artist", "Simon & Garfunkel"), ("cluster-16", "3")]),
         ("artist:Earth: Wind & Fire", [("artist", "Earth: Wind & Fire")]),
         ("unnamed", [("unnamed", "")]),
     ],

@@ -47,9 +47,7 @@ def test_songs_that_nobody_played_are_in_no_group(method):
 def test_a_seed_gives_the_same_groups_for_any_form_of_the_table(method):
     plays, _ = camps(1)
     forms = [plays, sparse.csr_array(plays), sparse.coo_matrix(plays)]
-    groups = [
-        listener_clusters(form, (8,), n_factors=4, method=method, random_state=5)["8"] for form in forms
-    ]
+    groups = [listener_clusters(form, (8,), n_factors=4, method=method, random_state=5)["8"] for form in forms]
     np.testing.assert_array_equal(groups[0], groups[1])
     np.testing.assert_array_equal(groups[0], groups[2])
     other = listener_clusters(plays, (8,), n_factors=4, method=method, random_state=6)["8"]

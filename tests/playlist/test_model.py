@@ -29,9 +29,7 @@ class Definition:
         return sum(self.p[song] for song in edge if song != without)
 
     def first(self, x):
-        inside = (
-            w * self.p[x] / self.mass(edge) for w, edge in zip(self.w, self.edges, strict=True) if x in edge
-        )
+        inside = (w * self.p[x] / self.mass(edge) for w, edge in zip(self.w, self.edges, strict=True) if x in edge)
         return sum(inside) / self.w.sum()
 
     def edge_weight(self, w, edge):
@@ -40,9 +38,7 @@ class Definition:
     def move(self, x, y):
         if x == y:
             return 0.0
-        of_x = [
-            (self.edge_weight(w, edge), edge) for w, edge in zip(self.w, self.edges, strict=True) if x in edge
-        ]
+        of_x = [(self.edge_weight(w, edge), edge) for w, edge in zip(self.w, self.edges, strict=True) if x in edge]
         total = sum(weight for weight, _ in of_x)
         return sum(weight / total * self.p[y] / self.mass(edge, x) for weight, edge in of_x if y in edge)
 
@@ -100,9 +96,7 @@ def test_among_some_songs_edges_keep_their_weights(edge_probability, weighted):
     weighted=st.booleans(),
     scale=st.floats(1e-6, 1e6),
 )
-def test_rows_sum_to_one_and_the_scale_of_the_weights_is_ignored(
-    seed, n_songs, edge_probability, weighted, scale
-):
+def test_rows_sum_to_one_and_the_scale_of_the_weights_is_ignored(seed, n_songs, edge_probability, weighted, scale):
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, n_songs, weighted=weighted)
     weights = rng.random(graph.n_edges)
@@ -128,9 +122,7 @@ def test_songs_without_a_common_edge_follow_each_other_through_the_uniform_edge_
     graph = build_edges(4, tags=tags)
     model = PlaylistModel(graph, [1, 1, 2])
     # 1/3 to tag a, 2/3 to the uniform edge with 3 other songs
-    assert model.log_probability([[0, 2]])[0] - model.log_probability([[0]])[0] == pytest.approx(
-        np.log(2 / 9)
-    )
+    assert model.log_probability([[0, 2]])[0] - model.log_probability([[0]])[0] == pytest.approx(np.log(2 / 9))
     bare = PlaylistModel(build_edges(4, tags=tags, uniform=False), [1, 1])
     assert np.isneginf(bare.log_probability([[0, 2]])[0])
 
@@ -220,12 +212,8 @@ def test_fit_is_as_good_as_lbfgs_on_a_softmax(edge_probability, prior, floor, we
         return -fixed.log_probability(playlists).sum() - (prior - 1) * np.log(weights(z)).sum()
 
     starts = [np.zeros(graph.n_edges), *rng.normal(size=(2, graph.n_edges))]
-    rival = -min(
-        optimize.minimize(loss, z, method="L-BFGS-B", options={"maxfun": 20_000}).fun for z in starts
-    )
-    assert model.objective_ == pytest.approx(
-        -loss(np.log(np.maximum(unfloored(model, floor), 1e-200))), rel=1e-9
-    )
+    rival = -min(optimize.minimize(loss, z, method="L-BFGS-B", options={"maxfun": 20_000}).fun for z in starts)
+    assert model.objective_ == pytest.approx(-loss(np.log(np.maximum(unfloored(model, floor), 1e-200))), rel=1e-9)
     # the objective is some -200 nats; L-BFGS with numerical gradients stops about 1e-5 short of its end
     assert model.objective_ >= rival - 1e-4
     assert model.objective_ <= rival + 1e-2

@@ -233,9 +233,7 @@ def test_songs_of_relevant_artists_are_relevant(plays, k, data):
             ]
             relevant = [j for j in left if own is not None and artists[j] in similar[own]]
             truth.append((relevant, [j for j in left if j not in relevant]))
-        relevance = Relevance.from_plays(
-            sparse.csr_matrix(plays), k=k, groups=artists, artist_filter=artist_filter
-        )
+        relevance = Relevance.from_plays(sparse.csr_matrix(plays), k=k, groups=artists, artist_filter=artist_filter)
         assert sets(relevance) == truth
 
 

@@ -80,8 +80,7 @@ def test_copied_codes_are_the_same():
 
 @settings(deadline=None, max_examples=300)
 @given(
-    keys=st.lists(st.integers(-5, 5), min_size=1, max_size=80),
-    wanted=st.tuples(st.integers(1, 90), st.integers(0, 40)),
+    keys=st.lists(st.integers(-5, 5), min_size=1, max_size=80), wanted=st.tuples(st.integers(1, 90), st.integers(0, 40))
 )
 def test_least_pairs_come_first(keys, wanted):
     fewest, more = wanted

@@ -160,14 +160,11 @@ def test_few_or_equal_rows_are_a_case_like_others(rows):
     index = CompactIndex(random_state=0).fit(rows)
     distances, ids = index.query(np.ones((2, 3)), 10)
     assert distances.shape == ids.shape == (2, len(rows))
-    np.testing.assert_allclose(
-        np.sort(distances, axis=1), np.sort(np.linalg.norm(1 - rows, axis=1))[None].repeat(2, 0)
-    )
+    np.testing.assert_allclose(np.sort(distances, axis=1), np.sort(np.linalg.norm(1 - rows, axis=1))[None].repeat(2, 0))
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
-    [({"ratio": 0}, "ratio=0"), ({"n_learned": 1}, "n_learned=1"), ({"n_bits": 0}, "n_bits=0")],
+    ("options", "words"), [({"ratio": 0}, "ratio=0"), ({"n_learned": 1}, "n_learned=1"), ({"n_bits": 0}, "n_bits=0")]
 )
 def test_options_out_of_range_are_named(options, words):
     with pytest.raises(ValueError, match=words):

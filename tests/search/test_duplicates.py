@@ -226,9 +226,7 @@ def test_candidates_equal_the_definition(n, d, seed, k, block_rows, least):
     rng = np.random.default_rng(seed)
     X = (rng.integers(-3, 4, (n, d)) / 4).astype(np.float32)
     durations = rng.choice([0.0, 3.0, 97.0, 100.0, 103.0, 200.0, 206.0, 206.5], n)
-    assert _found_by_vectors(X, durations, least, k, block_rows=block_rows) == _by_definition(
-        X, durations, least, k
-    )
+    assert _found_by_vectors(X, durations, least, k, block_rows=block_rows) == _by_definition(X, durations, least, k)
 
 
 def test_candidates_equal_the_definition_far_from_the_origin(rng):
@@ -254,9 +252,7 @@ def test_of_songs_that_are_all_alike_few_are_compared_in_float64(rng, monkeypatc
     monkeypatch.setattr(duplicates, "_similarity", counted)
     durations = np.full(2_000, 10.0)
     found = _found_by_vectors(X, durations, 0.9, 3, block_rows=50)
-    assert (
-        n_compared < 2_000 * 200
-    )  # of 2 000 * 2 000: a tile of 50 each, and what the next ones add to the best
+    assert n_compared < 2_000 * 200  # of 2 000 * 2 000: a tile of 50 each, and what the next ones add to the best
     nearest = np.argsort(((X[:, None].astype(np.float64) - X[:60]) ** 2).sum(axis=2), axis=0, kind="stable")
     truth = {(min(i, j), max(i, j)) for i in range(60) for j in nearest[1:4, i].tolist()}
     assert truth <= {pair[:2] for pair in found}

@@ -36,9 +36,7 @@ def _assert_by_definition(answers, X, Q, k, allowed=None):
 
 # whole numbers: products and sums are exact, so ties are ties on both sides
 @settings(deadline=None, max_examples=50)
-@given(
-    st.integers(1, 30), st.integers(1, 4), st.integers(1, 35), st.integers(0, 2**31), st.integers(1, 5)
-)  # fmt: skip
+@given(st.integers(1, 30), st.integers(1, 4), st.integers(1, 35), st.integers(0, 2**31), st.integers(1, 5))
 def test_query_equals_the_definition_ties_included(n, d, k, seed, block_rows):
     rng = np.random.default_rng(seed)
     X, Q = rng.integers(0, 3, (n, d)).astype(np.float32), rng.integers(0, 3, (4, d)).astype(np.float32)

@@ -42,15 +42,11 @@ def is_compared(request, monkeypatch):
 
 
 def recall(found, true):
-    return np.mean(
-        [len(set(a) & set(b)) / len(b) for a, b in zip(found.tolist(), true.tolist(), strict=True)]
-    )
+    return np.mean([len(set(a) & set(b)) / len(b) for a, b in zip(found.tolist(), true.tolist(), strict=True)])
 
 
 @settings(deadline=None, max_examples=80)
-@given(
-    shape=shapes, forest=forests, k=st.sampled_from([1, 3, 10_000]), gone=st.sampled_from([0.0, 0.4, 0.97])
-)
+@given(shape=shapes, forest=forests, k=st.sampled_from([1, 3, 10_000]), gone=st.sampled_from([0.0, 0.4, 0.97]))
 @pytest.mark.parametrize("rows_a_leaf", [0, 10**9])
 def test_answers_are_distinct_and_exact(shape, forest, k, gone, rows_a_leaf):
     X, rng = rows_of(**shape), np.random.default_rng(shape["seed"])
@@ -131,9 +127,7 @@ def test_recall_grows_with_probes_and_trees():
     true = ExactIndex().fit(X).query(Q, 10)[1]
 
     def of(n_trees, n_probes):
-        return recall(
-            SpillForest(n_trees, 32, random_state=0).fit(X).query(Q, 10, n_probes=n_probes)[1], true
-        )
+        return recall(SpillForest(n_trees, 32, random_state=0).fit(X).query(Q, 10, n_probes=n_probes)[1], true)
 
     few, some, many = of(4, 4), of(4, 16), of(4, 64)
     # one leaf a tree is a fiftieth of the rows at most
@@ -220,9 +214,7 @@ def test_probes_grow_where_rows_are_hidden(is_compared):
     X, Q = songs(8000, 24), songs(100, 24, seed=1)
     forest = SpillForest(4, 32, 60, random_state=0).fit(X)
     allowed = np.random.default_rng(2).random(8000) < 0.1
-    among = recall(
-        forest.query(Q, 10, allowed=allowed)[1], ExactIndex().fit(X).query(Q, 10, allowed=allowed)[1]
-    )
+    among = recall(forest.query(Q, 10, allowed=allowed)[1], ExactIndex().fit(X).query(Q, 10, allowed=allowed)[1])
     of_all = recall(forest.query(Q, 10)[1], ExactIndex().fit(X).query(Q, 10)[1])
     assert among == 1.0 if is_compared else among > of_all - 0.02
 

@@ -271,9 +271,7 @@ def test_a_failed_save_leaves_the_folder_as_it_was(tmp_path, monkeypatch, rng):
 def test_damaged_folders_are_refused(tmp_path, rng):
     HammingIndex("balls", n_bits=100).fit(clustered(rng, 300, 100)).save(tmp_path / "index")
     names = sorted(path.name for path in (tmp_path / "index").iterdir())
-    assert names == [
-        "codes.npy", "ids.npy", "index.json", "offsets.npy", "planes.npy", "rows.npy", "shown.npy"
-    ]  # fmt: skip
+    assert names == ["codes.npy", "ids.npy", "index.json", "offsets.npy", "planes.npy", "rows.npy", "shown.npy"]
 
     def cut(path):
         path.write_bytes(path.read_bytes()[:-9])
@@ -290,9 +288,7 @@ def test_damaged_folders_are_refused(tmp_path, rng):
     harms += [(name, shorten) for name in ("ids.npy", "offsets.npy", "planes.npy", "rows.npy")]
     harms += [(name, raise_numbers) for name in ("ids.npy", "offsets.npy")]
     harms += [(name, lambda path: path.unlink()) for name in names if name != "index.json"]
-    harms += [
-        ("index.json", lambda path: path.write_text(json.dumps({"kind": "HammingIndex", "format": 99})))
-    ]
+    harms += [("index.json", lambda path: path.write_text(json.dumps({"kind": "HammingIndex", "format": 99})))]
     for name, harm in harms:
         shutil.copytree(tmp_path / "index", tmp_path / "harmed")
         harm(tmp_path / "harmed" / name)
@@ -428,9 +424,7 @@ def test_stages_that_leave_all_are_exact(songs):
     short, long, X = songs
     cascade = HammingCascade(1000, 1000, n_short_bits=8, n_jobs=1)
     truth, ids = by_definition(long, long[:5], 700)
-    for ours, theirs in zip(
-        cascade.fit(short, long).query(short[:5], long[:5], k=700), (truth, ids), strict=True
-    ):
+    for ours, theirs in zip(cascade.fit(short, long).query(short[:5], long[:5], k=700), (truth, ids), strict=True):
         np.testing.assert_array_equal(ours, theirs)
     nearest = cascade.fit(short, long, X).query(short[:5], long[:5], X[:5], 3)[1]
     np.testing.assert_array_equal(nearest[:, 0], np.arange(5))

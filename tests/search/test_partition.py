@@ -31,15 +31,11 @@ partitions = st.builds(
 
 
 def recall(found, true):
-    return np.mean(
-        [len(set(a) & set(b)) / len(b) for a, b in zip(found.tolist(), true.tolist(), strict=True)]
-    )
+    return np.mean([len(set(a) & set(b)) / len(b) for a, b in zip(found.tolist(), true.tolist(), strict=True)])
 
 
 @settings(deadline=None, max_examples=80)
-@given(
-    shape=shapes, index=partitions, k=st.sampled_from([1, 3, 10_000]), gone=st.sampled_from([0.0, 0.4, 0.97])
-)
+@given(shape=shapes, index=partitions, k=st.sampled_from([1, 3, 10_000]), gone=st.sampled_from([0.0, 0.4, 0.97]))
 @pytest.mark.parametrize("rows_a_leaf", [0, 10**9])
 def test_answers_are_distinct_allowed_and_exact(shape, index, k, gone, rows_a_leaf):
     X, rng = rows_of(**shape), np.random.default_rng(shape["seed"])
@@ -104,9 +100,7 @@ def test_all_cells_find_nearly_all_neighbours(explained):
     # what is missing is due to codes and axes alone, and is found where more rows are ranked
     X, Q = songs(5000, 24), songs(100, 24, seed=1)
     true = ExactIndex().fit(X).query(Q, 10)[1]
-    index = PartitionIndex(explained=explained, ranked=2.0 if explained == 1.0 else 20.0, random_state=0).fit(
-        X
-    )
+    index = PartitionIndex(explained=explained, ranked=2.0 if explained == 1.0 else 20.0, random_state=0).fit(X)
     assert recall(index.query(Q, 10, n_probes=ALL_CELLS)[1], true) > 0.98
 
 

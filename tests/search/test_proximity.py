@@ -88,9 +88,7 @@ def test_the_matrix_is_symmetric_and_its_rows_are_those_of_rescore(X):
 @given(st.floats(0.05, 1.0), st.floats(0.2, 4.0), st.floats(0.5, 2.0))
 def test_thirty_deviations_either_way_keep_their_order(std, width, shift):
     d = np.linspace(max(0.0, 30.0 * (1.0 - std)), 30.0 * (1.0 + std), 2001)
-    adjusted = mutual_proximity(
-        d[None, :], [30.0], [std], np.full(len(d), 30.0 * shift), np.full(len(d), std * width)
-    )
+    adjusted = mutual_proximity(d[None, :], [30.0], [std], np.full(len(d), 30.0 * shift), np.full(len(d), std * width))
     z = (d - 30.0) / std, (d - 30.0 * shift) / (std * width)
     asked = (np.abs(z[0]) <= 30.0) & (np.abs(z[1]) <= 30.0)
     assert (np.diff(adjusted[0, asked]) > 0.0).all()
@@ -101,9 +99,7 @@ def test_thirty_deviations_either_way_keep_their_order(std, width, shift):
 def test_average_songs_keep_their_distance():
     d = np.linspace(2.0, 30.0, 57)  # 8 to -20 deviations; the knee is at 1
     same = np.ones(len(d))
-    np.testing.assert_allclose(
-        mutual_proximity(d[None, :], [10.0], [1.0], 10.0 * same, same)[0], d, rtol=1e-12
-    )
+    np.testing.assert_allclose(mutual_proximity(d[None, :], [10.0], [1.0], 10.0 * same, same)[0], d, rtol=1e-12)
 
 
 def test_below_the_knee_order_is_kept_and_zero_is_not_crossed():
@@ -205,9 +201,7 @@ def test_others_are_rescored_as_rows_are_and_do_not_count_in_the_average(rng):
     np.testing.assert_allclose(fitted.rescore_others(distances, fitted.moments(X[:7]), of_query), as_rows)
     far = np.linalg.norm(others - query, axis=1)
     together = fitted.rescore_others(far, fitted.moments(others), of_query)
-    alone = [
-        fitted.rescore_others(far[i : i + 1], fitted.moments(others[i : i + 1]), of_query) for i in range(7)
-    ]
+    alone = [fitted.rescore_others(far[i : i + 1], fitted.moments(others[i : i + 1]), of_query) for i in range(7)]
     np.testing.assert_allclose(together, np.concatenate(alone))
     with pytest.raises(ValueError, match="should be"):
         fitted.rescore_others(distances, fitted.moments(X[:3]), of_query)

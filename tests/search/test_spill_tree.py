@@ -101,13 +101,7 @@ def test_one_leaf_answers_as_the_exact_index(shape, k):
 
 
 @settings(deadline=None, max_examples=60)
-@given(
-    shape=shapes,
-    tree=trees,
-    k=st.sampled_from([1, 3, 10_000]),
-    share=st.floats(0, 1),
-    block=st.integers(1, 90),
-)
+@given(shape=shapes, tree=trees, k=st.sampled_from([1, 3, 10_000]), share=st.floats(0, 1), block=st.integers(1, 90))
 def test_every_row_finds_itself_whenever_it_was_added(shape, tree, k, share, block):
     X = rows_of(**shape)
     first = int(share * len(X))
@@ -151,9 +145,7 @@ def test_few_rows(index, n):
 
 
 @every_kind
-@pytest.mark.parametrize(
-    "make", [np.zeros, np.ones, lambda shape: np.full(shape, 0.1)], ids=["0", "1", "0.1"]
-)
+@pytest.mark.parametrize("make", [np.zeros, np.ones, lambda shape: np.full(shape, 0.1)], ids=["0", "1", "0.1"])
 def test_thousands_of_equal_rows(index, make):
     X = make((4000, 5)).astype(np.float32)
     index = clone(index).fit(X[:2000])
@@ -513,10 +505,7 @@ def test_equal_distances_of_different_squares_go_by_the_id(index):
 def test_rows_denser_than_the_first_do_not_multiply(tmp_path):
     # they lie where the sides of every node overlap, and would be copied at every split
     rng = np.random.default_rng(0)
-    X, k = (
-        np.concatenate([s * rng.standard_normal((400, 8)) for s in (100, 1, 0.001)]).astype(np.float32),
-        400,
-    )
+    X, k = (np.concatenate([s * rng.standard_normal((400, 8)) for s in (100, 1, 0.001)]).astype(np.float32), 400)
     tree = SpillTree("pca", 0.15, leaf_size=8, n_jobs=1, random_state=0).fit(X[:k])
     tree.add(X[k : 2 * k])
     tree.save(tmp_path / "index")

@@ -31,10 +31,7 @@ def root_of(index):
 
 def shape_of(index):
     """What makes trees equal: directions, thresholds and leaves in order, not where they lie."""
-    return [
-        tuple(node.rows) if node.is_leaf else (node.w.tobytes(), node.b_r, node.b_l)
-        for node in nodes_of(index)
-    ]
+    return [tuple(node.rows) if node.is_leaf else (node.w.tobytes(), node.b_r, node.b_l) for node in nodes_of(index)]
 
 
 def assert_arrays_are_sound(index):
@@ -191,9 +188,7 @@ def test_random_has_the_largest_projected_diameter_of_64(rng):
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     diameters = np.sort(np.ptp(X @ directions.T, axis=0))
     chosen = [
-        np.ptp(
-            X @ root_of(SpillTree("random", 0.0, 1, 1, n_sample=None, n_jobs=1, random_state=seed).fit(X)).w
-        )
+        np.ptp(X @ root_of(SpillTree("random", 0.0, 1, 1, n_sample=None, n_jobs=1, random_state=seed).fit(X)).w)
         for seed in range(40)
     ]
     ranks = np.searchsorted(diameters, chosen) / len(diameters)
@@ -307,10 +302,7 @@ def test_trees_of_a_forest_differ():
 
 def test_the_same_seed_gives_the_same_trees():
     X = songs(800, 5)
-    for make in (
-        lambda seed: SpillTree("random", random_state=seed),
-        lambda seed: SpillForest(2, random_state=seed),
-    ):
+    for make in (lambda seed: SpillTree("random", random_state=seed), lambda seed: SpillForest(2, random_state=seed)):
         shapes = [shape_of(make(seed).fit(X)) for seed in (0, 0, 1, np.random.default_rng(0))]
         assert shapes[0] == shapes[1] == shapes[3]
         assert shapes[0] != shapes[2]

@@ -2,5 +2,3 @@
 
 May use learning, snapshot and models; writes reports only.
 """
-
-VISITORS_MAY = True

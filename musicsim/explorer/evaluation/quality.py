@@ -105,9 +105,7 @@ class Confusion:
         rest = [i for i, name in enumerate(self.columns) if i >= n and name != _UNKNOWN]
         kept = [i for i in range(len(self.columns)) if i not in set(rest)]
         shares = np.column_stack([self.shares[:n, kept], self.shares[:n, rest].sum(axis=1)])
-        return Confusion(
-            self.genres[:n], self.n_songs[:n], [*(self.columns[i] for i in kept), _OTHERS], shares
-        )
+        return Confusion(self.genres[:n], self.n_songs[:n], [*(self.columns[i] for i in kept), _OTHERS], shares)
 
     def pairs(self, n: int = 10) -> list[Mixed]:
         """The `n` largest shares of another genre."""
@@ -280,9 +278,7 @@ def _vectors(snapshot: Snapshot, rows: Int64Array) -> Float32Array:
     return X
 
 
-def _ranked(
-    queries: Float32Array, X: Float32Array, relevance: Relevance, block: range
-) -> dict[str, Float64Array]:
+def _ranked(queries: Float32Array, X: Float32Array, relevance: Relevance, block: range) -> dict[str, Float64Array]:
     """Scores of a block of queries; runs on a cluster, too."""
     return evaluation.query_scores(queries[block], X, relevance.restrict(block), K)
 
@@ -299,9 +295,7 @@ def figure_of(values: Float64Array, artists: Sequence[str], random_state: int) -
         return Figure(float("nan"))
     if len(set(artists)) < 2:
         return Figure(float(values.mean()))
-    return Figure(
-        *evaluation.paired_bootstrap(values, np.zeros(len(values)), artists, _RESAMPLES, random_state)
-    )
+    return Figure(*evaluation.paired_bootstrap(values, np.zeros(len(values)), artists, _RESAMPLES, random_state))
 
 
 def _by_genre(genres: Sequence[str | None], scores: dict[str, Float64Array]) -> list[GenreScores]:
@@ -310,9 +304,7 @@ def _by_genre(genres: Sequence[str | None], scores: dict[str, Float64Array]) -> 
         if genre:
             rows_of.setdefault(genre, []).append(row)
     found = [
-        GenreScores(
-            genre, len(rows), float(scores["map"][rows].mean()), float(scores["precision"][rows].mean())
-        )
+        GenreScores(genre, len(rows), float(scores["map"][rows].mean()), float(scores["precision"][rows].mean()))
         for genre, rows in rows_of.items()
         if len(rows) >= _MIN_OF_GENRE
     ]
@@ -408,11 +400,7 @@ def _nearest_of(
 
 
 def _summary(
-    near: Int64Array,
-    near_others: Int64Array,
-    ids: Int64Array,
-    artists: Int64Array,
-    genres: Sequence[str | None],
+    near: Int64Array, near_others: Int64Array, ids: Int64Array, artists: Int64Array, genres: Sequence[str | None]
 ) -> Lists:
     counts = evaluation.k_occurrence(near, len(ids))
     query, place = np.nonzero(near >= 0)

@@ -27,7 +27,6 @@ from musicsim.library.db.database import is_writable
 from musicsim.library.db.integrity import faults, is_of_indexes, rebuild_indexes, stray_rows
 from musicsim.library.disk.leftovers import leftovers
 from musicsim.library.stores.models import BUILT_IN
-from musicsim.public import owner_only
 
 Level = Literal["ok", "note", "problem"]
 OK: Final = "ok"
@@ -54,7 +53,6 @@ class Finding:
     fix: str = ""  # which of the repairs mends it; empty: none does without losing something
 
 
-@owner_only
 def examine(library: Library, tell: Tell) -> Iterator[Finding]:
     """Look at a library; each finding as it comes. Nothing is changed, and nothing need be writable."""
     found = faults(library.engine)
@@ -64,9 +62,7 @@ def examine(library: Library, tell: Tell) -> Iterator[Finding]:
     strays = stray_rows(library.engine)
     if strays:
         counted = ", ".join(f"{n:,} in {table}" for table, n in strays.items())
-        yield Finding(
-            "database", PROBLEM, f"rows that belong to nothing: {counted}", f"They are not used. {_BACKUP}"
-        )
+        yield Finding("database", PROBLEM, f"rows that belong to nothing: {counted}", f"They are not used. {_BACKUP}")
     if not is_writable(library.folder / LIBRARY_FILE):
         yield Finding("library", NOTE, "can be read, not written to", "Change its permissions to add to it.")
     yield from _of_songs(library)
@@ -86,7 +82,6 @@ def examine(library: Library, tell: Tell) -> Iterator[Finding]:
     yield from _of_jobs(library)
 
 
-@owner_only
 def repair(library: Library, findings: list[Finding], report: Report) -> list[str]:
     """Do what mends findings without losing anything; what was done, a sentence each.
 
@@ -104,11 +99,7 @@ def _of_database(found: list[str]) -> Finding:
         return Finding("database", OK, "whole")
     if is_of_indexes(found):
         return Finding(
-            "database",
-            PROBLEM,
-            "indexes are damaged: " + "; ".join(found),
-            _FIX.format("rebuilds them"),
-            fix="index",
+            "database", PROBLEM, "indexes are damaged: " + "; ".join(found), _FIX.format("rebuilds them"), fix="index"
         )
     return Finding("database", PROBLEM, "damaged: " + "; ".join(found), _BACKUP)
 
@@ -214,19 +205,13 @@ def _of_models(library: Library) -> Iterator[Finding]:
             fixable = record.is_retired or record.kind in _MADE_HERE
             remedy = _FIX.format("fits it again") if fixable else "Delete it, and import its file again."
             names = (record.name, str(error))
-            yield Finding(
-                "models", PROBLEM, f"{record.id} cannot be read", remedy, names, "models" if fixable else ""
-            )
+            yield Finding("models", PROBLEM, f"{record.id} cannot be read", remedy, names, "models" if fixable else "")
         elif reason is not None:
             words = f"{record.id} is older than what it was made of"
-            yield Finding(
-                "models", NOTE, words, _FIX.format("fits it again"), (record.name, reason), "models"
-            )
+            yield Finding("models", NOTE, words, _FIX.format("fits it again"), (record.name, reason), "models")
         else:
             n_whole += 1
-        beside = [
-            path for path in map(library.models.path(record.id).joinpath, _BESIDE) if not _is_readable(path)
-        ]
+        beside = [path for path in map(library.models.path(record.id).joinpath, _BESIDE) if not _is_readable(path)]
         if beside:
             words = f"the {' and '.join(path.stem for path in beside)} of {record.id} cannot be read"
             yield Finding("models", PROBLEM, words, _FIX.format("makes them again"), (record.name,), "models")
@@ -257,9 +242,7 @@ def _of_connections(library: Library) -> Iterator[Finding]:
             read()
         except LibraryError as error:
             words = "what music servers or players are let in by cannot be read"
-            yield Finding(
-                "connections", PROBLEM, words, "Delete the file, and connect them again.", (str(error),)
-            )
+            yield Finding("connections", PROBLEM, words, "Delete the file, and connect them again.", (str(error),))
 
 
 def _of_jobs(library: Library) -> Iterator[Finding]:
@@ -306,9 +289,7 @@ def _refit(library: Library, report: Report) -> str:
         n_made = sum(make_again(library, record, Quiet(tell)) for record in again)
     if n_made:
         refresh(library, tell=tell)
-    return "models, map and playlist walk were brought up to date" + (
-        f", {n_made} fitted again" if n_made else ""
-    )
+    return "models, map and playlist walk were brought up to date" + (f", {n_made} fitted again" if n_made else "")
 
 
 _REPAIRS: dict[str, Callable[[Library, Report], str]] = {

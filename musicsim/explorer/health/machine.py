@@ -18,8 +18,6 @@ from musicsim.audio.features import FRAME, HOP, N_MELS, N_MFCC, SAMPLE_RATE
 from musicsim.explorer.health.doctor import NOTE, OK, PROBLEM, Finding, Level
 from musicsim.library.db.schema_version import SCHEMA_VERSION
 
-VISITORS_MAY = True
-
 _PYTHONS = ((3, 11), (3, 13))  # the first and the last that are tested
 _MIN_FREE, _LITTLE_FREE = 100 << 20, 2 << 30  # bytes
 _MIN_OPEN_FILES = 512  # memory maps of models, sockets of forty visitors, and some more
@@ -86,9 +84,7 @@ def _of_decoders() -> Iterator[Finding]:
     lacking = without_decoder()
     if lacking:
         words = f"no decoder for {', '.join(lacking)}"
-        yield Finding(
-            "decoders", PROBLEM, words, "Install PyAV from its wheel: `pip install --force-reinstall av`."
-        )
+        yield Finding("decoders", PROBLEM, words, "Install PyAV from its wheel: `pip install --force-reinstall av`.")
     else:
         yield Finding("decoders", OK, f"all {len(AUDIO_EXTENSIONS)} kinds of audio files can be decoded")
 
@@ -99,9 +95,7 @@ def _of_features() -> Finding:
 
     t = np.arange(2 * SAMPLE_RATE, dtype=np.float32) / SAMPLE_RATE
     y = 0.5 * np.sin(2 * np.pi * (200 * t + 900 * t**2))
-    wanted = librosa.feature.mfcc(
-        y=y, sr=SAMPLE_RATE, n_mfcc=N_MFCC, n_fft=FRAME, hop_length=HOP, n_mels=N_MELS
-    )
+    wanted = librosa.feature.mfcc(y=y, sr=SAMPLE_RATE, n_mfcc=N_MFCC, n_fft=FRAME, hop_length=HOP, n_mels=N_MELS)
     apart = float(np.abs(mfcc(y) - wanted.T).max())
     if apart > _MAX_APART:
         words = f"MFCC are {apart:.2g} dB off librosa's: songs are compared by wrong numbers"
@@ -142,9 +136,7 @@ def _of_versions() -> Iterator[Finding]:
         "version",
         OK if is_tested else NOTE,
         f"musicsim {__version__}, Python {platform.python_version()}, tables of version {SCHEMA_VERSION}",
-        ""
-        if is_tested
-        else f"It is tested with Python {'.'.join(map(str, first))} to {'.'.join(map(str, last))}.",
+        "" if is_tested else f"It is tested with Python {'.'.join(map(str, first))} to {'.'.join(map(str, last))}.",
     )
     wrong = [
         f"{needed} (here: {_installed(needed.name) or 'missing'})"
@@ -152,9 +144,7 @@ def _of_versions() -> Iterator[Finding]:
         if not needed.specifier.contains(_installed(needed.name) or "0", prereleases=True)
     ]
     if wrong:
-        yield Finding(
-            "version", PROBLEM, f"libraries are too old or missing: {', '.join(wrong)}", _AS_INSTALLED
-        )
+        yield Finding("version", PROBLEM, f"libraries are too old or missing: {', '.join(wrong)}", _AS_INSTALLED)
 
 
 def _needed() -> list[Requirement]:

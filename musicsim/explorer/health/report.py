@@ -11,12 +11,10 @@ from musicsim.explorer.health.doctor import Finding
 from musicsim.explorer.health.machine import memory_bytes, n_cores, versions
 from musicsim.library import Library
 from musicsim.library.disk.arrays import atomic_path
-from musicsim.public import owner_only
 
 _N_LINES = 300
 
 
-@owner_only
 def bug_report(findings: Iterable[Finding], folder: Path, library: Library | None) -> dict[str, Any]:
     """JSON values: findings, versions, sizes, settings and the end of the log; of no library where none opens."""
     return {
@@ -24,15 +22,13 @@ def bug_report(findings: Iterable[Finding], folder: Path, library: Library | Non
         "versions": versions(),
         "machine": {"cores": n_cores(), "memory_bytes": memory_bytes()},
         "findings": [
-            {"what": one.what, "level": one.level, "words": one.words, "remedy": one.remedy}
-            for one in findings
+            {"what": one.what, "level": one.level, "words": one.words, "remedy": one.remedy} for one in findings
         ],
         "library": None if library is None else _of_library(library),
         "log": [logs.without_private(line) for line in logs.last_lines(folder, _N_LINES)],
     }
 
 
-@owner_only
 def write_report(report: dict[str, Any], target: Path) -> None:
     """Write a report as JSON where the file's name ends so, else as text; raises as :func:`atomic_path`."""
     text = json.dumps(report, indent=1) if target.suffix.lower() == ".json" else "\n".join(_lines(report))

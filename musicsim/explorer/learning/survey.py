@@ -9,10 +9,8 @@ from musicsim.explorer.learning.from_answers import Answered, learn_from_answers
 from musicsim.explorer.learning.task import CS, FloatArray, Watcher, what_changed
 from musicsim.explorer.requests.training import ORDER, LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.public import owner_only
 
 
-@owner_only
 def learn_from_survey(
     snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: Watcher
 ) -> tuple[FloatArray, dict[str, Any]]:

@@ -24,9 +24,7 @@ CS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 MAX_VALIDATED = 300  # queries, where each may have a metric of its own, or lines are watched
 MAX_TESTED = 2_000
 MAX_SONGS = 4_000  # of a fit: a cut takes half a second then
-MAX_OF_KERNELS = (
-    1_500  # of a fit with a kernel for each of several models: its decomposition takes a second then
-)
+MAX_OF_KERNELS = 1_500  # of a fit with a kernel for each of several models: its decomposition takes a second then
 MIN_ARTISTS = 5
 _SEED = 0
 
@@ -77,9 +75,7 @@ class Split:
                 f"are at least {MIN_ARTISTS} to judge it by."
             )
         rest, test = next(evaluation.ArtistSplit(1, 0.3, random_state).split(names, groups=names))
-        inner, outer = next(
-            evaluation.ArtistSplit(1, 3 / 7, random_state + 1).split(rest, groups=names[rest])
-        )
+        inner, outer = next(evaluation.ArtistSplit(1, 3 / 7, random_state + 1).split(rest, groups=names[rest]))
         return cls(rest[inner], rest[outer], test)
 
 
@@ -131,7 +127,7 @@ class Task:
     def of(cls, snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice]) -> Task:
         supervision = Supervision(
             snapshot, settings.supervision, k=settings.k, threshold=settings.threshold, generated=settings.generated
-        )  # fmt: skip
+        )
         split = Split.by_artist(supervision.groups, settings.random_state)
         rng = np.random.default_rng(settings.random_state)
         return cls(
@@ -165,11 +161,7 @@ class Task:
 
 
 def what_changed(
-    snapshot: Snapshot,
-    settings: LearningSettings,
-    before: FloatArray,
-    after: FloatArray,
-    leads: dict[str, Lead],
+    snapshot: Snapshot, settings: LearningSettings, before: FloatArray, after: FloatArray, leads: dict[str, Lead]
 ) -> dict[str, Any]:
     """What every report says: the settings, whether it is better, and what it changed of the songs' vectors."""
     ids = snapshot.row_ids.tolist()

@@ -55,10 +55,7 @@ def compare(
 
 
 def leads_of(
-    before: Mapping[str, Float64Array],
-    after: Mapping[str, Float64Array],
-    groups: Sequence[Any],
-    random_state: int = 0,
+    before: Mapping[str, Float64Array], after: Mapping[str, Float64Array], groups: Sequence[Any], random_state: int = 0
 ) -> dict[str, Lead]:
     """As :func:`compare`, of the scores of the same queries, and the artist of each."""
     counted = np.isfinite(before["auc"])

@@ -2,5 +2,3 @@
 
 May use the methods and the library; knows no page, job or snapshot.
 """
-
-VISITORS_MAY = True

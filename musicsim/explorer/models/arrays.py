@@ -61,9 +61,7 @@ def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Header:
         return read_header(stream, member.file_size)
 
 
-def _read(
-    archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str, stored: StoredArray
-) -> npt.NDArray[Any]:
+def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str, stored: StoredArray) -> npt.NDArray[Any]:
     with archive.open(member) as stream:
         array = np.lib.format.read_array(stream, allow_pickle=False)
     if stored.dtype is np.str_:

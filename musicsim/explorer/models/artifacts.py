@@ -14,18 +14,15 @@ from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Arr
 from musicsim.explorer.models.schema import Report, read_json_file
 from musicsim.library.db.cache import load_arrays, save_arrays
 from musicsim.library.disk.arrays import atomic_path
-from musicsim.public import owner_only, visitor_may
 
 _log = logging.getLogger(__name__)
 
 
-@owner_only
 def save_clusters(folder: Path, song_ids: Int64Array, labels: Mapping[str, Int64Array]) -> None:
     """Keep cluster labels (n_songs,) by the number of clusters."""
     save_arrays(folder / "clusters.npz", song_ids=song_ids, **{f"labels_{k}": v for k, v in labels.items()})
 
 
-@visitor_may
 def load_clusters(folder: Path) -> tuple[Int64Array, dict[str, Int64Array]]:
     """Song ids (n_songs,) and their labels by the number of clusters; empty before the first, and of a damaged file."""
     arrays = readable_arrays(folder / "clusters.npz")
@@ -33,13 +30,11 @@ def load_clusters(folder: Path) -> tuple[Int64Array, dict[str, Int64Array]]:
     return ids, {name.removeprefix("labels_"): values for name, values in arrays.items()}
 
 
-@owner_only
 def save_map(folder: Path, song_ids: Int64Array, places: FloatingArray) -> None:
     """Keep the places of songs on the map (n_songs, 2)."""
     save_arrays(folder / "map.npz", song_ids=song_ids, places=places.astype(np.float32))
 
 
-@visitor_may
 def load_map(folder: Path) -> tuple[Int64Array, Float32Array]:
     """Song ids (n_songs,) and their places (n_songs, 2); empty before the first map, and of a damaged file."""
     arrays = readable_arrays(folder / "map.npz")
@@ -47,7 +42,6 @@ def load_map(folder: Path) -> tuple[Int64Array, Float32Array]:
     return arrays.get("song_ids", np.empty(0, dtype=np.int64)), arrays.get("places", empty)
 
 
-@visitor_may
 def readable_arrays(source: Path) -> dict[str, npt.NDArray[Any]]:
     """Arrays of a file that the next job makes again; none where there is no file, or a damaged one."""
     try:
@@ -69,7 +63,6 @@ class FittedWalk:
     facts: dict[str, Any]
 
 
-@owner_only
 def save_walk(folder: Path, walk: FittedWalk) -> None:
     """Keep what was fitted, edges by their names."""
     save_arrays(
@@ -80,7 +73,6 @@ def save_walk(folder: Path, walk: FittedWalk) -> None:
     )
 
 
-@visitor_may
 def load_walk(folder: Path) -> FittedWalk | None:
     """What :func:`save_walk` kept; None before the first fit, and of a damaged file."""
     arrays = readable_arrays(folder / "walk.npz")
@@ -89,26 +81,22 @@ def load_walk(folder: Path) -> FittedWalk | None:
     return FittedWalk(arrays["names"].tolist(), arrays["weights"], json.loads(str(arrays["facts"])))
 
 
-@owner_only
 def drop_walk(folder: Path) -> None:
     """Forget what was fitted."""
     (folder / "walk.npz").unlink(missing_ok=True)
 
 
-@owner_only
 def save_report(folder: Path, report: Mapping[str, Any]) -> None:
     """Keep what a model's card says; JSON values."""
     with atomic_path(folder / "report.json") as temporary:
         temporary.write_text(json.dumps(report, indent=1), encoding="utf-8")
 
 
-@visitor_may
 def read_report(path: Path) -> dict[str, Any]:
     """A report as :class:`musicsim.explorer.models.schema.Report` has it; ValueError if it is none."""
     return read_json_file(Report, path).model_dump(exclude_unset=True)
 
 
-@visitor_may
 def load_report(folder: Path) -> dict[str, Any]:
     """What :func:`save_report` kept; empty for a model that was not learned, and of a damaged file."""
     path = folder / "report.json"

@@ -210,11 +210,7 @@ class SoundEncoder(Encoder):
     @classmethod
     def from_arrays(cls, arrays: Arrays, _about: AboutModel, _load_part: LoadPart, /) -> Self:
         n_songs, mean, covariance = (arrays[f"population_{name}"] for name in ("songs", "mean", "covariance"))
-        return cls(
-            gaussians.GaussianEmbedding().use_population(
-                gaussians.Population(float(n_songs), mean, covariance)
-            )
-        )
+        return cls(gaussians.GaussianEmbedding().use_population(gaussians.Population(float(n_songs), mean, covariance)))
 
     @classmethod
     def n_stored_features(cls, _about: AboutModel, _model: StoredModel, /) -> int:
@@ -294,9 +290,7 @@ class MixtureEncoder(Encoder):
         return self.space.projection_.shape[1]
 
     def encode_frames(self, list_of_frames: Iterable[Frames], /) -> Floats:
-        return self.space.transform(
-            mixtures.fit_mixtures(_delta_mfcc(list_of_frames), random_state=self.space.seed_)
-        )
+        return self.space.transform(mixtures.fit_mixtures(_delta_mfcc(list_of_frames), random_state=self.space.seed_))
 
     def arrays(self) -> Arrays:
         return with_prefix(_PREFIX, self.space.arrays())

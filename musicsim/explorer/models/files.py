@@ -13,17 +13,11 @@ from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.library import Library
 from musicsim.library.disk.archives import DAMAGED, in_short, open_archive, unpack
 from musicsim.library.disk.arrays import atomic_path
-from musicsim.public import owner_only
 
 FILE_ENDING = ".musicsim"
 # 2,048 codewords of few songs, with a metric, are 67 MB; four local metrics on embeddings of 2,048 numbers 200 MB
 _MAX_ARRAYS = 512 << 20
-_MAX_BYTES = {
-    "about.json": MAX_JSON,
-    "model.json": MAX_JSON,
-    "model.npz": _MAX_ARRAYS,
-    "report.json": MAX_JSON,
-}
+_MAX_BYTES = {"about.json": MAX_JSON, "model.json": MAX_JSON, "model.npz": _MAX_ARRAYS, "report.json": MAX_JSON}
 _REPORT = "report.json"
 _REMEDY = "Export it again with the same version of the program as this one, and import that file."
 
@@ -37,7 +31,6 @@ class SentModel:
     report: dict[str, Any]  # as load_report() gives it; empty of a model that was not learned
 
 
-@owner_only
 def save_model_file(library: Library, model_id: str, target: Path) -> None:
     """Write a model, without any song, as one file for other libraries.
 
@@ -58,7 +51,6 @@ def save_model_file(library: Library, model_id: str, target: Path) -> None:
             archive.writestr(_REPORT, json.dumps(report | {"changed": []}, indent=1))
 
 
-@owner_only
 def read_model_file(source: Path, scratch: Path) -> SentModel:
     """Read a file that :func:`save_model_file` wrote, or that somebody says it wrote.
 

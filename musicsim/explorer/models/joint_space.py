@@ -73,9 +73,7 @@ class JointEncoder(Encoder):
             rows.append(
                 np.concatenate(
                     [
-                        part.transform([kept])[0]
-                        if part.encoder_.uses_audio
-                        else np.full(part.n_dimensions, np.nan)
+                        part.transform([kept])[0] if part.encoder_.uses_audio else np.full(part.n_dimensions, np.nan)
                         for part in self.parts
                     ]
                 )
@@ -86,9 +84,7 @@ class JointEncoder(Encoder):
 
     def arrays(self) -> Arrays:
         about = AboutSources(
-            names=list(self.names),
-            model_ids=list(self.model_ids),
-            parts=[part.about() for part in self.parts],
+            names=list(self.names), model_ids=list(self.model_ids), parts=[part.about() for part in self.parts]
         )
         arrays: Arrays = {"front_about": np.array(about.model_dump_json())}
         for number, part in enumerate(self.parts):
@@ -98,10 +94,7 @@ class JointEncoder(Encoder):
     @classmethod
     def from_arrays(cls, arrays: Arrays, _about: AboutModel, load_part: LoadPart, /) -> Self:
         about = _about_sources(arrays["front_about"])
-        parts = [
-            load_part(part, without_prefix(_prefix(number), arrays))
-            for number, part in enumerate(about.parts)
-        ]
+        parts = [load_part(part, without_prefix(_prefix(number), arrays)) for number, part in enumerate(about.parts)]
         return cls(tuple(about.names), tuple(about.model_ids), tuple(parts))
 
     @classmethod
@@ -163,9 +156,7 @@ def fill(features: Floats, weights: Float64Array | None) -> Floats:
         try:
             slopes = np.linalg.solve(among, covariance[np.ix_(has, lacks)])
         except np.linalg.LinAlgError as error:  # no covariance of songs is singular with the ridge
-            raise ModelError(
-                "the statistics of several models together are damaged: refit the model."
-            ) from error
+            raise ModelError("the statistics of several models together are damaged: refit the model.") from error
         known = np.asarray(features[np.ix_(rows, has)], dtype=np.float64) - mean[has]
         filled[np.ix_(rows, lacks)] = mean[lacks] + known @ slopes
     return filled

@@ -110,18 +110,14 @@ def sound_axes(features: Floats, within: Sequence[Float64Array] | None, variance
         )
     )
     share = np.sqrt([1 - FLUCTUATION_SHARE, FLUCTUATION_SHARE])
-    return np.concatenate([timbre[0], fluctuation[0]]), block_diag(
-        share[0] * timbre[1], share[1] * fluctuation[1]
-    )
+    return np.concatenate([timbre[0], fluctuation[0]]), block_diag(share[0] * timbre[1], share[1] * fluctuation[1])
 
 
 _RARITY = Weights(_rarity, ("f",))
 _STATISTICS = Weights(statistics, ("1 + f", "f"))
 
 REPRESENTATIONS = {
-    SOUND: Representation(
-        "timbre, how it changes, and rhythm", SoundEncoder, _as_they_are, fit_axes=sound_axes
-    ),
+    SOUND: Representation("timbre, how it changes, and rhythm", SoundEncoder, _as_they_are, fit_axes=sound_axes),
     "ppk": Representation("codewords of its sound", CodewordEncoder, _root, is_unit=True),
     "histogram": Representation("plain counts of codewords", CodewordEncoder, _as_they_are),
     "tfidf": Representation("codewords weighted by rarity", CodewordEncoder, _tfidf, _RARITY, is_unit=True),

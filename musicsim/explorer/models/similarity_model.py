@@ -23,7 +23,6 @@ from musicsim.explorer.models.local_metrics import LocalMetrics
 from musicsim.explorer.models.representations import REPRESENTATIONS, Representation
 from musicsim.explorer.models.schema import AboutModel, Versions, read_json_file
 from musicsim.library.disk.arrays import atomic_folder
-from musicsim.public import visitor_may
 
 T = TypeVar("T")
 
@@ -36,7 +35,6 @@ _USUAL_SPREAD = 0.5
 _REFIT = "Fit it again from the Library page."
 
 
-@visitor_may
 class SimilarityModel:
     """Turns songs into vectors whose Euclidean distance is dissimilarity.
 
@@ -86,9 +84,7 @@ class SimilarityModel:
         random_state: int | None = None,
     ) -> None:
         if representation not in REPRESENTATIONS:
-            raise ValueError(
-                f"representation={representation!r} should be one of {', '.join(REPRESENTATIONS)}."
-            )
+            raise ValueError(f"representation={representation!r} should be one of {', '.join(REPRESENTATIONS)}.")
         self.representation, self.n_codewords, self.tau = representation, n_codewords, tau
         self.variance, self.random_state = variance, random_state
         self.metric_: Float64Array | None = None
@@ -107,9 +103,7 @@ class SimilarityModel:
         Raises ModelError if there are fewer frames than `tau`.
         """
         if len(frames) < self.tau:
-            raise ModelError(
-                f"{len(frames)} frames are too few for a codebook with tau={self.tau}. Add a longer song."
-            )
+            raise ModelError(f"{len(frames)} frames are too few for a codebook with tau={self.tau}. Add a longer song.")
         n_codewords = max(self.tau, codebook.suggest_n_codewords(len(frames), maximum=self.n_codewords))
         book = codebook.Codebook(n_codewords, tau=self.tau, random_state=self.random_state).fit(frames)
         return self.use_encoder(CodewordEncoder(book))
@@ -119,9 +113,7 @@ class SimilarityModel:
         self.encoder_ = encoder
         return self
 
-    def fit_space(
-        self, features: Float32Array, within: Sequence[Float64Array] | None = None
-    ) -> "SimilarityModel":
+    def fit_space(self, features: Float32Array, within: Sequence[Float64Array] | None = None) -> "SimilarityModel":
         """Learn the map's weights and the axes from the features of songs, float32 (n_songs, n_features).
 
         `within` says how parts of songs vary about their songs, for representations whose axes take it into account:
@@ -172,9 +164,7 @@ class SimilarityModel:
         before = float(np.var(vectors, axis=0, dtype=np.float64).sum())
         after = float(np.var(vectors @ L.T, axis=0, dtype=np.float64).sum())
         if not after > 0:
-            raise ModelError(
-                "nothing was learned: the metric is 0, so all songs would be the same. Choose a larger C."
-            )
+            raise ModelError("nothing was learned: the metric is 0, so all songs would be the same. Choose a larger C.")
         learned = copy.copy(self)
         learned.local_ = None
         scaled = np.asarray(L, dtype=np.float64) * np.sqrt(before / after)
@@ -301,9 +291,7 @@ class SimilarityModel:
         return model.use_encoder(model.kind.encoder.from_arrays(arrays, about, cls.from_arrays))
 
 
-def _read(
-    folder: Path, called: str, remedy: str, make: Callable[[AboutModel, dict[str, npt.NDArray[Any]]], T]
-) -> T:
+def _read(folder: Path, called: str, remedy: str, make: Callable[[AboutModel, dict[str, npt.NDArray[Any]]], T]) -> T:
     """What is made of the description and the arrays of a stored model; raises as :meth:`SimilarityModel.load`."""
     try:
         versions = read_json_file(Versions, folder / "model.json")

@@ -77,9 +77,7 @@ def _read_blocks(
             yield read(block) if found is None else found
 
 
-def _encoded_away(
-    library: Library, encoder: Encoder, blocks: Sequence[Sequence[Song]]
-) -> Iterator[Floats | None]:
+def _encoded_away(library: Library, encoder: Encoder, blocks: Sequence[Sequence[Song]]) -> Iterator[Floats | None]:
     """Features of blocks in their order, by the library's pool; None where its workers do not see the frames."""
     assert library.pool is not None
     store = library.frame_files
@@ -128,9 +126,7 @@ def _aspects(library: Library, encoder: AspectEncoder, _tell: Tell) -> _Read:
 
     def read(songs: Sequence[Song]) -> Floats:
         has_one = [song.content_hash in kept for song in songs]
-        found = library.frame_files.aspects(
-            [s.content_hash for s, has in zip(songs, has_one, strict=True) if has]
-        )
+        found = library.frame_files.aspects([s.content_hash for s, has in zip(songs, has_one, strict=True) if has])
         values: Floats = getattr(found, encoder.aspect)
         rows = np.full((len(songs), values.shape[1]), np.nan, dtype=np.float32)
         rows[has_one] = values
@@ -167,8 +163,7 @@ def _vectors(library: Library, encoder: VectorEncoder, _tell: Tell) -> _Read:
 
 def _parts(library: Library, encoder: JointEncoder, tell: Tell) -> _Read:
     of_parts = [
-        _part(library, part, model_id, tell)
-        for part, model_id in zip(encoder.parts, encoder.model_ids, strict=True)
+        _part(library, part, model_id, tell) for part, model_id in zip(encoder.parts, encoder.model_ids, strict=True)
     ]
     return lambda songs: np.concatenate([read(songs) for read in of_parts], axis=1)
 

@@ -2,5 +2,3 @@
 
 May use snapshot, search and models; writes nothing but the fitted walk beside its model.
 """
-
-VISITORS_MAY = True

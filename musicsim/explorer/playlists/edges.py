@@ -75,8 +75,7 @@ def _artists(snapshot: Snapshot, fewest: int) -> list[str | None]:
     artist = snapshot.columns.artist
     n_songs = artist.counts()
     return Labels(
-        np.where(artist.among(name for name, n in n_songs.items() if n >= fewest), artist.codes, -1),
-        artist.names,
+        np.where(artist.among(name for name, n in n_songs.items() if n >= fewest), artist.codes, -1), artist.names
     ).texts()
 
 
@@ -129,9 +128,6 @@ def default_weights(names: Sequence[str]) -> Float64Array:
     for family in families:
         counts[family] = counts.get(family, 0) + 1
     # a pair of families has a tenth of what its lighter one has: they are many pairs, and precise
-    share = {
-        family: min(FAMILIES[part][1] for part in family) * (0.1 if len(family) > 1 else 1.0)
-        for family in counts
-    }
+    share = {family: min(FAMILIES[part][1] for part in family) * (0.1 if len(family) > 1 else 1.0) for family in counts}
     weights = np.array([share[family] / counts[family] for family in families])
     return weights / weights.sum()

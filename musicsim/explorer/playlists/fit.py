@@ -19,7 +19,6 @@ from musicsim.explorer.progress import Tell
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.extensions.lyrics.reading import read_lyrics
 from musicsim.library import Library
-from musicsim.public import owner_only, visitor_may
 
 STRENGTH = 200.0  # transitions that the weights by family count for: a few lists do not turn the walk over
 LEANING = 200.0  # transitions of the walk of all lists that a dialect begins with
@@ -47,7 +46,6 @@ class Lists:
         return Lists([self.rows[i] for i in chosen], [self.categories[i] for i in chosen])
 
 
-@visitor_may
 def listed(snapshot: Snapshot, *, generated: bool = True) -> Lists:
     """The library's playlists, without those generated here if so asked; songs without a vector are passed over, and a
     song right after itself."""
@@ -64,7 +62,6 @@ def listed(snapshot: Snapshot, *, generated: bool = True) -> Lists:
     return found
 
 
-@owner_only
 def refit_walks(library: Library, tell: Tell) -> None:
     """Bring the walks of all models up to the library's playlists, plays and tags."""
     with library.exclusive("fitting playlist walks"):
@@ -81,7 +78,6 @@ def _digest(graph: playlist.Hypergraph, lists: Lists) -> str:
     return found.hexdigest()
 
 
-@owner_only
 def fit_walk(library: Library, model_id: str, tell: Tell) -> None:
     """Fit the walk's weights on the library's playlists and keep them beside a model; lyrics are those read before.
 
@@ -140,7 +136,6 @@ def _judged(
     return {"n_playlists": len(lists.rows), "n_judged": len(test.rows), "gain": gain}, gains
 
 
-@owner_only
 def fit_dialects(lists: Lists, graph_of: Callable[[Lists], playlist.Hypergraph]) -> playlist.Dialects:
     """Fit the walk of all lists and the dialects.
 
@@ -160,10 +155,7 @@ def _fit(graph: playlist.Hypergraph, lists: Lists, strength: float = STRENGTH) -
     from sklearn.exceptions import ConvergenceWarning
 
     dialects = playlist.Dialects(
-        graph,
-        prior=1.0 + strength * default_weights(graph.names),
-        strength=LEANING,
-        min_playlists=_MIN_LISTS,
+        graph, prior=1.0 + strength * default_weights(graph.names), strength=LEANING, min_playlists=_MIN_LISTS
     )
     with warnings.catch_warnings():
         # the last thousandths of a nat are nothing that is heard

@@ -64,9 +64,7 @@ class SoundRanks:
         return np.flatnonzero(self.shares(row) <= self.nearest)
 
 
-def at_pace(
-    shares: Callable[[int], Float64Array], median: float
-) -> Callable[[int, int, Float64Array], Float64Array]:
+def at_pace(shares: Callable[[int], Float64Array], median: float) -> Callable[[int, int, Float64Array], Float64Array]:
     """Steering, for `PlaylistModel.generate`, that lets half of the steps end within a share of the library.
 
     Of all distributions of the next song in which ranks have one mean, exp(-x rank) times the walk's own is the

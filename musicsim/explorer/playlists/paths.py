@@ -74,9 +74,7 @@ def evenly(X: FloatingArray, fixed: Mapping[int, int]) -> playlist.Steering:
     def distances(row: int) -> Float64Array:
         return np.sqrt(np.maximum(squares - 2.0 * (X @ X[row]) + squares[row], 0.0))
 
-    near = np.array(
-        [np.sort(np.partition(distances(row), k)[: k + 1])[[min(1, k), k]] for row in fixed.values()]
-    )
+    near = np.array([np.sort(np.partition(distances(row), k)[: k + 1])[[min(1, k), k]] for row in fixed.values()])
     usual = max(near[:, 0].max(), near[:, 1].mean())
 
     def steer(place: int, previous: int, probabilities: Float64Array) -> Float64Array | None:

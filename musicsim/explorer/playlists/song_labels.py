@@ -16,7 +16,6 @@ from musicsim._arrays import Float64Array, Int64Array, places_among
 from musicsim.explorer.models.artifacts import readable_arrays, save_arrays
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.public import owner_only
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -95,15 +94,11 @@ def _words_table(snapshot: Snapshot) -> tuple[list[str], "sparse.csr_array"]:
     rows = snapshot.rows_of(table.song_ids)
     here = rows >= 0
     n = snapshot.n_indexed
-    place = sparse.csr_array(
-        (np.ones(int(here.sum())), (rows[here], np.flatnonzero(here))),
-        shape=(n, len(rows)),
-    )
+    place = sparse.csr_array((np.ones(int(here.sum())), (rows[here], np.flatnonzero(here))), shape=(n, len(rows)))
     # songs with the same sound share a row: their words are the same song's
     return table.vocabulary, sparse.csr_array(place @ table.counts)
 
 
-@owner_only
 def learn_sources(snapshot: Snapshot, playlists: Sequence[Sequence[int]], tell: Tell) -> Sources:
     """Learn what the edges need from playlists of rows, plays and lyrics; at once when nothing of them has changed."""
     ids = snapshot.row_ids
@@ -128,9 +123,7 @@ def learn_sources(snapshot: Snapshot, playlists: Sequence[Sequence[int]], tell: 
     return sources
 
 
-def _company(
-    playlists: Sequence[Sequence[int]], n_songs: int, tell: Tell
-) -> tuple[dict[str, Int64Array], Int64Array]:
+def _company(playlists: Sequence[Sequence[int]], n_songs: int, tell: Tell) -> tuple[dict[str, Int64Array], Int64Array]:
     """Groups of songs, and neighbours, by the company they keep on playlists; none where the lists are few."""
     nobody = np.empty((n_songs, 0), dtype=np.int64)
     if len(playlists) < _MIN_LISTS:
@@ -142,9 +135,7 @@ def _company(
     groups = playlist.group_vectors(vectors, _sizes(n_seen), n_repeats=_GROUPINGS, random_state=SEED)
     if n_seen > _MAX_SONGS_WITH_NEIGHBOURS:
         return groups, nobody
-    return groups, playlist.nearest_by_direction(
-        vectors, min(_MAX_NEIGHBOURS, max(_MIN_NEIGHBOURS, n_seen // 10))
-    )
+    return groups, playlist.nearest_by_direction(vectors, min(_MAX_NEIGHBOURS, max(_MIN_NEIGHBOURS, n_seen // 10)))
 
 
 def with_company_of(sources: Sources, playlists: Sequence[Sequence[int]], tell: Tell) -> Sources:
@@ -162,9 +153,7 @@ def _listeners(plays: "sparse.csr_array", tell: Tell) -> dict[str, Int64Array]:
     return playlist.listener_clusters(plays, _sizes(n_played)[:3], random_state=SEED)
 
 
-def _topics(
-    words: "sparse.csr_array", vocabulary: Sequence[str], tell: Tell
-) -> tuple[Int64Array, tuple[str, ...]]:
+def _topics(words: "sparse.csr_array", vocabulary: Sequence[str], tell: Tell) -> tuple[Int64Array, tuple[str, ...]]:
     n_songs = words.shape[0]
     found = np.full((n_songs, _TOPIC_DEPTH), -1, dtype=np.int64)
     n_sung = int(np.count_nonzero(np.diff(words.indptr)))
@@ -217,8 +206,6 @@ def load_sources(snapshot: Snapshot) -> Sources:
     if not digest:
         ids = snapshot.row_ids
         return Sources(
-            ids,
-            neighbours=np.empty((n, 0), dtype=np.int64),
-            topics=np.full((n, _TOPIC_DEPTH), -1, dtype=np.int64),
+            ids, neighbours=np.empty((n, 0), dtype=np.int64), topics=np.full((n, _TOPIC_DEPTH), -1, dtype=np.int64)
         )
     return sources

@@ -222,20 +222,11 @@ class Walk:
 
     def _named(self, request: PlaylistRequest) -> list[int]:
         """Rows of all songs that a request names to come."""
-        ids = [
-            *([request.first] if request.first is not None else []),
-            *request.through,
-            *request.keep.values(),
-        ]
+        ids = [*([request.first] if request.first is not None else []), *request.through, *request.keep.values()]
         return [self._row(i) for i in ids]
 
     def _of_minutes(
-        self,
-        pool: Pool,
-        request: PlaylistRequest,
-        allowed: BoolArray,
-        seed: int | None,
-        n_left: int,
+        self, pool: Pool, request: PlaylistRequest, allowed: BoolArray, seed: int | None, n_left: int
     ) -> DrawnPlaylist:
         """Try lengths until the list is as long as whole songs allow."""
         assert request.minutes is not None
@@ -243,10 +234,7 @@ class Walk:
         usual = float(lengths.mean()) if len(lengths) else 240.0
         wanted, tried = 60.0 * request.minutes, dict[int, DrawnPlaylist]()
         length = max(
-            1,
-            round(wanted / max(usual, 1.0)),
-            *(place + 1 for place in request.keep),
-            len(self._named(request)),
+            1, round(wanted / max(usual, 1.0)), *(place + 1 for place in request.keep), len(self._named(request))
         )
         while length not in tried and len(tried) < _MAX_TRIES:
             tried[length] = self._of_length(pool, request, length, allowed, seed, n_left)
@@ -262,13 +250,7 @@ class Walk:
         return best
 
     def _of_length(
-        self,
-        pool: Pool,
-        request: PlaylistRequest,
-        length: int,
-        allowed: BoolArray,
-        seed: int | None,
-        n_left: int,
+        self, pool: Pool, request: PlaylistRequest, length: int, allowed: BoolArray, seed: int | None, n_left: int
     ) -> DrawnPlaylist:
         fixed, weigh, steer, notes = self._steering(pool, request, length, allowed)
         length = max(length, *(place + 1 for place in fixed), 1)
@@ -335,14 +317,10 @@ class Walk:
             values = values if request.direction == "rising" else -values
             rise = rising(values, allowed, length, fixed.get(0))
             lines += [rise] if rise else []
-            notes += (
-                [] if rise else [f"{request.along} is not known of enough songs to be {request.direction}"]
-            )
+            notes += [] if rise else [f"{request.along} is not known of enough songs to be {request.direction}"]
         return fixed, self._weighing(pool, request, lines), self._stepping(pool, request, path), notes
 
-    def _stepping(
-        self, pool: Pool, request: PlaylistRequest, path: Mapping[int, int]
-    ) -> playlist.Steering | None:
+    def _stepping(self, pool: Pool, request: PlaylistRequest, path: Mapping[int, int]) -> playlist.Steering | None:
         """How far steps go: evenly on a path, freely on a rise, elsewhere as smooth or surprising as asked for."""
         even = evenly(pool.X, path) if path else None
         if not self._is_paced or request.along is not None:
@@ -385,10 +363,7 @@ class Walk:
         return np.maximum(reached / top, _SEEDED) if top > 0 else np.ones_like(reached)
 
     def explain(
-        self,
-        song_ids: Sequence[int],
-        taken: Mapping[tuple[int, int], Edge] | None = None,
-        dialect: str | None = None,
+        self, song_ids: Sequence[int], taken: Mapping[tuple[int, int], Edge] | None = None, dialect: str | None = None
     ) -> DrawnPlaylist:
         """A list as it stands: each transition with the edge that was taken, or the likeliest one.
 
@@ -453,7 +428,5 @@ class ShuffleWalk(Walk):
     ) -> playlist.Weighing | None:
         return super()._weighing(pool, request, ())
 
-    def _stepping(
-        self, pool: Pool, request: PlaylistRequest, path: Mapping[int, int]
-    ) -> playlist.Steering | None:
+    def _stepping(self, pool: Pool, request: PlaylistRequest, path: Mapping[int, int]) -> playlist.Steering | None:
         return None

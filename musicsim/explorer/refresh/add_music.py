@@ -22,7 +22,6 @@ from musicsim.library.importing import import_files
 from musicsim.library.processes.workers import worker_context
 from musicsim.library.scan.files import content_hash
 from musicsim.library.scan.ingest import Scan, add_stream
-from musicsim.public import owner_only, visitor_may
 
 _FIRST_MAP = 60
 _DEMO_WORKERS = 2
@@ -32,7 +31,6 @@ _MAX_LEFTOVER_BYTES = 2 << 30
 Report = Callable[..., bool | None]
 
 
-@owner_only
 def bring_model_up(library: Library, report: Report) -> bool:
     """Fit or extend the model, unless it is up to the songs; False when it was stopped."""
     if library.is_refreshed:
@@ -62,7 +60,6 @@ def _tell(report: Report, total: int, *, before: int = 0) -> Callable[[Progress]
     return tell
 
 
-@owner_only
 def add_and_refresh(
     library: Library,
     sources: Sequence[str | Path],
@@ -84,7 +81,6 @@ def add_and_refresh(
     return scan_and_refresh(library, sources, report, **options)
 
 
-@owner_only
 def scan_again(
     library: Library, folders: Sequence[str | Path] = (), *, n_workers: int | None = None, report: Report
 ) -> AddReport:
@@ -97,10 +93,7 @@ def scan_again(
     return scan_and_refresh(library, sources, report, absent_ok=True, n_workers=n_workers)
 
 
-@owner_only
-def scan_and_refresh(
-    library: Library, sources: Sequence[str | Path], report: Report, **options: Any
-) -> AddReport:
+def scan_and_refresh(library: Library, sources: Sequence[str | Path], report: Report, **options: Any) -> AddReport:
     """Look through the sources, with the options of :class:`Scan`, and bring the model up to what was found."""
     report(message="looking for music")
     # A model fits all songs or none: what an older version has described is analysed, too, after what is new.
@@ -130,7 +123,6 @@ def _first_maps(n_songs: int) -> list[int]:
     return ends
 
 
-@owner_only
 def keep_upload(library: Library, name: str, data: bytes) -> Path:
     """Write an uploaded file into the library's folder and return where; another file of the name is kept.
 
@@ -150,7 +142,6 @@ def keep_upload(library: Library, name: str, data: bytes) -> Path:
     return target
 
 
-@owner_only
 def forget_leftovers(library: Library, max_bytes: int = _MAX_LEFTOVER_BYTES) -> None:
     """Remove uploaded files that became no song, those sent longest ago first, where all of them take too much room.
 
@@ -186,13 +177,11 @@ def _compose(plans: Sequence[Any], folder: Path) -> Iterator[Path]:
         pool.shutdown(cancel_futures=True)
 
 
-@visitor_may
 def demo_folder(library: Library) -> Path:
     """Where the demo collection of a library is composed; among its roots once there is one."""
     return library.folder / "music"
 
 
-@owner_only
 def build_demo(library: Library, *, seed: int = 0, report: Report) -> bool:
     """Compose the demo collection into the library's folder, add it, and import its listeners.
 

@@ -36,7 +36,6 @@ from musicsim.extensions.embeddings.store import EmbeddingStore
 from musicsim.extensions.lyrics.reading import read_lyrics
 from musicsim.library import Library, Song
 from musicsim.library.stores.models import CODEWORDS_KIND, MAX_NAME, NATIVE_KIND, ModelRecord
-from musicsim.public import owner_only, visitor_may
 
 NATIVE, CODEWORDS_NAME = "Sound", "Codewords"
 REPRESENTATION_KIND = "representation"
@@ -48,7 +47,6 @@ _MAX_TAGS, _MAX_WORDS = 300, 1_000
 _MIN_SONGS_A_TAG = 2
 
 
-@visitor_may
 def songs_to_describe(library: Library, representation: str) -> list[Song]:
     """Songs that a representation may describe: where it listens those with frames, else all."""
     if REPRESENTATIONS[representation].encoder.needs == FRAMES:
@@ -69,9 +67,7 @@ class RepresentationSettings:
 
     def __post_init__(self) -> None:
         if self.representation not in (*OFFERED, OWN):
-            raise ValueError(
-                f"representation={self.representation!r} should be one of {', '.join((*OFFERED, OWN))}."
-            )
+            raise ValueError(f"representation={self.representation!r} should be one of {', '.join((*OFFERED, OWN))}.")
 
     @property
     def name(self) -> str:
@@ -83,7 +79,6 @@ class RepresentationSettings:
         return f"{self.representation}, {self.n_codewords} codewords, tau {self.tau}"
 
 
-@owner_only
 def new_record(
     kind: str, name: str, model: SimilarityModel, n_songs: int, *, base_id: str | None = None, **settings: Any
 ) -> ModelRecord:
@@ -101,20 +96,15 @@ def new_record(
     )
 
 
-@owner_only
 def fit_native(library: Library, songs: Sequence[Song], tell: Tell) -> None:
     """Fit a new native model on the songs; it replaces the one before, and is used if that one was."""
     encoder, within = fit_sound(song_parts(library, songs, tell))
     model = SimilarityModel(SOUND, random_state=SEED).use_encoder(encoder)
     first_of_all = library.models.active() is None
     # the refresh fits the walks of all models, once it knows which songs are copies
-    _fit_rest(
-        library, model, songs, NATIVE_KIND, NATIVE, {}, tell,
-        within=within, walk=False, activate=first_of_all,
-    )  # fmt: skip
+    _fit_rest(library, model, songs, NATIVE_KIND, NATIVE, {}, tell, within=within, walk=False, activate=first_of_all)
 
 
-@owner_only
 def fit_codewords(library: Library, songs: Sequence[Song], tell: Tell) -> None:
     """Fit a new model of codewords on the songs; it replaces the one before, and is used if that one was."""
     model = SimilarityModel(random_state=SEED).fit_codebook(_sample_frames(library, songs, tell))
@@ -123,7 +113,6 @@ def fit_codewords(library: Library, songs: Sequence[Song], tell: Tell) -> None:
     _fit_rest(library, model, songs, CODEWORDS_KIND, name, {}, tell, walk=False)
 
 
-@visitor_may
 def free_name(library: Library, wanted: str) -> str:
     """The name, or the name with a number where it is taken."""
     taken = {record.name for record in library.models.all()}
@@ -132,7 +121,6 @@ def free_name(library: Library, wanted: str) -> str:
     return wanted if wanted not in taken else next(name for name in numbered if name not in taken)
 
 
-@owner_only
 def fit_representation(
     library: Library, songs: Sequence[Song], settings: RepresentationSettings, name: str, tell: Tell
 ) -> str:
@@ -221,18 +209,12 @@ def _with_lyrics(
     known = set(table.song_ids[says].tolist())
     singing = [song for song in songs if song.id in known]
     if not singing:
-        raise ModelError(
-            "no two songs of this library share a word: there are no lyrics in its files or next to them."
-        )
+        raise ModelError("no two songs of this library share a word: there are no lyrics in its files or next to them.")
     return singing, model.use_encoder(LyricEncoder(tuple(table.vocabulary[i] for i in chosen.tolist())))
 
 
 def _with_aspect(
-    library: Library,
-    songs: Sequence[Song],
-    model: SimilarityModel,
-    settings: RepresentationSettings,
-    _tell: Tell,
+    library: Library, songs: Sequence[Song], model: SimilarityModel, settings: RepresentationSettings, _tell: Tell
 ) -> tuple[list[Song], SimilarityModel]:
     kept = library.frame_files.kept_aspects()
     described = [song for song in songs if song.content_hash in kept]
@@ -245,11 +227,7 @@ def _with_aspect(
 
 
 def _with_vectors(
-    library: Library,
-    songs: Sequence[Song],
-    model: SimilarityModel,
-    settings: RepresentationSettings,
-    _tell: Tell,
+    library: Library, songs: Sequence[Song], model: SimilarityModel, settings: RepresentationSettings, _tell: Tell
 ) -> tuple[list[Song], SimilarityModel]:
     store = EmbeddingStore(library)
     matched = set(store.match(settings.vectors).song_ids.tolist())

@@ -25,17 +25,13 @@ from musicsim.explorer.requests.training import ANSWERS, AUTOMATIC, RANKING, Lea
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
-from musicsim.public import owner_only, visitor_may
 
 LEARNED_KIND, COMBINED_KIND = "learned", "combined"
 _ROWS = 4_096
 _MIN_COVERAGE = 0.9  # of the songs, for a model that is learned on without being asked for
 
 
-@owner_only
-def learn(
-    library: Library, settings: LearningSettings, name: str, watcher: Watcher, *, use: bool = False
-) -> str:
+def learn(library: Library, settings: LearningSettings, name: str, watcher: Watcher, *, use: bool = False) -> str:
     """Learn a metric on the vectors of a model and keep it as a model of its own.
 
     Parameters
@@ -76,7 +72,6 @@ def learn(
             library.models.discard_unfinished()
 
 
-@owner_only
 def learn_unlocked(library: Library, settings: LearningSettings, name: str, watcher: Watcher) -> str:
     """:func:`learn` for a caller that is the one process that changes the library already."""
     started = time.time()
@@ -121,7 +116,6 @@ def learn_unlocked(library: Library, settings: LearningSettings, name: str, watc
     return publish(library, model, record, fill=fill, report=report, tell=watcher.tell)
 
 
-@visitor_may
 def preselected_models(library: Library) -> list[ModelRecord]:
     """The built-in models that compare most songs: the native one first, codewords."""
     native, codewords = library.models.native(), library.models.codewords()
@@ -142,16 +136,13 @@ def _chosen_models(library: Library, settings: LearningSettings) -> list[ModelRe
         chosen = preselected_models(library) if settings.method == AUTOMATIC else [native]
     for record in chosen:
         if record.kind == LEARNED_KIND:
-            raise ModelError(
-                f"{record.name!r} is itself a learned model: train on the model it was trained on."
-            )
+            raise ModelError(f"{record.name!r} is itself a learned model: train on the model it was trained on.")
     return chosen
 
 
 # --- several models as one space to learn on, which nobody sees by itself ---------------------------
 
 
-@owner_only
 def combine(library: Library, records: Sequence[ModelRecord], tell: Tell) -> ModelRecord:
     """Join the vectors of models for all songs that have one of them; the model is not finished.
 
@@ -183,20 +174,16 @@ def combine(library: Library, records: Sequence[ModelRecord], tell: Tell) -> Mod
     library.models.register(record)
     for start in range(0, len(ids), _ROWS):
         block_of = features[start : start + _ROWS]
-        library.models.append(
-            record.id, ids[start : start + _ROWS].tolist(), block_of, model.vectors(block_of)
-        )
+        library.models.append(record.id, ids[start : start + _ROWS].tolist(), block_of, model.vectors(block_of))
     return record
 
 
-@owner_only
 def hide(library: Library, record: ModelRecord) -> None:
     """Finish a combination, and keep it for the models that share its features alone."""
     library.models.finish(record.id)
     library.models.delete(record.id)
 
 
-@visitor_may
 def replaced_sources(library: Library, record: ModelRecord) -> list[str]:
     """Names of a combination's sources under which there is another model by now."""
     now = {other.name: other.id for other in library.models.all()}

@@ -10,8 +10,6 @@ import numpy as np
 from musicsim import search
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
 
-VISITORS_MAY = True
-
 MAX_LAID_OUT = 20_000
 """Songs that t-SNE lays out, a minute and a half of one core; more are placed beside these."""
 
@@ -30,12 +28,7 @@ def _perplexity(n_songs: int) -> float:
     return max(2.0, min(_PERPLEXITY, (n_songs - 1) / 3))
 
 
-def fit_map(
-    X: Float32Array,
-    random_state: int = _SEED,
-    *,
-    start: Float32Array | None = None,
-) -> Float32Array:
+def fit_map(X: Float32Array, random_state: int = _SEED, *, start: Float32Array | None = None) -> Float32Array:
     """Place songs on a plane.
 
     Parameters
@@ -97,9 +90,7 @@ def _beside(X: FloatingArray, places: FloatingArray, X_new: FloatingArray) -> Fl
     """Places of songs between their nearest ones, by closeness; float32 (n_new, 2)."""
 
     is_worth_it = len(X_new) > _MANY
-    index = (search.SpillForest(n_probes=32, random_state=_SEED) if is_worth_it else search.ExactIndex()).fit(
-        X
-    )
+    index = (search.SpillForest(n_probes=32, random_state=_SEED) if is_worth_it else search.ExactIndex()).fit(X)
     result = np.empty((len(X_new), 2), np.float32)
     for start in range(0, len(X_new), _MANY):
         distances, near = index.query(X_new[start : start + _MANY], _BESIDE)
@@ -116,9 +107,7 @@ def _two_columns(X: FloatingArray) -> Float64Array:
 
 def _enough_for_tsne(X: FloatingArray) -> bool:
     # a few of the first songs are different ones nearly always, and to sort all of a large map takes seconds
-    return any(
-        len(np.unique(some, axis=0)) >= _MIN_SONGS_FOR_TSNE for some in (X[: 2 * _MIN_SONGS_FOR_TSNE], X)
-    )
+    return any(len(np.unique(some, axis=0)) >= _MIN_SONGS_FOR_TSNE for some in (X[: 2 * _MIN_SONGS_FOR_TSNE], X))
 
 
 def _main_axes(X: Float32Array) -> Float32Array:
@@ -179,9 +168,7 @@ class MapPlacer:
         from openTSNE import TSNEEmbedding
 
         affinities = _ToNewSongs(np.asarray(self._X, dtype=np.float64))
-        return TSNEEmbedding(
-            self._places, affinities, negative_gradient_method="fft", n_jobs=1, random_state=_SEED
-        )
+        return TSNEEmbedding(self._places, affinities, negative_gradient_method="fft", n_jobs=1, random_state=_SEED)
 
     def place(self, X: Float32Array) -> Float32Array:
         """Places of new songs, float32 (n_new, 2): t-SNE's, or between the nearest of a large or a tiny map."""

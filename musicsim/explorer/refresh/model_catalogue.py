@@ -18,12 +18,7 @@ from musicsim.explorer.refresh.fitting import (
     new_record,
     songs_to_describe,
 )
-from musicsim.explorer.refresh.learned_model import (
-    COMBINED_KIND,
-    LEARNED_KIND,
-    learn_unlocked,
-    replaced_sources,
-)
+from musicsim.explorer.refresh.learned_model import COMBINED_KIND, LEARNED_KIND, learn_unlocked, replaced_sources
 from musicsim.explorer.refresh.placing import place_new, songs_with_frames
 from musicsim.explorer.refresh.publish import publish
 from musicsim.explorer.requests.training import LearningSettings
@@ -34,7 +29,6 @@ from musicsim.library import Library
 from musicsim.library.disk.csv_cells import shortened
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.stores.models import ModelRecord
-from musicsim.public import owner_only, visitor_may
 
 _log = logging.getLogger(__name__)
 
@@ -45,7 +39,6 @@ _MAX_VECTOR = 1e6  # the mean square is of the order of 1; squares of these do n
 # --- up to date -----------------------------------------------------------------------------------
 
 
-@visitor_may
 def stale_reason(library: Library, record: ModelRecord) -> str | None:
     """Why a model should be made again, in words; None when it is up to date."""
     if record.kind not in (LEARNED_KIND, REPRESENTATION_KIND):
@@ -63,7 +56,6 @@ def stale_reason(library: Library, record: ModelRecord) -> str | None:
     return None
 
 
-@owner_only
 def damage(library: Library, record: ModelRecord) -> MusicsimError | None:
     """Why a model cannot be used: its files are gone or damaged, or of another version; None when they are whole."""
     try:
@@ -75,14 +67,12 @@ def damage(library: Library, record: ModelRecord) -> MusicsimError | None:
     return None
 
 
-@visitor_may
 def stale_models(library: Library) -> list[ModelRecord]:
     """Models that should be made again, those that others are learned on first."""
     stale = [record for record in library.models.all() if stale_reason(library, record) is not None]
     return sorted(stale, key=lambda record: record.kind == LEARNED_KIND)
 
 
-@owner_only
 def make_again(library: Library, record: ModelRecord, watcher: Watcher) -> bool:
     """Make a stale model again with its own settings; the caller is the one process that changes the library.
 
@@ -101,7 +91,6 @@ def make_again(library: Library, record: ModelRecord, watcher: Watcher) -> bool:
     return True
 
 
-@owner_only
 def add_representation(library: Library, settings: RepresentationSettings, name: str, tell: Tell) -> str:
     """Make a model of another representation for all songs; returns its id.
 
@@ -124,10 +113,7 @@ def add_representation(library: Library, settings: RepresentationSettings, name:
             _forget_unused_vectors(library)
 
 
-@owner_only
-def add_own_vectors(
-    library: Library, file: Path, name: str, tell: Tell
-) -> tuple[str, AboutEmbedding, Matched]:
+def add_own_vectors(library: Library, file: Path, name: str, tell: Tell) -> tuple[str, AboutEmbedding, Matched]:
     """Take in a file of vectors that another program made, and make a model of it.
 
     Parameters
@@ -160,7 +146,6 @@ def add_own_vectors(
     return _with_kept(library, EmbeddingStore(library).keep(file), name, tell)
 
 
-@owner_only
 def add_onnx(library: Library, onnx: OnnxModel, name: str, tell: Tell) -> tuple[str, AboutEmbedding, Matched]:
     """Run somebody's ONNX model over the songs of a library, keep what it gives like vectors that were brought, and
     make a model of it.
@@ -191,13 +176,11 @@ def add_onnx(library: Library, onnx: OnnxModel, name: str, tell: Tell) -> tuple[
         raise ModelError(f"{onnx.path.name}: no song of this library has a vector by it: {why}")
     about = EmbeddingStore(library).keep_vectors(
         described.hashes, described.vectors, onnx.path.name, shortened(described.problems), described.model.words
-    )  # fmt: skip
+    )
     return _with_kept(library, about, name, tell)
 
 
-def _with_kept(
-    library: Library, about: AboutEmbedding, name: str, tell: Tell
-) -> tuple[str, AboutEmbedding, Matched]:
+def _with_kept(library: Library, about: AboutEmbedding, name: str, tell: Tell) -> tuple[str, AboutEmbedding, Matched]:
     settings = RepresentationSettings(OWN, vectors=about.key, label=about.label)
     model_id = add_representation(library, settings, name, tell)
     return model_id, about, EmbeddingStore(library).match(about.key)
@@ -213,7 +196,6 @@ def _forget_unused_vectors(library: Library) -> None:
 # --- from elsewhere --------------------------------------------------------------------------------
 
 
-@owner_only
 def take_model(library: Library, source: Path, tell: Tell) -> str:
     """Take in a model of another library (:mod:`musicsim.explorer.models.files`) and describe all songs by it.
 

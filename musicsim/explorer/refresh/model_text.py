@@ -6,16 +6,7 @@ from typing import Any
 
 from musicsim.errors import LibraryError
 from musicsim.explorer.learning.automatic import SOUND_ALONE
-from musicsim.explorer.learning.verdict import (
-    BETTER,
-    MEASURES,
-    NO_DIFFERENCE,
-    WORSE,
-    Lead,
-    fallen,
-    lead_words,
-    listed,
-)
+from musicsim.explorer.learning.verdict import BETTER, MEASURES, NO_DIFFERENCE, WORSE, Lead, fallen, lead_words, listed
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.models.representations import CODEWORDS, OWN, REPRESENTATIONS
 from musicsim.explorer.models.schema import SOUND
@@ -26,8 +17,6 @@ from musicsim.explorer.requests.training import ANSWERS, AUTOMATIC, KINDS, METHO
 from musicsim.extensions.embeddings.store import AboutEmbedding, EmbeddingStore, Matched
 from musicsim.library import Library
 from musicsim.library.stores.models import CODEWORDS_KIND, NATIVE_KIND, ModelRecord
-
-VISITORS_MAY = True
 
 
 def name_for(library: Library, supervision: str, typed: str = "") -> str:
@@ -125,9 +114,7 @@ def _coverage_words(library: Library, record: ModelRecord) -> str:
         about = EmbeddingStore(library).about(record.settings["vectors"])
     except LibraryError as error:
         return f"{words}; {error}"
-    words += (
-        f"; there are {about.n_rows:,}, of {about.n_dimensions:,} numbers each, compared by their cosine."
-    )
+    words += f"; there are {about.n_rows:,}, of {about.n_dimensions:,} numbers each, compared by their cosine."
     return f"{words} {about.note}".rstrip()
 
 
@@ -174,10 +161,7 @@ def headline(report: Mapping[str, Any]) -> tuple[str, str]:
         return WORSE, f"On {judges}, {said}."
     if report.get("setting") == SOUND_ALONE:
         n = len(report["path"]) - 1
-        return (
-            NO_DIFFERENCE,
-            f"This library's sound alone is best: none of {n} ways of learning was surely better.",
-        )
+        return (NO_DIFFERENCE, f"This library's sound alone is best: none of {n} ways of learning was surely better.")
     verdict = BETTER if report["is_better"] else NO_DIFFERENCE
     name = next((n for n in asked if leads[n].words == verdict), asked[0])
     said = verdict if verdict == NO_DIFFERENCE else f"it is {verdict}"

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from musicsim.audio import FEATURE_CHANGES, FEATURE_VERSION
 from musicsim.explorer.models.schema import Versions, read_json_file
 from musicsim.library import Library
-from musicsim.public import visitor_may
 
 _MODEL_CHANGE = "by timbre, how it changes, and rhythm, whatever the loudness"
 
@@ -42,7 +41,6 @@ def _songs(n: int) -> str:
     return "1 song is" if n == 1 else f"{n:,} songs are"
 
 
-@visitor_may
 def pending_upgrade(library: Library) -> Upgrade | None:
     """What an update leaves to be done, None if nothing; songs that are missing wait for their files."""
     old, n_undescribed = library.files.outdated(), library.descriptors.n_outdated()
@@ -54,7 +52,6 @@ def pending_upgrade(library: Library) -> Upgrade | None:
     return Upgrade(len(old), tuple(reasons), n_undescribed)
 
 
-@visitor_may
 def native_is_outdated(library: Library) -> bool:
     """Whether the native model is of an older feature version, and all songs are ready for a new one.
 

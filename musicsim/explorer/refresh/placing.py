@@ -15,7 +15,6 @@ from musicsim.explorer.refresh.map_layout import MapPlacer, fit_map
 from musicsim.explorer.snapshot import neighbours
 from musicsim.library import Library, Song
 from musicsim.library.stores.models import ModelRecord
-from musicsim.public import owner_only, visitor_may
 
 SEED = 0
 _ROWS = 4096
@@ -24,7 +23,6 @@ _SONGS_A_CLUSTER = 4
 _GROWTH_FOR_NEW_MAP = 1.2
 
 
-@visitor_may
 def songs_with_frames(library: Library, songs: Sequence[Song]) -> list[Song]:
     """Songs whose frames are kept, in a version that this one can read."""
     kept = library.frame_files.kept_of([song.content_hash for song in songs])
@@ -33,7 +31,6 @@ def songs_with_frames(library: Library, songs: Sequence[Song]) -> list[Song]:
     return sorted(readable, key=lambda song: song.content_hash)
 
 
-@owner_only
 def place_new(library: Library, record: ModelRecord, tell: Tell) -> None:
     """Give songs with frames that have what a model's features are made of, but no vector, one under it as it is.
 
@@ -57,7 +54,6 @@ def place_new(library: Library, record: ModelRecord, tell: Tell) -> None:
             library.models.append(record.id, rows, features[kept], model.vectors(features[kept]))
 
 
-@owner_only
 def follow_owner(library: Library, record: ModelRecord) -> None:
     """Give a model that shares another one's features the vectors of all songs that have them."""
     owned = library.models.features(record.id)
@@ -71,7 +67,6 @@ def follow_owner(library: Library, record: ModelRecord) -> None:
         library.models.append(record.id, owned.song_ids[block].tolist(), None, vectors)
 
 
-@visitor_may
 def cluster_sizes(n_songs: int) -> list[int]:
     """Numbers of clusters for a collection: those of 16, 64, 256 that leave 4 songs a cluster on average."""
     return [k for k in _CLUSTERS if n_songs >= _SONGS_A_CLUSTER * k] or [max(1, n_songs // _SONGS_A_CLUSTER)]
@@ -87,7 +82,6 @@ def _fit_clusters(X: Float32Array) -> dict[str, Int64Array]:
     return labels
 
 
-@owner_only
 def save_clusters_and_map(library: Library, record: ModelRecord, tell: Tell) -> None:
     """Group all songs of a model, draw its map and put them in order for searching.
 
@@ -120,7 +114,6 @@ def _places_of(library: Library, model_id: str, song_ids: Int64Array) -> Float32
     return None if not len(entries) or entries.min() < 0 else places[entries]
 
 
-@owner_only
 def update_clusters_and_map(library: Library, record: ModelRecord, tell: Tell) -> None:
     """Place songs that joined since the map was drawn, and in the index; draw it again when it has grown by a fifth.
 
@@ -157,9 +150,7 @@ def _places_of_all(X: Float32Array, places: Float32Array, entries: Int64Array) -
     return completed
 
 
-def _labels_of_all(
-    X: Float32Array, labels: Mapping[str, Int64Array], entries: Int64Array
-) -> dict[str, Int64Array]:
+def _labels_of_all(X: Float32Array, labels: Mapping[str, Int64Array], entries: Int64Array) -> dict[str, Int64Array]:
     """Labels of all songs, in the order of `X`; those with an entry keep theirs, or all are grouped again."""
     if _has_outgrown(entries):
         return _fit_clusters(X)
@@ -171,17 +162,13 @@ def _labels_of_all(
     return completed
 
 
-def _nearest_centre(
-    X: Float32Array, known: Int64Array, labels: Int64Array, X_new: Float32Array
-) -> Int64Array:
+def _nearest_centre(X: Float32Array, known: Int64Array, labels: Int64Array, X_new: Float32Array) -> Int64Array:
     """Labels of new songs: the cluster whose mean is nearest; `labels` are those of the rows `known` of `X`."""
     from scipy import sparse
     from sklearn.metrics import pairwise_distances_argmin
 
     names, clusters, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     # sums of rows, without a copy of the songs of each cluster
-    belongs = sparse.csr_array(
-        (np.ones(len(known), dtype=X.dtype), (clusters, known)), shape=(len(names), len(X))
-    )
+    belongs = sparse.csr_array((np.ones(len(known), dtype=X.dtype), (clusters, known)), shape=(len(names), len(X)))
     centres = (belongs @ X) / sizes[:, None].astype(X.dtype)
     return names[pairwise_distances_argmin(X_new, centres)]

@@ -11,10 +11,8 @@ from musicsim.explorer.refresh.placing import save_clusters_and_map
 from musicsim.extensions.lyrics.reading import read_lyrics
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
-from musicsim.public import owner_only
 
 
-@owner_only
 def publish(
     library: Library,
     model: SimilarityModel,

@@ -24,12 +24,10 @@ from musicsim.extensions.lyrics.reading import read_lyrics
 from musicsim.library import Library
 from musicsim.library.importing import match_waiting
 from musicsim.library.stores.models import ModelRecord
-from musicsim.public import owner_only, visitor_may
 
 _log = logging.getLogger(__name__)
 
 
-@visitor_may
 def needs_fit(library: Library, record: ModelRecord | None, n_songs: int) -> bool:
     """Whether a built-in model or its files are gone, of another feature version, or of half as many songs."""
     return record is None or n_songs >= 2 * record.n_songs_fitted or damage(library, record) is not None
@@ -40,7 +38,6 @@ def _warn_of_damage(library: Library, record: ModelRecord | None) -> None:
         _log.warning("%s cannot be read and is refitted: %s", record.name, error)
 
 
-@owner_only
 def refresh(library: Library, *, force: bool = False, tell: Tell = silent) -> bool:
     """Bring the model, vectors, clusters, map and walk of a library up to its songs.
 
@@ -126,9 +123,7 @@ def _fit_built_in(library: Library, force: bool, tell: Tell) -> None:
     n_songs = len(songs) if complete else 0
     n_current = n_songs if len(current) == len(songs) else 0
     if current and (
-        (force and n_current)
-        or native_is_outdated(library)
-        or needs_fit(library, library.models.native(), n_current)
+        (force and n_current) or native_is_outdated(library) or needs_fit(library, library.models.native(), n_current)
     ):
         _warn_of_damage(library, library.models.native())
         fit_native(library, current, tell)

@@ -16,8 +16,6 @@ from musicsim.library import Library, Song
 from musicsim.library.processes.pools import on_all_cores
 from musicsim.library.stores.song_gaussians import part_gaussians, part_length
 
-VISITORS_MAY = True
-
 _MAX_SONGS = 1_000
 
 
@@ -49,9 +47,7 @@ def parts_of(frames: SongFrames) -> SongParts:
     return SongParts(timbre, np.array(patterns))
 
 
-def fit_sound(
-    songs: Sequence[SongParts], *, use_prior: bool = True
-) -> tuple[SoundEncoder, list[Float64Array]]:
+def fit_sound(songs: Sequence[SongParts], *, use_prior: bool = True) -> tuple[SoundEncoder, list[Float64Array]]:
     """What the native model describes songs by, of songs in parts, and how these vary about their songs.
 
     `use_prior` joins what the program knows of music, for songs that may be few. How they vary are the covariances of

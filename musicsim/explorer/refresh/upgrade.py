@@ -5,12 +5,10 @@ from musicsim.errors import FeatureVersionError
 from musicsim.explorer.refresh.add_music import Report, scan_and_refresh
 from musicsim.explorer.refresh.outdated import native_is_outdated
 from musicsim.library import Library
-from musicsim.public import owner_only
 
 _AT_ONCE = 200  # songs that are described in one transaction
 
 
-@owner_only
 def bring_up_to_date(library: Library, *, report: Report) -> bool:
     """Describe songs of older versions, analyse them again where that is needed, then fit the model on them.
 

@@ -2,5 +2,3 @@
 
 Command line, HTTP interface and pages are made from it. It uses nothing of the package, and no heavy library.
 """
-
-VISITORS_MAY = True

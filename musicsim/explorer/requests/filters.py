@@ -27,27 +27,18 @@ class Filters:
         "calm, lively, quiet, loud, dark, bright, short, long, words of lyrics (about rain); each may follow “not”.",
         label="Words",
     )  # fmt: skip
-    artists: frozenset[str] = option(
-        frozenset(), "Only songs by these artists.", label="Artists", name="artist"
-    )
+    artists: frozenset[str] = option(frozenset(), "Only songs by these artists.", label="Artists", name="artist")
     no_artists: frozenset[str] = option(
         frozenset(), "No songs by these artists.", label="Without these artists", name="no_artist"
     )
     genres: frozenset[str] = option(frozenset(), "Only songs of these genres.", label="Genres", name="genre")
-    tags: frozenset[str] = option(
-        frozenset(), "Only songs with one of these tags or genres.", label="Tags", name="tag"
-    )
+    tags: frozenset[str] = option(frozenset(), "Only songs with one of these tags or genres.", label="Tags", name="tag")
     no_tags: frozenset[str] = option(
         frozenset(), "No songs with any of these tags or genres.", label="Without these tags", name="no_tag"
     )
-    folders: frozenset[str] = option(
-        frozenset(), "Only songs in these folders.", label="Folders", name="folder"
-    )
+    folders: frozenset[str] = option(frozenset(), "Only songs in these folders.", label="Folders", name="folder")
     no_folders: frozenset[str] = option(
-        frozenset(),
-        "No songs in these folders or below them.",
-        label="Without these folders",
-        name="no_folder",
+        frozenset(), "No songs in these folders or below them.", label="Without these folders", name="no_folder"
     )
     years: tuple[int, int] | None = option(
         None, "First and last year; songs without a year are excluded.", label="Years"
@@ -58,16 +49,12 @@ class Filters:
     keys: frozenset[str] = option(
         frozenset(), f"Only songs in these keys: {', '.join(KEYS)}.", label="Keys", name="key"
     )
-    modes: frozenset[str] = option(
-        frozenset(), f"Only songs in {' or in '.join(MODES)}.", label="Modes", name="mode"
-    )
+    modes: frozenset[str] = option(frozenset(), f"Only songs in {' or in '.join(MODES)}.", label="Modes", name="mode")
     tempo: tuple[float, float] | None = option(
         None, "Slowest and fastest song, in beats per minute; songs without a beat are excluded.",
         label="Tempo in beats per minute",
     )  # fmt: skip
-    loudness: tuple[float, float] | None = option(
-        None, "Softest and loudest song, in LUFS.", label="Loudness in LUFS"
-    )
+    loudness: tuple[float, float] | None = option(None, "Softest and loudest song, in LUFS.", label="Loudness in LUFS")
     brightness: tuple[float, float] | None = option(
         None, "Darkest and brightest song: the centroid of its spectrum, in Hz.", label="Brightness in Hz"
     )

@@ -117,9 +117,7 @@ def _shape(hint: Any) -> dict[str, Any]:
 
 def changed(request: Any) -> dict[str, Any]:
     """The options of a request that are not as by default, by their field, as JSON keeps them."""
-    values = {
-        name: (getattr(request, name), asked.default) for name, asked in options_of(type(request)).items()
-    }
+    values = {name: (getattr(request, name), asked.default) for name, asked in options_of(type(request)).items()}
     return {
         name: sorted(value) if isinstance(value, frozenset) else value
         for name, (value, default) in values.items()

@@ -18,9 +18,7 @@ DIRECTIONS = get_args(Direction)
 class PlaylistRequest(Filters):
     """A playlist as it is asked for: what its songs must be, and how they follow each other. Ids are of songs."""
 
-    length: int = option(
-        12, "Number of songs.", label="Length", flags=("--length", "-n"), min=1, max_asked=500
-    )
+    length: int = option(12, "Number of songs.", label="Length", flags=("--length", "-n"), min=1, max_asked=500)
     minutes: float | None = option(
         None, "Length in minutes instead, as close as whole songs allow.", label="Length", min=1, max=1440
     )
@@ -56,9 +54,7 @@ class PlaylistRequest(Filters):
         None, f"What rises or falls from the first song to the last: {', '.join(HEARD)}. Songs of which it is unknown "
         "are rare.", label="Rise or fall along", choices=HEARD,
     )  # fmt: skip
-    direction: Direction = option(
-        "rising", "Whether it rises or falls.", label="Direction", choices=DIRECTIONS
-    )
+    direction: Direction = option("rising", "Whether it rises or falls.", label="Direction", choices=DIRECTIONS)
     prefer: Preference = option(
         "any",
         "Any songs, familiar or unheard ones, by imported plays and plays in this player.",

@@ -15,15 +15,10 @@ class SearchRequest(Filters):
 
     k: int = option(10, "Number of songs.", label="Songs", flags=("-k",), min=1, max_asked=MAX_RESULTS)
     per_artist: int = option(
-        2, "Max. songs per artist; 0 = no limit.", label="Max. songs per artist (0 = no limit)",
-        min=0,
-    )  # fmt: skip
-    like: tuple[int, ...] = option(
-        (), "Id of one more song that results should be like.", label="Also like",
-    )  # fmt: skip
-    unlike: tuple[int, ...] = option(
-        (), "Id of a song that results should not be like.", label="Less like",
-    )  # fmt: skip
+        2, "Max. songs per artist; 0 = no limit.", label="Max. songs per artist (0 = no limit)", min=0
+    )
+    like: tuple[int, ...] = option((), "Id of one more song that results should be like.", label="Also like")
+    unlike: tuple[int, ...] = option((), "Id of a song that results should not be like.", label="Less like")
     part: tuple[float, float] | None = option(
         None, "Only from this second to that one of the file or song; not of further examples.",
         label="Only these seconds", min=0, max=_MAX_PART_S,
@@ -40,6 +35,4 @@ class SearchRequest(Filters):
         for one, other in ((self.fits, self.does_not_fit), (self.like, self.unlike)):
             both = set(one) & set(other)
             if both:
-                raise ValueError(
-                    f"song {min(both)} is marked both as fitting and as not fitting: choose one."
-                )
+                raise ValueError(f"song {min(both)} is marked both as fitting and as not fitting: choose one.")

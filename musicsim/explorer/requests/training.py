@@ -99,9 +99,7 @@ class LearningSettings:
         0, "Seed of the split that holds artists out.", label="Seed of the split", name="seed", min=0,
         max_asked=2**31 - 1,
     )  # fmt: skip
-    listener: str = option(
-        "", "Whose answers are learned from; everybody's by default.", label="Whose answers"
-    )
+    listener: str = option("", "Whose answers are learned from; everybody's by default.", label="Whose answers")
     method: str = option(
         "", "automatic tries whitening, the closed form and rankings, and keeps the sound as it is where none is "
         "surely better; ranking learns in steps, with a bound on what more steps could gain; mean, in closed form, "

@@ -2,5 +2,3 @@
 
 May use snapshot and models; writes nothing.
 """
-
-VISITORS_MAY = True

@@ -67,9 +67,7 @@ def thumbs_by_id(library: Library, fitting: Collection[int], unfitting: Collecti
     named = {*fitting, *unfitting}
     unknown = named - {song.id for song in library.songs(named, missing=True)}
     if unknown:
-        raise NotFoundError(
-            f"{library.folder.name}: there is no song {min(unknown)}. `musicsim list` shows the ids."
-        )
+        raise NotFoundError(f"{library.folder.name}: there is no song {min(unknown)}. `musicsim list` shows the ids.")
     return Thumbs.of(fitting, unfitting)
 
 
@@ -79,9 +77,7 @@ def bent(snapshot: Snapshot, vector: FloatingArray, thumbs: Thumbs) -> "metric.F
     None where nothing was said of songs that have a vector, and the model's metric is the same everywhere: then it is
     plain distance.
     """
-    up, down = (
-        rows[rows >= 0] for rows in (snapshot.rows_of(thumbs.fitting), snapshot.rows_of(thumbs.unfitting))
-    )
+    up, down = (rows[rows >= 0] for rows in (snapshot.rows_of(thumbs.fitting), snapshot.rows_of(thumbs.unfitting)))
     local = snapshot.local_metrics
     if not len(up) and not len(down) and local is None:
         return None
@@ -90,9 +86,7 @@ def bent(snapshot: Snapshot, vector: FloatingArray, thumbs: Thumbs) -> "metric.F
     if local is None:
         return metric.feedback_metric(vector, liked, disliked)
     weights = metric.adapt_weights(vector, liked, disliked, local.metrics, local.weights_at(vector))
-    return metric.feedback_metric(
-        vector, liked, disliked, np.tensordot(weights, local.metrics, 1), weights=weights
-    )
+    return metric.feedback_metric(vector, liked, disliked, np.tensordot(weights, local.metrics, 1), weights=weights)
 
 
 def what_changed(before: Sequence[Song], after: Sequence[Song]) -> str:
@@ -100,9 +94,7 @@ def what_changed(before: Sequence[Song], after: Sequence[Song]) -> str:
     old = {song.id: place for place, song in enumerate(before, 1)}
     n_new = sum(song.id not in old for song in after)
     risen = [
-        (old[song.id] - place, old[song.id], place, song.title)
-        for place, song in enumerate(after, 1)
-        if song.id in old
+        (old[song.id] - place, old[song.id], place, song.title) for place, song in enumerate(after, 1) if song.id in old
     ]
     words = []
     if n_new:

@@ -180,16 +180,12 @@ def find_similar(
         If the song is not in the library or has no vector yet.
     """
     examples = examples_of(query)
-    like, unlike = (
-        [_query_vector(snapshot, one) for one in some] for some in (examples.like, examples.unlike)
-    )
+    like, unlike = ([_query_vector(snapshot, one) for one in some] for some in (examples.like, examples.unlike))
     if not snapshot.n_indexed or not like:
         return []
     thumbs = thumbs or Thumbs()
     fitting = frozenset(snapshot.rows_of(thumbs.fitting).tolist())
-    barred = np.unique(
-        [*snapshot.rows_of([*exclude, *thumbs.unfitting]), *(row for row, _ in [*like, *unlike])]
-    )
+    barred = np.unique([*snapshot.rows_of([*exclude, *thumbs.unfitting]), *(row for row, _ in [*like, *unlike])])
     barred = barred[barred >= 0].astype(np.int64)
     condition = None if filters is None else condition_of(snapshot, filters)
     allowed = None if condition is None else condition.rows(snapshot.columns)
@@ -209,10 +205,7 @@ def find_similar(
                 for (_, vector), bending in zip(like, bendings, strict=True)
             ]
         )
-        away = [
-            _distances(snapshot, vector, rows, bent(snapshot, vector, Thumbs()), reduce)
-            for _, vector in unlike
-        ]
+        away = [_distances(snapshot, vector, rows, bent(snapshot, vector, Thumbs()), reduce) for _, vector in unlike]
         order, together = _in_order(distances, np.array(away))
         rows, nearest = rows[order], distances.argmin(axis=0)[order]
         chosen = limited_per_artist(snapshot, rows, k, max_per_artist, fitting)
@@ -223,11 +216,7 @@ def find_similar(
 
 
 def _distances(
-    snapshot: Snapshot,
-    vector: Float32Array,
-    rows: Int64Array,
-    bending: "metric.Feedback | None",
-    reduce: bool,
+    snapshot: Snapshot, vector: Float32Array, rows: Int64Array, bending: "metric.Feedback | None", reduce: bool
 ) -> FloatingArray:
     """Distances of rows from one example, by the metric around it, adjusted for hubs where these are reduced."""
     X = snapshot.vectors_at(rows)
@@ -273,9 +262,7 @@ def _pairwise(snapshot: Snapshot, query: Query, other_id: int) -> tuple[Float64A
     rows, reduce = np.array([row]), snapshot.library.settings["hub_reduction"]
     examples = examples_of(query)
     like, unlike = (
-        np.array(
-            [_distances(snapshot, _query_vector(snapshot, one)[1], rows, None, reduce)[0] for one in some]
-        )
+        np.array([_distances(snapshot, _query_vector(snapshot, one)[1], rows, None, reduce)[0] for one in some])
         for some in (examples.like, examples.unlike)
     )
     return like, unlike
@@ -303,18 +290,12 @@ def _query_vector(snapshot: Snapshot, query: int | Example) -> tuple[int, Float3
     row = int(snapshot.rows_of([query])[0])
     if row < 0:
         song = snapshot.library.song(query)  # raises when there is no such song at all
-        raise NotFoundError(
-            f"{song.label} has not been compared yet: wait until the running job has finished."
-        )
+        raise NotFoundError(f"{song.label} has not been compared yet: wait until the running job has finished.")
     return row, snapshot.vectors_at([row])[0]
 
 
 def limited_per_artist(
-    snapshot: Snapshot,
-    rows: Int64Array,
-    k: int,
-    max_per_artist: int | None,
-    always: frozenset[int] = frozenset(),
+    snapshot: Snapshot, rows: Int64Array, k: int, max_per_artist: int | None, always: frozenset[int] = frozenset()
 ) -> list[int]:
     """Positions in `rows` of the first `k` that keep the limit, or that are asked for `always`."""
     if max_per_artist is None:
@@ -332,11 +313,7 @@ def limited_per_artist(
 
 
 def _hits(
-    snapshot: Snapshot,
-    examples: Sequence[int],
-    rows: Int64Array,
-    distances: FloatingArray,
-    nearest: Int64Array,
+    snapshot: Snapshot, examples: Sequence[int], rows: Int64Array, distances: FloatingArray, nearest: Int64Array
 ) -> list[Hit]:
     """Answers in the order of `rows`, each with its reason by the nearest of the rows of examples (-1: from outside).
 

@@ -73,10 +73,7 @@ def part_of(snapshot: Snapshot, query: int | Example, start_s: float, end_s: flo
     if isinstance(query, int):
         song = snapshot.library.song(query)
         name = song.title
-        frames, peaks = (
-            snapshot.library.frame_files.frames(song.content_hash),
-            snapshot.library.outline(query),
-        )
+        frames, peaks = (snapshot.library.frame_files.frames(song.content_hash), snapshot.library.outline(query))
     else:
         name, frames, peaks = query.name, query.frames, query.peaks
     start, stop = (round(second * SAMPLE_RATE / HOP) for second in (start_s, end_s))

@@ -14,7 +14,7 @@ from musicsim.library import Library
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.processes.decoding import Decoding, Run, decoder
 from musicsim.library.scan.files import content_hash
-from musicsim.public import is_public, visitor_may
+from musicsim.public import is_public
 from musicsim.storage import writing_to
 
 _MAX_MB = 200  # as server.maxUploadSize in .streamlit/config.toml
@@ -27,7 +27,6 @@ MAX_MINUTES = 600.0
 """That can be asked for: the frames come into the server's memory, 8 MB an hour."""
 
 
-@visitor_may
 def max_mb() -> int:
     """How many MB one upload may have."""
     return VISITORS_MB if is_public() else _MAX_MB
@@ -46,7 +45,6 @@ class Heard:
         return example_of(snapshot, self.sound, self.digest, self.name)
 
 
-@visitor_may
 def hear(
     snapshot: Snapshot, source: Path | bytes, name: str, minutes: float = MINUTES, *, visitor: str = ""
 ) -> Decoding[Heard]:
@@ -89,7 +87,6 @@ def _written(path: Path, data: bytes) -> Path:
     return path
 
 
-@visitor_may
 def warm_up(library: Library) -> None:
     """Start the workers, and remove what a server that was killed has left of uploads."""
     decoder().warm_up()

@@ -105,9 +105,7 @@ class Why:
     listeners_jaccard: float | None
 
 
-def codeword_shares(
-    a: npt.ArrayLike, b: npt.ArrayLike, components: npt.ArrayLike
-) -> tuple[Float64Array, Float64Array]:
+def codeword_shares(a: npt.ArrayLike, b: npt.ArrayLike, components: npt.ArrayLike) -> tuple[Float64Array, Float64Array]:
     """Share of each codeword in the squared distance of two songs, and in their similarity.
 
     Parameters
@@ -158,11 +156,7 @@ def describe_codewords(codebook: codebooks.Codebook, codewords: Sequence[int]) -
     centres = codebook.codewords_
     n_mfcc = centres.shape[1] // 3
     change = np.linalg.norm(centres[:, n_mfcc : 2 * n_mfcc], axis=1)
-    scales = (
-        ("bright", "dark", centres[:, 1]),
-        ("quiet", "loud", centres[:, 0]),
-        ("steady", "changing", change),
-    )
+    scales = (("bright", "dark", centres[:, 1]), ("quiet", "loud", centres[:, 0]), ("steady", "changing", change))
     used = codebook.counts_ > 0
     words: list[list[str]] = [[] for _ in codewords]
     for low, high, values in scales:
@@ -246,10 +240,7 @@ class _Heard:
     shared: tuple[CodewordShare, ...] = ()
     apart: tuple[CodewordShare, ...] = ()
     passages: tuple[tuple[Passage, ...], tuple[Passage, ...]] = ((), ())
-    curves: tuple[Float32Array, Float32Array] = (
-        np.empty(0, np.float32),
-        np.empty(0, np.float32),
-    )
+    curves: tuple[Float32Array, Float32Array] = (np.empty(0, np.float32), np.empty(0, np.float32))
     heard_s: tuple[float, float] = (0.0, 0.0)
 
     @classmethod

@@ -38,9 +38,7 @@ GROUPS = {
     "slow changes of tone colour": [(_TONE_MOVES, _TONE_MOVES)],
     "fast changes of tone colour": [(_TONE_MOVES, _TONE_TURNS), (_TONE_TURNS, _TONE_TURNS)],
     "where in a sound it changes": [
-        (part, moves)
-        for part in (_LEVEL, _TONE, _DETAIL)
-        for moves in (_LEVEL_MOVES, _TONE_MOVES, _TONE_TURNS)
+        (part, moves) for part in (_LEVEL, _TONE, _DETAIL) for moves in (_LEVEL_MOVES, _TONE_MOVES, _TONE_TURNS)
     ]
     + [(moves, _MEAN) for moves in (_LEVEL_MOVES, _TONE_MOVES, _TONE_TURNS)],
     "rhythm and fluctuation": [],
@@ -65,9 +63,7 @@ class Compared:
         names = tuple(dict.fromkeys(name for part in parts for name in part.names))
         return cls(
             names=names,
-            group=np.concatenate(
-                [np.array([names.index(name) for name in part.names])[part.group] for part in parts]
-            ),
+            group=np.concatenate([np.array([names.index(name) for name in part.names])[part.group] for part in parts]),
             pair=np.hstack([part.pair for part in parts]),
             sample=np.hstack([part.sample for part in parts]),
             before=np.hstack([part.before for part in parts]),
@@ -81,9 +77,7 @@ class Compared:
         a, b = self.pair
         n = len(self.names)
         before = group_shares(a, b, self.sample, self.before, self.group, n)
-        return before, None if self.after is None else group_shares(
-            a, b, self.sample, self.after, self.group, n
-        )
+        return before, None if self.after is None else group_shares(a, b, self.sample, self.after, self.group, n)
 
 
 @dataclass(frozen=True, slots=True)

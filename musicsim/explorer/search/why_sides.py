@@ -79,17 +79,11 @@ def _finer(
     except NotFoundError:
         return of_part
     axes = part.components_
-    return replace(
-        grouped, before=of_part.before @ axes, after=None if of_part.after is None else of_part.after @ axes
-    )
+    return replace(grouped, before=of_part.before @ axes, after=None if of_part.after is None else of_part.after @ axes)
 
 
 def _grouped(
-    snapshot: Snapshot,
-    model: SimilarityModel,
-    model_id: str | None,
-    songs: Sequence[int | Example],
-    sample: list[int],
+    snapshot: Snapshot, model: SimilarityModel, model_id: str | None, songs: Sequence[int | Example], sample: list[int]
 ) -> Compared:
     """What one model compares of two songs, a query the first of them, beside some of the library.
 
@@ -196,9 +190,7 @@ def _shown_id(snapshot: Snapshot, song_id: int) -> int:
     row = int(snapshot.rows_of([song_id])[0])
     if row < 0:
         song = snapshot.library.song(song_id)  # raises when there is no such song at all
-        raise NotFoundError(
-            f"{song.label} has not been compared yet: wait until the running job has finished."
-        )
+        raise NotFoundError(f"{song.label} has not been compared yet: wait until the running job has finished.")
     return int(snapshot.row_ids[row])
 
 

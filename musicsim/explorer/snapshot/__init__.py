@@ -2,5 +2,3 @@
 
 May use models and the library; reads only.
 """
-
-VISITORS_MAY = True

@@ -138,9 +138,7 @@ def _below(folder: Labels, parents: Iterable[str]) -> Among:
     """A song lies in one of some folders, or below it."""
     starts = tuple(os.path.join(parent, "") for parent in parents)
     themselves = {start[:-1] for start in starts}
-    return Among(
-        "folder", frozenset(name for name in folder.names if name.startswith(starts) or name in themselves)
-    )
+    return Among("folder", frozenset(name for name in folder.names if name.startswith(starts) or name in themselves))
 
 
 def _tagged(snapshot: Snapshot, tags: Iterable[str]) -> Listed:

@@ -18,7 +18,7 @@ from musicsim.explorer.snapshot.map_regions import regions_of
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.db.columns import Labels
-from musicsim.public import is_public, refuse_visitors, visitor_may
+from musicsim.public import is_public, refuse_visitors
 
 _UNITS = {"year": "", "tempo": "beats/min", "loudness": "LUFS", "brightness": "Hz", "energy": "dB/s"}
 COLOUR_BY = ("genre", "artist", "folder", "tag", "year", "cluster", "key", "mode", *HEARD)
@@ -82,7 +82,6 @@ class Colouring:
     scale: Scale | None = None  # None of labels
 
 
-@visitor_may
 def colouring(snapshot: Snapshot, by: str) -> Colouring:
     """Colours of all rows by one of :data:`COLOUR_BY`."""
     if by not in colours_offered():
@@ -95,14 +94,12 @@ def colouring(snapshot: Snapshot, by: str) -> Colouring:
     return _by_label(labels, _kept_slots(snapshot.library, by, labels))
 
 
-@visitor_may
 def label_colours(snapshot: Snapshot, by: str) -> dict[str, str]:
     """The colour of each label that has one of its own."""
     slots = _kept_slots(snapshot.library, by, _labels(snapshot, by))
     return {name: PALETTE[slot] for name, slot in slots.items()}
 
 
-@visitor_may
 def colours_offered() -> tuple[str, ...]:
     """What the colours of a map may mean; visitors are not told names of folders."""
     return tuple(by for by in COLOUR_BY if by != "folder" or not is_public())
@@ -170,7 +167,7 @@ def _by_label(labels: Labels, slots: dict[str, int]) -> Colouring:
     return _counted(
         np.array([*codes, unknown], dtype=np.uint8)[labels.codes],  # code -1: the last
         [(name, PALETTE[slots[name]]) for name in own] + [("others", _OTHERS_COLOUR), ("unknown", UNKNOWN_COLOUR)],
-    )  # fmt: skip
+    )
 
 
 def _by_cluster(snapshot: Snapshot) -> Colouring:

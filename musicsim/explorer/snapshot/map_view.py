@@ -126,10 +126,7 @@ def place_by_neighbours(places: Float32Array, rows: Int64Array) -> Float32Array:
 
 
 def place_vector(
-    vector: Float32Array,
-    places: Float32Array,
-    index: Neighbours,
-    unfold: Callable[[Float32Array], Float32Array],
+    vector: Float32Array, places: Float32Array, index: Neighbours, unfold: Callable[[Float32Array], Float32Array]
 ) -> Float32Array:
     """A place on the map, float32 (2,), for a song that is not on it; nan where it has no place.
 
@@ -158,9 +155,7 @@ def _cells(values: npt.NDArray[Any], low: float, high: float, n: int) -> Int64Ar
     return np.clip(scaled, 0, n - 1).astype(np.int64)
 
 
-def _fair_order(
-    x: npt.NDArray[Any], y: npt.NDArray[Any], home: Window, rng: np.random.Generator
-) -> Int64Array:
+def _fair_order(x: npt.NDArray[Any], y: npt.NDArray[Any], home: Window, rng: np.random.Generator) -> Int64Array:
     """Songs so that any first part of them is a fair sample; see :class:`MapView`.
 
     Weighted sampling without replacement: in the order of E / w with E exponential (Efraimidis and Spirakis 2006).

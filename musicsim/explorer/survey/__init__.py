@@ -2,5 +2,3 @@
 
 May use snapshot; the answers themselves lie in the library.
 """
-
-VISITORS_MAY = True

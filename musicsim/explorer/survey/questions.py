@@ -24,14 +24,7 @@ from musicsim._arrays import Float64Array, Int64Array
 from musicsim.errors import ModelError, NotFoundError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.survey.tastes import costs, information, pairs_apart, sample_tastes, softness
-from musicsim.library.stores.answers import (
-    FORMS,
-    Answer,
-    QuestionKey,
-    comparisons,
-    listener_name,
-    question_key,
-)
+from musicsim.library.stores.answers import FORMS, Answer, QuestionKey, comparisons, listener_name, question_key
 
 _KINDS, _SHARES = ("telling", "random", "repeat"), (0.7, 0.2, 0.1)
 _SHARED = 1 / 2  # of the random ones: a question that chance drew for somebody else
@@ -188,9 +181,7 @@ def _gaps(snapshot: Snapshot, answers: Sequence[Answer]) -> tuple[Float64Array, 
 class _Asked:
     """Which questions of a form and size have been answered; songs by their rows, so that copies are one."""
 
-    def __init__(
-        self, snapshot: Snapshot, answers: Sequence[Answer], listener: str, form: str, n_songs: int
-    ) -> None:
+    def __init__(self, snapshot: Snapshot, answers: Sequence[Answer], listener: str, form: str, n_songs: int) -> None:
         self._snapshot, self._form = snapshot, form
         asked = [a for a in answers if a.form == form and len(a.song_ids) == n_songs]
         rows = snapshot.rows_of([i for a in asked for i in a.song_ids]).reshape(-1, n_songs)
@@ -220,9 +211,7 @@ class _Asked:
         n_asked = Counter(key for key, _ in self._mine)
         earlier = self._mine[: max(0, len(self._mine) - least_between)]
         return self._one(
-            [answer for key, answer in earlier if answer.chosen is not None and n_asked[key] == 1],
-            rng,
-            is_repeat=True,
+            [answer for key, answer in earlier if answer.chosen is not None and n_asked[key] == 1], rng, is_repeat=True
         )
 
     def by_chance_of_others(self, rng: np.random.Generator) -> Question | None:
@@ -262,9 +251,7 @@ def foreseen(snapshot: Snapshot, question: Question, chosen: int) -> bool:
     rows = snapshot.rows_of(question.song_ids)
     if (rows < 0).any():
         gone = [i for i, row in zip(question.song_ids, rows.tolist(), strict=True) if row < 0]
-        raise NotFoundError(
-            f"{snapshot.library.name}: song {gone[0]} has no vector under the model. Try again."
-        )
+        raise NotFoundError(f"{snapshot.library.name}: song {gone[0]} has no vector under the model. Try again.")
     vectors = snapshot.vectors_at(rows).astype(np.float64)
     apart = pairs_apart(vectors, np.arange(len(rows))[None, :]).sum(axis=2)
     of_choices = costs(apart, len(rows), question.form)[0]

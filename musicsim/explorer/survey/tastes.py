@@ -102,9 +102,7 @@ def _step_lengths(gaps: Float64Array, counts: Float64Array, vectors: Float64Arra
     return scale[:, None] / (1 + _MARGIN * largest / 4)
 
 
-def information(
-    apart: Float64Array, n_shown: int, form: str, tastes: Float64Array, scale: float
-) -> Float64Array:
+def information(apart: Float64Array, n_shown: int, form: str, tastes: Float64Array, scale: float) -> Float64Array:
     """What the answers to questions tell of the taste: their mutual information, (n_questions,) in nats.
 
     It is the entropy of the mean answer less the mean entropy of the answers (Houlsby and others 2011), where a taste

@@ -1,0 +1,5 @@
+"""Listening from beets: play counts, ratings and tags of its library. Also see the plugin in ``beetsplug``."""
+
+from musicsim.hooks import Extension
+
+EXTENSION = Extension(name="beets")

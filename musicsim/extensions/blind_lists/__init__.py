@@ -1,0 +1,7 @@
+"""Blind comparison of two playlists for the same request."""
+
+from musicsim.hooks import Extension, Section
+
+EXTENSION = Extension(
+    name="blind_lists", sections=(Section("playlist", "Which is better?", "page:draw", place=15, is_for_visitors=True),)
+)

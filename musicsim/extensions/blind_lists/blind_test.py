@@ -146,8 +146,7 @@ def draw_pair(
         asked = replace(asked, first=_first_song(walks, request, rng))
     for _ in range(_MAX_TRIES):
         left, right = (
-            walks[side].draw(replace(asked, dialect=sides[side].dialect), int(rng.integers(_SEEDS)))
-            for side in order
+            walks[side].draw(replace(asked, dialect=sides[side].dialect), int(rng.integers(_SEEDS))) for side in order
         )
         if _ids(left) != _ids(right):
             break

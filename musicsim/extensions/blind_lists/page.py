@@ -31,11 +31,7 @@ from musicsim.ui.components.song_list import Action, clock, row_of, song_list
 
 _FEWEST, _USUAL, _MOST = 2, 8, 30
 _MAX_REASONS = 8
-_LABELS: dict[Choice, str] = {
-    "left": "List 1 is better",
-    "same": "No difference",
-    "right": "List 2 is better",
-}
+_LABELS: dict[Choice, str] = {"left": "List 1 is better", "same": "No difference", "right": "List 2 is better"}
 _SHORTCUTS: dict[Choice, str] = {"left": "1", "same": "0", "right": "2"}
 _SAID: dict[Choice, str] = {
     "left": "You chose list 1.",
@@ -56,22 +52,18 @@ class _Asked:
 
 _ASKED: Key[_Asked | None] = Key("blind_asked", lambda: None, "the two lists that are compared")
 _ANSWERS: Key[list[tuple[Path, int]]] = Key(
-    "blind_answers",
-    list,
-    "answers of this session, each with the folder of its library, that can be taken back",
+    "blind_answers", list, "answers of this session, each with the folder of its library, that can be taken back"
 )
 _FIRST: Key[Contender | None] = Key("blind_first", lambda: None, "one of the two who draw lists")
 _SECOND: Key[Contender | None] = Key("blind_second", lambda: None, "the other one")
 _SONG: Key[int | None] = Key("blind_song", lambda: None, "id of the song that both lists begin with")
 _WHY: Key[tuple[int, int] | None] = Key(
-    "blind_why",
-    lambda: None,
-    "number of the list, and place of the song in it, whose step is to be explained",
+    "blind_why", lambda: None, "number of the list, and place of the song in it, whose step is to be explained"
 )
 _LENGTH: Key[int] = Key("blind_length", lambda: _USUAL, "songs of each list")
 
 
-def show_blind() -> None:
+def draw(_snapshot: Snapshot, *, busy: bool) -> None:
     """Two lists side by side, which is better, who drew them, and what came of all answers."""
     now = snapshot()
     if now.n_indexed < 2:
@@ -89,9 +81,7 @@ def show_blind() -> None:
     ):
         asked = None
     if asked is None:
-        is_wanted = st.button(
-            "Generate two playlists", icon=":material/casino:", key="blind_draw", type="primary"
-        )
+        is_wanted = st.button("Generate two playlists", icon=":material/casino:", key="blind_draw", type="primary")
     else:
         _show_pair(now, asked)
         # the names come where the question stood: nobody has to look for them
@@ -117,9 +107,8 @@ def _choose(now: Snapshot) -> tuple[Contender, Contender]:
     left, right = st.columns(2, gap="medium")
     _FIRST.keep()
     first = left.selectbox(
-        "Compare", able, key=_FIRST.name, format_func=_words_of,
-        help="A model's walk, or one of its dialects.",
-    )  # fmt: skip
+        "Compare", able, key=_FIRST.name, format_func=_words_of, help="A model's walk, or one of its dialects."
+    )
     others = [one for one in able if one != first]
     if _SECOND.get() not in others:
         against = opponent_of(now.library, first.model_id) if first != SHUFFLE else usual
@@ -173,10 +162,7 @@ def _show_pair(now: Snapshot, asked: _Asked) -> None:
     pair = asked.pair
     is_told = asked.chosen is not None
     left, right = st.columns(2, gap="large")
-    for column, number, drawn, who in (
-        (left, 1, pair.left, pair.left_is),
-        (right, 2, pair.right, pair.right_is),
-    ):
+    for column, number, drawn, who in ((left, 1, pair.left, pair.left_is), (right, 2, pair.right, pair.right_is)):
         with column:
             st.markdown(f"**List {number}**" + (f" · {plain(who.name)}" if is_told else ""))
             _list(now, drawn, number, is_told=is_told)
@@ -215,15 +201,11 @@ def _list(now: Snapshot, drawn: DrawnPlaylist, number: int, *, is_told: bool) ->
         if action.kind == "why":
             _WHY.set((number, action.index))
         elif action.kind == "similar":
-            st.toast(
-                "Explore and Search by example now start from this song.", icon=":material/check_circle:"
-            )
+            st.toast("Explore and Search by example now start from this song.", icon=":material/check_circle:")
 
     # the first song was given: nothing led to it
     reasons = [None, *(edge.reason if edge is not None else None for edge in drawn.edges[1:])]
-    rows = [
-        row_of(song, link=reason if is_told else None) for song, reason in zip(songs, reasons, strict=True)
-    ]
+    rows = [row_of(song, link=reason if is_told else None) for song, reason in zip(songs, reasons, strict=True)]
     song_list(rows, key=f"blind_list_{number}", on_action=act)
     st.caption(f"{len(songs)} songs · {clock(drawn.duration_s)}")
     if is_told and drawn.notes:
@@ -243,9 +225,7 @@ def _explain(drawn: DrawnPlaylist, index: int, who: Contender) -> None:
     said = taken.reason if taken is not None else ""
     for edge in reasons[:_MAX_REASONS]:
         words = f"{edge.probability:.0%} · {plain(edge.reason)}"
-        st.progress(
-            min(1.0, edge.probability), text=f":material/check: **{words}**" if edge.reason == said else words
-        )
+        st.progress(min(1.0, edge.probability), text=f":material/check: **{words}**" if edge.reason == said else words)
     if said not in {edge.reason for edge in reasons[:_MAX_REASONS]}:
         st.caption(plain(f"It was chosen for a less likely reason: {said}."))
     st.caption("How likely each reason was; the ticked one was used.")
@@ -267,9 +247,7 @@ def _reveal(asked: _Asked) -> bool:
     left, right = (plain(one.name) for one in (asked.pair.left_is, asked.pair.right_is))
     names = f"List 1 was made by **{left}**, list 2 by **{right}**."
     st.success(f"{_SAID[asked.chosen]} {names}", icon=":material/visibility:")
-    return st.button(
-        "Next two lists", icon=":material/casino:", key="blind_draw", type="primary", shortcut="n"
-    )
+    return st.button("Next two lists", icon=":material/casino:", key="blind_draw", type="primary", shortcut="n")
 
 
 def _take_back(library: Library) -> None:
@@ -292,9 +270,7 @@ def _tally(library: Library) -> None:
     if not found:
         st.caption("No answers yet. It takes ten or more to show anything.")
         return
-    st.markdown(
-        "\n".join(f"- {plain(_sentence(one.pair.model_a, one.pair.model_b, one.words))}" for one in found)
-    )
+    st.markdown("\n".join(f"- {plain(_sentence(one.pair.model_a, one.pair.model_b, one.words))}" for one in found))
     table = {
         "": [f"{plain(one.pair.model_a)} – {plain(one.pair.model_b)}" for one in found],
         "wins": [f"{one.pair.wins_a} – {one.pair.wins_b}" for one in found],
@@ -309,10 +285,7 @@ def _tally(library: Library) -> None:
     )
     mine = [folder for folder, _ in _ANSWERS.get()]
     if mine and mine[-1] == library.folder:
-        st.button(
-            "Undo last answer", icon=":material/undo:", key="blind_undo", on_click=_take_back,
-            args=(library,),
-        )  # fmt: skip
+        st.button("Undo last answer", icon=":material/undo:", key="blind_undo", on_click=_take_back, args=(library,))
 
 
 def _sentence(a: str, b: str, words: str) -> str:

@@ -1,8 +1,8 @@
 """A snapshot file: a library as strangers may have it, without its music, in one file that is only read.
 
 It is a tar archive as :mod:`musicsim.library.disk.hashed_tar` has it, packed by Zstandard: ``snapshot.json`` says what
-it is; the database is that of :mod:`musicsim.extensions.bundles.public_copy`; of models it has what they cannot do without, and
-their index. What is unpacked is the folder of a library.
+it is; :mod:`musicsim.extensions.bundles.public_copy` makes the database; of models it has what they cannot do without,
+and their index. What is unpacked is the folder of a library.
 """
 
 import json
@@ -24,13 +24,7 @@ import zstandard
 from musicsim import LIBRARY_FILE, __version__
 from musicsim.audio import TYPICAL_S, transcode, transcode_suffix
 from musicsim.errors import LibraryError, StorageError
-from musicsim.extensions.bundles.public_copy import (
-    EXCERPTS,
-    FILLED,
-    Excerpts,
-    copy_for_strangers,
-    excerpt_path,
-)
+from musicsim.extensions.bundles.public_copy import EXCERPTS, FILLED, Excerpts, copy_for_strangers, excerpt_path
 from musicsim.library.archive.unpacked import MODEL_FILES, checked_library, model_files
 from musicsim.library.db import schema
 from musicsim.library.db.changes import CHANGES_PREFIX
@@ -131,14 +125,10 @@ def save_snapshot_file(
         archive.add_bytes(_ABOUT, json.dumps(about).encode())
         excerpts = Excerpts(suffix=transcode_suffix(), length_s=TYPICAL_S)
         if with_excerpts:
-            excerpts = replace(
-                excerpts, song_ids=_add_excerpts(library, archive, work, excerpts.suffix, tell)
-            )
+            excerpts = replace(excerpts, song_ids=_add_excerpts(library, archive, work, excerpts.suffix, tell))
         tell("copying the database", 0, 0)
         database = work / LIBRARY_FILE
-        copy_for_strangers(
-            library.folder / LIBRARY_FILE, database, reports.keys(), settings, thirds, excerpts
-        )
+        copy_for_strangers(library.folder / LIBRARY_FILE, database, reports.keys(), settings, thirds, excerpts)
         with closing(Store(work, open_engine(database, read_only=True))) as copy:
             for n_done, (model_id, report) in enumerate(reports.items()):
                 tell("copying models", n_done, len(reports))

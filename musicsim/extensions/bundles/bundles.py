@@ -14,10 +14,8 @@ from musicsim.extensions.bundles.bundle_file import SnapshotFileReport, save_sna
 from musicsim.library import Library
 from musicsim.library.db.settings import OF_SNAPSHOT
 from musicsim.library.stores.models import BUILT_IN, ModelRecord
-from musicsim.public import owner_only
 
 
-@owner_only
 def write_snapshot_file(
     library: Library, target: Path, tell: Tell, *, models: Iterable[str] = (), with_excerpts: bool = False
 ) -> SnapshotFileReport:

@@ -61,9 +61,7 @@ FILLED: dict[str, dict[str, str]] = {
         "size": "0",
         "mtime_ns": "0",
     },
-    "duplicates": {
-        name: f"s.{name}" for name in ("first_id", "second_id", "similarity", "offset_s", "is_same")
-    },
+    "duplicates": {name: f"s.{name}" for name in ("first_id", "second_id", "similarity", "offset_s", "is_same")},
     "tags": {"song_id": "s.song_id", "tag": "s.tag", "source": "''", "weight": "max(s.weight)"},
     # in which third of the songs by plays it is, and nobody who played it: no two songs have a listener in common
     "plays": {"listener": "song_id", "song_id": "song_id", "source": "''", "count": "third_of(n)"},
@@ -90,8 +88,7 @@ _FROM = {
     "duplicates": f"src.duplicates s WHERE s.first_id IN ({_HERE}) AND s.second_id IN ({_HERE})",
     "tags": f"src.tags s WHERE s.song_id IN ({_HERE}) GROUP BY s.song_id, s.tag",
     "plays": (
-        "(SELECT song_id, sum(count) n FROM src.plays GROUP BY song_id) "
-        f"WHERE third_of(n) > 0 AND song_id IN ({_HERE})"
+        f"(SELECT song_id, sum(count) n FROM src.plays GROUP BY song_id) WHERE third_of(n) > 0 AND song_id IN ({_HERE})"
     ),
     "playlists": "src.playlists s WHERE true",
     "playlist_songs": f"src.playlist_songs s WHERE s.song_id IN ({_HERE})",

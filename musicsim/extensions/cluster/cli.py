@@ -4,23 +4,9 @@ from dataclasses import asdict
 
 import typer
 
-from musicsim.cli._console import (
-    ClusterOption,
-    JsonOption,
-    LibraryOption,
-    TrustClusterOption,
-    emit,
-    open_library,
-)
+from musicsim.cli._console import ClusterOption, JsonOption, LibraryOption, TrustClusterOption, emit, open_library
 
-_cluster = typer.Typer(no_args_is_help=True, help="The Dask cluster that scans run on (docs/scale.md).")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module to the program."""
-    _cluster.command()(status)
-    _cluster.callback()(lambda: None)  # with one command alone, its name would not be asked for
-    app.add_typer(_cluster, name="cluster")
+group = typer.Typer(no_args_is_help=True, help="The Dask cluster that scans run on (docs/scale.md).")
 
 
 def status(
@@ -40,3 +26,7 @@ def status(
     typer.echo(state.words)
     if state.dashboard:
         typer.echo(f"dashboard: {state.dashboard}")
+
+
+group.command()(status)
+group.callback()(lambda: None)  # with one command alone, its name would not be asked for

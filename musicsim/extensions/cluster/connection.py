@@ -10,10 +10,8 @@ from musicsim.extensions.cluster.pool import open_cluster
 from musicsim.extensions.cluster.trust import is_trusted
 from musicsim.library import Library
 from musicsim.library.processes.pools import ClusterState, n_own
-from musicsim.public import owner_only
 
 
-@owner_only
 def cluster_of(library: Library, named: str | None = None) -> str:
     """The address of the cluster of a library: the one named, else of the environment, else of the settings.
 
@@ -24,7 +22,6 @@ def cluster_of(library: Library, named: str | None = None) -> str:
     return os.environ.get(CLUSTER_VARIABLE) or str(library.settings["cluster"])
 
 
-@owner_only
 @contextmanager
 def on_cluster(library: Library, named: str | None = None, *, trusted: bool = False) -> Iterator[None]:
     """Let the cluster of a library, as of :func:`cluster_of`, do what can be done there within the block.
@@ -45,7 +42,6 @@ def on_cluster(library: Library, named: str | None = None, *, trusted: bool = Fa
             library.pool = None
 
 
-@owner_only
 def cluster_state(library: Library, named: str | None = None, *, trusted: bool = False) -> ClusterState:
     """The state of a library's cluster at this moment; `trusted` as of :func:`on_cluster`.
 
@@ -57,8 +53,6 @@ def cluster_state(library: Library, named: str | None = None, *, trusted: bool =
             "no cluster is set: name one with --cluster, in MUSICSIM_CLUSTER of the environment, or in the settings."
         )
     if n_own(address):
-        raise LibraryError(
-            f"{address}: a scan starts these workers on this machine and ends them; none run now."
-        )
+        raise LibraryError(f"{address}: a scan starts these workers on this machine and ends them; none run now.")
     with open_cluster(address, is_trusted=trusted or is_trusted(address)) as pool:
         return pool.state()

@@ -28,13 +28,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from musicsim import __version__
 from musicsim.errors import LibraryError
-from musicsim.library.processes.pools import (
-    ClusterState,
-    check_address,
-    is_encrypted,
-    is_on_this_machine,
-    n_own,
-)
+from musicsim.library.processes.pools import ClusterState, check_address, is_encrypted, is_on_this_machine, n_own
 from musicsim.library.processes.workers import Crew, Limits, WorkerDied
 
 if TYPE_CHECKING:
@@ -174,12 +168,7 @@ class ClusterPool:
         )
 
     def outcomes(
-        self,
-        function: Callable[[T], Any],
-        tasks: Iterable[T],
-        *,
-        limits: Limits,
-        preload: tuple[str, ...] = (),
+        self, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits, preload: tuple[str, ...] = ()
     ) -> Generator[tuple[T, Any] | None, None, None]:
         """See :class:`musicsim.library.processes.pools.Pool`.
 
@@ -238,13 +227,9 @@ class ClusterPool:
                     lost.append(batch)
                     shared = None  # it may be what got lost
                     continue
-                size = min(
-                    max(1, round(_BATCH_S * len(batch) / max(done.seconds, 1e-3))), 2 * size, max_batch
-                )
+                size = min(max(1, round(_BATCH_S * len(batch) / max(done.seconds, 1e-3))), 2 * size, max_batch)
                 yield from (
-                    zip(batch, done.results, strict=True)
-                    if done.results
-                    else ((task, _Killed()) for task in batch)
+                    zip(batch, done.results, strict=True) if done.results else ((task, _Killed()) for task in batch)
                 )
         finally:
             for future in pending:

@@ -11,19 +11,16 @@ from pathlib import Path
 from musicsim import CLUSTER_VARIABLE
 from musicsim.library.disk.arrays import private_path
 from musicsim.library.processes.pools import check_address, is_encrypted, is_on_this_machine
-from musicsim.public import owner_only
 
 TRUST_VARIABLE = "MUSICSIM_TRUST_CLUSTER"
 """Trusts the address in MUSICSIM_CLUSTER, and no other, if it is 1."""
 
 
-@owner_only
 def needs_trust(address: str) -> bool:
     """True for a cluster on another machine without TLS, which is used only if its address is trusted."""
     return bool(address) and not (is_on_this_machine(address) or is_encrypted(address))
 
 
-@owner_only
 def is_trusted(address: str) -> bool:
     """True if the owner of this machine trusts the cluster at an address."""
     named = os.environ.get(CLUSTER_VARIABLE, "").strip()
@@ -32,7 +29,6 @@ def is_trusted(address: str) -> bool:
     return address in _read_trusted()
 
 
-@owner_only
 def trust(address: str, *, is_trusted: bool = True) -> None:
     """Remember on this machine that a cluster is trusted, or is not trusted any more.
 

@@ -1,0 +1,9 @@
+"""Evaluation of playlists: how well each method continues lists of which the end is held out."""
+
+from musicsim.hooks import Extension, Job, Section
+
+EXTENSION = Extension(
+    name="continuation",
+    jobs={"continue": Job("job:run", "Continuing held-out lists", counts="continuations")},
+    sections=(Section("evaluate", "Playlists", "page:draw", place=30),),
+)

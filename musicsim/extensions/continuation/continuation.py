@@ -24,7 +24,6 @@ from musicsim.explorer.progress import Tell, silent
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.extensions.continuation.continuing import WALK, Lists, Task, Ways, ways
 from musicsim.library import Library
-from musicsim.public import owner_only
 
 LISTS = ("playlists", "sittings")
 """What people made or played together: playlists, but for those that were generated here, and sittings."""
@@ -175,7 +174,6 @@ def task_of(
     return Task(snapshot.n_indexed, train, begun, fit_walk, artists, snapshot.X, random_state)
 
 
-@owner_only
 def continue_lists(library: Library, kind: str, tell: Tell = silent, *, random_state: int = 0) -> Continued:
     """Judge every way on the lists of a library, by the built-in model of sound, which no list has taught.
 
@@ -225,17 +223,9 @@ def too_few(n_long: int, kind: str) -> str:
 
 
 def _summary(
-    kind: str,
-    n_long: int,
-    n_judged: int,
-    n_songs: int,
-    found: list[dict[str, dict[str, Float64Array]]],
-    seed: int,
+    kind: str, n_long: int, n_judged: int, n_songs: int, found: list[dict[str, dict[str, Float64Array]]], seed: int
 ) -> Continued:
-    whole = {
-        way: {name: np.concatenate([part[way][name] for part in found]) for name in MEASURES}
-        for way in found[0]
-    }
+    whole = {way: {name: np.concatenate([part[way][name] for part in found]) for name in MEASURES} for way in found[0]}
     order = sorted(whole, key=lambda way: -whole[way]["ndcg"].mean())
     zeros = np.zeros(n_judged)
     return Continued(
@@ -245,10 +235,7 @@ def _summary(
         len(found),
         n_songs,
         {
-            way: {
-                name: evaluation.paired_bootstrap(whole[way][name], zeros, random_state=seed)
-                for name in MEASURES
-            }
+            way: {name: evaluation.paired_bootstrap(whole[way][name], zeros, random_state=seed) for name in MEASURES}
             for way in order
         },
         {

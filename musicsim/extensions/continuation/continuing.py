@@ -38,9 +38,7 @@ class Task:
     train: Lists
     begun: Lists
     fit_walk: Callable[[Lists], playlist.PlaylistModel]
-    artists: IntegerArray | None = (
-        None  # (n_songs,), -1 where nobody knows; None where they are not known at all
-    )
+    artists: IntegerArray | None = None  # (n_songs,), -1 where nobody knows; None where they are not known at all
     vectors: FloatingArray | None = None  # (n_songs, n_dimensions) of the sound, where there is one
     random_state: int = 0
 

@@ -5,14 +5,7 @@ import streamlit as st
 
 from musicsim.explorer import jobs
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.extensions.continuation.continuation import (
-    LISTS,
-    MEASURES,
-    MIN_LISTS,
-    Continued,
-    n_long_lists,
-    too_few,
-)
+from musicsim.extensions.continuation.continuation import LISTS, MEASURES, MIN_LISTS, Continued, n_long_lists, too_few
 from musicsim.library import Library
 from musicsim.library.stores.jobs import Job
 from musicsim.ui.base.desk import AT_ONCE_S, desk, task_key, value_of, wait_for
@@ -26,7 +19,7 @@ _CHOSEN: Key[str] = Key("evaluate_lists", lambda: LISTS[0], "what is continued: 
 _PLACES = {"clicks": 2}  # decimal places, where it is not three
 
 
-def show_continuation(now: Snapshot) -> None:
+def draw(now: Snapshot, *, busy: bool) -> None:
     """What came of continuing the library's own lists, and the button that does so."""
     counts = desk().ask(task_key(now, "long lists"), lambda _tell: n_long_lists(now))
     if not counts.within(AT_ONCE_S):
@@ -102,8 +95,7 @@ def _show(found: Continued) -> None:
     """The ways in the order of their NDCG; who is first comes before them."""
     st.markdown(f"**{plain(found.words)}**")
     lines = [
-        {"Method": way}
-        | {name: interval(*scores[of], places=_PLACES.get(of, 3)) for of, name in MEASURES.items()}
+        {"Method": way} | {name: interval(*scores[of], places=_PLACES.get(of, 3)) for of, name in MEASURES.items()}
         for way, scores in found.scores.items()
     ]
     saved_table(pd.DataFrame(lines), name="continuation", key="evaluate_continuation")

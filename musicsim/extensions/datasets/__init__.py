@@ -1,0 +1,5 @@
+"""Public data sets with their labels and official splits, by the loaders of mirdata."""
+
+from musicsim.hooks import Extension
+
+EXTENSION = Extension(name="datasets", needs=("mirdata",))

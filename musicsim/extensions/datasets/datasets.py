@@ -13,7 +13,6 @@ from musicsim.errors import LibraryError
 from musicsim.explorer.refresh.add_music import Report, add_and_refresh
 from musicsim.library import AddReport, Library
 from musicsim.library.stores.splits import part_of
-from musicsim.public import owner_only
 
 # What loaders call these, the first that is there.
 _TEXTS = {
@@ -48,7 +47,6 @@ class DatasetReport:
     has_split: bool  # whether the data set comes with a split
 
 
-@owner_only
 def read_dataset(name: str, data_home: Path, version: str = "default") -> DatasetTracks:
     """Read the index, labels and split of a data set by mirdata's loader.
 
@@ -90,9 +88,7 @@ def read_dataset(name: str, data_home: Path, version: str = "default") -> Datase
         if any(_is_too_large(file) for file in listed[track_id] if file != Path(os.path.normpath(path))):
             found.labels[path], found.tags[path] = {}, {}
             continue
-        found.labels[path] = {
-            label: text for label, names in _TEXTS.items() if (text := _text(_first(track, names)))
-        }
+        found.labels[path] = {label: text for label, names in _TEXTS.items() if (text := _text(_first(track, names)))}
         found.tags[path] = {tag: w for name_ in _TAGS for tag, w in _weights(_value(track, name_)).items()}
         if (part := part_of(part_by_id.get(track_id, ""))) is not None:
             found.parts[path] = part
@@ -132,16 +128,12 @@ def _listed_files(dataset: Any, data_home: Path) -> dict[str, list[Path]]:
             track_id: [inside(entry[0]) for entry in files.values() if isinstance(entry, list) and entry[0]]
             for track_id, files in index["tracks"].items()
         }
-        metadata = [
-            inside(entry[0]) for entry in (index.get("metadata") or {}).values() if entry and entry[0]
-        ]
+        metadata = [inside(entry[0]) for entry in (index.get("metadata") or {}).values() if entry and entry[0]]
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise _damaged(dataset.name, error) from error
     for path in metadata:
         if _is_too_large(path, _MAX_METADATA):
-            raise LibraryError(
-                f"{path}: larger than {_MAX_METADATA >> 30} GB, so it is not read. Fetch it again."
-            )
+            raise LibraryError(f"{path}: larger than {_MAX_METADATA >> 30} GB, so it is not read. Fetch it again.")
     return tracks
 
 
@@ -191,7 +183,6 @@ def _weights(value: Any) -> dict[str, float]:
     return {}
 
 
-@owner_only
 def add_dataset(
     library: Library, tracks: DatasetTracks, *, report: Report, n_workers: int | None = None
 ) -> DatasetReport:
@@ -201,11 +192,7 @@ def add_dataset(
     with audio is added by itself, so that a folder of one genre does not stand in for unknown artists.
     """
     added = add_and_refresh(
-        library,
-        sorted({path.parent for path in tracks.labels}),
-        anyway=True,
-        n_workers=n_workers,
-        report=report,
+        library, sorted({path.parent for path in tracks.labels}), anyway=True, n_workers=n_workers, report=report
     )
     song_at = library.files.songs_at(tracks.labels)
     alike: defaultdict[tuple[tuple[str, str], ...], list[int]] = defaultdict(list)

@@ -34,9 +34,7 @@ from musicsim.library.disk.npy_headers import read_header
 
 ENDINGS = (".npz", ".npy", ".parquet")
 _VECTORS = ("vectors", "vector", "embeddings", "embedding")
-_NAMES = (
-    "ids", "id", "song_ids", "song_id", "paths", "path", "files", "file", "hashes", "hash", "content_hash",
-)  # fmt: skip
+_NAMES = ("ids", "id", "song_ids", "song_id", "paths", "path", "files", "file", "hashes", "hash", "content_hash")
 _MAX_NUMBERS = 2**29  # 2 GB as float32: a million songs of 512 numbers
 _MAX_BYTES = 2**32  # of one array: as many numbers as float64
 _MAX_ROWS = 2**22
@@ -74,26 +72,18 @@ def read_embedding(path: Path) -> EmbeddingFile:
     """
     read = {".npz": _from_npz, ".npy": _from_npy, ".parquet": _from_parquet}.get(path.suffix.lower())
     if read is None:
-        raise LibraryError(
-            f"{path.name}: vectors are read from {', '.join(ENDINGS)} files, not from this one."
-        )
+        raise LibraryError(f"{path.name}: vectors are read from {', '.join(ENDINGS)} files, not from this one.")
     try:
         if read is _from_parquet:
             _read_apart(path)
         names, vectors, note = read(path)
     except OSError as error:
-        raise LibraryError(
-            f"{path.name}: it cannot be read ({in_short(error.strerror or error)})."
-        ) from error
+        raise LibraryError(f"{path.name}: it cannot be read ({in_short(error.strerror or error)}).") from error
     except (ValueError, TypeError, KeyError, EOFError, MemoryError, RuntimeError) as error:
         # those of pyarrow are of these kinds
-        raise LibraryError(
-            f"{path.name}: no vectors can be read from this file ({in_short(error)})."
-        ) from error
+        raise LibraryError(f"{path.name}: no vectors can be read from this file ({in_short(error)}).") from error
     except (zipfile.BadZipFile, zlib.error) as error:
-        raise LibraryError(
-            f"{path.name}: it is not an .npz file, or a damaged one ({in_short(error)})."
-        ) from error
+        raise LibraryError(f"{path.name}: it is not an .npz file, or a damaged one ({in_short(error)}).") from error
     return _checked(path.name, names, vectors, note)
 
 
@@ -173,9 +163,7 @@ def _from_parquet(path: Path) -> _Read:
     if len(lists) > 1:
         lists = [_one(lists, _VECTORS)]
     # the last is how pandas writes an index
-    alone = [
-        n for n, kind in kinds.items() if n != by and _is_number(pa, kind) and not n.startswith("__index_")
-    ]
+    alone = [n for n, kind in kinds.items() if n != by and _is_number(pa, kind) and not n.startswith("__index_")]
     columns = lists or alone
     if not columns:
         raise ValueError("it has neither a column of lists nor columns of numbers")
@@ -190,9 +178,7 @@ def _from_parquet(path: Path) -> _Read:
             has_one.append(is_there)
     widths = {numbers.shape[1] for numbers in values if len(numbers)}
     if len(widths) != 1:
-        raise ValueError(
-            f"its vectors are of {_listed(widths) or 'no'} numbers; they should be of one length"
-        )
+        raise ValueError(f"its vectors are of {_listed(widths) or 'no'} numbers; they should be of one length")
     n_rows = sum(map(len, has_one))
     _check_ratio(4 * n_rows * max(widths), path)  # rows without a vector take a place, too
     rows = np.full((n_rows, *widths), np.nan, dtype=np.float32)
@@ -280,9 +266,7 @@ def _one(there: Any, known: Sequence[str]) -> str:
 # --- checks ---------------------------------------------------------------------------------------
 
 
-def _checked(
-    label: str, names: npt.NDArray[Any] | None, vectors: npt.NDArray[Any], note: str
-) -> EmbeddingFile:
+def _checked(label: str, names: npt.NDArray[Any] | None, vectors: npt.NDArray[Any], note: str) -> EmbeddingFile:
     if vectors.dtype.kind not in "fiu":
         raise LibraryError(f"{label}: its vectors are of type {vectors.dtype}; they should be numbers.")
     if vectors.ndim != 2 or not vectors.size or vectors.shape[1] > MAX_WIDE or vectors.size > _MAX_NUMBERS:
@@ -291,9 +275,7 @@ def _checked(
             f"{MAX_WIDE:,} numbers a song and {_MAX_NUMBERS:,} in all."
         )
     if names is not None and names.shape != vectors.shape[:1]:
-        raise LibraryError(
-            f"{label}: it has {names.shape} names for {len(vectors):,} vectors; a name each is needed."
-        )
+        raise LibraryError(f"{label}: it has {names.shape} names for {len(vectors):,} vectors; a name each is needed.")
     called = None if names is None else _called(label, names)
     with np.errstate(over="ignore"):  # what is too large for float32 is infinite there, and told
         rows = np.asarray(vectors, dtype=np.float32)
@@ -342,9 +324,7 @@ def _called(label: str, names: npt.NDArray[Any]) -> list[int] | list[str]:
         return [int(name) if np.isfinite(name) and name == int(name) else -1 for name in names.tolist()]
     texts = [_text(name) for name in names.tolist()]
     if any(text is None or len(text) > _MAX_NAME for text in texts):
-        raise LibraryError(
-            f"{label}: names should be whole numbers or text of at most {_MAX_NAME:,} letters."
-        )
+        raise LibraryError(f"{label}: names should be whole numbers or text of at most {_MAX_NAME:,} letters.")
     return [text or "" for text in texts]
 
 

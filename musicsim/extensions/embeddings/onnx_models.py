@@ -69,9 +69,7 @@ class OnnxModel:
         if not MIN_RATE <= self.sample_rate <= MAX_RATE:
             raise ValueError(f"sample_rate={self.sample_rate} should be from {MIN_RATE} to {MAX_RATE} Hz.")
         if not MIN_WINDOW_S <= self.window_s <= MAX_WINDOW_S:
-            raise ValueError(
-                f"window_s={self.window_s:g} should be from {MIN_WINDOW_S:g} to {MAX_WINDOW_S:g} seconds."
-            )
+            raise ValueError(f"window_s={self.window_s:g} should be from {MIN_WINDOW_S:g} to {MAX_WINDOW_S:g} seconds.")
 
     @property
     def n_samples(self) -> int:
@@ -183,9 +181,7 @@ class _KeptVectors:
         self._path = path
         self._type = np.dtype([("hash", f"S{_HASH_BYTES}"), ("vector", "<f4", (width,))])
         self._rows = np.fromfile(path, self._type) if path.exists() else np.empty(0, self._type)
-        self.hashes = {
-            digest.decode("ascii", "replace"): row for row, digest in enumerate(self._rows["hash"])
-        }
+        self.hashes = {digest.decode("ascii", "replace"): row for row, digest in enumerate(self._rows["hash"])}
         self._new: list[npt.NDArray[Any]] = []
 
     def append(self, digest: str, vector: Float32Array) -> None:
@@ -269,12 +265,8 @@ class _Running:
         try:
             with tempfile.TemporaryDirectory(prefix="musicsim-") as nothing:
                 # weights beside the file would not be part of its hash
-                options.add_session_config_entry(
-                    "session.model_external_initializers_file_folder_path", nothing
-                )
-                self._session = onnxruntime.InferenceSession(
-                    data, options, providers=["CPUExecutionProvider"]
-                )
+                options.add_session_config_entry("session.model_external_initializers_file_folder_path", nothing)
+                self._session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
         except MemoryError:
             raise
         except Exception as error:
@@ -285,9 +277,7 @@ class _Running:
         self._output = self._checked_output()
         fixed = self._shape[0] if len(self._shape) > 1 and isinstance(self._shape[0], int) else None
         most = max(1, _SAMPLES_AT_ONCE // model.n_samples)
-        self._batch, self._is_fixed = (
-            (fixed, True) if fixed else (1 if len(self._shape) == 1 else most, False)
-        )
+        self._batch, self._is_fixed = (fixed, True) if fixed else (1 if len(self._shape) == 1 else most, False)
 
     def _refused(self, why: str) -> ModelError:
         return ModelError(f"{self._model.path.name}: {why}.")
@@ -296,9 +286,7 @@ class _Running:
         inputs = self._session.get_inputs()
         if len(inputs) != 1:
             names = ", ".join(one.name for one in inputs) or "none"
-            raise self._refused(
-                f"it has {len(inputs)} inputs ({in_short(names)}); it should have one, the samples"
-            )
+            raise self._refused(f"it has {len(inputs)} inputs ({in_short(names)}); it should have one, the samples")
         (only,) = inputs
         shape = list(only.shape)
         if only.type != "tensor(float)" or not 1 <= len(shape) <= 3 or (len(shape) == 3 and shape[1] == 0):

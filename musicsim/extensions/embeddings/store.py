@@ -102,9 +102,7 @@ class EmbeddingStore:
         named = json.dumps(list(names))
         digest = hashlib.blake2b(named.encode(), digest_size=16)
         digest.update(np.ascontiguousarray(vectors).data.cast("B"))
-        about = AboutEmbedding(
-            digest.hexdigest(), label[:120], len(vectors), vectors.shape[1], problems, note
-        )  # fmt: skip
+        about = AboutEmbedding(digest.hexdigest(), label[:120], len(vectors), vectors.shape[1], problems, note)
         try:
             self._write(about, named, vectors)
         except OSError:
@@ -175,9 +173,7 @@ class EmbeddingStore:
     def _read(self, key: str, name: str, read: Callable[[Path], T]) -> T:
         # a model that somebody sent says which: not every text is the name of a folder
         if not (key.isalnum() and (self.folder / key).is_dir()):
-            raise NotFoundError(
-                "the vectors that this model is made of are not in this library: import their file."
-            )
+            raise NotFoundError("the vectors that this model is made of are not in this library: import their file.")
         try:
             return read(self.folder / key / name)
         except (OSError, ValueError, TypeError, KeyError, AttributeError, tokenize.TokenError) as error:

@@ -1,0 +1,17 @@
+"""Files for other programs: vectors, neighbors, the map, splits, tags, plays and answers."""
+
+from musicsim.hooks import Command, Extension, Job, Section
+
+EXTENSION = Extension(
+    name="exports",
+    commands={
+        "export": Command(
+            "cli:group",
+            "Export vectors, neighbours, the map, splits, tags, plays or answers for other programs (docs/data.md).",
+            "Other programs",
+        )
+    },
+    jobs={"export": Job("job:run", "Exporting")},
+    sections=(Section("library", "Export", "page:draw", tab="exports", place=75, needs_songs=False),),
+    routes="routes:routes",
+)

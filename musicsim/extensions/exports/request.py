@@ -28,16 +28,10 @@ EXPORTS = {
         compares=True,
     ),
     "map": ExportKind(
-        "Map",
-        "Places on the map with all columns; the Parquet file opens in Embedding Atlas.",
-        compares=True,
+        "Map", "Places on the map with all columns; the Parquet file opens in Embedding Atlas.", compares=True
     ),
-    "splits": ExportKind(
-        "Splits", "Which songs are for training, validation and test: by artist, and fixed ones."
-    ),
-    "tags": ExportKind(
-        "Tags", "Tags with weights and sources; .zip holds a JAMS file per song.", (*TABLES, JAMS)
-    ),
+    "splits": ExportKind("Splits", "Which songs are for training, validation and test: by artist, and fixed ones."),
+    "tags": ExportKind("Tags", "Tags with weights and sources; .zip holds a JAMS file per song.", (*TABLES, JAMS)),
     "plays": ExportKind("Plays", "Who played which song how often."),
     "answers": ExportKind("Answers", "What listeners answered when they were asked to compare songs."),
 }

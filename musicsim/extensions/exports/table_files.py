@@ -84,9 +84,7 @@ def _write_parquet(path: Path, table: Table) -> int:
             for name, values in found.items()
         }
 
-    empty: Block = [
-        [] if c.kind == TEXT else np.empty((0, c.width or 1)[: 1 + bool(c.width)]) for c in table.columns
-    ]
+    empty: Block = [[] if c.kind == TEXT else np.empty((0, c.width or 1)[: 1 + bool(c.width)]) for c in table.columns]
     schema = pa.record_batch(with_structs(empty)).schema
     n_rows = 0
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
@@ -101,9 +99,7 @@ def _write_csv(path: Path, table: Table) -> int:
     header = [
         name
         for column in table.columns
-        for name in (
-            [f"{column.name}_{i + 1}" for i in range(column.width)] if column.width else [column.name]
-        )
+        for name in ([f"{column.name}_{i + 1}" for i in range(column.width)] if column.width else [column.name])
     ]
     n_rows = 0
     with path.open("w", encoding="utf-8", errors="replace", newline="") as stream:
@@ -141,9 +137,7 @@ def _write_npz(path: Path, table: Table) -> int:
         with zipfile.ZipFile(path, "w") as archive:
             for spool in spools:
                 entry = zipfile.ZipInfo(f"{spool.column.name}.npy")
-                entry.compress_type = (
-                    zipfile.ZIP_DEFLATED if spool.column.kind == TEXT else zipfile.ZIP_STORED
-                )
+                entry.compress_type = zipfile.ZIP_DEFLATED if spool.column.kind == TEXT else zipfile.ZIP_STORED
                 with archive.open(entry, "w", force_zip64=True) as member:
                     spool.save(member)
     return spools[0].n_rows
@@ -162,9 +156,7 @@ class _Spool:
 
     def add(self, values: Any) -> None:
         is_text = self.column.kind == TEXT
-        rows = (
-            np.array([utf8(v) for v in values], np.str_) if is_text else np.asarray(values, self.column.kind)
-        )
+        rows = np.array([utf8(v) for v in values], np.str_) if is_text else np.asarray(values, self.column.kind)
         self._file.write(rows.tobytes())
         self._parts.append((len(rows), rows.dtype))
 
@@ -188,11 +180,7 @@ def utf8(value: str | None) -> str:
     return (value or "").encode("utf-8", "replace").decode()
 
 
-WRITERS: dict[str, Callable[[Path, Table], int]] = {
-    ".parquet": _write_parquet,
-    ".npz": _write_npz,
-    ".csv": _write_csv,
-}
+WRITERS: dict[str, Callable[[Path, Table], int]] = {".parquet": _write_parquet, ".npz": _write_npz, ".csv": _write_csv}
 """By the ending of the file."""
 
 

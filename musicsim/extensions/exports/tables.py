@@ -24,7 +24,6 @@ from musicsim.library import Song
 from musicsim.library.disk.arrays import release_pages
 from musicsim.library.importing.answer_csv import ANSWER_COLUMNS, answer_cells
 from musicsim.library.importing.answers import filed_answers
-from musicsim.public import owner_only
 
 _MAX_ROWS, _MIN_ROWS, _MAX_NUMBERS = 10_000, 256, 1 << 20  # of a block
 _MAX_WITH_NEIGHBOURS = 100_000  # songs of a map that has neighbours unless they are asked for
@@ -34,7 +33,6 @@ _ID = Column("id", "i8")
 _NAMED = (_ID, *(Column(name, TEXT) for name in ("hash", "path", "title", "artist")))
 
 
-@owner_only
 def files_at(now: Snapshot, rows: Int64Array) -> list[tuple[str, str]]:
     """Hash and path of the file of each row; empty of a song that has gone since the snapshot was taken."""
     ids = now.row_ids[rows].tolist()
@@ -60,7 +58,6 @@ def _named(songs: list[Song]) -> list[Any]:
     ]
 
 
-@owner_only
 def row_blocks(rows: Int64Array, size: int, tell: Tell, words: str) -> Iterator[Int64Array]:
     """Rows in blocks; pages of files that a block has read are let go when the next one is asked for."""
     for start in range(0, len(rows), size):
@@ -73,17 +70,13 @@ def _size(width: int) -> int:
     return int(np.clip(_MAX_NUMBERS // max(width, 1), _MIN_ROWS, _MAX_ROWS))
 
 
-@owner_only
 def all_rows(now: Snapshot) -> Int64Array:
     """Every row. Raises NotFoundError if there is none."""
     if not now.n_indexed:
-        raise NotFoundError(
-            f"{now.library.name}: there are no songs with a vector to export yet. Add a folder."
-        )
+        raise NotFoundError(f"{now.library.name}: there are no songs with a vector to export yet. Add a folder.")
     return np.arange(now.n_indexed)
 
 
-@owner_only
 def neighbour_blocks(
     now: Snapshot, rows: Int64Array, k: int, tell: Tell, words: str
 ) -> Iterator[tuple[Int64Array, Int64Array, Float32Array]]:
@@ -100,9 +93,7 @@ def neighbour_blocks(
         yield some, *near
 
 
-def _nearest(
-    index: Neighbours, k: int, block: tuple[Int64Array, Float32Array]
-) -> tuple[Int64Array, Float32Array]:
+def _nearest(index: Neighbours, k: int, block: tuple[Int64Array, Float32Array]) -> tuple[Int64Array, Float32Array]:
     """Rows and distances of the nearest others of some rows and their vectors; runs on a cluster, too."""
     rows, vectors = block
     distances, found = index.query(vectors, k + 1)
@@ -110,7 +101,6 @@ def _nearest(
     return np.take_along_axis(found, order, axis=1), np.take_along_axis(distances, order, axis=1)
 
 
-@owner_only
 def queries(now: Snapshot, request: ExportRequest) -> Int64Array:
     """The rows whose neighbours are asked for, ascending."""
     rows = all_rows(now)
@@ -123,8 +113,7 @@ def _vectors(now: Snapshot, request: ExportRequest, tell: Tell) -> Table:
     rows = all_rows(now)
     width = now.X.shape[1]
     blocks = (
-        (*_of_rows(now, some), now.vectors_at(some))
-        for some in row_blocks(rows, _size(width), tell, "writing vectors")
+        (*_of_rows(now, some), now.vectors_at(some)) for some in row_blocks(rows, _size(width), tell, "writing vectors")
     )
     return Table((*_NAMED, Column("vector", "f4", width)), blocks)
 
@@ -151,9 +140,7 @@ def _neighbours(now: Snapshot, request: ExportRequest, tell: Tell) -> Table:
     rows = queries(now, request)
     k = min(_K if request.k is None else request.k, now.n_indexed - 1)
     if k < 1:
-        raise NotFoundError(
-            f"{now.library.name}: no neighbours to export. It takes two songs, and a k of at least 1."
-        )
+        raise NotFoundError(f"{now.library.name}: no neighbours to export. It takes two songs, and a k of at least 1.")
 
     def blocks() -> Iterator[Block]:
         for some, found, distances in neighbour_blocks(now, rows, k, tell, "finding neighbours"):
@@ -195,9 +182,7 @@ def _splits(now: Snapshot, request: ExportRequest, tell: Tell) -> Table:
     rows = all_rows(now)
     split = Split.by_artist([str(group) for group in now.columns.group.texts()], request.seed)
     by_artist = dict.fromkeys(split.train.tolist(), "train")
-    by_artist |= dict.fromkeys(split.validation.tolist(), "validation") | dict.fromkeys(
-        split.test.tolist(), "test"
-    )
+    by_artist |= dict.fromkeys(split.validation.tolist(), "validation") | dict.fromkeys(split.test.tolist(), "test")
     fixed = {name: now.library.splits.get(name) for name in now.library.splits.names()}
 
     def blocks() -> Iterator[Block]:
@@ -206,9 +191,7 @@ def _splits(now: Snapshot, request: ExportRequest, tell: Tell) -> Table:
             parts = [by_artist[row] for row in some.tolist()]
             yield [*_of_rows(now, some), parts, *(list(map(of.get, ids)) for of in fixed.values())]
 
-    return Table(
-        (*_NAMED, Column("split", TEXT), *(Column(f"split: {name}", TEXT) for name in fixed)), blocks()
-    )
+    return Table((*_NAMED, Column("split", TEXT), *(Column(f"split: {name}", TEXT) for name in fixed)), blocks())
 
 
 def _with_songs(now: Snapshot, rows: Iterator[list[list]], place: int) -> Iterator[Block]:

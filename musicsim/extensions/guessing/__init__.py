@@ -1,0 +1,14 @@
+"""Guesses of missing labels from similar songs, with a measured share of right ones."""
+
+from musicsim.hooks import Command, Extension, Section
+
+EXTENSION = Extension(
+    name="guessing",
+    commands={
+        "guess": Command("cli:guess", "Guess a missing genre, or artist and album, from similar songs.", "Learn")
+    },
+    sections=(
+        Section("library", "Artists", "page:draw_artists", tab="artists", place=55),
+        Section("library", "Genres", "page:draw_genres", tab="genres", place=61),
+    ),
+)

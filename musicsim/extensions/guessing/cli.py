@@ -5,15 +5,7 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli._console import (
-    JsonOption,
-    LibraryOption,
-    ModelOption,
-    emit,
-    open_library,
-    show,
-    song_json,
-)
+from musicsim.cli._console import JsonOption, LibraryOption, ModelOption, emit, open_library, show, song_json
 
 
 class _Target(StrEnum):
@@ -24,11 +16,6 @@ class _Target(StrEnum):
 class _Voters(StrEnum):
     VECTORS = "vectors"
     CODES = "codes"
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command of this module to the program."""
-    app.command()(guess)
 
 
 def guess(
@@ -49,20 +36,13 @@ def guess(
     votes: Annotated[
         int | None,
         typer.Option(
-            help=("Only guesses with at least this many votes: 6 of 10 for a genre, 2 of 3 for an artist."),
-            min=1,
+            help=("Only guesses with at least this many votes: 6 of 10 for a genre, 2 of 3 for an artist."), min=1
         ),
     ] = None,
 ) -> None:
     """Guess a missing genre, or artist and album, from similar songs."""
     from musicsim.explorer.snapshot.snapshot import snapshot_under
-    from musicsim.extensions.guessing.guess import (
-        MIN_RIGHT,
-        N_VOTES,
-        USUAL_VOTES,
-        enter_guesses,
-        guess_labels,
-    )
+    from musicsim.extensions.guessing.guess import MIN_RIGHT, N_VOTES, USUAL_VOTES, enter_guesses, guess_labels
 
     least = USUAL_VOTES[target] if votes is None else votes
     if least > N_VOTES[target]:

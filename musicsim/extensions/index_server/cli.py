@@ -5,11 +5,6 @@ import typer
 from musicsim.cli._console import JsonOption, LibraryOption, emit, open_library, plain, progress_bar
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module to the program."""
-    app.command()(index)
-
-
 def index(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """Bring the songs to the index server that MUSICSIM_INDEX names (docs/scale.md); without one, say so.
 

@@ -31,7 +31,6 @@ from musicsim.extensions.index_server.remote_index import (
     prefix_of,
 )
 from musicsim.library.db.cache import save_arrays
-from musicsim.public import owner_only
 
 _log = logging.getLogger(__name__)
 
@@ -42,7 +41,6 @@ _MOST_HELD = 10  # times the songs here: a collection may hold those of an earli
 _LONG_S = 600.0  # one call may build the index of a collection
 
 
-@owner_only
 def push(snapshot: Snapshot, tell: Tell = silent, *, exact: bool | None = None) -> bool:
     """Bring the songs under the model in use to the server, as they are in a snapshot.
 
@@ -161,9 +159,7 @@ class _Push:
                 ids += [operator.index(entry["id"]) for entry in batch]
                 digests += [operator.index(entry["digest"]) for entry in batch]
                 if len(ids) > most:
-                    raise ValueError(
-                        f"more than {most:,} songs. Drop the collection {self._collection} there"
-                    )
+                    raise ValueError(f"more than {most:,} songs. Drop the collection {self._collection} there")
             found.close()
             return np.array(ids, dtype=np.int64), np.array(digests, dtype=np.int64)
 
@@ -172,8 +168,7 @@ class _Push:
         lists = {name: values[rows].tolist() for name, values in columns.items()}
         vectors = self._snapshot.vectors_at(rows)
         return [
-            {name: values[i] for name, values in lists.items()} | {"vector": vector}
-            for i, vector in enumerate(vectors)
+            {name: values[i] for name, values in lists.items()} | {"vector": vector} for i, vector in enumerate(vectors)
         ]
 
     def _drop(self, collection: str) -> None:
@@ -195,7 +190,6 @@ _pushing: set[Path] = set()
 _lock = threading.Lock()
 
 
-@owner_only
 def push_in_background(snapshot: Snapshot) -> None:
     """Bring the songs to the server on a thread of its own, and after them those of the last snapshot given since."""
     folder = snapshot.library.folder
@@ -219,7 +213,6 @@ def _push_wanted(folder: Path) -> None:
         push_if_it_can(snapshot)
 
 
-@owner_only
 def push_if_it_can(snapshot: Snapshot, tell: Tell = silent) -> None:
     """Bring the songs to the server, and note in the log where it is away: searches say so, too."""
     try:

@@ -186,9 +186,7 @@ class RemoteIndex:
         Of these rows.
     """
 
-    def __init__(
-        self, server: Server, named: Callable[[], str | None], rows: ModelRows, columns: SongColumns
-    ) -> None:
+    def __init__(self, server: Server, named: Callable[[], str | None], rows: ModelRows, columns: SongColumns) -> None:
         self.server, self._named, self._rows, self._columns = server, named, rows, columns
         self._alias: str | None = None
         self._looked: float | None = None  # when it was looked for; None where it is there
@@ -265,9 +263,7 @@ class RemoteIndex:
         remedy = "" if is_public() else " (`musicsim index` brings them there)"
         raise IndexServerError(f"{self.server} does not have the songs as they are now{remedy}")
 
-    def _nearest(
-        self, vector: Float32Array, n: int, expression: str, allowed: BoolArray | None
-    ) -> Int64Array | None:
+    def _nearest(self, vector: Float32Array, n: int, expression: str, allowed: BoolArray | None) -> Int64Array | None:
         reach = n + _SPARE
         while True:
             found = self.server.ask(

@@ -1,0 +1,9 @@
+"""Playlists for ListenBrainz."""
+
+from musicsim.hooks import Command, Extension
+
+EXTENSION = Extension(
+    name="listenbrainz",
+    commands={"listenbrainz": Command("cli:group", "Send playlists to ListenBrainz.", "Other programs")},
+    backup_files=("listenbrainz.token",),
+)

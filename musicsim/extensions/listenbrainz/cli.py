@@ -19,19 +19,11 @@ from musicsim.cli._options import taking
 from musicsim.cli.playlists import SavedOption, asked_songs
 from musicsim.explorer.requests.playlist import PlaylistRequest
 
-_listenbrainz = typer.Typer(help="Send playlists to ListenBrainz.", no_args_is_help=True)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module to the program."""
-    _listenbrainz.command("token")(token)
-    _listenbrainz.command("send")(send)
-    app.add_typer(_listenbrainz, name="listenbrainz")
+group = typer.Typer(help="Send playlists to ListenBrainz.", no_args_is_help=True)
 
 
 def token(
-    library: LibraryOption = None,
-    remove: Annotated[bool, typer.Option("--remove", help="Remove the token.")] = False,
+    library: LibraryOption = None, remove: Annotated[bool, typer.Option("--remove", help="Remove the token.")] = False
 ) -> None:
     """Keep the token of your ListenBrainz account in the library's folder; it is asked for and not shown."""
     from musicsim.extensions.listenbrainz.client import keep_token
@@ -70,3 +62,7 @@ def send(
             warn("has no MusicBrainz id", song.label)
     if sent.lacking:
         raise typer.Exit(SOME_FAILED)
+
+
+group.command("token")(token)
+group.command("send")(send)

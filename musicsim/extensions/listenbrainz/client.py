@@ -17,7 +17,6 @@ from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import private_path
 from musicsim.library.media.playlist_files import jspf
 from musicsim.library.tags.file_tags import MBID
-from musicsim.public import owner_only
 
 TOKEN_FILE = "listenbrainz.token"
 _ADDRESS = "https://api.listenbrainz.org"
@@ -39,13 +38,11 @@ def _token_file(library: Library) -> Path:
     return library.folder / TOKEN_FILE
 
 
-@owner_only
 def has_token(library: Library) -> bool:
     """Whether a token is kept in the library's folder."""
     return _token_file(library).exists()
 
 
-@owner_only
 def keep_token(library: Library, token: str) -> None:
     """Keep a user's token in a file that only the owner can read; an empty one removes it.
 
@@ -61,7 +58,6 @@ def keep_token(library: Library, token: str) -> None:
         temporary.write_text(token)
 
 
-@owner_only
 def send_playlist(library: Library, title: str, songs: Sequence[Song], *, public: bool = False) -> Sent:
     """Make a playlist at ListenBrainz, private unless it is to be public; songs without an id are left out.
 
@@ -85,12 +81,8 @@ def send_playlist(library: Library, title: str, songs: Sequence[Song], *, public
     answer = _post(library, "/1/playlist/create", {"playlist": playlist})
     mbid = answer.get("playlist_mbid")
     if not isinstance(mbid, str) or not re.fullmatch(MBID, mbid):
-        raise ServerError(
-            "ListenBrainz did not say where the playlist is: look for it there before sending it again."
-        )
-    return Sent(
-        f"https://listenbrainz.org/playlist/{mbid}", tuple(song for song in songs if not song.mb_recording_id)
-    )
+        raise ServerError("ListenBrainz did not say where the playlist is: look for it there before sending it again.")
+    return Sent(f"https://listenbrainz.org/playlist/{mbid}", tuple(song for song in songs if not song.mb_recording_id))
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -103,13 +95,9 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 def _post(library: Library, path: str, document: dict[str, Any]) -> dict[str, Any]:
     address = os.environ.get("MUSICSIM_LISTENBRAINZ_URL", "").rstrip("/") or _ADDRESS
     if not address.startswith(("https://", "http://")):
-        raise ServerError(
-            f"MUSICSIM_LISTENBRAINZ_URL is {address!r}: set it to an address that begins with https://."
-        )
+        raise ServerError(f"MUSICSIM_LISTENBRAINZ_URL is {address!r}: set it to an address that begins with https://.")
     if not has_token(library):
-        raise ServerError(
-            "there is no ListenBrainz token in this library: `musicsim listenbrainz token` keeps one."
-        )
+        raise ServerError("there is no ListenBrainz token in this library: `musicsim listenbrainz token` keeps one.")
     token = _token_file(library).read_text().strip()
     logs.hide(token)
     headers = {"Authorization": f"Token {token}", "Content-Type": "application/json"}

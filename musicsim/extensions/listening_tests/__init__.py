@@ -1,0 +1,9 @@
+"""Listening tests by link: several models' results, judged blind by other people."""
+
+from musicsim.hooks import Extension, Section
+
+EXTENSION = Extension(
+    name="listening_tests",
+    sections=(Section("compare", "Listening tests", "page:draw", place=20),),
+    routes="routes:listen_routes",
+)

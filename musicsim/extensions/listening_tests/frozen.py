@@ -14,8 +14,6 @@ from musicsim.errors import LibraryError
 from musicsim.extensions.listening_tests.request import MAX_MODELS
 from musicsim.extensions.listening_tests.store import MAX_LISTENERS
 
-VISITORS_MAY = True
-
 FORMAT, VERSION = "musicsim listening test", 1
 MAX_BYTES = 8 << 20
 _MAX_PAIRS, _MAX_SONGS = 4_000, 4_000
@@ -33,9 +31,7 @@ class FrozenSong(Said):
     """A song and the seconds of it that are heard."""
 
     content_hash: Annotated[str, Field(pattern="^[0-9a-f]{1,128}$")]
-    sound_hash: Annotated[
-        str, Field(pattern="^[0-9a-f]{0,128}$")
-    ]  # finds it with other tags; empty: not known
+    sound_hash: Annotated[str, Field(pattern="^[0-9a-f]{0,128}$")]  # finds it with other tags; empty: not known
     title: _Text
     artist: _Text
     start_s: Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -75,9 +71,7 @@ class ListeningTest(Said):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         for place, pair in enumerate(self.pairs):
-            if max(pair.query, pair.result) >= len(self.songs) or max(pair.models, default=0) >= len(
-                self.models
-            ):
+            if max(pair.query, pair.result) >= len(self.songs) or max(pair.models, default=0) >= len(self.models):
                 raise ValueError(f"pair {place} names a song or model that is not there")
             if pair.is_check != (pair.query == pair.result) or len(set(pair.models)) < len(pair.models):
                 raise ValueError(f"pair {place} is neither a result nor an attention check")

@@ -8,6 +8,7 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer.libraries import default_folder
+from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.listening_tests.frozen import read_test
 from musicsim.extensions.listening_tests.pooling import make_test
 from musicsim.extensions.listening_tests.request import MAX_MODELS, ListeningTestRequest
@@ -27,8 +28,9 @@ _CHOSEN: Key[int | None] = Key(
 _SAID: Key[str] = Key("listening_said", str, "what became of the last action", per_library=True)
 
 
-def show_listening_tests(library: Library) -> None:
+def draw(snapshot: Snapshot, *, busy: bool) -> None:
     """The form for a new test, and the test that is chosen."""
+    library = snapshot.library
     st.caption(
         "Several people hear the same pairs of songs, each by a link of their own and without names, and grade how "
         "similar they sound. So models are compared blind."
@@ -46,9 +48,7 @@ def show_listening_tests(library: Library) -> None:
     if _CHOSEN.get() not in by_id:
         _CHOSEN.set(kept[0].id)
     _CHOSEN.keep()
-    chosen = st.selectbox(
-        "Test", list(by_id), key=_CHOSEN.name, format_func=lambda i: plain(by_id[i].name), width=420
-    )
+    chosen = st.selectbox("Test", list(by_id), key=_CHOSEN.name, format_func=lambda i: plain(by_id[i].name), width=420)
     _shown(library, by_id[chosen])
 
 
@@ -66,25 +66,17 @@ def _form(library: Library) -> None:
     request = ListeningTestRequest
     with st.form("listening_new", border=False):
         name = st.text_input(**labelled(request, "name"), value=request.name, max_chars=100)
-        chosen = st.multiselect(
-            **labelled(request, "models"), options=models, default=first, max_selections=MAX_MODELS
-        )
+        chosen = st.multiselect(**labelled(request, "models"), options=models, default=first, max_selections=MAX_MODELS)
         numbers = {}
         for fields in (_NUMBERS[:3], _NUMBERS[3:]):
             for column, field in zip(st.columns(3), fields, strict=True):
-                numbers[field] = int(
-                    column.number_input(**limits(request, field), value=getattr(request, field))
-                )
+                numbers[field] = int(column.number_input(**limits(request, field), value=getattr(request, field)))
         same_artist = st.checkbox(**labelled(request, "same_artist"), value=request.same_artist)
         consent = st.text_area(**labelled(request, "consent"), value=request.consent, max_chars=5_000)
-        people = st.number_input(
-            "Listeners", 1, MAX_LISTENERS, 5, help="Each gets a link; more can be added later."
-        )
+        people = st.number_input("Listeners", 1, MAX_LISTENERS, 5, help="Each gets a link; more can be added later.")
         if st.form_submit_button("Make the test", type="primary", icon=":material/headphones:"):
             try:
-                asked = request(
-                    name=name, models=tuple(chosen), same_artist=same_artist, consent=consent, **numbers
-                )
+                asked = request(name=name, models=tuple(chosen), same_artist=same_artist, consent=consent, **numbers)
                 with st.spinner("Asking the models…"):
                     test = make_test(library, asked)
             except (MusicsimError, ValueError) as error:
@@ -101,10 +93,7 @@ def _form(library: Library) -> None:
             return
         n_absent = sum(library.song_with_sound(s.content_hash, s.sound_hash) is None for s in test.songs)
         if n_absent:
-            st.error(
-                f"{n_absent:,} of its {len(test.songs):,} songs are not in this library.",
-                icon=":material/error:",
-            )
+            st.error(f"{n_absent:,} of its {len(test.songs):,} songs are not in this library.", icon=":material/error:")
             return
         _keep(library, test.name, test.digest, test.to_json(), 5)
         st.rerun()
@@ -152,9 +141,7 @@ def _people(library: Library, kept: KeptTest, found: Results) -> None:
         share = one.n_graded / one.n_pairs
         failed = f", {one.n_failed_checks} checks failed" if one.n_failed_checks else ""
         left_out = "" if one.counts or share < 1 else " (does not count)"
-        st.progress(
-            share, text=f"**{plain(one.listener.name)}**: {one.n_graded} of {one.n_pairs}{failed}{left_out}"
-        )
+        st.progress(share, text=f"**{plain(one.listener.name)}**: {one.n_graded} of {one.n_pairs}{failed}{left_out}")
     with st.expander("Links", icon=":material/link:", expanded=not n_counted):
         st.caption("Send each link to one person. Who has it grades under this name, and sees nothing else.")
         if urlsplit(st.context.url or "").hostname in ("localhost", "127.0.0.1", "::1"):

@@ -21,7 +21,6 @@ from musicsim.extensions.listening_tests.request import ListeningTestRequest
 from musicsim.extensions.listening_tests.store import MAX_LISTENERS
 from musicsim.extensions.music_servers.connections import has_sound
 from musicsim.library import Library, Song
-from musicsim.public import owner_only, visitor_may
 
 _MORE = 20  # results that are asked for beyond those needed: some may have no file
 _MAX_TRIES = 10  # songs that are looked at for each query
@@ -35,7 +34,6 @@ class Pool:
     results: Sequence[tuple[FrozenSong, tuple[int, ...]]]  # each with the places of the models that gave it
 
 
-@owner_only
 def make_test(library: Library, request: ListeningTestRequest) -> ListeningTest:
     """Let models answer the same queries, and freeze what came of it.
 
@@ -77,9 +75,7 @@ def _many_artists(songs: Sequence[Song]) -> list[Song]:
     return [songs[i] for i in np.argsort(turns, kind="stable")]
 
 
-def _pool(
-    library: Library, snapshots: Sequence[Snapshot], query: Song, request: ListeningTestRequest
-) -> Pool | None:
+def _pool(library: Library, snapshots: Sequence[Snapshot], query: Song, request: ListeningTestRequest) -> Pool | None:
     """What each model answers; None where one has too few results."""
     found: dict[int, tuple[Song, list[int]]] = {}
     for model, snapshot in enumerate(snapshots):
@@ -90,9 +86,7 @@ def _pool(
             return None
         for song in heard:
             found.setdefault(song.id, (song, []))[1].append(model)
-    return Pool(
-        _frozen(library, query), [(_frozen(library, song), tuple(models)) for song, models in found.values()]
-    )
+    return Pool(_frozen(library, query), [(_frozen(library, song), tuple(models)) for song, models in found.values()])
 
 
 def _by_same_artist(snapshot: Snapshot, song: Song) -> list[int]:
@@ -107,7 +101,6 @@ def _frozen(library: Library, song: Song) -> FrozenSong:
     )  # fmt: skip
 
 
-@visitor_may
 def arranged(pools: Sequence[Pool], request: ListeningTestRequest, rng: np.random.Generator) -> ListeningTest:
     """The test of some pools, with its attention checks and orders drawn."""
     places: dict[str, int] = {}

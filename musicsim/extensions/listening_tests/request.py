@@ -31,15 +31,12 @@ class ListeningTestRequest:
         label="Attention checks", min=0, max=10,
     )  # fmt: skip
     failed_checks: int = option(
-        1, "Grades of listeners who fail more checks do not count.", label="Failed checks allowed", min=0,
-        max=10,
-    )  # fmt: skip
+        1, "Grades of listeners who fail more checks do not count.", label="Failed checks allowed", min=0, max=10
+    )
     same_artist: bool = option(
         False, "Whether results may be by the artist of the query song.", label="Results by the same artist"
     )
-    seconds: int = option(
-        20, "Seconds of each song, from its most typical part.", label="Seconds", min=5, max=30
-    )
+    seconds: int = option(20, "Seconds of each song, from its most typical part.", label="Seconds", min=5, max=30)
     consent: str = option(CONSENT, "What listeners agree to before they begin.", label="Consent")
     seed: int = option(0, "Draws the query songs and their order.", label="Seed", min=0)
 

@@ -20,7 +20,6 @@ from musicsim.extensions.listening_tests.store import CATEGORIES, Grade, Invited
 from musicsim.extensions.listening_tests.taking_part import test_of
 from musicsim.library import Library
 from musicsim.library.disk.csv_cells import as_csv
-from musicsim.public import owner_only
 
 _VERY = len(CATEGORIES) - 1
 _LEVEL = 0.05
@@ -95,14 +94,12 @@ Grades = Mapping[int, Sequence[Grade]]
 """By the id of the listener."""
 
 
-@owner_only
 def results_of(library: Library, test_id: int) -> Results:
     """What has come of a test so far. Raises NotFoundError if there is none of the number."""
     tests = library.listening_tests
     return results(test_of(library, test_id), tests.listeners(test_id), tests.grades(test_id))
 
 
-@owner_only
 def results(test: ListeningTest, listeners: Sequence[InvitedListener], grades: Grades) -> Results:
     """What has come of a test: listeners and their grades as the library has them."""
     progress = tuple(_progress(test, one, grades.get(one.id, ())) for one in listeners)
@@ -151,15 +148,11 @@ def _matrix(
 
 def _grades_of(name: str, scores: np.ndarray, categories: np.ndarray) -> ModelGrades:
     n = np.isfinite(categories).sum()
-    shares = tuple(
-        float((categories == place).sum() / n) if n else math.nan for place in range(len(CATEGORIES))
-    )
+    shares = tuple(float((categories == place).sum() / n) if n else math.nan for place in range(len(CATEGORIES)))
     return ModelGrades(name, float(scores.mean()) if len(scores) else math.nan, shares)
 
 
-def _pairs(
-    names: Sequence[str], scores: np.ndarray, ranks: "evaluation.RankComparison"
-) -> list[PairOfModels]:
+def _pairs(names: Sequence[str], scores: np.ndarray, ranks: "evaluation.RankComparison") -> list[PairOfModels]:
     found = []
     for a, b in combinations(range(len(names)), 2):
         better, worse = (a, b) if ranks.mean_ranks[a] >= ranks.mean_ranks[b] else (b, a)
@@ -177,7 +170,6 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-@owner_only
 def grades_csv(library: Library, test_id: int) -> bytes:
     """Every grade of a test, a row each, as CSV in UTF-8."""
     test, tests = test_of(library, test_id), library.listening_tests
@@ -196,7 +188,6 @@ def grades_csv(library: Library, test_id: int) -> bytes:
     return as_csv(_COLUMNS, rows)
 
 
-@owner_only
 def results_json(library: Library, test_id: int) -> bytes:
     """The test, every grade and what came of it, as JSON; no links, and null where there is no number."""
     test, tests = test_of(library, test_id), library.listening_tests

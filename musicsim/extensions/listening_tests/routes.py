@@ -22,11 +22,7 @@ from musicsim.ui.base.asset import asset
 
 _ASSETS = Path(__file__).resolve().parents[1] / "assets"
 _MAX_BODY = 1_000  # bytes
-_HEADERS = {
-    "Cache-Control": "no-store",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-}
+_HEADERS = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
 _PAGE_HEADERS = _HEADERS | {
     "X-Robots-Tag": "noindex",
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; media-src 'self'; "

@@ -142,9 +142,7 @@ class ListeningTestStore(Tables):
         table = schema.test_listeners
         with self._write() as connection:
             connection.execute(
-                table.update()
-                .where(table.c.id == listener_id, table.c.consented_at.is_(None))
-                .values(consented_at=at)
+                table.update().where(table.c.id == listener_id, table.c.consented_at.is_(None)).values(consented_at=at)
             )
 
     # --- grades -------------------------------------------------------------------------------

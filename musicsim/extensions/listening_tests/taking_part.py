@@ -19,7 +19,7 @@ from musicsim.extensions.listening_tests.frozen import ListeningTest, Said, read
 from musicsim.extensions.listening_tests.store import Grade, InvitedListener
 from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import atomic_path
-from musicsim.public import is_public, kept_answers_folder, owner_only, visitor_may
+from musicsim.public import is_public, kept_answers_folder
 
 _MAX_BYTES = 4 << 20
 _writing = threading.Lock()
@@ -49,7 +49,6 @@ class _SaidGrades(Said):
         return found
 
 
-@visitor_may
 class TakingPart:
     """A listener in a test.
 
@@ -65,9 +64,7 @@ class TakingPart:
         if is_public():
             folder = kept_answers_folder()
             if folder is None:
-                raise OwnerOnlyError(
-                    "This demonstration keeps no answers: its owner starts it with --keep-answers."
-                )
+                raise OwnerOnlyError("This demonstration keeps no answers: its owner starts it with --keep-answers.")
             name = blake2b(token.encode(), digest_size=12).hexdigest()
             self._file = folder / f"listening-{self.test.digest[:8]}-{name}.json"
 
@@ -158,14 +155,12 @@ class TakingPart:
                 temporary.write_text(said.model_dump_json(), encoding="utf-8")
 
 
-@visitor_may
 def test_of(library: Library, test_id: int) -> ListeningTest:
     """A test of a library. Raises NotFoundError if there is none of the number."""
     kept = library.listening_tests.get(test_id)
     return read_test(kept.document, kept.name)
 
 
-@owner_only
 def import_grades(library: Library, data: bytes, name: str) -> str:
     """Take what a listener said in a public demonstration; the name of the listener.
 

@@ -26,9 +26,7 @@ _TIME = re.compile(r"[\[<]\d{1,4}:\d{1,2}(?:[.:]\d{1,3})?[\]>]")
 _HEADING = re.compile(r"^[ \t]*\[[^\]\n]*\][ \t]*$", re.MULTILINE)
 
 
-def read_lyrics(
-    library: Store, tell: Callable[[str, int, int], object] | None = None, limit: int | None = None
-) -> int:
+def read_lyrics(library: Store, tell: Callable[[str, int, int], object] | None = None, limit: int | None = None) -> int:
     """Bring the words of a library's songs up to their files; how many were looked at.
 
     `tell` takes a message, how many songs are done, and of how many, with every batch; what it raises ends the
@@ -91,10 +89,6 @@ def count_words(text: str) -> dict[str, int]:
     text = _HEADING.sub("", _TIME.sub(" ", text))
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).lower())
     # marks are part of a letter, and formats (joiners, soft hyphens) part of nothing
-    other = {
-        ord(c): "" if kind == "Cf" else " "
-        for c in set(text)
-        if (kind := unicodedata.category(c))[0] not in "LM"
-    }
+    other = {ord(c): "" if kind == "Cf" else " " for c in set(text) if (kind := unicodedata.category(c))[0] not in "LM"}
     words = (word for word in text.translate(other).split() if len(word) <= _MAX_WORD)
     return dict(Counter(words).most_common(_MAX_WORDS))

@@ -75,9 +75,7 @@ class LyricsStore(Tables):
         with_lrc = sa.select(sa.func.json_each(listed).table_valued("value").c.value)
         # of several files the first by name: beside min() SQLite gives the other columns of the row that has it
         first = (
-            sa.select(
-                f.song_id, sa.func.min(f.path, type_=schema.FilePath()).label("path"), f.folder, f.mtime_ns
-            )
+            sa.select(f.song_id, sa.func.min(f.path, type_=schema.FilePath()).label("path"), f.folder, f.mtime_ns)
             .where(f.missing_since.is_(None))
             .group_by(f.song_id)
             .subquery()
@@ -177,11 +175,7 @@ class LyricsStore(Tables):
 
 
 def _table(
-    song_ids: list[int],
-    words: list[str],
-    rows: list[Int32Array],
-    min_songs: int,
-    max_share: float,
+    song_ids: list[int], words: list[str], rows: list[Int32Array], min_songs: int, max_share: float
 ) -> WordTable:
     """Drop rare and common words, and sort the rest."""
     from scipy import sparse

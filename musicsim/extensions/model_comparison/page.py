@@ -17,15 +17,13 @@ from musicsim.ui.components.coverage import ask_coverage
 from musicsim.ui.components.table_download import saved_table
 from musicsim.ui.evaluate.quality_view import choose_kind, written
 
-_MODEL: Key[str] = Key(
-    "evaluate_against", str, "id of the model that is compared with the sound", per_library=True
-)
+_MODEL: Key[str] = Key("evaluate_against", str, "id of the model that is compared with the sound", per_library=True)
 _DESK = "against"  # of its own: what takes a minute should not hold up the figures of other sessions
 _COLOURS = {BETTER: "#0f8b8d", NO_DIFFERENCE: "#8a8f98", WORSE: "#d1495b"}
 _MAX_LABEL = 24
 
 
-def show_against(now: Snapshot) -> None:
+def draw(now: Snapshot, *, busy: bool) -> None:
     """Choose a model, and compare it with the sound."""
     names = {record.id: record.name for record in comparable(now.library)}
     if not names:
@@ -95,9 +93,7 @@ def _differences(differences: Sequence[Difference], by: str) -> None:
     figure = go.Figure(
         go.Scatter(
             x=[lead.mean for lead in leads],
-            y=[
-                f"{in_chart(d.name, _MAX_LABEL)}<br>over {in_chart(d.other, _MAX_LABEL)}" for d in differences
-            ],
+            y=[f"{in_chart(d.name, _MAX_LABEL)}<br>over {in_chart(d.other, _MAX_LABEL)}" for d in differences],
             mode="markers",
             marker={"size": 11, "color": [_COLOURS[lead.words] for lead in leads]},
             error_x={

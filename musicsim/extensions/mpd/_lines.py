@@ -5,8 +5,6 @@ import time
 from functools import cache
 from typing import Any
 
-from musicsim.public import owner_only
-
 _MAX_LINE, _MAX_ANSWER = 1 << 16, 32 << 20  # bytes; a queue of 16,000 songs takes 10 MB
 _MAX_LINES = 1_000_000  # of an answer; python-mpd2 makes up to 200 bytes of each
 _MAX_ANSWER_S = 30.0
@@ -73,7 +71,6 @@ def _client_class() -> Any:
     return BoundedClient
 
 
-@owner_only
 def bounded_client() -> Any:
     """Make a client of MPD that is not connected. Raises ImportError if python-mpd2 is not installed."""
     return _client_class()()

@@ -23,18 +23,10 @@ from musicsim.cli._options import taking
 from musicsim.cli.playlists import AskedSongs, SavedOption, asked_songs
 from musicsim.explorer.requests.playlist import PlaylistRequest
 
-_mpd = typer.Typer(
+group = typer.Typer(
     help="Queue and save playlists in MPD, at MPD_HOST and MPD_PORT or as the Library page says (docs/servers.md).",
     no_args_is_help=True,
 )
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module to the program."""
-    _mpd.command("queue")(queue)
-    _mpd.command("save")(save)
-    _mpd.command("keep-filled")(keep_filled)
-    app.add_typer(_mpd, name="mpd")
 
 
 @taking(PlaylistRequest)
@@ -63,9 +55,7 @@ def save(
     library: LibraryOption = None,
     as_json: JsonOption = False,
     saved: SavedOption = None,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Replace a playlist of this name in MPD.")
-    ] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace a playlist of this name in MPD.")] = False,
     model: ModelOption = None,
 ) -> None:
     """Save a generated or saved playlist among MPD's stored playlists.
@@ -90,9 +80,7 @@ def _asked(
             yield asked, mpd
 
 
-def _tell(
-    done: str, songs: Sequence[Any], unknown: Sequence[Any], notes: Sequence[str], *, as_json: bool
-) -> None:
+def _tell(done: str, songs: Sequence[Any], unknown: Sequence[Any], notes: Sequence[str], *, as_json: bool) -> None:
     ids = {song.id for song in unknown}
     sent = [song for song in songs if song.id not in ids]
     if as_json:
@@ -148,3 +136,8 @@ def keep_filled(
                     typer.echo(plain(f"{song.label} ({reason})" if reason else song.label))
             for song in appended.unknown:
                 warn("MPD does not have", song.label)
+
+
+group.command("queue")(queue)
+group.command("save")(save)
+group.command("keep-filled")(keep_filled)

@@ -18,7 +18,6 @@ from musicsim.errors import ServerError
 from musicsim.extensions.mpd._lines import bounded_client
 from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import private_path
-from musicsim.public import owner_only
 
 MPD_FILE = "mpd.json"
 _PORT = 6600
@@ -44,19 +43,16 @@ class MpdAddress:
         return self.host if self.host.startswith(("/", "@")) else f"{self.host}:{self.port}"
 
 
-@owner_only
 def is_in_environment() -> bool:
     """Whether the environment names an MPD; it comes before what a library keeps."""
     return bool(os.environ.get("MPD_HOST") or os.environ.get("MPD_PORT"))
 
 
-@owner_only
 def is_mpd_set(library: Library) -> bool:
     """Whether the environment names an MPD, or the library keeps one."""
     return is_in_environment() or _file(library).exists()
 
 
-@owner_only
 def keep_mpd(library: Library, address: MpdAddress | None) -> None:
     """Keep where MPD answers in a file of the library that only its owner can read; None removes it."""
     if address is None:
@@ -70,7 +66,6 @@ def _file(library: Library) -> Path:
     return library.folder / MPD_FILE
 
 
-@owner_only
 def mpd_address(library: Library) -> MpdAddress:
     """The address in the environment, else the one that the library keeps, else MPD's own.
 
@@ -95,16 +90,13 @@ def _kept(library: Library) -> MpdAddress:
     except FileNotFoundError:
         return MpdAddress()
     except (OSError, ValueError, TypeError):
-        raise ServerError(
-            f"{_file(library)} cannot be read: delete it, and say where MPD is again."
-        ) from None
+        raise ServerError(f"{_file(library)} cannot be read: delete it, and say where MPD is again.") from None
 
 
 class MpdAwayError(ServerError):
     """MPD does not answer, or no longer."""
 
 
-@owner_only
 class Mpd:
     """A connection to MPD, open within ``with``.
 
@@ -184,9 +176,7 @@ class Mpd:
     def _names_of(self, paths: Sequence[Path]) -> list[str]:
         """What MPD may call the song in some files."""
         pairs = ((path, folder) for path in paths for folder in self._folders)
-        both = (
-            pair for path, folder in pairs for pair in ((path, folder), (path.resolve(), folder.resolve()))
-        )
+        both = (pair for path, folder in pairs for pair in ((path, folder), (path.resolve(), folder.resolve())))
         names = (file.relative_to(top).as_posix() for file, top in both if file.is_relative_to(top))
         return [name for name in dict.fromkeys(names) if _can_be_sent(name)]
 

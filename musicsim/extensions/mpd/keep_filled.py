@@ -11,7 +11,6 @@ from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import snapshot_under
 from musicsim.extensions.mpd.client import Mpd, MpdAddress, MpdAwayError
 from musicsim.library import Library, Song
-from musicsim.public import owner_only
 
 _MAX_TRIES = 10  # draws, where MPD has none of the songs that were drawn
 _LONGEST_WAIT_S = 30.0
@@ -26,7 +25,6 @@ class Appended:
     unknown: tuple[Song, ...] = ()
 
 
-@owner_only
 class QueueFiller:
     """Appends the next songs of a walk to MPD's queue, as a request allows; how long the walk is does not count.
 
@@ -105,7 +103,6 @@ class QueueFiller:
         return self._walk
 
 
-@owner_only
 def keep_filled(
     filler: QueueFiller, library: Library, address: MpdAddress, tell: Callable[[str], None]
 ) -> Iterator[Appended]:

@@ -3,22 +3,17 @@
 import streamlit as st
 
 from musicsim.errors import MusicsimError
-from musicsim.extensions.mpd.client import (
-    Mpd,
-    MpdAddress,
-    is_in_environment,
-    is_mpd_set,
-    keep_mpd,
-    mpd_address,
-)
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.extensions.mpd.client import Mpd, MpdAddress, is_in_environment, is_mpd_set, keep_mpd, mpd_address
 from musicsim.library import Library
 from musicsim.ui.base.text import plain
 
 _MAX_PORT = 65_535
 
 
-def mpd_view(library: Library) -> None:
+def draw(snapshot: Snapshot, *, busy: bool) -> None:
     """The MPD that is set, or a form for one."""
+    library = snapshot.library
     st.subheader("MPD", anchor=False)
     if not is_mpd_set(library):
         _form(library)
@@ -35,9 +30,7 @@ def mpd_view(library: Library) -> None:
             facts += ["named by `MPD_HOST` or `MPD_PORT`"] if is_in_environment() else []
             st.markdown(f"**{plain(address)}**  \n:small[:gray[{' · '.join(facts)}]]")
         if not is_in_environment():
-            st.button(
-                "Remove", icon=":material/delete:", key="mpd_remove", on_click=keep_mpd, args=(library, None)
-            )
+            st.button("Remove", icon=":material/delete:", key="mpd_remove", on_click=keep_mpd, args=(library, None))
 
 
 def _form(library: Library) -> None:

@@ -12,7 +12,6 @@ from musicsim.extensions.music_servers.client import PAGE, Listing, RefusedError
 from musicsim.extensions.music_servers.server_songs import ServerSong
 from musicsim.library import Library
 from musicsim.library.disk.arrays import atomic_path
-from musicsim.public import owner_only
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,6 @@ class Differing:
     albums: Albums  # to keep
 
 
-@owner_only
 def known_albums(library: Library, server: str) -> Albums:
     """What was kept of a server's albums."""
     try:
@@ -46,7 +44,6 @@ def known_albums(library: Library, server: str) -> Albums:
         return {}
 
 
-@owner_only
 def keep_albums(library: Library, server: str, albums: Mapping[str, KnownAlbum]) -> None:
     """Keep what a server said of its albums; nothing where there are none."""
     if not albums:
@@ -57,7 +54,6 @@ def keep_albums(library: Library, server: str, albums: Mapping[str, KnownAlbum])
         temporary.write_text(text, encoding="utf-8")
 
 
-@owner_only
 def forget_albums(library: Library, server: str) -> None:
     """Forget what was kept of a server's albums."""
     _file(library, server).unlink(missing_ok=True)
@@ -67,7 +63,6 @@ def _file(library: Library, server: str) -> Path:
     return library.folder / "cache" / f"albums of {server}.json"
 
 
-@owner_only
 def albums_of(listing: Listing, albums: Mapping[str, ServerAlbum]) -> Albums:
     """Albums with their songs as all were listed; none where songs are outside of these albums.
 
@@ -85,7 +80,6 @@ def albums_of(listing: Listing, albums: Mapping[str, ServerAlbum]) -> Albums:
     }
 
 
-@owner_only
 def changed_albums(client: Subsonic, before: Albums, n_songs: int) -> Differing | None:
     """Read the songs of new and changed albums.
 

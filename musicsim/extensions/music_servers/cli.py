@@ -28,14 +28,7 @@ _MAX_LISTED = 50
 NameArgument = Annotated[str, typer.Argument(help="Name of the server.")]
 ServersArgument = Annotated[list[str] | None, typer.Argument(help="Names of servers; all by default.")]
 
-server = typer.Typer(no_args_is_help=True, help="Connect music servers (Subsonic, OpenSubsonic).")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module to the program."""
-    for command in (add, sync, list_servers, review, save, keep, refresh, delete, remove):
-        server.command("list" if command is list_servers else command.__name__)(command)
-    app.add_typer(server, name="server")
+group = typer.Typer(no_args_is_help=True, help="Connect music servers (Subsonic, OpenSubsonic).")
 
 
 @contextmanager
@@ -56,13 +49,10 @@ def add(
     send_password: Annotated[
         bool,
         typer.Option(
-            "--send-password",
-            help="Send the password itself, not a token: for servers that know no tokens. Use https.",
+            "--send-password", help="Send the password itself, not a token: for servers that know no tokens. Use https."
         ),
     ] = False,
-    listening: Annotated[
-        bool, typer.Option(help="Import the user's plays, stars and ratings with every sync.")
-    ] = True,
+    listening: Annotated[bool, typer.Option(help="Import the user's plays, stars and ratings with every sync.")] = True,
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -236,10 +226,7 @@ def keep(
 
 
 def refresh(
-    names: ServersArgument = None,
-    library: LibraryOption = None,
-    as_json: JsonOption = False,
-    model: ModelOption = None,
+    names: ServersArgument = None, library: LibraryOption = None, as_json: JsonOption = False, model: ModelOption = None
 ) -> None:
     """Sync servers, and generate the playlists that are kept filled there again; for every night."""
     from dataclasses import asdict
@@ -306,3 +293,7 @@ def _tell_saved(saved: Any, *, as_json: bool = False) -> None:
         return
     missing = f"; {len(saved.absent)} are not there" if saved.absent else ""
     typer.echo(f"{plain(saved.name)}: {len(saved.song_ids)} songs on {plain(saved.server)}{missing}.")
+
+
+for command in (add, sync, list_servers, review, save, keep, refresh, delete, remove):
+    group.command("list" if command is list_servers else command.__name__)(command)

@@ -26,7 +26,6 @@ from musicsim.errors import ServerError
 from musicsim.extensions.music_servers.connections import Connection
 from musicsim.extensions.music_servers.server_songs import ServerSong, is_id
 from musicsim.library.tags.file_tags import MBID
-from musicsim.public import owner_only
 
 # its debug messages quote whole addresses, and with them what is sent as a secret
 logging.getLogger("urllib3.connectionpool").setLevel(logging.INFO)
@@ -85,7 +84,6 @@ class Listing:
     left_out: Counter[str] = field(default_factory=Counter)  # entries that are no songs, by reason
 
 
-@owner_only
 class Subsonic:
     """One server, asked as one user.
 
@@ -98,9 +96,7 @@ class Subsonic:
         Seconds within which an answer has to be complete.
     """
 
-    def __init__(
-        self, connection: Connection, *, silence_s: float = _SILENCE_S, answer_s: float = _ANSWER_S
-    ) -> None:
+    def __init__(self, connection: Connection, *, silence_s: float = _SILENCE_S, answer_s: float = _ANSWER_S) -> None:
         self.connection = connection
         self._answer_s = answer_s
         timeout = urllib3.Timeout(connect=min(_CONNECT_S, silence_s), read=silence_s)
@@ -142,9 +138,7 @@ class Subsonic:
             return ""
         newest: list[Any] = []
         with suppress(RefusedError):
-            newest = _entries(
-                self._ask("getAlbumList2", type="newest", size=_N_NEWEST), "albumList2", "album"
-            )
+            newest = _entries(self._ask("getAlbumList2", type="newest", size=_N_NEWEST), "albumList2", "album")
         return _digest([modified, scan.get("lastScan"), scan.get("count"), newest])
 
     def songs(self, told: Page | None = None) -> Listing:
@@ -190,9 +184,7 @@ class Subsonic:
         """Albums as they are listed, with their ids."""
         start = 0
         seen: set[str] = set()
-        while page := _entries(
-            self._ask("getAlbumList2", type=order, size=PAGE, offset=start), "albumList2", "album"
-        ):
+        while page := _entries(self._ask("getAlbumList2", type=order, size=PAGE, offset=start), "albumList2", "album"):
             ids = ((str(album.get("id", "")), album) for album in page if isinstance(album, dict))
             new = {album_id: album for album_id, album in ids if is_id(album_id) and album_id not in seen}
             if not new:
@@ -237,9 +229,7 @@ class Subsonic:
     def playlist_ids(self, name: str) -> set[str]:
         """Ids of the playlists of a name."""
         lists = _entries(self._ask("getPlaylists"), "playlists", "playlist")
-        return {
-            str(entry.get("id")) for entry in lists if isinstance(entry, dict) and entry.get("name") == name
-        }
+        return {str(entry.get("id")) for entry in lists if isinstance(entry, dict) and entry.get("name") == name}
 
     def playlist_songs(self, list_id: str) -> list[str]:
         """Ids of the songs of a playlist, in order."""
@@ -375,9 +365,7 @@ class Subsonic:
         try:
             if 300 <= response.status < 400 and response.status != 304:
                 place = _text(response.headers.get("Location"))[:200].partition("?")[0]
-                raise self._error(
-                    f"sends requests on to {place or 'another address'}; add it by that address"
-                )
+                raise self._error(f"sends requests on to {place or 'another address'}; add it by that address")
             yield response
         except (faults.HTTPError, ConnectionError, TimeoutError) as error:
             raise self._error(_why(error)) from None
@@ -472,7 +460,6 @@ def _number(value: Any, most: float) -> float | None:
     return float(value) if is_number and 0 <= value <= most else None
 
 
-@owner_only
 def song_of(entry: Any) -> ServerSong | str:
     """A song as an answer lists it; why it is left out, where it cannot be one."""
     if not isinstance(entry, dict):

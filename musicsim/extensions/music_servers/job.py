@@ -1,15 +1,18 @@
 """Bringing a library up to a music server: its songs, what was done there, and the songs that have no file here."""
 
+import logging
+from typing import Any
+
 from musicsim.explorer.progress import teller
 from musicsim.explorer.refresh.add_music import Report, bring_model_up
-from musicsim.extensions.music_servers.connections import Connection
+from musicsim.extensions.music_servers.connections import Connection, Connections
 from musicsim.extensions.music_servers.fetch import FetchReport, fetch_missing
 from musicsim.extensions.music_servers.sync import SyncReport, sync
 from musicsim.library import Library
-from musicsim.public import owner_only
+
+_log = logging.getLogger(__name__)
 
 
-@owner_only
 def sync_and_fetch(
     library: Library, connection: Connection, *, everything: bool = False, fetch: bool = False, report: Report
 ) -> tuple[SyncReport, FetchReport | None]:
@@ -26,3 +29,14 @@ def sync_and_fetch(
     if fetched.n_added and not fetched.is_cancelled:
         fetched.is_cancelled = not bring_model_up(library, report)
     return synced, fetched
+
+
+def run(library: Library, *, name: str, fetch: bool = False, report: Any) -> bool:
+    """Sync the server of a name; with `fetch` also download the songs that are not in the library."""
+    synced, fetched = sync_and_fetch(library, Connections(library).get(name), fetch=fetch, report=report)
+    report.outcome = synced.words
+    if fetched is not None:
+        report.outcome += f" · {fetched.n_added:,} added · {len(fetched.failures):,} failed"
+        for failure in fetched.failures:
+            _log.warning("%s", failure)
+    return fetched is None or not fetched.is_cancelled

@@ -8,7 +8,6 @@ from musicsim.errors import NotFoundError
 from musicsim.extensions.music_servers.client import RefusedError, Subsonic
 from musicsim.extensions.music_servers.connections import Connection
 from musicsim.library import Library
-from musicsim.public import owner_only
 
 _MAX_COMMENT = 500  # characters: what servers show
 
@@ -24,7 +23,6 @@ class SavedList:
     absent: tuple[int, ...]  # that the server does not have
 
 
-@owner_only
 def save_list(
     library: Library,
     connection: Connection,
@@ -68,7 +66,6 @@ def _replaced(client: Subsonic, list_id: str, name: str, ids: Sequence[str]) -> 
     return list_id
 
 
-@owner_only
 def delete_list(library: Library, connection: Connection, name: str) -> None:
     """Delete a playlist of ours from a server.
 

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from musicsim.errors import MusicsimError
+from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.music_servers.client import Subsonic
 from musicsim.extensions.music_servers.connections import Connection, Connections, Sends
 from musicsim.extensions.music_servers.server_songs import ServerSong
@@ -17,13 +18,12 @@ from musicsim.ui.components.song_list import clock
 _SENDS: dict[Sends, str] = {"token": "Password, as a token", "password": "Password itself", "key": "API key"}
 _CHOICES_SHOWN = 25
 _NONE = "None of them"
-_ROUND: Key[int] = Key(
-    "server_round", int, "servers that were connected: the field of the next password is empty"
-)
+_ROUND: Key[int] = Key("server_round", int, "servers that were connected: the field of the next password is empty")
 
 
-def servers_view(library: Library, *, busy: bool) -> None:
+def draw(snapshot: Snapshot, *, busy: bool) -> None:
     """The servers of a library, a form for another one, and songs that a person has to choose for."""
+    library = snapshot.library
     st.caption(
         "Songs, stars, ratings and play counts of your Navidrome, Ampache, gonic or other Subsonic server. Playlists "
         "go there on the Playlist page, under *Send*."
@@ -71,9 +71,8 @@ def _card(library: Library, connection: Connection, counts: tuple[int, int, int]
             with st.popover("Remove", icon=":material/delete:", disabled=busy):
                 st.write("Its songs without a file here leave this library. Nothing changes on the server.")
                 st.button(
-                    "Remove server", type="primary", key=f"server_remove_{name}",
-                    on_click=_remove, args=(library, name),
-                )  # fmt: skip
+                    "Remove server", type="primary", key=f"server_remove_{name}", on_click=_remove, args=(library, name)
+                )
 
 
 def _remove(library: Library, name: str) -> None:
@@ -84,10 +83,7 @@ def _remove(library: Library, name: str) -> None:
 
 
 def _form(library: Library, *, is_first: bool) -> None:
-    with (
-        st.expander("Connect a server", icon=":material/add:", expanded=is_first),
-        st.form("server_add", border=False),
-    ):
+    with st.expander("Connect a server", icon=":material/add:", expanded=is_first), st.form("server_add", border=False):
         first, second = st.columns(2, gap="large")
         with first:
             name = st.text_input("Name", key="server_name", placeholder="home")
@@ -95,9 +91,7 @@ def _form(library: Library, *, is_first: bool) -> None:
             listening = st.toggle("Import plays, stars and ratings", True, key="server_listening")
         with second:
             user = st.text_input("User", key="server_user")
-            secret = st.text_input(
-                "Password or API key", type="password", key=f"server_secret_{_ROUND.get()}"
-            )
+            secret = st.text_input("Password or API key", type="password", key=f"server_secret_{_ROUND.get()}")
             sends = st.selectbox(
                 "Sent as", list(_SENDS), format_func=_SENDS.__getitem__, key="server_sends",
                 help="A token does not tell the password. Some servers, such as Supysonic, take the password only: "
@@ -105,9 +99,7 @@ def _form(library: Library, *, is_first: bool) -> None:
             )  # fmt: skip
         if st.form_submit_button("Connect", icon=":material/link:"):
             try:
-                connection = Connection(
-                    name.strip(), address, user.strip(), secret, sends or "token", listening
-                )
+                connection = Connection(name.strip(), address, user.strip(), secret, sends or "token", listening)
                 with st.spinner("Asking the server"):
                     Subsonic(connection, silence_s=10.0).ping()
                 Connections(library).put(connection)
@@ -139,9 +131,7 @@ def _review(library: Library) -> None:
 def _choice(library: Library, server: str, song: ServerSong, labels: dict[int, str], number: int) -> None:
     names = " — ".join(filter(None, (song.title, song.artist, song.album)))
     length = f" · {clock(song.duration_s)}" if song.duration_s is not None else ""
-    st.markdown(
-        f"**{plain(names or song.id)}**{length} · on {plain(server)}  \n:small[:gray[{plain(song.path)}]]"
-    )
+    st.markdown(f"**{plain(names or song.id)}**{length} · on {plain(server)}  \n:small[:gray[{plain(song.path)}]]")
     candidates = [i for i in song.candidates or () if i in labels]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = st.selectbox(

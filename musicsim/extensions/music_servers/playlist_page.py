@@ -7,12 +7,7 @@ from musicsim.explorer.playlists.walk import DrawnPlaylist
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.music_servers.connections import Connection, Connections
 from musicsim.extensions.music_servers.lists import SavedList, delete_list, save_list
-from musicsim.extensions.music_servers.server_playlists import (
-    comment_of,
-    keep_filled,
-    read_request,
-    saved_request,
-)
+from musicsim.extensions.music_servers.server_playlists import comment_of, keep_filled, read_request, saved_request
 from musicsim.extensions.music_servers.server_songs import ServerList
 from musicsim.library import Library
 from musicsim.library.importing import day_of
@@ -106,9 +101,7 @@ def server_lists(now: Snapshot) -> None:
     """Choose among the playlists that were written to servers, to generate one again or to delete it there."""
     servers = servers_of(now.library)
     written = {
-        (server, name): kept
-        for server in servers
-        for name, kept in now.library.server_songs.lists(server).items()
+        (server, name): kept for server in servers for name, kept in now.library.server_songs.lists(server).items()
     }
     if not written:
         return
@@ -130,9 +123,7 @@ def server_lists(now: Snapshot) -> None:
                     "Generate again", icon=":material/casino:", key="playlist_server_refresh",
                     on_click=_generate, args=(now, servers[server], kept),
                 )  # fmt: skip
-            with st.popover(
-                "Delete", icon=":material/delete:", key=f"playlist_server_delete_{server}_{name}"
-            ):
+            with st.popover("Delete", icon=":material/delete:", key=f"playlist_server_delete_{server}_{name}"):
                 st.write(f"“{plain(name)}” will be deleted on {plain(server)}; nothing changes here.")
                 st.button(
                     "Delete it there", key="playlist_server_delete_it", on_click=_delete,

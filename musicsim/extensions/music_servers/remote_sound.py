@@ -35,9 +35,7 @@ def remote_sound(library: Library, song: Song, request: Request) -> Response | N
             _log.warning("%s", error)
     if not is_known:
         return None
-    problem = (
-        f"{song.label} (song {song.id}): the music server did not send its sound. The app's log says why."
-    )
+    problem = f"{song.label} (song {song.id}): the music server did not send its sound. The app's log says why."
     return JSONResponse({"error": problem}, 502)
 
 

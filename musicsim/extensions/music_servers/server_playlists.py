@@ -17,7 +17,6 @@ from musicsim.extensions.music_servers.server_songs import ServerList
 from musicsim.extensions.music_servers.sync import played_last
 from musicsim.library import Library, Song
 from musicsim.library.importing import day_of
-from musicsim.public import owner_only
 
 AROUND_LAST = "around_last"
 """What a saved request has besides the options of a playlist: around how many of the songs played last."""
@@ -36,13 +35,11 @@ class Refreshed:
     problem: str = ""
 
 
-@owner_only
 def saved_request(request: PlaylistRequest, around_last: int = 0) -> dict[str, Any]:
     """A request as JSON keeps it: what differs from the defaults."""
     return changed(request) | ({AROUND_LAST: around_last} if around_last else {})
 
 
-@owner_only
 def read_request(kept: Mapping[str, Any]) -> tuple[PlaylistRequest, int]:
     """A request that was kept, and around how many of the songs played last it is to be.
 
@@ -59,7 +56,6 @@ def read_request(kept: Mapping[str, Any]) -> tuple[PlaylistRequest, int]:
         raise LibraryError(f"the saved request cannot be read ({error}). Save the playlist again.") from error
 
 
-@owner_only
 def keep_filled(
     now: Snapshot, connection: Connection, name: str, request: PlaylistRequest, around_last: int = 0
 ) -> SavedList:
@@ -88,7 +84,6 @@ def _played_last(library: Library, connection: Connection, n_songs: int) -> list
     return songs
 
 
-@owner_only
 def comment_of(drawn: DrawnPlaylist, seeds: Sequence[Song] = ()) -> str:
     """What a playlist says of itself on a server: when and around what it was drawn, and the reasons of its steps."""
     reasons = Counter(edge.reason for edge in drawn.edges[1:] if edge is not None)
@@ -102,7 +97,6 @@ def comment_of(drawn: DrawnPlaylist, seeds: Sequence[Song] = ()) -> str:
     return ": ".join([parts[0], " · ".join(parts[1:])]) if parts[1:] else parts[0]
 
 
-@owner_only
 def refresh_lists(now: Snapshot, connection: Connection) -> list[Refreshed]:
     """Draw the playlists of a server that are kept filled again; one that fails leaves the others."""
     done = []

@@ -197,9 +197,7 @@ class ServerSongs(Tables):
         query = sa.select(p.name, p.id, p.request, p.written_at).where(p.server == server).order_by(p.name)
         return {row.name: ServerList(*row) for row in self._rows(query)}
 
-    def keep_list(
-        self, server: str, name: str, list_id: str, request: Mapping[str, Any] | None = None
-    ) -> None:
+    def keep_list(self, server: str, name: str, list_id: str, request: Mapping[str, Any] | None = None) -> None:
         """Note a playlist that was written to a server.
 
         Raises ValueError if JSON cannot hold the request.

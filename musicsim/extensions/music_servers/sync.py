@@ -27,7 +27,6 @@ from musicsim.library.importing.json_formats import LOVED, LOVED_WEIGHT
 from musicsim.library.importing.matching import Matcher
 from musicsim.library.importing.records import Gatherer
 from musicsim.library.stores.files import is_below
-from musicsim.public import owner_only
 
 FORMAT = "music server"
 """What imports of listening from servers are called."""
@@ -86,7 +85,6 @@ class SyncReport:
         return f"{self.server}: {' · '.join(words)}"
 
 
-@owner_only
 def sync(library: Library, connection: Connection, tell: Tell, *, everything: bool = False) -> SyncReport:
     """Read a server's songs, match them, and import what its user did; all is written at the end, or nothing.
 
@@ -108,9 +106,7 @@ def sync(library: Library, connection: Connection, tell: Tell, *, everything: bo
     albums = None
     if report.is_unchanged:
         listed = _with_listening(client, known)
-    elif not is_due and (
-        differing := changed_albums(client, known_albums(library, connection.name), len(known))
-    ):
+    elif not is_due and (differing := changed_albums(client, known_albums(library, connection.name), len(known))):
         as_they_were = _with_listening(client, known)
         listed = {i: as_they_were[i] for i in differing.unchanged if i in known} | differing.songs
         albums = differing.albums
@@ -141,9 +137,7 @@ def sync(library: Library, connection: Connection, tell: Tell, *, everything: bo
     return report
 
 
-def _all_songs(
-    client: Subsonic, n_known: int, tell: Tell
-) -> tuple[dict[str, ServerSong], Albums, dict[str, int]]:
+def _all_songs(client: Subsonic, n_known: int, tell: Tell) -> tuple[dict[str, ServerSong], Albums, dict[str, int]]:
     """Every song of a server by its id, what to keep of its albums, and entries that are no songs, by reason."""
     name = client.connection.name
     albums = client.albums()  # first: an album that changes meanwhile is read the next time
@@ -211,7 +205,6 @@ def _count(
     report.n_gone = len(list(gone))
 
 
-@owner_only
 class SongFinder:
     """Finds the songs here that songs of servers are: by path, MusicBrainz id, then tags and length."""
 
@@ -264,7 +257,6 @@ class SongFinder:
         return abs(here - song.duration_s) <= max(_LENGTH_S, _LENGTH_SHARE * here)
 
 
-@owner_only
 def remove(library: Library, name: str) -> None:
     """Forget a server: its secret, its songs, and those songs here that have no file.
 
@@ -278,7 +270,6 @@ def remove(library: Library, name: str) -> None:
     library.server_songs.forget(name)
 
 
-@owner_only
 def played_last(library: Library, connection: Connection, n_songs: int) -> list[int]:
     """Ids of the songs here that were played last on a server, the latest first.
 
@@ -300,7 +291,6 @@ def played_last(library: Library, connection: Connection, n_songs: int) -> list[
 # --- listening ----------------------------------------------------------------------------------
 
 
-@owner_only
 def import_listening(library: Library, connection: Connection, finder: SongFinder) -> list[ImportReport]:
     """Import the plays, stars and ratings of a server's user, in place of those of the last time.
 
@@ -333,7 +323,6 @@ def import_listening(library: Library, connection: Connection, finder: SongFinde
     return done
 
 
-@owner_only
 def import_name(server: str, kind: str) -> str:
     """What an import of listening from a server is called."""
     return f"{server} ({kind})"

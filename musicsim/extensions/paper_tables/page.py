@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from musicsim.explorer import jobs
+from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.paper_tables.paper_tables import (
     PAPERS,
     PaperTable,
@@ -27,8 +28,9 @@ _NAMED = 3
 """Claims that do not hold, in the sentence before the tables."""
 
 
-def show_papers(library: Library) -> None:
+def draw(snapshot: Snapshot, *, busy: bool) -> None:
     """The papers' tables with our numbers, and the short run of each."""
+    library = snapshot.library
     names = {experiment.name: experiment.title for experiment in experiments()}
     if not names:
         st.info(
@@ -103,14 +105,8 @@ def _show_table(table: PaperTable) -> None:
             column_config={"holds": st.column_config.CheckboxColumn(width=56)},
         )
     with st.expander("Machine and settings"):
-        parts = {
-            **settings,
-            **machine,
-            **{f"SHA-256 of {name}": digest for name, digest in table.inputs.items()},
-        }
-        st.table(
-            pd.DataFrame({"": [plain(_text(value)) for value in parts.values()]}, index=map(plain, parts))
-        )
+        parts = {**settings, **machine, **{f"SHA-256 of {name}": digest for name, digest in table.inputs.items()}}
+        st.table(pd.DataFrame({"": [plain(_text(value)) for value in parts.values()]}, index=map(plain, parts)))
 
 
 def _verdict(claims: Sequence[Row]) -> str:
@@ -120,8 +116,7 @@ def _verdict(claims: Sequence[Row]) -> str:
         return f"**All {len(claims)} claims hold.**"
     failed.sort(key=lambda claim: not any(paper in str(claim["claim"]) for paper in PAPERS))
     named = [
-        plain(f"{claim['claim']} ({_text(claim['value'])}, goal {_text(claim['goal'])})")
-        for claim in failed[:_NAMED]
+        plain(f"{claim['claim']} ({_text(claim['value'])}, goal {_text(claim['goal'])})") for claim in failed[:_NAMED]
     ]
     named += [f"{len(failed) - _NAMED} more below the tables"] if len(failed) > _NAMED else []
     return f"**{len(failed)} of {len(claims)} claims do not hold here:** {'; '.join(named)}."

@@ -23,7 +23,6 @@ from typing import IO, Any
 import musicsim
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library.disk.arrays import atomic_path
-from musicsim.public import owner_only, visitor_may
 
 Row = Mapping[str, Any]
 
@@ -70,7 +69,6 @@ def _checkout() -> Path | None:
     return folder if is_checkout else None
 
 
-@visitor_may
 def experiments() -> list[Experiment]:
     """The experiments of the checkout by name; none where there is no checkout."""
     checkout = _checkout()
@@ -85,7 +83,6 @@ def _title(file: Path) -> str:
     return words.splitlines()[0]
 
 
-@visitor_may
 def load_table(name: str) -> PaperTable | None:
     """The newest result of an experiment, None before there is one.
 
@@ -117,7 +114,6 @@ def _read(path: Path, *, is_own: bool) -> PaperTable | None:
     return PaperTable(**parts, **since, is_own=is_own)
 
 
-@visitor_may
 def parted(rows: Sequence[Row]) -> list[list[Row]]:
     """The rows of each table: those whose first column is the same, in the order in which they were printed."""
     tables: dict[str, list[Row]] = {}
@@ -126,7 +122,6 @@ def parted(rows: Sequence[Row]) -> list[list[Row]]:
     return list(tables.values())
 
 
-@visitor_may
 def ordered_columns(rows: Sequence[Row]) -> list[tuple[str, str | None]]:
     """Columns of a table, those of the papers beside ours, each with the column of its spread, if it has one.
 
@@ -156,7 +151,6 @@ def _spread_of(name: str, names: Sequence[str]) -> str | None:
     return None
 
 
-@owner_only
 def run_experiment(name: str, report: Callable[..., bool | None], options: Sequence[str] = ()) -> bool:
     """Do the short run of an experiment in a process of its own, and keep what it prints.
 
@@ -168,13 +162,8 @@ def run_experiment(name: str, report: Callable[..., bool | None], options: Seque
     """
     checkout = _checkout()
     if checkout is None or name not in {experiment.name for experiment in experiments()}:
-        raise NotFoundError(
-            f"there is no experiment {name!r} here: experiments need a checkout of the program."
-        )
-    with (
-        tempfile.TemporaryFile("w+", encoding="utf-8") as out,
-        _started(checkout, name, out, options) as process,
-    ):
+        raise NotFoundError(f"there is no experiment {name!r} here: experiments need a checkout of the program.")
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as out, _started(checkout, name, out, options) as process:
         last = ""
         for line in _lines(process):
             last = line or last
@@ -195,9 +184,7 @@ def run_experiment(name: str, report: Callable[..., bool | None], options: Seque
 
 
 @contextlib.contextmanager
-def _started(
-    checkout: Path, name: str, out: IO[str], options: Sequence[str]
-) -> Iterator[subprocess.Popen[str]]:
+def _started(checkout: Path, name: str, out: IO[str], options: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
     """The process of an experiment, gone with all that it started when the block ends."""
     process = subprocess.Popen(
         [sys.executable, "-m", f"experiments.{name}", "--json", *options],

@@ -1,0 +1,17 @@
+"""Answers for players and plugins of music servers that ask for similar songs."""
+
+from musicsim.hooks import Command, Extension, Section
+
+EXTENSION = Extension(
+    name="player_engine",
+    commands={
+        "players": Command(
+            "cli:players",
+            "Answer players and plugins of music servers that ask for similar songs (docs/servers.md).",
+            "Other programs",
+        )
+    },
+    sections=(Section("library", "Servers", "page:draw", tab="servers", needs_songs=False, place=72),),
+    routes="routes:players_routes",
+    backup_files=("players.json",),
+)

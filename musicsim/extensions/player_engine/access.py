@@ -13,7 +13,6 @@ from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.player_engine.request import PlayerRules
 from musicsim.library import Library
 from musicsim.library.disk.arrays import private_path
-from musicsim.public import owner_only
 
 ACCESS_FILE = "players.json"
 _MAX_BYTES = 1 << 20
@@ -33,7 +32,6 @@ class PlayerAccess:
 _json = TypeAdapter(PlayerAccess)
 
 
-@owner_only
 def player_access(library: Library) -> PlayerAccess | None:
     """How players are answered from a library; None where they are not.
 
@@ -49,7 +47,6 @@ def player_access(library: Library) -> PlayerAccess | None:
         raise LibraryError(f"{path} cannot be read: remove it, and run `musicsim players` again.") from error
 
 
-@owner_only
 def answer_players(library: Library, rules: PlayerRules, *, new_token: bool = False) -> PlayerAccess:
     """Answer players under some rules, with the token they have, or with a new one.
 
@@ -64,7 +61,6 @@ def answer_players(library: Library, rules: PlayerRules, *, new_token: bool = Fa
     return access
 
 
-@owner_only
 def refuse_players(library: Library) -> None:
     """Answer no player any more; the token and the rules are forgotten."""
     _path(library).unlink(missing_ok=True)

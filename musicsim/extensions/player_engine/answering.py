@@ -24,8 +24,6 @@ from musicsim.extensions.player_engine.jellyfin import JellyfinIds
 from musicsim.extensions.player_engine.request import PlayerRules
 from musicsim.library import Library, Song
 
-VISITORS_MAY = True
-
 MAX_SONGS = 500
 """Of one answer."""
 
@@ -165,12 +163,9 @@ class Answering:
     def artists(self, asked: Asked, n: int) -> list[ArtistMatch]:
         """At most `n` similar artists with their entry points, the nearest first."""
         found = find_similar_artists(
-            self.snapshot, asked.query, n, filters=self._rules, exclude=self._left_out,
-            thumbs=self._thumbs(asked.query),
-        )  # fmt: skip
-        matches = [
-            ArtistMatch(artist.name, tuple(self._matches(artist.entries, asked.server))) for artist in found
-        ]
+            self.snapshot, asked.query, n, filters=self._rules, exclude=self._left_out, thumbs=self._thumbs(asked.query)
+        )
+        matches = [ArtistMatch(artist.name, tuple(self._matches(artist.entries, asked.server))) for artist in found]
         return [artist for artist in matches if artist.entries]
 
     def songs_of(self, asked: Asked) -> list[Match]:

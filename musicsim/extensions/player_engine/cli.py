@@ -10,23 +10,14 @@ from musicsim.explorer.requests.options import changed, options_of
 from musicsim.extensions.player_engine.request import PlayerRules
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module to the program."""
-    app.command()(players)
-
-
 @taking(PlayerRules)
 def players(
     request: PlayerRules,
     library: LibraryOption = None,
     as_json: JsonOption = False,
     show: Annotated[bool, typer.Option("--show", help="Show token and rules, and change nothing.")] = False,
-    off: Annotated[
-        bool, typer.Option("--off", help="Answer no players any more; the token is void.")
-    ] = False,
-    new_token: Annotated[
-        bool, typer.Option("--new-token", help="Make a new token; the old one is void.")
-    ] = False,
+    off: Annotated[bool, typer.Option("--off", help="Answer no players any more; the token is void.")] = False,
+    new_token: Annotated[bool, typer.Option("--new-token", help="Make a new token; the old one is void.")] = False,
 ) -> None:
     """Answer players and plugins of music servers that ask for similar songs (docs/servers.md), under these rules.
 
@@ -51,9 +42,5 @@ def players(
     else:
         typer.echo(f"token: {access.token}")
         for name, value in rules.items():
-            typer.echo(
-                f"{name}: {plain(', '.join(map(str, value)) if isinstance(value, list) else str(value))}"
-            )
-        typer.echo(
-            "Set the app's address and this token in the player or plugin; docs/servers.md says where."
-        )
+            typer.echo(f"{name}: {plain(', '.join(map(str, value)) if isinstance(value, list) else str(value))}")
+        typer.echo("Set the app's address and this token in the player or plugin; docs/servers.md says where.")

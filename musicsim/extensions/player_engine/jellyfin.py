@@ -16,8 +16,6 @@ import numpy.typing as npt
 from musicsim.library import Library
 from musicsim.library.stores.files import is_below
 
-VISITORS_MAY = True
-
 _TYPE = "MediaBrowser.Controller.Entities.Audio.Audio"
 _GUID = re.compile("[0-9a-f]{32}")
 _PAIR = np.dtype([("guid", "S32"), ("song_id", np.int64)])

@@ -22,7 +22,7 @@ _KEYS = {
 }
 
 
-def players_view(now: Snapshot) -> None:
+def draw(now: Snapshot, *, busy: bool) -> None:
     """A switch, the token where it is on, and the rules that are set most often."""
     library = now.library
     st.subheader("Players", anchor=False)
@@ -67,18 +67,15 @@ def _rules(now: Snapshot, rules: PlayerRules) -> None:
             value = getattr(rules, field)
             key.set(sorted(value) if field in _NAMES else value or "" if field == "jellyfin" else value)
     for field in _NAMES:
-        names = sorted(
-            {*choices.names.get(field, ()), *getattr(rules, field)}
-        )  # a folder above others may be named
+        names = sorted({*choices.names.get(field, ()), *getattr(rules, field)})  # a folder above others may be named
         if names:
             find_names(**labelled(PlayerRules, field), names=names, key=_KEYS[field], placeholder="None")
     if span:
         low, high = _KEYS["duration_s"].get() or span
         _KEYS["duration_s"].set((max(int(low), span[0]), min(int(high), span[1])))
         st.slider(
-            **labelled(PlayerRules, "duration_s"), key=_KEYS["duration_s"].name, min_value=span[0],
-            max_value=span[1],
-        )  # fmt: skip
+            **labelled(PlayerRules, "duration_s"), key=_KEYS["duration_s"].name, min_value=span[0], max_value=span[1]
+        )
     st.number_input(**limits(PlayerRules, "per_artist"), key=_KEYS["per_artist"].name)
     st.text_input(**labelled(PlayerRules, "jellyfin"), key=_KEYS["jellyfin"].name, placeholder="/media/music")
     asked: dict[str, Any] = {field: frozenset(_KEYS[field].get()) for field in _NAMES}

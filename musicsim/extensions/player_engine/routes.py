@@ -55,10 +55,7 @@ def _find_path(answering: Answering, asked: Request) -> Any:
         raise _Refusal(400, "say which songs by start_song_id and end_song_id.")
     first, last = (answering.song(given[name]) for name in ("start_song_id", "end_song_id"))
     path = answering.path(first, last, _number(asked, "max_steps", _N_PATH))
-    return {
-        "path": [_track(match) for match in path],
-        "total_distance": round(length_of(answering.snapshot, path), 4),
-    }
+    return {"path": [_track(match) for match in path], "total_distance": round(length_of(answering.snapshot, path), 4)}
 
 
 def _similar_artists(answering: Answering, asked: Request) -> Any:
@@ -73,10 +70,7 @@ def _similar_artists(answering: Answering, asked: Request) -> Any:
         own = _representative(answering.songs_of(artist))
         for entry, one in zip(answer, found, strict=True):
             entry["component_matches"] = [
-                {
-                    "artist1_representative_songs": own,
-                    "artist2_representative_songs": _representative(one.entries),
-                }
+                {"artist1_representative_songs": own, "artist2_representative_songs": _representative(one.entries)}
             ]
     return answer
 
@@ -142,11 +136,10 @@ _BACK_END = {
 }
 
 
-def players_routes(prefix: str) -> list[BaseRoute]:
+def players_routes(base: str = "") -> list[BaseRoute]:
     """The routes below a path that begins with a slash, or at the root; before those of ``/api``."""
+    prefix = f"/{base.strip('/')}" if base.strip("/") else ""
     found: list[BaseRoute] = [Route(prefix + "/rest/{method}", subsonic, methods=["GET", "POST"])]
-    for base in ("", "/players/{token}"):
-        found += [
-            Route(f"{prefix}{base}/api/{name}", _answered(answer)) for name, answer in _BACK_END.items()
-        ]
+    for address in ("", "/players/{token}"):
+        found += [Route(f"{prefix}{address}/api/{name}", _answered(answer)) for name, answer in _BACK_END.items()]
     return found

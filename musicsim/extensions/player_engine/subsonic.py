@@ -33,15 +33,7 @@ _EXTENSIONS = ("apiKeyAuthentication", "formPost", "sonicSimilarity")  # each in
 _USER = "musicsim"
 _MAX_FORM = 1 << 16  # bytes
 _N_TRACKS, _N_SONGS, _N_PATH = 10, 50, 25  # where no number is asked for
-_GENERIC, _MISSING, _WRONG_PASSWORD, _NO_PASSWORDS, _CONFLICT, _WRONG_KEY, _NOT_FOUND = (
-    0,
-    10,
-    40,
-    42,
-    43,
-    44,
-    70,
-)
+_GENERIC, _MISSING, _WRONG_PASSWORD, _NO_PASSWORDS, _CONFLICT, _WRONG_KEY, _NOT_FOUND = (0, 10, 40, 42, 43, 44, 70)
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 _Content = dict[str, Any]
@@ -87,9 +79,7 @@ def _answer(method: str, given: Mapping[str, str]) -> Response:
     except _Failure as failure:
         return _failed(failure, wanted)
     except NotFoundError:
-        return _failed(
-            _Failure(_NOT_FOUND, "there is no such song, or it has not been analysed yet."), wanted
-        )
+        return _failed(_Failure(_NOT_FOUND, "there is no such song, or it has not been analysed yet."), wanted)
     except MusicsimError as error:
         _log.warning("%s", error)
         return _failed(_Failure(_GENERIC, "the library cannot answer now. The app's log says why."), wanted)
@@ -183,9 +173,7 @@ def _count(given: Mapping[str, str], default: int) -> int:
 
 
 def _matches(found: list[Match]) -> _Content:
-    return {
-        "sonicMatch": [{"entry": _child(match), "similarity": round(match.similarity, 4)} for match in found]
-    }
+    return {"sonicMatch": [{"entry": _child(match), "similarity": round(match.similarity, 4)} for match in found]}
 
 
 def _child(match: Match) -> _Content:

@@ -21,25 +21,12 @@ import filelock
 
 from musicsim import LIBRARY_FILE, __version__
 from musicsim.errors import LibraryError, NotFoundError, StoreLockedError
-from musicsim.library.archive.restored import (
-    adapt_to_machine,
-    find_addresses,
-    name_some,
-    read_own_meta,
-    renew_tokens,
-)
+from musicsim.library.archive.restored import adapt_to_machine, find_addresses, name_some, read_own_meta, renew_tokens
 from musicsim.library.archive.unpacked import MODEL_FILES, checked_library, model_files
 from musicsim.library.db.database import open_engine
 from musicsim.library.db.integrity import check_database
 from musicsim.library.disk.archives import DAMAGED, check_arrays_are_stored
-from musicsim.library.disk.hashed_tar import (
-    MALFORMED,
-    HashedTar,
-    max_members,
-    new_archive,
-    read_about,
-    unpack,
-)
+from musicsim.library.disk.hashed_tar import MALFORMED, HashedTar, max_members, new_archive, read_about, unpack
 from musicsim.library.disk.replacing import replace_parts
 from musicsim.library.disk.scratch import Scratch, scratch_folder
 from musicsim.library.disk.writer import locked_error, note_doing, writer_lock
@@ -95,10 +82,7 @@ def save_backup(library: Store, target: Path, tell: Tell, private: Iterable[str]
     """
     if target.exists() and not _is_backup(target):
         raise LibraryError(f"{target}: this is there already, and no backup. Name another file.")
-    with (
-        new_archive(target, 0o600) as (work, stream),
-        tarfile.open(fileobj=stream, mode="w") as tar,
-    ):
+    with new_archive(target, 0o600) as (work, stream), tarfile.open(fileobj=stream, mode="w") as tar:
         return _Writing(library, tar, work, tell).run(private)
 
 
@@ -222,9 +206,7 @@ class Consent:
     """Parts of a backup that act beyond the library, for which the owner of this machine is asked."""
 
     private: tuple[str, ...]  # names of files with the connections to servers and players
-    addresses: tuple[
-        str, ...
-    ]  # folders and files that are not on this machine: scans and players connect there
+    addresses: tuple[str, ...]  # folders and files that are not on this machine: scans and players connect there
 
     @property
     def words(self) -> str:
@@ -283,11 +265,7 @@ def restore_backup(
         with writing_to(folder):
             lock.acquire()
         note_doing(folder, "restoring a backup")
-        with (
-            writing_to(folder),
-            closing(Scratch(scratch_folder(folder))) as scratch,
-            scratch.folder() as work,
-        ):
+        with writing_to(folder), closing(Scratch(scratch_folder(folder))) as scratch, scratch.folder() as work:
             ready = work / "ready"
             ready.mkdir()
             names, about = _unpack(source, ready, tell, private)
@@ -348,9 +326,7 @@ def _refused(source: Path, why: object) -> LibraryError:
     )
 
 
-def _unpack(
-    source: Path, ready: Path, tell: Tell, private: Collection[str]
-) -> tuple[set[str], dict[str, Any]]:
+def _unpack(source: Path, ready: Path, tell: Tell, private: Collection[str]) -> tuple[set[str], dict[str, Any]]:
     """Write the members of a backup into a folder; names of those that lie in no folder, and what it says of itself."""
 
     def check_about(about: dict[str, Any]) -> None:

@@ -18,13 +18,7 @@ from musicsim.library.db.schema import path_of
 from musicsim.library.db.settings import merge_restored
 
 _OF_MACHINE = ("settings", "index_name")
-_PATHS = (
-    ("roots", "path"),
-    ("files", "folder"),
-    ("files", "path"),
-    ("failures", "path"),
-    ("songs", "last_path"),
-)
+_PATHS = (("roots", "path"), ("files", "folder"), ("files", "path"), ("failures", "path"), ("songs", "last_path"))
 _MAX_NAMED = 10
 
 
@@ -44,9 +38,7 @@ def read_own_meta(folder: Path) -> OwnMeta:
     try:
         with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as database:
             found = dict(
-                database.execute(
-                    f"SELECT key, value FROM meta WHERE key IN {_OF_MACHINE} AND typeof(value) = 'text'"
-                )
+                database.execute(f"SELECT key, value FROM meta WHERE key IN {_OF_MACHINE} AND typeof(value) = 'text'")
             )
     except (sqlite3.Error, UnicodeDecodeError):
         return OwnMeta()
@@ -63,10 +55,7 @@ def adapt_to_machine(folder: Path, own: OwnMeta, *, with_tokens: bool) -> None:
     """
     with closing(sqlite3.connect(folder / LIBRARY_FILE)) as database, database:
         row = database.execute("SELECT value FROM meta WHERE key = 'settings'").fetchone()
-        values = {
-            "settings": merge_restored(row[0] if row else None, own.settings),
-            "index_name": own.index_name,
-        }
+        values = {"settings": merge_restored(row[0] if row else None, own.settings), "index_name": own.index_name}
         for key, value in values.items():
             if value is None:
                 database.execute("DELETE FROM meta WHERE key = ?", (key,))

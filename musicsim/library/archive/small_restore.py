@@ -13,14 +13,7 @@ import sqlalchemy as sa
 from musicsim.errors import LibraryError
 from musicsim.library.archive.restored import renew_tokens
 from musicsim.library.db import schema
-from musicsim.library.db.small_copy import (
-    TABLES,
-    CopiedSong,
-    SmallCopy,
-    open_small_copy,
-    said_by_people,
-    song_columns,
-)
+from musicsim.library.db.small_copy import TABLES, CopiedSong, SmallCopy, open_small_copy, said_by_people, song_columns
 from musicsim.library.db.value_check import find_wrong_value
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.store import Store

@@ -139,11 +139,7 @@ class ChangeLog:
 
 
 def _insert(
-    connection: sa.Connection,
-    revision: int,
-    songs: list[int] | None,
-    grown: list[str] | None,
-    shrunk: list[str] | None,
+    connection: sa.Connection, revision: int, songs: list[int] | None, grown: list[str] | None, shrunk: list[str] | None
 ) -> None:
     """Enter what a revision has touched; None for any songs, and for any models where nobody watched."""
     entry = json.dumps([secrets.token_hex(8), songs, grown, shrunk])

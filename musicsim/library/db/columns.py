@@ -224,13 +224,9 @@ class SongTable(_Record):
     @classmethod
     def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> Self:
         """What :meth:`to_arrays` took apart."""
-        columns: dict[str, Any] = {
-            name: partial(_labels, arrays[name], arrays[f"{name}_names"]) for name in _LABELS
-        }
+        columns: dict[str, Any] = {name: partial(_labels, arrays[name], arrays[f"{name}_names"]) for name in _LABELS}
         columns |= {name: arrays[name] for name in _NUMBERS}
-        texts = {
-            name: partial(_texts, arrays[name], arrays[f"{name}_starts"]) for name in ("titles", "matched")
-        }
+        texts = {name: partial(_texts, arrays[name], arrays[f"{name}_starts"]) for name in ("titles", "matched")}
         return cls(ids=arrays["ids"], columns=SongColumns(**columns), **texts)
 
 
@@ -292,9 +288,7 @@ def some_ids(ids: Iterable[int]) -> sa.Select[tuple[int]]:
     return sa.select(sa.func.json_each(listed).table_valued("value").c.value)
 
 
-def read_table(
-    connection: sa.Connection, roots: Sequence[Path], ids: Iterable[int] | None = None
-) -> SongTable:
+def read_table(connection: sa.Connection, roots: Sequence[Path], ids: Iterable[int] | None = None) -> SongTable:
     """Read all songs that have a file, or those of `ids`; 9 s for a million.
 
     Parameters
@@ -350,9 +344,7 @@ class _Reading:
             np.array(
                 [
                     [-1 if value is None else places.setdefault(value, len(places)) for value in values]
-                    for places, values in zip(
-                        self._places, (artists, genres, folders, keys, modes), strict=True
-                    )
+                    for places, values in zip(self._places, (artists, genres, folders, keys, modes), strict=True)
                 ],
                 dtype=np.int32,
             )
@@ -381,16 +373,11 @@ class _Reading:
             **{name: np.ascontiguousarray(values) for name, values in heard},
         )
         return SongTable(
-            ids=ids,
-            columns=columns,
-            titles=PackedTexts.joined(self._titles),
-            matched=PackedTexts.joined(self._matched),
+            ids=ids, columns=columns, titles=PackedTexts.joined(self._titles), matched=PackedTexts.joined(self._matched)
         )
 
 
-def _groups(
-    ids: Int64Array, artist: Labels, folder: Int32Array, paths: Sequence[Any], roots: Sequence[Path]
-) -> Labels:
+def _groups(ids: Int64Array, artist: Labels, folder: Int32Array, paths: Sequence[Any], roots: Sequence[Path]) -> Labels:
     """What :attr:`Song.group` says: the artist, else the folder that stands in, else the song alone."""
     places: dict[str, int] = {}
 

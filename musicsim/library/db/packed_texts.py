@@ -37,10 +37,7 @@ class PackedTexts:
         """Lines of several, one after the other."""
         lengths = [np.diff(part.starts) for part in parts]
         text = b"".join([_END, *(part.text[1:] for part in parts)])
-        return cls(
-            text,
-            np.concatenate([[1], 1 + np.cumsum(np.concatenate([np.empty(0, dtype=np.int64), *lengths]))]),
-        )
+        return cls(text, np.concatenate([[1], 1 + np.cumsum(np.concatenate([np.empty(0, dtype=np.int64), *lengths]))]))
 
     def lines(self, rows: Iterable[int]) -> list[str]:
         """Some lines, in the order asked for."""
@@ -112,9 +109,7 @@ class PackedTexts:
         text = b"".join(self._pieces(rows))
         starts = np.concatenate([[1], 1 + np.cumsum(kept)])
         cuts = np.concatenate([[0], starts[at], [len(text)]]).tolist()
-        added = [
-            new.text[a:b] for a, b in zip(new.starts[:-1].tolist(), new.starts[1:].tolist(), strict=True)
-        ]
+        added = [new.text[a:b] for a, b in zip(new.starts[:-1].tolist(), new.starts[1:].tolist(), strict=True)]
         pieces = [text[cuts[0] : cuts[1]]]
         for line, start, end in zip(added, cuts[1:-1], cuts[2:], strict=True):
             pieces += [line, text[start:end]]

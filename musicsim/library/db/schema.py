@@ -58,17 +58,9 @@ def _table(name: str, *items: sa.schema.SchemaItem, **options: Any) -> sa.Table:
     return sa.Table(name, metadata, *items, **options)
 
 
-meta = _table(
-    "meta",
-    sa.Column("key", sa.Text, primary_key=True),
-    sa.Column("value", sa.Text, nullable=False),
-)
+meta = _table("meta", sa.Column("key", sa.Text, primary_key=True), sa.Column("value", sa.Text, nullable=False))
 
-roots = _table(
-    "roots",
-    sa.Column("path", FilePath, primary_key=True),
-    sa.Column("added_at", sa.Float, nullable=False),
-)
+roots = _table("roots", sa.Column("path", FilePath, primary_key=True), sa.Column("added_at", sa.Float, nullable=False))
 
 songs = _table(
     "songs",
@@ -101,9 +93,7 @@ songs = _table(
     sa.Column("loudness", sa.Float),
     sa.Column("brightness", sa.Float),
     sa.Column("energy", sa.Float),
-    sa.Column(
-        "descriptor_version", sa.Integer, nullable=False, default=0, server_default="0"
-    ),  # 0: not yet described
+    sa.Column("descriptor_version", sa.Integer, nullable=False, default=0, server_default="0"),  # 0: not yet described
 )
 
 files = _table(
@@ -128,9 +118,7 @@ failures = _table(
 )
 
 aliases = _table(
-    "aliases",
-    sa.Column("spelling", sa.Text, primary_key=True),
-    sa.Column("artist", sa.Text, nullable=False),
+    "aliases", sa.Column("spelling", sa.Text, primary_key=True), sa.Column("artist", sa.Text, nullable=False)
 )
 
 duplicates = _table(
@@ -366,9 +354,7 @@ grades = _table(
 # Songs as music servers list them, each as one user of the server sees it; see musicsim/servers.
 server_songs = _table(
     "server_songs",
-    sa.Column(
-        "server", sa.Text, primary_key=True
-    ),  # the name of the connection: one server and one user of it
+    sa.Column("server", sa.Text, primary_key=True),  # the name of the connection: one server and one user of it
     sa.Column("id", sa.Text, primary_key=True),  # as the server is asked with it
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="SET NULL"), index=True),  # None: not matched
     sa.Column("how", sa.Text, nullable=False),  # it was matched, or why it was not
@@ -401,9 +387,7 @@ server_lists = _table(
     sa.Column("server", sa.Text, primary_key=True),
     sa.Column("name", sa.Text, primary_key=True),
     sa.Column("id", sa.Text, nullable=False),  # of the playlist on the server
-    sa.Column(
-        "request", sa.JSON(none_as_null=True)
-    ),  # what it is drawn with again and again; None: it is as it is
+    sa.Column("request", sa.JSON(none_as_null=True)),  # what it is drawn with again and again; None: it is as it is
     sa.Column("written_at", sa.Float, nullable=False),
 )
 

@@ -34,11 +34,7 @@ def prepare_tables(connection: sa.Connection, place: str, *, read_only: bool = F
     if "meta" in tables:
         found = connection.scalar(sa.select(schema.meta.c.value).where(schema.meta.c.key == "schema_version"))
     if found is None or not re.fullmatch("[1-9][0-9]{0,8}", str(found)):
-        says = (
-            "does not say which version of a library it is"
-            if found is None
-            else f"says it is version {found!r}"
-        )
+        says = "does not say which version of a library it is" if found is None else f"says it is version {found!r}"
         raise LibraryError(
             f"{place}: {LIBRARY_FILE} {says}: it is damaged, or belongs to another program. Restore a "
             "backup, or name another folder."

@@ -71,9 +71,7 @@ class SmallCopies:
         """The copy that was taken last. Raises NotFoundError if there is none."""
         copies = self.all()
         if not copies:
-            raise NotFoundError(
-                f"{self.folder}: there is no copy of plays, lists, answers and edits here yet."
-            )
+            raise NotFoundError(f"{self.folder}: there is no copy of plays, lists, answers and edits here yet.")
         return copies[-1]
 
     def keep_daily(self) -> None:

@@ -56,9 +56,7 @@ def find_wrong_value(
         texts = [column for column in columns if isinstance(column.type, _TEXTS)]
         all_unicode = _are_unicode(connection, texts)
         for column, is_right in zip(columns, row, strict=True):
-            if is_right == 0 or not (
-                all_unicode or column not in texts or _are_unicode(connection, [column])
-            ):
+            if is_right == 0 or not (all_unicode or column not in texts or _are_unicode(connection, [column])):
                 return f"{table.name}.{column.name}"
         if table is schema.meta:
             for key, value in connection.execute("SELECT key, value FROM meta"):

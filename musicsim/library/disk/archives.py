@@ -15,9 +15,7 @@ from pathlib import Path
 
 from musicsim.storage import writing_to
 
-DAMAGED = (
-    ValueError, zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, OverflowError, MemoryError,
-)  # fmt: skip
+DAMAGED = (ValueError, zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, OverflowError, MemoryError)
 """What reading a damaged archive may raise beside OSError."""
 _IS_ENCRYPTED = 0x1
 _MAX_NAME = 512

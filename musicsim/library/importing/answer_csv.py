@@ -118,14 +118,8 @@ def _reader(header: Sequence[str], label: str) -> Callable[[_Cells], FiledAnswer
     for needed, read in ((_NEEDED, _ours), (_BLISS, _bliss)):
         if set(needed) <= set(header):
             return read
-    named = (
-        f"lacks {', '.join(n for n in _NEEDED if n not in header)}"
-        if "form" in header
-        else "is of another kind"
-    )
-    raise LibraryError(
-        f"{label}: the file {named}. Answers have the columns of an export, or {', '.join(_BLISS)}."
-    )
+    named = f"lacks {', '.join(n for n in _NEEDED if n not in header)}" if "form" in header else "is of another kind"
+    raise LibraryError(f"{label}: the file {named}. Answers have the columns of an export, or {', '.join(_BLISS)}.")
 
 
 def _answer(
@@ -141,9 +135,7 @@ def _answer(
 
 def _ours(cells: _Cells) -> FiledAnswer:
     cells = {name: restored(cell) for name, cell in cells.items()}
-    songs = [
-        FiledSong(*(cells.get(f"song{n}_{name}", "") for name in _OF_SONG)) for n in range(1, _MAX_SONGS + 1)
-    ]
+    songs = [FiledSong(*(cells.get(f"song{n}_{name}", "") for name in _OF_SONG)) for n in range(1, _MAX_SONGS + 1)]
     if songs[-1] == FiledSong():
         songs.pop()
     chosen = cells["chosen"].strip().lower()
@@ -192,9 +184,7 @@ def _seconds(text: str) -> float | None:
     try:
         when = datetime.fromisoformat(text.strip())
         seconds = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
-        datetime.fromtimestamp(
-            seconds, UTC
-        )  # as it is written: a zone may lead out of the years that there are
+        datetime.fromtimestamp(seconds, UTC)  # as it is written: a zone may lead out of the years that there are
     except (ValueError, OverflowError, OSError):
         seconds = math.nan
     if math.isnan(seconds):

@@ -164,9 +164,7 @@ def _found_by_file_name(library: Store, songs: list[FiledSong]) -> dict[FiledSon
     return {song: ending.song_id if ending else None for song, ending in endings.items()}
 
 
-def _filed_row(
-    answer: FiledAnswer | str, found: Mapping[FiledSong, int | None]
-) -> tuple[dict[str, Any], bool]:
+def _filed_row(answer: FiledAnswer | str, found: Mapping[FiledSong, int | None]) -> tuple[dict[str, Any], bool]:
     """An answer of a file as the table has it, and whether the file says when it was given.
 
     Raises ValueError if the file could not be read there, or the answer makes no sense, or a song of it was
@@ -184,7 +182,7 @@ def _filed_row(
     when = time.time() if answer.created_at is None else answer.created_at
     row = answer_row(
         when, answer.listener, answer.form, ids, answer.chosen, answer.is_random, answer.foreseen, answer.model
-    )  # fmt: skip
+    )
     return row, is_dated
 
 

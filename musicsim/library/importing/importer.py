@@ -69,12 +69,8 @@ def seen_lists(batch: Batch, song_ids: Int64Array) -> tuple[SeenList, ...]:
     absent: dict[int, list[Absent]] = {}
     for row in np.flatnonzero(song_ids[batch.song] < 0).tolist():
         song = batch.songs[batch.song[row]]
-        absent.setdefault(int(batch.group[row]), []).append(
-            Absent(int(batch.value[row]), song, _reason(song))
-        )
-    return tuple(
-        SeenList(*group, int(n_entries[i]), tuple(absent.get(i, ()))) for i, group in enumerate(batch.groups)
-    )
+        absent.setdefault(int(batch.group[row]), []).append(Absent(int(batch.value[row]), song, _reason(song)))
+    return tuple(SeenList(*group, int(n_entries[i]), tuple(absent.get(i, ()))) for i, group in enumerate(batch.groups))
 
 
 def _reason(song: NamedSong) -> str:
@@ -155,10 +151,7 @@ class ImportReport:
 
 
 def preview(
-    library: Store,
-    batch: Batch,
-    progress: ProgressCallback | None = None,
-    matcher: Callable[[], Matcher] | None = None,
+    library: Store, batch: Batch, progress: ProgressCallback | None = None, matcher: Callable[[], Matcher] | None = None
 ) -> Preview:
     """Match a batch to the library's songs: a dry run.
 
@@ -203,18 +196,14 @@ def preview(
     )
 
 
-def _songs_at_places(
-    library: Store, songs: Sequence[NamedSong], progress: ProgressCallback | None
-) -> dict[str, int]:
+def _songs_at_places(library: Store, songs: Sequence[NamedSong], progress: ProgressCallback | None) -> dict[str, int]:
     """Ids of the songs whose file is at the place that an entry names, by place."""
     found: dict[str, int] = {}
     for start in range(0, len(songs), _AT_ONCE):
         if progress and progress(start, len(songs), "looking for files"):
             raise ImportStoppedError("The import was stopped; nothing was written.")
         places = {
-            song.place: _normalized(song.place)
-            for song in songs[start : start + _AT_ONCE]
-            if os.path.isabs(song.place)
+            song.place: _normalized(song.place) for song in songs[start : start + _AT_ONCE] if os.path.isabs(song.place)
         }
         known = library.files.songs_at_texts(places.values())
         found |= {place: known[path] for place, path in places.items() if path in known}
@@ -243,9 +232,7 @@ def _unmatched(missed: Iterable[tuple[NamedSong, int]]) -> tuple[Waiting, ...]:
     return tuple(Waiting(*name, albums[name], count) for name, count in named)
 
 
-def _earlier(
-    library: Store, batch: Batch, song_ids: Int64Array
-) -> tuple[list[ImportEntry], list[ImportEntry]]:
+def _earlier(library: Store, batch: Batch, song_ids: Int64Array) -> tuple[list[ImportEntry], list[ImportEntry]]:
     """Imports that this one takes the place of, and those that it may count a second time.
 
     A file is an earlier one again if it says the same, or has its name and tells of its whole time: services give
@@ -333,10 +320,7 @@ def _said(batch: Batch, song_ids: Int64Array) -> Iterator[list[tuple[Any, ...]]]
         yield [
             (batch.groups[group][0], song_id, value)
             for group, song_id, value in zip(
-                batch.group[part].tolist(),
-                song_ids[batch.song[part]].tolist(),
-                batch.value[part].tolist(),
-                strict=True,
+                batch.group[part].tolist(), song_ids[batch.song[part]].tolist(), batch.value[part].tolist(), strict=True
             )
         ]
 
@@ -382,9 +366,7 @@ def undo(library: Store, import_id: int) -> ImportEntry:
     return library.listening.undo(import_id)
 
 
-def import_files(
-    library: Store, paths: str | Path | list[str | Path], fmt: str | None = None
-) -> ImportReport:
+def import_files(library: Store, paths: str | Path | list[str | Path], fmt: str | None = None) -> ImportReport:
     """Read and write in one go, as for files of our own; see :func:`read_listening` for what is raised."""
     listed = paths if isinstance(paths, list) else [paths]
     return commit(library, preview(library, read_listening(listed, fmt)))

@@ -116,8 +116,7 @@ def read_spotify(entries: Entries, rows: Gatherer) -> None:
         else:
             raise entries.fault("has neither msPlayed nor ms_played: this is not a Spotify history.")
         if not song.title and any(
-            entry.get(name)
-            for name in ("episode_name", "spotify_episode_uri", "audiobook_title", "audiobook_uri")
+            entry.get(name) for name in ("episode_name", "spotify_episode_uri", "audiobook_title", "audiobook_uri")
         ):
             rows.skip("episode or audiobook", entries.place)
         elif played < SHORTEST_PLAY_MS:
@@ -185,10 +184,7 @@ def read_loved(entries: Entries, rows: Gatherer) -> None:
     for entry in objects(entries, "lovedtracks", "track"):
         artist, date = object_in(entries, entry, "artist"), object_in(entries, entry, "date")
         song = NamedSong(
-            text_in(entries, artist, "name"),
-            text_in(entries, entry, "name"),
-            "",
-            text_in(entries, entry, "mbid"),
+            text_in(entries, artist, "name"), text_in(entries, entry, "name"), "", text_in(entries, entry, "mbid")
         )
         at = None if date.get("uts") is None else _number(entries, date, "uts")
         _keep(entries, rows, song, at, LOVED, LOVED_WEIGHT)

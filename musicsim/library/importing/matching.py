@@ -98,15 +98,7 @@ class Matcher:
             key = plain_artist(artist) if artist else ""
             self._plain_artists.add(key)
             song = KnownSong(
-                row.id,
-                row.title,
-                artist,
-                row.album or "",
-                row.duration_s,
-                not row.is_here,
-                key,
-                title,
-                version,
+                row.id, row.title, artist, row.album or "", row.duration_s, not row.is_here, key, title, version
             )
             if row.mb_recording_id:
                 self._by_mbid[row.mb_recording_id.lower()].append(song)
@@ -161,9 +153,7 @@ class Matcher:
     def _near(self) -> dict[tuple[str, ...], list[KnownSong]]:
         """Songs that may be alike, by what they share; a third of the work, and of use to proposals only."""
         near: dict[tuple[str, ...], list[KnownSong]] = defaultdict(list)
-        for known in sorted(
-            (k for found in self._exact.values() for k in found if k.artist), key=lambda k: k.id
-        ):
+        for known in sorted((k for found in self._exact.values() for k in found if k.artist), key=lambda k: k.id):
             for block in _blocks(known.plain_artist, known.plain_title):
                 near[block].append(known)
         return near
@@ -171,11 +161,7 @@ class Matcher:
     @cached_property
     def _names(self) -> dict[int, tuple[str, str]]:
         """Plain artist ("" if unknown) and title of each song."""
-        return {
-            known.id: (known.plain_artist, known.plain_title)
-            for found in self._exact.values()
-            for known in found
-        }
+        return {known.id: (known.plain_artist, known.plain_title) for found in self._exact.values() for known in found}
 
     def at_place(self, song: NamedSong) -> Match | None:
         """The song whose file a place names, by its whole path or its end; see :meth:`find`."""
@@ -276,9 +262,7 @@ def _best(found: Sequence[KnownSong], song: NamedSong) -> int:
 def _rows(library: Store) -> Sequence[sa.Row]:
     s = schema.songs.c
     is_here = s.id.in_(schema.ids_with_file()).label("is_here")
-    query = sa.select(
-        s.id, s.title, s.artist, s.album_artist, s.album, s.duration_s, s.mb_recording_id, is_here
-    )
+    query = sa.select(s.id, s.title, s.artist, s.album_artist, s.album, s.duration_s, s.mb_recording_id, is_here)
     with library.engine.connect() as connection:
         return connection.execute(query.order_by(s.id)).all()
 

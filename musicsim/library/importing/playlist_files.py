@@ -171,9 +171,7 @@ class _Xspf:
         return self._data.fault(reason)
 
     def _refuse(self, *_: object) -> None:
-        raise self._fault(
-            "declares a document type or entities, as no playlist does: it may harm, and is not read."
-        )
+        raise self._fault("declares a document type or entities, as no playlist does: it may harm, and is not read.")
 
     def _start(self, tag: str, _: dict[str, str]) -> None:
         name = tag.rpartition(":")[2].lower()
@@ -206,9 +204,7 @@ def song_of(track: dict[str, list[str]], folder: Path | None) -> NamedSong:
     """The song of a track of XSPF or JSPF by the texts of its fields; of several locations a file goes first."""
     locations = [from_address(text) for text in track.get("location", ())]
     place = min(locations, key=is_web, default="")
-    artist, title, album = (
-        plain(" ".join(track.get(name, ())[:1])) for name in ("creator", "title", "album")
-    )
+    artist, title, album = (plain(" ".join(track.get(name, ())[:1])) for name in ("creator", "title", "album"))
     mbid = recording_id(track.get("identifier", ()))
     return NamedSong(artist, title, album, mbid, resolved(place, folder))
 

@@ -60,9 +60,7 @@ _FORMATS = {
     "pls": _Format("playlist (PLS)", "playlists", from_list.read_pls, is_lenient=True),
     "xspf": _Format("playlist (XSPF)", "playlists", from_list.read_xspf, RawBytes),
     "jspf": _Format("playlist (JSPF)", "playlists", from_list.read_jspf, JsonStream),
-    "spotify_playlists": _Format(
-        "Spotify playlists (JSON)", "playlists", from_list.read_spotify_playlists, JsonStream
-    ),
+    "spotify_playlists": _Format("Spotify playlists (JSON)", "playlists", from_list.read_spotify_playlists, JsonStream),
     "aotm": _Format("AotM-2011 playlists (JSON)", "playlists", from_list.read_aotm, JsonStream),
 }
 # these two belong together: the one counts plays of numbers, the other names them
@@ -184,9 +182,7 @@ def _tables(head: str) -> Iterator[str]:
 
 def _nearest(head: str) -> str | None:
     """The format whose columns a header names in part, for a message of what it lacks."""
-    names = {
-        name.strip().strip('"').lower() for name in head.lstrip().split("\n", 1)[0].rstrip("\r").split(",")
-    }
+    names = {name.strip().strip('"').lower() for name in head.lstrip().split("\n", 1)[0].rstrip("\r").split(",")}
     own = ("plays", "tags", "playlists")
     best = max(own, key=lambda fmt: len(names.intersection(from_text.COLUMNS[fmt])))
     return best if len(names.intersection(from_text.COLUMNS[best])) >= 2 else None

@@ -158,11 +158,7 @@ class Gatherer:
     def batch(self, formats: Iterable[str], name: str, listener: str) -> Batch:
         """All that was gathered."""
         song, group, value = self._summed()
-        times = (
-            self._first,
-            self._last,
-            self._sum_of_times,
-        )  # the same songs on other days are another history
+        times = (self._first, self._last, self._sum_of_times)  # the same songs on other days are another history
         digest = hashlib.blake2b(f"{self.kind} {times}".encode(), digest_size=16)
         for rows in (song, group, value):
             digest.update(rows.tobytes())

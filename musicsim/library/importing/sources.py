@@ -69,9 +69,7 @@ class Source:
         except OSError as error:
             raise LibraryError(f"{self.label}: cannot be read ({error.strerror or error}).") from error
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-            raise LibraryError(
-                f"{self.label}: the archive is damaged or locked ({in_short(error)})."
-            ) from error
+            raise LibraryError(f"{self.label}: the archive is damaged or locked ({in_short(error)}).") from error
 
     @contextmanager
     def text(self, errors: str = "strict") -> Iterator[tuple[io.TextIOWrapper, IO[bytes]]]:
@@ -133,9 +131,7 @@ def find_sources(paths: Sequence[Path], encoding: str | None) -> list[Source]:
             else:
                 found.append(Source(path, None, status.st_size, encoding))
         except zipfile.BadZipFile as error:
-            raise LibraryError(
-                f"{path}: the archive is damaged ({in_short(error)}). Download it again."
-            ) from error
+            raise LibraryError(f"{path}: the archive is damaged ({in_short(error)}). Download it again.") from error
         except OSError as error:
             raise LibraryError(f"{path}: cannot be read ({error.strerror or error}).") from error
     return found
@@ -245,9 +241,7 @@ class JsonStream(_Watched):
         """
         yield from self._inside(names)
         if not self._has_list:
-            raise self.fault(
-                "is the last, and there was no list of records. Is this the file of the listens?"
-            )
+            raise self.fault("is the last, and there was no list of records. Is this the file of the listens?")
         if self._peek():
             raise self.fault("goes on after the end of the document.")
 
@@ -311,9 +305,7 @@ class JsonStream(_Watched):
     def _take(self, sign: str) -> None:
         found = self._peek()
         if found != sign:
-            reason = (
-                f"has {found!r} where {sign!r} should be" if found else "is the last: the file is cut off"
-            )
+            reason = f"has {found!r} where {sign!r} should be" if found else "is the last: the file is cut off"
             raise self.fault(f"{reason}. Export it again.")
         self._at += 1
 

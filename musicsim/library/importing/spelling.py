@@ -33,9 +33,7 @@ _KINDS = {
     ),
     "instrumental": re.compile(r"^instrumental\b|\binstrumental$|\bkaraoke\b|^a\s?cappella\b|\bacapella\b"),
     "cover": re.compile(r"\b(?:cover|tribute)(?:\s+version)?$"),
-    "remix": re.compile(
-        r"\b(?:remix|rmx|mix|rework|bootleg|mashup|edit|dub|version|vip)(?:\s+(?:19|20)\d\d)?$"
-    ),
+    "remix": re.compile(r"\b(?:remix|rmx|mix|rework|bootleg|mashup|edit|dub|version|vip)(?:\s+(?:19|20)\d\d)?$"),
 }
 _BRACKETS = re.compile(r"[(\[{]([^()\[\]{}]*)[)\]}]")
 _TAIL = re.compile(r"^(.*\S)\s+[-–—~]+\s+(.+?)\s*$")  # the last one: "Song - Live - Remastered"
@@ -109,9 +107,7 @@ def _step(text: str) -> tuple[str, str, str]:
 
 def _plain_words(text: str) -> str:
     text = _AND.sub(" and ", text)
-    return " ".join(
-        "".join(c if c.isalnum() or c in "'’`" else " " for c in text).translate(_NO_APOSTROPHES).split()
-    )
+    return " ".join("".join(c if c.isalnum() or c in "'’`" else " " for c in text).translate(_NO_APOSTROPHES).split())
 
 
 _NO_APOSTROPHES = str.maketrans("", "", "'’`")

@@ -1,7 +1,7 @@
 """Histories, tags and playlists as lines of text: CSV, and the Million Song Dataset's triplets.
 
-Our own three have a header line and columns in any order; cells are read as :mod:`musicsim.library.disk.csv_cells` writes
-them::
+Our own three have a header line and columns in any order; cells are read as
+:mod:`musicsim.library.disk.csv_cells` writes them::
 
     plays      listener, artist, title, plays
     tags       artist, title, tag, weight
@@ -39,10 +39,7 @@ COLUMNS = {
 }
 _COMMENTS = ("#", "+ACM-")  # Libre.fm writes "#" in UTF-7
 _LASTFM_DATE = "%d %b %Y %H:%M"
-_MONTHS = {
-    name: i
-    for i, name in enumerate("JanFebMarAprMayJunJulAugSepOctNovDec"[i : i + 3] for i in range(0, 36, 3))
-}
+_MONTHS = {name: i for i, name in enumerate("JanFebMarAprMayJunJulAugSepOctNovDec"[i : i + 3] for i in range(0, 36, 3))}
 _MAX_LINES_BEFORE_HEADER = 30
 
 

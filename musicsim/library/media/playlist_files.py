@@ -51,10 +51,7 @@ def m3u8(title: str, songs: Sequence[Song], *, relative_to: Path | None = None) 
         if song.is_missing:
             lines.append(f"# missing: {_named(song)}".encode())
         else:
-            lines += [
-                f"#EXTINF:{round(song.duration_s)},{_named(song)}".encode(),
-                _line(song, relative_to, "an M3U8"),
-            ]
+            lines += [f"#EXTINF:{round(song.duration_s)},{_named(song)}".encode(), _line(song, relative_to, "an M3U8")]
     return b"\n".join(lines) + b"\n"
 
 
@@ -156,10 +153,5 @@ def _fields(song: Song, relative_to: Path | None) -> dict[str, str | int]:
 FORMATS = {"m3u8": m3u8, "xspf": xspf, "jspf": jspf, "pls": pls}
 """Writers by the ending of the file."""
 
-MIME = {
-    "m3u8": "audio/x-mpegurl",
-    "xspf": "application/xspf+xml",
-    "jspf": "application/json",
-    "pls": "audio/x-scpls",
-}
+MIME = {"m3u8": "audio/x-mpegurl", "xspf": "application/xspf+xml", "jspf": "application/json", "pls": "audio/x-scpls"}
 """What browsers and servers call the files, by the same ending."""

@@ -59,13 +59,7 @@ class Decoding(Generic[T]):
     """
 
     def __init__(
-        self,
-        work: Callable[[Run], T],
-        name: str,
-        limits: Limits,
-        is_urgent: bool,
-        visitor: str,
-        line: "Decoder",
+        self, work: Callable[[Run], T], name: str, limits: Limits, is_urgent: bool, visitor: str, line: "Decoder"
     ) -> None:
         self.future: Future[T] = Future()
         self.name, self.limits, self.is_urgent, self.visitor = name, limits, is_urgent, visitor
@@ -121,13 +115,7 @@ class Decoder:
         self._is_closed = False
 
     def ask(
-        self,
-        work: Callable[[Run], T],
-        *,
-        name: str,
-        limits: Limits,
-        is_urgent: bool = False,
-        visitor: str = "",
+        self, work: Callable[[Run], T], *, name: str, limits: Limits, is_urgent: bool = False, visitor: str = ""
     ) -> Decoding[T]:
         """Put work in the line, behind what came before and behind the first files of other visitors.
 

@@ -22,9 +22,7 @@ R = TypeVar("R")
 
 _LOCAL = re.compile(r"local:([1-9]\d{0,2})")
 # one plain host: of user@host, programs disagree which part is the host
-_SCHEDULER = re.compile(
-    r"(?P<protocol>tcp|tls|ws|wss)://(\[(?P<ipv6>[0-9A-Fa-f:.]+)\]|(?P<host>[\w.-]+)):\d{1,5}/?"
-)
+_SCHEDULER = re.compile(r"(?P<protocol>tcp|tls|ws|wss)://(\[(?P<ipv6>[0-9A-Fa-f:.]+)\]|(?P<host>[\w.-]+)):\d{1,5}/?")
 _ENCRYPTED = ("tls", "wss")
 
 
@@ -53,12 +51,7 @@ class Pool(Protocol):
     shares_disk: bool  # whether workers can write into folders of this machine
 
     def outcomes(
-        self,
-        function: Callable[[T], Any],
-        tasks: Iterable[T],
-        *,
-        limits: Limits,
-        preload: tuple[str, ...] = (),
+        self, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits, preload: tuple[str, ...] = ()
     ) -> Generator[tuple[T, Any] | None, None, None]:
         """Do as :func:`musicsim.library.processes.workers.outcomes`.
 
@@ -75,12 +68,7 @@ class LocalPool:
         self._n_workers = n_workers or os.cpu_count() or 1
 
     def outcomes(
-        self,
-        function: Callable[[T], Any],
-        tasks: Iterable[T],
-        *,
-        limits: Limits,
-        preload: tuple[str, ...] = (),
+        self, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits, preload: tuple[str, ...] = ()
     ) -> Generator[tuple[T, Any] | None, None, None]:
         """See :class:`Pool`."""
         return outcomes(function, tasks, n_workers=self._n_workers, limits=limits, preload=preload)
@@ -109,12 +97,7 @@ def on_all_cores(function: Callable[[T], R], items: Iterable[T]) -> Generator[R,
 
 
 def in_order(
-    pool: Pool,
-    function: Callable[[T], Any],
-    tasks: Iterable[T],
-    *,
-    limits: Limits,
-    preload: tuple[str, ...] = (),
+    pool: Pool, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits, preload: tuple[str, ...] = ()
 ) -> Iterator[Any]:
     """Results in the order of their tasks; an exception is a result, as of :class:`Pool`.
 

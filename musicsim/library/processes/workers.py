@@ -137,12 +137,7 @@ _UNKNOWN = 255  # what multiprocessing says of processes whose fork server has g
 
 
 def outcomes(
-    function: Callable[[T], Any],
-    tasks: Iterable[T],
-    *,
-    n_workers: int,
-    limits: Limits,
-    preload: tuple[str, ...] = (),
+    function: Callable[[T], Any], tasks: Iterable[T], *, n_workers: int, limits: Limits, preload: tuple[str, ...] = ()
 ) -> Generator[tuple[T, Any] | None, None, None]:
     """Call a function of this package for each task in worker processes; yield results as they come.
 
@@ -206,9 +201,7 @@ class Crew(Generic[T]):
                 suspects.append(item[0])
             else:
                 yield item
-        with closing(
-            Crew(self._function, self._limits, self._preload, 1, in_flight=1, tasks_a_worker=1)
-        ) as alone:
+        with closing(Crew(self._function, self._limits, self._preload, 1, in_flight=1, tasks_a_worker=1)) as alone:
             yield from alone._run(suspects)
 
     def close(self) -> None:
@@ -238,11 +231,7 @@ class Crew(Generic[T]):
     def _hand_out(self, waiting: Iterator[T]) -> None:
         """Give tasks to the workers that have the fewest, until none has room."""
         while True:
-            open_ = [
-                w
-                for w in self._workers
-                if w.n_given < self._tasks_a_worker and len(w.tasks) < self._in_flight
-            ]
+            open_ = [w for w in self._workers if w.n_given < self._tasks_a_worker and len(w.tasks) < self._in_flight]
             worker = min(open_, key=lambda w: len(w.tasks), default=None)
             is_short = len(self._workers) < self._n_workers and (worker is None or len(worker.tasks) > 0)
             if worker is None and not is_short:
@@ -254,10 +243,7 @@ class Crew(Generic[T]):
             if is_short:
                 try:
                     worker = Worker(self._context, self._function, partial(_prepare, self._limits.memory_mb))
-                except (
-                    OSError,
-                    EOFError,
-                ):  # there is no room for a process, or the fork server has just gone
+                except (OSError, EOFError):  # there is no room for a process, or the fork server has just gone
                     self._returned.appendleft(task)
                     self._note_broken()
                     return

@@ -183,7 +183,6 @@ def _check_song(task: Task, sound: Sound) -> None:
         raise _NoSong(SHORT, reason, sound.duration_s)
     if not task.take_silent and sound.loudest < _SILENT:
         reason = (
-            f"{task.path} is silent from beginning to end ({sound.duration_s:.0f} s). Add it anyway, "
-            "or leave it out."
+            f"{task.path} is silent from beginning to end ({sound.duration_s:.0f} s). Add it anyway, or leave it out."
         )
         raise _NoSong(SILENT, reason, sound.duration_s)

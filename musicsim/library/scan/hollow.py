@@ -18,9 +18,7 @@ def check_not_hollow(path: Path, size: int) -> None:
     Raises OSError if it cannot be read.
     """
     if size >= _HEAD and _begins_with_zeros(path):
-        raise AudioDecodeError(
-            f"{path} begins with 16 MB of zeros, so it was not copied whole: copy it again."
-        )
+        raise AudioDecodeError(f"{path} begins with 16 MB of zeros, so it was not copied whole: copy it again.")
     if size >= _MIN_HOLLOW and not is_address(path) and _has_little_data(path, size):
         raise AudioDecodeError(
             f"{path} is {size / 1e9:.1f} GB long, but the disk holds hardly any of it, so it was not copied whole: "

@@ -138,9 +138,7 @@ class Scan:
         found = find_audio(self.sources, absent_ok=absent_ok)
         with library.exclusive():
             known = library.files.known()
-            self.report = AddReport(
-                n_found=len(found.files), n_ignored=found.n_ignored, absent=list(found.absent)
-            )
+            self.report = AddReport(n_found=len(found.files), n_ignored=found.n_ignored, absent=list(found.absent))
             self._mark(found, known)
             self.todo = self._plan(found, known, retry)
         self.report.n_unchanged = len(found.files) - len(self.todo)
@@ -154,9 +152,7 @@ class Scan:
 
         def gone(path: Path) -> bool:
             looked_for = path in self._named or not self._named.isdisjoint(path.parents)
-            return (
-                path not in here and looked_for and not found.unread(path) and elsewhere not in path.parents
-            )
+            return path not in here and looked_for and not found.unread(path) and elsewhere not in path.parents
 
         missing = [path for path, file in known.items() if not file.is_missing and gone(path)]
         back = [file.path for file in found.files if file.path in known and known[file.path].is_missing]
@@ -190,9 +186,7 @@ class Scan:
             return (size, mtime_ns) == stat and not wanted and not long_enough
 
         return [
-            self._task(file, hashes.get(file.size, ()), file.path in known)
-            for file in found.files
-            if not is_done(file)
+            self._task(file, hashes.get(file.size, ()), file.path in known) for file in found.files if not is_done(file)
         ]
 
     @staticmethod
@@ -274,9 +268,7 @@ class _Counts:
         return stop
 
 
-def _analyse_all(
-    library: Store, tasks: Iterable[Task], report: AddReport, counts: _Counts, pool: Pool
-) -> None:
+def _analyse_all(library: Store, tasks: Iterable[Task], report: AddReport, counts: _Counts, pool: Pool) -> None:
     limits = library.file_limits
     started = time.monotonic()
     # the transform of fluctuation is loaded when it is used: 20 MB, which workers share
@@ -318,11 +310,7 @@ def _enter(library: Store, task: Task, outcome: Any, report: AddReport, limits: 
 
 
 def _reject(
-    library: Store,
-    report: AddReport,
-    failure: Failure,
-    stat: tuple[int, int] | None,
-    duration_s: float | None = None,
+    library: Store, report: AddReport, failure: Failure, stat: tuple[int, int] | None, duration_s: float | None = None
 ) -> None:
     """List a file that was not added. It is opened again once its size or time differ; without `stat` by any scan."""
     report.failures.append(failure)
@@ -351,15 +339,11 @@ def failure_reason(path: Path, error: BaseException, limits: Limits) -> str:
         if error.is_crash:
             reason = f"the decoder crashed twice (exit code {error.exit_code}). Re-encode the file."
         else:
-            reason = (
-                "not analysed this time: the system stopped it twice, as when memory runs out. Scan again."
-            )
+            reason = "not analysed this time: the system stopped it twice, as when memory runs out. Scan again."
     elif isinstance(error, OverTimeError):
         reason = f"reading took more than {limits.seconds:g} s and was stopped. Re-encode the file."
     elif isinstance(error, MemoryError):
-        reason = (
-            f"reading took more than {limits.memory_mb} MB of memory and was stopped. Re-encode the file."
-        )
+        reason = f"reading took more than {limits.memory_mb} MB of memory and was stopped. Re-encode the file."
     elif isinstance(error, OSError):
         reason = f"cannot be read ({error.strerror or error}). Check that the file is there and may be read."
     else:

@@ -34,9 +34,7 @@ class Opinions:
             connection.execute(schema.feedback.delete().where(schema.feedback.c.song_id == song_id))
             if value:
                 connection.execute(
-                    schema.feedback.insert().values(
-                        song_id=song_id, value=int(np.sign(value)), created_at=time.time()
-                    )
+                    schema.feedback.insert().values(song_id=song_id, value=int(np.sign(value)), created_at=time.time())
                 )
 
 

@@ -131,9 +131,7 @@ class AnswerStore(NumberedOpinionStore):
     def forget_listener(self, name: str) -> int:
         """Forget all answers of a listener; how many they were."""
         with self._write() as connection:
-            return connection.execute(
-                schema.answers.delete().where(schema.answers.c.listener == name)
-            ).rowcount
+            return connection.execute(schema.answers.delete().where(schema.answers.c.listener == name)).rowcount
 
     def insert(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Add answers that :func:`answer_row` has checked, in one transaction."""
@@ -168,9 +166,7 @@ def answer_row(
         raise ValueError(f"song_ids={tuple(ids)} must be {_FEWEST} or {_MOST} different songs.")
     first = 1 if form == "like" else 0
     if chosen is not None and not (isinstance(chosen, Integral) and first <= chosen < len(ids)):
-        raise ValueError(
-            f"chosen={chosen!r} must be a place from {first} to {len(ids) - 1}, or None for unsure."
-        )
+        raise ValueError(f"chosen={chosen!r} must be a place from {first} to {len(ids) - 1}, or None for unsure.")
     if chosen is None and foreseen is not None:
         raise ValueError(f"foreseen={foreseen!r} must be None of an answer that is unsure.")
     return {

@@ -102,9 +102,9 @@ class FileStore(Tables):
         """Every file that is a song, by path; about 0.5 kB each."""
         f, s = schema.files.c, schema.songs.c
         is_missing = f.missing_since.is_not(None)
-        query = sa.select(
-            f.path, f.song_id, f.size, f.mtime_ns, s.content_hash, s.feature_version, is_missing
-        ).join(schema.songs, s.id == f.song_id)
+        query = sa.select(f.path, f.song_id, f.size, f.mtime_ns, s.content_hash, s.feature_version, is_missing).join(
+            schema.songs, s.id == f.song_id
+        )
         return {row[0]: KnownFile(*row[1:]) for row in self._rows(query)}
 
     def copies(self) -> dict[int, list[Path]]:
@@ -122,9 +122,7 @@ class FileStore(Tables):
     def paths_of(self, song_ids: Iterable[int]) -> dict[int, list[Path]]:
         """The files that are there of some songs, by song id."""
         f = schema.files.c
-        here = sa.select(f.song_id, f.path).where(
-            f.missing_since.is_(None), f.song_id.in_(some_ids(song_ids))
-        )
+        here = sa.select(f.song_id, f.path).where(f.missing_since.is_(None), f.song_id.in_(some_ids(song_ids)))
         found: dict[int, list[Path]] = {}
         for song_id, path in self._rows(here.order_by(f.path)):
             found.setdefault(song_id, []).append(path)
@@ -211,9 +209,7 @@ class FileStore(Tables):
         path = sa.bindparam("which", type_=schema.FilePath())
         steps = (
             (
-                f.update()
-                .where(f.c.path == path, f.c.missing_since.is_(None))
-                .values(missing_since=time.time()),
+                f.update().where(f.c.path == path, f.c.missing_since.is_(None)).values(missing_since=time.time()),
                 missing,
             ),
             (f.update().where(f.c.path == path).values(missing_since=None), back),
@@ -236,14 +232,11 @@ class FileStore(Tables):
         here = schema.ids_with_file()
         moved = schema.files.delete().where(f.missing_since.is_not(None), f.song_id.in_(here))
         said = [
-            sa.select(table.c.song_id)
-            for table in (schema.plays, schema.tags, schema.feedback, schema.playlist_songs)
+            sa.select(table.c.song_id) for table in (schema.plays, schema.tags, schema.feedback, schema.playlist_songs)
         ]
         said += [sa.select(song).where(song.is_not(None)) for song in schema.ANSWER_SONGS]
         silent = sa.and_(*(schema.songs.c.id.not_in(query) for query in said), schema.songs.c.edits.is_(None))
-        n_old = self._value(
-            sa.select(sa.func.count()).where(f.missing_since.is_not(None), f.song_id.in_(here))
-        )
+        n_old = self._value(sa.select(sa.func.count()).where(f.missing_since.is_not(None), f.song_id.in_(here)))
         n_lost = self._value(sa.select(sa.func.count()).where(_without_file(), silent))
         if n_old or n_lost:
             with self._write() as connection:

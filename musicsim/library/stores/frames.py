@@ -179,9 +179,7 @@ def _forget(path: Path) -> FeatureVersionError:
     """Remove a damaged file, so that the next scan makes it again; what to say of it."""
     with suppress(OSError):
         path.unlink()
-    return FeatureVersionError(
-        f"{path}: the audio features of this song were damaged. Scan its folder again."
-    )
+    return FeatureVersionError(f"{path}: the audio features of this song were damaged. Scan its folder again.")
 
 
 class DescriptorStore(Tables):

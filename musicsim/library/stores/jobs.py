@@ -91,9 +91,7 @@ class JobStore(Tables):
         """Change fields of a job; the time of the change is kept too."""
         with self._write() as connection:
             connection.execute(
-                schema.jobs.update()
-                .where(schema.jobs.c.id == job_id)
-                .values(**values, updated_at=time.time())
+                schema.jobs.update().where(schema.jobs.c.id == job_id).values(**values, updated_at=time.time())
             )
 
     def get(self, job_id: int) -> Job:

@@ -115,9 +115,7 @@ class ListeningStore(Tables):
     def tag_rows(self) -> Iterator[tuple[int, str, str, float]]:
         """Song id, tag, source and weight of every tag, by song, then by tag; a few at a time."""
         t = schema.tags.c
-        yield from self._streamed(
-            sa.select(t.song_id, t.tag, t.source, t.weight).order_by(t.song_id, t.tag, t.source)
-        )
+        yield from self._streamed(sa.select(t.song_id, t.tag, t.source, t.weight).order_by(t.song_id, t.tag, t.source))
 
     def _streamed(self, query: sa.Select[Any]) -> Iterator[Any]:
         with self._engine.connect() as connection:
@@ -172,11 +170,7 @@ class ListeningStore(Tables):
         """Tags of every song that has some, heaviest first; of several sources the heaviest weight."""
         t = schema.tags.c
         weight = sa.func.max(t.weight).label("weight")
-        query = (
-            sa.select(t.song_id, t.tag, weight)
-            .group_by(t.song_id, t.tag)
-            .order_by(t.song_id, weight.desc(), t.tag)
-        )
+        query = sa.select(t.song_id, t.tag, weight).group_by(t.song_id, t.tag).order_by(t.song_id, weight.desc(), t.tag)
         found: dict[int, list[tuple[str, float]]] = {}
         for song_id, tag, weight_of in self._rows(query):
             found.setdefault(song_id, []).append((tag, weight_of))
@@ -354,8 +348,7 @@ class ListeningStore(Tables):
 
 def _judge(connection: sa.Connection, names: Iterable[tuple[str, str, int]], is_same: bool) -> None:
     rows = [
-        {"artist": artist, "title": title, "song_id": song_id, "is_same": is_same}
-        for artist, title, song_id in names
+        {"artist": artist, "title": title, "song_id": song_id, "is_same": is_same} for artist, title, song_id in names
     ]
     if rows:
         connection.execute(schema.spellings.insert().prefix_with("OR REPLACE"), rows)

@@ -88,9 +88,7 @@ class ModelStore(Tables):
     def path(self, model_id: str) -> Path:
         """The folder of a model; raises LibraryError for an id that leads elsewhere: folders are deleted, too."""
         if model_id in ("", ".", "..") or "/" in model_id or "\0" in model_id:
-            raise LibraryError(
-                f"{self.folder}: the model {model_id!r} is not the name of a folder. Restore a backup."
-            )
+            raise LibraryError(f"{self.folder}: the model {model_id!r} is not the name of a folder. Restore a backup.")
         return self.folder / model_id
 
     def all(self, *, retired: bool = False) -> list[ModelRecord]:
@@ -262,11 +260,7 @@ class ModelStore(Tables):
             shutil.rmtree(self.path(model_id), ignore_errors=True)
 
     def append(
-        self,
-        model_id: str,
-        song_ids: Sequence[int],
-        features: Float32Array | None,
-        vectors: Float32Array,
+        self, model_id: str, song_ids: Sequence[int], features: Float32Array | None, vectors: Float32Array
     ) -> None:
         """Add the rows of songs to a model: all of them or none; `features` of one that shares them are None.
 
@@ -279,9 +273,7 @@ class ModelStore(Tables):
             added = [] if features is None else [(self._feature_file(record), features)]
             added.append((self._vector_file(record), vectors))
             for file, _ in added:
-                _read_rows(
-                    record, file, start
-                )  # what is added to a file that was cut off has zeros before it
+                _read_rows(record, file, start)  # what is added to a file that was cut off has zeros before it
             for file, rows in added:
                 file.append(rows, start)
             connection.execute(
@@ -339,9 +331,7 @@ class ModelStore(Tables):
             if model_id not in changes.grown:
                 return known
             new = read(connection, int(known.rows[-1]) if len(known.rows) else -1)
-            return SongRows(
-                np.concatenate([known.song_ids, new.song_ids]), np.concatenate([known.rows, new.rows])
-            )
+            return SongRows(np.concatenate([known.song_ids, new.song_ids]), np.concatenate([known.rows, new.rows]))
 
         archive = Archive(
             self.path(model_id) / "rows.npz",

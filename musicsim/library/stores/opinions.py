@@ -47,9 +47,7 @@ def checked_details(details: Mapping[str, Any] | None) -> dict[str, Any] | None:
     try:
         return dict(json.loads(json.dumps(dict(details), allow_nan=False)))
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"details must hold text, finite numbers, lists and mappings only ({error})."
-        ) from error
+        raise ValueError(f"details must hold text, finite numbers, lists and mappings only ({error}).") from error
 
 
 class JudgementStore(OpinionStore):
@@ -67,9 +65,7 @@ class JudgementStore(OpinionStore):
         """
         for song_id, value in judged.items():
             if song_id == query_id or value not in (-1, 1):
-                raise ValueError(
-                    f"judged={{{song_id}: {value}}}: another song should be judged, and by 1 or -1."
-                )
+                raise ValueError(f"judged={{{song_id}: {value}}}: another song should be judged, and by 1 or -1.")
         j = schema.judgements
         now = time.time()
         rows = [
@@ -139,9 +135,7 @@ class PreferenceStore(NumberedOpinionStore):
 
     newest = schema.preferences.c.id
 
-    def add(
-        self, question: str, a: str, b: str, chosen: str, details: Mapping[str, Any] | None = None
-    ) -> int:
+    def add(self, question: str, a: str, b: str, chosen: str, details: Mapping[str, Any] | None = None) -> int:
         """Keep one answer; its number.
 
         `a` and `b` are the names of two models, as they were shown; `chosen` is a, b or same; `details` are anything
@@ -183,6 +177,5 @@ class PreferenceStore(NumberedOpinionStore):
             of_pair = counts.setdefault((first, second), {first: 0, second: 0, None: 0})
             of_pair[answer.winner] += 1
         return [
-            PairSummary(first, second, n[first], n[second], n[None])
-            for (first, second), n in sorted(counts.items())
+            PairSummary(first, second, n[first], n[second], n[None]) for (first, second), n in sorted(counts.items())
         ]

@@ -14,9 +14,7 @@ from musicsim.library.stores.opinions import checked_details
 
 OWN_PLAYLISTS = "saved"  # the source of playlists that the listener keeps here
 
-NewPlaylist = (
-    tuple[str, str | None, Sequence[int]] | tuple[str, str | None, Sequence[int], Mapping[str, Any] | None]
-)
+NewPlaylist = tuple[str, str | None, Sequence[int]] | tuple[str, str | None, Sequence[int], Mapping[str, Any] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +52,7 @@ class PlaylistStore(Tables):
             for playlist_id, song_id in connection.execute(songs):
                 members.setdefault(playlist_id, []).append(song_id)
             rows = connection.execute(lists).all()
-        return [
-            SavedPlaylist(*row[:4], tuple(members.get(row.id, ())), row.created_at, row.details)
-            for row in rows
-        ]
+        return [SavedPlaylist(*row[:4], tuple(members.get(row.id, ())), row.created_at, row.details) for row in rows]
 
     def add(self, playlists: Iterable[NewPlaylist], source: str) -> int:
         """Add playlists; one of the same source, name and category is replaced. Returns how many were written.

@@ -23,9 +23,7 @@ class SongTables(Tables):
     half a second.
     """
 
-    def __init__(
-        self, file: Path, engine: sa.Engine, write: Write, log: ChangeLog, duplicates: DuplicateStore
-    ) -> None:
+    def __init__(self, file: Path, engine: sa.Engine, write: Write, log: ChangeLog, duplicates: DuplicateStore) -> None:
         super().__init__(engine, write)
         self._duplicates = duplicates
         archive = Archive(file, SongTable.to_arrays, SongTable.from_arrays, _is_long)

@@ -169,9 +169,7 @@ class TagEdits(Tables):
     def _respell(self, connection: sa.Connection, artists: Sequence[str]) -> None:
         s = schema.songs.c
         affected = sa.or_(s.artist.in_(artists), s.album_artist.in_(artists))
-        self._change(
-            connection, connection.scalars(sa.select(s.id).where(affected)).all(), lambda edits: edits
-        )
+        self._change(connection, connection.scalars(sa.select(s.id).where(affected)).all(), lambda edits: edits)
 
     def suggestions(self) -> list[SpellingGroup]:
         """Artists of the library that are very likely one, spelt in several ways."""
@@ -185,9 +183,7 @@ def _row(connection: sa.Connection, song_id: int) -> Any:
     return connection.execute(sa.select(schema.songs).where(schema.songs.c.id == song_id)).one_or_none()
 
 
-def _enter(
-    connection: sa.Connection, row: Any, edits: Mapping[str, Any], aliases: Mapping[str, str]
-) -> dict[str, Any]:
+def _enter(connection: sa.Connection, row: Any, edits: Mapping[str, Any], aliases: Mapping[str, str]) -> dict[str, Any]:
     """Let a song have these edits and no others; its tags as they are shown then."""
     tags = row.file_tags or {name: getattr(row, name) for name in _TAGS}
     shown = effective_tags(tags, edits, aliases)
@@ -204,9 +200,7 @@ def _checked_edits(change: TagChange) -> dict[str, Any]:
     for name in change.known:
         _refuse_fixed(name)
     if unknown := change.edits.keys() - change.known.keys():
-        raise ValueError(
-            f"{', '.join(sorted(unknown))}: pass in known what the song shows there before it is edited."
-        )
+        raise ValueError(f"{', '.join(sorted(unknown))}: pass in known what the song shows there before it is edited.")
     return {name: _checked(name, value) for name, value in change.edits.items()}
 
 

@@ -77,9 +77,7 @@ _GENERIC_FOLDERS = (
     *("recordings", "aufnahmen", "voice memos", "recorded", "rips", "ripped", "cd", "cds", "dvd", "vinyl"),
     *("disc", "disk", "bonus", "bonus tracks", "bonus cd", "bonus disc"),
 )
-_SHELF = re.compile(
-    r"\W*(?:[a-zа-я]?|[a-zа-я0-9]\W+[a-zа-я0-9]|[\d\W]+s?)\W*", re.IGNORECASE
-)  # "A", "0-9", "1980s"
+_SHELF = re.compile(r"\W*(?:[a-zа-я]?|[a-zа-я0-9]\W+[a-zа-я0-9]|[\d\W]+s?)\W*", re.IGNORECASE)  # "A", "0-9", "1980s"
 _VARIOUS = re.compile(r"various\b|v\.?a\.?\s*[-–_]", re.IGNORECASE)
 _UNKNOWN_ALBUM = ("unknownalbum", "unknownartist", "variousartists")  # "Unknown Album (3-12-2011 10-04 PM)"
 

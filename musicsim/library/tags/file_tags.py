@@ -53,8 +53,7 @@ _NAMES = {
     "mb_album_id": ("musicbrainz_albumid", "musicbrainz album id", "musicbrainz/album id"),
 }
 _FRAMES = frozenset(  # of ID3v2.3 and 2.4, then the same of 2.2
-    b"TIT2 TPE1 TPE2 TALB TRCK TDRC TYER TDOR TORY TCON TXXX UFID "
-    b"TT2 TP1 TP2 TAL TRK TYE TOR TCO TXX UFI".split()
+    b"TIT2 TPE1 TPE2 TALB TRCK TDRC TYER TDOR TORY TCON TXXX UFID TT2 TP1 TP2 TAL TRK TYE TOR TCO TXX UFI".split()
 )
 # The same of lyrics, which a scan leaves unread: they take up more than all the rest.
 _LYRIC_NAMES = {
@@ -155,9 +154,7 @@ def read_lyric_tags(path: Path) -> list[str]:
         return []
 
 
-def _gather(
-    path: Path, wanted: _Wanted, readers: Sequence[Callable[["FrugalFile", _Wanted], _Found]]
-) -> _Found:
+def _gather(path: Path, wanted: _Wanted, readers: Sequence[Callable[["FrugalFile", _Wanted], _Found]]) -> _Found:
     """All values of each field, best first."""
     found: _Found = {}
     with path.open("rb") as raw:
@@ -473,8 +470,7 @@ def _clean(text: str) -> str | None:
     if not text.isprintable():
         # marks that turn the direction of reading would turn the whole page; so formats vanish
         text = "".join(
-            c if c.isprintable() or c in _JOINERS else "" if unicodedata.category(c) == "Cf" else " "
-            for c in text
+            c if c.isprintable() or c in _JOINERS else "" if unicodedata.category(c) == "Cf" else " " for c in text
         )
     text = " ".join(text.split())[:_LONGEST].strip()
     # text of replacement characters alone was lost long ago

@@ -86,12 +86,7 @@ def task_key(of: Snapshot, what: str) -> Hashable:
 
 def result_of(task: Task | None) -> Any:
     """What came of a task; None before it is done, or where nothing came of it."""
-    if (
-        task is None
-        or not task.future.done()
-        or task.future.cancelled()
-        or task.future.exception() is not None
-    ):
+    if task is None or not task.future.done() or task.future.cancelled() or task.future.exception() is not None:
         return None
     return task.future.result()
 

@@ -47,9 +47,7 @@ class PageRerun:
     @cached_property
     def clicks(self) -> dict[str, WidgetState]:
         """Triggers that are set, by the id of their widget; the page tells each of them once."""
-        return {
-            state.id: state for state in self.asked.rerun_script.widget_states.widgets if _is_click(state)
-        }
+        return {state.id: state for state in self.asked.rerun_script.widget_states.widgets if _is_click(state)}
 
     @property
     def has_clicks(self) -> bool:

@@ -26,9 +26,7 @@ MAX_UPLOADED_BYTES = 256 << 20
 
 _COMPONENT = "musicsim_reload"
 _ABSENT = object()
-_TAB: Key[str] = Key(
-    "tab", lambda: secrets.token_urlsafe(32), "under which key the tab finds its state again"
-)
+_TAB: Key[str] = Key("tab", lambda: secrets.token_urlsafe(32), "under which key the tab finds its state again")
 _BEFORE: Key[str] = Key("tab_before", str, "under which key the tab's state before the reload was taken over")
 
 
@@ -90,9 +88,9 @@ def follow_reload() -> None:
     """
     component = st.components.v2.component(_COMPONENT, js=asset("reload.js"))
     # read in every run: a callback is lost where the page is left in the same moment
-    said = component(
-        key=_COMPONENT, data={"tab": _TAB.get()}, height="content", on_before_change=lambda: None
-    ).get("before")
+    said = component(key=_COMPONENT, data={"tab": _TAB.get()}, height="content", on_before_change=lambda: None).get(
+        "before"
+    )
     if not isinstance(said, dict):
         return
     before, is_reload = said.get("tab"), said.get("isReload") is True

@@ -115,20 +115,13 @@ class Upload:
     """As it was searched with last."""
 
 
-MODEL: Key[str | None] = Key(
-    "model", lambda: None, "id of the model the pages are seen under", per_library=True
-)
+MODEL: Key[str | None] = Key("model", lambda: None, "id of the model the pages are seen under", per_library=True)
 LIBRARY: Key[str] = Key("library", lambda: library_folders()[0].name, "name of the library that is shown")
 CHOSEN: Key[int | None] = Key("chosen", lambda: None, "id of the song the pages talk about", per_library=True)
 COLOUR_BY: Key[str] = Key("colour_by", lambda: "genre", "what the map's colours mean", is_kept=True)
-BESIDE: Key[str | None] = Key(
-    "beside", lambda: None, "id of the model whose map stands beside the other", is_kept=True
-)
+BESIDE: Key[str | None] = Key("beside", lambda: None, "id of the model whose map stands beside the other", is_kept=True)
 FOUND: Key[Int64Array] = Key(
-    "found",
-    lambda: np.empty(0, dtype=np.int64),
-    "ids of all songs that a search or a lasso marked",
-    per_library=True,
+    "found", lambda: np.empty(0, dtype=np.int64), "ids of all songs that a search or a lasso marked", per_library=True
 )
 EXAMPLE: Key[Upload | None] = Key(
     "example", lambda: None, "sound from outside that is searched with", per_library=True, is_kept=True
@@ -308,9 +301,7 @@ def _follow(asked: dict[str, str]) -> None:
     if model is not None and model not in models:
         missing.append(f"the model “{model}”")
     MODEL.set(models.get(model) if model is not None else None)
-    known = (
-        song is not None and song.isascii() and song.isdigit() and bool(active_library().songs([int(song)]))
-    )
+    known = song is not None and song.isascii() and song.isdigit() and bool(active_library().songs([int(song)]))
     if song is not None and not known:
         missing.append(f"song {song}")
     CHOSEN.set(int(song) if song is not None and known else None)

@@ -12,9 +12,7 @@ from musicsim.ui.base.state import Key
 
 _log = logging.getLogger(__name__)
 _MAX_KEPT = 10_000  # visitors whose answers are kept
-_OPINIONS: Key[Opinions] = Key(
-    "opinions", opinions_in_memory, "answers and thumbs of a visitor", is_kept=True
-)
+_OPINIONS: Key[Opinions] = Key("opinions", opinions_in_memory, "answers and thumbs of a visitor", is_kept=True)
 _NAME: Key[str] = Key(
     "visitor", lambda: f"visitor {secrets.token_hex(4)}", "what a visitor is called in answers", is_kept=True
 )

@@ -25,9 +25,7 @@ _LISTED = 20
 
 _ROUND: Key[int] = Key("compare_import_round", lambda: 0, "counts imports, so that the box empties")
 _IMPORTED: Key[tuple[Path, AnswersImport | str] | None] = Key(
-    "compare_imported",
-    lambda: None,
-    "what became of the last file, or what is wrong with it, and whose it was",
+    "compare_imported", lambda: None, "what became of the last file, or what is wrong with it, and whose it was"
 )
 
 
@@ -49,9 +47,7 @@ def so_far(library: Library, answers: Sequence[Answer], listener: str) -> None:
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def _standing(
-    folder: Path, version: tuple[Any, ...], listener: str | None, _answers: Sequence[Answer]
-) -> Standing:
+def _standing(folder: Path, version: tuple[Any, ...], listener: str | None, _answers: Sequence[Answer]) -> Standing:
     return standing(_answers, listener)
 
 
@@ -68,10 +64,7 @@ def _worth(library: Library, answers: Sequence[Answer], listener: str) -> None:
     n, name = mine.n_answers, plain(listener) if listener else "Everybody"
     missing = _STAGE - n % _STAGE
     unsure = f", {mine.n_unsure:,} of them unsure" if mine.n_unsure else ""
-    st.progress(
-        n % _STAGE / _STAGE,
-        text=f"**{name}**: {n:,} of {n + missing:,} answers{unsure}",
-    )
+    st.progress(n % _STAGE / _STAGE, text=f"**{name}**: {n:,} of {n + missing:,} answers{unsure}")
     st.markdown("\n".join(f"- {line}" for line in (_consistency(mine), _foreseen(mine))))
     if everybody.n_listeners > 1:
         people = f"{everybody.n_listeners:,} people gave {_counted(everybody.n_answers, 'answer')}."
@@ -97,9 +90,7 @@ def _share(rate: Rate) -> str:
 
 def _consistency(of: Standing) -> str:
     if of.consistency.share is None:
-        return (
-            "Consistency: one question in ten is repeated in another order; none has been answered twice yet."
-        )
+        return "Consistency: one question in ten is repeated in another order; none has been answered twice yet."
     return f"Consistency: repeated questions got the same answer in {_share(of.consistency)}."
 
 
@@ -113,8 +104,7 @@ def _foreseen(of: Standing) -> str:
     if of.foreseen.share is None:
         return "Prediction: one question in five is random; none of those has been answered yet."
     return (
-        "Prediction: on random questions, the model in use at the time gave the same answer in "
-        f"{_share(of.foreseen)}."
+        f"Prediction: on random questions, the model in use at the time gave the same answer in {_share(of.foreseen)}."
     )
 
 
@@ -140,9 +130,7 @@ def _uses(library: Library, answers: Sequence[Answer], listener: str) -> None:
             return
         with st.popover("Import", icon=":material/upload:"):
             _import(library)
-        with st.popover(
-            "Rename or delete listener", icon=":material/manage_accounts:", disabled=not listener
-        ):
+        with st.popover("Rename or delete listener", icon=":material/manage_accounts:", disabled=not listener):
             _people(library, answers, listener)
 
 

@@ -49,9 +49,7 @@ def show_cards(
             chosen = sent.get("chosen")
             on_action(str(sent.get("kind")), sent["at"], chosen if isinstance(chosen, int) else None)
 
-    component = st.components.v2.component(
-        "musicsim_compare", css=asset("compare.css"), js=asset("compare.js")
-    )
+    component = st.components.v2.component("musicsim_compare", css=asset("compare.css"), js=asset("compare.js"))
     component(
         key=_KEY,
         data={

@@ -2,14 +2,14 @@
 
 import streamlit as st
 
-from musicsim.extensions.listening_tests.page import show_listening_tests
-from musicsim.public import is_public, visitor_may
+from musicsim.public import visitor_may
+from musicsim.ui.base.sections import Tab, tabs_of
 from musicsim.ui.base.state import Key, snapshot
 from musicsim.ui.compare.view import show_compare
 from musicsim.ui.components.empty import stop_without_songs
 
-_SECTIONS = ("Questions", "Listening tests")
-_SECTION: Key[str] = Key("compare_section", lambda: _SECTIONS[0], "what the Compare page shows")
+_QUESTIONS = "Questions"
+_SECTION: Key[str] = Key("compare_section", lambda: _QUESTIONS, "what the Compare page shows")
 
 
 @visitor_may
@@ -18,16 +18,14 @@ def draw() -> None:
     st.title("Compare", anchor=False)
     now = snapshot()
     stop_without_songs(now)
-    if not is_public():
+    tabs = tabs_of("compare", {_QUESTIONS: Tab(_QUESTIONS, 10, [lambda _: show_compare()])})
+    section: str | None = _QUESTIONS
+    if len(tabs) > 1:
         _SECTION.get()
         section = st.segmented_control(
-            "Show", _SECTIONS, key=_SECTION.name, persist_state="session", label_visibility="collapsed",
-            required=True,
-        )  # fmt: skip
-        if section == _SECTIONS[1]:
-            show_listening_tests(now.library)
-            return
-    show_compare()
+            "Show", list(tabs), key=_SECTION.name, persist_state="session", label_visibility="collapsed", required=True
+        )
+    tabs.get(section or "", tabs[_QUESTIONS]).draw(now)
 
 
 if __name__ == "__main__":

@@ -54,9 +54,7 @@ N_SONGS: Key[int] = Key("compare_n_songs", lambda: 3, "songs of a question")
 LISTENER: Key[str | None] = Key("compare_listener", lambda: None, "name of the person who answers")
 SHOW_NAMES: Key[bool] = Key("compare_names", lambda: False, "whether songs are named before the answer")
 _ASKED: Key[Asked | None] = Key("compare_asked", lambda: None, "the question that waits for its answer")
-_PUT_OFF: Key[list[Asked]] = Key(
-    "compare_put_off", list, "questions that waited when answers were taken back"
-)
+_PUT_OFF: Key[list[Asked]] = Key("compare_put_off", list, "questions that waited when answers were taken back")
 _AHEAD: Key[_Ahead | None] = Key("compare_ahead", lambda: None, "the question that comes after it")
 _GIVEN: Key[list[Given]] = Key("compare_given", list, "answers of this session, the last one last")
 _SKIPPED: Key[list[Asked]] = Key("compare_skipped", list, "questions of this session that nobody wanted")
@@ -83,9 +81,7 @@ def question(now: Snapshot, answers: Sequence[Answer], listener: str) -> Questio
     if asked is None or not _stands(asked, now, listener):
         put_off = [of for of in _PUT_OFF.get() if _stands(of, now, listener)]
         _PUT_OFF.set(put_off[:-1])
-        asked = (
-            put_off[-1] if put_off else Asked(now.library.folder, listener, _drawn(now, answers, listener))
-        )
+        asked = put_off[-1] if put_off else Asked(now.library.folder, listener, _drawn(now, answers, listener))
         _ASKED.set(asked)
         _TURN.set(_TURN.get() + 1)
     ahead = _AHEAD.get()
@@ -125,9 +121,7 @@ def _drawn_with(listener: str) -> tuple[str, str, int, list[int]]:
     return listener, FORM.get(), N_SONGS.get(), [_SEED.get(), _TURN.get()]
 
 
-def _next(
-    now: Snapshot, known: list[Answer], listener: str, form: str, n_songs: int, seed: list[int]
-) -> Question:
+def _next(now: Snapshot, known: list[Answer], listener: str, form: str, n_songs: int, seed: list[int]) -> Question:
     """The next question; without the session, for it may run beside the page."""
     rng = np.random.default_rng(seed)
     return next_question(now, known, listener=listener, form=form, n_songs=n_songs, rng=rng)

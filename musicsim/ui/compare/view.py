@@ -11,17 +11,7 @@ from musicsim.ui.base.text import plain, shown
 from musicsim.ui.base.visitors import opinions, visitor_name
 from musicsim.ui.compare.answers import so_far
 from musicsim.ui.compare.cards import show_cards
-from musicsim.ui.compare.session import (
-    FORM,
-    LISTENER,
-    N_SONGS,
-    SHOW_NAMES,
-    act,
-    last_given,
-    question,
-    turn,
-    who,
-)
+from musicsim.ui.compare.session import FORM, LISTENER, N_SONGS, SHOW_NAMES, act, last_given, question, turn, who
 
 _FORMS = {"odd": "The odd one out", "like": "More like the first"}
 
@@ -35,9 +25,9 @@ def show_compare() -> None:
     if now.n_indexed < N_SONGS.get():
         here = "one song" if now.n_indexed == 1 else f"{now.n_indexed} songs"
         st.info(
-            f"A question needs {N_SONGS.get()} songs, but only {here} can be compared. Add more on the "
-            "Library page.", icon=":material/info:",
-        )  # fmt: skip
+            f"A question needs {N_SONGS.get()} songs, but only {here} can be compared. Add more on the Library page.",
+            icon=":material/info:",
+        )
         return
     answers = opinions(library).answers.all()
     if listener:

@@ -18,8 +18,6 @@ def chart(figure: go.Figure, *, key: str, name: str) -> None:
     """
     st.plotly_chart(figure, key=key, config={"displayModeBar": False})
     component = st.components.v2.component(
-        "musicsim_save_chart",
-        css=asset("save_chart.css"),
-        js=asset("save_figure.js") + asset("save_chart.js"),
+        "musicsim_save_chart", css=asset("save_chart.css"), js=asset("save_figure.js") + asset("save_chart.js")
     )
     component(key=f"{key}_save", data={"chart": key, "name": name}, height="content")

@@ -16,6 +16,5 @@ def show_cover(library: Library, song: Song) -> None:
     """The picture of a song; its place is there from the beginning."""
     address = cover_address(library, song.id).lstrip("/")  # from where the app is served, wherever that is
     st.html(
-        f"<div class='song-cover'><i style='background-image: url(&quot;{address}&quot;)'></i></div>",
-        width="content",
+        f"<div class='song-cover'><i style='background-image: url(&quot;{address}&quot;)'></i></div>", width="content"
     )

@@ -6,7 +6,7 @@ from musicsim.explorer import jobs
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.public import is_public
 from musicsim.ui.base.frame import PAGES
-from musicsim.ui.components.jobs_view import TITLES, start_job
+from musicsim.ui.components.jobs_view import start_job
 
 
 def demo_button(snapshot: Snapshot) -> None:
@@ -34,7 +34,8 @@ def stop_without_songs(snapshot: Snapshot) -> None:
     job = jobs.current(snapshot.library)
     if job is not None:
         st.info(
-            f"{TITLES[job.kind]}: the first songs will appear here in a moment.", icon=":material/hourglass:"
+            f"{jobs.job_kinds()[job.kind].title}: the first songs will appear here in a moment.",
+            icon=":material/hourglass:",
         )
         _wait(snapshot)
     elif is_public():

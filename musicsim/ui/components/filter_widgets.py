@@ -29,14 +29,11 @@ def filter_widgets(request: type, keys: Mapping[str, Key[Any]], choices: FilterC
     Call :func:`fit_filters` or :func:`filter_values` before.
     """
     for field, names in choices.names.items():
-        find_names(
-            **labelled(request, field), names=names, key=keys[field], placeholder=_EMPTY.get(field, "None")
-        )
+        find_names(**labelled(request, field), names=names, key=keys[field], placeholder=_EMPTY.get(field, "None"))
     for field, (first, last) in choices.ranges.items():
         st.slider(
-            **labelled(request, field), key=keys[field].name, persist_state="session", min_value=first,
-            max_value=last,
-        )  # fmt: skip
+            **labelled(request, field), key=keys[field].name, persist_state="session", min_value=first, max_value=last
+        )
 
 
 def fit_filters(keys: Mapping[str, Key[Any]], choices: FilterChoices) -> None:
@@ -45,9 +42,7 @@ def fit_filters(keys: Mapping[str, Key[Any]], choices: FilterChoices) -> None:
         drop_unknown(keys[field], names)
     for field in RANGES:
         range_ = _within(keys[field].get(), choices.ranges.get(field))
-        if (
-            keys[field].get() != range_
-        ):  # a value that is set is sent to the browser, over what is typed there
+        if keys[field].get() != range_:  # a value that is set is sent to the browser, over what is typed there
             keys[field].set(range_)
 
 

@@ -17,22 +17,6 @@ from musicsim.ui.components.song_list import clock
 
 _UPGRADED: Key[set[str]] = Key("upgraded", set, "libraries whose upgrade this session has started")
 
-TITLES = {
-    "add": "Adding songs",
-    "scan": "Scanning folders",
-    "upgrade": "Bringing songs up to date",
-    "demo": "Composing the demo collection",
-    "refresh": "Updating the models",
-    "train": "Training a model",
-    "represent": "Computing song features",
-    "take_model": "Importing a model",
-    "walk": "Learning from playlists",
-    "continue": "Continuing held-out lists",
-    "experiment": "Running an experiment",
-    "sync": "Syncing a music server",
-    "backup": "Backing up the library",
-    "export": "Exporting",
-}
 _ICONS = {
     "done": ":material/check_circle:",
     "failed": ":material/error:",
@@ -94,7 +78,7 @@ def library_line(library: Library) -> None:
             st.caption("No model yet")
         if job is not None:
             state = "paused at" if job.state == "paused" else ""
-            st.progress(_share(job), text=f"{TITLES[job.kind]}: {state} {job.done} of {job.total or '…'}")
+            st.progress(_share(job), text=f"{_title(job)}: {state} {job.done} of {job.total or '…'}")
 
     if job is None:
         line()
@@ -103,9 +87,13 @@ def library_line(library: Library) -> None:
         st.page_link(PAGES["library"], label="Show job", icon=":material/library_music:")
 
 
+def _title(job: Job) -> str:
+    return jobs.job_kinds()[job.kind].title
+
+
 def _counted(job: Job) -> str:
     """What a job counts."""
-    return "continuations" if job.kind == "continue" else "files"
+    return jobs.job_kinds()[job.kind].counts
 
 
 def _facts(job: Job) -> str:
@@ -120,7 +108,7 @@ def _facts(job: Job) -> str:
 
 def _active(library: Library, job: Job) -> None:
     """The job at work: how far it is, and ways to halt it."""
-    st.markdown(f"**{TITLES[job.kind]}**")
+    st.markdown(f"**{_title(job)}**")
     st.progress(_share(job), text=_facts(job))
     if job.cancel_requested:
         st.caption("Stopping after current files…")
@@ -135,15 +123,10 @@ def _active(library: Library, job: Job) -> None:
                 st.caption("Pausing after current files…")
         else:
             st.button(
-                "Pause", key="pause_job", icon=":material/pause_circle:", on_click=jobs.pause,
-                args=(library, job.id),
-            )  # fmt: skip
+                "Pause", key="pause_job", icon=":material/pause_circle:", on_click=jobs.pause, args=(library, job.id)
+            )
         st.button(
-            "Cancel",
-            key="cancel_job",
-            icon=":material/stop_circle:",
-            on_click=jobs.cancel,
-            args=(library, job.id),
+            "Cancel", key="cancel_job", icon=":material/stop_circle:", on_click=jobs.cancel, args=(library, job.id)
         )
 
 
@@ -156,7 +139,7 @@ def job_panel(library: Library, job: Job) -> None:
         n_done = f": {job.done} {_counted(job)}" if job.total else ""
         outcome = f"done{n_done}" if job.state == "done" else job.state
         failed = f", {job.failed} failed" if job.failed else ""
-        st.markdown(f"{_ICONS[job.state]} {TITLES[job.kind]}: {outcome}{failed}.")
+        st.markdown(f"{_ICONS[job.state]} {_title(job)}: {outcome}{failed}.")
         if job.message and job.state != "interrupted":
             st.caption(plain(job.message))
         if job.state != "done":

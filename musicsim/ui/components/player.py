@@ -88,9 +88,7 @@ class Track:
 
     def __post_init__(self) -> None:
         if not self.url:
-            raise ValueError(
-                f"track {self.song_id} ({self.title!r}) has no url; give the address of its sound"
-            )
+            raise ValueError(f"track {self.song_id} ({self.title!r}) has no url; give the address of its sound")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +119,7 @@ class _Link:
 
     def push(self, kind: str, tracks: Sequence[Track], start: int = 0) -> None:
         self.serial += 1
-        payload = {
-            "serial": self.serial,
-            "kind": kind,
-            "start": start,
-            "tracks": [as_json(t) for t in tracks],
-        }
+        payload = {"serial": self.serial, "kind": kind, "start": start, "tracks": [as_json(t) for t in tracks]}
         self.commands.append(_Command(payload))
 
     def data(self, role: str) -> dict[str, Any]:
@@ -201,10 +194,7 @@ def enqueue(tracks: Sequence[Track]) -> None:
 
 
 def mount(
-    *,
-    on_event: Callable[[PlayerEvent], None] | None = None,
-    thumbs: Mapping[int, int] | None = None,
-    radio: str = "",
+    *, on_event: Callable[[PlayerEvent], None] | None = None, thumbs: Mapping[int, int] | None = None, radio: str = ""
 ) -> None:
     """Show the player; once in a script run, by the shell, inside ``with st.bottom:``.
 
@@ -227,9 +217,7 @@ def mount(
     data = link.data("player")
     data["radio"] = radio
     data["thumbs"] = None if thumbs is None else {str(song): int(value) for song, value in thumbs.items()}
-    _component("musicsim_player", with_view=True)(
-        key=_MOUNT_KEY, data=data, height="content", on_event_change=_receive
-    )
+    _component("musicsim_player", with_view=True)(key=_MOUNT_KEY, data=data, height="content", on_event_change=_receive)
     link.slot = st.empty()
 
 

@@ -49,10 +49,7 @@ def song_matches(snapshot: Snapshot, text: str, *, kinds: Collection[MatchKind] 
     matches = [Match("artist", shown(name), shown(name), f"artist, {_songs(n)}") for name, n in found.artists]
     matches += [
         Match(
-            "album",
-            shown(f"{by}\n{name}"),
-            shown(name),
-            " · ".join(["album", *filter(None, [shown(by)]), _songs(n)]),
+            "album", shown(f"{by}\n{name}"), shown(name), " · ".join(["album", *filter(None, [shown(by)]), _songs(n)])
         )
         for name, by, n in found.albums
     ]
@@ -73,9 +70,7 @@ def _meaning(snapshot: Snapshot, text: str, named: Sequence[Match]) -> list[Matc
     sub = "songs that fit these words"
     if said.unknown:
         sub += f"; nothing is known by {', '.join(said.unknown)}"
-    return [
-        Match("words", shown(said.known), shown(" · ".join(part.words for part in said.parts)), shown(sub))
-    ]
+    return [Match("words", shown(said.known), shown(" · ".join(part.words for part in said.parts)), shown(sub))]
 
 
 def ids_of_match(snapshot: Snapshot, kind: MatchKind, value: str) -> Int64Array:
@@ -83,9 +78,7 @@ def ids_of_match(snapshot: Snapshot, kind: MatchKind, value: str) -> Int64Array:
     if kind == "artist":
         return snapshot.row_ids[snapshot.songs_of_artist(value)]
     if kind == "words":
-        return snapshot.row_ids[
-            rows_fitting(snapshot, SearchRequest(words=understood(snapshot, value).known))
-        ]
+        return snapshot.row_ids[rows_fitting(snapshot, SearchRequest(words=understood(snapshot, value).known))]
     by, _, name = value.partition("\n")
     ids = snapshot.library.songs_of_album(name, by) if kind == "album" else [int(value)]
     return np.array([song.id for song in snapshot.songs_by_id(ids)], dtype=np.int64)

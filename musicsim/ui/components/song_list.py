@@ -13,18 +13,7 @@ from musicsim.ui.base.state import active_library
 from musicsim.ui.components.cover import cover_address
 
 ActionKind = Literal[
-    "play",
-    "similar",
-    "enqueue",
-    "insert",
-    "move",
-    "drop",
-    "keep",
-    "another",
-    "redraw",
-    "why",
-    "like",
-    "unlike",
+    "play", "similar", "enqueue", "insert", "move", "drop", "keep", "another", "redraw", "why", "like", "unlike"
 ]
 
 
@@ -72,9 +61,7 @@ def row_of(song: Song, *, similarity: float | None = None, why: str = "", link: 
     return Row(song.id, song.title, sub, why, clock(song.duration_s), similarity, link)
 
 
-def hit_rows(
-    hits: Sequence[Hit], *, can_explain: bool = False, judged: Mapping[int, int] | None = None
-) -> list[Row]:
+def hit_rows(hits: Sequence[Hit], *, can_explain: bool = False, judged: Mapping[int, int] | None = None) -> list[Row]:
     """Rows of answers: similarity, one short reason, a button for all of them where the page can explain.
 
     With `judged`, 1 and -1 by song id, rows have thumbs.
@@ -113,9 +100,7 @@ def song_list(
         if action is not None:
             on_action(action)
 
-    component = st.components.v2.component(
-        "musicsim_song_list", css=asset("song_list.css"), js=asset("song_list.js")
-    )
+    component = st.components.v2.component("musicsim_song_list", css=asset("song_list.css"), js=asset("song_list.js"))
     component(
         key=key,
         data={

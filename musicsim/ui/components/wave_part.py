@@ -38,17 +38,10 @@ def choose_part(
         if isinstance(sent, dict) and sent.get("song") == song:
             on_part(_seconds(sent.get("seconds"), duration_s))
 
-    component = st.components.v2.component(
-        "musicsim_wave_part", css=asset("wave_part.css"), js=asset("wave_part.js")
-    )
+    component = st.components.v2.component("musicsim_wave_part", css=asset("wave_part.css"), js=asset("wave_part.js"))
     component(
         key=key,
-        data={
-            "song": song,
-            "peaks": np.round(peaks.astype(float), 3).tolist(),
-            "duration_s": duration_s,
-            "part": part,
-        },
+        data={"song": song, "peaks": np.round(peaks.astype(float), 3).tolist(), "duration_s": duration_s, "part": part},
         height="content",
         on_part_change=receive,
     )

@@ -9,14 +9,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from musicsim.errors import MusicsimError
-from musicsim.explorer.search.query import (
-    Example,
-    Examples,
-    Query,
-    examples_of,
-    similarities_of,
-    similarity_of,
-)
+from musicsim.explorer.search.query import Example, Examples, Query, examples_of, similarities_of, similarity_of
 from musicsim.explorer.search.why import CodewordShare, Side, Why, roughly
 from musicsim.explorer.search.why_groups import Share
 from musicsim.explorer.search.why_sides import explained
@@ -97,9 +90,7 @@ def _one_example(snapshot: Snapshot, examples: Examples, other_id: int) -> int |
     to_like, to_unlike = similarities_of(snapshot, examples, other_id)
     names = {
         song.id: song.title
-        for song in snapshot.songs_by_id(
-            [i for i in (*examples.like, *examples.unlike) if isinstance(i, int)]
-        )
+        for song in snapshot.songs_by_id([i for i in (*examples.like, *examples.unlike) if isinstance(i, int)])
     }
 
     def name(example: int | Example) -> str:
@@ -146,9 +137,7 @@ def _hub_bar(why: Why, listed: float) -> list[Share]:
 def _waves(snapshot: Snapshot, why: Why, one: Side, other: Side) -> None:
     loudest = max((float(curve.max()) for curve in why.curves if len(curve)), default=1.0)
     sides = []
-    for side, passages, curve, heard_s in zip(
-        (one, other), why.passages, why.curves, why.heard_s, strict=True
-    ):
+    for side, passages, curve, heard_s in zip((one, other), why.passages, why.curves, why.heard_s, strict=True):
         height = np.clip(curve / max(loudest, 1e-9), 0.0, 1.0)
         sides.append(
             {
@@ -163,9 +152,7 @@ def _waves(snapshot: Snapshot, why: Why, one: Side, other: Side) -> None:
                 "passages": [{"start_s": p.start_s, "end_s": p.end_s, "slot": p.slot} for p in passages],
             }
         )
-    component = st.components.v2.component(
-        "musicsim_two_waves", css=asset("two_waves.css"), js=asset("two_waves.js")
-    )
+    component = st.components.v2.component("musicsim_two_waves", css=asset("two_waves.css"), js=asset("two_waves.js"))
     component(key="why_waves", data={"slots": _slots(why.shared), "sides": sides}, height="content")
 
 
@@ -212,9 +199,7 @@ def _shares_figure(parts: Sequence[Share], shared: Sequence[CodewordShare]) -> g
     if after:
         figure.add_bar(x=before, y=names, name="before learning", marker={"color": UNKNOWN_COLOUR}, **text)
     name = "after learning" if after else "share"
-    figure.add_bar(
-        x=after or before, y=names, name=name, marker={"color": _PLAIN}, showlegend=bool(after), **text
-    )
+    figure.add_bar(x=after or before, y=names, name=name, marker={"color": _PLAIN}, showlegend=bool(after), **text)
     figure.update_layout(
         height=60 + (44 if after else 30) * max(1, len(names)),
         margin={"l": 0, "r": 30, "t": 0, "b": 0},
@@ -245,9 +230,7 @@ def _apart(why: Why, one: Side, other: Side) -> str:
 def _in_common(why: Why, one: Side, other: Side) -> str:
     tags = ", ".join(plain(tag) for tag in why.tags) or "none"
     if why.listeners_jaccard is None:
-        heard = (
-            "no listening data" if not one.listeners | other.listeners else "no listening data for one song"
-        )
+        heard = "no listening data" if not one.listeners | other.listeners else "no listening data for one song"
     else:
         people = "1 person has" if why.n_listeners == 1 else f"{why.n_listeners:,} people have"
         heard = f"{people} played both, {why.listeners_jaccard:.0%} of those who played either"

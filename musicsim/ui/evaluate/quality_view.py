@@ -25,17 +25,7 @@ from musicsim.explorer.requests.training import ANSWERS, JUDGEMENTS, KINDS
 from musicsim.explorer.snapshot.map_colours import UNKNOWN_COLOUR, label_colours
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.stores.models import ModelRecord
-from musicsim.ui.base.desk import (
-    AT_ONCE_S,
-    Task,
-    Tell,
-    desk,
-    done_of,
-    result_of,
-    task_key,
-    value_of,
-    wait_for,
-)
+from musicsim.ui.base.desk import AT_ONCE_S, Task, Tell, desk, done_of, result_of, task_key, value_of, wait_for
 from musicsim.ui.base.state import Key, snapshot
 from musicsim.ui.base.text import in_chart, interval, plain
 from musicsim.ui.components.charts import chart
@@ -55,9 +45,7 @@ _LISTED = 10
 _SEEN_AS = ("off", "on")
 
 _BY = {
-    "same genre in the ten nearest": (
-        "Share of the ten nearest songs by other artists that have the same genre."
-    ),
+    "same genre in the ten nearest": ("Share of the ten nearest songs by other artists that have the same genre."),
     "average precision": "With a genre's songs as queries: how high similar songs rank among all songs.",
     "precision at 10": "With a genre's songs as queries: share of similar songs in the top ten.",
 }
@@ -210,9 +198,7 @@ def _explain_table(now: Snapshot, kind: str, heard: "HeldOut | None") -> None:
 
     if heard is not None:
         other = (
-            ""
-            if heard.kind == kind
-            else (f" They are judged on its own training target: {KINDS[heard.kind].words}.")
+            "" if heard.kind == kind else (f" They are judged on its own training target: {KINDS[heard.kind].words}.")
         )
         st.info(
             "Trained on these artists: all-song scores are optimistic, use the held-out ones: "
@@ -296,9 +282,7 @@ def _by_genre(now: Snapshot, lists: Lists, scores: Scores | None) -> None:
 def _confusions(whole: Confusion) -> None:
     st.subheader("Genre confusion", anchor=False)
     confusion = whole.largest(_MAX_GENRES)
-    rows, columns = (
-        [in_chart(name, _MAX_LABEL) for name in names] for names in (confusion.genres, confusion.columns)
-    )
+    rows, columns = ([in_chart(name, _MAX_LABEL) for name in names] for names in (confusion.genres, confusion.columns))
     is_written = len(columns) <= _WRITTEN_IN_CELLS
     written = [[f"{100 * v:.0f}" if v >= 0.005 else "" for v in line] for line in confusion.shares]
     figure = go.Figure(
@@ -313,18 +297,10 @@ def _confusions(whole: Confusion) -> None:
         height=max(300, 26 * len(rows) + 130),
         margin={"l": 0, "r": 0, "t": 4, "b": 0},
         xaxis={"tickangle": -45, "automargin": True, "fixedrange": True, "dtick": 1},
-        yaxis={
-            "autorange": "reversed",
-            "automargin": True,
-            "fixedrange": True,
-            "dtick": 1,
-            "ticksuffix": " ",
-        },
+        yaxis={"autorange": "reversed", "automargin": True, "fixedrange": True, "dtick": 1, "ticksuffix": " "},
     )
     chart(figure, key="evaluate_confusion", name="genre confusion")
-    st.caption(
-        "Each row: the genres of the songs nearest to one genre, in %; the query's own artist is left out."
-    )
+    st.caption("Each row: the genres of the songs nearest to one genre, in %; the query's own artist is left out.")
     pairs = whole.pairs(5)
     if pairs:
         st.markdown("\n".join(f"- {plain(pair.words)}" for pair in pairs))
@@ -336,9 +312,7 @@ def _hubs(now: Snapshot, lists: Lists, n_songs: int) -> None:
         st.subheader("Hubs: close to everything", anchor=False)
         hubs = lists.hubs[:_LISTED]
         words = {
-            h.song_id: (
-                f"in {h.n_lists:,} of {n_songs:,} lists, by {h.n_artists:,} artist{'s' * (h.n_artists > 1)}"
-            )
+            h.song_id: (f"in {h.n_lists:,} of {n_songs:,} lists, by {h.n_artists:,} artist{'s' * (h.n_artists > 1)}")
             for h in hubs
         }
         _songs(now, [h.song_id for h in hubs], words, "hubs")

@@ -98,9 +98,7 @@ def _map_column(now: Snapshot) -> tuple[Song | None, list[Hit]]:
     return song, hits
 
 
-def _maps(
-    now: Snapshot, models: dict[str, str], song: Song | None, marked: Sequence[int] | Int64Array
-) -> None:
+def _maps(now: Snapshot, models: dict[str, str], song: Song | None, marked: Sequence[int] | Int64Array) -> None:
     """The map under the model in use; on its left the one under another model, if one is chosen."""
     if BESIDE.get() is None:
         _draw_map(now, MAP_KEY, now, song, marked)
@@ -112,9 +110,7 @@ def _maps(
             _draw_map(seen, f"{MAP_KEY}_{model_id}", now, song, marked)
 
 
-def _draw_map(
-    of: Snapshot, key: str, now: Snapshot, song: Song | None, marked: Sequence[int] | Int64Array
-) -> None:
+def _draw_map(of: Snapshot, key: str, now: Snapshot, song: Song | None, marked: Sequence[int] | Int64Array) -> None:
     """One map of the library, with the chosen song and what is marked."""
     song_map(
         of, key=key, colour_by=COLOUR_BY.get() or "genre", chosen=song.id if song else None, found=marked,
@@ -194,9 +190,7 @@ def _chosen_song(now: Snapshot, song: Song | None, hits: list[Hit]) -> None:
             st.switch_page(PAGES["playlist"])
     if song.notes:
         st.caption(f":material/info: {plain(song.notes)}")
-    st.markdown(
-        "**Nearest**", help="Songs start at their most typical 30 seconds; ⏮ plays from the beginning."
-    )
+    st.markdown("**Nearest**", help="Songs start at their most typical 30 seconds; ⏮ plays from the beginning.")
     if not hits:
         st.caption("No other songs yet." if now.n_songs == 1 else "This song has not been compared yet.")
 

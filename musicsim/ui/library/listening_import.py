@@ -236,15 +236,11 @@ def _dry_run(library: Library, seen: Preview) -> None:
                 waiting_table(seen.unmatched)
                 download_waiting(lambda: seen.unmatched, "listening_unmatched")
         with st.container(horizontal=True, vertical_alignment="center"):
-            wanted = st.button(
-                "Import", type="primary", icon=":material/download_done:", key="listening_import"
-            )
+            wanted = st.button("Import", type="primary", icon=":material/download_done:", key="listening_import")
             if st.button("Discard", icon=":material/close:", key="listening_leave"):
                 _begin_again(None)
             waits = (
-                "stay out of the playlists, even if they are added later"
-                if lists
-                else ("are kept and matched later")
+                "stay out of the playlists, even if they are added later" if lists else ("are kept and matched later")
             )
             st.caption(f"Nothing is saved until you press *Import*. Unmatched entries {waits}.")
         if wanted:
@@ -316,9 +312,7 @@ def _matches(library: Library, seen: Preview) -> None:
     how = [name for name in _FOUND_BY if name in seen.songs_by]
     st.markdown(
         "Found by "
-        + ", ".join(
-            f"{_FOUND_BY[name]}: **{seen.songs_by[name]:,}** ({seen.plays_by[name]:,} {unit})" for name in how
-        )
+        + ", ".join(f"{_FOUND_BY[name]}: **{seen.songs_by[name]:,}** ({seen.plays_by[name]:,} {unit})" for name in how)
     )
     if not seen.loose:
         return
@@ -375,10 +369,7 @@ def _left_out(seen: Preview) -> None:
             {
                 "reason": [shown(s.reason) for s in seen.skipped],
                 "rows": [s.count for s in seen.skipped],
-                "where": [
-                    shown("; ".join(s.places) + (" …" if s.count > len(s.places) else ""))
-                    for s in seen.skipped
-                ],
+                "where": [shown("; ".join(s.places) + (" …" if s.count > len(s.places) else "")) for s in seen.skipped],
             }
         )
         st.dataframe(table, hide_index=True, key="listening_skipped")
@@ -414,9 +405,7 @@ def _tell(library: Library, told: Told, *, busy: bool) -> None:
         _tell_lists(library, told, busy=busy)
         return
     n_waiting = report.n_songs - report.n_matched
-    waiting = (
-        f"; {n_waiting:,} {'is' if n_waiting == 1 else 'are'} kept and matched later" if n_waiting else ""
-    )
+    waiting = f"; {n_waiting:,} {'is' if n_waiting == 1 else 'are'} kept and matched later" if n_waiting else ""
     st.success(
         f"Import {report.import_id}: {report.n_rows:,} rows; {report.n_matched:,} of {report.n_songs:,} songs are in "
         f"the library{waiting}.",
@@ -428,9 +417,7 @@ def _tell(library: Library, told: Told, *, busy: bool) -> None:
 
 def _tell_lists(library: Library, told: Told, *, busy: bool) -> None:
     n_kept = sum(entry.n_found > 0 for entry in told.lists)
-    n_here, n_all = (
-        sum(numbers) for numbers in zip(*((e.n_found, e.n_entries) for e in told.lists), strict=True)
-    )
+    n_here, n_all = (sum(numbers) for numbers in zip(*((e.n_found, e.n_entries) for e in told.lists), strict=True))
     lost = len(told.lists) - n_kept
     left_out = (
         f"; {lost:,} left out: none of its songs is here"

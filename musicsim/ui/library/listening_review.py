@@ -6,15 +6,7 @@ from pathlib import Path
 import streamlit as st
 
 from musicsim.library import Library
-from musicsim.library.importing import (
-    Proposal,
-    accept,
-    day_of,
-    match_waiting,
-    refuse,
-    undo,
-    waiting_proposals,
-)
+from musicsim.library.importing import Proposal, accept, day_of, match_waiting, refuse, undo, waiting_proposals
 from musicsim.library.stores.listening import ImportEntry, Waiting
 from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain

@@ -12,31 +12,25 @@ from musicsim.explorer import jobs
 from musicsim.explorer.libraries import create_library, library_folders, open_library
 from musicsim.explorer.refresh.add_music import demo_folder, keep_upload
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.extensions.exports.page import exports_view
-from musicsim.extensions.guessing.page import guesses_review
-from musicsim.extensions.mpd.page import mpd_view
-from musicsim.extensions.music_servers.page import servers_view
-from musicsim.extensions.player_engine.page import players_view
 from musicsim.library import Failure, Library, Song
 from musicsim.library.stores.files import absolute
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.option_widgets import UPLOAD_TYPES
+from musicsim.ui.base.sections import Tab, tabs_of
 from musicsim.ui.base.state import LIBRARY, SECTION, forget_library_state, snapshot
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.empty import demo_button
 from musicsim.ui.components.jobs_view import job_panel, start_job
 from musicsim.ui.library.listening_review import listening_review
-from musicsim.ui.library.review import (
-    artists_review,
-    duplicates_review,
-    failures_review,
-    genres_review,
-    missing_review,
-)
+from musicsim.ui.library.review import artists_review, duplicates_review, failures_review, genres_review, missing_review
 from musicsim.ui.library.settings import folders, settings
 from musicsim.ui.library.songs_table import songs_table
 
 _OWN = "library_own"
+_PLACES = {
+    "songs": 10, "failed": 20, "missing": 30, "same": 40, "artists": 50, "genres": 60, "listening": 65, "folders": 80,
+    "settings": 90,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,44 +50,25 @@ class _Contents:
         return self.now.library
 
 
-def _artists(of: _Contents) -> None:
-    artists_review(of.library)
-    st.subheader("Songs without an artist", anchor=False)
-    if st.toggle(
-        "Guess artists from similar songs", key="guess_artists",
-        help="Few such guesses are right: songs of other artists sound alike, too.",
-    ):  # fmt: skip
-        guesses_review(of.now, "artist")
-
-
-def _genres(of: _Contents) -> None:
-    genres_review(of.now)
-    st.subheader("Songs without a genre", anchor=False)
-    guesses_review(of.now, "genre")
-
-
-def _servers(of: _Contents) -> None:
-    servers_view(of.library, busy=of.busy)
-    mpd_view(of.library)
-    players_view(of.now)
-
-
-_SECTIONS: dict[str, tuple[str, Callable[[_Contents], None]]] = {
-    "songs": ("Songs", lambda of: songs_table(of.now)),
-    "failed": ("Failed", lambda of: failures_review(of.library, of.failures, busy=of.busy)),
-    "missing": ("Missing", lambda of: missing_review(of.library, of.missing, busy=of.busy)),
-    "same": ("Duplicates", lambda of: duplicates_review(of.now, of.copies, busy=of.busy)),
-    "artists": ("Artists", _artists),
-    "genres": ("Genres", _genres),
-    "listening": ("Listening", lambda of: listening_review(of.library, busy=of.busy)),
-    "servers": ("Servers", _servers),
-    "exports": (
-        "Export",
-        lambda of: exports_view(of.library, busy=of.busy, has_songs=of.now.n_indexed > 0),
-    ),
-    "folders": ("Folders", lambda of: folders(of.library, busy=of.busy)),
-    "settings": ("Settings", lambda of: settings(of.library, busy=of.busy, has_songs=of.now.n_songs > 0)),
-}
+def _tabs(of: _Contents) -> dict[str, Tab]:
+    core: dict[str, tuple[str, Callable[[], None]]] = {
+        "songs": ("Songs", lambda: songs_table(of.now)),
+        "failed": ("Failed", lambda: failures_review(of.library, of.failures, busy=of.busy)),
+        "missing": ("Missing", lambda: missing_review(of.library, of.missing, busy=of.busy)),
+        "same": ("Duplicates", lambda: duplicates_review(of.now, of.copies, busy=of.busy)),
+        "artists": ("Artists", lambda: artists_review(of.library)),
+        "genres": ("Genres", lambda: genres_review(of.now)),
+        "listening": ("Listening", lambda: listening_review(of.library, busy=of.busy)),
+        "folders": ("Folders", lambda: folders(of.library, busy=of.busy)),
+        "settings": ("Settings", lambda: settings(of.library, busy=of.busy, has_songs=of.now.n_songs > 0)),
+    }
+    return tabs_of(
+        "library",
+        {
+            name: Tab(title, _PLACES[name], [lambda _, draw=draw: draw()])  # type: ignore[misc]
+            for name, (title, draw) in core.items()
+        },
+    )
 
 
 @visitor_may
@@ -130,9 +105,7 @@ def draw() -> None:
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _files(
-    folder: Path, revision: int, _library: Library
-) -> tuple[list[Failure], list[Song], dict[int, list[Path]]]:
+def _files(folder: Path, revision: int, _library: Library) -> tuple[list[Failure], list[Song], dict[int, list[Path]]]:
     """Files that were not added, songs whose files have gone, and identical files; seconds, of a million songs."""
     return _library.files.failures(), _library.missing_songs(), _library.files.copies()
 
@@ -152,10 +125,7 @@ def _ways_in(now: Snapshot, *, busy: bool) -> None:
             disabled=busy,
         )  # fmt: skip
     with upload:
-        files = st.file_uploader(
-            "Or upload files", type=UPLOAD_TYPES, accept_multiple_files=True,
-            key="library_files",
-        )  # fmt: skip
+        files = st.file_uploader("Or upload files", type=UPLOAD_TYPES, accept_multiple_files=True, key="library_files")
         if files:
             st.button(
                 f"Add {len(files)} files", icon=":material/upload:", on_click=_add_uploads, args=(now.library,),
@@ -178,9 +148,7 @@ def _add_folder(library: Library) -> None:
         st.session_state["library_problem"] = why
         return
     if not typed or not (is_address(folder) or folder.exists()):
-        st.session_state["library_problem"] = (
-            f"{typed or 'Nothing'}: there is no such folder on this machine."
-        )
+        st.session_state["library_problem"] = f"{typed or 'Nothing'}: there is no such folder on this machine."
         return
     _add(library, lambda _: [folder])
 
@@ -219,8 +187,9 @@ def _new_library() -> None:
 def _section(of: _Contents) -> None:
     """The choice of sections, and the one that is chosen."""
     SECTION.keep()
+    tabs = _tabs(of)
     section = st.segmented_control(
-        "Show", list(_SECTIONS), format_func=lambda key: _SECTIONS[key][0], key=SECTION.name,
+        "Show", list(tabs), format_func=lambda key: tabs[key].title, key=SECTION.name,
         label_visibility="collapsed", required=True,
     )  # fmt: skip
     # beside the choice, not in its labels: what is clicked should not change under the hand
@@ -233,8 +202,7 @@ def _section(of: _Contents) -> None:
         (n_same, "duplicate" if n_same == 1 else "duplicates"),
     )
     st.caption(" · ".join(f"{number:,} {name}" for number, name in numbers))
-    _, show = _SECTIONS[section or SECTION.default()]
-    show(of)
+    tabs.get(section or "", tabs[SECTION.default()]).draw(of.now)
 
 
 if __name__ == "__main__":

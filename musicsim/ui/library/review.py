@@ -100,9 +100,7 @@ def missing_review(library: Library, songs: Sequence[Song], *, busy: bool) -> No
             "last seen at": [shown(s.path) for s in songs],
         }
     )
-    marked = st.dataframe(
-        table, hide_index=True, key="library_missing", on_select="rerun", selection_mode="multi-row"
-    )
+    marked = st.dataframe(table, hide_index=True, key="library_missing", on_select="rerun", selection_mode="multi-row")
     chosen = chosen_or_all(marked.selection.rows, songs)
     with st.container(horizontal=True):
         st.button(
@@ -111,10 +109,7 @@ def missing_review(library: Library, songs: Sequence[Song], *, busy: bool) -> No
         )  # fmt: skip
         with st.popover(f"Remove {len(chosen)}", icon=":material/delete:", disabled=busy):
             st.write("Their plays, tags, thumbs and playlist entries are deleted too. This can't be undone.")
-            st.button(
-                "Remove them", type="primary", key="missing_forget",
-                on_click=_forget, args=(library, chosen),
-            )  # fmt: skip
+            st.button("Remove them", type="primary", key="missing_forget", on_click=_forget, args=(library, chosen))
         table_download("missing songs", lambda: table, "library_missing_file")
 
 
@@ -134,9 +129,7 @@ def duplicates_review(now: Snapshot, copies: Mapping[int, Sequence[Path]], *, bu
         st.caption("No duplicates found.")
     _identical_files(now, copies)
     if found:
-        st.caption(
-            "Search results, the map and playlists show only the first song of each group. Nothing is deleted."
-        )
+        st.caption("Search results, the map and playlists show only the first song of each group. Nothing is deleted.")
     for group in found[:_GROUPS_SHOWN]:
         with st.container(border=True):
             for place, song in enumerate(group):
@@ -223,9 +216,7 @@ def genres_review(now: Snapshot) -> None:
         st.caption("No genre has two spellings.")
     for number, group in enumerate(found[:_GROUPS_SHOWN]):
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            name = st.selectbox(
-                "One genre?", group.names, key=f"genre_name_{number}", label_visibility="collapsed"
-            )
+            name = st.selectbox("One genre?", group.names, key=f"genre_name_{number}", label_visibility="collapsed")
             st.button(
                 f"Merge {len(group.names)} spellings", icon=":material/merge:", key=f"genre_merge_{number}",
                 on_click=_merge_genres, args=(now, group.names, name),
@@ -234,11 +225,7 @@ def genres_review(now: Snapshot) -> None:
     merged = _MERGED.get()
     if merged is not None and merged[0] == now.library.name:
         st.button(
-            "Undo the merge",
-            icon=":material/undo:",
-            key="genres_part",
-            on_click=_part_genres,
-            args=(now.library,),
+            "Undo the merge", icon=":material/undo:", key="genres_part", on_click=_part_genres, args=(now.library,)
         )
 
 

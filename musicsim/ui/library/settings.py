@@ -37,9 +37,7 @@ def folders(library: Library, *, busy: bool) -> None:
     )  # fmt: skip
     for number, root in enumerate(roots):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(
-                plain(shown(root)) + ("" if is_address(root) or root.exists() else " · :red[not found]")
-            )
+            st.markdown(plain(shown(root)) + ("" if is_address(root) or root.exists() else " · :red[not found]"))
             st.button(
                 "Scan again", icon=":material/refresh:", disabled=busy, key=f"scan_{number}",
                 on_click=start_job, args=(library, "scan"), kwargs={"folders": [str(root)]},
@@ -50,16 +48,9 @@ def folders(library: Library, *, busy: bool) -> None:
                     "music files are not touched."
                 )
                 st.button(
-                    "Remove folder",
-                    type="primary",
-                    key=f"forget_{number}",
-                    on_click=_forget,
-                    args=(library, root),
+                    "Remove folder", type="primary", key=f"forget_{number}", on_click=_forget, args=(library, root)
                 )
-    st.caption(
-        f"Files and folders listed in a {IGNORE_FILE} file (gitignore syntax) are left out; so are hidden "
-        "ones."
-    )
+    st.caption(f"Files and folders listed in a {IGNORE_FILE} file (gitignore syntax) are left out; so are hidden ones.")
 
 
 def _number(library: Library, name: str, label: str, most: int, help_text: str) -> None:
@@ -78,27 +69,13 @@ def settings(library: Library, *, busy: bool, has_songs: bool) -> None:
             "Shorter files are skipped and listed under Failed, where you can add them anyway.",
         )  # fmt: skip
         _number(
-            library,
-            "n_workers",
-            "Worker processes",
-            64,
-            "0 = one per core. Fewer leave more of the machine to you.",
+            library, "n_workers", "Worker processes", 64, "0 = one per core. Fewer leave more of the machine to you."
         )
     with second:
         _number(
-            library,
-            "file_seconds",
-            "Time limit per file (seconds)",
-            86_400,
-            "A file that takes longer is skipped.",
+            library, "file_seconds", "Time limit per file (seconds)", 86_400, "A file that takes longer is skipped."
         )
-        _number(
-            library,
-            "file_memory_mb",
-            "Memory limit per file (MB)",
-            65_536,
-            "A file that needs more is skipped.",
-        )
+        _number(library, "file_memory_mb", "Memory limit per file (MB)", 65_536, "A file that needs more is skipped.")
     with third:
         _number(
             library, "index_memory_mb", "Memory limit for search (MB)", 1_048_576,
@@ -155,9 +132,7 @@ def _cluster(library: Library) -> None:
             help="Scans run on its workers: the address of a scheduler, or local:4 for four workers on this machine. "
             f"Empty = worker processes of this machine. {CLUSTER_VARIABLE} in the environment comes first.",
         )  # fmt: skip
-        is_asked = st.button(
-            "Check", icon=":material/lan:", key="check_cluster", disabled=not cluster_of(library)
-        )
+        is_asked = st.button("Check", icon=":material/lan:", key="check_cluster", disabled=not cluster_of(library))
     address = str(library.settings["cluster"])
     if needs_trust(address):
         # the key names the address: a tick must not pass over to another one

@@ -26,12 +26,8 @@ _COLUMNS: dict[str, Any] = {
     "track": st.column_config.NumberColumn(width=50),
     "year": st.column_config.NumberColumn(width=60, format="%d"),
     "genre": st.column_config.TextColumn(width=130),
-    "edited": st.column_config.TextColumn(
-        width=70, help="Tags that were corrected here; the file is as it was."
-    ),
-    "tempo": st.column_config.NumberColumn(
-        help="Beats per minute; empty where there is no beat.", format="%d"
-    ),
+    "edited": st.column_config.TextColumn(width=70, help="Tags that were corrected here; the file is as it was."),
+    "tempo": st.column_config.NumberColumn(help="Beats per minute; empty where there is no beat.", format="%d"),
     "key": st.column_config.TextColumn(help="The key that the pitches fit best; empty where none does."),
     "loudness": st.column_config.NumberColumn(help="LUFS: the higher, the louder.", format="%.1f"),
     "brightness": st.column_config.NumberColumn(help="Centroid of the spectrum, in Hz.", format="%d"),
@@ -105,9 +101,7 @@ def songs_table(now: Snapshot) -> None:
     key = (now.library.folder, now.revision, tuple(wanted.casefold().split()), now.library)
     ids = _matching(*key)
     songs, edited, table = _listed(*key)
-    actions = st.container(
-        horizontal=True, vertical_alignment="center"
-    )  # above: a long table has its end far below
+    actions = st.container(horizontal=True, vertical_alignment="center")  # above: a long table has its end far below
     event = st.dataframe(
         table, hide_index=True, key=_KEY, on_select="rerun", selection_mode="multi-row",
         column_config=_COLUMNS | ({} if any(s.notes for s in songs) else {"notes": None}), placeholder="",

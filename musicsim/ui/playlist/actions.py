@@ -108,12 +108,7 @@ def _way(now: Snapshot, draft: PlaylistDraft, keep: Mapping[int, int], length: i
 
 
 def _redraw(
-    now: Snapshot,
-    walker: Walk,
-    keep: Mapping[int, int],
-    length: int,
-    *,
-    without: frozenset[int] = frozenset(),
+    now: Snapshot, walker: Walk, keep: Mapping[int, int], length: int, *, without: frozenset[int] = frozenset()
 ) -> None:
     """Draw the places that are not kept again, as the form has it; what stood there before comes less."""
     draft = PLAYLIST.get()

@@ -82,9 +82,7 @@ class PlaylistDraft:
     def inserted(self, index: int, song_ids: Sequence[int]) -> "PlaylistDraft":
         """With songs before the place `index`; those that were in the list before come from where they were."""
         new = list(dict.fromkeys(song_ids))
-        before, after = (
-            [i for i in part if i not in new] for part in (self.song_ids[:index], self.song_ids[index:])
-        )
+        before, after = ([i for i in part if i not in new] for part in (self.song_ids[:index], self.song_ids[index:]))
         return replace(self, song_ids=(*before, *new, *after), saved_id=None)
 
     def without_repeats(self, same: Sequence[int]) -> "PlaylistDraft":

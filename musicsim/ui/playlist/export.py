@@ -44,9 +44,7 @@ def export_button(now: Snapshot, songs: Sequence[Song]) -> None:
         roots = now.library.files.roots()
         _FOLDER.set(str(roots[0] if roots else Path.home()))
     with st.popover("Export", icon=":material/download:", key="playlist_export"):
-        st.segmented_control(
-            "Format", list(FORMATS), key=_FORMAT.name, persist_state="session", required=True
-        )
+        st.segmented_control("Format", list(FORMATS), key=_FORMAT.name, persist_state="session", required=True)
         if not is_public():  # whose lists hold names of files only
             st.toggle("Paths relative to a folder", key=_RELATIVE.name, persist_state="session")
         if _RELATIVE.get() and not is_public():
@@ -54,10 +52,7 @@ def export_button(now: Snapshot, songs: Sequence[Song]) -> None:
         gone = missing(songs)
         if gone:
             files = "The file of 1 song is" if len(gone) == 1 else f"The files of {len(gone)} songs are"
-            st.warning(
-                f"{files} missing: {plain(', '.join(song.label for song in gone))}.",
-                icon=":material/warning:",
-            )
+            st.warning(f"{files} missing: {plain(', '.join(song.label for song in gone))}.", icon=":material/warning:")
         base = Path(_FOLDER.get()).expanduser() if _RELATIVE.get() else None
         kind = _FORMAT.get()
         try:
@@ -138,9 +133,7 @@ def _show_mix(mix: Mix) -> None:
         return
     ending = mix.path.suffix
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        st.button(
-            "Play the mix", icon=":material/play_arrow:", key="playlist_mix_play", on_click=_play, args=(mix,)
-        )
+        st.button("Play the mix", icon=":material/play_arrow:", key="playlist_mix_play", on_click=_play, args=(mix,))
         st.download_button(
             "Download the mix", mix.path.read_bytes, _file_name(ending), _SOUND_MIME[ending],
             key="playlist_mix_download", icon=":material/download:", on_click="ignore",

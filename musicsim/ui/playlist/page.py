@@ -4,10 +4,10 @@ import streamlit as st
 
 from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.extensions.blind_lists.page import show_blind
 from musicsim.extensions.music_servers.playlist_page import server_lists
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.desk import AT_ONCE_S, Tell, desk, task_key, value_of, wait_for
+from musicsim.ui.base.sections import Tab, tabs_of
 from musicsim.ui.base.state import Key, snapshot, walk
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.empty import stop_without_songs
@@ -18,23 +18,16 @@ from musicsim.ui.playlist.export import export_button, mix_section
 from musicsim.ui.playlist.request_form import request_form
 from musicsim.ui.playlist.saved import follow_address, save_button, saved_lists, show_address
 from musicsim.ui.playlist.sending import send_button
-from musicsim.ui.playlist.view import (
-    absent_songs,
-    dialect_of,
-    show_heading,
-    show_map,
-    show_rows,
-    show_steps_back,
-)
+from musicsim.ui.playlist.view import absent_songs, dialect_of, show_heading, show_map, show_rows, show_steps_back
 from musicsim.ui.playlist.weights_view import show_weights
 
-SECTIONS = ("A playlist", "Which is better?", "What leads from song to song")
+_PLAYLIST, _WEIGHTS = "A playlist", "What leads from song to song"
 # the form is longer than most screens; the player covers the lowest five rem
 DRAW_CSS = """.st-key-playlist_draw {
   position: sticky; bottom: 4.5rem; z-index: 2; padding: 0.5rem 0; background: light-dark(#fbfaf7, #14191b);
 }"""
 _MANY = 20_000  # songs whose walk takes a second
-SECTION: Key[str] = Key("playlist_section", lambda: SECTIONS[0], "what the Playlist page shows")
+SECTION: Key[str] = Key("playlist_section", lambda: _PLAYLIST, "what the Playlist page shows")
 
 
 def _make_playlist(now: Snapshot, walker: Walk) -> None:
@@ -105,22 +98,24 @@ def draw() -> None:
     walker = _walker(now)
     if walker is None:
         return
+    tabs = tabs_of(
+        "playlist",
+        {
+            _PLAYLIST: Tab(_PLAYLIST, 10, [lambda now: _make_playlist(now, walker)]),
+            _WEIGHTS: Tab(_WEIGHTS, 20, [lambda _: show_weights(walker)]),
+        },
+    )
     SECTION.get()
     section = st.segmented_control(
         "Show",
-        SECTIONS,
+        list(tabs),
         key=SECTION.name,
         persist_state="session",
         label_visibility="collapsed",
         required=True,
         wrap=True,
     )
-    if section == SECTIONS[1]:
-        show_blind()
-    elif section == SECTIONS[2]:
-        show_weights(walker)
-    else:
-        _make_playlist(now, walker)
+    tabs.get(section or "", tabs[_PLAYLIST]).draw(now)
 
 
 if __name__ == "__main__":

@@ -39,13 +39,9 @@ _LENGTH_BY: Key[Literal["songs", "minutes"]] = Key(
     "playlist_by", lambda: "songs", "what the length counts", is_kept=True
 )
 _MINUTES: Key[int] = Key("playlist_minutes", lambda: 45, "minutes of the list", is_kept=True)
-_KEYS = {
-    field: option_key(f"playlist_{field}", PlaylistRequest, field) for field in options_of(PlaylistRequest)
-}
+_KEYS = {field: option_key(f"playlist_{field}", PlaylistRequest, field) for field in options_of(PlaylistRequest)}
 _KEYS["minutes"] = _MINUTES
-_KEYS["dialect"] = Key(
-    "playlist_dialect", str, "whose walk is followed; empty for that of all playlists", is_kept=True
-)
+_KEYS["dialect"] = Key("playlist_dialect", str, "whose walk is followed; empty for that of all playlists", is_kept=True)
 _DIALECT, _FIRST, _LENGTH, _SURPRISE = (_KEYS[name] for name in ("dialect", "first", "length", "surprise"))
 STAY_AROUND: Key[list[int]] = _KEYS["like"]
 """Ids of the songs that the playlist stays close to."""
@@ -210,12 +206,7 @@ def _length(now: Snapshot) -> None:
         else:
             st.number_input(**_number("length", _most(now)), width=130)
         st.segmented_control(
-            "Length in",
-            _BY,
-            key=_LENGTH_BY.name,
-            persist_state="session",
-            required=True,
-            label_visibility="collapsed",
+            "Length in", _BY, key=_LENGTH_BY.name, persist_state="session", required=True, label_visibility="collapsed"
         )
 
 

@@ -42,9 +42,7 @@ def follow_address(now: Snapshot) -> None:
     known = asked.isascii() and asked.isdigit() and len(asked) < 19
     playlist = playlists_of(now).get(int(asked)) if known else None
     if playlist is None:
-        TROUBLE.set(
-            f"The link asks for playlist {asked}, which is not in this library: it may have been deleted."
-        )
+        TROUBLE.set(f"The link asks for playlist {asked}, which is not in this library: it may have been deleted.")
     else:
         _open(now, playlist)
 
@@ -81,9 +79,7 @@ def _rename(now: Snapshot, playlist: SavedPlaylist) -> None:
     if not name or name == playlist.name:
         return
     if any((p.source, p.name, p.category) == (playlist.source, name, playlist.category) for p in others):
-        st.toast(
-            f"There is a playlist “{plain(name)}” already: choose another name.", icon=":material/warning:"
-        )
+        st.toast(f"There is a playlist “{plain(name)}” already: choose another name.", icon=":material/warning:")
         return
     try:
         now.library.saved_playlists.rename(playlist.id, name)
@@ -168,19 +164,13 @@ def _words(playlist: SavedPlaylist) -> str:
 
 def _what_to_do(now: Snapshot, playlist: SavedPlaylist) -> None:
     with st.container(horizontal=True, gap="small"):
-        st.button(
-            "Open", icon=":material/open_in_new:", key="playlist_open", on_click=_open, args=(now, playlist)
-        )
+        st.button("Open", icon=":material/open_in_new:", key="playlist_open", on_click=_open, args=(now, playlist))
         if is_public():
             return
         with st.popover("Rename", icon=":material/edit:", key=f"playlist_rename_{playlist.id}"):
             _RENAMED.get()
             st.text_input(
-                "New name",
-                key=_RENAMED.name,
-                persist_state="session",
-                max_chars=MAX_NAME,
-                placeholder=playlist.name,
+                "New name", key=_RENAMED.name, persist_state="session", max_chars=MAX_NAME, placeholder=playlist.name
             )
             st.button("Rename it", key="playlist_rename_it", on_click=_rename, args=(now, playlist))
         with st.popover("Delete", icon=":material/delete:", key=f"playlist_delete_{playlist.id}"):
@@ -223,11 +213,7 @@ def save_button(now: Snapshot) -> None:
         st.text_input("Name", key=NAME.name, persist_state="session", max_chars=MAX_NAME)
         name = NAME.get().strip()
         known = next(
-            (
-                p
-                for p in playlists_of(now).values()
-                if (p.source, p.category, p.name) == (OWN_PLAYLISTS, None, name)
-            ),
+            (p for p in playlists_of(now).values() if (p.source, p.category, p.name) == (OWN_PLAYLISTS, None, name)),
             None,
         )
         must_confirm = known is not None and _CONFIRMED.get() == name

@@ -60,15 +60,9 @@ def _save_in_mpd(library: Library, name: str, songs: Sequence[Song]) -> tuple[st
     return f"Saved in MPD as “{plain(name)}”.", unknown, "MPD does not have"
 
 
-def _send_to_listenbrainz(
-    library: Library, name: str, songs: Sequence[Song]
-) -> tuple[str, Sequence[Song], str]:
+def _send_to_listenbrainz(library: Library, name: str, songs: Sequence[Song]) -> tuple[str, Sequence[Song], str]:
     sent = send_playlist(library, name, songs)
-    return (
-        f"Sent to [ListenBrainz]({sent.address}).",
-        sent.lacking,
-        "Left out, as they have no MusicBrainz id:",
-    )
+    return (f"Sent to [ListenBrainz]({sent.address}).", sent.lacking, "Left out, as they have no MusicBrainz id:")
 
 
 def _send(way: _Way, library: Library, name: str, songs: Sequence[Song]) -> None:

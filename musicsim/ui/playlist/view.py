@@ -16,25 +16,8 @@ from musicsim.ui.components.listening import enqueue_songs, play_songs
 from musicsim.ui.components.song_finder import MatchKind, find_song, ids_of_match, song_matches
 from musicsim.ui.components.song_list import Action, Row, clock, row_of, song_list
 from musicsim.ui.components.song_map import song_map
-from musicsim.ui.playlist.actions import (
-    IS_NEW,
-    another_route,
-    go_on,
-    redraw_after,
-    redraw_around,
-    redraw_one,
-    said,
-)
-from musicsim.ui.playlist.draft import (
-    PLAYLIST,
-    PlaylistDraft,
-    can_redo,
-    can_undo,
-    change,
-    present_ids,
-    redo,
-    undo,
-)
+from musicsim.ui.playlist.actions import IS_NEW, another_route, go_on, redraw_after, redraw_around, redraw_one, said
+from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, can_redo, can_undo, change, present_ids, redo, undo
 from musicsim.ui.playlist.request_form import MAX_SONGS
 
 _WHY: Key[tuple[int, int] | None] = Key("playlist_why", lambda: None, "places of the step that is explained")
@@ -229,19 +212,14 @@ def _why(now: Snapshot, walker: Walk, draft: PlaylistDraft, here: int, there: in
     listed = [*first, *(e for e in reasons if e.reason != taken)][:_MAX_REASONS]
     for edge in sorted(listed, key=lambda e: -e.probability):
         words = f"{edge.probability:.0%} · {plain(edge.reason)}"
-        st.progress(
-            min(1.0, edge.probability),
-            text=f":material/check: **{words}**" if edge.reason == taken else words,
-        )
+        st.progress(min(1.0, edge.probability), text=f":material/check: **{words}**" if edge.reason == taken else words)
     left = len(reasons) - len(listed)
     if left:
         rest = sum(e.probability for e in reasons) - sum(e.probability for e in listed)
         share = f"{rest:.0%}" if rest >= 0.005 else "less than 1%"
         st.caption(f"{left} more {'reason' if left == 1 else 'reasons'} with {share} together.")
     st.caption(
-        "The ticked reason was used."
-        if known
-        else "You placed these together; the most likely reason is ticked."
+        "The ticked reason was used." if known else "You placed these together; the most likely reason is ticked."
     )
     if st.button(
         "Another song", icon=":material/alt_route:", key="playlist_another_way", type="primary",

@@ -77,9 +77,7 @@ def _families(walker: Walk, chosen: str) -> None:
         bars = {chosen: dict(walker.families(chosen))} | bars
     names = sorted(of_all, key=lambda name: max(shares.get(name, 0.0) for shares in bars.values()))
     figure = go.Figure()
-    for (label, shares), colour in reversed(
-        list(zip(bars.items(), reversed(_COLOURS[: len(bars)]), strict=True))
-    ):
+    for (label, shares), colour in reversed(list(zip(bars.items(), reversed(_COLOURS[: len(bars)]), strict=True))):
         values = [shares.get(name, 0.0) for name in names]
         figure.add_bar(
             name=in_chart(label, _MAX_LABEL),
@@ -120,10 +118,7 @@ def _strongest(walker: Walk, chosen: str) -> None:
     lines = [f"- {plain(edge.reason)} :small[:gray[{_percent(edge.probability)}]]" for edge in edges]
     st.markdown("\n".join(lines))
     whose = f"of “{plain(chosen)}”" if chosen else "of all playlists" if walker.n_playlists else "by default"
-    st.caption(
-        f"Share of all weight {whose}. Each step picks one of a song's reasons in proportion to these "
-        "weights."
-    )
+    st.caption(f"Share of all weight {whose}. Each step picks one of a song's reasons in proportion to these weights.")
 
 
 def _gains(dialects: Sequence[Dialect]) -> None:
@@ -148,9 +143,7 @@ def _gains(dialects: Sequence[Dialect]) -> None:
         "0 is worse, 100 % would predict every next song. The weights in use are learned from all "
         "playlists. “–”: too few were held out."
     )
-    ahead = sum(
-        one.gain > one.gain_global for one in kinds if one.gain is not None and one.gain_global is not None
-    )
+    ahead = sum(one.gain > one.gain_global for one in kinds if one.gain is not None and one.gain_global is not None)
     n_judged = sum(one.gain is not None for one in kinds)
     if n_judged:
         st.caption(

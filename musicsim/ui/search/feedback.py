@@ -94,9 +94,7 @@ def _changes(before: list[Hit], after: list[Hit]) -> str:
     return plain(what_changed([hit.song for hit in before], [hit.song for hit in after]))
 
 
-def _keep_button(
-    library: Library, song_id: int | None, judged: dict[int, int], kept: Mapping[int, int]
-) -> None:
+def _keep_button(library: Library, song_id: int | None, judged: dict[int, int], kept: Mapping[int, int]) -> None:
     can_learn = song_id is not None
     st.button(
         "Keep", icon=":material/bookmark:", key="feedback_keep", on_click=_keep, args=(library, song_id, judged),
@@ -107,13 +105,7 @@ def _keep_button(
     )  # fmt: skip
 
 
-def feedback_bar(
-    snapshot: Snapshot,
-    searched: str,
-    song_id: int | None,
-    before: list[Hit],
-    after: list[Hit],
-) -> None:
+def feedback_bar(snapshot: Snapshot, searched: str, song_id: int | None, before: list[Hit], after: list[Hit]) -> None:
     """One line on what thumbs have changed, songs that do not fit, and what can be done about it.
 
     `before` and `after` are the answers without the last word, and with it.
@@ -127,9 +119,8 @@ def feedback_bar(
     st.caption(_changes(before, after) if thumbs.said else "The last thumb was undone.")
     with st.container(horizontal=True):
         st.button(
-            "Undo", icon=":material/undo:", key="feedback_undo", on_click=_undo, args=(searched,),
-            disabled=not can_undo,
-        )  # fmt: skip
+            "Undo", icon=":material/undo:", key="feedback_undo", on_click=_undo, args=(searched,), disabled=not can_undo
+        )
         st.button(
             "Start over", icon=":material/restart_alt:", key="feedback_over", on_click=_start_over,
             args=(searched,), disabled=not thumbs.said,

@@ -80,10 +80,7 @@ def draw() -> None:
     if query is not None:
         _about(now, query)
         more = st.expander(
-            "More examples, or only a part of it",
-            icon=":material/tune:",
-            key="search_more",
-            on_change="rerun",
+            "More examples, or only a part of it", icon=":material/tune:", key="search_more", on_change="rerun"
         )
         if more.open:
             with more:
@@ -95,19 +92,12 @@ def draw() -> None:
 def _ways_in(now: Snapshot) -> None:
     """A file, a recording, or a song of the library."""
     drop, record, choose = st.columns([4, 2, 4], gap="medium")
-    drop.file_uploader(
-        "Drop a file",
-        type=UPLOAD_TYPES,
-        key=FILE_KEY,
-        on_change=_took,
-        args=(FILE_KEY,),
-    )
+    drop.file_uploader("Drop a file", type=UPLOAD_TYPES, key=FILE_KEY, on_change=_took, args=(FILE_KEY,))
     record.audio_input("Or record", key=MICROPHONE_KEY, on_change=_took, args=(MICROPHONE_KEY,))
     with choose:
         find_song(
-            "Or choose songs", key="search_song", on_pick=partial(_took_match, now),
-            search=partial(song_matches, now),
-        )  # fmt: skip
+            "Or choose songs", key="search_song", on_pick=partial(_took_match, now), search=partial(song_matches, now)
+        )
 
 
 def _took(key: str) -> None:
@@ -159,17 +149,10 @@ def _about(now: Snapshot, query: _Query) -> None:
             for note in query.of.notes:
                 what.caption(f":material/info: {plain(note)}")
             if query.of.is_cut and not upload.is_whole and not is_public():
-                act.button(
-                    "Analyse the whole", icon=":material/hearing:", on_click=_take_whole, args=(upload,)
-                )
+                act.button("Analyse the whole", icon=":material/hearing:", on_click=_take_whole, args=(upload,))
             if seed is not None:
                 act.caption(f"This recording is in your collection: {plain(seed.label)}.")
-                act.button(
-                    "Show it",
-                    icon=":material/scatter_plot:",
-                    on_click=search_like,
-                    args=(now, [seed.id]),
-                )
+                act.button("Show it", icon=":material/scatter_plot:", on_click=search_like, args=(now, [seed.id]))
             elif upload.name != _RECORDING and not is_public():
                 busy = jobs.current(now.library) is not None
                 act.button(
@@ -181,11 +164,7 @@ def _about(now: Snapshot, query: _Query) -> None:
                 show_cover(now.library, seed)
                 st.markdown(f"**{plain(seed.title)}** · {plain(seed.by)} · {clock(seed.duration_s)}")
             act.button(
-                "Play",
-                icon=":material/play_arrow:",
-                on_click=play_songs,
-                args=(now.library, [seed]),
-                width="stretch",
+                "Play", icon=":material/play_arrow:", on_click=play_songs, args=(now.library, [seed]), width="stretch"
             )
 
 
@@ -201,12 +180,7 @@ def _part(now: Snapshot, query: _Query) -> None:
     else:
         return
     choose_part(
-        name,
-        peaks,
-        duration_s,
-        chosen_part(name),
-        key="search_part_wave",
-        on_part=lambda part: PART.set((name, part)),
+        name, peaks, duration_s, chosen_part(name), key="search_part_wave", on_part=lambda part: PART.set((name, part))
     )
 
 

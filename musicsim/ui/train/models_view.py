@@ -89,9 +89,7 @@ def rename_button(library: Library, record: ModelRecord, *, where: str) -> None:
         )  # fmt: skip
 
 
-def delete_button(
-    library: Library, record: ModelRecord, *, where: str, busy: bool, label: str = "Delete"
-) -> None:
+def delete_button(library: Library, record: ModelRecord, *, where: str, busy: bool, label: str = "Delete") -> None:
     """Delete a model once that is confirmed."""
     is_built_in = record.kind in BUILT_IN
     why = "Other models are built on this one." if is_built_in else None
@@ -99,9 +97,8 @@ def delete_button(
         after = " “Sound” will be used instead." if record.is_active else ""
         st.write(f"Deleting {plain(record.name)} can't be undone; you would have to train it again.{after}")
         st.button(
-            "Delete it", key=f"{where}_delete_{record.id}", type="primary",
-            on_click=_delete, args=(library, record),
-        )  # fmt: skip
+            "Delete it", key=f"{where}_delete_{record.id}", type="primary", on_click=_delete, args=(library, record)
+        )
 
 
 def _model_file(library: Library, record: ModelRecord) -> bytes:
@@ -291,17 +288,12 @@ def _describing(library: Library, *, busy: bool) -> None:
     has_codewords = kind in CODEWORDS
     with first:
         st.segmented_control(
-            "Codewords",
-            [256, 512, 1024, 2048],
-            key=_CODEWORDS.name,
-            disabled=not has_codewords,
-            required=True,
+            "Codewords", [256, 512, 1024, 2048], key=_CODEWORDS.name, disabled=not has_codewords, required=True
         )
     with second:
         st.segmented_control(
-            "Codewords per frame (top-τ)", [1, 2, 4, 8], key=_TAU.name, disabled=not has_codewords,
-            required=True,
-        )  # fmt: skip
+            "Codewords per frame (top-τ)", [1, 2, 4, 8], key=_TAU.name, disabled=not has_codewords, required=True
+        )
     st.button(
         "Compute", icon=":material/graphic_eq:", key="models_represent", disabled=busy,
         on_click=_represent, args=(library,),

@@ -35,7 +35,7 @@ from musicsim.ui.base.state import SECTION, Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.charts import chart
 from musicsim.ui.components.coverage import ask_coverage
-from musicsim.ui.components.jobs_view import TITLES, start_job
+from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.components.song_list import clock
 
 _DEFAULT = TrainingRequest()
@@ -111,7 +111,7 @@ def choices(of: Snapshot, *, busy: bool) -> None:
         )  # fmt: skip
         running = jobs.current(of.library) if busy else None
         if running is not None and running.kind != "train":
-            st.caption(f"Wait for “{TITLES[running.kind]}” to finish.")
+            st.caption(f"Wait for “{jobs.job_kinds()[running.kind].title}” to finish.")
         elif running is not None:
             st.caption("Training; progress curves appear below.")
 
@@ -176,13 +176,9 @@ def _how(library: Library) -> None:
     st.selectbox(**_said("method"), options=methods, format_func=_method_words, on_change=_ON.set, args=([],))
     in_steps = _METHOD.get() == RANKING
     losses = [loss for loss in LOSSES if loss != ORDER or _KIND.get() == ANSWERS]
-    st.selectbox(
-        **_said("loss"), options=losses, format_func=LOSSES.__getitem__, disabled=_METHOD.get() == AUTOMATIC
-    )
+    st.selectbox(**_said("loss"), options=losses, format_func=LOSSES.__getitem__, disabled=_METHOD.get() == AUTOMATIC)
     by_hand = st.toggle("Set regularisation C manually", key=_BY_HAND.name, disabled=not in_steps)
-    st.select_slider(
-        **_said("C"), options=_CS, format_func=lambda C: f"{C:,g}", disabled=not (by_hand and in_steps)
-    )
+    st.select_slider(**_said("C"), options=_CS, format_func=lambda C: f"{C:,g}", disabled=not (by_hand and in_steps))
     st.multiselect(**_said("on"), options=bases, placeholder="Choose models")
     with st.expander("More options", icon=":material/tune:"):
         _more(library)
@@ -204,9 +200,7 @@ def _more(library: Library) -> None:
         people = ["", *library.answers.listeners()]
         if _LISTENER.get() not in people:
             _LISTENER.set("")
-        st.selectbox(
-            **_said("listener"), options=people, format_func=lambda name: plain(name) or "everybody's"
-        )
+        st.selectbox(**_said("listener"), options=people, format_func=lambda name: plain(name) or "everybody's")
     has_k = kind in ("plays", "sittings", "playlists")
     first, second = st.columns(2)
     of = KINDS[kind].of.capitalize() if has_k else "Songs"
@@ -217,9 +211,8 @@ def _more(library: Library) -> None:
     second.number_input(**_number("threshold"), disabled=kind != "plays")
     in_steps = _METHOD.get() == RANKING
     first.radio(
-        **_said("structure"), options=list(STRUCTURES), format_func=STRUCTURES.__getitem__,
-        disabled=not in_steps,
-    )  # fmt: skip
+        **_said("structure"), options=list(STRUCTURES), format_func=STRUCTURES.__getitem__, disabled=not in_steps
+    )
     second.radio(
         **_said("regularizer"), options=list(PENALTIES), format_func=PENALTIES.__getitem__,
         disabled=kind == ANSWERS or not in_steps,
@@ -398,10 +391,7 @@ def _framed(figure: go.Figure, title: str, points: list[dict[str, Any]]) -> go.F
         title={"text": title, "font": {"size": 14}, "x": 0.0, "y": 0.98, "yanchor": "top"},
         legend={"orientation": "h", "x": 0, "y": -0.34, "yanchor": "top"}, showlegend=True,
     )  # fmt: skip
-    figure.update_xaxes(
-        title={"text": "steps, over all fits", "standoff": 6},
-        range=[0, max(20, len(points) * 1.02)],
-    )
+    figure.update_xaxes(title={"text": "steps, over all fits", "standoff": 6}, range=[0, max(20, len(points) * 1.02)])
     return figure
 
 

@@ -6,14 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from musicsim.explorer.learning.verdict import BETTER, NO_DIFFERENCE, WORSE
-from musicsim.explorer.refresh.model_text import (
-    figures,
-    headline,
-    judged_on,
-    path_rows,
-    report_of,
-    source_rows,
-)
+from musicsim.explorer.refresh.model_text import figures, headline, judged_on, path_rows, report_of, source_rows
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.library.stores.models import ModelRecord
@@ -43,9 +36,7 @@ def verdict(now: Snapshot, *, busy: bool) -> None:
     st.subheader("4 · Is it better?", anchor=False)
     if len(reports) > 1:
         _SHOWN.keep()
-        st.selectbox(
-            "Model", list(reports), key=_SHOWN.name, format_func=lambda i: reports[i][0].name, width=360
-        )
+        st.selectbox("Model", list(reports), key=_SHOWN.name, format_func=lambda i: reports[i][0].name, width=360)
     record, report = reports[str(_SHOWN.get())]
     _figures(now, record, report, busy=busy)
     _changed(now, report["changed"])
@@ -127,9 +118,7 @@ def _songs(now: Snapshot, songs: list[Song], known: set[int], side: str) -> None
     def act(action: Action) -> None:
         follow(action, now, songs)
         if action.kind == "similar":
-            st.toast(
-                "Explore and Search by example now start from this song.", icon=":material/check_circle:"
-            )
+            st.toast("Explore and Search by example now start from this song.", icon=":material/check_circle:")
 
     rows = [row_of(song, why="also before" if song.id in known else "") for song in songs]
     song_list(rows, key=f"verdict_{side}", on_action=act)

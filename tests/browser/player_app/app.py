@@ -48,8 +48,5 @@ prefix = "/" + (st.get_option("server.baseUrlPath") or "").strip("/")
 prefix = prefix.rstrip("/")
 app = st.App(
     "shell.py",
-    routes=[
-        Route(f"{prefix}/songs/{{song:int}}/audio", audio),
-        Route(f"{prefix}/songs/{{song:int}}/peaks", peaks),
-    ],
+    routes=[Route(f"{prefix}/songs/{{song:int}}/audio", audio), Route(f"{prefix}/songs/{{song:int}}/peaks", peaks)],
 )

@@ -44,12 +44,7 @@ def mend(library):
 
 def test_a_library_that_is_well_has_nothing_to_be_done(tiny_library):
     assert found(tiny_library) == []
-    assert {finding.what for finding in found(tiny_library, OK)} == {
-        "database",
-        "songs",
-        "features",
-        "models",
-    }
+    assert {finding.what for finding in found(tiny_library, OK)} == {"database", "songs", "features", "models"}
 
 
 # --- the database ---
@@ -222,9 +217,7 @@ def test_a_map_older_than_the_songs_is_brought_up_to_date(tiny_library):
 def test_files_that_have_gone_and_jobs_that_ended_are_said(tiny_library):
     song = tiny_library.songs()[0]
     with tiny_library.write() as connection:
-        connection.exec_driver_sql(
-            "UPDATE files SET path = '/nowhere/gone.flac' WHERE song_id = ?", (song.id,)
-        )
+        connection.exec_driver_sql("UPDATE files SET path = '/nowhere/gone.flac' WHERE song_id = ?", (song.id,))
     tiny_library.note_refreshed()
     tiny_library.jobs.update(tiny_library.jobs.create("train", {}), state="interrupted", message="zebra")
     (tiny_library.folder / "servers.json").write_text("[{")
@@ -292,12 +285,7 @@ def test_a_report_names_no_song_artist_place_or_secret(tmp_path):
     title, artist, music, place, secret, listener, genre = words
     for n in range(3):
         write_song(
-            tmp_path / music / f"{title}{n}.flac",
-            seed=n,
-            seconds=2,
-            title=f"{title} {n}",
-            artist=artist,
-            genre=genre,
+            tmp_path / music / f"{title}{n}.flac", seed=n, seconds=2, title=f"{title} {n}", artist=artist, genre=genre
         )
     (tmp_path / music / f"{title}.mp3").write_text("no music")
     with open_library(tmp_path / place) as library:
@@ -305,9 +293,7 @@ def test_a_report_names_no_song_artist_place_or_secret(tmp_path):
         refresh(library)
         Connections(library).put(Connection("home", f"https://{place}.example", listener, secret))
         token = answer_players(library, PlayerRules()).token
-        library.jobs.update(
-            library.jobs.create("add", {"paths": [music]}), state="failed", message=f"/{music}: no"
-        )
+        library.jobs.update(library.jobs.create("add", {"paths": [music]}), state="failed", message=f"/{music}: no")
         library.models.path(library.models.active().id).joinpath("model.npz").write_bytes(b"damaged")
         with logs.kept_in(library.folder):
             logs.begin()

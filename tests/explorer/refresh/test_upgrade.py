@@ -92,17 +92,12 @@ def test_then_sound_is_fitted_again_on_what_was_analysed(older):
 
 def test_codewords_are_the_same_before_and_after(older):
     codewords = older.models.codewords()
-    model, before = (
-        SimilarityModel.load(older.models.path(codewords.id)),
-        older.vectors(codewords.id).X.copy(),
-    )
+    model, before = (SimilarityModel.load(older.models.path(codewords.id)), older.vectors(codewords.id).X.copy())
     bring_up_to_date(older, report=report)
     assert older.models.codewords() == codewords
     np.testing.assert_array_equal(older.vectors(codewords.id).X, before)
     songs = {song.id: song for song in older.songs()}
-    frames = [
-        older.frame_files.frames(songs[i].content_hash) for i in older.vectors(codewords.id).song_ids.tolist()
-    ]
+    frames = [older.frame_files.frames(songs[i].content_hash) for i in older.vectors(codewords.id).song_ids.tolist()]
     np.testing.assert_array_equal(model.transform(frames), before)
 
 
@@ -158,9 +153,7 @@ def test_a_song_whose_file_has_gone_does_not_hold_up_the_rest(older, collection,
     song = older.songs()[0]
     with older.write() as connection:
         files = schema.files
-        connection.execute(
-            files.update().where(files.c.song_id == song.id).values(path=tmp_path / "gone.flac")
-        )
+        connection.execute(files.update().where(files.c.song_id == song.id).values(path=tmp_path / "gone.flac"))
     bring_up_to_date(older, report=report)
     assert pending_upgrade(older) is None
     assert older.song(song.id).is_missing

@@ -165,9 +165,7 @@ def write_library(path, n_songs):
 def test_names_that_are_not_utf8_and_damage_do_no_harm(tmp_path):
     path = write_library(tmp_path / "library.db", 2)
     with sqlite3.connect(path) as connection:
-        connection.execute(
-            "UPDATE items SET path = ?, title = CAST(? AS TEXT) WHERE id = 0", (b"/m/\xff.mp3", b"\xfe")
-        )
+        connection.execute("UPDATE items SET path = ?, title = CAST(? AS TEXT) WHERE id = 0", (b"/m/\xff.mp3", b"\xfe"))
     connection.close()
     batch = read_listening([path])
     assert [song.place for song in batch.songs] == ["/m/\udcff.mp3", "/m/1.mp3"]

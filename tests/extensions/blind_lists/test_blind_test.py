@@ -60,11 +60,7 @@ def test_both_are_asked_for_the_same_and_a_seed_gives_the_same_pair_again(snapsh
     assert len(pair.left.songs) == len(pair.right.songs) == 6
     assert ids(pair.left) != ids(pair.right)
     again = draw_pair(sides(snapshot), walks(snapshot), PlaylistRequest(length=6), pair.seed)
-    assert (ids(again.left), ids(again.right), again.left_is) == (
-        ids(pair.left),
-        ids(pair.right),
-        pair.left_is,
-    )
+    assert (ids(again.left), ids(again.right), again.left_is) == (ids(pair.left), ids(pair.right), pair.left_is)
     unseeded = draw_pair(sides(snapshot), walks(snapshot), PlaylistRequest(length=6))
     again = draw_pair(sides(snapshot), walks(snapshot), PlaylistRequest(length=6), unseeded.seed)
     assert (ids(again.left), ids(again.right)) == (ids(unseeded.left), ids(unseeded.right))
@@ -93,9 +89,7 @@ def test_a_first_song_that_is_asked_for_is_that_of_both(snapshot):
 
 def test_the_first_song_is_any_that_the_wish_allows(snapshot):
     artist = snapshot.library.songs()[0].artist
-    request = PlaylistRequest(
-        length=3, artists=frozenset({artist}), through=(snapshot.library.songs()[1].id,)
-    )
+    request = PlaylistRequest(length=3, artists=frozenset({artist}), through=(snapshot.library.songs()[1].id,))
     found = {draw_pair(sides(snapshot), walks(snapshot), request, seed).request.first for seed in range(60)}
     # of 3 songs none is missed in 60 draws but once in 10^10
     assert found == {song.id for song in snapshot.library.songs() if song.artist == artist} - {
@@ -175,11 +169,7 @@ def test_an_answer_keeps_all_that_was_shown_and_can_be_taken_back(tiny_library):
     pair = draw_pair(sides(snapshot), walks(snapshot), request, 11)
     number = record(tiny_library, pair, "right")
     (kept,) = tiny_library.preferences.all(QUESTION)
-    assert (kept.model_a, kept.model_b, kept.winner) == (
-        pair.left_is.name,
-        pair.right_is.name,
-        pair.right_is.name,
-    )
+    assert (kept.model_a, kept.model_b, kept.winner) == (pair.left_is.name, pair.right_is.name, pair.right_is.name)
     assert kept.details["songs"] == [ids(pair.left), ids(pair.right)]
     assert kept.details["models"] == [[side.model_id, None] for side in (pair.left_is, pair.right_is)]
     assert kept.details["seed"] == 11
@@ -215,8 +205,7 @@ def test_dialects_are_contenders_that_are_asked_in_their_own_dialect(tiny_librar
             assert {pair.left_is, pair.right_is} == set(both)
             assert ids(pair.left) + ids(pair.right) == [stands_for[pair.left_is], stands_for[pair.right_is]]
     assert all(
-        replace(a, dialect=None) == replace(b, dialect=None)
-        for a, b in zip(asked[::2], asked[1::2], strict=True)
+        replace(a, dialect=None) == replace(b, dialect=None) for a, b in zip(asked[::2], asked[1::2], strict=True)
     )
 
 
@@ -227,9 +216,7 @@ def test_a_model_is_asked_about_against_the_native_one_and_that_one_against_the_
     second = add_model(tiny_library, "m2", "yours", native.created_at + 2000)
     assert opponent_of(tiny_library, native.id) == second
     assert opponent_of(tiny_library, first.model_id).model_id == native.id
-    assert {c.name for c in contenders(tiny_library)} == {
-        native.name, "Codewords", "mine", "yours", "shuffle",
-    }  # fmt: skip
+    assert {c.name for c in contenders(tiny_library)} == {native.name, "Codewords", "mine", "yours", "shuffle"}
 
 
 def test_a_tally_counts_either_side_and_says_how_much_is_chance(store):
@@ -280,10 +267,7 @@ def test_answers_follow_a_model_that_is_renamed_and_keep_the_name_of_one_that_ha
     tiny_library.models.rename("m1", "ours")
     answer(tiny_library, Contender(native.id, native.name), Contender("m1", "ours"), "right")
     (one,) = tally(tiny_library)
-    assert {one.pair.model_a: one.pair.wins_a, one.pair.model_b: one.pair.wins_b} == {
-        "ours": 2,
-        native.name: 0,
-    }
+    assert {one.pair.model_a: one.pair.wins_a, one.pair.model_b: one.pair.wins_b} == {"ours": 2, native.name: 0}
     answer(tiny_library, Contender("gone", "old"), SHUFFLE, "same")
     assert [(t.pair.model_a, t.pair.model_b) for t in tally(tiny_library)][-1] == ("old", "shuffle")
 

@@ -16,11 +16,12 @@ SHUFFLE = "shuffle"
 
 
 def script() -> None:
-    from musicsim.extensions.blind_lists.page import show_blind
+    from musicsim.extensions.blind_lists.page import draw
+    from musicsim.ui.base.state import snapshot
     from musicsim.ui.components import player
 
     player.mount(on_event=lambda event: None, thumbs={})
-    show_blind()
+    draw(snapshot(), busy=False)
 
 
 def open_view() -> AppTest:
@@ -116,9 +117,7 @@ def test_answers_are_taken_back_from_the_last_one_on(full):
     press(app, "List 2 is better")
     press(app, "Undo last answer")
     assert [a.chosen for a in full.preferences.all()] == ["a"]
-    assert "Generate two playlists" in labels(app), (
-        "the names have been seen: these lists are not asked about again"
-    )
+    assert "Generate two playlists" in labels(app), "the names have been seen: these lists are not asked about again"
     press(app, "Generate two playlists")
     press(app, "Undo last answer")
     assert full.preferences.all() == []

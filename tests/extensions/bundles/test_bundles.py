@@ -87,11 +87,7 @@ def test_a_snapshot_file_answers_as_its_library(tiny_library, file):
 
 def test_the_walk_has_the_same_edges(tiny_library, tmp_path):
     """Also those of how often songs were played, although nothing says who played them."""
-    plays = [
-        {"listener": f"{LISTENER} {n}", "song_id": i, "count": 1 + i % 5}
-        for i in range(3, 12)
-        for n in (1, 2)
-    ]
+    plays = [{"listener": f"{LISTENER} {n}", "song_id": i, "count": 1 + i % 5} for i in range(3, 12) for n in (1, 2)]
     tiny_library.add_plays(plays)
     tiny_library.add_playlists([("mine", None, [3, 1, 2])], "saved")
     tiny_library.add_playlists([("theirs", "evening", [4, 1, 2])], "lists of anna.csv (import 3)")
@@ -116,9 +112,7 @@ def test_the_walk_has_the_same_edges(tiny_library, tmp_path):
 
 def test_folders_stand_in_for_unknown_artists_under_their_names_alone(store, tmp_path):
     music = tmp_path / "private place" / "music"
-    for n, name in enumerate(
-        ("Tape/a.flac", "Tape/b.flac", "x/Tape/c.flac", "Box/CD 1/d.flac", "mp3/e.flac")
-    ):
+    for n, name in enumerate(("Tape/a.flac", "Tape/b.flac", "x/Tape/c.flac", "Box/CD 1/d.flac", "mp3/e.flac")):
         write_song(music / name, seed=n)
     write_song(music / "Known" / "f.flac", seed=9, artist="Somebody")
     store.add(music)
@@ -139,9 +133,7 @@ def test_folders_stand_in_for_unknown_artists_under_their_names_alone(store, tmp
 
 def test_songs_without_a_file_are_not_in_it(tiny_library, tmp_path):
     with tiny_library.write() as connection:
-        connection.execute(
-            schema.files.update().where(schema.files.c.song_id == 12).values(missing_since=1.0)
-        )
+        connection.execute(schema.files.update().where(schema.files.c.song_id == 12).values(missing_since=1.0))
     report = write_snapshot_file(tiny_library, tmp_path / "x.tar.zst", silent)
     assert report.n_songs == 11
     with unpacked(tmp_path / "x.tar.zst", silent) as folder, Library.open(folder) as there:
@@ -161,11 +153,7 @@ def everything_in(folder: Path) -> bytes:
                 with zipfile.ZipFile(path) as packed:
                     parts += [packed.read(name) for name in packed.namelist()]
                 with np.load(path) as arrays:
-                    parts += [
-                        "\n".join(map(str, a.ravel())).encode()
-                        for a in arrays.values()
-                        if a.dtype.kind == "U"
-                    ]
+                    parts += ["\n".join(map(str, a.ravel())).encode() for a in arrays.values() if a.dtype.kind == "U"]
     return b"\n".join(parts)
 
 
@@ -206,14 +194,7 @@ def say_all_that_is_private(library: Library) -> None:
     library.add_playlists([("theirs", None, [1, 2])], SECRET)
     library.keep_colours("folder", {f"/{SECRET}": 1})
     library.keep_colours("artist", {SECRET: 1})
-    for name in (
-        "servers.json",
-        "listenbrainz.token",
-        "players.json",
-        "mpd.json",
-        "logs/musicsim.log",
-        "jobs/1.log",
-    ):
+    for name in ("servers.json", "listenbrainz.token", "players.json", "mpd.json", "logs/musicsim.log", "jobs/1.log"):
         path = library.folder / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(SECRET)
@@ -222,33 +203,10 @@ def say_all_that_is_private(library: Library) -> None:
 def test_nothing_private_is_in_it(tiny_library, tmp_path):
     say_all_that_is_private(tiny_library)
     said = {
-        **{
-            "name": "x",
-            "base": "x",
-            "created_at": 1.0,
-            "seconds": 1.0,
-            "version": "1",
-            "n_songs": 1,
-            "C": 1.0,
-        },
-        **{
-            "detail": SECRET,
-            "untrained": 0.5,
-            "path": [],
-            "stopped_early": False,
-            "leads": {},
-            "changed": [],
-        },
+        **{"name": "x", "base": "x", "created_at": 1.0, "seconds": 1.0, "version": "1", "n_songs": 1, "C": 1.0},
+        **{"detail": SECRET, "untrained": 0.5, "path": [], "stopped_early": False, "leads": {}, "changed": []},
         "settings": {
-            **{
-                "supervision": "plays",
-                "on": [],
-                "loss": "x",
-                "C": 1.0,
-                "k": 1,
-                "threshold": 1,
-                "structure": "x",
-            },
+            **{"supervision": "plays", "on": [], "loss": "x", "C": 1.0, "k": 1, "threshold": 1, "structure": "x"},
             **{"regularizer": "x", "random_state": 0, "listener": SECRET, "method": "ranking"},
         },
         "split": {part: {"songs": 1, "artists": 1} for part in ("train", "validation", "test")},
@@ -265,9 +223,7 @@ def test_nothing_private_is_in_it(tiny_library, tmp_path):
             not_filled = {table.name for table in schema.metadata.sorted_tables} - FILLED.keys() - {"meta"}
             for table in not_filled:
                 assert database.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,), table
-    roots = {
-        path for root in tiny_library.files.roots() for path in (root, *root.parents) if len(path.parts) > 1
-    }
+    roots = {path for root in tiny_library.files.roots() for path in (root, *root.parents) if len(path.parts) > 1}
     private = [SECRET, str(tiny_library.folder), *map(str, roots), str(Path.home()), "flac"]
     private += [song.content_hash for song in tiny_library.songs()]
     assert [word for word in private if word.encode() in told] == []
@@ -303,10 +259,7 @@ def test_excerpts_are_the_typical_part_of_each_song(store, tmp_path, monkeypatch
     with unpacked(tmp_path / "x.tar.zst", silent) as folder, Library.open(folder) as there:
         heard = {song.title: decode(song.path) for song in there.songs() if song.path.exists()}
         songs = {song.title: song for song in there.songs()}
-        assert {title: round(sound.duration_s) for title, sound in heard.items()} == {
-            "long": TYPICAL_S,
-            "short": 5,
-        }
+        assert {title: round(sound.duration_s) for title, sound in heard.items()} == {"long": TYPICAL_S, "short": 5}
         whole = decode(long)
         part = whole.samples[25 * whole.sr : 25 * whole.sr + len(heard["long"].samples)]
         # the encoder delays by some thousand samples at most; noise is like nothing but itself
@@ -416,9 +369,7 @@ def _packed(parts, folder):
 
 CHANGES = {
     "arrays that are packed": _packed,
-    "arrays that are none": lambda parts, _: {
-        n: b"x" if n.endswith("map.npz") else p for n, p in parts.items()
-    },
+    "arrays that are none": lambda parts, _: {n: b"x" if n.endswith("map.npz") else p for n, p in parts.items()},
     "files of this machine": _database("UPDATE files SET path = '/etc/passwd' WHERE song_id = 1"),
     "files above": _database("UPDATE files SET path = 'excerpts/../../x.mp3' WHERE song_id = 1"),
     "folders that are scanned": _database("INSERT INTO roots VALUES ('/etc', 0)"),
@@ -427,18 +378,10 @@ CHANGES = {
         "updated_at) VALUES ('add', '{}', 'waiting', '', 0, 0, 0, 0, 0, 0)"
     ),
     "a cluster": _database("""UPDATE meta SET value = '{"cluster": "tcp://a:1"}' WHERE key = 'settings'"""),
-    "limits of a machine": _database(
-        """UPDATE meta SET value = '{"n_workers": 99}' WHERE key = 'settings'"""
-    ),
-    "settings that are none": _database(
-        """UPDATE meta SET value = '{"hub_reduction": 7}' WHERE key = 'settings'"""
-    ),
-    "colours that are none": _database(
-        """UPDATE meta SET value = '{"genre": {"Pop": "x"}}' WHERE key = 'colours'"""
-    ),
-    "the name of another library on an index server": _database(
-        "INSERT INTO meta VALUES ('index_name', 'a')"
-    ),
+    "limits of a machine": _database("""UPDATE meta SET value = '{"n_workers": 99}' WHERE key = 'settings'"""),
+    "settings that are none": _database("""UPDATE meta SET value = '{"hub_reduction": 7}' WHERE key = 'settings'"""),
+    "colours that are none": _database("""UPDATE meta SET value = '{"genre": {"Pop": "x"}}' WHERE key = 'colours'"""),
+    "the name of another library on an index server": _database("INSERT INTO meta VALUES ('index_name', 'a')"),
     "a trigger": _database("CREATE TRIGGER t AFTER INSERT ON tags BEGIN DELETE FROM songs; END"),
     "a view": _database("CREATE VIEW v AS SELECT * FROM songs"),
     "no table of songs": _database("DROP TABLE songs"),
@@ -506,10 +449,7 @@ def test_every_cut_and_changed_file_is_refused(file, tmp_path, rng):
         target = tmp_path / str(number)
         target.mkdir()
         (tmp_path / "wrong").write_bytes(data)
-        with (
-            (tmp_path / "wrong").open("rb") as stream,
-            pytest.raises(LibraryError, match="wrong: this is no whole"),
-        ):
+        with (tmp_path / "wrong").open("rb") as stream, pytest.raises(LibraryError, match="wrong: this is no whole"):
             unpack_snapshot_file(stream, "wrong", target, silent)
 
 

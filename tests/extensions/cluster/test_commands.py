@@ -123,9 +123,7 @@ def test_what_compares_no_songs_is_exported_without_the_cluster(tiny_library, tm
     monkeypatch.setattr("musicsim.extensions.cluster.pool._CONNECT_S", 0.5)
     tiny_library.set_setting("cluster", "tcp://127.0.0.1:9")
     for what, state in (("vectors", "done"), ("neighbours", "failed")):
-        _, said = run(
-            "export", what, tmp_path / "a.csv", library=tiny_library.folder, expect=int(state == "failed")
-        )
+        _, said = run("export", what, tmp_path / "a.csv", library=tiny_library.folder, expect=int(state == "failed"))
         assert ("no Dask scheduler answers" in said) == (state == "failed")
         job = tiny_library.jobs.create("export", {"what": what, "path": str(tmp_path / "b.csv")})
         assert job_process.run(tiny_library, job) == state

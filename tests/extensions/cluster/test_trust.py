@@ -60,9 +60,7 @@ def test_what_is_on_this_machine(address, is_here):
     assert is_on_this_machine(address) == is_here
 
 
-@pytest.mark.parametrize(
-    "address", ["tcp://127.0.0.1@a.example:1", "tcp://127.0.0.1:1@a.example:1", "tcp://a b:1"]
-)
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1@a.example:1", "tcp://127.0.0.1:1@a.example:1", "tcp://a b:1"])
 def test_an_address_with_two_hosts_is_none(address, connections):
     with pytest.raises(LibraryError, match="should be the address"), open_cluster(address, is_trusted=True):
         pass
@@ -183,9 +181,7 @@ def test_music_is_analysed_on_a_cluster_over_tls_by_those_whose_authority_signed
         assert dask.address.startswith("tls://")
         asked = "cluster", "status", "--cluster", dask.address, "--json"
         until(lambda: json.loads(run_process(*asked, library=library)[0])["n_workers"])
-        done = run_process(
-            "add", music, "--shortest", 1, "--cluster", dask.address, "--json", library=library
-        )
+        done = run_process("add", music, "--shortest", 1, "--cluster", dask.address, "--json", library=library)
         assert json.loads(done[0])["added"] == 3
         use("other")
         _, said = run_process(*asked, library=library, expect=1)

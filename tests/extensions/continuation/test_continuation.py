@@ -22,15 +22,7 @@ from musicsim.extensions.continuation.continuation import (
     split,
     task_of,
 )
-from musicsim.extensions.continuation.continuing import (
-    ARTIST,
-    ITEM_KNN,
-    POPULARITY,
-    SOUND,
-    WALK,
-    Task,
-    ways,
-)
+from musicsim.extensions.continuation.continuing import ARTIST, ITEM_KNN, POPULARITY, SOUND, WALK, Task, ways
 from musicsim.library import Library
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from musicsim.playlist import PlaylistModel, build_edges
@@ -42,9 +34,7 @@ def made_up(n_lists=150, n_songs=60, seed=0):
     """Lists of eight songs of one of three groups."""
     rng = np.random.default_rng(seed)
     group = np.arange(n_songs) % GROUPS
-    return [
-        rng.permutation(np.flatnonzero(group == g))[:8].tolist() for g in rng.integers(GROUPS, size=n_lists)
-    ]
+    return [rng.permutation(np.flatnonzero(group == g))[:8].tolist() for g in rng.integers(GROUPS, size=n_lists)]
 
 
 def task_about(lists, n_songs=60, **known):
@@ -126,9 +116,7 @@ def test_nearest_in_sound_is_by_the_nearest_of_the_first_songs():
     rng = np.random.default_rng(1)
     task, _ = task_about(made_up(), vectors=rng.standard_normal((60, 4)).astype(np.float32))
     begun = task.begun[0]
-    apart = [
-        min(np.sum((task.vectors[song] - task.vectors[own]) ** 2) for own in begun) for song in range(60)
-    ]
+    apart = [min(np.sum((task.vectors[song] - task.vectors[own]) ** 2) for own in begun) for song in range(60)]
     np.testing.assert_allclose(ways(task)[SOUND]()(0, begun), -np.array(apart), rtol=1e-5, atol=1e-6)
 
 
@@ -233,11 +221,7 @@ def ended(**ndcg):
     ("rival", "lead", "words"),
     [
         (0.2, (0.1, 0.05, 0.15), "the walk is first, ahead of other by 0.100 (95 % interval 0.050 to 0.150)"),
-        (
-            0.4,
-            (-0.1, -0.15, -0.05),
-            "other is first; the walk is behind by 0.100 (95 % interval 0.050 to 0.150)",
-        ),
+        (0.4, (-0.1, -0.15, -0.05), "other is first; the walk is behind by 0.100 (95 % interval 0.050 to 0.150)"),
         (0.35, (-0.05, -0.15, 0.05), "walk and other are level (-0.050, 95 % interval -0.150 to +0.050)"),
     ],
 )

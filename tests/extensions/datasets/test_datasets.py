@@ -164,13 +164,7 @@ def test_a_damaged_index_is_a_sentence(index, tmp_path, text):
 
 
 class _Track:
-    tags: typing.ClassVar = {
-        "fine": 0.75,
-        "endless": float("inf"),
-        "none": float("nan"),
-        "huge": 10**400,
-        "": 1.0,
-    }
+    tags: typing.ClassVar = {"fine": 0.75, "endless": float("inf"), "none": float("nan"), "huge": 10**400, "": 1.0}
     title = "x" * 1_000_000
 
     @property
@@ -192,9 +186,7 @@ def test_without_mirdata_it_is_said_how_to_get_it(tmp_path, monkeypatch):
 
 def test_labels_tags_and_split_of_a_data_set_become_those_of_the_songs(store, tmp_path):
     paths = [
-        write_song(tmp_path / "music" / kind / f"{i}.flac", kind, seed=i)
-        for kind in GENRES.values()
-        for i in range(2)
+        write_song(tmp_path / "music" / kind / f"{i}.flac", kind, seed=i) for kind in GENRES.values() for i in range(2)
     ]
     tracks = DatasetTracks(
         "mine",
@@ -234,9 +226,7 @@ def test_test_songs_search_training_songs_only(tiny_library):
     assert (scores.n_queries, scores.n_ranked, scores.n_skipped) == (len(test), len(train), 0)
     for name, figure in scores.figures.items():
         assert figure.mean == pytest.approx(expected[name])
-    told = json.loads(
-        run("evaluate", "--by", "genre", "--split", "mine", "--json", library=tiny_library.folder)[0]
-    )
+    told = json.loads(run("evaluate", "--by", "genre", "--split", "mine", "--json", library=tiny_library.folder)[0])
     assert told["models"][0]["scores"]["n_queries"] == len(test)
 
 
@@ -286,7 +276,4 @@ def test_a_split_of_ones_own_goes_out_and_comes_back_by_hash_path_and_id(tiny_li
     _, err = run("splits", "import", file, library=tiny_library.folder, expect=1)
     assert "a split has a column" in err
     run("splits", "delete", "id", library=tiny_library.folder)
-    assert list(json.loads(run("splits", "list", "--json", library=tiny_library.folder)[0])) == [
-        "mine",
-        "path",
-    ]
+    assert list(json.loads(run("splits", "list", "--json", library=tiny_library.folder)[0])) == ["mine", "path"]

@@ -8,9 +8,7 @@ from onnx import TensorProto, helper, save
 _FLOAT, _OPSET, _IR = TensorProto.FLOAT, 17, 8
 
 
-def write_onnx(
-    path: Path, shape=("n", "samples"), *, frames: int = 0, nodes=(), outputs=("vectors",), **kinds
-) -> Path:
+def write_onnx(path: Path, shape=("n", "samples"), *, frames: int = 0, nodes=(), outputs=("vectors",), **kinds) -> Path:
     """A model whose vector is the mean and the largest of the absolute samples, of all or of so many frames.
 
     `shape` is that of the input; further nodes, outputs and the type of the input (`kind`) make it another one.

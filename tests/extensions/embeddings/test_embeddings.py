@@ -93,13 +93,7 @@ def test_rows_that_cannot_be_used_are_left_out_and_named(tmp_path):
     read = read_embedding(tmp_path / "own.npz")
     assert read.names == ["a"]
     assert read.n_read == 6
-    for what in (
-        "('b') holds NaN",
-        "('c') is 0",
-        "('a') comes more than once",
-        "('e') holds NaN",
-        "row 6 has no name",
-    ):
+    for what in ("('b') holds NaN", "('c') is 0", "('a') comes more than once", "('e') holds NaN", "row 6 has no name"):
         assert any(what in problem for problem in read.problems)
 
 
@@ -257,13 +251,13 @@ def _bomb(kind, path):
         "rows of columns": pa.table({"id": ids, "x": ones}),
         "rows of lists": pa.table({"id": ids, "vector": lists}),
         "wide rows": pa.table({"id": ids[:100], "vector": wide}),
-        "long names": pa.table({
-            "path": pa.DictionaryArray.from_arrays(np.zeros(n, dtype=np.int32), ["x" * 1_000_000]), "x": ones,
-        }),
-        "rows without vectors": pa.table({
-            "id": ids, "vector": pa.array([[1.0] * 4_096, *[None] * (n - 1)], pa.list_(pa.float32())),
-        }),
-    }  # fmt: skip
+        "long names": pa.table(
+            {"path": pa.DictionaryArray.from_arrays(np.zeros(n, dtype=np.int32), ["x" * 1_000_000]), "x": ones}
+        ),
+        "rows without vectors": pa.table(
+            {"id": ids, "vector": pa.array([[1.0] * 4_096, *[None] * (n - 1)], pa.list_(pa.float32()))}
+        ),
+    }
     table = tables[kind]
     with parquet.ParquetWriter(path, table.schema, compression="zstd") as writer:
         for _ in range({"rows of columns": 50, "rows of lists": 50, "wide rows": 200}.get(kind, 1)):
@@ -302,10 +296,7 @@ def test_vectors_that_fill_their_file_are_read_whatever_their_number(tmp_path):
     X = np.random.default_rng(0).random((17_000, 1_000), dtype=np.float32)  # more than any file may unpack to
     np.save(tmp_path / "own.npy", X)
     np.savez_compressed(tmp_path / "own.npz", ids=np.arange(len(X)), vectors=X)
-    ids, lists = (
-        pa.array(np.arange(len(X))),
-        pa.FixedSizeListArray.from_arrays(pa.array(X.ravel()), X.shape[1]),
-    )
+    ids, lists = (pa.array(np.arange(len(X))), pa.FixedSizeListArray.from_arrays(pa.array(X.ravel()), X.shape[1]))
     parquet.write_table(pa.table({"id": ids, "vector": lists}), tmp_path / "own.parquet", compression="zstd")
     for name in ("own.npy", "own.npz", "own.parquet"):
         np.testing.assert_array_equal(read_embedding(tmp_path / name).vectors, X)
@@ -315,9 +306,7 @@ def test_vectors_that_fill_their_file_are_read_whatever_their_number(tmp_path):
 def test_names_are_read_however_a_table_keeps_them(tmp_path, kind):
     names = pa.array(["a", "b", None, "a"], getattr(pa, kind)())
     for column in (names, names.dictionary_encode()) if kind != "string_view" else (names,):
-        parquet.write_table(
-            pa.table({"path": column, "x": pa.array([1.0, 2.0, 3.0, 4.0])}), tmp_path / "own.parquet"
-        )
+        parquet.write_table(pa.table({"path": column, "x": pa.array([1.0, 2.0, 3.0, 4.0])}), tmp_path / "own.parquet")
         assert read_embedding(tmp_path / "own.parquet").names == ["a", "b"]
 
 
@@ -327,9 +316,7 @@ def test_a_plain_array_of_another_length_is_refused(tiny_library, tmp_path):
         EmbeddingStore(tiny_library).keep(tmp_path / "own.npy")
 
 
-def test_the_same_vectors_are_kept_once_and_forgotten_when_nobody_needs_them(
-    tiny_library, tmp_path, monkeypatch
-):
+def test_the_same_vectors_are_kept_once_and_forgotten_when_nobody_needs_them(tiny_library, tmp_path, monkeypatch):
     np.savez(tmp_path / "own.npz", ids=np.arange(1, 13), vectors=vectors())
     store = EmbeddingStore(tiny_library)
     about = store.keep(tmp_path / "own.npz")

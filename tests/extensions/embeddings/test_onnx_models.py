@@ -14,13 +14,7 @@ from musicsim.errors import LibraryError, ModelError, OwnerOnlyError
 from musicsim.explorer.progress import Stopped
 from musicsim.explorer.refresh.model_catalogue import add_onnx
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.extensions.embeddings.onnx_models import (
-    OnnxModel,
-    describe_songs,
-    n_dimensions,
-    song_vector,
-    windows,
-)
+from musicsim.extensions.embeddings.onnx_models import OnnxModel, describe_songs, n_dimensions, song_vector, windows
 from musicsim.extensions.embeddings.store import EmbeddingStore
 from musicsim.library.db import schema
 from musicsim.library.scan.files import content_hash
@@ -94,9 +88,7 @@ def refused(kind, folder):
     elif kind == "two outputs":
         write_onnx(path, outputs=("vectors", "mean"))
     elif kind == "no batch":
-        write_onnx(
-            path, nodes=[node("ReduceMax", ["vectors"], ["one"], axes=[0], keepdims=0)], outputs=("one",)
-        )
+        write_onnx(path, nodes=[node("ReduceMax", ["vectors"], ["one"], axes=[0], keepdims=0)], outputs=("one",))
     elif kind == "only for itself":
         write_onnx(path, nodes=[node("Reshape", ["vectors", "shape_"], ["odd"])], outputs=("odd",))
     return path
@@ -149,9 +141,7 @@ def test_weights_beside_the_file_are_not_read(tmp_path, monkeypatch):
     entry = weights.external_data.add()
     entry.key, entry.value = "location", "weights.bin"
     (tmp_path / "weights.bin").write_bytes(np.ones(2, np.float32).tobytes())
-    path = write_onnx(
-        tmp_path / "net.onnx", nodes=[node("Mul", ["vectors", "w"], ["weighed"])], outputs=("weighed",)
-    )
+    path = write_onnx(tmp_path / "net.onnx", nodes=[node("Mul", ["vectors", "w"], ["weighed"])], outputs=("weighed",))
     model = onnx.load(path)
     model.graph.initializer.append(weights)
     onnx.save(model, path)
@@ -164,10 +154,7 @@ def test_weights_beside_the_file_are_not_read(tmp_path, monkeypatch):
 def test_a_model_that_never_ends_is_stopped(tiny_library, tmp_path):
     """A loop of ten to the twelve rounds."""
     body = helper.make_graph(
-        [
-            helper.make_node("Identity", ["go"], ["goes"]),
-            helper.make_node("Abs", ["state"], ["next"]),
-        ],
+        [helper.make_node("Identity", ["go"], ["goes"]), helper.make_node("Abs", ["state"], ["next"])],
         "body",
         [
             helper.make_tensor_value_info("round", TensorProto.INT64, []),
@@ -234,24 +221,14 @@ def test_a_run_that_was_stopped_goes_on_and_computes_no_song_twice(tiny_library,
         twice = 2 if song.content_hash in done else 1
         np.testing.assert_allclose(found[song.content_hash], twice * true_vector(song.path), rtol=1e-5)
     assert vectors_of(tiny_library, path)[1].n_known == 12
-    other = describe_songs(
-        tiny_library, OnnxModel(path, RATE, 1.0), hush
-    )  # of other settings nothing is kept
+    other = describe_songs(tiny_library, OnnxModel(path, RATE, 1.0), hush)  # of other settings nothing is kept
     assert other.n_known == 0
 
 
 def test_a_model_is_made_of_it_as_of_vectors_that_were_brought(tiny_library, tmp_path):
     path = write_onnx(tmp_path / "net.onnx")
     out, _ = run(
-        "models",
-        "add-onnx",
-        path,
-        "--sample-rate",
-        RATE,
-        "--window",
-        WINDOW,
-        "--json",
-        library=tiny_library.folder,
+        "models", "add-onnx", path, "--sample-rate", RATE, "--window", WINDOW, "--json", library=tiny_library.folder
     )
     assert json.loads(out) == {
         "model": "net", "vectors": 12, "dimensions": 2, "songs": 12, "unmatched": 0, "problems": []
@@ -259,19 +236,14 @@ def test_a_model_is_made_of_it_as_of_vectors_that_were_brought(tiny_library, tmp
     record = tiny_library.models.named("net")
     assert record.settings["representation"] == "own"
     about = EmbeddingStore(tiny_library).about(record.settings["vectors"])
-    assert re.fullmatch(
-        r"Computed by net\.onnx \(hash [0-9a-f]{32}\) at 8,000 Hz, in windows of 1\.5 s\.", about.note
-    )
+    assert re.fullmatch(r"Computed by net\.onnx \(hash [0-9a-f]{32}\) at 8,000 Hz, in windows of 1\.5 s\.", about.note)
     hits = json.loads(run("similar", 1, "-k", 3, "--model", "net", "--json", library=tiny_library.folder)[0])
     assert len(hits) == 3
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [
-        (("--sample-rate", 10, "--window", 5), "from 1000 to 192000 Hz"),
-        (("--sample-rate", 8000, "--window", 0), "0.1"),
-    ],
+    [(("--sample-rate", 10, "--window", 5), "from 1000 to 192000 Hz"), (("--sample-rate", 8000, "--window", 0), "0.1")],
 )
 def test_settings_out_of_range_are_said(tiny_library, tmp_path, options, words):
     _, problem = run("models", "add-onnx", "net.onnx", *options, library=tiny_library.folder, expect=2)

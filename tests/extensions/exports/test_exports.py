@@ -41,10 +41,7 @@ def library(tiny_library):
         ]
     )
     tiny_library.add_plays(
-        [
-            {"listener": "Ann", "song_id": ids[0], "count": 3},
-            {"listener": "Zoë", "song_id": ids[1], "count": 1},
-        ]
+        [{"listener": "Ann", "song_id": ids[0], "count": 3}, {"listener": "Zoë", "song_id": ids[1], "count": 1}]
     )
     tiny_library.answers.add("Ann", "odd", ids[:3], 1)
     return tiny_library

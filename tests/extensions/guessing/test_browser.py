@@ -30,7 +30,5 @@ def test_marks_go_with_the_rows_they_were_set_on(page, address, nameless):
     table.click(position={"x": ROW / 2, "y": 1.5 * ROW})
     page.get_by_role("button", name="Accept 1").click()
     expect(page.get_by_role("button", name="Undo 1 artist")).to_be_visible()
-    expect(
-        page.get_by_role("button", name="Accept 2")
-    ).to_be_visible()  # nothing is marked: the button means both
+    expect(page.get_by_role("button", name="Accept 2")).to_be_visible()  # nothing is marked: the button means both
     assert sum(song.artist is None for song in library.songs(ids)) == 2

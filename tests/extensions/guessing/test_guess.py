@@ -128,10 +128,7 @@ def test_what_is_entered_leaves_what_was_typed_before_and_since(tiny_library):
     edited = tiny_library.edits.edited()
     assert edited[has_album] == {"artist": said[has_album][0], "album": "mine"}
     assert edited[corrected] == dict(zip(("artist", "album"), said[corrected], strict=True))
-    assert edited[meanwhile] == {
-        "artist": "typed",
-        "album": None,
-    }  # the album is one of the artist that was guessed
+    assert edited[meanwhile] == {"artist": "typed", "album": None}  # the album is one of the artist that was guessed
     tiny_library.edits.edit([corrected], {"artist": "corrected"})
     tiny_library.edits.change(back)
     after = {corrected: {"artist": "corrected", "album": None}, meanwhile: edited[meanwhile]}
@@ -254,10 +251,7 @@ def test_only_what_the_song_is_without_is_entered(snapshot):
     ("found", "words"),
     [
         (Guesses("genre", [], Judged({}, None, 0), 0), "No analysed song has a genre"),
-        (
-            Guesses("artist", [], Judged({}, None, 0), 4),
-            "Every analysed song already has an artist",
-        ),
+        (Guesses("artist", [], Judged({}, None, 0), 4), "Every analysed song already has an artist"),
     ],
 )
 def test_why_there_is_no_guess(found, words):

@@ -169,9 +169,7 @@ def test_names_never_become_a_part_of_an_expression(library, monkeypatch):
         assert len(found_there(library, 300, **without)) == N - 2  # without the query, too
     nowhere = Filters(artists=frozenset({"\udcff no UTF-8", "x" * 100_000}))
     assert found_there(library, 300, filters=nowhere) == []
-    assert set("".join(expression_of(condition_of(take_snapshot(library), nowhere)))) <= set(
-        "(artist n[,])0123456789"
-    )
+    assert set("".join(expression_of(condition_of(take_snapshot(library), nowhere)))) <= set("(artist n[,])0123456789")
 
 
 def test_only_names_hashed_and_numbers_leave_this_machine(library):
@@ -188,9 +186,7 @@ def test_it_follows_songs_that_go_and_come_and_change(library, monkeypatch):
     f = schema.files.c
     for missing_since in (1.0, None):
         with library.write() as connection:
-            connection.execute(
-                schema.files.update().where(f.song_id.in_(gone)).values(missing_since=missing_since)
-            )
+            connection.execute(schema.files.update().where(f.song_id.in_(gone)).values(missing_since=missing_since))
         before = take_snapshot(library)
         assert "does not have the songs as they are now" in before.search_trouble
         assert answers(before, 7) == answers_here(library, 7, monkeypatch)  # found by this machine

@@ -128,8 +128,7 @@ def test_a_redirect_does_not_take_the_token_elsewhere(server, songs, tiny_librar
 
 
 @pytest.mark.parametrize(
-    "answer",
-    [(500, b"<html>"), (200, b"{"), (200, b"[]"), (200, {"status": "ok"}), (200, {"playlist_mbid": "../x"})],
+    "answer", [(500, b"<html>"), (200, b"{"), (200, b"[]"), (200, {"status": "ok"}), (200, {"playlist_mbid": "../x"})]
 )
 def test_what_a_failing_server_says_is_one_sentence(server, songs, tiny_library, answer):
     keep_token(tiny_library, TOKEN)
@@ -154,14 +153,7 @@ def test_the_command_line_sends_and_names_what_was_left_out(server, songs, tiny_
     keep_token(tiny_library, TOKEN)
     tiny_library.add_playlists([("Evening", None, [song.id for song in songs])], source="saved")
     out, problem = run(
-        "listenbrainz",
-        "send",
-        "Mine",
-        "--saved",
-        "Evening",
-        "--public",
-        library=tiny_library.folder,
-        expect=3,
+        "listenbrainz", "send", "Mine", "--saved", "Evening", "--public", library=tiny_library.folder, expect=3
     )
     assert f"3 songs sent: https://listenbrainz.org/playlist/{LIST}" in out
     assert f"has no MusicBrainz id: {songs[3].label}" in problem

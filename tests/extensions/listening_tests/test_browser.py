@@ -58,9 +58,7 @@ def take(listener: Page, titles: set[str]) -> int:
     return n_pairs
 
 
-def test_an_owner_makes_a_test_a_listener_takes_it_and_the_owner_sees_the_verdict(
-    page, address, home, chromium
-):
+def test_an_owner_makes_a_test_a_listener_takes_it_and_the_owner_sees_the_verdict(page, address, home, chromium):
     link, _ = make_test(page, address)
     with Library.open(home / "library") as library:
         (kept,) = library.listening_tests.all()

@@ -234,9 +234,7 @@ def test_the_better_model_is_named_and_only_those_who_listen_to_the_end_count(st
     test = two_models()
     grades = listen(test, 6, 15, rng=rng)
     careless, lazy = 4, 5
-    grades[careless] = [
-        Grade(g.pair, 0, 100 * (0 in test.pairs[g.pair].models), 1.0) for g in grades[careless]
-    ]
+    grades[careless] = [Grade(g.pair, 0, 100 * (0 in test.pairs[g.pair].models), 1.0) for g in grades[careless]]
     grades[lazy] = grades[lazy][:-1]
     found = results_of(store, keep(store, test, grades))
     assert [p.counts for p in found.progress] == [True] * 4 + [False] * 2

@@ -20,11 +20,7 @@ def test_a_test_is_kept_once_and_goes_with_all_that_belongs_to_it(store):
     assert third.number == 2
     tests.grade(anna.id, [Grade(0, 2, 90, 5.0), Grade(1, None, None, 6.0)])
     tests.grade(anna.id, [Grade(0, 1, 40, 7.0)])
-    assert tests.grades(one) == {
-        anna.id: [Grade(1, None, None, 6.0), Grade(0, 1, 40, 7.0)],
-        bert.id: [],
-        third.id: [],
-    }
+    assert tests.grades(one) == {anna.id: [Grade(1, None, None, 6.0), Grade(0, 1, 40, 7.0)], bert.id: [], third.id: []}
     tests.consent(anna.id, 8.0)
     tests.consent(anna.id, 9.0)
     assert tests.listeners(one)[0].consented_at == 8.0

@@ -152,9 +152,7 @@ def test_a_broken_file_has_no_words(tmp_path, data):
 
 
 def test_lyrics_of_megabytes_cost_little(tmp_path):
-    words = " ".join(
-        f"{chr(97 + i % 26)}{chr(97 + i // 26 % 26)}{chr(97 + i // 676 % 26)}" for i in range(17_576)
-    )
+    words = " ".join(f"{chr(97 + i % 26)}{chr(97 + i // 26 % 26)}{chr(97 + i // 676 % 26)}" for i in range(17_576))
     flac = write_song(tmp_path / "x.flac")
     by_item(FLAC, "LYRICS", words * 100)(flac)  # 7 MB
     mp3 = write_song(tmp_path / "x.mp3")
@@ -280,9 +278,7 @@ def test_only_songs_whose_file_or_lrc_file_has_changed_are_unread(sung):
             row = {"path": other.with_name(f"{song.id}.flac"), "song_id": song.id, "folder": other.parent}
             connection.execute(schema.files.insert().values(**row, size=1, mtime_ns=song.id))
         connection.execute(
-            schema.files.insert().values(
-                path=other, song_id=songs[0].id, folder=other.parent, size=1, mtime_ns=7
-            )
+            schema.files.insert().values(path=other, song_id=songs[0].id, folder=other.parent, size=1, mtime_ns=7)
         )
     expected = [(songs[0].id, other, 7, other.with_suffix(".LRC").stat().st_mtime_ns)]
     expected += [(songs[1].id, songs[1].path, songs[1].path.stat().st_mtime_ns, lrc.stat().st_mtime_ns)]

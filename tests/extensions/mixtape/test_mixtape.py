@@ -108,11 +108,7 @@ def test_mono_and_other_rates_become_stereo_at_44_100(store, mixable, tmp_path):
 
 def test_the_typical_part_is_taken(store, mixable, tmp_path):
     (song,) = mixable(np.concatenate([tone(300, 5), tone(700, 5), tone(1500, 5)]))
-    for typical_s, start_s in (
-        (5.0, 5.0),
-        (12.0, 11.0),
-        (0.0, 0.0),
-    ):  # 12 s leaves 3 s of the 4: one second earlier
+    for typical_s, start_s in ((5.0, 5.0), (12.0, 11.0), (0.0, 0.0)):  # 12 s leaves 3 s of the 4: one second earlier
         with store.write() as connection:
             connection.execute(schema.songs.update().values(typical_s=typical_s))
         mix = render_mix(store, store.songs(), tmp_path / "mix.wav", seconds=4, crossfade_s=0)
@@ -212,9 +208,7 @@ def test_missing_broken_and_forgotten_songs_are_left_out_and_named(store, mixabl
     assert mix.songs == (songs[0],)
     assert [song.id for song, _ in mix.left_out] == [song.id for song in songs[1:]]
     reasons = [reason for _, reason in mix.left_out]
-    for reason, said in zip(
-        reasons, ("no sound at 0 s", "does not exist", "missing", "no longer"), strict=True
-    ):
+    for reason, said in zip(reasons, ("no sound at 0 s", "does not exist", "missing", "no longer"), strict=True):
         assert said in reason
     assert len(written(mix)) == 2 * RATE
 

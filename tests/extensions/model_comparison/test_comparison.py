@@ -60,13 +60,7 @@ def test_noise_is_worse_than_the_sound_and_figures_are_those_of_brute_force(libr
     bring(library, songs, noise(len(songs)))
     found = compare_with(library, "net", "genre")
     assert tuple(row.name for row in found.rows) == NAMES
-    assert (found.n_songs, found.n_queries, found.n_artists, found.n_folds, found.n_left_out) == (
-        30,
-        30,
-        15,
-        5,
-        0,
-    )
+    assert (found.n_songs, found.n_queries, found.n_artists, found.n_folds, found.n_left_out) == (30, 30, 15, 5, 0)
     first = found.differences[0]
     assert (first.name, first.other) == ("net", "Sound")
     assert first.leads["map"].high < 0
@@ -162,7 +156,7 @@ def lead(low, high):
         ({"auc": lead(-0.1, 0.1), "map": lead(-0.1, 0.2)}, "No difference between a and b is shown: MAP"),
         ({"auc": lead(0.1, 0.3), "map": lead(-0.3, -0.1)}, "a is better than b by AUC, and worse by MAP: "),
     ],
-)  # fmt: skip
+)
 def test_the_verdict_is_a_sentence(leads, words):
     assert re.match(words, Difference("a", "b", leads).words)
 
@@ -170,9 +164,7 @@ def test_the_verdict_is_a_sentence(leads, words):
 def test_the_command_line_says_it_in_words_and_in_figures(library, unlearned):
     songs = library.songs()
     bring(library, songs, noise(len(songs)))
-    told = json.loads(
-        run("evaluate", "--against", "net", "--by", "genre", "--json", library=library.folder)[0]
-    )
+    told = json.loads(run("evaluate", "--against", "net", "--by", "genre", "--json", library=library.folder)[0])
     assert [row["name"] for row in told["rows"]] == list(NAMES)
     assert set(told["rows"][0]["figures"]) == set(RANKED)
     assert told["differences"][0]["words"].startswith("net is worse than Sound")
@@ -185,9 +177,7 @@ def test_the_command_line_says_it_in_words_and_in_figures(library, unlearned):
 def test_too_few_artists_are_said(tiny_library):
     songs = tiny_library.songs()
     bring(tiny_library, songs, noise(len(songs)))
-    with pytest.raises(
-        ModelError, match="songs of 3 artists have a vector of each model; at least 5 artists"
-    ):
+    with pytest.raises(ModelError, match="songs of 3 artists have a vector of each model; at least 5 artists"):
         compare_with(tiny_library, "net", "folder")
 
 

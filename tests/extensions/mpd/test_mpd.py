@@ -39,10 +39,7 @@ def connected(mpd, tiny_library):
 def many(styles_library, tmp_path):
     """A library of thirty songs, and an MPD that has them."""
     shutil.copytree(styles_library, tmp_path / "many")
-    with (
-        Library.open(tmp_path / "many") as library,
-        real_mpd(styles_library.parent / "music") as running,
-    ):
+    with Library.open(tmp_path / "many") as library, real_mpd(styles_library.parent / "music") as running:
         yield library, running
 
 
@@ -87,9 +84,7 @@ def test_a_playlist_is_stored_whole_and_replaced_only_when_asked(mpd, connected,
         connected.save("/", songs)
 
 
-def test_songs_that_mpd_does_not_have_are_named_and_the_rest_goes_on(
-    tiny_library, collection, tmp_path, monkeypatch
-):
+def test_songs_that_mpd_does_not_have_are_named_and_the_rest_goes_on(tiny_library, collection, tmp_path, monkeypatch):
     music = tmp_path / "elsewhere"
     shutil.copytree(collection, music)
     songs = tiny_library.songs()
@@ -132,9 +127,7 @@ def test_over_the_network_the_folders_of_the_library_stand_for_the_music(mpd, ti
 def test_names_that_the_protocol_cannot_carry_are_unknown(connected, tiny_library):
     song = tiny_library.songs()[0]
     folder = song.path.parents[1]
-    assert connected._names_of([folder / "a\nclear\nb.flac", folder / "\udcff.flac", song.path]) == names_of(
-        [song]
-    )
+    assert connected._names_of([folder / "a\nclear\nb.flac", folder / "\udcff.flac", song.path]) == names_of([song])
 
 
 def test_the_address_is_read_as_mpc_reads_it(tiny_library, monkeypatch):
@@ -156,9 +149,7 @@ def test_the_address_is_read_as_mpc_reads_it(tiny_library, monkeypatch):
         mpd_address(library)
 
 
-def test_what_a_library_keeps_is_for_its_owner_only_and_the_environment_comes_first(
-    tiny_library, monkeypatch
-):
+def test_what_a_library_keeps_is_for_its_owner_only_and_the_environment_comes_first(tiny_library, monkeypatch):
     for name in ("MPD_HOST", "MPD_PORT"):
         monkeypatch.delenv(name, raising=False)
     kept = MpdAddress("player", 6601, "secret", "/music")
@@ -213,9 +204,7 @@ def test_a_queue_goes_on_from_what_the_listener_put_into_it(many):
         songs = [own, *(song for song, _ in appended.songs)]
         assert len(songs) == 7
         assert all(reason for _, reason in appended.songs)
-        assert all(
-            song.artist not in [s.artist for s in songs[max(0, i - 2) : i]] for i, song in enumerate(songs)
-        )
+        assert all(song.artist not in [s.artist for s in songs[max(0, i - 2) : i]] for i, song in enumerate(songs))
         assert filler.fill(mpd).songs == ()
 
 
@@ -287,6 +276,4 @@ def test_a_queue_is_kept_filled_over_twenty_songs_and_a_killed_mpd(many):
     assert all(name not in played[max(0, i - n_apart) : i] for i, name in enumerate(played))
     appended = [json.loads(line) for line in program.stdout]
     program.stdout.close()
-    assert {name.split("/")[-1] for name in played} <= {
-        entry["song"]["path"].split("/")[-1] for entry in appended
-    }
+    assert {name.split("/")[-1] for name in played} <= {entry["song"]["path"].split("/")[-1] for entry in appended}

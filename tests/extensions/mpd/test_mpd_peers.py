@@ -96,9 +96,7 @@ FALSE = {
     "huge ACK": {"lsinfo": b"ACK [" + b"9" * 6000 + b"@0] {lsinfo} hm\n"},
     "ACK of nothing": {"lsinfo": b"ACK \x1b[31m[[[\n"},
     "closed": {"lsinfo": None},
-    "closed in the middle": {
-        "lsinfo": lambda stream: (stream.write(b"file: a"), stream.flush(), stream.close())
-    },
+    "closed in the middle": {"lsinfo": lambda stream: (stream.write(b"file: a"), stream.flush(), stream.close())},
     "other songs": {"lsinfo": b"file: ../../etc/passwd\nfile: /etc/passwd\nOK\n"},
     "no config": {"config": b"music_directory: \0\nmusic_directory: ..\nOK\n"},
     "config of binary": {"config": b"\xff\xfe\nOK\n"},
@@ -118,9 +116,7 @@ def test_a_peer_that_answers_falsely_is_a_sentence(peer, tiny_library, monkeypat
     assert "\n" not in said
 
 
-@pytest.mark.parametrize(
-    "hello", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\xff" * 1000 + b"\n", b"x" * (1 << 20)]
-)
+@pytest.mark.parametrize("hello", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\xff" * 1000 + b"\n", b"x" * (1 << 20)])
 def test_what_is_no_mpd_is_a_sentence(peer, tiny_library, hello, monkeypatch):
     monkeypatch.setattr(module, "_TIMEOUT_S", 1.0)
     with pytest.raises(ServerError, match="is this its address"), Mpd(tiny_library, peer({}, hello)):
@@ -155,9 +151,7 @@ def test_a_position_outside_of_the_queue_asks_for_no_more_songs(peer, tiny_libra
         assert mpd.song_ids(names) == [None, None]
 
 
-@pytest.mark.parametrize(
-    "entries", [b"file: a\nfile: b\nPos: x\nOK\n", b"Pos: 0\nOK\n", b"Title: a\nTitle: b\nOK\n"]
-)
+@pytest.mark.parametrize("entries", [b"file: a\nfile: b\nPos: x\nOK\n", b"Pos: 0\nOK\n", b"Title: a\nTitle: b\nOK\n"])
 def test_entries_without_a_file_are_no_traceback(peer, tiny_library, entries):
     address = peer(KNOWN | {"status": b"song: 0\nOK\n", "playlistinfo": entries, "listplaylists": entries})
     with contextlib.suppress(ServerError), Mpd(tiny_library, address) as mpd:

@@ -103,9 +103,7 @@ class Scripted:
         self._server.server_close()
 
     def connection(self, **more: object) -> Connection:
-        return Connection(
-            **{"name": "home", "address": self.address, "user": "anna", "secret": "red apple"} | more
-        )
+        return Connection(**{"name": "home", "address": self.address, "user": "anna", "secret": "red apple"} | more)
 
 
 def ok(values: object) -> dict[str, object]:
@@ -143,13 +141,7 @@ def having(songs: list[dict], **answers: object) -> Answer:
 def enter(library: Library, song_id: int, path: Path, **values: object) -> None:
     """A song of the library that was analysed elsewhere, for all that matching asks."""
     row = {"title": "One", "artist": "Me", "duration_s": 60.0, "feature_version": 1, "added_at": 1.0}
-    row |= {
-        "id": song_id,
-        "content_hash": str(song_id),
-        "notes": "",
-        "outline": b"",
-        "last_path": path,
-    } | values
+    row |= {"id": song_id, "content_hash": str(song_id), "notes": "", "outline": b"", "last_path": path} | values
     file = {"path": path, "song_id": song_id, "folder": path.parent, "size": 1, "mtime_ns": 1}
     with library.write() as connection:
         connection.execute(schema.songs.insert().values(**row))

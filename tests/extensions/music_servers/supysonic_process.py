@@ -1,4 +1,6 @@
-"""A Subsonic server of its own, over a folder of music: ``python -m tests.extensions.music_servers.supysonic_process STATE MUSIC``.
+"""A Subsonic server of its own, over a folder of music. Run
+
+``python -m tests.extensions.music_servers.supysonic_process STATE MUSIC``.
 
 Prints its port, and looks through the folder again when a line comes in. Users: anna (an administrator) and ben, whose
 passwords are in PASSWORDS.

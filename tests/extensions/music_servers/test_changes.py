@@ -154,9 +154,7 @@ def test_the_age_of_a_change_is_told_by_the_clock_of_the_server(there):
 
     def dated(seconds):
         def answer(handler):
-            data = (
-                b'{"subsonic-response": {"status": "ok", "indexes": {"lastModified": %d}}}' % there.modified
-            )
+            data = b'{"subsonic-response": {"status": "ok", "indexes": {"lastModified": %d}}}' % there.modified
             handler.send_response_only(200)
             handler.send_header("Date", formatdate(there.modified / 1000 + seconds, usegmt=True))
             handler.send_header("Content-Length", str(len(data)))

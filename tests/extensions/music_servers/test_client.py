@@ -13,13 +13,7 @@ import sqlalchemy as sa
 from musicsim.errors import LibraryError, NotFoundError, ServerError
 from musicsim.explorer.progress import silent
 from musicsim.extensions.music_servers.client import Subsonic, song_of
-from musicsim.extensions.music_servers.connections import (
-    SERVERS_FILE,
-    Connection,
-    Connections,
-    has_sound,
-    place_of,
-)
+from musicsim.extensions.music_servers.connections import SERVERS_FILE, Connection, Connections, has_sound, place_of
 from musicsim.extensions.music_servers.fetch import fetch_missing
 from musicsim.extensions.music_servers.lists import save_list
 from musicsim.extensions.music_servers.sync import sync
@@ -81,10 +75,7 @@ def test_a_redirect_is_not_followed_and_the_other_server_hears_nothing():
             handler.send_header("Location", f"{other.address}/rest/ping.view?stolen=1")
             handler.end_headers()
 
-        with (
-            scripted(lambda *_: elsewhere) as server,
-            pytest.raises(ServerError, match="sends requests on to"),
-        ):
+        with scripted(lambda *_: elsewhere) as server, pytest.raises(ServerError, match="sends requests on to"):
             Subsonic(server.connection()).ping()
     assert other.asked == []
 
@@ -108,25 +99,14 @@ def test_the_file_of_secrets_is_for_its_owner_only_and_errors_do_not_quote_it(li
 
 @pytest.mark.parametrize(
     "address",
-    [
-        "",
-        "home",
-        "ftp://home",
-        "file:///etc",
-        "http://",
-        "http://a:b@home",
-        "http://home?x=1",
-        "http://home:port",
-    ],
+    ["", "home", "ftp://home", "file:///etc", "http://", "http://a:b@home", "http://home?x=1", "http://home:port"],
 )
 def test_only_plain_http_addresses_are_taken(address):
     with pytest.raises(LibraryError, match="is no address"):
         Connection("home", address, "anna", SECRET)
 
 
-@pytest.mark.parametrize(
-    "path", ["../../../etc/passwd", "/etc/passwd", "..\\..\\x", "a/../../../../b", "", "././."]
-)
+@pytest.mark.parametrize("path", ["../../../etc/passwd", "/etc/passwd", "..\\..\\x", "a/../../../../b", "", "././."])
 def test_no_path_of_a_server_leads_out_of_its_folder(library, path):
     place = place_of(library, "home", "so-1", path)
     below = library.folder / "servers" / "home"
@@ -241,11 +221,7 @@ def test_entries_that_are_no_songs_are_left_out_and_the_rest_is_taken(library):
     ]
     with scripted(having(odd)) as server:
         report = sync(library, connected(library, server.connection()), silent)
-    assert report.left_out == {
-        "no entry of a song": 2,
-        "no id, or one that is too long": 4,
-        "a folder or a video": 1,
-    }
+    assert report.left_out == {"no entry of a song": 2, "no id, or one that is too long": 4, "a folder or a video": 1}
     songs = library.server_songs.of("home")
     assert sorted(songs) == ["12", "so-3", "so-4"]
     assert (songs["so-3"].plays, songs["so-3"].rating, songs["so-3"].duration_s) == (0, 0, None)
@@ -288,9 +264,7 @@ def test_a_scan_of_a_folder_around_the_library_leaves_songs_of_servers_alone(lib
 def test_a_song_that_may_be_one_of_two_waits_for_a_person_and_stays_what_was_chosen(library, tmp_path):
     music = tmp_path / "music"
     for album, seconds in (("First", 2.0), ("Second", 2.5), ("Third", 9.0)):
-        write_song(
-            music / album / "1.flac", seed=len(album), seconds=seconds, title="One", artist="Me", album=album
-        )
+        write_song(music / album / "1.flac", seed=len(album), seconds=seconds, title="One", artist="Me", album=album)
     library.add(music)
     ids = {song.album: song.id for song in library.songs()}
     listed = [
@@ -328,15 +302,11 @@ def test_a_path_tells_songs_apart_that_have_the_same_names(library, tmp_path):
 
 def test_a_recording_id_matches_whatever_the_names(library, tmp_path):
     mbid = "0b5c5b9e-8b0a-4c0e-9d2f-1c2d3e4f5a6b"
-    path = write_song(
-        tmp_path / "music" / "1.flac", seconds=2.0, title="One", artist="Me", musicbrainz_trackid=mbid
-    )
+    path = write_song(tmp_path / "music" / "1.flac", seconds=2.0, title="One", artist="Me", musicbrainz_trackid=mbid)
     library.add(path.parent)
     listed = [entry(1, title="Eins", artist="Ich", duration=2, musicBrainzId=mbid.upper(), path="a/b.mp3")]
     with scripted(having(listed)) as server:
-        assert sync(library, connected(library, server.connection()), silent).matched_by == {
-            "MusicBrainz id": 1
-        }
+        assert sync(library, connected(library, server.connection()), silent).matched_by == {"MusicBrainz id": 1}
 
 
 # --- what people did ----------------------------------------------------------------------------
@@ -368,9 +338,7 @@ def test_plays_come_in_once_and_what_was_played_since_is_all_that_is_asked_for(l
         assert "search3" not in {call for call, _, _ in server.asked}
         assert library.listening.play_counts() == {song.id: 4}
         assert library.tags() == {song.id: [("loved", 100.0)]}
-        assert len(library.listening.imports()) == 2, (
-            "one of plays and one of tags: the latest takes its own place"
-        )
+        assert len(library.listening.imports()) == 2, "one of plays and one of tags: the latest takes its own place"
         assert library.revision > revision
         revision = library.revision
         sync(library, Connections(library).get("home"), silent)
@@ -383,9 +351,7 @@ def test_the_names_of_all_songs_are_read_once_a_sync(library, tmp_path):
     read = []
     is_reading = "songs.mb_recording_id, songs.id IN"
     sa.event.listen(
-        library.engine,
-        "before_cursor_execute",
-        lambda *args: read.append(args[2]) if is_reading in args[2] else None,
+        library.engine, "before_cursor_execute", lambda *args: read.append(args[2]) if is_reading in args[2] else None
     )
     listed = [entry(1, playCount=3, starred="2026-01-01"), entry(2), entry(9, title="Not here", playCount=1)]
     with scripted(having(listed)) as server:
@@ -404,16 +370,8 @@ def test_the_names_of_all_songs_are_read_once_a_sync(library, tmp_path):
 
 @pytest.mark.slow
 def test_a_song_with_another_songs_file_is_not_taken_and_the_others_are(library, tmp_path):
-    sounds = {
-        f"so-{i}": write_song(tmp_path / f"{i}.flac", seed=i, seconds=2.0 + i).read_bytes() for i in (1, 2, 3)
-    }
-    listed = [
-        entry(1, duration=3),
-        entry(2, duration=90),
-        entry(3, duration=5),
-        entry(4),
-        entry(5, path="x.flac"),
-    ]
+    sounds = {f"so-{i}": write_song(tmp_path / f"{i}.flac", seed=i, seconds=2.0 + i).read_bytes() for i in (1, 2, 3)}
+    listed = [entry(1, duration=3), entry(2, duration=90), entry(3, duration=5), entry(4), entry(5, path="x.flac")]
 
     def sound(data):
         def write(handler):
@@ -445,16 +403,11 @@ def test_a_song_with_another_songs_file_is_not_taken_and_the_others_are(library,
         assert "not found" in others, others
         assert str(library.folder) not in others
         sync(library, connection, silent, everything=True)
-        assert fetch_missing(library, connection, lambda **_: None).n_wanted == 1, (
-            "what was no use is left alone"
-        )
+        assert fetch_missing(library, connection, lambda **_: None).n_wanted == 1, "what was no use is left alone"
 
 
 def test_a_list_of_which_the_server_has_nothing_is_not_written(library):
-    with (
-        scripted(lambda *_: {}) as server,
-        pytest.raises(NotFoundError, match="none of the songs of “Evening”"),
-    ):
+    with scripted(lambda *_: {}) as server, pytest.raises(NotFoundError, match="none of the songs of “Evening”"):
         save_list(library, server.connection(), "Evening", [1, 2], "")
     assert server.asked == []
     assert ok({})["subsonic-response"]["status"] == "ok"

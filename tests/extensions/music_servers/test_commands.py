@@ -11,12 +11,7 @@ from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.music_servers.client import Subsonic
 from musicsim.extensions.music_servers.connections import Connections
-from musicsim.extensions.music_servers.server_playlists import (
-    keep_filled,
-    read_request,
-    refresh_lists,
-    saved_request,
-)
+from musicsim.extensions.music_servers.server_playlists import keep_filled, read_request, refresh_lists, saved_request
 from tests.command import run
 from tests.extensions.music_servers.serving import having, scripted, supysonic
 from tests.extensions.music_servers.supysonic_process import PASSWORDS
@@ -24,12 +19,7 @@ from tests.extensions.music_servers.supysonic_process import PASSWORDS
 
 def test_a_request_is_kept_and_read_again_as_it_was():
     asked = PlaylistRequest(
-        minutes=60,
-        artists=frozenset(["b", "a"]),
-        years=(1990, 1999),
-        like=(3, 1),
-        surprise=0.0,
-        versions_apart=False,
+        minutes=60, artists=frozenset(["b", "a"]), years=(1990, 1999), like=(3, 1), surprise=0.0, versions_apart=False
     )
     kept = json.loads(json.dumps(saved_request(asked, 10)))
     assert kept["artists"] == ["a", "b"]
@@ -53,15 +43,7 @@ def test_a_server_is_added_synced_written_to_and_removed(tiny_library, tmp_path)
             out, _ = run("server", "add", "home", address, *user, library=library)
             assert "home is connected" in out
             refused = run(
-                "server",
-                "add",
-                "home",
-                address,
-                "--user",
-                "ben",
-                "--send-password",
-                library=library,
-                expect=1,
+                "server", "add", "home", address, "--user", "ben", "--send-password", library=library, expect=1
             )
             assert "check the user and the password" in refused[1]
         (synced,) = json.loads(run("server", "sync", "--json", library=library)[0])
@@ -78,9 +60,7 @@ def test_a_server_is_added_synced_written_to_and_removed(tiny_library, tmp_path)
         first = json.loads(run(*kept, library=library)[0])
         assert len(first["song_ids"]) == 4
         again = json.loads(run("server", "refresh", "--json", library=library)[0])
-        assert [(one["name"], one["problem"], one["saved"]["id"]) for one in again] == [
-            ("Nightly", "", first["id"])
-        ]
+        assert [(one["name"], one["problem"], one["saved"]["id"]) for one in again] == [("Nightly", "", first["id"])]
         comment = client._ask("getPlaylist", id=first["id"])["playlist"]["comment"]
         assert comment.startswith("musicsim, 20")
         assert f"around {tiny_library.songs()[0].title}" in comment

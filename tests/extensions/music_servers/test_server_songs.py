@@ -12,14 +12,7 @@ UUID = "0b5c5b9e-8b0a-4c0e-9d2f-1c2d3e4f5a6b"
 @pytest.fixture
 def songs(store):
     """A library with three songs, ids 1 to 3."""
-    row = {
-        "title": "x",
-        "duration_s": 60.0,
-        "feature_version": 1,
-        "added_at": 1.0,
-        "notes": "",
-        "outline": b"",
-    }
+    row = {"title": "x", "duration_s": 60.0, "feature_version": 1, "added_at": 1.0, "notes": "", "outline": b""}
     with store.write() as connection:
         for i in (1, 2, 3):
             connection.execute(schema.songs.insert().values(id=i, content_hash=str(i), **row))

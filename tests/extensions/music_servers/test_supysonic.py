@@ -139,9 +139,7 @@ def test_a_playlist_goes_there_is_updated_and_deleted_and_others_stay(library, s
 
 
 def test_songs_without_a_file_here_are_analysed_and_play_through_us(library, served, tmp_path):
-    extra = write_song(
-        served.music / "Guest" / "One.flac", "noise", seed=77, seconds=3.0, title="One", artist="Guest"
-    )
+    extra = write_song(served.music / "Guest" / "One.flac", "noise", seed=77, seconds=3.0, title="One", artist="Guest")
     served.scan()
     try:
         connection = connected(library, served.connection())

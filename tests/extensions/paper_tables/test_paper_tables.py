@@ -46,9 +46,7 @@ def keep(folder, date, where="docs/results"):
 
 
 def test_experiments_are_the_modules_without_an_underscore(checkout):
-    assert [(e.name, e.title) for e in tables.experiments()] == [
-        ("small", "A small experiment. It has more to say.")
-    ]
+    assert [(e.name, e.title) for e in tables.experiments()] == [("small", "A small experiment. It has more to say.")]
 
 
 def test_an_installed_package_has_none(checkout):

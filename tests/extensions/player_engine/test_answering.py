@@ -110,11 +110,7 @@ def test_rules_are_kept_in_lists_and_paths(library):
     songs = library.songs()
     folder = songs[10].folder
     rules = PlayerRules(
-        no_folders={folder},
-        no_artists={songs[20].artist},
-        exclude={songs[16].id},
-        duration_s=(1.0, 60.0),
-        per_artist=1,
+        no_folders={folder}, no_artists={songs[20].artist}, exclude={songs[16].id}, duration_s=(1.0, 60.0), per_artist=1
     )
     answering = Answering(library, rules)
     found = answering.similar(answering.song(str(songs[0].id)), 30)
@@ -236,9 +232,7 @@ def test_a_copy_that_stands_behind_another_song_is_still_the_end_of_its_path(lib
     path = answering.path(answering.song(first), answering.song(last), 5)
     assert (ids(path)[0], ids(path)[-1]) == (first, last)
     everything = answering.similar(answering.song(there[1]), 500, is_limited=False)
-    assert {first, last} <= set(ids(everything)), (
-        "a song that is shown is answered by the copy that the server has"
-    )
+    assert {first, last} <= set(ids(everything)), "a song that is shown is answered by the copy that the server has"
 
 
 # --- artists ----------------------------------------------------------------------------------

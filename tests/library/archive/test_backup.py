@@ -56,8 +56,7 @@ def contents(folder):
     return {
         name: hashlib.sha256(path.read_bytes()).hexdigest()
         for name, path in own.items()
-        if name.parts[0] not in ("scratch", "cache", "writer.lock")
-        and not name.name.endswith(("-wal", "-shm"))
+        if name.parts[0] not in ("scratch", "cache", "writer.lock") and not name.name.endswith(("-wal", "-shm"))
     }
 
 
@@ -92,9 +91,7 @@ def test_a_backup_restored_elsewhere_is_the_same_library(tiny_library, tmp_path)
 def test_a_backup_can_be_checked_and_unpacked_without_musicsim(backup, tmp_path):
     with tarfile.open(backup) as tar:
         tar.extractall(tmp_path / "unpacked", filter="data")
-    checked = subprocess.run(
-        ["sha256sum", "--check", "--quiet", "hashes.txt"], cwd=tmp_path / "unpacked", check=False
-    )
+    checked = subprocess.run(["sha256sum", "--check", "--quiet", "hashes.txt"], cwd=tmp_path / "unpacked", check=False)
     assert checked.returncode == 0
 
 
@@ -173,9 +170,7 @@ def test_a_backup_taken_while_another_process_adds_is_the_library_at_one_moment(
         with Library.open(tmp_path / name.stem, create=False) as there:
             songs = {song.id: song.content_hash for song in there.songs()}
             assert len(songs) == n_songs
-            assert list(songs.items()) == list(final.items())[:n_songs], (
-                "songs come in the order of their ids"
-            )
+            assert list(songs.items()) == list(final.items())[:n_songs], "songs come in the order of their ids"
             assert not faults(there)
             assert there.add(tmp_path / "music").n_unchanged == n_songs
             assert len(there) == 80
@@ -328,9 +323,7 @@ def test_a_backup_of_no_date_is_refused_and_nothing_is_changed(tiny_library, bac
     tiny_library.close()
     before = contents(tiny_library.folder)
     _, said = run("restore", tmp_path / "bad", library=tiny_library.folder, expect=1)
-    assert said.strip().startswith(
-        "error: bad: this is no whole backup of musicsim (it does not say when it was made)"
-    )
+    assert said.strip().startswith("error: bad: this is no whole backup of musicsim (it does not say when it was made)")
     assert contents(tiny_library.folder) == before
 
 
@@ -398,10 +391,7 @@ def test_a_damaged_database_is_not_backed_up(tiny_library, tmp_path):
     with file.open("r+b") as stream:
         stream.seek((page - 1) * size)
         stream.write(b"\xff" * 64)
-    with (
-        Library.open(tiny_library.folder) as library,
-        pytest.raises(LibraryError, match="no backup was made"),
-    ):
+    with Library.open(tiny_library.folder) as library, pytest.raises(LibraryError, match="no backup was made"):
         back_up(library, tmp_path / "b", silent)
     assert not (tmp_path / "b").exists()
 

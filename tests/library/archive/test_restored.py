@@ -122,9 +122,7 @@ def test_a_restored_library_keeps_the_settings_of_this_machine(tiny_library, tmp
 
 @pytest.mark.parametrize("settings", ["[]", "nonsense", '{"shortest_s": "x"}', '{"hub_reduction": 1e999}'])
 def test_damaged_settings_are_refused_and_nothing_is_changed(tiny_library, tmp_path, settings):
-    change(
-        tiny_library.folder, ("INSERT OR REPLACE INTO meta (key, value) VALUES ('settings', ?)", (settings,))
-    )
+    change(tiny_library.folder, ("INSERT OR REPLACE INTO meta (key, value) VALUES ('settings', ?)", (settings,)))
     back_up(tiny_library, tmp_path / "gift", silent)
     with pytest.raises(LibraryError, match="gift: this is no whole backup"):
         restore(tmp_path / "gift", tmp_path / "new", silent)

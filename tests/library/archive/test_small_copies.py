@@ -33,9 +33,7 @@ def by_label(library):
         "thumbs": sorted((title[i], value) for i, value in library.feedback().items()),
         "tags": sorted((title[i], tags) for i, tags in library.tags().items()),
         "parted": sorted(
-            sorted((title[p.first_id], title[p.second_id]))
-            for p in library.duplicates.pairs()
-            if not p.is_same
+            sorted((title[p.first_id], title[p.second_id])) for p in library.duplicates.pairs() if not p.is_same
         ),
     }
 
@@ -168,8 +166,7 @@ def test_the_command_brings_back_the_latest_copy(tiny_library):
 
 
 @pytest.mark.parametrize(
-    ("column", "value"),
-    [("plays.count", "'x'"), ("playlists.created_at", "1e308"), ("playlists.name", "x'fffe00'")],
+    ("column", "value"), [("plays.count", "'x'"), ("playlists.created_at", "1e308"), ("playlists.name", "x'fffe00'")]
 )
 def test_a_copy_with_wrong_values_is_refused_and_nothing_is_changed(tiny_library, tmp_path, column, value):
     say(tiny_library)

@@ -205,9 +205,7 @@ def packed_frame(n_bytes: int) -> bytes:
 def test_a_packed_frame_is_not_unpacked_beyond_what_is_small(song_with, monkeypatch):
     unpacked = []
     unpack = zlib.decompress
-    monkeypatch.setattr(
-        zlib, "decompress", lambda data, *a, **k: unpacked.append(len(data)) or unpack(data, *a, **k)
-    )
+    monkeypatch.setattr(zlib, "decompress", lambda data, *a, **k: unpacked.append(len(data)) or unpack(data, *a, **k))
 
     def prepend(n_bytes):
         return lambda path: path.write_bytes(packed_frame(n_bytes) + path.read_bytes())

@@ -122,9 +122,7 @@ def test_jspf_has_the_fields_of_the_specification_and_says_what_xspf_says(songs)
     assert set(document["playlist"]) == {"title", "track"}
     tracks = document["playlist"]["track"]
     for track in tracks:
-        assert {name: type(value) for name, value in track.items()} == {
-            name: TRACK_FIELDS[name] for name in track
-        }
+        assert {name: type(value) for name, value in track.items()} == {name: TRACK_FIELDS[name] for name in track}
     assert tracks[0]["identifier"] == [f"https://musicbrainz.org/recording/{mbid}"]
     space = "{http://xspf.org/ns/0/}"
     for element, track in zip(

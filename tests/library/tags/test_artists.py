@@ -8,18 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from musicsim.library.tags.artists import (
-    SpellingGroup,
-    artist_group,
-    known_artist,
-    similar_spellings,
-    stand_in_name,
-)
+from musicsim.library.tags.artists import SpellingGroup, artist_group, known_artist, similar_spellings, stand_in_name
 
 ROOTS = [Path("/media/collection"), Path("/home/ann/Music/Jazz")]
-names = st.one_of(
-    st.text(max_size=40), st.text(alphabet="aábcdeE12 &+,.!$-'nthTHEft ", min_size=1, max_size=14)
-)
+names = st.one_of(st.text(max_size=40), st.text(alphabet="aábcdeE12 &+,.!$-'nthTHEft ", min_size=1, max_size=14))
 
 
 # Names
@@ -38,7 +30,7 @@ names = st.one_of(
         *("Bilinmeyen sanatçı", "不明なアーティスト", "未知艺术家", "群星", "알 수 없는 아티스트", "ＶＡ"),
         *("Άγνωστος καλλιτέχνης", "Onbekende artiest", "Diverși artiști", "none", "(null)"),
     ],
-)  # fmt: skip
+)
 def test_placeholders_are_no_artist(name):
     assert known_artist(name) is None
 
@@ -50,7 +42,7 @@ def test_placeholders_are_no_artist(name):
         *("Nas", "Noname", "The Artist Formerly Known as Prince", "Artist vs. Poet", "A", "Ø", "311", "-M-"),
         *("Diversity", "Кино", "椎名林檎", "여자친구", "Anonymous 4", "Untitled Band", "M", "∆"),
     ],
-)  # fmt: skip
+)
 def test_artists_are_known(name):
     assert known_artist(name) == name
 
@@ -126,7 +118,7 @@ def test_the_group_of_a_known_artist_does_not_depend_on_the_folder():
             )
         ),
     ],
-)  # fmt: skip
+)
 def test_the_folder_stands_in_where_it_says_something(artist, folder, stands):
     group = artist_group(artist, Path(folder), ROOTS)
     assert group == (None if stands is None else f"folder:{stands}")
@@ -240,9 +232,7 @@ def test_two_artists(pair):
 
 
 def test_the_most_used_name_is_suggested_and_groups_come_by_use():
-    counts = {
-        "Beatles": 3, "The Beatles": 40, "beatles, the": 3, "Nora Vale": 9, "Bjork": 30, "Björk": 30, "Queen": 99,
-    }  # fmt: skip
+    counts = {"Beatles": 3, "The Beatles": 40, "beatles, the": 3, "Nora Vale": 9, "Bjork": 30, "Björk": 30, "Queen": 99}
     assert similar_spellings(counts) == [
         SpellingGroup(("Bjork", "Björk"), "Bjork"),
         SpellingGroup(("The Beatles", "Beatles", "beatles, the"), "The Beatles"),
@@ -258,10 +248,7 @@ def test_a_typing_error_and_a_spelling_meet_in_one_group():
 def test_errors_do_not_add_up():
     counts = {"Starsailing": 9, "Starsailang": 3, "Starsaitang": 2, "Startaitang": 1}
     groups = similar_spellings(counts)
-    assert [group.names for group in groups] == [
-        ("Starsailing", "Starsailang"),
-        ("Starsaitang", "Startaitang"),
-    ]
+    assert [group.names for group in groups] == [("Starsailing", "Starsailang"), ("Starsaitang", "Startaitang")]
 
 
 def test_nothing_to_find():
@@ -330,12 +317,7 @@ def test_one_word_and_its_edits_are_together_if_one_edit_apart(word, edits):
             other = other[:at] + other[at + 1 :]
         else:
             other = other[: at - 1] + other[at] + other[at - 1] + other[at + 1 :]
-    if (
-        other == word
-        or min(len(other), len(word)) < 8
-        or known_artist(other) is None
-        or known_artist(word) is None
-    ):
+    if other == word or min(len(other), len(word)) < 8 or known_artist(other) is None or known_artist(word) is None:
         return
     # the first letter of a word may be swapped only
     alike = damerau(word, other) == 1 and (word[0] == other[0] or sorted(word) == sorted(other))

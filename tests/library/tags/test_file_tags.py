@@ -25,9 +25,7 @@ from tests.sounds import SAMPLE_RATE, sound, write_song
 RECORDING = "8f3471b5-7e6a-48da-86a9-c1c07a0f47ae"
 ARTIST = "83d91898-7763-47d7-b03b-b92132375c47"
 ALBUM = "b84ee12a-09ef-421b-82de-0441a926375b"
-EXPECTED = FileTags(
-    "A Title ☂", "An Artist", "Various", "An Album", 3, 1987, "Dub", RECORDING, ARTIST, ALBUM
-)  # fmt: skip
+EXPECTED = FileTags("A Title ☂", "An Artist", "Various", "An Album", 3, 1987, "Dub", RECORDING, ARTIST, ALBUM)
 
 VORBIS = {
     "title": EXPECTED.title,
@@ -294,9 +292,7 @@ def test_id3v2_2(mp3):
 
 def test_id3v1_alone_has_a_genre_number_and_a_track(mp3):
     tags = read_tags(mp3(behind=id3v1(b"A Title", "Ön Artist".encode("latin-1"), genre=17, track=7)))
-    assert (tags.title, tags.artist, tags.genre, tags.track, tags.year) == (
-        "A Title", "Ön Artist", "Rock", 7, 1987,
-    )  # fmt: skip
+    assert (tags.title, tags.artist, tags.genre, tags.track, tags.year) == ("A Title", "Ön Artist", "Rock", 7, 1987)
 
 
 def test_apev2_goes_before_id3v1_and_id3v2_before_both(mp3):
@@ -561,8 +557,7 @@ def test_wrong_bytes_and_cut_files_still_have_a_title(tagged, tmp_path, kind, da
     content = bytearray(tagged[kind])
     # half of the damage where tags lie, in front or behind
     places = st.one_of(
-        st.integers(0, min(len(content), 1500) - 1),
-        st.integers(max(0, len(content) - 1500), len(content) - 1),
+        st.integers(0, min(len(content), 1500) - 1), st.integers(max(0, len(content) - 1500), len(content) - 1)
     )
     for at, byte in data.draw(st.lists(st.tuples(places, st.sampled_from((0, 1, 0x7F, 0x80, 0xFF))))):
         content[at] = byte

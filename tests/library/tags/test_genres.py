@@ -40,7 +40,5 @@ def test_folding_is_what_counting_by_key_gives_and_folding_again_changes_nothing
     assert [text and genre_key(text) for text in texts] == [g and genre_key(g) for g in genres]
     assert len({text for text in texts if text}) == len({genre_key(g) for g in genres if g})
     for text in filter(None, texts):
-        assert genres.count(text) == max(
-            genres.count(g) for g in genres if g and genre_key(g) == genre_key(text)
-        )
+        assert genres.count(text) == max(genres.count(g) for g in genres if g and genre_key(g) == genre_key(text))
     assert folded(folded(labels)).texts() == texts

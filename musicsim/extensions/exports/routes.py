@@ -1,0 +1,31 @@
+"""Downloads of exported files."""
+
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from musicsim.api.routes import refused
+from musicsim.errors import LibraryError
+from musicsim.explorer.libraries import open_library
+from musicsim.extensions.exports.made import exports_of
+from musicsim.public import owner_only
+
+
+@owner_only
+def _export(request: Request) -> Response:
+    """A file that was exported on the Library page, as it is read from the disk."""
+    try:
+        made = exports_of(open_library(request.query_params.get("library")))
+    except LibraryError as error:
+        return refused(error)
+    name = request.path_params["name"]
+    path = next((path for path in made if path.name == name), None)
+    if path is None:
+        return JSONResponse({"error": f"there is no export {name!r}. Export it on the Library page."}, 404)
+    return FileResponse(path, filename=path.name)
+
+
+def routes(base: str = "") -> list[BaseRoute]:
+    """Return the routes, under the path that the app is served at."""
+    prefix = f"/{base.strip('/')}" if base.strip("/") else ""
+    return [Route(prefix + "/exports/{name}", _export)]

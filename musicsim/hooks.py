@@ -1,0 +1,99 @@
+"""The record with which an optional feature registers itself.
+
+Each package of :mod:`musicsim.extensions` has one :class:`Extension` named ``EXTENSION``. The core finds the packages
+in that folder, reads their records, and loads everything else by name when it first needs it. The core never imports an
+extension, and extensions do not import each other. So deleting a folder removes its feature and nothing else.
+
+A target such as ``"page:draw"`` names the object ``draw`` in the module ``page`` of the extension's package.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pkgutil import iter_modules
+from typing import Any
+
+_PACKAGE = "musicsim.extensions"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command, or a group of commands, of the command line."""
+
+    target: str  # a function, or a `typer.Typer` of several commands
+    help: str  # one sentence
+    panel: str  # heading of the command in `musicsim --help`
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A kind of background job."""
+
+    target: str  # function(library, *, report, **arguments) -> bool: False if the job was canceled
+    title: str  # name of the job on the pages
+    counts: str = "files"  # the units of the job's progress
+    uses_pool: bool = False  # whether the library's pool of workers, if it has one, does the work
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a page. Sections with the same tab are drawn below each other, in the order of their `place`."""
+
+    page: str  # "library", "playlist", "compare" or "evaluate"
+    title: str  # title of the tab
+    target: str  # function(snapshot: Snapshot, *, busy: bool) -> None; busy: whether a job runs
+    place: int = 100  # tabs and their sections are sorted by it; those of the core have multiples of 10
+    tab: str = ""  # name of the tab in addresses; the title by default
+    is_for_visitors: bool = False
+    needs_songs: bool = True  # whether the page asks for music instead while the library is empty
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extension:
+    """Everything that an optional feature adds to the core, by name."""
+
+    name: str
+    needs: tuple[str, ...] = ()
+    """Optional third-party modules without which the feature raises an error that names the package to install."""
+    commands: Mapping[str, Command] = field(default_factory=dict)
+    command_options: Mapping[str, str] = field(default_factory=dict)
+    """Decorators that add options to commands of the core, by command."""
+    jobs: Mapping[str, Job] = field(default_factory=dict)
+    sections: tuple[Section, ...] = ()
+    routes: str = ""
+    """``function(base: str) -> list[BaseRoute]``. Each endpoint says whether visitors may call it."""
+    tables: str = ""
+    """Module with SQLAlchemy tables on :data:`musicsim.library.db.schema.metadata`; imported before a library opens."""
+    backup_files: tuple[str, ...] = ()
+    """Files of the library's folder with passwords, which a backup contains only if the user asks for it."""
+    hooks: Mapping[str, str] = field(default_factory=dict)
+    """Targets by the name of a hook point; the core module that calls a hook documents its signature."""
+
+    def load(self, target: str) -> Any:
+        """Import and return the object that a target names; the module itself for a target without a colon."""
+        module, _, name = target.partition(":")
+        loaded = import_module(f"{_PACKAGE}.{self.name}.{module}")
+        return getattr(loaded, name) if name else loaded
+
+
+@cache
+def extensions() -> tuple[Extension, ...]:
+    """Records of all extensions that are installed, sorted by name."""
+    package = find_spec(_PACKAGE)
+    if package is None:
+        return ()
+    found = sorted(info.name for info in iter_modules(package.submodule_search_locations) if info.ispkg)
+    return tuple(import_module(f"{_PACKAGE}.{name}").EXTENSION for name in found)
+
+
+def load_hooks(point: str) -> list[Any]:
+    """Load every target that is registered for a hook point, in the order of the extensions' names."""
+    return [extension.load(extension.hooks[point]) for extension in extensions() if point in extension.hooks]
+
+
+def sections_of(page: str) -> list[tuple[Extension, Section]]:
+    """Sections that extensions add to a page, by `place`."""
+    found = [(extension, section) for extension in extensions() for section in extension.sections]
+    return sorted((pair for pair in found if pair[1].page == page), key=lambda pair: pair[1].place)
