@@ -17,6 +17,9 @@ from musicsim.library import Library
 from tests.learning import write_styles
 from tests.sounds import open_library, write_collection
 
+# of folders whose fixtures the tests of extensions use, too
+pytest_plugins = ("tests.browser.fixtures", "tests.explorer.fixtures", "tests.pages.fixtures")
+
 MakeOnce = Callable[[str, Callable[[Path], object]], Path]
 
 # workers and jobs of the tests inherit it: two cores are all there is

@@ -17,6 +17,7 @@ from musicsim.audio import media_type
 from musicsim.errors import LibraryError, MusicsimError, NotFoundError
 from musicsim.explorer.libraries import open_library
 from musicsim.extensions.music_servers.remote_sound import remote_sound
+from musicsim.hooks import extensions
 from musicsim.library import Library, Song
 from musicsim.library.media.covers import Covers
 from musicsim.library.media.playable import PlayableCopies
@@ -144,6 +145,7 @@ def routes(base: str = "") -> list[BaseRoute]:
     """
     prefix = f"/{base.strip('/')}" if base.strip("/") else ""
     return [
+        *(route for extension in extensions() if extension.routes for route in extension.load(extension.routes)(base)),
         Route(prefix + "/songs/{song_id:song_id}/audio", _audio),
         Route(prefix + "/songs/{song_id:song_id}/peaks", _peaks),
         Route(prefix + "/songs/{song_id:song_id}/cover", _cover),

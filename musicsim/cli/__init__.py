@@ -95,7 +95,7 @@ class _Group(TyperGroup):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.commands |= lazy_commands(COMMANDS)
+        self.commands.update(lazy_commands(COMMANDS))
         self.commands["run-job"].hidden = True  # the app starts these
 
 

@@ -7,7 +7,7 @@ import streamlit as st
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 from streamlit import config
 from streamlit.runtime import get_instance
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
@@ -17,7 +17,6 @@ from musicsim._parsing import parse_in_turn
 from musicsim.api import Guard, Visitors, named_hosts, offered, routes
 from musicsim.explorer.libraries import default_folder
 from musicsim.explorer.search.uploads import VISITORS_MB
-from musicsim.hooks import extensions
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.frame import SHELL
 from musicsim.ui.base.memory import tidy_up
@@ -73,16 +72,10 @@ def app_options() -> dict[str, Any]:
     )
     first_page = Route("/" + f"{base}/explore".strip("/"), _explore)
     return {
-        "routes": offered(
-            [*_extension_routes(base), *routes(base), *map_script_routes(base), *player_routes(base), first_page]
-        ),
+        "routes": offered([*routes(base), *map_script_routes(base), *player_routes(base), first_page]),
         "middleware": [Middleware(Guard, names=named_hosts()), *([limits] if is_public() else [])],
         "on_script_error": show_error,
     }
-
-
-def _extension_routes(base: str) -> list[BaseRoute]:
-    return [route for extension in extensions() if extension.routes for route in extension.load(extension.routes)(base)]
 
 
 def make_app() -> st.App:

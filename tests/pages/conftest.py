@@ -1,20 +1,8 @@
-"""Libraries that pages open on."""
+"""A library that pages of playlists open on."""
 
 import pytest
 
 from musicsim.explorer.refresh.refresh import refresh
-
-
-@pytest.fixture
-def empty(store, monkeypatch):
-    monkeypatch.setenv("MUSICSIM_LIBRARY", str(store.folder))
-    return store
-
-
-@pytest.fixture
-def full(tiny_library, monkeypatch):
-    monkeypatch.setenv("MUSICSIM_LIBRARY", str(tiny_library.folder))
-    return tiny_library
 
 
 @pytest.fixture

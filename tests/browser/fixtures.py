@@ -20,8 +20,9 @@ expect.set_options(timeout=PATIENCE_MS)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """All that is tested here needs the browser, and runs in processes of its own."""
-    item.add_marker("browser")
+    """Mark tests with a browser, which run in processes of their own."""
+    if item.path.parent.name == "browser" or item.path.stem == "test_browser":
+        item.add_marker("browser")
 
 
 @pytest.hookimpl(wrapper=True)

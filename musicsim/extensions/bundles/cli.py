@@ -1,0 +1,39 @@
+"""``musicsim snapshot``: write a copy of the library for visitors."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from musicsim.cli._console import JsonOption, LibraryOption, emit, open_library, progress_bar
+from musicsim.explorer.progress import teller
+from musicsim.extensions.bundles.bundles import write_snapshot_file
+
+
+def snapshot(
+    file: Annotated[
+        Path, typer.Argument(help="Where to write it, as music.tar.zst; an earlier snapshot file there is replaced.")
+    ],
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    with_excerpts: Annotated[
+        bool, typer.Option("--with-excerpts", help="Take 30 seconds of each song along, so that it can be heard.")
+    ] = False,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Name of a further model to take along, besides the one in use and the built-in ones.", metavar="NAME"
+        ),
+    ] = None,
+) -> None:
+    """Write what strangers may have of the library as one file, for `musicsim app --snapshot FILE`.
+
+    It has songs, models, map, playlists and the walk, and nothing of who listened, of files, servers or settings.
+    """
+    with open_library(library) as lib, progress_bar() as report:
+        done = write_snapshot_file(lib, file, teller(report), models=model or (), with_excerpts=with_excerpts)
+    if as_json:
+        emit({"file": str(file), "songs": done.n_songs, "excerpts": done.n_excerpts, "bytes": done.n_bytes})
+        return
+    heard = f", {done.n_excerpts} of them with an excerpt" if with_excerpts else ""
+    typer.echo(f"{done.n_songs} songs{heard}, {done.n_bytes / 1e6:.1f} MB: {file}")
