@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
@@ -125,7 +126,8 @@ def _target(kind: str) -> Callable[..., bool]:
     for extension in extensions():
         if kind in extension.jobs:
             return cast(Callable[..., bool], extension.load(extension.jobs[kind].target))
-    return cast(Callable[..., bool], globals()[job_kinds()[kind].target])
+    module, _, name = job_kinds()[kind].target.partition(":")
+    return cast(Callable[..., bool], getattr(import_module(f"musicsim.explorer.{module}"), name))
 
 
 def _failed(library: Library, job_id: int, message: str) -> str:

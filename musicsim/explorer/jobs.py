@@ -26,18 +26,18 @@ _log = logging.getLogger(__name__)
 _START_WITHIN_S = 30.0
 MAX_KEPT = 100  # jobs whose output and live lines are kept
 _CORE_KINDS = {
-    "add": Job("_add", "Adding songs", uses_pool=True),
-    "scan": Job("_scan", "Scanning folders", uses_pool=True),
-    "upgrade": Job("bring_up_to_date", "Bringing songs up to date", uses_pool=True),
-    "demo": Job("build_demo", "Composing the demo collection"),
-    "refresh": Job("_refresh", "Updating the models", uses_pool=True),
-    "train": Job("_train", "Training a model"),
-    "represent": Job("_represent", "Computing song features", uses_pool=True),
-    "take_model": Job("_take_model", "Importing a model", uses_pool=True),
-    "walk": Job("_walk", "Learning from playlists"),
-    "backup": Job("_backup", "Backing up the library"),
+    "add": Job("job_process:_add", "Adding songs", uses_pool=True),
+    "scan": Job("job_process:_scan", "Scanning folders", uses_pool=True),
+    "upgrade": Job("refresh.upgrade:bring_up_to_date", "Bringing songs up to date", uses_pool=True),
+    "demo": Job("refresh.add_music:build_demo", "Composing the demo collection"),
+    "refresh": Job("job_process:_refresh", "Updating the models", uses_pool=True),
+    "train": Job("job_process:_train", "Training a model"),
+    "represent": Job("job_process:_represent", "Computing song features", uses_pool=True),
+    "take_model": Job("job_process:_take_model", "Importing a model", uses_pool=True),
+    "walk": Job("job_process:_walk", "Learning from playlists"),
+    "backup": Job("job_process:_backup", "Backing up the library"),
 }
-"""Kinds of jobs of the core; targets are functions of :mod:`musicsim.explorer.job_process`."""
+"""Kinds of jobs of the core; targets are below :mod:`musicsim.explorer`."""
 
 
 def job_kinds() -> dict[str, Job]:

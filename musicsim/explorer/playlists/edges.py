@@ -14,8 +14,8 @@ from musicsim.explorer.playlists.song_labels import Sources, play_counts
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
 from musicsim.library.db.columns import Labels
+from musicsim.library.stores.genres import usual_spellings
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
-from musicsim.library.tags.genres import usual_spellings
 
 _MAX_OWN = 100
 _MIN_SHARE = 256  # of the songs: thesis 7.7 leaves out what is smaller, in its 98,359 songs

@@ -19,7 +19,7 @@ from musicsim.explorer.snapshot.filtering import condition_of
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.library.scan.files import content_hash
-from musicsim.library.tags.genres import genre_key
+from musicsim.library.stores.genres import genre_key
 
 # Of the nearest, from which mutual proximity takes its order, and the limit of songs an artist its choice: an artist
 # may have hundreds of songs in one place, and to ask a second time costs more than to ask for more at once.

@@ -15,7 +15,7 @@ from musicsim.explorer.snapshot.conditions import All, Among, Condition, Listed,
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.snapshot.words import Part, understood
 from musicsim.library.db.columns import Labels
-from musicsim.library.tags.genres import genre_key
+from musicsim.library.stores.genres import genre_key
 from musicsim.public import is_public, refuse_visitors
 
 

@@ -23,8 +23,8 @@ from musicsim.extensions.index_server.remote_index import RemoteIndex, collectio
 from musicsim.library import Library, Song
 from musicsim.library.db.columns import SongColumns, SongTable
 from musicsim.library.db.packed_texts import PackedTexts
+from musicsim.library.stores.genres import folded
 from musicsim.library.stores.models import ModelRecord
-from musicsim.library.tags.genres import folded
 
 T = TypeVar("T")
 
@@ -134,7 +134,7 @@ class Snapshot:
     def columns(self) -> SongColumns:
         """Artist, genre, folder, group, year and length of every row, without reading a song.
 
-        Spellings of one genre (:mod:`musicsim.library.tags.genres`) are the one that most songs have.
+        Spellings of one genre (:mod:`musicsim.library.stores.genres`) are the one that most songs have.
         """
         columns = self._rows.columns(self._table) if self._rows else self._table.columns.take(self.row_ids)
         return columns.with_genre(lambda: folded(columns.genre))

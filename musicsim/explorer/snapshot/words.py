@@ -17,7 +17,7 @@ import numpy as np
 from musicsim.audio import MODES
 from musicsim.explorer.requests.filters import HEARD_WORDS, Filters
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library.tags.genres import genre_key
+from musicsim.library.stores.genres import genre_key
 
 _MAX_TEXT = 200
 _LONGEST_PHRASE = 4  # words of a tag or an artist's name

@@ -11,8 +11,8 @@ from musicsim.explorer.snapshot.same_sound import groups
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Failure, Library, Song
 from musicsim.library.stores.files import SKIPPED
+from musicsim.library.stores.genres import genre_spellings
 from musicsim.library.stores.tag_edits import TagChange
-from musicsim.library.tags.genres import genre_spellings
 from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain, shown
 from musicsim.ui.components.jobs_view import start_job

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from musicsim.library.db.columns import Labels
-from musicsim.library.tags.genres import folded, genre_key, genre_spellings
+from musicsim.library.stores.genres import folded, genre_key, genre_spellings
 
 
 @pytest.mark.parametrize(
