@@ -29,18 +29,20 @@ from musicsim.explorer.refresh.model_text import name_for
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.requests.search import MAX_RESULTS, SearchRequest
 from musicsim.explorer.requests.training import TrainingRequest
-from musicsim.explorer.search.query import Hit
+from musicsim.explorer.search.query import Hit, make_example
 from musicsim.explorer.search.requested import find_requested
-from musicsim.explorer.search.uploads import MAX_MINUTES, MINUTES, hear, max_mb
+from musicsim.explorer.search.uploads import MAX_MINUTES, MINUTES, decode_upload, max_mb
 from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
 from musicsim.library import Song
 from musicsim.library.disk.scratch import scratch_of
+from musicsim.library.scan.files import content_hash
 from musicsim.public import is_open, is_public, owner_only, told, visitor_may
 
 # None of these can a form or a plain request of another site's page have: its browser asks us first, and is refused.
 _SOUND_TYPES = ("audio/", "video/", "application/octet-stream", "application/ogg")
 _MAX_UPLOADS = 32  # that wait or are at work at once
 _RETRY_AFTER_S = 15
+_SENT = "the file that was sent"  # in messages
 _WRITTEN_AT_ONCE = 1 << 20  # chunks are of 64 kB: a thread for each would take longer than the disk
 _Count = Annotated[int, Query(ge=1, le=MAX_RESULTS)]
 _Minutes = Annotated[float, Query(gt=0, le=MAX_MINUTES, description="of the beginning that are analysed")]
@@ -193,19 +195,21 @@ async def similar_to_file(
         file = await _received(request, folder / "upload")
         with _one_of_few():  # a file that comes slowly takes no place
             snapshot = await run_in_threadpool(snapshot_under, opened, model)
-            ask = partial(hear, visitor=address_of(request.scope))
-            decoding = await run_in_threadpool(ask, snapshot, file, "the file that was sent", minutes)
+            ask = partial(decode_upload, visitor=address_of(request.scope))
+            decoding = await run_in_threadpool(ask, snapshot, file, _SENT, minutes)
             try:
-                heard = await outcome(decoding, request)
+                sound = await outcome(decoding, request)
+                digest = await run_in_threadpool(content_hash, file)
             finally:
                 decoding.drop()
 
     def answer() -> list[dict[str, Any]]:
-        return _hits(find_requested(snapshot, heard.under(snapshot), search))
+        example = make_example(snapshot, sound, digest, _SENT)
+        return _hits(find_requested(snapshot, example, search))
 
     hits = await run_in_threadpool(answer)
-    if heard.sound.notes:
-        response.headers["Musicsim-Notes"] = "; ".join(heard.sound.notes)
+    if sound.notes:
+        response.headers["Musicsim-Notes"] = "; ".join(sound.notes)
     return hits
 
 

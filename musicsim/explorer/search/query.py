@@ -82,13 +82,13 @@ def examples_of(query: Query) -> Examples:
 def read_example(snapshot: Snapshot, source: Path | bytes, name: str) -> Example:
     """Decode a file or its bytes in this process and find its vector under the model in use.
 
-    A server lets :func:`musicsim.explorer.search.uploads.hear` decode instead.
+    A server lets :func:`musicsim.explorer.search.uploads.decode_upload` decode instead.
 
     Raises AudioError if it cannot be decoded or is too short; the message names it; ModelError if the library
     has no model yet.
     """
     model_to_compare_with(snapshot)
-    return example_of(snapshot, audio.analyse_sound(source, name=name), content_hash(source), name)
+    return make_example(snapshot, audio.analyse_sound(source, name=name), content_hash(source), name)
 
 
 def model_to_compare_with(snapshot: Snapshot) -> SimilarityModel:
@@ -98,7 +98,7 @@ def model_to_compare_with(snapshot: Snapshot) -> SimilarityModel:
     return snapshot.model
 
 
-def example_of(snapshot: Snapshot, sound: "audio.Sound", digest: str, name: str) -> Example:
+def make_example(snapshot: Snapshot, sound: "audio.Sound", digest: str, name: str) -> Example:
     """Sound that was decoded, with its vector under the model in use.
 
     Parameters

@@ -23,14 +23,15 @@ from musicsim.library import Song
 
 
 def find_requested(
-    snapshot: Snapshot, query: int | Example | None, request: SearchRequest, thumbs: Thumbs | None = None
+    snapshot: Snapshot, query: Query | None, request: SearchRequest, thumbs: Thumbs | None = None
 ) -> list[Hit]:
     """:func:`find_similar` as it was asked for, or without anything to be similar to the songs that fit best.
 
     Parameters
     ----------
-    query : int or Example, optional
-        The first example; without it those of the request are all.
+    query : int, Example or Examples, optional
+        The first example, to which those of the request are added; or the result of :func:`with_examples`, which is
+        used as it is. A page that searches several times makes the query once.
     thumbs : Thumbs, optional
         In place of those of the request.
 
@@ -45,7 +46,7 @@ def find_requested(
         thumbs = thumbs_by_id(snapshot.library, request.fits, request.does_not_fit)
     return find_similar(
         snapshot,
-        with_examples(snapshot, query, request),
+        query if isinstance(query, Examples) else with_examples(snapshot, query, request),
         request.k,
         max_per_artist=request.per_artist or None,
         filters=request,
@@ -54,7 +55,7 @@ def find_requested(
     )
 
 
-def with_examples(snapshot: Snapshot, query: int | Example | None, request: SearchRequest) -> Query:
+def with_examples(snapshot: Snapshot, query: int | Example | None, request: SearchRequest) -> Examples:
     """A query, or the part of it that is asked for, together with the examples of a request."""
     others = tuple(i for i in dict.fromkeys(request.like) if i != query)
     if query is None:

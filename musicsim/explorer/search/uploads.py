@@ -1,19 +1,18 @@
 """Sound that is sent to a server to search with: decoded in a worker, its beginning only unless more is asked for."""
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from musicsim import audio
 from musicsim.errors import AudioError, LibraryError
-from musicsim.explorer.search.query import Example, example_of, model_to_compare_with
+from musicsim.explorer.search.query import model_to_compare_with
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.processes.decoding import Decoding, Run, decoder
-from musicsim.library.scan.files import content_hash
 from musicsim.public import is_public
 from musicsim.storage import writing_to
 
@@ -32,23 +31,10 @@ def max_mb() -> int:
     return VISITORS_MB if is_public() else _MAX_MB
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """An upload that was decoded, whatever model it will be seen under."""
-
-    name: str
-    sound: "audio.Sound"  # with its coefficients
-    digest: str  # hash of the file's bytes
-
-    def under(self, snapshot: Snapshot) -> Example:
-        """What is searched with; raises as :func:`musicsim.explorer.search.query.example_of`."""
-        return example_of(snapshot, self.sound, self.digest, self.name)
-
-
-def hear(
+def decode_upload(
     snapshot: Snapshot, source: Path | bytes, name: str, minutes: float = MINUTES, *, visitor: str = ""
-) -> Decoding[Heard]:
-    """Start to decode a file or a recording in a worker process.
+) -> Decoding[audio.Sound]:
+    """Start to decode a file or a recording in a worker process; the result has its coefficients.
 
     Limits of time and memory are those of the library that will be searched, and bytes are written to a temporary
     file in its folder. `name` is what messages call it; of its beginning `minutes` are decoded, MAX_MINUTES at most.
@@ -62,17 +48,16 @@ def hear(
         raise AudioError(f"{name}: the file is larger than {max_mb()} MB. Send a part of it.")
     folder, limits = snapshot.library.folder, snapshot.library.file_limits
 
-    def work(run: Run) -> Heard:
+    def work(run: Run) -> audio.Sound:
         with scratch_of(folder).folder() as scratch:
             path = source if isinstance(source, Path) else _written(scratch / "upload", source)
             frames = scratch / "frames.npy"
             sound = run(audio.analyse_sound, path, name=name, frames_to=frames, duration=60 * minutes)
             sound = replace(sound, mfcc=np.load(frames))
-            digest = content_hash(source)
         if sound.is_cut:
             part = "minute was" if minutes == 1 else f"{minutes:g} minutes were"
             sound = replace(sound, notes=(*sound.notes, f"Only the first {part} analysed."))
-        return Heard(name, sound, digest)
+        return sound
 
     if is_public():
         minutes, limits = min(minutes, _VISITORS_MINUTES), replace(limits, seconds=_VISITORS_SECONDS)

@@ -6,7 +6,6 @@ from functools import partial
 
 import streamlit as st
 
-from musicsim._arrays import Float32Array
 from musicsim.errors import MusicsimError
 from musicsim.explorer import jobs
 from musicsim.explorer.refresh.add_music import keep_upload
@@ -18,7 +17,7 @@ from musicsim.library import Song
 from musicsim.library.scan.files import content_hash
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.option_widgets import UPLOAD_TYPES
-from musicsim.ui.base.state import CHOSEN, EXAMPLE, Upload, seen_as, snapshot
+from musicsim.ui.base.state import CHOSEN, EXAMPLE, Upload, example_of, snapshot
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.cover import show_cover
 from musicsim.ui.components.empty import stop_without_songs
@@ -40,22 +39,21 @@ _RECORDING = "your recording"
 
 
 @dataclass(frozen=True, slots=True)
-class _Query:
-    """What is searched with."""
+class _Searched:
+    """The first example of a search."""
 
-    of: int | Example  # a song's id, or what was heard
+    example: int | Example  # a song's id, or sound from outside
     seed: Song | None  # the song of the library that it is
-    upload: Upload | None = None  # the file or recording, where it is one
-    place: Float32Array | None = None  # (2,): where an upload is on the map
+    upload: Upload | None = None  # the file or recording that it comes from
 
     @property
     def seed_id(self) -> int | None:
         """The id of the song that it is."""
         return self.seed.id if self.seed is not None else None
 
-    def name_in(self, now: Snapshot) -> str:
-        """Under which name thumbs about its answers are remembered."""
-        return f"{now.library.name}:{self.upload.digest if self.upload is not None else self.of}"
+    def name_in(self, snapshot: Snapshot) -> str:
+        """Name under which a session remembers thumbs about the results."""
+        return f"{snapshot.library.name}:{self.upload.digest if self.upload is not None else self.example}"
 
 
 @visitor_may
@@ -121,34 +119,33 @@ def _took_match(now: Snapshot, kind: MatchKind, value: str) -> None:
         search_like(now, ids_of_match(now, kind, value).tolist())
 
 
-def _query(now: Snapshot) -> _Query | None:
+def _query(now: Snapshot) -> _Searched | None:
     """The upload, or else the chosen song if it has a vector."""
     upload, chosen = EXAMPLE.get(), CHOSEN.get()
     if upload is not None:
-        seen = seen_as(now, upload)
-        song_id = seen.example.song_id
-        known = now.songs_by_id([song_id]) if song_id else []
-        return _Query(seen.example, next(iter(known), None), upload, seen.place)
+        example = example_of(now, upload)
+        known = now.songs_by_id([example.song_id]) if example.song_id else []
+        return _Searched(example, next(iter(known), None), upload)
     if chosen is not None and now.rows_of([chosen])[0] >= 0:
         (seed,) = now.songs_by_id([chosen])
-        return _Query(chosen, seed)
+        return _Searched(chosen, seed)
     return None
 
 
-def _about(now: Snapshot, query: _Query) -> None:
+def _about(now: Snapshot, query: _Searched) -> None:
     """What is searched with, to be heard, and what can be done with it."""
     upload, seed = query.upload, query.seed
     with st.container(border=True):
         what, act = st.columns([3, 1], vertical_alignment="center")
-        if upload is not None and isinstance(query.of, Example):
-            what.markdown(f"**{plain(upload.name)}** · {clock(query.of.duration_s)}")
+        if upload is not None and isinstance(query.example, Example):
+            what.markdown(f"**{plain(upload.name)}** · {clock(query.example.duration_s)}")
             what.button(
                 "Play", icon=":material/play_arrow:", key="search_play_upload", on_click=play_upload,
-                args=(upload, query.of.duration_s),
+                args=(upload, query.example.duration_s),
             )  # fmt: skip
-            for note in query.of.notes:
+            for note in query.example.notes:
                 what.caption(f":material/info: {plain(note)}")
-            if query.of.is_cut and not upload.is_whole and not is_public():
+            if query.example.is_cut and not upload.is_whole and not is_public():
                 act.button("Analyse the whole", icon=":material/hearing:", on_click=_take_whole, args=(upload,))
             if seed is not None:
                 act.caption(f"This recording is in your collection: {plain(seed.label)}.")
@@ -168,15 +165,15 @@ def _about(now: Snapshot, query: _Query) -> None:
             )
 
 
-def _part(now: Snapshot, query: _Query) -> None:
+def _part(now: Snapshot, query: _Searched) -> None:
     """The waveform, on which a part can be chosen where frames were stored and the model compares sound."""
     if now.model is None or not now.model.encoder_.uses_audio:
         return
     name = query.name_in(now)
-    if isinstance(query.of, Example):
-        peaks, duration_s = query.of.peaks, query.of.duration_s
+    if isinstance(query.example, Example):
+        peaks, duration_s = query.example.peaks, query.example.duration_s
     elif query.seed is not None and now.library.frame_files.path(query.seed.content_hash).exists():
-        peaks, duration_s = now.library.outline(query.of), query.seed.duration_s
+        peaks, duration_s = now.library.outline(query.example), query.seed.duration_s
     else:
         return
     choose_part(
@@ -198,7 +195,7 @@ def _add_upload(now: Snapshot, upload: Upload) -> None:
 
 
 @st.fragment
-def _answers(now: Snapshot, query: _Query | None, request: SearchRequest) -> None:
+def _answers(now: Snapshot, query: _Searched | None, request: SearchRequest) -> None:
     """The songs that were found, as a list and on the map.
 
     A fragment: a thumb, and a question why, run nothing else.
@@ -209,22 +206,23 @@ def _answers(now: Snapshot, query: _Query | None, request: SearchRequest) -> Non
         st.error(plain(error), icon=":material/error:")
 
 
-def _find_and_show(now: Snapshot, query: _Query | None, request: SearchRequest) -> None:
+def _find_and_show(now: Snapshot, query: _Searched | None, request: SearchRequest) -> None:
     if query is None:
         _list_and_map(now, None, find_requested(now, None, request))
         return
     said = feedback_on(now, query.name_in(now), query.seed_id)
-    hits = find_requested(now, query.of, request, said)
-    hits_before = find_requested(now, query.of, request, said.undone()) if said.said else hits
+    examples = with_examples(now, query.example, request)
+    hits = find_requested(now, examples, request, said)
+    hits_before = find_requested(now, examples, request, said.undone()) if said.said else hits
     _list_and_map(
-        now, query, hits, judged=said.judged, asked=with_examples(now, query.of, request),
+        now, query, hits, judged=said.judged, asked=examples,
         bar=partial(feedback_bar, now, query.name_in(now), query.seed_id, hits_before, hits),
     )  # fmt: skip
 
 
 def _list_and_map(
     now: Snapshot,
-    query: _Query | None,
+    query: _Searched | None,
     hits: list[Hit],
     *,
     judged: Mapping[int, int] | None = None,
@@ -262,7 +260,7 @@ def _list_and_map(
     with where:
         song_map(
             now, key="search_map", chosen=query.seed_id if query is not None and upload is None else None,
-            found=[song.id for song in songs], query=None if query is None else query.place, height=480, legend=False,
+            found=[song.id for song in songs], query=None if upload is None else upload.place, height=480, legend=False,
             on_pick=partial(_heard, now),
         )  # fmt: skip
         st.caption("The star is your query; rings are the answers." if upload else "Rings are the answers.")
