@@ -1,6 +1,7 @@
 # make app     environment, install, demo collection, opens the app
 # make test    lint and all tests but the longest; THOROUGH=1 adds these, and repeats the numeric tests for each processor
 #              that this machine can run (tests/processors.py); PROCESSORS=Nehalem repeats them for one
+# make test-all  the longest tests, too, for each processor, and without each of the extensions in turn
 # make bench   the claims about speed, against their rivals; KEEP=1: docs/results and the table of README made of them, too
 # make reproduce  every experiment, and which claims hold; KEEP=1: docs/results and the tables made of them, too; FULL=1: the papers' protocols
 # make docs    the documentation as a site, in site/; warnings are errors
@@ -25,6 +26,8 @@ AGAIN = --last-failed --last-failed-no-failures none
 # Tests whose results depend on rounding, and the processors to repeat them for (tests/processors.py).
 NUMERIC = $(addprefix tests/,audio codebook gaussians kernels mixtures relevance metric order hashing search playlist evaluation experiments explorer test_blas.py)
 PROCESSORS ?= $(if $(THOROUGH),$(shell $(PYTHON) -m tests.processors list))
+# Extensions that `make test` removes from a copy, one at a time, before it tests the rest; empty for all of them.
+WITHOUT ?= mpd lyrics
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Versions and hashes of all that is installed; `make newest` leaves them out.
 APP_PACKAGES = --require-hashes -r requirements.txt
@@ -33,7 +36,7 @@ TEST_PACKAGES = --require-hashes -r requirements/test.txt
 NEW_VENV = $(PYTHON) -m venv $(VENV) && { $(PIP) --require-hashes -r requirements/uv.txt || true; }
 install = { $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python $(1) || $(PIP) $(1); }
 
-.PHONY: app install test lint format bench reproduce docs torture rivals citation newest lock clean
+.PHONY: app install test test-all lint format bench reproduce docs torture rivals citation newest lock clean
 
 install: $(VENV)/installed
 app: $(VENV)/installed
@@ -46,7 +49,8 @@ ifdef PYTEST_ARGS
 else
 	@status=0; others=0; \
 	{ $(BROWSE) -n $(BROWSERS) --dist loadfile --no-loadscope-reorder > $(VENV)/browser.log 2>&1; echo $$? > $(VENV)/browser.status; \
-	  nice -n 19 $(BIN)/python -m torture --minutes 1 > $(VENV)/torture.log 2>&1; echo $$? > $(VENV)/torture.status; } & beside=$$!; \
+	  nice -n 19 $(BIN)/python -m torture --minutes 1 > $(VENV)/torture.log 2>&1; echo $$? > $(VENV)/torture.status; \
+	  nice -n 19 $(BIN)/python -m tests.without $(WITHOUT) > $(VENV)/without.log 2>&1; echo $$? > $(VENV)/without.status; } & beside=$$!; \
 	$(OTHERS) -n $(JOBS) --dist loadfile --no-loadscope-reorder || others=1; \
 	for processor in $(PROCESSORS); do \
 	    echo "The numeric tests with the code for the processor $$processor"; \
@@ -56,6 +60,8 @@ else
 	echo "The tests with a browser, which ran beside them"; cat $(VENV)/browser.log; \
 	echo "A minute of torture, which came after these"; cat $(VENV)/torture.log; \
 	[ "$$(cat $(VENV)/torture.status)" = 0 ] || status=1; \
+	echo "The core without some of the extensions"; cat $(VENV)/without.log; \
+	[ "$$(cat $(VENV)/without.status)" = 0 ] || status=1; \
 	if [ "$$others$$(cat $(VENV)/browser.status)" != 00 ]; then \
 	    echo "What failed beside all the others, once more by itself"; \
 	    [ $$others = 0 ] || $(OTHERS) $(AGAIN) || status=1; \
@@ -63,6 +69,10 @@ else
 	fi; \
 	exit $$status
 endif
+
+# Everything: the longest tests, all processors, and the core without each of the extensions.
+test-all:
+	$(MAKE) test THOROUGH=1 WITHOUT=
 
 lint: $(VENV)/tested
 	$(BIN)/ruff format --check .
