@@ -13,11 +13,12 @@ import sqlalchemy as sa
 from musicsim.errors import LibraryError, NotFoundError, ServerError
 from musicsim.explorer.progress import silent
 from musicsim.extensions.music_servers.client import Subsonic, song_of
-from musicsim.extensions.music_servers.connections import SERVERS_FILE, Connection, Connections, has_sound, place_of
+from musicsim.extensions.music_servers.connections import SERVERS_FILE, Connection, Connections, place_of
 from musicsim.extensions.music_servers.fetch import fetch_missing
 from musicsim.extensions.music_servers.lists import save_list
 from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.extensions.music_servers.sync import sync
+from musicsim.library.media.sound import has_sound
 from tests.extensions.music_servers.serving import enter, having, ok, scripted
 from tests.sounds import open_library, write_song
 
