@@ -16,8 +16,7 @@ from musicsim.api.waiting import outcome
 from musicsim.audio import media_type
 from musicsim.errors import LibraryError, MusicsimError, NotFoundError
 from musicsim.explorer.libraries import open_library
-from musicsim.extensions.music_servers.remote_sound import remote_sound
-from musicsim.hooks import extensions
+from musicsim.hooks import extensions, load_hooks
 from musicsim.library import Library, Song
 from musicsim.library.media.covers import Covers
 from musicsim.library.media.playable import PlayableCopies
@@ -54,8 +53,11 @@ async def sound_of(request: Request, library: Library, song: Song) -> Response:
         if not await run_in_threadpool(song.path.is_file):
             if is_public():  # the owner's servers are not for strangers
                 return JSONResponse({"error": f"{name}: this demonstration has no sound of it."}, 410)
-            remote = await run_in_threadpool(remote_sound, library, song, request)
-            return remote or JSONResponse({"error": f"{name}: the file is missing. Scan its folder again."}, 410)
+            for sound in load_hooks("sound"):
+                response: Response | None = await run_in_threadpool(sound.respond, library, song, request)
+                if response is not None:
+                    return response
+            return JSONResponse({"error": f"{name}: the file is missing. Scan its folder again."}, 410)
         path = song.path
         # a look into a file that was decoded whole by a worker when it became a song
         if not await run_in_threadpool(audio.plays_in_browser, path):

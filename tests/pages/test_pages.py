@@ -24,8 +24,6 @@ from musicsim.extensions.exports.made import exports_of
 from musicsim.extensions.exports.page import NAMES
 from musicsim.extensions.exports.request import EXPORTS
 from musicsim.extensions.guessing.guess import Guesses
-from musicsim.extensions.player_engine.access import PlayerAccess, player_access
-from musicsim.extensions.player_engine.request import PlayerRules
 from musicsim.library.db import schema
 from musicsim.library.stores.duplicates import SamePair
 from musicsim.ui.base.frame import PAGES, SHELL
@@ -281,20 +279,6 @@ def test_every_export_has_a_button_and_what_was_exported_can_be_downloaded(full,
     served = Starlette(routes=routes("deep/music"))
     with TestClient(served, base_url="http://localhost") as client:
         assert client.get(link.proto.url).content == made.read_bytes()
-
-
-def test_players_are_answered_once_they_are_let_in_and_by_the_rules_that_are_saved(full):
-    app = show_section(open_page("library"), "servers")
-    app = app.toggle(key="players_on").set_value(True).run()
-    token = player_access(full).token
-    assert token in {code.value for code in app.code}
-    app.multiselect(key="players_no_artists").set_value(["Artist noise"]).run()
-    app = app.button(key="players_save").click().run()
-    assert not app.exception
-    assert player_access(full) == PlayerAccess(token=token, rules=PlayerRules(no_artists={"Artist noise"}))
-    assert app.button(key="players_save").disabled
-    app.toggle(key="players_on").set_value(False).run()
-    assert player_access(full) is None
 
 
 def test_after_an_update_it_is_said_what_happens_and_why(full):

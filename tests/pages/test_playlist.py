@@ -13,14 +13,10 @@ from streamlit.testing.v1 import AppTest
 from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.playlist import PlaylistRequest
-from musicsim.extensions.listenbrainz.client import keep_token
-from musicsim.extensions.music_servers.connections import Connections
 from musicsim.library.db import schema
 from musicsim.ui.base.frame import PAGES, SHELL
 from musicsim.ui.components.song_list import Action
 from musicsim.ui.playlist import view as playlist_view
-from tests.extensions.mpd.real_mpd import real_mpd
-from tests.extensions.music_servers.serving import scripted
 from tests.sounds import write_song
 
 
@@ -460,87 +456,6 @@ def test_a_missing_file_is_said_and_stands_in_the_list_as_a_comment(full):
     for kind in ("pls", "xspf", "jspf", "m3u8"):
         select(app, "playlist_format", kind)
         assert any(b.proto.label == "Download" for b in app.get("download_button"))
-
-
-def test_a_list_is_queued_and_saved_in_mpd_where_one_is_set(full, collection, monkeypatch):
-    for name in ("MPD_HOST", "MPD_PORT"):
-        monkeypatch.delenv(name, raising=False)
-    assert "playlist_mpd_queue" not in [button.key for button in drawn().button]
-    with real_mpd(collection) as running, running.client() as client:
-        monkeypatch.setenv("MPD_HOST", str(running.socket))
-        app = drawn()
-        paths = {song.id: song.path for song in full.songs()}
-        files = [str(paths[i].relative_to(collection)) for i in ids_of(app)]
-        press(app, "playlist_mpd_queue")
-        assert [entry["file"] for entry in client.playlistinfo()] == files
-        press(app, "playlist_mpd_save")
-        assert list(client.listplaylist("My playlist")) == files
-        assert not app.error
-        press(app, "playlist_mpd_save")
-        assert any("“My playlist” already" in error.value for error in app.error)
-        running.kill()
-        press(app, "playlist_mpd_queue")
-        assert any("does not answer" in error.value for error in app.error)
-
-
-def test_a_list_is_saved_updated_kept_filled_and_deleted_on_a_server(full):
-    there = {}
-
-    def answer(call, values):
-        if call == "createPlaylist":
-            list_id = values.get("playlistId") or f"pl-{values['name']}"
-            there[list_id] = values["name"]
-            return {"playlist": {"id": list_id}}
-        if call == "deletePlaylist":
-            del there[values["id"]]
-        if call == "getPlaylists":
-            return {"playlists": {"playlist": [{"id": i, "name": name} for i, name in there.items()]}}
-        return {}
-
-    def kept():
-        return full.server_songs.lists("home")
-
-    assert "playlist_server_save" not in [button.key for button in drawn().button]
-    with scripted(answer) as server:
-        Connections(full).put(server.connection())
-        songs = full.songs()
-        full.server_songs.remember("home", [(song.id, [f"so-{song.id}"]) for song in songs])
-        app = drawn()
-        assert app.button(key="playlist_server_save").label == "Save “My playlist” on home"
-        press(app, "playlist_server_save")
-        assert kept()["My playlist"].request is None
-        app.run()
-        assert app.button(key="playlist_server_save").label == "Update “My playlist” on home"
-        assert "playlist_server_refresh" not in [button.key for button in app.button]
-        app.toggle(key="playlist_keep_home_My playlist").set_value(True).run()
-        press(app, "playlist_server_save")
-        assert there == {"pl-My playlist": "My playlist"}
-        assert kept()["My playlist"].request is not None
-        calls = len(server.asked)
-        press(app, "playlist_server_refresh")
-        assert not app.error
-        assert [call for call, _, _ in server.asked[calls:]] == ["createPlaylist", "updatePlaylist"]
-        app.number_input(key="playlist_around_home_My playlist").set_value(3).run()
-        press(app, "playlist_server_save")
-        assert any("nothing that was played there" in error.value for error in app.error)
-        press(app, "playlist_server_delete_it")
-        assert (there, kept()) == ({}, {})
-        assert "playlist_server_delete_it" not in [button.key for button in app.button]
-        assert len(ids_of(app)) == 12, "nothing changes here"
-
-
-def test_songs_that_a_server_does_not_have_are_named(full):
-    with scripted(lambda *_: {"playlist": {"id": "pl"}, "playlists": {"playlist": []}}) as server:
-        Connections(full).put(server.connection())
-        app = press(drawn(), "playlist_server_save")
-        assert any("none of the songs" in error.value for error in app.error)
-
-
-def test_a_list_goes_to_listenbrainz_where_a_token_is_kept(full):
-    assert "playlist_listenbrainz" not in [button.key for button in drawn().button]
-    keep_token(full, "a-token")
-    app = press(drawn(), "playlist_listenbrainz")
-    assert any("none of these songs has a MusicBrainz id" in error.value for error in app.error)
 
 
 def test_a_mix_is_made_beside_the_page(full):

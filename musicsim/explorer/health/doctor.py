@@ -1,16 +1,16 @@
 """What is wrong with a library, what to do about it, and doing what loses nothing.
 
+The hook ``checks`` is ``function(library) -> Iterable[Finding]``, for what extensions have in the library's folder.
+
 Findings are sentences without names of songs, people and places. Those stand apart: what is for others leaves them out.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
 from musicsim import LIBRARY_FILE
-from musicsim.errors import LibraryError
 from musicsim.explorer.learning.task import Quiet
 from musicsim.explorer.progress import Tell, teller
 from musicsim.explorer.refresh.add_music import Report, scan_and_refresh
@@ -19,13 +19,13 @@ from musicsim.explorer.refresh.learned_model import LEARNED_KIND
 from musicsim.explorer.refresh.model_catalogue import damage, make_again, stale_reason
 from musicsim.explorer.refresh.outdated import pending_upgrade
 from musicsim.explorer.refresh.refresh import refresh
-from musicsim.extensions.music_servers.connections import Connections
-from musicsim.extensions.player_engine.access import player_access
+from musicsim.hooks import load_hooks
 from musicsim.library import Library, Song
 from musicsim.library.db.cache import load_arrays
 from musicsim.library.db.database import is_writable
 from musicsim.library.db.integrity import faults, is_of_indexes, rebuild_indexes, stray_rows
 from musicsim.library.disk.leftovers import leftovers
+from musicsim.library.media.sound import songs_elsewhere
 from musicsim.library.stores.models import BUILT_IN
 
 Level = Literal["ok", "note", "problem"]
@@ -78,7 +78,8 @@ def examine(library: Library, tell: Tell) -> Iterator[Finding]:
             tuple(map(str, left)),
             "sweep",
         )
-    yield from _of_connections(library)
+    for check in load_hooks("checks"):
+        yield from check(library)
     yield from _of_jobs(library)
 
 
@@ -107,8 +108,8 @@ def _of_database(found: list[str]) -> Finding:
 def _of_songs(library: Library) -> Iterator[Finding]:
     songs, n_missing = library.songs(), len(library.missing_songs())
     absent = {song.id: str(song.path) for song in songs if not song.path.exists()}
-    on_server = library.server_songs.ids_of(absent) if absent else {}
-    gone = [path for song_id, path in absent.items() if song_id not in on_server]
+    elsewhere = songs_elsewhere(library, absent)
+    gone = [path for song_id, path in absent.items() if song_id not in elsewhere]
     yield Finding("songs", OK, f"{len(songs):,} songs with a file")
     if n_missing:
         yield Finding(
@@ -233,16 +234,6 @@ def _is_readable(arrays: Path) -> bool:
     except Exception:  # zipfile and numpy raise nearly anything at a damaged file
         return False
     return True
-
-
-def _of_connections(library: Library) -> Iterator[Finding]:
-    """The files that hold passwords and tokens."""
-    for read in (Connections(library).all, partial(player_access, library)):
-        try:
-            read()
-        except LibraryError as error:
-            words = "what music servers or players are let in by cannot be read"
-            yield Finding("connections", PROBLEM, words, "Delete the file, and connect them again.", (str(error),))
 
 
 def _of_jobs(library: Library) -> Iterator[Finding]:

@@ -13,13 +13,11 @@ from contextlib import closing
 from typing import Any
 
 from musicsim.errors import LibraryError
+from musicsim.library.importing.formats import Format
 from musicsim.library.importing.json_formats import plain
 from musicsim.library.importing.records import Gatherer, NamedSong
 from musicsim.library.importing.sources import RawBytes
 from musicsim.library.tags.file_tags import MBID
-
-SIGNS = ("SQLite format 3\0", "item_attributes", "album_attributes")
-"""What the beginning of the file holds: its kind, and names of two of its tables."""
 
 _TAG_COLUMNS = ("genres", "genre", "style")  # "genres" takes the place of "genre" from beets 2.6 on
 _BETWEEN = re.compile(r"\\␀|[;,\0]")
@@ -83,3 +81,11 @@ def _enter(rows: Gatherer, item: dict[str, Any], rating: float) -> None:
         rows.add(song, (tag, ""), _WEIGHT)
     if rating > 0:
         rows.add(song, (f"rated {max(1, round(5 * rating))}", ""), _WEIGHT)
+
+
+FORMATS = {
+    "beets": Format(
+        "library of beets (library.db)", "tags", read_beets, RawBytes,
+        signs=("SQLite format 3\0", "item_attributes", "album_attributes"),  # the file's kind, and names of two tables
+    )
+}  # fmt: skip

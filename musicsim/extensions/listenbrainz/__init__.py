@@ -6,4 +6,5 @@ EXTENSION = Extension(
     name="listenbrainz",
     commands={"listenbrainz": Command("cli:group", "Send playlists to ListenBrainz.", "Other programs")},
     backup_files=("listenbrainz.token",),
+    hooks={"playlist_targets": "playlist_page:target"},
 )

@@ -18,6 +18,7 @@ from musicsim.cli._console import (
 from musicsim.cli._options import taking
 from musicsim.cli.playlists import SavedOption, asked_songs
 from musicsim.explorer.requests.playlist import PlaylistRequest
+from musicsim.extensions.listenbrainz.client import keep_token, send_playlist
 
 group = typer.Typer(help="Send playlists to ListenBrainz.", no_args_is_help=True)
 
@@ -26,8 +27,6 @@ def token(
     library: LibraryOption = None, remove: Annotated[bool, typer.Option("--remove", help="Remove the token.")] = False
 ) -> None:
     """Keep the token of your ListenBrainz account in the library's folder; it is asked for and not shown."""
-    from musicsim.extensions.listenbrainz.client import keep_token
-
     with open_library(library) as lib:
         keep_token(lib, "" if remove else typer.prompt("Token", hide_input=True))
     typer.echo("The token is removed." if remove else "The token is kept.")
@@ -47,8 +46,6 @@ def send(
 
     Exits with code 3 if some have none, which are listed.
     """
-    from musicsim.extensions.listenbrainz.client import send_playlist
-
     with open_library(library) as lib:
         asked = asked_songs(lib, request, saved, model)
         sent = send_playlist(lib, name, asked.songs, public=public)

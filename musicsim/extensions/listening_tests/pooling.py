@@ -19,8 +19,8 @@ from musicsim.explorer.snapshot.snapshot import Snapshot, snapshot_under
 from musicsim.extensions.listening_tests.frozen import FrozenSong, ListeningTest, Pair
 from musicsim.extensions.listening_tests.request import ListeningTestRequest
 from musicsim.extensions.listening_tests.store import MAX_LISTENERS
-from musicsim.extensions.music_servers.connections import has_sound
 from musicsim.library import Library, Song
+from musicsim.library.media.sound import has_sound
 
 _MORE = 20  # results that are asked for beyond those needed: some may have no file
 _MAX_TRIES = 10  # songs that are looked at for each query

@@ -14,4 +14,5 @@ EXTENSION = Extension(
     },
     sections=(Section("library", "Servers", "page:draw", tab="servers", needs_songs=False, place=71),),
     backup_files=("mpd.json",),
+    hooks={"playlist_targets": "playlist_page:target"},
 )

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -22,6 +23,10 @@ from musicsim.cli._console import (
 from musicsim.cli._options import taking
 from musicsim.cli.playlists import AskedSongs, SavedOption, asked_songs
 from musicsim.explorer.requests.playlist import PlaylistRequest
+from musicsim.extensions.mpd.client import Mpd, mpd_address
+from musicsim.extensions.mpd.keep_filled import QueueFiller
+from musicsim.extensions.mpd.keep_filled import keep_filled as follow
+from musicsim.library import Song
 
 group = typer.Typer(
     help="Queue and save playlists in MPD, at MPD_HOST and MPD_PORT or as the Library page says (docs/servers.md).",
@@ -43,7 +48,7 @@ def queue(
 
     Exits with code 3 if MPD does not have some of the songs, which are listed.
     """
-    with _asked(library, request, saved, model) as (asked, mpd):
+    with _opened(library, request, saved, model) as (asked, mpd):
         unknown = mpd.queue(asked.songs, replace=replace, play=play)
     _tell("queued", asked.songs, unknown, asked.notes, as_json=as_json)
 
@@ -62,35 +67,27 @@ def save(
 
     Exits with code 3 if MPD does not have some of the songs, which are listed.
     """
-    with _asked(library, request, saved, model) as (asked, mpd):
+    with _opened(library, request, saved, model) as (asked, mpd):
         unknown = mpd.save(name, asked.songs, replace=replace)
     _tell(f"saved as “{name}”", asked.songs, unknown, asked.notes, as_json=as_json)
 
 
 @contextmanager
-def _asked(
-    library: Any, request: PlaylistRequest, saved: str | None, model: str | None
-) -> Iterator[tuple[AskedSongs, Any]]:
-    """The songs that were asked for, and a connection to MPD."""
-    from musicsim.extensions.mpd.client import Mpd, mpd_address
-
+def _opened(
+    library: Path | None, request: PlaylistRequest, saved: str | None, model: str | None
+) -> Iterator[tuple[AskedSongs, Mpd]]:
+    """Choose the songs, and connect to MPD."""
     with open_library(library) as lib:
         asked = asked_songs(lib, request, saved, model)
         with Mpd(lib, mpd_address(lib)) as mpd:
             yield asked, mpd
 
 
-def _tell(done: str, songs: Sequence[Any], unknown: Sequence[Any], notes: Sequence[str], *, as_json: bool) -> None:
+def _tell(done: str, songs: Sequence[Song], unknown: Sequence[Song], notes: Sequence[str], *, as_json: bool) -> None:
     ids = {song.id for song in unknown}
     sent = [song for song in songs if song.id not in ids]
     if as_json:
-        emit(
-            {
-                "songs": [song_json(song) for song in sent],
-                "unknown": [song_json(song) for song in unknown],
-                "notes": list(notes),
-            }
-        )
+        emit({"songs": list(map(song_json, sent)), "unknown": list(map(song_json, unknown)), "notes": list(notes)})
     else:
         typer.echo(plain("\n".join([f"{len(sent)} songs {done} in MPD.", *notes])))
         for song in unknown:
@@ -119,9 +116,6 @@ def keep_filled(
     It goes on when MPD comes back after a restart. Its options are those of a playlist but for its length; with --json
     each song is one object on a line.
     """
-    from musicsim.extensions.mpd.client import mpd_address
-    from musicsim.extensions.mpd.keep_filled import QueueFiller
-    from musicsim.extensions.mpd.keep_filled import keep_filled as follow
 
     def tell(sentence: str) -> None:
         errors.print(safe(sentence), highlight=False, soft_wrap=True)

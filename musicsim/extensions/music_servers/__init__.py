@@ -7,5 +7,14 @@ EXTENSION = Extension(
     commands={"server": Command("cli:group", "Connect music servers (Subsonic, OpenSubsonic).", "Other programs")},
     jobs={"sync": Job("job:run", "Syncing a music server")},
     sections=(Section("library", "Servers", "page:draw", tab="servers", needs_songs=False, place=70),),
+    tables="tables",
+    hooks={
+        "checks": "health:check",
+        "folder_of_remote_songs": "server_songs:SERVERS_FOLDER",
+        "foreign_ids": "foreign_ids:ForeignIds",
+        "playlist_targets": "playlist_page:target",
+        "sound": "remote_sound",
+        "written_playlists": "playlist_page:draw_written",
+    },
     backup_files=("servers.json",),
 )

@@ -3,6 +3,8 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -20,7 +22,20 @@ from musicsim.cli._console import (
     warn,
 )
 from musicsim.cli._options import taking
+from musicsim.errors import NotFoundError, ServerError
+from musicsim.explorer.progress import silent
 from musicsim.explorer.requests.playlist import PlaylistRequest
+from musicsim.explorer.snapshot.snapshot import snapshot_under
+from musicsim.extensions.music_servers.client import Subsonic
+from musicsim.extensions.music_servers.connections import Connection, Connections
+from musicsim.extensions.music_servers.job import sync_and_fetch
+from musicsim.extensions.music_servers.lists import SavedList, delete_list, save_list
+from musicsim.extensions.music_servers.server_playlists import keep_filled, refresh_lists
+from musicsim.extensions.music_servers.server_songs import ServerSongs
+from musicsim.extensions.music_servers.sync import remove as remove_server
+from musicsim.extensions.music_servers.sync import sync as sync_songs
+from musicsim.library import Library
+from musicsim.library.importing import day_of
 
 _SECRET = "MUSICSIM_SERVER_SECRET"
 _MAX_LISTED = 50
@@ -32,10 +47,8 @@ group = typer.Typer(no_args_is_help=True, help="Connect music servers (Subsonic,
 
 
 @contextmanager
-def _asked(names: list[str] | None, library: Any) -> Iterator[tuple[Any, list[Any]]]:
-    """The library, and the servers that are named, or all."""
-    from musicsim.extensions.music_servers.connections import Connections
-
+def _opened(names: list[str] | None, library: Path | None) -> Iterator[tuple[Library, list[Connection]]]:
+    """Open the library, and give the named servers, or all."""
     with open_library(library) as lib:
         known = Connections(lib)
         yield lib, [known.get(name) for name in names] if names else known.all()
@@ -61,9 +74,6 @@ def add(
     The password or API key is asked for, or taken from MUSICSIM_SERVER_SECRET. It is kept in the library's folder in a
     file that only you can read, and is never shown.
     """
-    from musicsim.extensions.music_servers.client import Subsonic
-    from musicsim.extensions.music_servers.connections import Connection, Connections
-
     if api_key and send_password:
         raise typer.BadParameter("name --api-key or --send-password, not both.")
     if not (user or api_key):
@@ -90,13 +100,8 @@ def sync(
     as_json: JsonOption = False,
 ) -> None:
     """Read the songs of servers, match them, and import plays, stars and ratings."""
-    from dataclasses import asdict
-
-    from musicsim.errors import ServerError
-    from musicsim.extensions.music_servers.job import sync_and_fetch
-
     done, n_failed = [], 0
-    with _asked(names, library) as (lib, connections), progress_bar() as report:
+    with _opened(names, library) as (lib, connections), progress_bar() as report:
         for connection in connections:
             try:
                 came = sync_and_fetch(lib, connection, everything=everything, fetch=fetch, report=report)
@@ -120,10 +125,8 @@ def sync(
 
 def list_servers(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """List servers, how many of their songs are matched, and the playlists that were written there."""
-    from musicsim.library.importing import day_of
-
-    with _asked(None, library) as (lib, connections):
-        counts = lib.server_songs.counts()
+    with _opened(None, library) as (lib, connections):
+        counts = ServerSongs(lib).counts()
         rows: list[dict[str, Any]] = [
             {
                 "name": c.name,
@@ -133,7 +136,7 @@ def list_servers(library: LibraryOption = None, as_json: JsonOption = False) -> 
                 "synced": day_of(c.synced_at),
                 "playlists": {
                     name: "kept filled" if kept.request is not None else "saved"
-                    for name, kept in lib.server_songs.lists(c.name).items()
+                    for name, kept in ServerSongs(lib).lists(c.name).items()
                 },
             }
             for c in connections
@@ -160,11 +163,11 @@ def review(
     if name is not None and (server_id is None or song is None):
         raise typer.BadParameter("name a server, the id of a song there, and the id of a song here.")
     with open_library(library) as lib:
-        if name is not None:
-            lib.server_songs.choose(name, server_id, song or None)
+        if name is not None and server_id is not None:
+            ServerSongs(lib).choose(name, server_id, song or None)
             _done({"server": name, "id": server_id, "song": song or None}, "noted.", as_json=as_json)
             return
-        waiting = lib.server_songs.ambiguous()
+        waiting = ServerSongs(lib).ambiguous()
         labels = {s.id: s.label for s in lib.songs({i for _, w in waiting for i in w.candidates or ()})}
     rows: list[dict[str, Any]] = [
         {
@@ -193,10 +196,7 @@ def save(
     as_json: JsonOption = False,
 ) -> None:
     """Write a saved playlist to a server; the one that was written under its name before is updated."""
-    from musicsim.errors import NotFoundError
-    from musicsim.extensions.music_servers.lists import save_list
-
-    with _asked([name], library) as (lib, (connection,)):
+    with _opened([name], library) as (lib, (connection,)):
         found = [p for p in lib.playlists() if p.name == playlist]
         if not found:
             raise NotFoundError(f"there is no playlist {playlist!r} in this library.")
@@ -217,10 +217,7 @@ def keep(
     model: ModelOption = None,
 ) -> None:
     """Write a playlist to a server that `musicsim server refresh` generates again each time."""
-    from musicsim.explorer.snapshot.snapshot import snapshot_under
-    from musicsim.extensions.music_servers.server_playlists import keep_filled
-
-    with _asked([name], library) as (lib, (connection,)):
+    with _opened([name], library) as (lib, (connection,)):
         saved = keep_filled(snapshot_under(lib, model), connection, playlist, request, around_last)
     _tell_saved(saved, as_json=as_json)
 
@@ -229,18 +226,11 @@ def refresh(
     names: ServersArgument = None, library: LibraryOption = None, as_json: JsonOption = False, model: ModelOption = None
 ) -> None:
     """Sync servers, and generate the playlists that are kept filled there again; for every night."""
-    from dataclasses import asdict
-
-    from musicsim.errors import ServerError
-    from musicsim.explorer.snapshot.snapshot import snapshot_under
-    from musicsim.extensions.music_servers.server_playlists import refresh_lists
-    from musicsim.extensions.music_servers.sync import sync as sync_songs
-
     done, is_all_well = [], True
-    with _asked(names, library) as (lib, connections):
+    with _opened(names, library) as (lib, connections):
         for connection in connections:
             try:
-                sync_songs(lib, connection, lambda *_: None)
+                sync_songs(lib, connection, silent)
             except ServerError as error:
                 warn("not synced", error)
                 is_all_well = False
@@ -265,29 +255,23 @@ def delete(
     as_json: JsonOption = False,
 ) -> None:
     """Delete a playlist of ours from a server."""
-    from musicsim.extensions.music_servers.lists import delete_list
-
-    with _asked([name], library) as (lib, (connection,)):
+    with _opened([name], library) as (lib, (connection,)):
         delete_list(lib, connection, playlist)
     _done({"server": name, "playlist": playlist}, f"{playlist} is deleted from {name}.", as_json=as_json)
 
 
 def remove(name: NameArgument, library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """Forget a server, its password, and the songs that have no file here; nothing changes on the server."""
-    from musicsim.extensions.music_servers.sync import remove as forget
-
     with open_library(library) as lib:
-        forget(lib, name)
+        remove_server(lib, name)
     _done({"server": name}, f"{name} is removed.", as_json=as_json)
 
 
-def _done(about: dict[str, Any], words: str, *, as_json: bool) -> None:
-    emit(about) if as_json else typer.echo(plain(words))
+def _done(about: dict[str, Any], message: str, *, as_json: bool) -> None:
+    emit(about) if as_json else typer.echo(plain(message))
 
 
-def _tell_saved(saved: Any, *, as_json: bool = False) -> None:
-    from dataclasses import asdict
-
+def _tell_saved(saved: SavedList, *, as_json: bool = False) -> None:
     if as_json:
         emit(asdict(saved))
         return

@@ -11,9 +11,8 @@ from urllib.parse import urlsplit
 from musicsim import logs
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.extensions.music_servers.server_songs import SERVERS_FOLDER
-from musicsim.library import Library, Song
+from musicsim.library import Library
 from musicsim.library.disk.arrays import private_path
-from musicsim.public import is_public
 
 SERVERS_FILE = "servers.json"
 
@@ -126,13 +125,6 @@ class Connections:
 
 FETCHED = "sound"
 """How songs are matched whose sound was fetched and analysed."""
-
-
-def has_sound(library: Library, song: Song) -> bool:
-    """Whether a song can be heard: from its file, or from a server."""
-    if song.path.is_file() or is_public():  # a visitor does not hear what the owner's servers have
-        return song.path.is_file()
-    return library.server_songs.id_of(song.id) is not None
 
 
 def servers_folder(library: Library, server: str) -> Path:

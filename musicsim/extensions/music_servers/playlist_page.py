@@ -1,20 +1,21 @@
 """Playlists on music servers: that in work is written there, those written are generated again or deleted."""
 
+from collections.abc import Callable, Mapping
+
 import streamlit as st
 
 from musicsim.errors import MusicsimError
-from musicsim.explorer.playlists.walk import DrawnPlaylist
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.music_servers.connections import Connection, Connections
 from musicsim.extensions.music_servers.lists import SavedList, delete_list, save_list
 from musicsim.extensions.music_servers.server_playlists import comment_of, keep_filled, read_request, saved_request
-from musicsim.extensions.music_servers.server_songs import ServerList
+from musicsim.extensions.music_servers.server_songs import ServerList, ServerSongs
 from musicsim.library import Library
 from musicsim.library.importing import day_of
 from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain, shown
 from musicsim.ui.playlist.actions import TROUBLE
-from musicsim.ui.playlist.draft import PlaylistDraft
+from musicsim.ui.playlist.sending import Sending
 
 _SERVER: Key[str] = Key("playlist_server", str, "name of the server that playlists go to", per_library=True)
 _WRITTEN: Key[tuple[str, str]] = Key(
@@ -23,7 +24,7 @@ _WRITTEN: Key[tuple[str, str]] = Key(
 _MAX_AROUND = 100
 
 
-def servers_of(library: Library) -> dict[str, Connection]:
+def _servers(library: Library) -> dict[str, Connection]:
     """Connected servers by their names; none where their file cannot be read, which the Library page says."""
     try:
         return {connection.name: connection for connection in Connections(library).all()}
@@ -34,17 +35,20 @@ def servers_of(library: Library) -> dict[str, Connection]:
 # --- the playlist in work -------------------------------------------------------------------------
 
 
-def send_to_server(now: Snapshot, name: str, draft: PlaylistDraft, drawn: DrawnPlaylist) -> None:
-    """Save the playlist on a server under a name, or update it there; nothing where no server is connected."""
-    servers = servers_of(now.library)
-    if not servers:
-        return
+def target(sending: Sending) -> Callable[[], None] | None:
+    """Offer the connected servers, if there are any."""
+    servers = _servers(sending.snapshot.library)
+    return (lambda: _draw_target(sending, servers)) if servers else None
+
+
+def _draw_target(sending: Sending, servers: Mapping[str, Connection]) -> None:
+    now, name, draft = sending.snapshot, sending.name, sending.draft
     if _SERVER.get() not in servers:
         _SERVER.set(next(iter(servers)))
     if len(servers) > 1:
         st.selectbox("Music server", list(servers), key=_SERVER.name, persist_state="session")
     server = _SERVER.get()
-    known = now.library.server_songs.lists(server).get(name)
+    known = ServerSongs(now.library).lists(server).get(name)
     is_kept = st.toggle(
         "Keep it filled", bool(known and known.request is not None), key=f"playlist_keep_{server}_{name}",
         disabled=draft.request is None,
@@ -62,21 +66,19 @@ def send_to_server(now: Snapshot, name: str, draft: PlaylistDraft, drawn: DrawnP
     st.button(
         f"{'Update' if known else 'Save'} “{plain(shown(name))}” on {plain(server)}", icon=":material/cloud_upload:",
         key="playlist_server_save", width="stretch", disabled=not name,
-        on_click=_save, args=(now, servers[server], name, draft, drawn, is_kept, around),
+        on_click=_save, args=(sending, servers[server], is_kept, around),
     )  # fmt: skip
 
 
-def _save(
-    now: Snapshot, connection: Connection, name: str, draft: PlaylistDraft, drawn: DrawnPlaylist, is_kept: bool,
-    around: int,
-) -> None:  # fmt: skip
+def _save(sending: Sending, connection: Connection, is_kept: bool, around: int) -> None:
+    now, name, draft = sending.snapshot, sending.name, sending.draft
     request = draft.request if is_kept else None
     try:
         if request is not None and around:
             saved = keep_filled(now, connection, name, request, around)
         else:
             kept = None if request is None else saved_request(request)
-            saved = save_list(now.library, connection, name, draft.song_ids, comment_of(drawn), kept)
+            saved = save_list(now.library, connection, name, draft.song_ids, comment_of(sending.drawn), kept)
     except MusicsimError as error:
         TROUBLE.set(str(error))
         return
@@ -97,11 +99,11 @@ def _say(library: Library, saved: SavedList) -> None:
 # --- those that were written ----------------------------------------------------------------------
 
 
-def server_lists(now: Snapshot) -> None:
+def draw_written(now: Snapshot) -> None:
     """Choose among the playlists that were written to servers, to generate one again or to delete it there."""
-    servers = servers_of(now.library)
+    servers = _servers(now.library)
     written = {
-        (server, name): kept for server in servers for name, kept in now.library.server_songs.lists(server).items()
+        (server, name): kept for server in servers for name, kept in ServerSongs(now.library).lists(server).items()
     }
     if not written:
         return

@@ -1,6 +1,7 @@
 """The sound of songs without a file here, as the music server has it that they were found on."""
 
 import logging
+from collections.abc import Collection
 from pathlib import PurePath
 
 from starlette.requests import Request
@@ -11,20 +12,26 @@ from musicsim.audio import BROWSER_EXTENSIONS, media_type
 from musicsim.errors import ServerError
 from musicsim.extensions.music_servers.client import Subsonic
 from musicsim.extensions.music_servers.connections import Connections
+from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.library import Library, Song
 
 _log = logging.getLogger(__name__)
 _MAX_WHOLE = 256 << 20  # bytes of an answer to who asks for no range; browsers ask for one
 
 
-def remote_sound(library: Library, song: Song, request: Request) -> Response | None:
+def songs_with_sound(library: Library, song_ids: Collection[int]) -> set[int]:
+    """Songs that a server has."""
+    return set(ServerSongs(library).ids_of(song_ids)) if song_ids else set()
+
+
+def respond(library: Library, song: Song, request: Request) -> Response | None:
     """A song's sound from the first server that has it and answers; None where no server has it.
 
     Bytes pass through here: neither the server's address nor its secret reaches the browser.
     """
     is_known = False
     for connection in Connections(library).all():
-        server_id = library.server_songs.id_of(song.id, connection.name)
+        server_id = ServerSongs(library).id_of(song.id, connection.name)
         if server_id is None:
             continue
         is_known = True

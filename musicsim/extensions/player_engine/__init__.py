@@ -14,4 +14,5 @@ EXTENSION = Extension(
     sections=(Section("library", "Servers", "page:draw", tab="servers", needs_songs=False, place=72),),
     routes="routes:players_routes",
     backup_files=("players.json",),
+    hooks={"checks": "health:check"},
 )

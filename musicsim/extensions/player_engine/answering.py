@@ -2,14 +2,16 @@
 
 Where a music server is connected, its ids mean songs and are what is answered; songs that it does not have are left
 out. Else they are the library's own.
+
+The hook ``foreign_ids`` is ``function(library) -> ForeignIds``: an object with :class:`ForeignIds`' methods.
 """
 
 import re
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import Protocol
 
 from musicsim.errors import NotFoundError
 from musicsim.explorer.playlists.walk import Walk
@@ -17,11 +19,9 @@ from musicsim.explorer.search.artists import find_similar_artists, songs_standin
 from musicsim.explorer.search.feedback import Thumbs
 from musicsim.explorer.search.query import Hit, Query, examples_of, find_similar, similarity_of
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
-from musicsim.extensions.music_servers.client import RefusedError, Subsonic
-from musicsim.extensions.music_servers.connections import Connection, Connections
-from musicsim.extensions.music_servers.server_songs import is_id
 from musicsim.extensions.player_engine.jellyfin import JellyfinIds
 from musicsim.extensions.player_engine.request import PlayerRules
+from musicsim.hooks import load_hooks
 from musicsim.library import Library, Song
 
 MAX_SONGS = 500
@@ -60,11 +60,28 @@ class ArtistMatch:
     entries: tuple[Match, ...]
 
 
+class ForeignIds(Protocol):
+    """Ids of songs on connected servers. A "server" is its name, which no other extension uses."""
+
+    def known(self, server_id: str) -> tuple[str, int] | None:
+        """Find the server that an id is from, and the song here."""
+
+    def first_server(self) -> str | None:
+        """Return the first server with songs."""
+
+    def ids_of(self, song_ids: Iterable[int], server: str) -> dict[int, str]:
+        """Map songs here to the ids of a server; {} for a server of another extension."""
+
+    def artist(self, item_id: str) -> tuple[str, str] | None:
+        """Find the server that an artist's id is from, and the artist's name. Raises ServerError."""
+
+
 class Answering:
     """Answers from a library as it stands, under the model in use and some rules."""
 
     def __init__(self, library: Library, rules: PlayerRules) -> None:
         self._library, self._rules = library, rules
+        self._foreign: list[ForeignIds] = [make(library) for make in load_hooks("foreign_ids")]
         self._jellyfin = JellyfinIds(library, rules.jellyfin or "")
         self.snapshot = _snapshot(library, library.revision)
 
@@ -75,10 +92,10 @@ class Answering:
 
         Raises NotFoundError if there is none, or it has no vector yet.
         """
-        known = self._library.server_songs.known(item_id)
-        if known is not None:
-            return self._with_vector(known[1], known[0])
-        is_connected = self._library.server_songs.first_server() is not None
+        for ids in self._foreign:
+            if (known := ids.known(item_id)) is not None:
+                return self._with_vector(known[1], known[0])
+        is_connected = self._first_server is not None
         if self._rules.jellyfin or not is_connected:
             in_jellyfin = self._jellyfin.song(item_id)
             if in_jellyfin is not None:
@@ -103,10 +120,9 @@ class Answering:
         try:
             return Asked(songs_standing_for(self.snapshot, name), self._server)
         except NotFoundError:
-            for connection in Connections(self._library).all() if is_id(name) else ():
-                with suppress(RefusedError):  # it has no such id
-                    called = _artist_called(connection, name)
-                    return Asked(songs_standing_for(self.snapshot, called), connection.name)
+            for ids in self._foreign:
+                if (known := ids.artist(name)) is not None:
+                    return Asked(songs_standing_for(self.snapshot, known[1]), known[0])
             raise
 
     def song_or_artist(self, item_id: str) -> Asked:
@@ -179,7 +195,11 @@ class Answering:
     @property
     def _server(self) -> str | None:
         """Whose ids are answered where a question has none."""
-        return self._library.server_songs.first_server() or (JELLYFIN if self._rules.jellyfin else None)
+        return self._first_server or (JELLYFIN if self._rules.jellyfin else None)
+
+    @property
+    def _first_server(self) -> str | None:
+        return next((server for ids in self._foreign if (server := ids.first_server()) is not None), None)
 
     @property
     def _left_out(self) -> frozenset[int]:
@@ -208,12 +228,15 @@ class Answering:
             return {song_id: str(song_id) for song_id in song_ids}
         if server == JELLYFIN:
             return self._jellyfin.ids_of(song_ids)
-        ids = self._library.server_songs.ids_of(song_ids, server)
+        ids = self._foreign_ids(song_ids, server)
         missing = set(song_ids) - ids.keys()
         shown = self.snapshot.representative_of
         copies = {copy: one for copy, one in shown.items() if one in missing} if missing else {}
-        of_copies = self._library.server_songs.ids_of(copies, server) if copies else {}
+        of_copies = self._foreign_ids(copies, server) if copies else {}
         return {copies[copy]: item_id for copy, item_id in of_copies.items()} | ids
+
+    def _foreign_ids(self, song_ids: Iterable[int], server: str) -> dict[int, str]:
+        return {song_id: item_id for ids in self._foreign for song_id, item_id in ids.ids_of(song_ids, server).items()}
 
 
 def _song_ids(query: Query) -> list[int]:
@@ -223,12 +246,6 @@ def _song_ids(query: Query) -> list[int]:
 
 def _unknown() -> NotFoundError:
     return NotFoundError("there is no such song here, or it has not been analysed yet.")
-
-
-@lru_cache(maxsize=1000)
-def _artist_called(connection: Connection, artist_id: str) -> str:
-    """The name of an artist of a server; raises RefusedError if it has none of this id."""
-    return Subsonic(connection).artist_name(artist_id)
 
 
 @lru_cache(maxsize=2)

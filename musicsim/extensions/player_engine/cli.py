@@ -7,6 +7,7 @@ import typer
 from musicsim.cli._console import JsonOption, LibraryOption, emit, open_library, plain
 from musicsim.cli._options import taking
 from musicsim.explorer.requests.options import changed, options_of
+from musicsim.extensions.player_engine.access import answer_players, player_access, refuse_players
 from musicsim.extensions.player_engine.request import PlayerRules
 
 
@@ -23,8 +24,6 @@ def players(
 
     The app answers while it runs, to those that show the token. Rules that were given before are replaced.
     """
-    from musicsim.extensions.player_engine.access import answer_players, player_access, refuse_players
-
     with open_library(library) as lib:
         if off:
             refuse_players(lib)

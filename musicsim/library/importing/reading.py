@@ -1,19 +1,21 @@
-"""From files to what they say: which format each is in, and all of them read into one :class:`Batch`."""
+"""From files to what they say: which format each is in, and all of them read into one :class:`Batch`.
+
+The hook ``import_formats`` is a mapping of more formats by name, ``Mapping[str, Format]``.
+"""
 
 import csv
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
 
 from musicsim.errors import LibraryError
-from musicsim.extensions.beets import reader as from_beets
+from musicsim.hooks import load_hooks
 from musicsim.library.importing import json_formats as from_json
 from musicsim.library.importing import playlist_files as from_list
 from musicsim.library.importing import text_formats as from_text
+from musicsim.library.importing.formats import Format
 from musicsim.library.importing.places import names_audio, spelled_out
 from musicsim.library.importing.records import Batch, Gatherer, Kind, NamedSong
 from musicsim.library.importing.sources import (
@@ -29,40 +31,27 @@ from musicsim.library.importing.sources import (
 ME = "me"  # who listened to what a service exports for its one user
 
 
-@dataclass(frozen=True, slots=True)
-class _Format:
-    """How a format is called by people, what it tells, and what reads it.
-
-    `is_lenient` is of formats whose paths are bytes: what is not UTF-8 is left to the format.
-    """
-
-    label: str
-    kind: Kind
-    read: Callable[[Any, Gatherer], None]
-    source: type[TextLines | JsonStream | RawBytes] = TextLines
-    is_lenient: bool = False
-
-
-_FORMATS = {
-    "plays": _Format("plays as CSV", "plays", from_text.read_plays),
-    "tags": _Format("tags as CSV", "tags", from_text.read_tags),
-    "playlists": _Format("playlists as CSV", "playlists", from_text.read_playlists),
-    "lastfm": _Format("Last.fm scrobbles (CSV)", "plays", from_text.read_lastfm),
-    "librefm": _Format("Libre.fm scrobbles (CSV)", "plays", from_text.read_librefm),
-    "spinitron": _Format("Spinitron log (CSV)", "plays", from_text.read_spinitron),
-    "spotify": _Format("Spotify streaming history (JSON)", "plays", from_json.read_spotify, JsonStream),
-    "listenbrainz": _Format("ListenBrainz listens (JSON)", "plays", from_json.read_listenbrainz, JsonStream),
-    "maloja": _Format("Maloja scrobbles (JSON)", "plays", from_json.read_maloja, JsonStream),
-    "panoscrobbler": _Format("Pano Scrobbler (JSONL)", "plays", from_json.read_panoscrobbler, JsonStream),
-    "loved": _Format("loved tracks of Last.fm or Libre.fm (JSON)", "tags", from_json.read_loved, JsonStream),
-    "beets": _Format("library of beets (library.db)", "tags", from_beets.read_beets, RawBytes),
-    "m3u": _Format("playlist (M3U, M3U8)", "playlists", from_list.read_m3u, is_lenient=True),
-    "pls": _Format("playlist (PLS)", "playlists", from_list.read_pls, is_lenient=True),
-    "xspf": _Format("playlist (XSPF)", "playlists", from_list.read_xspf, RawBytes),
-    "jspf": _Format("playlist (JSPF)", "playlists", from_list.read_jspf, JsonStream),
-    "spotify_playlists": _Format("Spotify playlists (JSON)", "playlists", from_list.read_spotify_playlists, JsonStream),
-    "aotm": _Format("AotM-2011 playlists (JSON)", "playlists", from_list.read_aotm, JsonStream),
+_FORMATS: dict[str, Format] = {
+    "plays": Format("plays as CSV", "plays", from_text.read_plays),
+    "tags": Format("tags as CSV", "tags", from_text.read_tags),
+    "playlists": Format("playlists as CSV", "playlists", from_text.read_playlists),
+    "lastfm": Format("Last.fm scrobbles (CSV)", "plays", from_text.read_lastfm),
+    "librefm": Format("Libre.fm scrobbles (CSV)", "plays", from_text.read_librefm),
+    "spinitron": Format("Spinitron log (CSV)", "plays", from_text.read_spinitron),
+    "spotify": Format("Spotify streaming history (JSON)", "plays", from_json.read_spotify, JsonStream),
+    "listenbrainz": Format("ListenBrainz listens (JSON)", "plays", from_json.read_listenbrainz, JsonStream),
+    "maloja": Format("Maloja scrobbles (JSON)", "plays", from_json.read_maloja, JsonStream),
+    "panoscrobbler": Format("Pano Scrobbler (JSONL)", "plays", from_json.read_panoscrobbler, JsonStream),
+    "loved": Format("loved tracks of Last.fm or Libre.fm (JSON)", "tags", from_json.read_loved, JsonStream),
+    "m3u": Format("playlist (M3U, M3U8)", "playlists", from_list.read_m3u, is_lenient=True),
+    "pls": Format("playlist (PLS)", "playlists", from_list.read_pls, is_lenient=True),
+    "xspf": Format("playlist (XSPF)", "playlists", from_list.read_xspf, RawBytes),
+    "jspf": Format("playlist (JSPF)", "playlists", from_list.read_jspf, JsonStream),
+    "spotify_playlists": Format("Spotify playlists (JSON)", "playlists", from_list.read_spotify_playlists, JsonStream),
+    "aotm": Format("AotM-2011 playlists (JSON)", "playlists", from_list.read_aotm, JsonStream),
 }
+for _added in load_hooks("import_formats"):
+    _FORMATS |= _added
 # these two belong together: the one counts plays of numbers, the other names them
 _TRIPLETS, _NAMES = "triplets", "track names"
 
@@ -120,9 +109,10 @@ def recognise(head: str, ending: str = "", wanted: str | None = None) -> str | N
 
 def _formats_of(head: str, ending: str) -> Iterator[str]:
     """All formats that a text may be of, the likeliest first."""
-    if all(sign in head for sign in from_beets.SIGNS):
-        yield "beets"
-        return
+    for name, fmt in _FORMATS.items():
+        if fmt.signs and all(sign in head for sign in fmt.signs):
+            yield name
+            return
     if re.match(r"\[playlist\]", head, re.IGNORECASE):
         yield "pls"
     if head.startswith("<"):

@@ -8,8 +8,8 @@ import streamlit as st
 
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.survey.questions import Question
-from musicsim.extensions.music_servers.connections import has_sound
 from musicsim.library import Library, Song
+from musicsim.library.media.sound import has_sound
 from musicsim.ui.base.asset import asset
 from musicsim.ui.base.state import QUEUE_LIBRARY
 from musicsim.ui.base.text import shown

@@ -15,7 +15,7 @@ from musicsim.explorer.libraries import open_library
 from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import snapshot_under
-from musicsim.extensions.music_servers.connections import has_sound
+from musicsim.library.media.sound import has_sound
 from musicsim.public import visitor_may
 from musicsim.ui.base.state import Key, Upload
 from musicsim.ui.components import player

@@ -1,10 +1,14 @@
-"""Playlist: a walk over what songs have in common; every step says why."""
+"""Playlist: a walk over what songs have in common; every step says why.
+
+The hook ``written_playlists`` is ``function(snapshot) -> None``. It draws, below the saved playlists, those that were
+written to other programs.
+"""
 
 import streamlit as st
 
 from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.extensions.music_servers.playlist_page import server_lists
+from musicsim.hooks import load_hooks
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.desk import AT_ONCE_S, Tell, desk, task_key, value_of, wait_for
 from musicsim.ui.base.sections import Tab, tabs_of
@@ -47,7 +51,8 @@ def _make_playlist(now: Snapshot, walker: Walk) -> None:
             on_click=draw_songs, args=(now, walker),
         )  # fmt: skip
         saved_lists(now)
-        server_lists(now)
+        for draw_written in load_hooks("written_playlists"):
+            draw_written(now)
     with listing:
         trouble = TROUBLE.get()
         TROUBLE.set("")

@@ -3,10 +3,9 @@
 import pytest
 
 from musicsim.explorer.progress import silent
-from musicsim.extensions.mpd.client import MpdAddress, is_mpd_set, mpd_address
 from musicsim.extensions.music_servers.connections import Connections
+from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.extensions.music_servers.sync import sync
-from tests.extensions.mpd.real_mpd import real_mpd
 from tests.extensions.music_servers.serving import having, scripted
 from tests.pages.actions import labels, open_page, said, show_section
 
@@ -51,27 +50,6 @@ def test_a_server_is_connected_once_it_knows_the_user_and_its_password_is_nowher
     assert "red apple" not in said(section())
 
 
-def test_mpd_is_kept_once_it_answers_and_removed(full, collection, monkeypatch):
-    for name in ("MPD_HOST", "MPD_PORT"):
-        monkeypatch.delenv(name, raising=False)
-    app = section()
-    with real_mpd(collection) as running:
-        for password, works in (("wr0ng", False), ("secret", True)):
-            app.text_input(key="mpd_host").set_value("127.0.0.1")
-            app.number_input(key="mpd_port").set_value(running.port)
-            app.text_input(key="mpd_password").set_value(password)
-            app = app.button(key="mpd_connect").click().run()
-            assert not app.exception
-            assert is_mpd_set(full) == works
-            assert ("incorrect password" in said(app)) != works
-        assert mpd_address(full) == MpdAddress("127.0.0.1", running.port, "secret")
-        assert f".0.0.1:{running.port}" in said(app)
-        assert "secret" not in said(app)
-    app = app.button(key="mpd_remove").click().run()
-    assert not app.exception
-    assert not is_mpd_set(full)
-
-
 def test_where_a_match_is_unclear_a_person_chooses(full, server):
     Connections(full).put(server.connection())
     sync(full, Connections(full).get("home"), silent)
@@ -80,7 +58,7 @@ def test_where_a_match_is_unclear_a_person_chooses(full, server):
     assert "Fetch 1 songs" in labels(app)
     app = app.button(key="server_choose_0").click().run()
     assert not app.exception
-    assert full.server_songs.song_of("so-1") == full.songs()[0].id
+    assert ServerSongs(full).song_of("so-1") == full.songs()[0].id
     assert "Which song is it?" not in [s.value for s in app.subheader]
     app = app.button(key="server_remove_home").click().run()
     assert not app.exception

@@ -3,7 +3,7 @@
 import pytest
 
 from musicsim.errors import NotFoundError
-from musicsim.extensions.music_servers.server_songs import MAX_ID_LENGTH, ServerSong, id_forms
+from musicsim.extensions.music_servers.server_songs import MAX_ID_LENGTH, ServerSong, ServerSongs, id_forms
 from musicsim.library.db import schema
 
 UUID = "0b5c5b9e-8b0a-4c0e-9d2f-1c2d3e4f5a6b"
@@ -16,7 +16,7 @@ def songs(store):
     with store.write() as connection:
         for i in (1, 2, 3):
             connection.execute(schema.songs.insert().values(id=i, content_hash=str(i), **row))
-    return store.server_songs
+    return ServerSongs(store)
 
 
 @pytest.mark.parametrize(

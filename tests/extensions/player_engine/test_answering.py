@@ -19,7 +19,6 @@ from musicsim.explorer.search.artists import N_ENTRIES, find_similar_artists, so
 from musicsim.explorer.search.query import find_similar, similarity_of
 from musicsim.explorer.snapshot.filtering import passing
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.extensions.music_servers.connections import Connection, Connections
 from musicsim.extensions.player_engine.access import answer_players, player_access, refuse_players
 from musicsim.extensions.player_engine.answering import Answering, length_of
 from musicsim.extensions.player_engine.jellyfin import jellyfin_id
@@ -27,6 +26,7 @@ from musicsim.extensions.player_engine.request import PlayerRules
 from musicsim.library import Library
 from musicsim.library.db import schema
 from musicsim.library.stores.duplicates import SamePair
+from tests.extensions.player_engine.servers import connect_server, server_songs
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def ids(matches):
 def connect(library, without=()):
     """A server that has all songs but some, each under two forms of an id; gives ids there by song id."""
     there = {song.id: f"so-{song.id + 100}" for song in library.songs() if song.id not in without}
-    library.server_songs.remember("home", [(i, [key, key[3:]]) for i, key in there.items()])
+    server_songs(library).remember("home", [(i, [key, key[3:]]) for i, key in there.items()])
     return there
 
 
@@ -207,8 +207,8 @@ def test_songs_that_sound_the_same_are_a_path_and_songs_of_two_servers_are_none(
     library.duplicates.enter([SamePair(3, 4, 1.0, 0.0)], ())
     answering = Answering(library, PlayerRules())
     assert ids(answering.path(answering.song("3"), answering.song("4"), 9)) == ["3", "4"]
-    library.server_songs.remember("home", [(3, ["a"])])
-    library.server_songs.remember("work", [(20, ["b"])])
+    server_songs(library).remember("home", [(3, ["a"])])
+    server_songs(library).remember("work", [(20, ["b"])])
     with pytest.raises(NotFoundError):
         answering.path(answering.song("a"), answering.song("b"), 9)
 
@@ -294,7 +294,7 @@ def test_an_artist_is_called_by_name_or_by_the_id_on_a_connected_server(library)
     with ThreadingHTTPServer(("127.0.0.1", 0), _Server) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://127.0.0.1:{server.server_port}"
-        Connections(library).put(Connection("home", address, "anna", "secret"))
+        connect_server(library, "home", address)
         answering = Answering(library, PlayerRules())
         by_id, by_name = answering.artist("ar-3"), answering.artist("artist 3")
         assert by_id == by_name

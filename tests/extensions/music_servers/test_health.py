@@ -1,0 +1,36 @@
+"""Connections to music servers in what `musicsim doctor` finds and reports."""
+
+from musicsim import logs
+from musicsim.explorer.health.doctor import PROBLEM, examine
+from musicsim.explorer.progress import silent
+from musicsim.extensions.music_servers.connections import SERVERS_FILE, Connection, Connections
+from musicsim.extensions.music_servers.server_songs import ServerSongs
+from tests.command import run
+
+
+def test_a_list_of_servers_that_cannot_be_read_is_found(tiny_library):
+    (tiny_library.folder / SERVERS_FILE).write_text("[{")
+    (problem,) = (finding for finding in examine(tiny_library, silent) if finding.level == PROBLEM)
+    assert problem.what == "connections"
+    assert SERVERS_FILE not in problem.words
+    assert SERVERS_FILE in problem.names[0]
+
+
+def test_a_song_that_a_server_has_lacks_no_file(tiny_library):
+    songs = tiny_library.songs()
+    with tiny_library.write() as connection:
+        connection.exec_driver_sql("UPDATE files SET path = '/nowhere/' || song_id || '.flac'")
+    ServerSongs(tiny_library).remember("home", [(song.id, [f"so-{song.id}"]) for song in songs[1:]])
+    (finding,) = (finding for finding in examine(tiny_library, silent) if finding.what == "files")
+    assert finding.names == (f"/nowhere/{songs[0].id}.flac",)
+
+
+def test_a_report_names_no_server_user_or_password(tiny_library, tmp_path):
+    words = ["marzipan", "kumquat", "xylophone"]
+    connection = Connection("home", f"https://{words[0]}.example", words[1], words[2])
+    Connections(tiny_library).put(connection)
+    with logs.kept_in(tiny_library.folder):
+        logs.begin()
+        logs.logging.getLogger("musicsim.test").warning("%s %r", words[2], connection)
+    run("report", tmp_path / "report.txt", library=tiny_library.folder)
+    assert not [word for word in words if word in (tmp_path / "report.txt").read_text()]

@@ -1,0 +1,59 @@
+"""Playlists on music servers from the Playlist page, without a browser."""
+
+from musicsim.extensions.music_servers.connections import Connections
+from musicsim.extensions.music_servers.server_songs import ServerSongs
+from tests.extensions.music_servers.serving import scripted
+from tests.pages.test_playlist import drawn, ids_of, press
+
+
+def test_a_list_is_saved_updated_kept_filled_and_deleted_on_a_server(full):
+    there = {}
+
+    def answer(call, values):
+        if call == "createPlaylist":
+            list_id = values.get("playlistId") or f"pl-{values['name']}"
+            there[list_id] = values["name"]
+            return {"playlist": {"id": list_id}}
+        if call == "deletePlaylist":
+            del there[values["id"]]
+        if call == "getPlaylists":
+            return {"playlists": {"playlist": [{"id": i, "name": name} for i, name in there.items()]}}
+        return {}
+
+    def kept():
+        return ServerSongs(full).lists("home")
+
+    assert "playlist_server_save" not in [button.key for button in drawn().button]
+    with scripted(answer) as server:
+        Connections(full).put(server.connection())
+        songs = full.songs()
+        ServerSongs(full).remember("home", [(song.id, [f"so-{song.id}"]) for song in songs])
+        app = drawn()
+        assert app.button(key="playlist_server_save").label == "Save “My playlist” on home"
+        press(app, "playlist_server_save")
+        assert kept()["My playlist"].request is None
+        app.run()
+        assert app.button(key="playlist_server_save").label == "Update “My playlist” on home"
+        assert "playlist_server_refresh" not in [button.key for button in app.button]
+        app.toggle(key="playlist_keep_home_My playlist").set_value(True).run()
+        press(app, "playlist_server_save")
+        assert there == {"pl-My playlist": "My playlist"}
+        assert kept()["My playlist"].request is not None
+        calls = len(server.asked)
+        press(app, "playlist_server_refresh")
+        assert not app.error
+        assert [call for call, _, _ in server.asked[calls:]] == ["createPlaylist", "updatePlaylist"]
+        app.number_input(key="playlist_around_home_My playlist").set_value(3).run()
+        press(app, "playlist_server_save")
+        assert any("nothing that was played there" in error.value for error in app.error)
+        press(app, "playlist_server_delete_it")
+        assert (there, kept()) == ({}, {})
+        assert "playlist_server_delete_it" not in [button.key for button in app.button]
+        assert len(ids_of(app)) == 12, "nothing changes here"
+
+
+def test_songs_that_a_server_does_not_have_are_named(full):
+    with scripted(lambda *_: {"playlist": {"id": "pl"}, "playlists": {"playlist": []}}) as server:
+        Connections(full).put(server.connection())
+        app = press(drawn(), "playlist_server_save")
+        assert any("none of the songs" in error.value for error in app.error)
