@@ -35,7 +35,6 @@ from musicsim._parsing import parse_in_turn
 from musicsim.audio import derivatives
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.extensions.listening_tests.store import ListeningTestStore
-from musicsim.extensions.lyrics.store import LyricsStore
 from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.library.db import schema
 from musicsim.library.db.changes import ChangeLog
@@ -143,7 +142,6 @@ class Store(Tables, Opinions):
         self.listening = ListeningStore(engine, self.write)
         self.listening_tests = ListeningTestStore(engine, self._write_unseen)
         self.saved_playlists = PlaylistStore(engine, self.write)
-        self.lyrics = LyricsStore(engine, self.write)
         self.splits = SplitStore(engine, self.write)
         self.server_songs = ServerSongs(engine, self._write_unseen)
         self.pool: Pool | None = None  # a cluster that analyses and encodes songs; None: this machine does

@@ -6,6 +6,7 @@ import sqlalchemy as sa
 
 from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError
+from musicsim.hooks import load_tables
 from musicsim.library.db import schema
 
 # To change the tables, edit `schema.py` and raise this number by one. Then let `prepare_tables` bring a library of the
@@ -17,6 +18,7 @@ SCHEMA_VERSION = 10
 
 def create_tables(connection: sa.Connection) -> None:
     """Create the tables of an empty database, and store their version."""
+    load_tables()
     schema.metadata.create_all(connection)
     connection.execute(schema.meta.insert().values(key="schema_version", value=str(SCHEMA_VERSION)))
 
@@ -26,6 +28,7 @@ def prepare_tables(connection: sa.Connection, place: str, *, read_only: bool = F
 
     Raises LibraryError if they have another version than :data:`SCHEMA_VERSION`, or belong to another program.
     """
+    load_tables()
     tables = sa.inspect(connection).get_table_names()
     if not tables and not read_only:
         create_tables(connection)

@@ -37,16 +37,14 @@ _TAGS = frozenset(field.name for field in fields(FileTags))
 _NUMBERS = ("track", "year")  # of the tags of a song; all others are texts
 
 
-def find_wrong_value(
-    connection: sqlite3.Connection, tables: Collection[sa.Table] = schema.metadata.sorted_tables
-) -> str | None:
+def find_wrong_value(connection: sqlite3.Connection, tables: Collection[sa.Table] | None = None) -> str | None:
     """Name the first column with a wrong value, such as ``songs.title``; None if all values are right.
 
     It reads every row: half a minute for a million songs. Tables and columns have to be those of the schema.
     """
     connection.create_function("is_json_of", 2, _is_json_of, deterministic=True)
     connection.create_function("is_folder_name", 1, _is_folder_name, deterministic=True)
-    for table in tables:
+    for table in schema.metadata.sorted_tables if tables is None else tables:
         columns = list(table.columns)
         tests = ", ".join(f"min({_condition(column)})" for column in columns)
         try:
@@ -130,8 +128,9 @@ def _is_json_of(text: object, name: str) -> bool:
         return False
     if name in ("songs.file_tags", "songs.edits"):
         return found is None or (isinstance(found, dict) and all(starmap(_is_tag, found.items())))
-    if name == "lyrics.words":
-        return isinstance(found, dict) and all(isinstance(n, int) for n in found.values())
+    table, _, column = name.partition(".")
+    if (check := schema.metadata.tables[table].c[column].info.get("check")) is not None:
+        return bool(check(found))
     if name == "server_songs.candidates":
         return found is None or _is_list_of(int, found)
     return isinstance(found, dict)

@@ -1,10 +1,15 @@
-"""Playlist: a walk over what songs have in common; every step says why."""
+"""Playlist: a walk over what songs have in common; every step says why.
+
+The hook ``below_playlist`` is ``function(now: Snapshot, songs: Sequence[Song]) -> None``. It draws below the owner's
+list, if there is one.
+"""
 
 import streamlit as st
 
 from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.music_servers.playlist_page import server_lists
+from musicsim.hooks import load_hooks
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.desk import AT_ONCE_S, Tell, desk, task_key, value_of, wait_for
 from musicsim.ui.base.sections import Tab, tabs_of
@@ -14,7 +19,7 @@ from musicsim.ui.components.empty import stop_without_songs
 from musicsim.ui.playlist.actions import TROUBLE
 from musicsim.ui.playlist.actions import draw as draw_songs
 from musicsim.ui.playlist.draft import PLAYLIST, can_undo
-from musicsim.ui.playlist.export import export_button, mix_section
+from musicsim.ui.playlist.export import export_button
 from musicsim.ui.playlist.request_form import request_form
 from musicsim.ui.playlist.saved import follow_address, save_button, saved_lists, show_address
 from musicsim.ui.playlist.sending import send_button
@@ -72,7 +77,8 @@ def _make_playlist(now: Snapshot, walker: Walk) -> None:
         show_rows(now, walker, draft, shown)
         show_map(now, draft)
         if not is_public():
-            mix_section(now, shown.songs)
+            for draw_below in load_hooks("below_playlist"):
+                draw_below(now, shown.songs)
 
 
 def _walker(now: Snapshot) -> Walk | None:
