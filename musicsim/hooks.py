@@ -24,7 +24,7 @@ class Command:
 
     target: str  # a function, or a `typer.Typer` of several commands
     help: str  # one sentence
-    panel: str  # heading of the command in `musicsim --help`
+    panel: str = ""  # heading of the command in `musicsim --help`
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Job:
 class Section:
     """A part of a page. Sections with the same tab are drawn below each other, in the order of their `place`."""
 
-    page: str  # "library", "playlist", "compare" or "evaluate"
+    page: str  # "library", "playlist", "compare", "evaluate" or "train"
     title: str  # title of the tab
     target: str  # function(snapshot: Snapshot, *, busy: bool) -> None; busy: whether a job runs
     place: int = 100  # tabs and their sections are sorted by it; those of the core have multiples of 10
@@ -58,6 +58,7 @@ class Extension:
     needs: tuple[str, ...] = ()
     """Optional third-party modules without which the feature raises an error that names the package to install."""
     commands: Mapping[str, Command] = field(default_factory=dict)
+    """By name; “models add-onnx” is the command “add-onnx” of the group “models”."""
     command_options: Mapping[str, str] = field(default_factory=dict)
     """Decorators that add options to commands of the core, by command."""
     jobs: Mapping[str, Job] = field(default_factory=dict)
@@ -93,6 +94,7 @@ def load_hooks(point: str) -> list[Any]:
     return [extension.load(extension.hooks[point]) for extension in extensions() if point in extension.hooks]
 
 
+@cache
 def sections_of(page: str) -> list[tuple[Extension, Section]]:
     """Sections that extensions add to a page, by `place`."""
     found = [(extension, section) for extension in extensions() for section in extension.sections]

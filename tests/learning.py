@@ -4,12 +4,16 @@ import json
 import math
 from pathlib import Path
 
+from musicsim.explorer.models.representations import offered, representations
 from musicsim.explorer.progress import Stopped
-from musicsim.extensions.lyrics.store import ReadWords, UnreadSong
 from tests.sounds import KINDS, write_song
 
-__all__ = ["RANKED", "Watcher", "hush", "sing_by_kind", "tag_by_kind", "write_styles"]
+__all__ = ["CORE_REPRESENTATIONS", "RANKED", "Watcher", "hush", "tag_by_kind", "write_styles"]
 
+CORE_REPRESENTATIONS = tuple(
+    name for name in offered() if not representations()[name].encoder.__module__.startswith("musicsim.extensions.")
+)
+"""Names of the representations that need no extension."""
 RANKED = {
     "name": "mine", "base": "Sound", "created_at": 1.0, "seconds": 2.0, "version": "0.1", "detail": "of genre",
     "settings": {
@@ -71,15 +75,3 @@ def hush(*_):
 def tag_by_kind(library):
     """A tag a song: its kind of sound."""
     library.add_tags([{"song_id": s.id, "tag": s.genre.lower(), "weight": 1.0} for s in library.songs()])
-
-
-def sing_by_kind(library):
-    """Lyrics whose words go with the kind of sound; one word that all say, and one of each song's own."""
-    kind_of = {song.id: song.genre.lower() for song in library.songs()}
-    library.lyrics.put(
-        ReadWords(
-            UnreadSong(file.song_id, path, file.mtime_ns, None),
-            {kind_of[file.song_id]: 3, "la": 9, f"own{file.song_id}": 1},
-        )
-        for path, file in library.files.known().items()
-    )

@@ -38,7 +38,24 @@ def _load_core(record: Command, name: str) -> Any:
     for extension in extensions():
         if name in extension.command_options:
             command = extension.load(extension.command_options[name])(command)
-    return _build(command, name)
+    built = _build(command, name)
+    for full_name, lazy in _extension_commands().items():
+        group, _, short_name = full_name.rpartition(" ")
+        if group == name:
+            built.add_command(lazy, short_name)
+    return built
+
+
+def _extension_commands() -> dict[str, LazyCommand]:
+    commands = {}
+    for extension in extensions():
+        for name, record in extension.commands.items():
+
+            def load(extension: Any = extension, record: Command = record, name: str = name) -> Any:
+                return _build(extension.load(record.target), name.rpartition(" ")[2])
+
+            commands[name] = LazyCommand(name.rpartition(" ")[2], record, load)
+    return commands
 
 
 def lazy_commands(core: Mapping[str, Command]) -> dict[str, LazyCommand]:
@@ -47,11 +64,4 @@ def lazy_commands(core: Mapping[str, Command]) -> dict[str, LazyCommand]:
         name: LazyCommand(name, record, lambda record=record, name=name: _load_core(record, name))  # type: ignore[misc]
         for name, record in core.items()
     }
-    for extension in extensions():
-        for name, record in extension.commands.items():
-
-            def load(extension: Any = extension, record: Command = record, name: str = name) -> Any:
-                return _build(extension.load(record.target), name)
-
-            commands[name] = LazyCommand(name, record, load)
-    return commands
+    return commands | {name: command for name, command in _extension_commands().items() if " " not in name}

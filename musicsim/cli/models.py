@@ -4,28 +4,14 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from musicsim.cli._console import (
-    SOME_FAILED,
-    JsonOption,
-    LibraryOption,
-    emit,
-    errors,
-    open_library,
-    plain,
-    progress_bar,
-    show,
-    warn,
-)
+from musicsim.cli._console import JsonOption, LibraryOption, emit, errors, open_library, plain, progress_bar, show
 from musicsim.cli._options import taking
 from musicsim.explorer.progress import Stopped, teller
 from musicsim.explorer.requests.training import TrainingRequest
-
-if TYPE_CHECKING:
-    from musicsim.extensions.embeddings.store import AboutEmbedding, Matched
 
 _Name = Annotated[str, typer.Argument(help="Name of a model, as `musicsim models list` shows it.")]
 _STOPPED = 130
@@ -217,7 +203,8 @@ def add(
     representation: Annotated[
         str,
         typer.Argument(
-            help=("ppk, histogram, tfidf, gmm, semantic (tags predicted from sound), tags, harmony, rhythm or lyrics.")
+            help="ppk, histogram, tfidf, gmm, semantic (tags predicted from sound), tags, harmony, rhythm, "
+            "or one that an extension adds; any other name lists them."
         ),
     ],
     library: LibraryOption = None,
@@ -226,12 +213,12 @@ def add(
     name: Annotated[str, typer.Option(help="Name of the model.")] = "",
 ) -> None:
     """Compute other features of all songs, to compare with and to train on."""
-    from musicsim.explorer.models.representations import OFFERED
+    from musicsim.explorer.models.representations import offered
     from musicsim.explorer.refresh.fitting import RepresentationSettings, free_name
     from musicsim.explorer.refresh.model_catalogue import add_representation
 
-    if representation not in OFFERED:
-        raise typer.BadParameter(f"REPRESENTATION should be one of {', '.join(OFFERED)}, not {representation!r}.")
+    if representation not in offered():
+        raise typer.BadParameter(f"REPRESENTATION should be one of {', '.join(offered())}, not {representation!r}.")
     if tau > codewords:
         raise typer.BadParameter(f"--tau {tau} should be at most --codewords {codewords}.")
     settings = RepresentationSettings(representation, codewords, tau)
@@ -241,94 +228,7 @@ def add(
     typer.echo(plain(f"{record.name} was added; `musicsim models use {record.name!r}` activates it."))
 
 
-def add_embedding(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            help=("An .npz, .npy or .parquet file with one vector per song and the song's id, path or hash.")
-        ),
-    ],
-    library: LibraryOption = None,
-    as_json: JsonOption = False,
-    name: Annotated[str, typer.Option(help="Name of the model; the file's name by default.")] = "",
-) -> None:
-    """Make a model from vectors of another program, to search with and to train on.
-
-    Songs are found by id, by path (from the root, or from a folder of the library), or by the hash of their file.
-    Exits with code 3 if rows were left out or match no song of the library.
-    """
-    from musicsim.explorer.refresh.fitting import free_name
-    from musicsim.explorer.refresh.model_catalogue import add_own_vectors
-
-    with open_library(library) as lib, progress_bar() as report:
-        source = file.expanduser().absolute()
-        called = free_name(lib, name or source.stem)
-        made, about, matched = add_own_vectors(lib, source, called, teller(report))
-        record = lib.models.get(made)
-    _tell_added(record.name, about, matched, as_json=as_json)
-
-
-def add_onnx(
-    file: Annotated[Path, typer.Argument(help="An ONNX file, a model of sound, that holds its weights.")],
-    sample_rate: Annotated[
-        int, typer.Option(help="Samples per second that the model was trained on, in Hz.", metavar="HZ")
-    ],
-    window: Annotated[float, typer.Option(help="Seconds of sound that the model is given at once.", metavar="SECONDS")],
-    library: LibraryOption = None,
-    as_json: JsonOption = False,
-    output: Annotated[
-        str, typer.Option(help="The output that is the vector, of a model that has several.", metavar="NAME")
-    ] = "",
-    name: Annotated[str, typer.Option(help="Name of the model; the file's name by default.")] = "",
-) -> None:
-    """Run somebody's ONNX model over all songs, and make a model of its vectors, to search with and to train on.
-
-    Ctrl-C stops; the same command then goes on where it was. Exits with code 3 if songs have no vector.
-    """
-    from musicsim.explorer.refresh.fitting import free_name
-    from musicsim.explorer.refresh.model_catalogue import add_onnx as add_model
-    from musicsim.extensions.embeddings.onnx_models import OnnxModel
-
-    try:
-        onnx = OnnxModel(file.expanduser().absolute(), sample_rate, window, output)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-    try:
-        with open_library(library) as lib, progress_bar() as report:
-            called = free_name(lib, name or onnx.path.stem)
-            made, about, matched = add_model(lib, onnx, called, teller(report))
-            record = lib.models.get(made)
-    except KeyboardInterrupt:
-        errors.print("stopped; the same command goes on where it was.")
-        raise typer.Exit(_STOPPED) from None
-    _tell_added(record.name, about, matched, as_json=as_json)
-
-
-def _tell_added(name: str, about: "AboutEmbedding", matched: "Matched", *, as_json: bool) -> None:
-    """What came of vectors of another program; exits with code 3 if some were left out."""
-    from musicsim.explorer.refresh.model_text import match_words
-
-    if as_json:
-        emit(
-            {
-                "model": name,
-                "vectors": about.n_rows,
-                "dimensions": about.n_dimensions,
-                "songs": len(matched.song_ids),
-                "unmatched": matched.n_unmatched,
-                "problems": about.problems,
-            }
-        )
-    else:
-        typer.echo(plain(match_words(about, matched)))
-        for problem in about.problems:
-            warn("left out", problem)
-        typer.echo(plain(f"{name} was added; `musicsim models use {name!r}` activates it."))
-    if matched.n_unmatched or about.problems:
-        raise typer.Exit(SOME_FAILED)
-
-
-for command in (use, rename, delete, export, add, add_embedding, add_onnx):
+for command in (use, rename, delete, export, add):
     group.command()(command)
 group.command("list")(list_models)
 group.command("import")(import_model)

@@ -1,6 +1,6 @@
 """Commands that make playlists: draw one as asked, and list the dialects of a library."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,9 +26,27 @@ class AskedSongs:
     notes: Sequence[str] = ()
 
 
+_OUTPUTS = "musicsim.cli.playlists.outputs"  # entry of the context of a command
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFile:
+    """A file that an option of an extension makes of a generated playlist."""
+
+    name: str  # its field in the JSON output
+    target: Path | None
+    write: Callable[[Any, Sequence[Any]], list[str]]  # of the library and the songs; returns notes for the user
+
+
+def note_output(context: typer.Context, output: OutputFile) -> None:
+    """Let the command `playlist`, which has this context, write another file."""
+    context.meta.setdefault(_OUTPUTS, []).append(output)
+
+
 @taking(PlaylistRequest)
 def playlist(
     request: PlaylistRequest,
+    context: typer.Context,
     library: LibraryOption = None,
     as_json: JsonOption = False,
     export: Annotated[
@@ -36,9 +54,6 @@ def playlist(
         typer.Option("--export", "-o", help=("Also save it: a file name ending in .m3u8, .pls, .xspf or .jspf.")),
     ] = None,
     relative: Annotated[bool, typer.Option("--relative", help="Paths relative to the exported file.")] = False,
-    mix: Annotated[
-        Path | None, typer.Option(help="Also render a mix, 30 s of each song, crossfaded: .m4a, .opus, .flac or .wav.")
-    ] = None,
     model: ModelOption = None,
 ) -> None:
     """Generate a playlist from what songs have in common; every step says why."""
@@ -54,11 +69,12 @@ def playlist(
     seed = secrets.randbelow(2**31) if request.seed is None else request.seed
     with open_library(library) as lib:
         drawn = Walk(snapshot_under(lib, model)).draw(request, seed)
-        left_out = _render(lib, drawn.songs, mix) if mix else []
-    notes = [*drawn.notes, *left_out]
+        outputs: list[OutputFile] = context.meta.get(_OUTPUTS, [])
+        notes = [*drawn.notes, *(note for output in outputs for note in output.write(lib, drawn.songs))]
     if export:
         notes += _write(drawn.songs, export, is_relative=relative)
-    _show(drawn, seed, notes, as_json=as_json, export=export, mix=mix)
+    files = {"file": export, **{output.name: output.target for output in outputs}}
+    _show(drawn, seed, notes, as_json=as_json, files=files)
 
 
 def asked_songs(library: Any, request: PlaylistRequest, saved: str | None, model: str | None) -> AskedSongs:
@@ -84,14 +100,6 @@ def asked_songs(library: Any, request: PlaylistRequest, saved: str | None, model
     return AskedSongs([songs[i] for i in chosen.song_ids if i in songs])
 
 
-def _render(library: Any, songs: Any, target: Path) -> list[str]:
-    """Render the playlist as one audio file; returns what was left out, in words."""
-    from musicsim.extensions.mixtape.mixtape import render_mix
-
-    mix = render_mix(library, songs, target.expanduser().absolute())
-    return [f"not in the mix: {song.label} ({why})" for song, why in mix.left_out]
-
-
 def _write(songs: Any, target: Path, *, is_relative: bool) -> list[str]:
     """Write the playlist for other players; returns the songs whose files are missing, in words."""
     from musicsim.library.disk.arrays import atomic_path
@@ -106,14 +114,14 @@ def _write(songs: Any, target: Path, *, is_relative: bool) -> list[str]:
     return [f"its file is missing: {song.label}" for song in missing(songs)]
 
 
-def _show(drawn: Any, seed: int, notes: list[str], *, as_json: bool, export: Path | None, mix: Path | None) -> None:
+def _show(drawn: Any, seed: int, notes: list[str], *, as_json: bool, files: Mapping[str, Path | None]) -> None:
     steps = [
         {"song": song_json(song), "reason": edge.reason if edge else None}
         for song, edge in zip(drawn.songs, drawn.edges, strict=True)
     ]
     if as_json:
-        files = {"file": str(export) if export else None, "mix": str(mix) if mix else None}
-        emit({"seed": seed, "songs": steps, "minutes": drawn.duration_s / 60, "notes": notes, **files})
+        named = {name: str(path) if path else None for name, path in files.items()}
+        emit({"seed": seed, "songs": steps, "minutes": drawn.duration_s / 60, "notes": notes, **named})
         return
     caption = "\n".join([f"{drawn.duration_s / 60:.0f} minutes, seed {seed}", *notes])
     rows = [

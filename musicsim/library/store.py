@@ -35,7 +35,6 @@ from musicsim._parsing import parse_in_turn
 from musicsim.audio import derivatives
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.extensions.listening_tests.store import ListeningTestStore
-from musicsim.extensions.lyrics.store import LyricsStore
 from musicsim.library.db import schema
 from musicsim.library.db.changes import ChangeLog
 from musicsim.library.db.columns import SongTable, nobody, some_ids, song_label
@@ -142,7 +141,6 @@ class Store(Tables, Opinions):
         self.listening = ListeningStore(engine, self.write)
         self.listening_tests = ListeningTestStore(engine, self.write_unseen)
         self.saved_playlists = PlaylistStore(engine, self.write)
-        self.lyrics = LyricsStore(engine, self.write)
         self.splits = SplitStore(engine, self.write)
         self.pool: Pool | None = None  # a cluster that analyses and encodes songs; None: this machine does
         self._tables = SongTables(folder / "cache" / "songs.npz", engine, self.write, self._log, self.duplicates)

@@ -12,20 +12,19 @@ import pytest
 from musicsim.errors import MusicsimError
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.models.files import save_model_file
-from musicsim.explorer.models.representations import OFFERED
 from musicsim.explorer.refresh.fitting import RepresentationSettings
 from musicsim.explorer.refresh.learned_model import learn
-from musicsim.explorer.refresh.model_catalogue import add_own_vectors, add_representation, take_model
+from musicsim.explorer.refresh.model_catalogue import add_representation, take_model
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 from tests.crafted_models import crafted, mutant, parts_of
-from tests.learning import Watcher, hush, sing_by_kind, tag_by_kind
+from tests.learning import CORE_REPRESENTATIONS, Watcher, hush, tag_by_kind
 from tests.sounds import open_library, stored_files, write_collection
 
 SOUND = "Sound"
-TOGETHER = (SOUND, "tags", "own", "harmony")
+TOGETHER = (SOUND, "tags", "gmm", "harmony")
 LEARNED = {
     "full": LearningSettings("genre", C=100.0),
     "on codewords": LearningSettings("genre", ("Codewords",), C=100.0),
@@ -49,12 +48,9 @@ def every_kind(twelve_artists, tmp_path_factory):
     shutil.copytree(twelve_artists, folder / "library")
     with Library.open(folder / "library") as library:
         tag_by_kind(library)
-        sing_by_kind(library)
-        for name in OFFERED:
+        for name in CORE_REPRESENTATIONS:
             add_representation(library, RepresentationSettings(name, n_codewords=32, tau=2), name, hush)
         ids = [song.id for song in library.songs()]
-        np.savez(folder / "own.npz", ids=ids, vectors=np.random.default_rng(0).standard_normal((24, 6)))
-        add_own_vectors(library, folder / "own.npz", "own", hush)
         genres = [song.genre for song in library.songs()]
         for a in range(20):
             three = np.random.default_rng(a).choice(24, 3, replace=False).tolist()
@@ -79,7 +75,7 @@ def kinds(every_kind, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [SOUND, "Codewords", *OFFERED, "own", *LEARNED, "deep"])
+@pytest.mark.parametrize("name", [SOUND, "Codewords", *CORE_REPRESENTATIONS, *LEARNED, "deep"])
 def test_every_kind_of_model_comes_back_as_it_was(kinds, tmp_path, name):
     record = kinds.models.named(name)
     save_model_file(kinds, record.id, tmp_path / "sent.musicsim")

@@ -7,24 +7,25 @@ import numpy as np
 import pytest
 
 from musicsim.errors import FeatureVersionError, ModelError
+from musicsim.explorer.models import representations as registry
 from musicsim.explorer.models.files import save_model_file
-from musicsim.explorer.models.representations import OFFERED
+from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.progress import teller
 from musicsim.explorer.refresh.fitting import CODEWORDS_NAME, NATIVE, RepresentationSettings, free_name
 from musicsim.explorer.refresh.learned_model import learn
 from musicsim.explorer.refresh.model_catalogue import add_representation, stale_models, stale_reason, take_model
+from musicsim.explorer.refresh.model_text import facts, kind_words
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.search.query import find_similar, read_example
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from tests.learning import Watcher, hush, sing_by_kind, tag_by_kind
+from tests.learning import CORE_REPRESENTATIONS, Watcher, hush, tag_by_kind
 from tests.sounds import stored_files, write_song
 
 
-@pytest.mark.parametrize("name", sorted(OFFERED))
+@pytest.mark.parametrize("name", sorted(CORE_REPRESENTATIONS))
 def test_each_representation_is_a_model_that_finds_the_kind_of_sound(twelve, name, tmp_path):
     tag_by_kind(twelve)
-    sing_by_kind(twelve)
     settings = RepresentationSettings(name, n_codewords=32, tau=2)
     model_id = add_representation(twelve, settings, "other", hush)
     seen = take_snapshot(twelve, model_id)
@@ -39,7 +40,7 @@ def test_each_representation_is_a_model_that_finds_the_kind_of_sound(twelve, nam
     again = seen.model.vectors(twelve.models.features(model_id).X)
     np.testing.assert_array_equal(again, twelve.vectors(model_id).X)
     outside = write_song(tmp_path / "new.flac", "noise", seed=99).read_bytes()
-    if name in ("tags", "lyrics", "harmony", "rhythm"):
+    if name in ("tags", "harmony", "rhythm"):
         with pytest.raises(ModelError, match="not available for uploaded sound"):
             read_example(seen, outside, "new.flac")
     else:
@@ -223,3 +224,42 @@ def test_tags_that_nobody_gave_are_missed_with_the_next_step(twelve):
         with pytest.raises(ModelError, match="import tags"):
             add_representation(twelve, RepresentationSettings(name), "x", hush)
     assert [r.name for r in twelve.models.all()] == [NATIVE, CODEWORDS_NAME]
+
+
+@pytest.fixture
+def uninstall():
+    """Take a representation away, as if the extension that adds it were deleted."""
+    missing = {}
+
+    def take(name):
+        missing[name] = registry._CORE.pop(name)
+        registry.representations.cache_clear()
+
+    yield take
+    registry._CORE.update(missing)
+    registry.representations.cache_clear()
+
+
+def test_a_model_of_an_extension_that_is_gone_is_refused_and_the_others_work(twelve, uninstall, tmp_path):
+    lost = add_representation(twelve, RepresentationSettings("rhythm"), "beats", hush)
+    joint = learn(twelve, LearningSettings("genre", ("Sound", "beats"), C=100.0), "both", Watcher())
+    sent = tmp_path / "beats.musicsim"
+    save_model_file(twelve, lost, sent)
+    twelve.models.activate(lost)
+    uninstall("rhythm")
+    for model_id in (lost, joint):
+        with pytest.raises(ModelError, match=r"compares 'rhythm', .*: install the extension") as refusal:
+            SimilarityModel.load(twelve.models.path(model_id))
+        assert "\n" not in str(refusal.value)
+    with pytest.raises(ModelError, match="install the extension"):
+        take_model(twelve, sent, hush)
+    assert "rhythm, which is not installed" in kind_words(twelve.models.get(lost))
+    assert facts(twelve, twelve.models.get(lost), {})
+    twelve.add(write_song(tmp_path / "new.flac", "clicks", seed=77, title="new", artist="Nobody"))
+    assert refresh(twelve)
+    assert refresh(twelve), "also without new songs"
+    seen = take_snapshot(twelve, twelve.models.native().id)
+    assert len(seen.songs_at()) == 25
+    assert find_similar(seen, seen.songs_at([0])[0].id, 1)
+    twelve.models.delete(lost)
+    assert twelve.models.active().id == twelve.models.native().id

@@ -8,7 +8,8 @@ import pytest
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.models.files import save_model_file
 from musicsim.explorer.progress import teller
-from musicsim.explorer.refresh.model_catalogue import add_own_vectors
+from musicsim.explorer.refresh.fitting import RepresentationSettings
+from musicsim.explorer.refresh.model_catalogue import add_representation
 from musicsim.explorer.refresh.placing import cluster_sizes
 from musicsim.explorer.refresh.refresh import needs_fit, refresh
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -136,10 +137,7 @@ def test_a_model_whose_rows_are_gone_is_fitted_again(tiny_library, name):
 
 
 def test_another_model_that_lost_its_files_keeps_nobody_from_new_songs(tiny_library, tmp_path):
-    ids = [song.id for song in tiny_library.songs()]
-    X = np.random.default_rng(0).standard_normal((len(ids), 5))
-    np.savez(tmp_path / "own.npz", ids=np.array(ids), vectors=X)
-    mine, _, _ = add_own_vectors(tiny_library, tmp_path / "own.npz", "mine", hush)
+    mine = add_representation(tiny_library, RepresentationSettings("rhythm"), "mine", hush)
     (tiny_library.models.path(mine) / "vectors.f32").unlink()
     tiny_library.add(write_song(tmp_path / "new.flac", "noise", seed=55, title="new"))
     assert refresh(tiny_library)

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from musicsim.audio import Descriptors
@@ -12,7 +13,6 @@ from musicsim.explorer.search.requested import find_requested
 from musicsim.explorer.snapshot.filtering import passing
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.snapshot.words import understood
-from musicsim.extensions.lyrics.store import ReadWords, UnreadSong
 from tests.command import run
 
 
@@ -26,8 +26,6 @@ def heard(tiny_library):
     })  # fmt: skip
     tags = [{"song_id": song.id, "tag": "Solo Piano", "weight": 1.0} for song in songs[::3]]
     tiny_library.add_tags([*tags, {"song_id": songs[0].id, "tag": "calm", "weight": 1.0}])
-    sung = UnreadSong(songs[5].id, songs[5].path, 0, None)
-    tiny_library.lyrics.put([ReadWords(sung, {"rain": 3, "fall": 1})])
     return take_snapshot(tiny_library)
 
 
@@ -51,8 +49,6 @@ def found(snapshot, text):
         ("songs by Artist Noise in A minor", lambda s, n: s.artist == "Artist noise" and n % 2 == 0),
         ("a major", lambda s, n: n % 2 == 1),
         ("about 100 bpm", lambda s, n: s.tempo == 100),
-        ("about rain", lambda s, n: n == 5),
-        ("rain", lambda s, n: n == 5),
         ("calm", lambda s, n: n == 0),  # a tag of that name comes before what can be heard
         ("quick", lambda s, n: n >= 8),
     ],
@@ -85,6 +81,16 @@ def test_a_part_says_what_it_means_and_can_be_taken_out(heard):
     assert said.known == "very slow solo piano 1960s not minor"
     assert said.without(1) == "very slow 1960s not minor xyzzy"
     assert understood(heard, " ".join(part.text for part in said.parts)).parts == said.parts
+
+
+def test_words_that_an_extension_knows_are_conditions(heard, monkeypatch):
+    sung = heard.songs_at()[5].id
+    hook = {"text_filter": [lambda _, word: (f"sings {word}", np.array([sung])) if word == "rain" else None]}
+    monkeypatch.setattr("musicsim.explorer.snapshot.words.load_hooks", lambda point: hook.get(point, []))
+    assert found(heard, "about rain") == found(heard, "rain") == [sung]
+    assert [part.words for part in understood(heard, "not rain").parts] == ["not sings rain"]
+    assert sung not in found(heard, "not rain")
+    assert understood(heard, "about xyzzy").unknown == ("xyzzy",)
 
 
 def test_what_means_nothing_is_said(heard):

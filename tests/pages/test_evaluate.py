@@ -11,9 +11,9 @@ from streamlit.testing.v1 import AppTest
 import musicsim.extensions.paper_tables.page as papers
 from musicsim.explorer import jobs
 from musicsim.explorer.models.artifacts import save_report
-from musicsim.explorer.refresh.model_catalogue import add_own_vectors
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.extensions.continuation.continuation import MEASURES, Continued
+from musicsim.extensions.embeddings.adding import add_own_vectors
 from musicsim.extensions.paper_tables.paper_tables import Experiment, PaperTable
 from musicsim.library import Library
 from musicsim.ui.base.frame import PAGES, SHELL

@@ -1,12 +1,9 @@
 """The Playlist page without a browser: the form and its request, drawing, undoing, saving, opening, exporting."""
 
 import re
-import time
 from itertools import pairwise
 
-import numpy as np
 import pytest
-import soundfile
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
@@ -456,27 +453,6 @@ def test_a_missing_file_is_said_and_stands_in_the_list_as_a_comment(full):
     for kind in ("pls", "xspf", "jspf", "m3u8"):
         select(app, "playlist_format", kind)
         assert any(b.proto.label == "Download" for b in app.get("download_button"))
-
-
-def test_a_mix_is_made_beside_the_page(full):
-    app = open_page()
-    app.number_input(key="playlist_length").set_value(2).run()
-    press(app, "playlist_draw")
-    for name, value in (("seconds", 5), ("fade", 1), ("format", ".wav")):
-        select(app, f"playlist_mix_{name}", value)
-    press(app, "playlist_mix_it")
-    for _ in range(100):
-        if any(b.key == "playlist_mix_play" for b in app.button):
-            break
-        time.sleep(0.1)
-        app.run()
-        assert not app.exception
-    press(app, "playlist_mix_play")
-    path = app.session_state["playlist_mix"]
-    # two songs of four seconds, which cross for one
-    assert soundfile.info(path).duration == pytest.approx(7.0, abs=0.2)
-    assert np.abs(soundfile.read(path)[0]).max() > 0.1
-    assert any(b.proto.label == "Download the mix" for b in app.get("download_button"))
 
 
 def test_one_song_is_a_playlist_of_one(store, tmp_path, monkeypatch):

@@ -1,11 +1,9 @@
 """The Train page without a browser: what it offers, what it says of a job, a verdict and the models."""
 
-import io
 import json
 import shutil
 from dataclasses import asdict
 
-import numpy as np
 import pytest
 
 from musicsim.errors import NotFoundError
@@ -258,40 +256,6 @@ def test_a_model_of_several_is_shown_with_their_weights_on_every_page(learned):
     seen = take_snapshot(learned)
     first, second = seen.row_ids[:2].tolist()
     assert {part.words for part in explained(seen, first, second)[2].parts} - {REST} <= {"rhythm", *GROUPS}
-
-
-def test_vectors_of_ones_own_are_matched_and_become_a_model(learned, monkeypatch):
-    songs = learned.songs()
-    data = io.BytesIO()
-    names = [str(song.path) for song in songs[1:]] + ["elsewhere.mp3"]
-    np.savez(data, paths=np.array(names), vectors=np.random.default_rng(0).standard_normal((len(names), 4)))
-    started = []
-    monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
-    app = open_page("train")
-
-    def bring(name, content):
-        app.get("file_uploader")[1].set_value((name, content, "application/octet-stream")).run()
-        press(app, "Import")
-
-    bring("net.npz", data.getvalue())
-    assert (
-        "30 vectors of 4 numbers in net.npz\\: 29 are of songs of this library, 1 of none (elsewhere.mp3)."
-        in captions(app)
-    )
-    ((kind, arguments),) = started
-    assert (kind, arguments["name"]) == ("represent", "net")
-    settings = RepresentationSettings(**arguments["settings"])
-    assert (settings.representation, settings.label) == ("own", "net.npz")
-    model_id = add_representation(learned, settings, arguments["name"], hush)
-    assert len(take_snapshot(learned, model_id).row_ids) == 29
-    app = open_page("train")
-    assert "29 of 30 songs have a vector; there are 30" in captions(app)
-    bring("net.npz", b"no zip")
-    assert any("not an .npz file" in box.value for box in app.error)
-    np.savez(data := io.BytesIO(), paths=np.array(["nowhere"]), vectors=np.ones((1, 4)))
-    bring("other.npz", data.getvalue())
-    assert any("0 are of songs of this library, 1 of none (nowhere)" in box.value for box in app.error)
-    assert len(started) == 1, "nothing is made of what cannot be used"
 
 
 @pytest.mark.parametrize("report", ["no json", "[]", '{"version": 1}', '{"leads": {"auc": 3}}'])

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim.explorer.models.encoders import MAX_NUMBER, Arrays, StoredArray
-from musicsim.explorer.models.representations import REPRESENTATIONS
+from musicsim.explorer.models.representations import representations
 from musicsim.explorer.models.schema import AboutModel
 from musicsim.library.disk.archives import DAMAGED, open_archive
 from musicsim.library.disk.npy_headers import Header, read_header
@@ -31,11 +31,16 @@ _LOCAL = {
 }
 
 
+class MissingRepresentationError(ValueError):
+    """A model compares something that neither the core nor an installed extension knows."""
+
+
 def read_arrays(path: Path, about: AboutModel) -> Arrays:
     """Read the arrays of a model, an ``.npz`` file that is not packed; those that it does not need are left out.
 
     Raises ValueError if an array is missing, damaged, of another type or shape than the others and the description
-    ask for, or holds NaN or a number out of range; OSError if the file cannot be read.
+    ask for, or holds NaN or a number out of range; :class:`MissingRepresentationError`, a ValueError, if its
+    representation is not installed; OSError if the file cannot be read.
     """
     try:
         with open_archive(path, _MAX_ARRAYS) as archive:
@@ -93,9 +98,12 @@ class _Level:
 
     def of(self, about: AboutModel) -> dict[str, StoredArray]:
         """The arrays that the model needs, by name."""
-        if about.representation not in REPRESENTATIONS:
-            raise ValueError(f"no representation of this program is called {about.representation!r}")
-        kind = REPRESENTATIONS[about.representation]
+        kind = representations().get(about.representation)
+        if kind is None:
+            raise MissingRepresentationError(
+                f"this model compares {about.representation!r}, and nothing that is installed here does: install the "
+                "extension that adds it, or choose another model."
+            )
         self._take(kind.encoder.stored)
         n_features = kind.encoder.n_stored_features(about, self)
         n_mapped = n_features if kind.n_mapped is None else kind.n_mapped

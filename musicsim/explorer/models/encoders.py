@@ -1,17 +1,16 @@
-"""Encoders: what makes the features that a model keeps of each song, and how they are stored.
+"""Encoders make the features that a model stores for each song.
 
-One class for each thing that can be compared: one Gaussian per song and how it fluctuates, codewords, mixtures of
-Gaussians, semantic multinomials, tags that people gave, harmony and rhythm, the words of lyrics, and vectors that the
-listener brought.
-Another representation is one more :class:`Encoder`, and one more row of
-:data:`musicsim.explorer.models.representations.REPRESENTATIONS`.
+There is one class for each thing that can be compared: one Gaussian per song and how it fluctuates, codewords, mixtures
+of Gaussians, semantic multinomials, tags that people gave, harmony and rhythm. Another one is a subclass of
+:class:`Encoder` and a :class:`musicsim.explorer.models.representations.Representation`, here or in an extension.
 
-A song that lacks what an encoder takes has features of zeros, or NaN, and no place under its model.
+A song without the data that an encoder needs has features of zeros, or NaN, and no place under its model.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self, TypeAlias
@@ -20,10 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim import codebook, gaussians, kernels, mixtures
-from musicsim._arrays import BoolArray, Float32Array
+from musicsim._arrays import BoolArray, Float32Array, Int64Array
 from musicsim.audio import FLUCTUATION_SIZE, HARMONY_SIZE, RHYTHM_SIZE, SongFrames
 from musicsim.audio.features import N_MFCC
+from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.models.schema import AboutModel
+from musicsim.explorer.progress import Tell
+from musicsim.library import Library, Song
 from musicsim.library.stores.song_gaussians import song_gaussian
 
 Floats: TypeAlias = Float32Array
@@ -31,9 +33,9 @@ Frames: TypeAlias = SongFrames | Floats | Iterator[Floats]
 """Of a song: what is kept of it, or for encoders that take no more than these its delta-MFCC, (n, 39), at once or in
 blocks."""
 Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
+ReadFeatures: TypeAlias = Callable[[Sequence[Song]], Floats]
+"""Features of songs of one library, float32 (n_songs, n_features)."""
 
-FRAMES, TAGS, ASPECTS, LYRICS, VECTORS, MODELS = "frames", "tags", "aspects", "lyrics", "vectors", "models"
-"""What an encoder makes features of."""
 # Vectors are of the order of 1. Products of a few such numbers do not overflow in float32, and no codeword is as far
 # as what fills a block of the kernels.
 MAX_NUMBER = 1e9
@@ -41,6 +43,13 @@ MAX_NUMBER = 1e9
 MIN_SCALE = 1e-12
 """The smallest stored number that is divided by."""
 _N_COLUMNS = 3 * N_MFCC  # of frames
+_SEED = 0
+_TRAINING_FRAMES = 200_000  # 31 MB; 195 a codeword at 1,024 codewords
+_MIN_FRAMES_A_SONG = 50  # beyond 4,000 songs a seeded sample of the songs is used
+_SONGS_FOR_MIXTURES = 1_000
+_MAX_TAGS = 300
+MIN_SONGS_A_LABEL = 2
+"""Songs that share a tag or a word, at least, for it to count."""
 TIMBRE, FLUCTUATION = slice(None, -FLUCTUATION_SIZE), slice(-FLUCTUATION_SIZE, None)
 """Columns of the features of :class:`SoundEncoder`."""
 
@@ -90,18 +99,28 @@ LoadPart: TypeAlias = Callable[[AboutModel, Arrays], Part]
 """Makes a model of its description and its arrays."""
 
 
+@dataclass(frozen=True, slots=True)
+class EncoderSettings:
+    """Settings with which an encoder is fitted on a library."""
+
+    representation: str = "ppk"
+    # of representations by codewords
+    n_codewords: int = 1024
+    tau: int = 4
+    # of representations that are made of data which a user added
+    vectors: str = ""  # the key of the data
+    label: str = ""  # the name of the data
+
+
 class Encoder(Protocol):
     """Makes the features that a model compares, and is stored with it.
 
     Attributes
     ----------
-    needs : FRAMES, TAGS, ASPECTS, LYRICS, VECTORS or MODELS
-        What it makes features of.
     stored : mapping of StoredArray by name
         The arrays of :meth:`arrays`, which a file is compared with before they are read.
     """
 
-    needs: ClassVar[str]
     stored: ClassVar[Mapping[str, StoredArray]]
 
     @property
@@ -112,7 +131,7 @@ class Encoder(Protocol):
     @property
     def uses_audio(self) -> bool:
         """Whether frames of sound give features, or some of them."""
-        return self.needs == FRAMES
+        return False
 
     @property
     def blocks(self) -> list[slice]:
@@ -120,8 +139,22 @@ class Encoder(Protocol):
         return []
 
     def own_keys(self) -> list[str]:
-        """Keys of the listener's own vectors that it looks up."""
+        """Keys of data in the library, added by the user, that it looks up."""
         return []
+
+    @classmethod
+    def fit(
+        cls, library: Library, songs: Sequence[Song], settings: EncoderSettings, tell: Tell, /
+    ) -> tuple[Sequence[Song], Self]:
+        """Fit an encoder on songs; returns those that have the data it needs, and the encoder.
+
+        Raises ModelError or LibraryError if the library lacks the data.
+        """
+        raise TypeError(f"{cls.__name__} cannot be fitted on a library by itself.")
+
+    @abstractmethod
+    def reader(self, library: Library, tell: Tell, /) -> ReadFeatures:
+        """Prepare to read features of songs, which may lack the data; work for all songs together is done here."""
 
     def encode_frames(self, list_of_frames: Iterable[Frames], /) -> Floats:
         """Features of songs by their frames, float32 (n_songs, n_features), where it uses audio."""
@@ -160,7 +193,31 @@ def has_features(features: Floats) -> BoolArray:
     return np.any(np.nan_to_num(features) != 0, axis=1)
 
 
+def known_rows(ids: Int64Array, rows: Callable[[Any], Floats], width: int) -> ReadFeatures:
+    """Read rows of songs by their places among `ids`; songs that are not there have NaN."""
+    place = {song_id: at for at, song_id in enumerate(ids.tolist())}
+
+    def read(songs: Sequence[Song]) -> Floats:
+        at = np.array([place.get(song.id, -1) for song in songs], dtype=np.int64)
+        found = np.full((len(songs), width), np.nan, dtype=np.float32)
+        found[at >= 0] = rows(at[at >= 0])
+        return found
+
+    return read
+
+
 # --- of sound -------------------------------------------------------------------------------------
+
+
+class FrameEncoder(Encoder):
+    """An encoder of the frames of songs alone, which workers on other machines can run."""
+
+    @property
+    def uses_audio(self) -> bool:
+        return True
+
+    def reader(self, library: Library, _tell: Tell, /) -> ReadFeatures:
+        return lambda songs: self.encode_frames(library.frame_files.frames(song.content_hash) for song in songs)
 
 
 def _delta_mfcc(list_of_frames: Iterable[Frames]) -> Iterator[Floats | Iterator[Floats]]:
@@ -169,13 +226,12 @@ def _delta_mfcc(list_of_frames: Iterable[Frames]) -> Iterator[Floats | Iterator[
 
 
 @dataclass(frozen=True, slots=True)
-class SoundEncoder(Encoder):
+class SoundEncoder(FrameEncoder):
     """The logarithm of each song's Gaussian, and behind it the mean of its patterns of fluctuation.
 
     Of the logarithm there is a column for each pair of columns of the frames.
     """
 
-    needs = FRAMES
     stored: ClassVar = {
         "population_mean": StoredArray((_N_COLUMNS,)),
         "population_covariance": StoredArray((_N_COLUMNS, _N_COLUMNS)),
@@ -218,10 +274,9 @@ class SoundEncoder(Encoder):
 
 
 @dataclass(frozen=True, slots=True)
-class CodewordEncoder(Encoder):
+class CodewordEncoder(FrameEncoder):
     """Histograms of codewords: a column a codeword."""
 
-    needs = FRAMES
     stored: ClassVar = {
         "codewords": StoredArray(("f", _N_COLUMNS)),
         "frame_mean": StoredArray((_N_COLUMNS,)),
@@ -230,6 +285,24 @@ class CodewordEncoder(Encoder):
     }
 
     codebook: codebook.Codebook
+
+    @classmethod
+    def fit(
+        cls, library: Library, songs: Sequence[Song], settings: EncoderSettings, tell: Tell, /
+    ) -> tuple[Sequence[Song], Self]:
+        frames = _sample_frames(library, songs, tell)
+        return songs, cls.fit_frames(frames, settings.n_codewords, settings.tau, _SEED)
+
+    @classmethod
+    def fit_frames(cls, frames: Floats, n_codewords: int, tau: int, random_state: int | None) -> Self:
+        """Learn the codewords from frames sampled evenly over songs; fewer of them for a small collection.
+
+        Raises ModelError if there are fewer frames than `tau`.
+        """
+        if len(frames) < tau:
+            raise ModelError(f"{len(frames)} frames are too few for a codebook with tau={tau}. Add a longer song.")
+        n_codewords = max(tau, codebook.suggest_n_codewords(len(frames), maximum=n_codewords))
+        return cls(codebook.Codebook(n_codewords, tau=tau, random_state=random_state).fit(frames))
 
     @property
     def n_features(self) -> int:
@@ -263,6 +336,20 @@ class CodewordEncoder(Encoder):
         return n_codewords
 
 
+def _sample_frames(library: Library, songs: Sequence[Song], tell: Tell) -> Floats:
+    """Draw frames evenly over the songs, at most :data:`_TRAINING_FRAMES`."""
+    rng = np.random.default_rng(_SEED)
+    chosen = rng.permutation(len(songs))[: _TRAINING_FRAMES // _MIN_FRAMES_A_SONG]
+    quota = _TRAINING_FRAMES // len(chosen)
+    sample = []
+    for done, i in enumerate(sorted(chosen)):
+        if done % 64 == 0:
+            tell("learning codewords", done, len(chosen))
+        frames = library.frame_files.frames(songs[i].content_hash)
+        sample.append(frames.rows(np.sort(rng.permutation(len(frames))[:quota])))
+    return np.concatenate(sample)
+
+
 _PREFIX = "front_"  # of names in files, since format 1
 _MIXTURES = {
     "front_weights": StoredArray(("mixtures", "components"), np.float32, MIN_SCALE),
@@ -271,11 +358,24 @@ _MIXTURES = {
 }
 
 
+def _sample_songs(library: Library, songs: Sequence[Song], tell: Tell) -> tuple[list[Song], Iterator[Iterator[Floats]]]:
+    """Draw songs evenly, at most :data:`_SONGS_FOR_MIXTURES`; returns them and their frames."""
+    chosen = np.random.default_rng(_SEED).permutation(len(songs))[:_SONGS_FOR_MIXTURES]
+    some = [songs[i] for i in np.sort(chosen)]
+
+    def frames() -> Iterator[Iterator[Floats]]:
+        for done, song in enumerate(some):
+            if done % 16 == 0:
+                tell("fitting mixtures of Gaussians", done, len(some))
+            yield library.frame_files.blocks(song.content_hash)
+
+    return some, frames()
+
+
 @dataclass(frozen=True, slots=True)
-class MixtureEncoder(Encoder):
+class MixtureEncoder(FrameEncoder):
     """Mixtures of Gaussians, by their likeness to landmarks."""
 
-    needs = FRAMES
     stored: ClassVar = {
         **_MIXTURES,
         "front_projection": StoredArray(("mixtures", "f")),
@@ -284,6 +384,14 @@ class MixtureEncoder(Encoder):
     }
 
     space: mixtures.MixtureSpace
+
+    @classmethod
+    def fit(
+        cls, library: Library, songs: Sequence[Song], _settings: EncoderSettings, tell: Tell, /
+    ) -> tuple[Sequence[Song], Self]:
+        _, frames = _sample_songs(library, songs, tell)
+        fitted = mixtures.fit_mixtures(frames, random_state=_SEED)
+        return songs, cls(mixtures.MixtureSpace(random_state=_SEED).fit(fitted))
 
     @property
     def n_features(self) -> int:
@@ -301,10 +409,9 @@ class MixtureEncoder(Encoder):
 
 
 @dataclass(frozen=True, slots=True)
-class SemanticEncoder(Encoder):
+class SemanticEncoder(FrameEncoder):
     """Probabilities of tags by the sound: a column a tag."""
 
-    needs = FRAMES
     stored: ClassVar = {
         **_MIXTURES,
         "front_mean": StoredArray((_N_COLUMNS,)),
@@ -313,6 +420,18 @@ class SemanticEncoder(Encoder):
     }
 
     multinomials: mixtures.SemanticMultinomials
+
+    @classmethod
+    def fit(
+        cls, library: Library, songs: Sequence[Song], _settings: EncoderSettings, tell: Tell, /
+    ) -> tuple[Sequence[Song], Self]:
+        tags = library.tags()
+        tagged = [song for song in songs if song.id in tags]
+        if not tagged:
+            raise ModelError("no song of this library has a tag to learn words from: import tags first.")
+        some, frames = _sample_songs(library, tagged, tell)
+        lists = [[tag for tag, _ in tags[song.id]] for song in some]
+        return songs, cls(mixtures.SemanticMultinomials(random_state=_SEED).fit(frames, lists))
 
     @property
     def n_features(self) -> int:
@@ -336,10 +455,28 @@ class SemanticEncoder(Encoder):
 class TagEncoder(Encoder):
     """Tags that people gave: a column a tag, rows of unit length."""
 
-    needs = TAGS
     stored: ClassVar = {"tags": StoredArray(("f",), np.str_)}
 
     tags: tuple[str, ...]
+
+    @classmethod
+    def fit(
+        cls, library: Library, songs: Sequence[Song], _settings: EncoderSettings, _tell: Tell, /
+    ) -> tuple[Sequence[Song], Self]:
+        tags = library.tags()
+        counts = Counter(tag for song in songs for tag, _ in tags.get(song.id, ()))
+        common = sorted((t for t, n in counts.items() if n >= MIN_SONGS_A_LABEL), key=lambda t: (-counts[t], t))
+        known = set(common[:_MAX_TAGS])
+        tagged = [song for song in songs if any(tag in known for tag, _ in tags.get(song.id, ()))]
+        if not tagged:
+            raise ModelError(
+                "no two songs of this library share a tag that people gave: import tags first (Library, Listening)."
+            )
+        return tagged, cls(tuple(common[:_MAX_TAGS]))
+
+    def reader(self, library: Library, _tell: Tell, /) -> ReadFeatures:
+        tags = library.tags()
+        return lambda songs: self.encode_tags([[tag for tag, _ in tags.get(song.id, ())] for song in songs])
 
     @property
     def n_features(self) -> int:
@@ -357,27 +494,6 @@ class TagEncoder(Encoder):
         return cls(tuple(arrays["tags"].tolist()))
 
 
-@dataclass(frozen=True, slots=True)
-class LyricEncoder(Encoder):
-    """How often lyrics say words: a column a word."""
-
-    needs = LYRICS
-    stored: ClassVar = {"words": StoredArray(("f",), np.str_)}
-
-    words: tuple[str, ...]
-
-    @property
-    def n_features(self) -> int:
-        return len(self.words)
-
-    def arrays(self) -> Arrays:
-        return {"words": np.array(self.words, dtype=np.str_)}
-
-    @classmethod
-    def from_arrays(cls, arrays: Arrays, _about: AboutModel, _load_part: LoadPart, /) -> Self:
-        return cls(tuple(arrays["words"].tolist()))
-
-
 _ASPECT_SIZES = {"harmony": HARMONY_SIZE, "rhythm": RHYTHM_SIZE}
 
 
@@ -385,10 +501,35 @@ _ASPECT_SIZES = {"harmony": HARMONY_SIZE, "rhythm": RHYTHM_SIZE}
 class AspectEncoder(Encoder):
     """Harmony or rhythm as it was kept beside the frames."""
 
-    needs = ASPECTS
     stored: ClassVar = {"aspect": StoredArray((), np.str_)}
 
     aspect: str  # the representation's name, and an attribute of Aspects
+
+    @classmethod
+    def fit(
+        cls, library: Library, songs: Sequence[Song], settings: EncoderSettings, _tell: Tell, /
+    ) -> tuple[Sequence[Song], Self]:
+        kept = library.frame_files.kept_aspects()
+        described = [song for song in songs if song.content_hash in kept]
+        if not described:
+            raise FeatureVersionError(
+                f"{library.folder}: harmony and rhythm of its songs were not stored. Turn on “Store audio "
+                "features” (Library > Settings; keep_frames on the command line) and add the folders again."
+            )
+        return described, cls(settings.representation)
+
+    def reader(self, library: Library, _tell: Tell, /) -> ReadFeatures:
+        kept = library.frame_files.kept_aspects()
+
+        def read(songs: Sequence[Song]) -> Floats:
+            has_one = [song.content_hash in kept for song in songs]
+            hashes = [song.content_hash for song, has in zip(songs, has_one, strict=True) if has]
+            values: Floats = getattr(library.frame_files.aspects(hashes), self.aspect)
+            rows = np.full((len(songs), values.shape[1]), np.nan, dtype=np.float32)
+            rows[has_one] = values
+            return rows
+
+        return read
 
     @property
     def n_features(self) -> int:
@@ -406,32 +547,3 @@ class AspectEncoder(Encoder):
         if str(model.value("aspect")) != about.representation:
             raise ValueError("its aspect is not what it compares")
         return _ASPECT_SIZES[about.representation]
-
-
-@dataclass(frozen=True, slots=True)
-class VectorEncoder(Encoder):
-    """Vectors that the listener brought."""
-
-    needs = VECTORS
-    stored: ClassVar = {"key": StoredArray((), np.str_), "n_dimensions": StoredArray((), np.int64, 1)}
-
-    key: str  # as of EmbeddingStore
-    n_dimensions: int
-
-    @property
-    def n_features(self) -> int:
-        return self.n_dimensions
-
-    def own_keys(self) -> list[str]:
-        return [self.key]
-
-    def arrays(self) -> Arrays:
-        return {"key": np.array(self.key), "n_dimensions": np.array(self.n_dimensions)}
-
-    @classmethod
-    def from_arrays(cls, arrays: Arrays, _about: AboutModel, _load_part: LoadPart, /) -> Self:
-        return cls(str(arrays["key"]), int(arrays["n_dimensions"]))
-
-    @classmethod
-    def n_stored_features(cls, _about: AboutModel, model: StoredModel, /) -> int:
-        return int(model.value("n_dimensions"))

@@ -19,19 +19,23 @@ import numpy.typing as npt
 from musicsim._arrays import Float64Array
 from musicsim.errors import ModelError
 from musicsim.explorer.models.encoders import (
-    MODELS,
     Arrays,
     Encoder,
     Floats,
     Frames,
     LoadPart,
     Part,
+    ReadFeatures,
     StoredArray,
     StoredModel,
+    has_features,
+    known_rows,
     with_prefix,
     without_prefix,
 )
 from musicsim.explorer.models.schema import AboutModel, AboutSources, read_json
+from musicsim.explorer.progress import Tell
+from musicsim.library import Library, Song
 
 _RIDGE = 1e-6  # of the mean variance: columns that repeat others have a solution, too
 
@@ -40,7 +44,6 @@ _RIDGE = 1e-6  # of the mean variance: columns that repeat others have a solutio
 class JointEncoder(Encoder):
     """Joined vectors of models; whole by itself, so that it outlives them and can be sent."""
 
-    needs = MODELS
     stored: ClassVar = {"front_about": StoredArray((), np.str_)}
 
     names: tuple[str, ...]  # what the models were called
@@ -63,6 +66,13 @@ class JointEncoder(Encoder):
 
     def own_keys(self) -> list[str]:
         return sorted({key for part in self.parts for key in part.encoder_.own_keys()})
+
+    def reader(self, library: Library, tell: Tell, /) -> ReadFeatures:
+        readers = [
+            _part_reader(library, part, model_id, tell)
+            for part, model_id in zip(self.parts, self.model_ids, strict=True)
+        ]
+        return lambda songs: np.concatenate([read(songs) for read in readers], axis=1)
 
     def encode_frames(self, list_of_frames: Iterable[Frames], /) -> Floats:
         """Joined vectors of songs, float32 (n_songs, n_features); NaN of models that do not use audio."""
@@ -101,6 +111,24 @@ class JointEncoder(Encoder):
     def n_stored_features(cls, _about: AboutModel, model: StoredModel, /) -> int:
         parts = _about_sources(model.value("front_about")).parts
         return sum(model.n_dimensions_of_part(_prefix(number), part) for number, part in enumerate(parts))
+
+
+def _part_reader(library: Library, part: Part, model_id: str, tell: Tell) -> ReadFeatures:
+    """Read vectors of songs under one of several models; NaN for songs without one."""
+    if any(record.id == model_id and record.is_complete for record in library.models.all(retired=True)):
+        kept = library.vectors(model_id)
+        return known_rows(kept.song_ids, lambda at: kept.X[at], part.n_dimensions)
+    read = part.encoder_.reader(library, tell)
+
+    def vectors(songs: Sequence[Song]) -> Floats:
+        features = read(songs)
+        rows = np.full((len(songs), part.n_dimensions), np.nan, dtype=np.float32)
+        known = has_features(features)
+        if known.any():
+            rows[known] = part.vectors(features[known])
+        return rows
+
+    return vectors
 
 
 def _about_sources(stored: npt.NDArray[np.str_]) -> AboutSources:

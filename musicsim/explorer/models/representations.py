@@ -1,13 +1,16 @@
-"""What models can compare: for each representation its encoder, and the map after which distances are taken.
+"""The registry of representations: everything that models can compare.
 
 A library is searched by one Gaussian per song unless somebody chooses otherwise (docs/sound.md). Then there is the
 comparison of thesis 5.4.3: codeword histograms raw, by TF-IDF or by the probability product kernel, mixtures of
-Gaussians, semantic multinomials, and the tags that people gave. And harmony, rhythm, the words of lyrics, vectors
-that the listener brought, and several models together.
+Gaussians, semantic multinomials, and the tags that people gave. Harmony, rhythm, and several models together follow.
+
+Extensions add others by the hook ``representations``: a mapping of :class:`Representation` by name. A model whose
+representation is not installed raises ModelError when it is loaded.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeAlias
 
 import numpy as np
@@ -21,20 +24,21 @@ from musicsim.explorer.models.encoders import (
     CodewordEncoder,
     Encoder,
     Floats,
-    LyricEncoder,
     MixtureEncoder,
     SemanticEncoder,
     SoundEncoder,
     TagEncoder,
-    VectorEncoder,
 )
 from musicsim.explorer.models.joint_space import JointEncoder, fill, statistics
 from musicsim.explorer.models.schema import SOUND
+from musicsim.hooks import load_hooks
+from musicsim.library import Library
+from musicsim.library.stores.models import ModelRecord
 
 FLUCTUATION_SHARE = 1 / 4
 """Of the squared distances of Sound."""
-OWN, COMBINED = "own", "combined"
-"""Representations that are made of what the listener brought, and of other models."""
+COMBINED = "combined"
+"""The representation that is made of other models."""
 
 Axes: TypeAlias = tuple[Float64Array, Float64Array]
 """The mean of mapped features, and rows that they are multiplied by."""
@@ -62,6 +66,9 @@ class Representation:
     # callable of (mapped features, covariances within songs or None, share of the variance), or None: axes of
     # its own, with their scale; None for principal axes
     fit_axes: Callable[[Floats, Sequence[Float64Array] | None, float], Axes] | None = None
+    is_built_in: bool = False  # whether only the program itself makes such models
+    needs_data: bool = False  # whether it is made of data that a user added, which the settings of a model name
+    describe: Callable[[Library, ModelRecord], str] | None = None  # a line about a model for its card
 
 
 def _root(features: Floats, _weights: object) -> Floats:
@@ -72,11 +79,8 @@ def _as_they_are(features: Floats, _weights: object) -> Floats:
     return np.asarray(features, dtype=np.float32)
 
 
-def _rarity(features: Floats) -> Float64Array:
-    return kernels.inverse_document_frequency(features)
-
-
-def _tfidf(features: Floats, weights: Float64Array | None) -> Floats:
+def weight_by_rarity(features: Floats, weights: Float64Array | None) -> Floats:
+    """Multiply counts by the weights of their columns, and scale the rows to unit length."""
     assert weights is not None
     return kernels.tfidf_map(features, weights).astype(np.float32)
 
@@ -87,11 +91,6 @@ def _harmony(features: Floats, _weights: object) -> Floats:
 
 def _rhythm(features: Floats, _weights: object) -> Floats:
     return kernels.rhythm_map(features)
-
-
-def _unit(features: Floats, _weights: object) -> Floats:
-    X = np.asarray(features, dtype=np.float64)  # squares of float32 may run over
-    return (X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(float).tiny)).astype(np.float32)
 
 
 def sound_axes(features: Floats, within: Sequence[Float64Array] | None, variance: float) -> Axes:
@@ -113,14 +112,17 @@ def sound_axes(features: Floats, within: Sequence[Float64Array] | None, variance
     return np.concatenate([timbre[0], fluctuation[0]]), block_diag(share[0] * timbre[1], share[1] * fluctuation[1])
 
 
-_RARITY = Weights(_rarity, ("f",))
+RARITY = Weights(kernels.inverse_document_frequency, ("f",))
+"""Weights of columns for :func:`weight_by_rarity`."""
 _STATISTICS = Weights(statistics, ("1 + f", "f"))
 
-REPRESENTATIONS = {
-    SOUND: Representation("timbre, how it changes, and rhythm", SoundEncoder, _as_they_are, fit_axes=sound_axes),
+_CORE = {
+    SOUND: Representation(
+        "timbre, how it changes, and rhythm", SoundEncoder, _as_they_are, fit_axes=sound_axes, is_built_in=True
+    ),
     "ppk": Representation("codewords of its sound", CodewordEncoder, _root, is_unit=True),
     "histogram": Representation("plain counts of codewords", CodewordEncoder, _as_they_are),
-    "tfidf": Representation("codewords weighted by rarity", CodewordEncoder, _tfidf, _RARITY, is_unit=True),
+    "tfidf": Representation("codewords weighted by rarity", CodewordEncoder, weight_by_rarity, RARITY, is_unit=True),
     "gmm": Representation("mixtures of Gaussians", MixtureEncoder, _as_they_are),
     "semantic": Representation("tags predicted from sound", SemanticEncoder, _root),
     "tags": Representation("tags that people gave", TagEncoder, _as_they_are, is_unit=True),
@@ -128,12 +130,22 @@ REPRESENTATIONS = {
         "harmony, in whatever key", AspectEncoder, _harmony, n_mapped=kernels.KEYLESS_HARMONY_SIZE
     ),
     "rhythm": Representation("rhythm", AspectEncoder, _rhythm),
-    "lyrics": Representation("words of its lyrics", LyricEncoder, _tfidf, _RARITY, is_unit=True),
-    OWN: Representation("vectors of your own", VectorEncoder, _unit),
-    COMBINED: Representation("several models together", JointEncoder, fill, _STATISTICS),
+    COMBINED: Representation("several models together", JointEncoder, fill, _STATISTICS, is_built_in=True),
 }
-"""By name; the six from "ppk" on are those of thesis 5.4.3."""
-OFFERED = tuple(name for name in REPRESENTATIONS if name not in (SOUND, OWN, COMBINED))
-"""Those that a library may have next to its built-in models."""
-CODEWORDS = tuple(name for name, kind in REPRESENTATIONS.items() if kind.encoder is CodewordEncoder)
-"""Those whose features are histograms of codewords."""
+"""The six from "ppk" on are those of thesis 5.4.3."""
+CODEWORDS = tuple(name for name, kind in _CORE.items() if kind.encoder is CodewordEncoder)
+"""Names of representations whose features are histograms of codewords."""
+
+
+@cache
+def representations() -> Mapping[str, Representation]:
+    """All representations by name: those of the core, then those of extensions."""
+    found = dict(_CORE)
+    for added in load_hooks("representations"):
+        found |= added
+    return found
+
+
+def offered() -> tuple[str, ...]:
+    """Names of the representations that a library may have next to its built-in models, without other data."""
+    return tuple(name for name, kind in representations().items() if not kind.is_built_in and not kind.needs_data)

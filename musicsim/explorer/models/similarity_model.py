@@ -12,15 +12,15 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from musicsim import __version__, codebook
+from musicsim import __version__
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray
 from musicsim.audio import FEATURE_VERSION, MIN_FEATURE_VERSION
 from musicsim.errors import FeatureVersionError, ModelError
-from musicsim.explorer.models.arrays import read_arrays
+from musicsim.explorer.models.arrays import MissingRepresentationError, read_arrays
 from musicsim.explorer.models.encoders import CodewordEncoder, Encoder, Frames
 from musicsim.explorer.models.joint_space import column_scales
 from musicsim.explorer.models.local_metrics import LocalMetrics
-from musicsim.explorer.models.representations import REPRESENTATIONS, Representation
+from musicsim.explorer.models.representations import Representation, representations
 from musicsim.explorer.models.schema import AboutModel, Versions, read_json_file
 from musicsim.library.disk.arrays import atomic_folder
 
@@ -41,7 +41,7 @@ class SimilarityModel:
     Parameters
     ----------
     representation : str, default "ppk"
-        One of :data:`musicsim.explorer.models.representations.REPRESENTATIONS`.
+        One of :func:`musicsim.explorer.models.representations.representations`.
     n_codewords : int, default 1024
         At most; fewer for a small collection (:func:`musicsim.codebook.suggest_n_codewords`).
     tau : int, default 4
@@ -83,8 +83,8 @@ class SimilarityModel:
         variance: float = 0.95,
         random_state: int | None = None,
     ) -> None:
-        if representation not in REPRESENTATIONS:
-            raise ValueError(f"representation={representation!r} should be one of {', '.join(REPRESENTATIONS)}.")
+        if representation not in representations():
+            raise ValueError(f"representation={representation!r} should be one of {', '.join(representations())}.")
         self.representation, self.n_codewords, self.tau = representation, n_codewords, tau
         self.variance, self.random_state = variance, random_state
         self.metric_: Float64Array | None = None
@@ -93,7 +93,7 @@ class SimilarityModel:
     @property
     def kind(self) -> Representation:
         """What the model compares."""
-        return REPRESENTATIONS[self.representation]
+        return representations()[self.representation]
 
     # --- fitting ------------------------------------------------------------------------------
 
@@ -102,11 +102,7 @@ class SimilarityModel:
 
         Raises ModelError if there are fewer frames than `tau`.
         """
-        if len(frames) < self.tau:
-            raise ModelError(f"{len(frames)} frames are too few for a codebook with tau={self.tau}. Add a longer song.")
-        n_codewords = max(self.tau, codebook.suggest_n_codewords(len(frames), maximum=self.n_codewords))
-        book = codebook.Codebook(n_codewords, tau=self.tau, random_state=self.random_state).fit(frames)
-        return self.use_encoder(CodewordEncoder(book))
+        return self.use_encoder(CodewordEncoder.fit_frames(frames, self.n_codewords, self.tau, self.random_state))
 
     def use_encoder(self, encoder: Encoder) -> "SimilarityModel":
         """Take a fitted encoder of the kind that the representation needs."""
@@ -303,5 +299,7 @@ def _read(folder: Path, called: str, remedy: str, make: Callable[[AboutModel, di
             )
         about = read_json_file(AboutModel, folder / "model.json")
         return make(about, read_arrays(folder / "model.npz", about))
+    except MissingRepresentationError as error:
+        raise ModelError(f"{called}: {error}") from error
     except (OSError, ValueError) as error:
         raise ModelError(f"{called}: no similarity model can be read here ({error}). {remedy}") from error

@@ -14,10 +14,9 @@ from musicsim import playlist
 from musicsim._arrays import Int64Array
 from musicsim.explorer.models.artifacts import FittedWalk, drop_walk, load_walk, save_walk
 from musicsim.explorer.playlists.edges import build_hypergraph, default_weights
-from musicsim.explorer.playlists.song_labels import SEED, learn_sources, with_company_of
+from musicsim.explorer.playlists.song_labels import SEED, learn_sources, read_words, with_company_of
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
-from musicsim.extensions.lyrics.reading import read_lyrics
 from musicsim.library import Library
 
 STRENGTH = 200.0  # transitions that the weights by family count for: a few lists do not turn the walk over
@@ -65,7 +64,7 @@ def listed(snapshot: Snapshot, *, generated: bool = True) -> Lists:
 def refit_walks(library: Library, tell: Tell) -> None:
     """Bring the walks of all models up to the library's playlists, plays and tags."""
     with library.exclusive("fitting playlist walks"):
-        read_lyrics(library, tell=tell)
+        read_words(library, tell)
         for record in library.models.all():
             fit_walk(library, record.id, tell)
 
@@ -79,7 +78,7 @@ def _digest(graph: playlist.Hypergraph, lists: Lists) -> str:
 
 
 def fit_walk(library: Library, model_id: str, tell: Tell) -> None:
-    """Fit the walk's weights on the library's playlists and keep them beside a model; lyrics are those read before.
+    """Fit the walk's weights on the library's playlists, with the words read before, and store them next to a model.
 
     Nothing is done where neither the edges nor the lists have changed. Where there are enough lists, a quarter is
     kept back first, to say what the walk and each dialect gain over shuffling; what is kept is then fitted on all.

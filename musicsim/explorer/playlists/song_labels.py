@@ -1,13 +1,16 @@
-"""What is learned of a library's songs for the edges of its playlist walk: company, listeners, topics of lyrics.
+"""Labels of songs for the edges of the playlist walk: company, listeners, topics of their words.
 
-None of it depends on a model of sound, so it stands once in the library's folder, with a digest of what it was
-learned from: whoever fits a walk next finds it there, or learns it again.
+None of them depends on a model of sound, so they are stored once in the library's folder, with a digest of the data
+that they were learned from. The next fit of a walk takes them from there, or learns them again.
+
+Words of songs come from the hook ``song_words``: a module with ``read(library: Library, tell: Tell) -> object``, which
+brings the words up to the files, and ``table(library: Library) -> WordTable``.
 """
 
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -16,6 +19,8 @@ from musicsim._arrays import Float64Array, Int64Array, places_among
 from musicsim.explorer.models.artifacts import readable_arrays, save_arrays
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.hooks import load_hooks
+from musicsim.library import Library
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -24,7 +29,7 @@ SEED = 0
 _FILE = "walk_sources.npz"
 _MIN_LISTS = 50  # company of fewer lists is chance
 _MIN_LISTENERS = 20
-_MIN_LYRICS = 64  # two songs a topic
+_MIN_WITH_WORDS = 64  # two songs a topic
 _MAX_SONGS_A_GROUP = 8  # the finest groups hold about so many songs
 _SIZES = (16, 64, 256, 800)
 _N_TOPICS = 32
@@ -32,6 +37,28 @@ _TOPIC_DEPTH = 5
 _GROUPINGS = 3
 _MIN_NEIGHBOURS, _MAX_NEIGHBOURS = 10, 300
 _MAX_SONGS_WITH_NEIGHBOURS = 20_000  # the square of their number is worked out
+
+
+class WordTable(Protocol):
+    """Counts of words by song."""
+
+    @property
+    def song_ids(self) -> Int64Array:
+        """Songs with words, (n,)."""
+
+    @property
+    def vocabulary(self) -> list[str]:
+        """The words, (n_words,)."""
+
+    @property
+    def counts(self) -> "sparse.csr_array":
+        """Counts, (n, n_words)."""
+
+
+def read_words(library: Library, tell: Tell) -> None:
+    """Bring the words of songs up to their files."""
+    for words in load_hooks("song_words"):
+        words.read(library, tell)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +71,7 @@ class Sources:
     listeners: Mapping[str, Int64Array] = field(default_factory=dict)
     # (n, k): rows of the songs nearest to each by company on playlists; k is 0 where there are none
     neighbours: Int64Array = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
-    # (n, 5): topics of the lyrics by falling weight
+    # (n, 5): topics of the words by falling weight
     topics: Int64Array = field(default_factory=lambda: np.empty((0, _TOPIC_DEPTH), dtype=np.int64))
     topic_words: tuple[str, ...] = ()  # the telling words of each topic
 
@@ -87,20 +114,25 @@ def _plays_table(snapshot: Snapshot) -> "sparse.csr_array":
 
 
 def _words_table(snapshot: Snapshot) -> tuple[list[str], "sparse.csr_array"]:
-    """Words of lyrics (n_indexed, n_words), and the words."""
+    """Words of the songs, and their counts (n_indexed, n_words)."""
     from scipy import sparse
 
-    table = snapshot.library.lyrics.table()
-    rows = snapshot.rows_of(table.song_ids)
-    here = rows >= 0
     n = snapshot.n_indexed
-    place = sparse.csr_array((np.ones(int(here.sum())), (rows[here], np.flatnonzero(here))), shape=(n, len(rows)))
-    # songs with the same sound share a row: their words are the same song's
-    return table.vocabulary, sparse.csr_array(place @ table.counts)
+    vocabulary: list[str] = []
+    counts = [sparse.csr_array((n, 0))]
+    for words in load_hooks("song_words"):
+        table: WordTable = words.table(snapshot.library)
+        rows = snapshot.rows_of(table.song_ids)
+        here = rows >= 0
+        place = sparse.csr_array((np.ones(int(here.sum())), (rows[here], np.flatnonzero(here))), shape=(n, len(rows)))
+        # songs with the same sound share a row: their words are the same song's
+        vocabulary += table.vocabulary
+        counts.append(place @ table.counts)
+    return vocabulary, sparse.csr_array(sparse.hstack(counts))
 
 
 def learn_sources(snapshot: Snapshot, playlists: Sequence[Sequence[int]], tell: Tell) -> Sources:
-    """Learn what the edges need from playlists of rows, plays and lyrics; at once when nothing of them has changed."""
+    """Learn what the edges need from playlists of rows, plays and words; at once when nothing of them has changed."""
     ids = snapshot.row_ids
     plays, (vocabulary, words) = _plays_table(snapshot), _words_table(snapshot)
     digest = _digest(ids, playlists, plays, words)
@@ -157,7 +189,7 @@ def _topics(words: "sparse.csr_array", vocabulary: Sequence[str], tell: Tell) ->
     n_songs = words.shape[0]
     found = np.full((n_songs, _TOPIC_DEPTH), -1, dtype=np.int64)
     n_sung = int(np.count_nonzero(np.diff(words.indptr)))
-    if n_sung < _MIN_LYRICS:
+    if n_sung < _MIN_WITH_WORDS:
         return found, ()
 
     tell("reading lyrics")

@@ -1,4 +1,4 @@
-"""The models of a library beside the native one: making, keeping up to date, taking in those of others."""
+"""Models of a library next to the native one: make them, keep them up to date, import those of others."""
 
 import logging
 from pathlib import Path
@@ -7,7 +7,6 @@ from musicsim._arrays import Float32Array
 from musicsim.errors import FeatureVersionError, ModelError, MusicsimError
 from musicsim.explorer.learning.task import Watcher
 from musicsim.explorer.models.files import read_model_file
-from musicsim.explorer.models.representations import OWN
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.refresh.fitting import (
@@ -23,10 +22,7 @@ from musicsim.explorer.refresh.placing import place_new, songs_with_frames
 from musicsim.explorer.refresh.publish import publish
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot import neighbours
-from musicsim.extensions.embeddings.onnx_models import OnnxModel, describe_songs
-from musicsim.extensions.embeddings.store import AboutEmbedding, EmbeddingStore, Matched
 from musicsim.library import Library
-from musicsim.library.disk.csv_cells import shortened
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.stores.models import ModelRecord
 
@@ -110,87 +106,6 @@ def add_representation(library: Library, settings: RepresentationSettings, name:
             return fit_representation(library, described, settings, name, tell)
         finally:
             library.models.discard_unfinished()
-            _forget_unused_vectors(library)
-
-
-def add_own_vectors(library: Library, file: Path, name: str, tell: Tell) -> tuple[str, AboutEmbedding, Matched]:
-    """Take in a file of vectors that another program made, and make a model of it.
-
-    Parameters
-    ----------
-    file : Path
-        See :mod:`musicsim.extensions.embeddings.files` for what is read.
-    name : str
-        Of the model.
-
-    Returns
-    -------
-    model_id : str
-    about : AboutEmbedding
-    matched : Matched
-
-    Raises
-    ------
-    LibraryError
-        If the file cannot be read.
-    ModelError
-        If none of it is of a song of this library.
-    StoreLockedError
-        If another process is adding to this library.
-
-    Notes
-    -----
-    Vectors are brought to length 1: distances are those of the cosine, scaled so that they read as those of other
-    models do.
-    """
-    return _with_kept(library, EmbeddingStore(library).keep(file), name, tell)
-
-
-def add_onnx(library: Library, onnx: OnnxModel, name: str, tell: Tell) -> tuple[str, AboutEmbedding, Matched]:
-    """Run somebody's ONNX model over the songs of a library, keep what it gives like vectors that were brought, and
-    make a model of it.
-
-    A run that was stopped goes on where it was, with the same file and settings; so does one that is started again
-    when there are new songs.
-
-    Returns
-    -------
-    model_id : str
-    about : AboutEmbedding
-        Its problems are the songs that have no vector, and why.
-    matched : Matched
-
-    Raises
-    ------
-    ModelError
-        If the file cannot be run over sound, or gives no song a vector.
-    LibraryError
-        If the file cannot be read, or onnxruntime is not installed.
-    StoreLockedError
-        If another process is adding to this library.
-    """
-    with library.exclusive("running a model over the songs"):
-        described = describe_songs(library, onnx, tell)
-    if not described.hashes:
-        why = described.problems[0] if described.problems else "add some songs first."
-        raise ModelError(f"{onnx.path.name}: no song of this library has a vector by it: {why}")
-    about = EmbeddingStore(library).keep_vectors(
-        described.hashes, described.vectors, onnx.path.name, shortened(described.problems), described.model.words
-    )
-    return _with_kept(library, about, name, tell)
-
-
-def _with_kept(library: Library, about: AboutEmbedding, name: str, tell: Tell) -> tuple[str, AboutEmbedding, Matched]:
-    settings = RepresentationSettings(OWN, vectors=about.key, label=about.label)
-    model_id = add_representation(library, settings, name, tell)
-    return model_id, about, EmbeddingStore(library).match(about.key)
-
-
-def _forget_unused_vectors(library: Library) -> None:
-    used: set[str] = set()
-    for record in library.models.all(retired=True):
-        used |= {record.settings.get("vectors", ""), *record.settings.get("keys", ())}
-    EmbeddingStore(library).sweep(used)
 
 
 # --- from elsewhere --------------------------------------------------------------------------------

@@ -4,17 +4,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from musicsim.errors import LibraryError
 from musicsim.explorer.learning.automatic import SOUND_ALONE
 from musicsim.explorer.learning.verdict import BETTER, MEASURES, NO_DIFFERENCE, WORSE, Lead, fallen, lead_words, listed
 from musicsim.explorer.models.artifacts import load_report
-from musicsim.explorer.models.representations import CODEWORDS, OWN, REPRESENTATIONS
+from musicsim.explorer.models.representations import CODEWORDS, representations
 from musicsim.explorer.models.schema import SOUND
 from musicsim.explorer.refresh.fitting import free_name
 from musicsim.explorer.refresh.learned_model import COMBINED_KIND, LEARNED_KIND
 from musicsim.explorer.refresh.model_catalogue import TAKEN_KIND
 from musicsim.explorer.requests.training import ANSWERS, AUTOMATIC, KINDS, METHODS, ORDER, RANKING
-from musicsim.extensions.embeddings.store import AboutEmbedding, EmbeddingStore, Matched
 from musicsim.library import Library
 from musicsim.library.stores.models import CODEWORDS_KIND, NATIVE_KIND, ModelRecord
 
@@ -30,8 +28,10 @@ def kind_words(record: ModelRecord) -> str:
         return f"learned from {KINDS[record.settings['supervision']].words}"
     if record.kind == TAKEN_KIND:
         return f"imported from {record.settings.get('taken_from', 'a file')}"
-    words = REPRESENTATIONS[_representation(record)].description
-    if record.settings.get("representation") == OWN:
+    name = _representation(record)
+    kind = representations().get(name)
+    words = kind.description if kind is not None else f"{name}, which is not installed"
+    if record.settings.get("label"):
         words += f" ({record.settings['label']})"
     if record.settings.get("representation") in CODEWORDS:
         words += f" ({record.settings['n_codewords']:,}, {record.settings['tau']} per frame)"
@@ -72,8 +72,9 @@ def facts(library: Library, record: ModelRecord, report: Mapping[str, Any]) -> l
     if base is not None and not report:
         of = base.settings["sources"] if base.kind == COMBINED_KIND else [base.name]
         lines.append(f"Shares the features of {_quoted(of)}.")
-    if record.settings.get("representation") == OWN:
-        lines.append(_coverage_words(library, record))
+    kind = representations().get(_representation(record))
+    if kind is not None and kind.describe is not None:
+        lines.append(kind.describe(library, record))
     if report:
         of = [source["name"] for source in report.get("sources", ())] or [report["base"]]
         lines.append(f"{report['detail']}; {settings_words(report['settings'], _quoted(of))}.")
@@ -90,32 +91,8 @@ def _chosen(report: Mapping[str, Any]) -> str:
     return str(report["setting"]) if "setting" in report else f"C = {report['C']:g}"
 
 
-def match_words(about: AboutEmbedding, matched: Matched) -> str:
-    """How many vectors of a file are of songs that are here, and of which they are not."""
-    words = (
-        f"{about.n_rows:,} vectors of {about.n_dimensions:,} numbers in {about.label}: {len(matched.song_ids):,} are "
-        f"of songs of this library, {matched.n_unmatched:,} of none"
-    )
-    words += f", {matched.n_double:,} of songs that have another" if matched.n_double else ""
-    if matched.unmatched:
-        words += f" ({', '.join(matched.unmatched[:3])}{', …' if matched.n_unmatched > 3 else ''})"
-    return f"{words}. {about.note}".rstrip()
-
-
 def _quoted(names: Sequence[str]) -> str:
     return listed([f"“{name}”" for name in names])
-
-
-def _coverage_words(library: Library, record: ModelRecord) -> str:
-    """How many songs have one of the vectors that the listener brought."""
-    n_songs = len(library.models.song_rows(record.id).rows)
-    words = f"{n_songs:,} of {len(library):,} songs have a vector"
-    try:
-        about = EmbeddingStore(library).about(record.settings["vectors"])
-    except LibraryError as error:
-        return f"{words}; {error}"
-    words += f"; there are {about.n_rows:,}, of {about.n_dimensions:,} numbers each, compared by their cosine."
-    return f"{words} {about.note}".rstrip()
 
 
 def report_of(library: Library, record: ModelRecord) -> dict[str, Any]:

@@ -6,9 +6,9 @@ from typing import Any
 from musicsim.explorer.models.artifacts import save_report
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.playlists.fit import fit_walk
+from musicsim.explorer.playlists.song_labels import read_words
 from musicsim.explorer.progress import Tell
 from musicsim.explorer.refresh.placing import save_clusters_and_map
-from musicsim.extensions.lyrics.reading import read_lyrics
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
 
@@ -58,7 +58,7 @@ def publish(
     fill()
     save_clusters_and_map(library, record, tell)
     if walk:
-        read_lyrics(library, tell=tell)
+        read_words(library, tell)
         fit_walk(library, record.id, tell)
     library.models.finish(record.id, activate=activate)
     return record.id

@@ -12,6 +12,7 @@ from musicsim.audio import FEATURE_VERSION
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.learning.task import Quiet
 from musicsim.explorer.playlists.fit import fit_walk
+from musicsim.explorer.playlists.song_labels import read_words
 from musicsim.explorer.progress import Stopped, Tell, silent
 from musicsim.explorer.refresh.fitting import fit_codewords, fit_native
 from musicsim.explorer.refresh.model_catalogue import damage, make_again, stale_models
@@ -20,7 +21,6 @@ from musicsim.explorer.refresh.placing import place_new, songs_with_frames, upda
 from musicsim.explorer.snapshot.same_sound import find_new_duplicates
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.index_server.push import push_if_it_can
-from musicsim.extensions.lyrics.reading import read_lyrics
 from musicsim.library import Library
 from musicsim.library.importing import match_waiting
 from musicsim.library.stores.models import ModelRecord
@@ -100,7 +100,7 @@ def _bring_up(library: Library, force: bool, tell: Tell) -> None:
             _log.warning("Songs are not placed in the model %r: %s", record.name, error)
             lost.add(record.id)
     find_new_duplicates(library, tell)
-    read_lyrics(library, tell=tell)
+    read_words(library, tell)
     for record in library.models.all():
         if record.id not in lost:
             update_clusters_and_map(library, record, tell)

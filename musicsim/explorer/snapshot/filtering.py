@@ -126,8 +126,8 @@ def _fitting(snapshot: Snapshot, words: str) -> list[Condition]:
 
 def _fits(snapshot: Snapshot, part: Part) -> Condition:
     condition: Condition | None
-    if part.lyrics:
-        condition = Listed(np.isin(snapshot.row_ids, snapshot.library.lyrics.songs_saying(part.lyrics)))
+    if part.song_ids is not None:
+        condition = Listed(np.isin(snapshot.row_ids, part.song_ids))
     else:
         condition = condition_of(snapshot, part.filters)
         assert condition is not None

@@ -1,8 +1,11 @@
 """Words that say what songs must be: "slow piano 1960s", "fast bright minor", "not rock", read with their typos.
 
 Words are read from left to right, the longest known phrase first, in this order: tags and genres, what can be heard,
-years, keys, artists, words of lyrics. "Slow" is the slowest third of the library's songs, "very slow" the slowest
-sixth.
+years, keys, artists, words that extensions know. "Slow" is the slowest third of the library's songs, "very slow" the
+slowest sixth.
+
+The hook ``text_filter`` is ``function(library: Library, word: str) -> tuple[str, Int64Array] | None``: the meaning of a
+word and the ids of the songs that fit, or None.
 """
 
 import re
@@ -14,9 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from musicsim._arrays import Int64Array
 from musicsim.audio import MODES
 from musicsim.explorer.requests.filters import HEARD_WORDS, Filters
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.hooks import load_hooks
 from musicsim.library.stores.genres import genre_key
 
 _MAX_TEXT = 200
@@ -44,8 +49,8 @@ class Part:
 
     text: str  # the words, without typos
     words: str  # what they mean
-    filters: Filters = field(default_factory=Filters)  # the condition; without any, `lyrics` is
-    lyrics: str = ""  # a word that is sung
+    filters: Filters = field(default_factory=Filters)  # the condition, unless `song_ids` is
+    song_ids: Int64Array | None = field(default=None, compare=False)  # songs that fit, by an extension
     along: tuple[str, int] | None = None  # what there is more, or less, of in songs that fit better
     is_not: bool = False  # songs that fit the condition are left out
 
@@ -113,7 +118,7 @@ class _Reader:
             if found is not None:
                 text = " ".join([*tokens[start:at], found.text])
                 words = f"not {found.words}" if is_not else found.words
-                parts.append(Part(text, words, found.filters, found.lyrics, found.along, is_not))
+                parts.append(Part(text, words, found.filters, found.song_ids, found.along, is_not))
             elif tokens[at] not in _FILLERS:
                 unknown.append(tokens[at])
             at += n
@@ -131,7 +136,7 @@ class _Reader:
             part = self._mistyped(" ".join(tokens[:n]), is_very)
             if part is not None:
                 return part, n
-        return self._sung(tokens[0]), 1
+        return self._by_extensions(tokens[0]), 1
 
     def _exact(self, phrase: str, is_very: bool) -> Part | None:
         key = genre_key(phrase)
@@ -148,7 +153,7 @@ class _Reader:
         if artists and phrase not in _FILLERS:
             return Part(phrase, f"by {artists[0]}", Filters(artists=frozenset(artists)))
         about = phrase.removeprefix(f"{_ABOUT} ")
-        return self._sung(about) if about != phrase and " " not in about else None
+        return self._by_extensions(about) if about != phrase and " " not in about else None
 
     def _mistyped(self, phrase: str, is_very: bool) -> Part | None:
         """A name or word that differs by a letter or so; of artists only those that begin alike, as there are many."""
@@ -173,9 +178,10 @@ class _Reader:
         said = f"{'very ' * is_very}{word} ({'up to' if side else 'from'} {bound:.0f} {_UNITS[name]})"
         return Part(word, said, Filters(**_range(name, low, high)), along=(name, -1 if side else 1))
 
-    def _sung(self, word: str) -> Part | None:
-        if len(self._snapshot.library.lyrics.songs_saying(word)):
-            return Part(word, f"lyrics with “{word}”", lyrics=word)
+    def _by_extensions(self, word: str) -> Part | None:
+        for find in load_hooks("text_filter"):
+            if (fitting := find(self._snapshot.library, word)) is not None:
+                return Part(word, fitting[0], song_ids=fitting[1])
         return None
 
 

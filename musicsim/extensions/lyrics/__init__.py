@@ -2,4 +2,12 @@
 
 from musicsim.hooks import Extension
 
-EXTENSION = Extension(name="lyrics")
+EXTENSION = Extension(
+    name="lyrics",
+    tables="tables",
+    hooks={
+        "representations": "encoder:REPRESENTATIONS",
+        "song_words": "song_words",
+        "text_filter": "song_words:find_songs",
+    },
+)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from musicsim.extensions.lyrics.store import LRC_ENDINGS, ReadWords
+from musicsim.extensions.lyrics.store import LRC_ENDINGS, LyricsStore, ReadWords
 from musicsim.library.store import Store
 from musicsim.library.tags.file_tags import read_lyric_tags
 
@@ -33,7 +33,8 @@ def read_lyrics(library: Store, tell: Callable[[str, int, int], object] | None =
     work, and all that was reported as done is kept. At most `limit` are looked at: the next call takes the next ones.
     A file that cannot be reached now is left for the next time.
     """
-    songs = library.lyrics.unread()
+    store = LyricsStore(library)
+    songs = store.unread()
     songs = songs if limit is None else songs[: max(limit, 0)]
     batch: list[ReadWords] = []
     n_read, since = 0, time.monotonic()
@@ -43,10 +44,10 @@ def read_lyrics(library: Store, tell: Callable[[str, int, int], object] | None =
         if song.path.is_file():
             batch.append(ReadWords(song, read_words(song.path)))
         if len(batch) >= _BATCH or time.monotonic() - since > _BATCH_S:
-            library.lyrics.put(batch)
+            store.put(batch)
             n_read += len(batch)
             batch, since = [], time.monotonic()
-    library.lyrics.put(batch)
+    store.put(batch)
     if tell is not None:
         tell("looking for lyrics", len(songs), len(songs))
     return n_read + len(batch)

@@ -16,8 +16,10 @@ import numpy as np
 import sqlalchemy as sa
 
 from musicsim._arrays import Int32Array, Int64Array
+from musicsim.extensions.lyrics.tables import lyrics
 from musicsim.library.db import schema
 from musicsim.library.db.database import Tables
+from musicsim.library.store import Store
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -60,13 +62,16 @@ class WordTable:
 class LyricsStore(Tables):
     """Words of the songs of one library."""
 
+    def __init__(self, library: Store) -> None:
+        super().__init__(library.engine, library.write)
+
     def unread(self) -> list[UnreadSong]:
         """Songs with a file whose words were not looked for, or whose files have changed since, by id.
 
         Every folder with songs is listed once, to see which ``.lrc`` files have come, changed or gone. Of the songs,
         only those are read that have such a file, or had one, or whose own file has changed.
         """
-        f, w = schema.files.c, schema.lyrics.c
+        f, w = schema.files.c, lyrics.c
         here = sa.select(f.folder).where(f.missing_since.is_(None)).distinct()
         with self._engine.connect() as connection:
             folders = connection.scalars(here).all()
@@ -82,7 +87,7 @@ class LyricsStore(Tables):
         ).c
         query = (
             sa.select(first.song_id, first.path, first.mtime_ns, w.mtime_ns.label("seen"), w.lrc_mtime_ns)
-            .join(schema.lyrics, w.song_id == first.song_id, isouter=True)
+            .join(lyrics, w.song_id == first.song_id, isouter=True)
             .where(
                 sa.or_(
                     w.mtime_ns.is_distinct_from(first.mtime_ns),
@@ -121,19 +126,19 @@ class LyricsStore(Tables):
         with self._write() as connection:
             here = connection.scalars(sa.select(schema.songs.c.id).where(schema.songs.c.id.in_(rows))).all()
             if here:
-                statement = schema.lyrics.insert().prefix_with("OR REPLACE")
+                statement = lyrics.insert().prefix_with("OR REPLACE")
                 connection.execute(statement, [rows[song_id] for song_id in here])
 
     def words(self, song_id: int) -> dict[str, int]:
         """How often a song says each word; empty where nothing is known."""
-        w = schema.lyrics.c
+        w = lyrics.c
         return self._value(sa.select(w.words).where(w.song_id == song_id)) or {}
 
     def songs_saying(self, word: str) -> Int64Array:
         """Ids of the songs that say a word, int64."""
-        w = schema.lyrics.c
+        w = lyrics.c
         said = sa.func.json_each(w.words).table_valued("key")
-        query = sa.select(w.song_id).select_from(sa.join(schema.lyrics, said, said.c.key == word))
+        query = sa.select(w.song_id).select_from(sa.join(lyrics, said, said.c.key == word))
         with self._engine.connect() as connection:
             return np.array(connection.scalars(query).all(), dtype=np.int64)
 
@@ -163,7 +168,7 @@ class LyricsStore(Tables):
         columns: dict[str, int] = {}
         song_ids: list[int] = []
         rows: list[Int32Array] = []
-        w = schema.lyrics.c
+        w = lyrics.c
         query = sa.select(w.song_id, w.words).order_by(w.song_id)
         with self._engine.connect() as connection:
             for song_id, words in connection.execution_options(yield_per=_AT_ONCE).execute(query):

@@ -2,4 +2,6 @@
 
 from musicsim.hooks import Extension
 
-EXTENSION = Extension(name="mixtape")
+EXTENSION = Extension(
+    name="mixtape", command_options={"playlist": "cli:add_mix_option"}, hooks={"below_playlist": "page:draw"}
+)

@@ -22,7 +22,6 @@ from musicsim.explorer.learning.automatic import learn_ranking
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.task import MIN_ARTISTS, Fold, Quiet, Split, Task, artist_folds
 from musicsim.explorer.learning.verdict import MEASURES, RANKED, Lead, fallen, lead_words, leads_of, listed
-from musicsim.explorer.models.representations import OWN
 from musicsim.explorer.progress import Tell, silent
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
@@ -213,7 +212,7 @@ def comparable(library: Library) -> list[ModelRecord]:
     """The models that :func:`compare_with` compares with the sound, vectors that were brought first."""
     native = library.models.native()
     found = [r for r in library.models.all() if native is not None and r.id != native.id and not _is_learned(r)]
-    return sorted(found, key=lambda record: record.settings.get("representation") != OWN)
+    return sorted(found, key=lambda record: not record.settings.get("vectors"))
 
 
 def _is_learned(record: ModelRecord) -> bool:

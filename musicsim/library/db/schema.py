@@ -283,16 +283,6 @@ feedback = _table(
     info=IN_SMALL_COPY,
 )
 
-# A bag of words, never the text itself; empty where the files have none, so that they are not opened again.
-lyrics = _table(
-    "lyrics",
-    sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True),
-    sa.Column("words", sa.JSON, nullable=False),  # how often by word
-    sa.Column("mtime_ns", sa.Integer, nullable=False),  # of the file, when it was read
-    sa.Column("lrc_mtime_ns", sa.Integer),  # of the .lrc file beside it; None: there was none
-    sa.Column("read_at", sa.Float, nullable=False),
-)
-
 preferences = _table(
     "preferences",
     sa.Column("id", sa.Integer, primary_key=True),

@@ -1,37 +1,25 @@
-"""The playlist for elsewhere: a file for other players, and a mix of its songs as one file of sound."""
+"""The playlist as a file for other players."""
 
-import tempfile
-import uuid
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import streamlit as st
 
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.extensions.mixtape.mixtape import MIX_ENDINGS, Mix, render_mix
 from musicsim.library import Song
 from musicsim.library.media.playlist_files import FORMATS, MIME, missing
 from musicsim.public import is_public
-from musicsim.ui.base.desk import Tell, desk, value_of, wait_for
-from musicsim.ui.base.state import Key, Upload
+from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain
-from musicsim.ui.components.player_routes import play_upload
-from musicsim.ui.components.song_list import clock
 from musicsim.ui.playlist.saved import NAME
 
 _FORMAT: Key[str] = Key("playlist_format", lambda: "m3u8", "format of the exported list")
 _RELATIVE: Key[bool] = Key("playlist_relative", lambda: False, "whether its paths are relative to a folder")
 _FOLDER: Key[str] = Key("playlist_folder", str, "that folder")
-_SECONDS: Key[int] = Key("playlist_mix_seconds", lambda: 30, "seconds of each song in a mix")
-_FADE: Key[int] = Key("playlist_mix_fade", lambda: 4, "seconds of a crossfade")
-_ENDING: Key[str] = Key("playlist_mix_format", lambda: ".m4a", "how the name of the mix ends")
-_MIX: Key[Path | None] = Key("playlist_mix", lambda: None, "file of the mix that was asked for last")
-
-_MAX_MIXES = 8  # files, of all sessions
 
 
-def _file_name(ending: str) -> str:
+def file_name(ending: str) -> str:
+    """Make a file name of the list's name."""
     name = "".join(c for c in NAME.get() if c.isalnum() or c in " -_.,'()").strip(" .")
     return f"{name or 'playlist'}{ending}"
 
@@ -61,94 +49,6 @@ def export_button(now: Snapshot, songs: Sequence[Song]) -> None:
             st.error(plain(error))
             return
         st.download_button(
-            "Download", content, _file_name(f".{kind}"), MIME[kind], key="playlist_download",
+            "Download", content, file_name(f".{kind}"), MIME[kind], key="playlist_download",
             icon=":material/download:", type="primary", on_click="ignore",
         )  # fmt: skip
-
-
-# --- the mix --------------------------------------------------------------------------------------
-
-
-@st.cache_resource(show_spinner=False)
-def _mixes() -> tempfile.TemporaryDirectory[str]:
-    """Where mixes lie until the program ends."""
-    return tempfile.TemporaryDirectory(prefix="musicsim-mixes-")
-
-
-def _order(now: Snapshot, songs: Sequence[Song]) -> None:
-    """Have a mix made beside the page."""
-    folder = Path(_mixes().name)
-    for old in sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime)[: -_MAX_MIXES + 1]:
-        old.unlink(missing_ok=True)
-    target = folder / f"{uuid.uuid4().hex}{_ENDING.get()}"
-    seconds, fade = float(_SECONDS.get()), min(float(_FADE.get()), _SECONDS.get() / 2)
-
-    def work(tell: Tell) -> Mix:
-        return render_mix(now.library, songs, target, seconds=seconds, crossfade_s=fade, tell=tell)
-
-    desk().ask(("mix", target), work)
-    _MIX.set(target)
-
-
-def mix_section(now: Snapshot, songs: Sequence[Song]) -> None:
-    """Hear the list as one file: the most typical part of each song, faded into the next."""
-    for key in (_SECONDS, _FADE, _ENDING):
-        key.get()
-    with st.expander("Mix: the playlist as one audio file", icon=":material/graphic_eq:"):
-        st.caption("The most typical part of each song, levelled in loudness and crossfaded.")
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            st.number_input(
-                "Seconds of each song", 5, 600, step=5, key=_SECONDS.name, persist_state="session", width=170
-            )
-            st.number_input("Crossfade in seconds", 0, 20, key=_FADE.name, persist_state="session", width=170)
-            st.selectbox(
-                "Format",
-                MIX_ENDINGS,
-                key=_ENDING.name,
-                persist_state="session",
-                format_func=lambda e: e.lstrip("."),
-                width=120,
-            )
-        task = desk().known(("mix", _MIX.get())) if _MIX.get() else None
-        busy = task is not None and not task.future.done()
-        st.button(
-            "Make the mix", icon=":material/graphic_eq:", key="playlist_mix_it", on_click=_order,
-            args=(now, songs), disabled=busy,
-        )  # fmt: skip
-        if task is None:
-            return
-        wait_for([task])
-        try:
-            mix = value_of(task)
-        except (OSError, ValueError) as error:
-            st.error(plain(error))
-            return
-        if mix is not None:
-            _show_mix(mix)
-
-
-def _show_mix(mix: Mix) -> None:
-    if not mix.path.exists():  # it made room for later ones
-        st.caption("The last mix is gone: make it again.")
-        return
-    ending = mix.path.suffix
-    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        st.button("Play the mix", icon=":material/play_arrow:", key="playlist_mix_play", on_click=_play, args=(mix,))
-        st.download_button(
-            "Download the mix", mix.path.read_bytes, _file_name(ending), _SOUND_MIME[ending],
-            key="playlist_mix_download", icon=":material/download:", on_click="ignore",
-        )  # fmt: skip
-        st.caption(f"{len(mix.songs)} songs in {clock(mix.duration_s)}.")
-    for song, reason in mix.left_out:
-        st.caption(f":material/info: Not in it: {plain(song.label)}: {plain(reason)}")
-
-
-def _play(mix: Mix) -> None:
-    with suppress(FileNotFoundError):  # which the page then says
-        sound = Upload(_file_name(mix.path.suffix), mix.path.read_bytes(), digest=mix.path.stem)
-        play_upload(sound, mix.duration_s)
-
-
-_SOUND_MIME = {
-    ".m4a": "audio/mp4", ".mp3": "audio/mpeg", ".opus": "audio/ogg", ".flac": "audio/flac", ".wav": "audio/wav",
-}  # fmt: skip

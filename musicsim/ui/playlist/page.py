@@ -2,6 +2,9 @@
 
 The hook ``written_playlists`` is ``function(snapshot) -> None``. It draws, below the saved playlists, those that were
 written to other programs.
+
+The hook ``below_playlist`` is ``function(snapshot: Snapshot, songs: Sequence[Song]) -> None``. It draws below the owner's
+list, if there is one.
 """
 
 import streamlit as st
@@ -18,7 +21,7 @@ from musicsim.ui.components.empty import stop_without_songs
 from musicsim.ui.playlist.actions import TROUBLE
 from musicsim.ui.playlist.actions import draw as draw_songs
 from musicsim.ui.playlist.draft import PLAYLIST, can_undo
-from musicsim.ui.playlist.export import export_button, mix_section
+from musicsim.ui.playlist.export import export_button
 from musicsim.ui.playlist.request_form import request_form
 from musicsim.ui.playlist.saved import follow_address, save_button, saved_lists, show_address
 from musicsim.ui.playlist.sending import send_button
@@ -77,7 +80,8 @@ def _make_playlist(now: Snapshot, walker: Walk) -> None:
         show_rows(now, walker, draft, shown)
         show_map(now, draft)
         if not is_public():
-            mix_section(now, shown.songs)
+            for draw_below in load_hooks("below_playlist"):
+                draw_below(now, shown.songs)
 
 
 def _walker(now: Snapshot) -> Walk | None:

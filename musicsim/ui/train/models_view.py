@@ -12,16 +12,15 @@ import streamlit as st
 from musicsim.errors import MusicsimError
 from musicsim.explorer import jobs
 from musicsim.explorer.models.files import FILE_ENDING, save_model_file
-from musicsim.explorer.models.representations import CODEWORDS, OFFERED, OWN, REPRESENTATIONS
+from musicsim.explorer.models.representations import CODEWORDS, offered, representations
 from musicsim.explorer.refresh.add_music import keep_upload
 from musicsim.explorer.refresh.fitting import RepresentationSettings, free_name
 from musicsim.explorer.refresh.model_catalogue import stale_reason
-from musicsim.explorer.refresh.model_text import facts, figures, kind_words, match_words, report_of
+from musicsim.explorer.refresh.model_text import facts, figures, kind_words, report_of
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.extensions.embeddings.files import ENDINGS
-from musicsim.extensions.embeddings.store import EmbeddingStore
 from musicsim.library import Library
 from musicsim.library.stores.models import BUILT_IN, MAX_NAME, ModelRecord
+from musicsim.ui.base.sections import tabs_of
 from musicsim.ui.base.state import MODEL, Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.jobs_view import job_panel, start_job
@@ -32,11 +31,6 @@ _COMPARED: Key[list[str]] = Key("models_compared", list, "ids of the two models 
 _REPRESENTATION: Key[str] = Key("model_representation", lambda: "histogram", "what songs are described by")
 _CODEWORDS: Key[int] = Key("model_codewords", lambda: 1024, "codewords of a representation to be made")
 _TAU: Key[int] = Key("model_tau", lambda: 4, "codewords a frame is shared among")
-_BROUGHT: Key[tuple[Path, str, str] | None] = Key(
-    "models_brought",
-    lambda: None,
-    "the library that vectors of the listener's own were brought to, what is wrong with them, and what came of them",
-)
 
 
 # --- what can be done to a model ------------------------------------------------------------------
@@ -126,7 +120,9 @@ def models_section(now: Snapshot, *, busy: bool) -> None:
     taking, describing = st.columns(2, gap="large")
     with taking:
         _taking_in(library, busy=busy)
-        _bringing(library, busy=busy)
+        for tab in tabs_of("train", {}).values():
+            st.markdown(f"**{tab.title}**")
+            tab.draw(now)
     with describing:
         _describing(library, busy=busy)
 
@@ -228,48 +224,6 @@ def _taking_in(library: Library, *, busy: bool) -> None:
         )  # fmt: skip
 
 
-def _bring(library: Library, name: str, data: bytes) -> None:
-    store = EmbeddingStore(library)
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / f"vectors{Path(name).suffix}"
-            path.write_bytes(data)
-            about = store.keep(path, name)
-        matched = store.match(about.key)
-    except (MusicsimError, OSError) as error:
-        _BROUGHT.set((library.folder, str(error), ""))
-        return
-    lines = [match_words(about, matched), *about.problems]
-    if not len(matched.song_ids):
-        _BROUGHT.set((library.folder, lines[0], "\n".join(lines[1:])))
-        return
-    _BROUGHT.set((library.folder, "", "\n".join(lines)))
-    settings = RepresentationSettings(OWN, vectors=about.key, label=about.label)
-    start_job(library, "represent", name=free_name(library, settings.name), settings=asdict(settings))
-
-
-def _bringing(library: Library, *, busy: bool) -> None:
-    st.markdown("**Vectors of your own**")
-    file = st.file_uploader(
-        f"Embeddings as {', '.join(ENDINGS)}", type=[ending.lstrip(".") for ending in ENDINGS],
-        key="models_vectors",
-        help="One vector per song, from a neural network or anything else, with the ids, paths or hashes "
-        "of the songs. They become a model to search with and to train on, alone or with others.",
-    )  # fmt: skip
-    if file is not None:
-        st.button(
-            "Import", icon=":material/input:", key="models_bring", disabled=busy,
-            on_click=_bring, args=(library, file.name, file.getvalue()),
-        )  # fmt: skip
-    told = _BROUGHT.get()
-    if told is None or told[0] != library.folder:
-        return
-    _, wrong, came = told
-    if wrong:
-        st.error(plain(wrong), icon=":material/error:")
-    st.caption("  \n".join(plain(line) for line in came.splitlines()))
-
-
 def _represent(library: Library) -> None:
     settings = RepresentationSettings(_REPRESENTATION.get(), _CODEWORDS.get(), _TAU.get())
     start_job(library, "represent", name=free_name(library, settings.name), settings=asdict(settings))
@@ -280,8 +234,8 @@ def _describing(library: Library, *, busy: bool) -> None:
         key.keep()
     st.markdown("**Other song features**")
     kind = st.selectbox(
-        "Features", OFFERED, key=_REPRESENTATION.name,
-        format_func=lambda name: REPRESENTATIONS[name].description,
+        "Features", offered(), key=_REPRESENTATION.name,
+        format_func=lambda name: representations()[name].description,
         help="To compare with and to train on. Mixtures of Gaussians take longest: seconds per song.",
     )  # fmt: skip
     first, second = st.columns([4, 3])

@@ -16,9 +16,9 @@ import pytest
 from pyarrow import parquet
 
 from musicsim.errors import LibraryError, NotFoundError
-from musicsim.explorer.refresh.model_text import match_words
 from musicsim.extensions.embeddings import files as embedding_files
 from musicsim.extensions.embeddings import store as embeddings
+from musicsim.extensions.embeddings.adding import match_words
 from musicsim.extensions.embeddings.files import read_embedding
 from musicsim.extensions.embeddings.store import EmbeddingStore
 

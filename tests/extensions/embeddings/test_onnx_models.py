@@ -12,8 +12,8 @@ from onnx import TensorProto, helper
 from musicsim.audio import load
 from musicsim.errors import LibraryError, ModelError, OwnerOnlyError
 from musicsim.explorer.progress import Stopped
-from musicsim.explorer.refresh.model_catalogue import add_onnx
 from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.extensions.embeddings.adding import add_onnx
 from musicsim.extensions.embeddings.onnx_models import OnnxModel, describe_songs, n_dimensions, song_vector, windows
 from musicsim.extensions.embeddings.store import EmbeddingStore
 from musicsim.library.db import schema

@@ -19,7 +19,7 @@ from mutagen.wave import WAVE
 from sklearn.feature_extraction.text import CountVectorizer
 
 from musicsim.extensions.lyrics.reading import count_words, read_lyrics, read_words
-from musicsim.extensions.lyrics.store import ReadWords
+from musicsim.extensions.lyrics.store import LyricsStore, ReadWords
 from musicsim.library import Library
 from musicsim.library.db import schema
 from musicsim.library.tags.file_tags import read_tags
@@ -225,14 +225,14 @@ def ids(library):
 
 
 def test_every_song_is_looked_at_once(sung):
-    assert sorted(sung.lyrics.missing()) == sorted(ids(sung).values())
+    assert sorted(LyricsStore(sung).missing()) == sorted(ids(sung).values())
     assert read_lyrics(sung) == 4
-    assert sung.lyrics.missing() == []
+    assert LyricsStore(sung).missing() == []
     assert read_lyrics(sung) == 0
-    assert sung.lyrics.words(ids(sung)["0.flac"]) == {"plum": 2, "tree": 1}
-    assert sung.lyrics.words(ids(sung)["2.flac"]) == {}
+    assert LyricsStore(sung).words(ids(sung)["0.flac"]) == {"plum": 2, "tree": 1}
+    assert LyricsStore(sung).words(ids(sung)["2.flac"]) == {}
     with Library.open(sung.folder) as again:
-        assert again.lyrics.missing() == []
+        assert LyricsStore(again).missing() == []
 
 
 def test_a_file_that_changed_is_read_again_after_the_scan_that_saw_it(sung):
@@ -241,10 +241,10 @@ def test_a_file_that_changed_is_read_again_after_the_scan_that_saw_it(sung):
     by_item(FLAC, "LYRICS", "now it sings")(song.path)
     os.utime(song.path, ns=(0, 1_000_000_000))
     sung.add(song.path.parent, n_workers=1)
-    assert sung.lyrics.missing() == [song.id]
+    assert LyricsStore(sung).missing() == [song.id]
     read_lyrics(sung)
-    assert sung.lyrics.words(song.id) == {"now": 1, "it": 1, "sings": 1}
-    assert sung.lyrics.missing() == []
+    assert LyricsStore(sung).words(song.id) == {"now": 1, "it": 1, "sings": 1}
+    assert LyricsStore(sung).missing() == []
 
 
 def test_an_lrc_file_that_comes_changes_and_goes_is_noticed_without_a_scan(sung):
@@ -252,16 +252,16 @@ def test_an_lrc_file_that_comes_changes_and_goes_is_noticed_without_a_scan(sung)
     song = sung.song(ids(sung)["2.flac"])
     lrc = song.path.with_suffix(".lrc")
     lrc.write_text("[00:01]first words")
-    assert sung.lyrics.missing() == [song.id]
+    assert LyricsStore(sung).missing() == [song.id]
     read_lyrics(sung)
-    assert sung.lyrics.words(song.id) == {"first": 1, "words": 1}
+    assert LyricsStore(sung).words(song.id) == {"first": 1, "words": 1}
     lrc.write_text("[00:01]others")
     os.utime(lrc, ns=(0, 1_000_000_000))
     read_lyrics(sung)
-    assert sung.lyrics.words(song.id) == {"others": 1}
+    assert LyricsStore(sung).words(song.id) == {"others": 1}
     lrc.unlink()
     assert read_lyrics(sung) == 1
-    assert sung.lyrics.words(song.id) == {}
+    assert LyricsStore(sung).words(song.id) == {}
 
 
 def test_only_songs_whose_file_or_lrc_file_has_changed_are_unread(sung):
@@ -283,12 +283,12 @@ def test_only_songs_whose_file_or_lrc_file_has_changed_are_unread(sung):
     expected = [(songs[0].id, other, 7, other.with_suffix(".LRC").stat().st_mtime_ns)]
     expected += [(songs[1].id, songs[1].path, songs[1].path.stat().st_mtime_ns, lrc.stat().st_mtime_ns)]
     expected += [(song.id, other.with_name(f"{song.id}.flac"), song.id, None) for song in songs[2:]]
-    assert [(s.song_id, s.path, s.mtime_ns, s.lrc_mtime_ns) for s in sung.lyrics.unread()] == expected
+    assert [(s.song_id, s.path, s.mtime_ns, s.lrc_mtime_ns) for s in LyricsStore(sung).unread()] == expected
 
 
 def test_reading_in_parts_ends_with_the_same(sung):
     assert [read_lyrics(sung, limit=n) for n in (0, 3, 3, 3)] == [0, 3, 1, 0]
-    assert len(sung.lyrics.table(min_songs=1, max_share=1.0).song_ids) == 3
+    assert len(LyricsStore(sung).table(min_songs=1, max_share=1.0).song_ids) == 3
 
 
 class Enough(Exception):
@@ -307,7 +307,7 @@ def test_what_was_told_of_as_done_is_kept_when_the_callback_ends_the_work(sung, 
     with pytest.raises(Enough):
         read_lyrics(sung, tell)
     assert told == [("looking for lyrics", 0, 4), ("looking for lyrics", 2, 4)]
-    assert len(sung.lyrics.missing()) == 2
+    assert len(LyricsStore(sung).missing()) == 2
     assert read_lyrics(sung) == 2
 
 
@@ -316,25 +316,25 @@ def test_a_file_out_of_reach_is_left_for_the_next_time(sung):
     away = song.path.rename(song.path.with_name("away"))
     assert read_lyrics(sung) == 3
     away.rename(song.path)
-    assert sung.lyrics.missing() == [song.id]
+    assert LyricsStore(sung).missing() == [song.id]
     assert read_lyrics(sung) == 1
 
 
 def test_words_go_with_their_song_and_are_not_written_for_one_that_has_gone(sung):
-    unread = sung.lyrics.unread()
+    unread = LyricsStore(sung).unread()
     gone = unread[0].song_id
     with sung.write() as connection:
         connection.execute(schema.songs.delete().where(schema.songs.c.id == gone))
-    sung.lyrics.put([ReadWords(song, {"word": 1}) for song in unread])
-    assert [sung.lyrics.words(song.song_id) for song in unread] == [{}] + [{"word": 1}] * 3
+    LyricsStore(sung).put([ReadWords(song, {"word": 1}) for song in unread])
+    assert [LyricsStore(sung).words(song.song_id) for song in unread] == [{}] + [{"word": 1}] * 3
     with sung.write() as connection:
         connection.execute(schema.songs.delete())
-    assert len(sung.lyrics.table(min_songs=1, max_share=1.0).song_ids) == 0
+    assert len(LyricsStore(sung).table(min_songs=1, max_share=1.0).song_ids) == 0
 
 
 def test_table_drops_rare_and_common_words(sung):
     read_lyrics(sung)
-    everything = sung.lyrics.table(min_songs=1, max_share=1.0)
+    everything = LyricsStore(sung).table(min_songs=1, max_share=1.0)
     assert everything.song_ids.tolist() == sorted(ids(sung)[f"{i}.flac"] for i in (0, 1, 3))
     assert everything.vocabulary == ["blue", "hill", "plum", "tree"]
     by_id = dict(zip(everything.song_ids.tolist(), everything.counts.toarray().tolist(), strict=True))
@@ -342,16 +342,16 @@ def test_table_drops_rare_and_common_words(sung):
     assert by_id[ids(sung)["1.flac"]] == [0, 1, 1, 0]
     assert by_id[ids(sung)["3.flac"]] == [1, 0, 1, 1]
     # plum is in all, tree in two of three songs, the others in one
-    assert sung.lyrics.table(min_songs=2, max_share=1.0).vocabulary == ["plum", "tree"]
-    assert sung.lyrics.table(min_songs=2, max_share=2 / 3).vocabulary == ["tree"]
-    none = sung.lyrics.table(min_songs=2, max_share=0.5)
+    assert LyricsStore(sung).table(min_songs=2, max_share=1.0).vocabulary == ["plum", "tree"]
+    assert LyricsStore(sung).table(min_songs=2, max_share=2 / 3).vocabulary == ["tree"]
+    none = LyricsStore(sung).table(min_songs=2, max_share=0.5)
     assert (none.vocabulary, none.counts.shape) == ([], (3, 0))
 
 
 def test_table_is_that_of_scikit_learn(sung, rng):
     """A judge: CountVectorizer's bounds on the number of songs of a word are ours."""
     words = [chr(97 + i) * 2 for i in range(26)]
-    unread = sung.lyrics.unread() * 1
+    unread = LyricsStore(sung).unread() * 1
     with sung.write() as connection:
         columns = [c for c in schema.songs.c if c.name not in ("id", "content_hash")]
         for i in range(60):
@@ -361,10 +361,10 @@ def test_table_is_that_of_scikit_learn(sung, rng):
             connection.execute(schema.songs.insert().values(id=1000 + i, content_hash=f"h{i}", **row))
     texts = [" ".join(rng.choice(words, rng.integers(1, 12), p=_zipf(26))) for _ in range(60)]
     some = unread[0]
-    sung.lyrics.put(
+    LyricsStore(sung).put(
         ReadWords(type(some)(1000 + i, some.path, 0, None), count_words(text)) for i, text in enumerate(texts)
     )
-    table = sung.lyrics.table(min_songs=3, max_share=0.4)
+    table = LyricsStore(sung).table(min_songs=3, max_share=0.4)
     judge = CountVectorizer(min_df=3, max_df=0.4)
     expected = judge.fit_transform(texts)
     assert table.song_ids.tolist() == list(range(1000, 1060))
@@ -381,9 +381,9 @@ def _zipf(n):
 @pytest.mark.parametrize(("name", "value"), [("min_songs", 0), ("max_share", 0.0), ("max_share", 1.1)])
 def test_bounds_that_make_no_sense_are_refused(store, name, value):
     with pytest.raises(ValueError, match=name):
-        store.lyrics.table(**{name: value})
+        LyricsStore(store).table(**{name: value})
 
 
 def test_a_library_without_words_has_an_empty_table(store):
-    table = store.lyrics.table()
+    table = LyricsStore(store).table()
     assert (table.song_ids.shape, table.vocabulary, table.counts.shape) == ((0,), [], (0, 0))

@@ -12,9 +12,9 @@ from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.task import artist_folds
 from musicsim.explorer.learning.verdict import RANKED, Lead
 from musicsim.explorer.refresh.learned_model import learn
-from musicsim.explorer.refresh.model_catalogue import add_own_vectors
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.extensions.embeddings.adding import add_own_vectors
 from musicsim.extensions.model_comparison import comparison as against
 from musicsim.extensions.model_comparison.comparison import Difference, comparable, compare_with
 from musicsim.library import Library

@@ -1,0 +1,115 @@
+"""Vectors of the user as a representation that models compare."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+
+from musicsim._arrays import Float64Array
+from musicsim.errors import LibraryError, ModelError
+from musicsim.explorer.models.encoders import (
+    Arrays,
+    Encoder,
+    EncoderSettings,
+    Floats,
+    LoadPart,
+    ReadFeatures,
+    StoredArray,
+    StoredModel,
+    known_rows,
+)
+from musicsim.explorer.models.representations import Representation
+from musicsim.explorer.models.schema import AboutModel
+from musicsim.explorer.progress import Tell
+from musicsim.extensions.embeddings.store import EmbeddingStore
+from musicsim.library import Library, Song
+from musicsim.library.stores.models import ModelRecord
+
+OWN = "own"
+"""The representation of vectors that the user added."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorEncoder(Encoder):
+    """Vectors that the user added."""
+
+    stored: ClassVar = {"key": StoredArray((), np.str_), "n_dimensions": StoredArray((), np.int64, 1)}
+
+    key: str  # as of EmbeddingStore
+    n_dimensions: int
+
+    @classmethod
+    def fit(
+        cls, library: Library, songs: Sequence[Song], settings: EncoderSettings, _tell: Tell, /
+    ) -> tuple[Sequence[Song], Self]:
+        store = EmbeddingStore(library)
+        store.sweep({settings.vectors, *_used_keys(library)})
+        matched = set(store.match(settings.vectors).song_ids.tolist())
+        described = [song for song in songs if song.id in matched]
+        about = store.about(settings.vectors)
+        if not described:
+            raise ModelError(
+                f"none of the {about.n_rows:,} vectors of {about.label} is of a song of this library: songs are found "
+                f"by id, by path, or by the hash of their file."
+            )
+        return described, cls(about.key, about.n_dimensions)
+
+    def reader(self, library: Library, _tell: Tell, /) -> ReadFeatures:
+        store, width = EmbeddingStore(library), self.n_features
+        nothing = known_rows(np.empty(0, np.int64), lambda at: np.empty((len(at), width), np.float32), width)
+        try:
+            vectors, matched = store.vectors(self.key), store.match(self.key)
+        except LibraryError:  # the model was made elsewhere, of vectors that are not here; or they are damaged
+            return nothing
+        if vectors.shape[1] != width:  # somebody has made the model up
+            return nothing
+        return known_rows(matched.song_ids, lambda at: vectors[matched.rows[at]], width)
+
+    @property
+    def n_features(self) -> int:
+        return self.n_dimensions
+
+    def own_keys(self) -> list[str]:
+        return [self.key]
+
+    def arrays(self) -> Arrays:
+        return {"key": np.array(self.key), "n_dimensions": np.array(self.n_dimensions)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays, _about: AboutModel, _load_part: LoadPart, /) -> Self:
+        return cls(str(arrays["key"]), int(arrays["n_dimensions"]))
+
+    @classmethod
+    def n_stored_features(cls, _about: AboutModel, model: StoredModel, /) -> int:
+        return int(model.value("n_dimensions"))
+
+
+def _used_keys(library: Library) -> set[str]:
+    """Keys of the vectors that models of a library are made of."""
+    used: set[str] = set()
+    for record in library.models.all(retired=True):
+        used |= {record.settings.get("vectors", ""), *record.settings.get("keys", ())}
+    return used
+
+
+def _unit(features: Floats, _weights: Float64Array | None) -> Floats:
+    X = np.asarray(features, dtype=np.float64)  # squares of float32 may run over
+    return (X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(float).tiny)).astype(np.float32)
+
+
+def _describe(library: Library, record: ModelRecord) -> str:
+    """Say how many songs have one of the vectors."""
+    n_songs = len(library.models.song_rows(record.id).rows)
+    words = f"{n_songs:,} of {len(library):,} songs have a vector"
+    try:
+        about = EmbeddingStore(library).about(record.settings["vectors"])
+    except LibraryError as error:
+        return f"{words}; {error}"
+    words += f"; there are {about.n_rows:,}, of {about.n_dimensions:,} numbers each, compared by their cosine."
+    return f"{words} {about.note}".rstrip()
+
+
+REPRESENTATIONS = {
+    OWN: Representation("vectors of your own", VectorEncoder, _unit, needs_data=True, describe=_describe)
+}

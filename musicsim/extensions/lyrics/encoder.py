@@ -1,0 +1,84 @@
+"""Words of lyrics as a representation that models compare."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from musicsim.errors import ModelError
+from musicsim.explorer.models.encoders import (
+    MIN_SONGS_A_LABEL,
+    Arrays,
+    Encoder,
+    EncoderSettings,
+    Floats,
+    LoadPart,
+    ReadFeatures,
+    StoredArray,
+    known_rows,
+)
+from musicsim.explorer.models.representations import RARITY, Representation, weight_by_rarity
+from musicsim.explorer.models.schema import AboutModel
+from musicsim.explorer.progress import Tell
+from musicsim.extensions.lyrics.reading import read_lyrics
+from musicsim.extensions.lyrics.store import LyricsStore
+from musicsim.library import Library, Song
+
+_MAX_WORDS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class LyricEncoder(Encoder):
+    """Counts of words in lyrics: a column a word."""
+
+    stored: ClassVar = {"words": StoredArray(("f",), np.str_)}
+
+    words: tuple[str, ...]
+
+    @classmethod
+    def fit(
+        cls, library: Library, songs: Sequence[Song], _settings: EncoderSettings, tell: Tell, /
+    ) -> tuple[Sequence[Song], Self]:
+        """Take the words that most songs have, except those that more than half of them have."""
+        read_lyrics(library, tell=tell)
+        table = LyricsStore(library).table(min_songs=MIN_SONGS_A_LABEL)
+        n_songs = np.asarray((table.counts > 0).sum(axis=0)).ravel()
+        chosen = np.sort(np.argsort(-n_songs, kind="stable")[:_MAX_WORDS])
+        has_one = np.asarray((table.counts > 0)[:, chosen].sum(axis=1)).ravel() > 0
+        known = set(table.song_ids[has_one].tolist())
+        described = [song for song in songs if song.id in known]
+        if not described:
+            raise ModelError(
+                "no two songs of this library share a word: there are no lyrics in its files or next to them."
+            )
+        return described, cls(tuple(table.vocabulary[i] for i in chosen.tolist()))
+
+    def reader(self, library: Library, tell: Tell, /) -> ReadFeatures:
+        read_lyrics(library, tell=tell)
+        table = LyricsStore(library).table(min_songs=1, max_share=1.0)  # the fit has chosen the words
+        column = {word: at for at, word in enumerate(table.vocabulary)}
+        columns = [column.get(word, -1) for word in self.words]
+
+        def rows(at: Any) -> Floats:
+            some = np.zeros((len(at), len(column) + 1), dtype=np.float32)  # the last: words that no song has any more
+            some[:, :-1] = table.counts[at].toarray() if len(at) else 0.0
+            return some[:, columns]
+
+        return known_rows(table.song_ids, rows, self.n_features)
+
+    @property
+    def n_features(self) -> int:
+        return len(self.words)
+
+    def arrays(self) -> Arrays:
+        return {"words": np.array(self.words, dtype=np.str_)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays, _about: AboutModel, _load_part: LoadPart, /) -> Self:
+        return cls(tuple(arrays["words"].tolist()))
+
+
+REPRESENTATIONS = {
+    "lyrics": Representation("words of its lyrics", LyricEncoder, weight_by_rarity, RARITY, is_unit=True)
+}

@@ -1,0 +1,23 @@
+"""Words of lyrics for searches and for the edges of the playlist walk."""
+
+from musicsim._arrays import Int64Array
+from musicsim.explorer.progress import Tell
+from musicsim.extensions.lyrics.reading import read_lyrics
+from musicsim.extensions.lyrics.store import LyricsStore, WordTable
+from musicsim.library import Library
+
+
+def read(library: Library, tell: Tell) -> None:
+    """Bring the words of all songs up to their files."""
+    read_lyrics(library, tell=tell)
+
+
+def table(library: Library) -> WordTable:
+    """Words of all songs, without the rare and the common ones."""
+    return LyricsStore(library).table()
+
+
+def find_songs(library: Library, word: str) -> tuple[str, Int64Array] | None:
+    """Find the songs whose lyrics have a word; returns what the word means, and their ids."""
+    ids = LyricsStore(library).songs_saying(word)
+    return (f"lyrics with “{word}”", ids) if len(ids) else None

@@ -1,0 +1,96 @@
+"""Vectors of the user on the Train page."""
+
+import io
+
+import numpy as np
+import pytest
+import streamlit as st
+
+from musicsim.explorer import jobs
+from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.explorer.models.song_features import feature_blocks
+from musicsim.explorer.refresh.fitting import RepresentationSettings
+from musicsim.explorer.refresh.model_catalogue import add_representation
+from musicsim.explorer.refresh.model_text import facts
+from musicsim.explorer.refresh.refresh import refresh
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.extensions.embeddings.adding import add_own_vectors
+from musicsim.extensions.embeddings.store import EmbeddingStore
+from tests.learning import hush
+from tests.pages.actions import open_page
+from tests.sounds import write_song
+
+
+def press(app, label):
+    next(button for button in app.button if button.label == label).click().run()
+    assert not app.exception
+    return app
+
+
+def captions(app):
+    return "\n".join(caption.value for caption in app.caption)
+
+
+def test_vectors_of_ones_own_are_matched_and_become_a_model(full, monkeypatch):
+    songs = full.songs()
+    data = io.BytesIO()
+    names = [str(song.path) for song in songs[1:]] + ["elsewhere.mp3"]
+    np.savez(data, paths=np.array(names), vectors=np.random.default_rng(0).standard_normal((len(names), 4)))
+    started = []
+    monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
+    app = open_page("train")
+
+    def bring(name, content):
+        app.get("file_uploader")[1].set_value((name, content, "application/octet-stream")).run()
+        press(app, "Import")
+
+    bring("net.npz", data.getvalue())
+    assert (
+        "12 vectors of 4 numbers in net.npz\\: 11 are of songs of this library, 1 of none (elsewhere.mp3)."
+        in captions(app)
+    )
+    ((kind, arguments),) = started
+    assert (kind, arguments["name"]) == ("represent", "net")
+    settings = RepresentationSettings(**arguments["settings"])
+    assert (settings.representation, settings.label) == ("own", "net.npz")
+    model_id = add_representation(full, settings, arguments["name"], hush)
+    assert len(take_snapshot(full, model_id).row_ids) == 11
+    app = open_page("train")
+    assert "11 of 12 songs have a vector; there are 12" in captions(app)
+    bring("net.npz", b"no zip")
+    assert any("not an .npz file" in box.value for box in app.error)
+    np.savez(data := io.BytesIO(), paths=np.array(["nowhere"]), vectors=np.ones((1, 4)))
+    bring("other.npz", data.getvalue())
+    assert any("0 are of songs of this library, 1 of none (nowhere)" in box.value for box in app.error)
+    assert len(started) == 1, "nothing is made of what cannot be used"
+
+
+@pytest.fixture
+def mine(full, tmp_path):
+    """A second model, in use, of vectors of the user, and the facts about these."""
+    ids = [song.id for song in full.songs()]
+    X = np.random.default_rng(0).standard_normal((len(ids), 5))
+    np.savez(tmp_path / "own.npz", ids=np.array(ids), vectors=X)
+    model_id, about, _ = add_own_vectors(full, tmp_path / "own.npz", "mine", hush)
+    full.models.activate(model_id)
+    st.cache_resource.clear()
+    return full.models.get(model_id), about
+
+
+@pytest.mark.parametrize("name", ["vectors.npy", "about.json"])
+def test_damaged_vectors_of_ones_own_leave_pages_and_songs_to_come(full, mine, tmp_path, name):
+    record, about = mine
+    target = EmbeddingStore(full).folder / about.key / name
+    target.write_bytes(target.read_bytes()[:100] if name == "vectors.npy" else b"")
+    app = open_page("train")
+    assert not app.exception
+    assert not app.error
+    assert "damaged" in " ".join(facts(full, record, {}))
+    full.add(write_song(tmp_path / "one.flac", title="One", artist="A"))
+    assert refresh(full)
+    assert len(full.models.song_rows(full.models.native().id).rows) == 13
+    assert len(full.models.song_rows(record.id).rows) == 12
+    model = SimilarityModel.load(full.models.path(record.id))
+    if name == "vectors.npy":
+        ((_, features),) = feature_blocks(full, model, full.songs(), hush)
+        assert np.isnan(features).all()
