@@ -59,7 +59,7 @@ class Extension:
     """Optional third-party modules without which the feature raises an error that names the package to install."""
     commands: Mapping[str, Command] = field(default_factory=dict)
     command_options: Mapping[str, str] = field(default_factory=dict)
-    """Decorators that add options to commands of the core, by command."""
+    """Decorators that add options to commands that are functions, by command; see :mod:`musicsim.cli._options`."""
     jobs: Mapping[str, Job] = field(default_factory=dict)
     sections: tuple[Section, ...] = ()
     routes: str = ""

@@ -28,7 +28,7 @@ MAX_KEPT = 100  # jobs whose output and live lines are kept
 _CORE_KINDS = {
     "add": Job("_add", "Adding songs", uses_pool=True),
     "scan": Job("_scan", "Scanning folders", uses_pool=True),
-    "upgrade": Job("bring_up_to_date", "Bringing songs up to date", uses_pool=True),
+    "upgrade": Job("_upgrade", "Bringing songs up to date", uses_pool=True),
     "demo": Job("build_demo", "Composing the demo collection"),
     "refresh": Job("_refresh", "Updating the models", uses_pool=True),
     "train": Job("_train", "Training a model"),

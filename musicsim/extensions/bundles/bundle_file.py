@@ -12,7 +12,7 @@ import re
 import sqlite3
 import tarfile
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,12 +24,19 @@ import zstandard
 from musicsim import LIBRARY_FILE, __version__
 from musicsim.audio import TYPICAL_S, transcode, transcode_suffix
 from musicsim.errors import LibraryError, StorageError
-from musicsim.extensions.bundles.public_copy import EXCERPTS, FILLED, Excerpts, copy_for_strangers, excerpt_path
+from musicsim.extensions.bundles.public_copy import (
+    EXCERPTS,
+    FILLED,
+    SETTINGS,
+    Excerpts,
+    copy_for_strangers,
+    excerpt_path,
+)
 from musicsim.library.archive.unpacked import MODEL_FILES, checked_library, model_files
 from musicsim.library.db import schema
 from musicsim.library.db.changes import CHANGES_PREFIX
 from musicsim.library.db.database import open_engine
-from musicsim.library.db.settings import OF_SNAPSHOT, read_settings
+from musicsim.library.db.settings import read_settings
 from musicsim.library.disk.archives import DAMAGED, check_arrays_are_stored
 from musicsim.library.disk.hashed_tar import (
     MALFORMED,
@@ -90,7 +97,6 @@ def save_snapshot_file(
     tell: Tell,
     *,
     reports: Mapping[str, bytes | None],
-    settings: Collection[str],
     thirds: tuple[float, float],
     with_excerpts: bool = False,
 ) -> SnapshotFileReport:
@@ -102,7 +108,7 @@ def save_snapshot_file(
         A snapshot file that is there is replaced when the new one is whole.
     reports : mapping of str to bytes
         The ids of the models that are in it, each with the report of its training, if there is one.
-    settings, thirds
+    thirds
         As of :func:`copy_for_strangers`.
     with_excerpts : bool
         Take 30 seconds of each song along: those that are most like the whole song.
@@ -128,7 +134,7 @@ def save_snapshot_file(
             excerpts = replace(excerpts, song_ids=_add_excerpts(library, archive, work, excerpts.suffix, tell))
         tell("copying the database", 0, 0)
         database = work / LIBRARY_FILE
-        copy_for_strangers(library.folder / LIBRARY_FILE, database, reports.keys(), settings, thirds, excerpts)
+        copy_for_strangers(library.folder / LIBRARY_FILE, database, reports.keys(), thirds, excerpts)
         with closing(Store(work, open_engine(database, read_only=True))) as copy:
             for n_done, (model_id, report) in enumerate(reports.items()):
                 tell("copying models", n_done, len(reports))
@@ -282,7 +288,8 @@ def _check_is_for_strangers(library: Store) -> None:
     with library.engine.connect() as connection:
         meta = {str(row.key): str(row.value) for row in connection.execute(sa.select(schema.meta))}
         names = {key for key in meta if not key.startswith(CHANGES_PREFIX)}
-        if not names <= _META or not read_settings(meta.get("settings")).keys() <= OF_SNAPSHOT:
+        read_settings(meta.get("settings"))  # checks their values
+        if not names <= _META or not json.loads(meta.get("settings", "{}")).keys() <= SETTINGS:
             raise ValueError("it has settings of a machine")
         for table in schema.metadata.sorted_tables:
             if table.name not in (*FILLED, schema.meta.name) and connection.scalar(

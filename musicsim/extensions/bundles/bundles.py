@@ -12,7 +12,6 @@ from musicsim.explorer.progress import Tell
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.bundles.bundle_file import SnapshotFileReport, save_snapshot_file
 from musicsim.library import Library
-from musicsim.library.db.settings import OF_SNAPSHOT
 from musicsim.library.stores.models import BUILT_IN, ModelRecord
 
 
@@ -30,13 +29,7 @@ def write_snapshot_file(
     plays = play_counts(take_snapshot(library))
     low, high = np.quantile(plays, [1 / 3, 2 / 3]) if len(plays) else (0.0, 0.0)
     return save_snapshot_file(
-        library,
-        target,
-        tell,
-        reports=reports,
-        settings=OF_SNAPSHOT,
-        thirds=(float(low), float(high)),
-        with_excerpts=with_excerpts,
+        library, target, tell, reports=reports, thirds=(float(low), float(high)), with_excerpts=with_excerpts
     )
 
 

@@ -21,7 +21,7 @@ import filelock
 
 from musicsim import LIBRARY_FILE, __version__
 from musicsim.errors import LibraryError, NotFoundError, StoreLockedError
-from musicsim.library.archive.restored import adapt_to_machine, find_addresses, name_some, read_own_meta, renew_tokens
+from musicsim.library.archive.restored import adapt_to_machine, find_addresses, name_some, read_own_texts, renew_tokens
 from musicsim.library.archive.unpacked import MODEL_FILES, checked_library, model_files
 from musicsim.library.db.database import open_engine
 from musicsim.library.db.integrity import check_database
@@ -236,7 +236,7 @@ def restore_backup(
     """Put the library that a backup holds in the place of a library, or make a new one.
 
     Everything is unpacked and checked first. These stay as they are on this machine: uploaded songs, settings of the
-    machine (:data:`musicsim.library.db.settings.OF_MACHINE`), and the files in `private`.
+    machine (:func:`musicsim.library.db.settings.is_of_machine`), and the files in `private`.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ def _ask(source: Path, consent: Consent, accept: Callable[[Consent], bool]) -> N
 
 def _adapt(source: Path, ready: Path, folder: Path, *, with_tokens: bool) -> None:
     try:
-        adapt_to_machine(ready, read_own_meta(folder), with_tokens=with_tokens)
+        adapt_to_machine(ready, read_own_texts(folder), with_tokens=with_tokens)
     except ValueError as error:
         raise _refused(source, error) from error
 

@@ -30,7 +30,7 @@ from musicsim.explorer.snapshot.filtering import FilterChoices, filter_choices
 from musicsim.explorer.snapshot.map_view import place_vector
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.explorer.snapshot.words import understood
-from musicsim.extensions.index_server.push import push_in_background
+from musicsim.hooks import load_hooks
 from musicsim.library import Library
 from musicsim.library.processes.decoding import Decoding, DecodingDroppedError
 from musicsim.library.stores.models import ModelRecord
@@ -179,7 +179,8 @@ def _snapshot(folder: Path, revision: int, model_id: str | None, _library: Libra
     with suppress(ModelError):  # its files are gone: what compares songs says so, a page may do without
         seen.build_index_in_background()
         if not is_public():
-            push_in_background(seen)
+            for hook in load_hooks("after_snapshot"):  # function(snapshot: Snapshot) -> None, which must not wait
+                hook(seen)
     return seen
 
 
