@@ -41,11 +41,11 @@ def attacked(request, home, tmp_path_factory) -> Iterator[tuple[Server, Path]]:
         with running(home, "--public", lines=2) as server:
             yield server, home
         return
-    bundles = pytest.importorskip("musicsim.extensions.bundles.bundles", reason="an extension")
+    bundles = pytest.importorskip("musicsim.extensions.bundles.bundle", reason="an extension")
     caches = tmp_path_factory.mktemp("caches")
     file = caches / "music.tar.zst"
     with Library.open(home) as library:
-        bundles.write_snapshot_file(library, file, silent, with_excerpts=True)
+        bundles.write_bundle(library, file, silent, with_excerpts=True)
     with running(caches, "--snapshot", str(file), lines=2, XDG_CACHE_HOME=str(caches)) as server:
         yield server, caches
 

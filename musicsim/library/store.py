@@ -43,7 +43,6 @@ from musicsim.library.db.database import Tables, damaged, is_writable, open_engi
 from musicsim.library.db.integrity import check_database
 from musicsim.library.db.schema_version import prepare_tables
 from musicsim.library.db.settings import check_setting, default_settings
-from musicsim.library.db.small_copy import SmallCopies
 from musicsim.library.disk.leftovers import sweep
 from musicsim.library.disk.replacing import finish_replacing
 from musicsim.library.disk.writer import locked_error, note_doing, writer_lock
@@ -130,7 +129,6 @@ class Store(Tables, Opinions):
         self.folder = folder
         Tables.__init__(self, engine, self.write)
         self.engine, self._log = engine, ChangeLog()
-        self.copies = SmallCopies(folder)
         Opinions.__init__(self, engine, self._write_unseen)
         self.models = ModelStore(folder / "models", engine, self.write, self._log, lambda: self.revision)
         self.files = FileStore(engine, self.write)
@@ -215,7 +213,10 @@ class Store(Tables, Opinions):
         """A transaction that pages need not be drawn again for: the revision stays."""
         with writer(self.engine).begin() as connection:
             yield connection
-        self.copies.keep_daily()
+        self._after_write()
+
+    def _after_write(self) -> None:
+        """Called after each transaction."""
 
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:

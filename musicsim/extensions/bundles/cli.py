@@ -11,7 +11,7 @@ import typer
 from musicsim.cli._console import JsonOption, LibraryOption, emit, open_library, progress_bar
 from musicsim.cli._options import adding_options
 from musicsim.explorer.progress import teller
-from musicsim.extensions.bundles.bundles import write_snapshot_file
+from musicsim.extensions.bundles.bundle import write_bundle
 
 
 def snapshot(
@@ -35,7 +35,7 @@ def snapshot(
     It has songs, models, map, playlists and the walk, and nothing of who listened, of files, servers or settings.
     """
     with open_library(library) as lib, progress_bar() as report:
-        done = write_snapshot_file(lib, file, teller(report), models=model or (), with_excerpts=with_excerpts)
+        done = write_bundle(lib, file, teller(report), models=model or (), with_excerpts=with_excerpts)
     if as_json:
         emit({"file": str(file), "songs": done.n_songs, "excerpts": done.n_excerpts, "bytes": done.n_bytes})
         return
