@@ -24,6 +24,7 @@ from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot.filtering import condition_of
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.extensions.index_server.push import push
+from musicsim.extensions.index_server.remote_index import remote_of
 from musicsim.library import Library
 from musicsim.library.db import schema
 from musicsim.search import ExactIndex
@@ -68,7 +69,7 @@ class _Run:
         self._timed("a new model", lambda: _use_new_model(self._library, self._rng))
         self._claim("a new model is searched here until it is pushed", self._now().search_trouble is not None)
         self._timed("push of a new model, HNSW", lambda: push(self._now(), exact=False))
-        remote = self._now().remote
+        remote = remote_of(self._now())
         assert remote is not None
         self._claim("the collection of the old model is dropped", len(remote.server.ask("list_collections")) == 1)
         Q = self._queries()
@@ -110,7 +111,7 @@ class _Run:
         truth = ExactIndex().fit(now.X)
         for k in (_K, 500):
             right = truth.query(Q, k)[1]
-            found = self._ask(now, Q, f"{kind}: {k} nearest", lambda q, k=k: now.remote.nearest(q, k, None, None))
+            found = self._ask(now, Q, f"{kind}: {k} nearest", lambda q, k=k: remote_of(now).nearest(q, k, None, None))
             shares = [np.isin(rows, near).mean() for rows, near in zip(found, right, strict=True)]
             self._claims.append(at_least(f"{kind}: recall of the {k} nearest", float(np.mean(shares)), goal))
             self._ask(now, Q, f"this machine: {k} nearest, compared with all", lambda q, k=k: truth.query(q[None], k))
@@ -135,7 +136,7 @@ class _Run:
             asked = next(name for name in vars(filters) if getattr(filters, name))
             found = self._ask(
                 now, Q[:_FEW], f"FLAT: of {int(allowed.sum())} songs by {asked}",
-                lambda q, a=allowed, c=condition: now.remote.nearest(q, _K, a, c),
+                lambda q, a=allowed, c=condition: remote_of(now).nearest(q, _K, a, c),
             )  # fmt: skip
             right = now.index.query(Q[:_FEW], _K, allowed=allowed)[1]
             same = all(np.array_equal(one, other) for one, other in zip(found, right, strict=True))
@@ -151,7 +152,7 @@ class _Run:
                 connection.execute(schema.files.update().where(f.song_id.in_(ids)).values(missing_since=missing_since))
             self._timed(f"push after {_MOVED} songs {what}", lambda: push(self._now()))
             now = self._now()
-            remote = now.remote
+            remote = remote_of(now)
             assert remote is not None
             count = remote.server.ask("query", remote.alias, output_fields=["count(*)"])[0]["count(*)"]
             self._claim(f"in step after {_MOVED} songs {what}", now.search_trouble is None and count == now.n_indexed)

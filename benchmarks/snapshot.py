@@ -18,8 +18,7 @@ from benchmarks.libraries import read_only
 from musicsim.explorer.progress import silent
 from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.extensions.bundles.bundle_file import ENDING
-from musicsim.extensions.bundles.bundles import write_snapshot_file
+from musicsim.extensions.bundles.bundle import ENDING, write_bundle
 from musicsim.extensions.bundles.unpacking import unpacked
 from musicsim.library import Library
 
@@ -29,7 +28,7 @@ _MAX_S, _MAX_MB = 300.0, 2000.0
 
 def _written(library: Path, file: Path) -> dict[str, Any]:
     with read_only(library) as of:
-        report = write_snapshot_file(of, file, silent)
+        report = write_bundle(of, file, silent)
     return {"n_songs": report.n_songs, "file_mb": report.n_bytes / 1e6}
 
 

@@ -54,8 +54,7 @@ from musicsim.explorer.search.query import Example
 from musicsim.explorer.search.requested import find_requested
 from musicsim.explorer.search.uploads import hear
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
-from musicsim.extensions.bundles.bundle_file import ENDING
-from musicsim.extensions.bundles.bundles import write_snapshot_file
+from musicsim.extensions.bundles.bundle import ENDING, write_bundle
 from musicsim.extensions.bundles.unpacking import unpacked
 from musicsim.library import Library
 from musicsim.library.processes.decoding import decoder
@@ -461,7 +460,7 @@ def _several_processes(settings: Settings, scratch: Path, progress: Progress) ->
     if file is None or not file.is_file():
         with read_only(file) if file else demo_library(settings.seed, progress) as original:
             file = scratch / f"music{ENDING}"
-            write_snapshot_file(original, file, silent)
+            write_bundle(original, file, silent)
     os.environ["XDG_CACHE_HOME"] = str(scratch / "caches")
     progress("unpacking")
     with unpacked(file, silent) as folder:

@@ -4,6 +4,3 @@ __version__ = "1.0.0"
 
 LIBRARY_FILE = "library.sqlite"
 """The file that makes a folder a library; here, because finding a library must not import the store."""
-
-CLUSTER_VARIABLE = "MUSICSIM_CLUSTER"
-"""Where the environment names a Dask cluster that scans."""

@@ -54,10 +54,6 @@ class ServerError(MusicsimError):
     """A music server cannot be reached, refuses what it is asked, or answers what cannot be understood."""
 
 
-class IndexServerError(MusicsimError):
-    """The server that should answer searches cannot be reached, or does not have the songs as they are."""
-
-
 class AddressError(MusicsimError):
     """The app cannot be reached at an address as asked."""
 

@@ -60,7 +60,7 @@ class Extension:
     commands: Mapping[str, Command] = field(default_factory=dict)
     """By name; “models add-onnx” is the command “add-onnx” of the group “models”."""
     command_options: Mapping[str, str] = field(default_factory=dict)
-    """Decorators that add options to commands of the core, by command."""
+    """Decorators that add options to commands that are functions, by command; see :mod:`musicsim.cli._options`."""
     jobs: Mapping[str, Job] = field(default_factory=dict)
     sections: tuple[Section, ...] = ()
     routes: str = ""

@@ -1,7 +1,6 @@
 """The program ``musicsim app`` as a process: what it listens on, and whom it answers."""
 
 import http.client
-import json
 import os
 import re
 import shutil
@@ -249,26 +248,3 @@ def test_the_plain_way_of_streamlit_is_for_this_machine_alone_too(home):
         process.terminate()
         process.wait(timeout=PATIENCE_S)
         process.stdout.close()
-
-
-def test_processes_on_one_snapshot_file_are_a_public_demonstration_of_it(home, tmp_path):
-    from musicsim.explorer.progress import silent
-    from musicsim.extensions.bundles.bundles import write_snapshot_file
-    from musicsim.library import Library
-
-    file = tmp_path / "music.tar.zst"
-    with Library.open(home) as library:
-        write_snapshot_file(library, file, silent)
-        titles = {song.title for song in library.songs()}
-    with (
-        running(tmp_path, "--snapshot", str(file), lines=2, XDG_CACHE_HOME=str(tmp_path)) as one,
-        running(tmp_path, "--snapshot", str(file), lines=2, XDG_CACHE_HOME=str(tmp_path)) as other,
-    ):
-        for server in (one, other):
-            assert "A public demonstration" in server.lines[1]
-            status, said = server.answer("/api/songs", "localhost")
-            assert (status, {song["title"] for song in json.loads(said)}) == (200, titles)
-            song = json.loads(said)[0]["id"]
-            status, said = server.answer(f"/songs/{song}/audio", "localhost")
-            assert (status, b"this demonstration has no sound of it" in said) == (410, True)
-        assert len(list(tmp_path.glob("musicsim/snapshots/*/music"))) == 1

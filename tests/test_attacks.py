@@ -16,7 +16,6 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import ClientConnection, connect
 
 from musicsim.explorer.progress import silent
-from musicsim.extensions.bundles.bundles import write_snapshot_file
 from musicsim.library import Library
 from tests.sounds import write_song
 from tests.test_app_server import PATIENCE_S, Server, running
@@ -42,10 +41,11 @@ def attacked(request, home, tmp_path_factory) -> Iterator[tuple[Server, Path]]:
         with running(home, "--public", lines=2) as server:
             yield server, home
         return
+    bundles = pytest.importorskip("musicsim.extensions.bundles.bundle", reason="an extension")
     caches = tmp_path_factory.mktemp("caches")
     file = caches / "music.tar.zst"
     with Library.open(home) as library:
-        write_snapshot_file(library, file, silent, with_excerpts=True)
+        bundles.write_bundle(library, file, silent, with_excerpts=True)
     with running(caches, "--snapshot", str(file), lines=2, XDG_CACHE_HOME=str(caches)) as server:
         yield server, caches
 

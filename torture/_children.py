@@ -28,7 +28,7 @@ def load() -> None:
     import musicsim.cli
     import musicsim.explorer.evaluation.quality
     import musicsim.explorer.job_process
-    import musicsim.library.archive.small_restore
+    import musicsim.library.archive.small_copies
     import musicsim.library.importing  # noqa: F401
 
 

@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 from rich.table import Column, Table
 
-from musicsim import CLUSTER_VARIABLE, LIBRARY_FILE, logs
+from musicsim import LIBRARY_FILE, logs
 from musicsim.audio import HEARD
 from musicsim.errors import MusicsimError
 
@@ -30,22 +30,6 @@ _log = logging.getLogger(__name__)
 LibraryOption = Annotated[
     Path | None,
     typer.Option("--library", "-l", help="The library's folder.", envvar="MUSICSIM_LIBRARY", show_envvar=True),
-]
-ClusterOption = Annotated[
-    str | None,
-    typer.Option(
-        envvar=CLUSTER_VARIABLE,
-        show_envvar=True,
-        help="A Dask cluster that does the work: tcp://10.0.0.5:8786, or local:4 for four workers here.",
-    ),
-]
-TrustClusterOption = Annotated[
-    bool,
-    typer.Option(
-        "--trust-cluster",
-        help="Use a cluster on another machine without TLS, this once. Dask exchanges pickles: whoever controls the "
-        "scheduler or the network on the way can run code on this machine.",
-    ),
 ]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Answer all questions with yes, for scripts.")]
 ModelOption = Annotated[str | None, typer.Option("--model", help="Name of a model; the one in use by default.")]

@@ -23,8 +23,11 @@ class LazyCommand(TyperCommand):
 
 
 def _build(target: Any, name: str) -> Any:
-    """Make a command of a function, or a group of a Typer."""
+    """Make a command of a function, with the options that extensions add to it, or a group of a Typer."""
     if not isinstance(target, typer.Typer):
+        for extension in extensions():
+            if name in extension.command_options:
+                target = extension.load(extension.command_options[name])(target)
         group = typer.Typer(add_completion=False)
         group.command(name)(target)
         return typer.main.get_command(group)
@@ -34,11 +37,7 @@ def _build(target: Any, name: str) -> Any:
 
 def _load_core(record: Command, name: str) -> Any:
     module, _, attribute = record.target.partition(":")
-    command = getattr(import_module(f"musicsim.cli.{module}"), attribute)
-    for extension in extensions():
-        if name in extension.command_options:
-            command = extension.load(extension.command_options[name])(command)
-    built = _build(command, name)
+    built = _build(getattr(import_module(f"musicsim.cli.{module}"), attribute), name)
     for full_name, lazy in _extension_commands().items():
         group, _, short_name = full_name.rpartition(" ")
         if group == name:

@@ -104,11 +104,9 @@ def restore(
 
 
 def _restore_small(file: Path | None, library: Path | None, as_json: bool) -> None:
-    from musicsim.library.archive.small_restore import bring_back
-
     with open_library(library) as lib:
         source = file or lib.copies.latest()
-        done = bring_back(lib, source)
+        done = lib.copies.bring_back(source)
     if as_json:
         emit({"file": str(source), "songs": done.n_songs, "absent": done.n_absent, "before": str(done.before)})
         return

@@ -8,10 +8,8 @@ import typer
 
 from musicsim.cli._console import (
     SOME_FAILED,
-    ClusterOption,
     JsonOption,
     LibraryOption,
-    TrustClusterOption,
     clock,
     emit,
     open_library,
@@ -36,55 +34,33 @@ _Ids = Annotated[list[int], typer.Argument(help="Ids of songs, as `musicsim list
 
 
 def add(
-    sources: Annotated[
-        list[Path] | None, typer.Argument(help="Folders and files of music; not needed with --mirdata.")
-    ] = None,
+    sources: Annotated[list[Path] | None, typer.Argument(help="Folders and files of music.")] = None,
     library: LibraryOption = None,
     as_json: JsonOption = False,
     retry: _Retry = False,
     anyway: _Anyway = False,
     workers: _Workers = None,
-    cluster: ClusterOption = None,
-    trust_cluster: TrustClusterOption = False,
     shortest: Annotated[
         float | None,
         typer.Option(min=0, help=("Skip files shorter than this many seconds. Saved as a setting of the library.")),
     ] = None,
-    mirdata: Annotated[
-        str | None,
-        typer.Option(help="A data set as mirdata calls it, such as gtzan_genre, with its labels and official split."),
-    ] = None,
-    data_home: Annotated[Path | None, typer.Option(help="The data set's folder, as mirdata has it.")] = None,
-    mirdata_version: Annotated[str, typer.Option(help="Which version of the data set's index.")] = "default",
 ) -> None:
     """Add folders or files, then update the model and the map.
 
     Songs that are in the library and have not changed are not analysed again. A file given by name is
     added however short it is.
     """
+    from musicsim.explorer.pools import pooled
     from musicsim.explorer.refresh.add_music import add_and_refresh
-    from musicsim.extensions.cluster.connection import on_cluster
-    from musicsim.extensions.datasets.datasets import add_dataset, read_dataset
 
-    if mirdata is None and not sources:
-        raise typer.BadParameter("name a folder or a file, or a data set by --mirdata.")
-    if mirdata is not None and (sources or data_home is None):
-        raise typer.BadParameter("--mirdata takes the folder of the data set by --data-home, and no others.")
+    if not sources:
+        raise typer.BadParameter("name a folder or a file.")
     with open_library(library, create=True) as lib:
         if shortest is not None:
             lib.set_setting("shortest_s", shortest)
-        with on_cluster(lib, cluster, trusted=trust_cluster), progress_bar() as report:
-            if mirdata is None or data_home is None:
-                done = add_and_refresh(lib, sources or (), retry=retry, anyway=anyway, n_workers=workers, report=report)
-            else:
-                tracks = read_dataset(mirdata, data_home.expanduser(), mirdata_version)
-                of_dataset = add_dataset(lib, tracks, n_workers=workers, report=report)
-                done, sources = of_dataset.added, [data_home.expanduser()]
-                if of_dataset.has_split and not as_json:
-                    typer.echo(f"It comes with a split: musicsim evaluate --split {mirdata}")
-                if of_dataset.n_absent:
-                    warn("not there", f"{of_dataset.n_absent:,} files of {mirdata}.")
-        _tell(lib, done, sources or [], as_json)
+        with pooled(lib), progress_bar() as report:
+            done = add_and_refresh(lib, sources, retry=retry, anyway=anyway, n_workers=workers, report=report)
+        _tell(lib, done, sources, as_json)
 
 
 def scan(
@@ -94,15 +70,13 @@ def scan(
     library: LibraryOption = None,
     as_json: JsonOption = False,
     workers: _Workers = None,
-    cluster: ClusterOption = None,
-    trust_cluster: TrustClusterOption = False,
 ) -> None:
     """Scan the library's folders again for new, changed, moved and missing files."""
+    from musicsim.explorer.pools import pooled
     from musicsim.explorer.refresh.add_music import scan_again
-    from musicsim.extensions.cluster.connection import on_cluster
 
     with open_library(library) as lib:
-        with on_cluster(lib, cluster, trusted=trust_cluster), progress_bar() as report:
+        with pooled(lib), progress_bar() as report:
             done = scan_again(lib, folders or (), n_workers=workers, report=report)
         _tell(lib, done, folders or lib.files.roots(), as_json)
 
@@ -343,23 +317,11 @@ def settings(
     value: Annotated[str | None, typer.Argument(help="Its new value.")] = None,
     library: LibraryOption = None,
     as_json: JsonOption = False,
-    trust_cluster: Annotated[
-        bool | None,
-        typer.Option(
-            "--trust-cluster/--no-trust-cluster",
-            help="Remember on this machine whether the new cluster is trusted without TLS. Dask exchanges pickles: "
-            "whoever controls the scheduler or the network on the way can run code on this machine.",
-        ),
-    ] = None,
 ) -> None:
     """Show or change the library's settings."""
-    if trust_cluster is not None and (name != "cluster" or not value):
-        raise typer.BadParameter("it goes with an address: settings cluster ADDRESS.", param_hint="--trust-cluster")
     with open_library(library) as lib:
         if name is not None and value is not None:
             try:
-                if name == "cluster":
-                    _decide_trust(value.strip(), trust_cluster)
                 is_text = isinstance(lib.settings.get(name), str)
                 lib.set_setting(name, value if is_text else json.loads(value))
             except ValueError as error:  # which json's own error is, too
@@ -374,24 +336,6 @@ def settings(
     else:
         for key, setting in stored.items():
             typer.echo(f"{key} {json.dumps(setting)}")
-
-
-def _decide_trust(address: str, answer: bool | None) -> None:
-    """Store the answer whether a cluster is trusted, if there is one.
-
-    Raises BadParameter for an address that is not trusted; ValueError if it is malformed.
-    """
-    from musicsim.extensions.cluster.pool import UNTRUSTED
-    from musicsim.extensions.cluster.trust import is_trusted, needs_trust, trust
-    from musicsim.library.processes.pools import check_address
-
-    if not address:
-        return
-    address = check_address(address)
-    if answer is not None:
-        trust(address, is_trusted=answer)
-    elif needs_trust(address) and not is_trusted(address):
-        raise typer.BadParameter(f"{address}: {UNTRUSTED}")
 
 
 def info(library: LibraryOption = None, as_json: JsonOption = False) -> None:

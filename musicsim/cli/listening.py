@@ -1,6 +1,5 @@
 """Commands that answer: similar songs, and the app itself."""
 
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -103,38 +102,29 @@ def run_app(
             help="A demonstration for strangers: they listen, search and generate playlists, and change nothing.",
         ),
     ] = False,
-    snapshot: Annotated[
-        Path | None,
-        typer.Option(
-            help="Serve a snapshot file (`musicsim snapshot`) instead of a library, as with --public; any number of "
-            "processes may.",
-            metavar="FILE",
-        ),
-    ] = None,
     keep_answers: Annotated[
         Path | None,
         typer.Option(
-            help="With --public or --snapshot: keep visitors' answers of the Compare page in this folder, without "
+            help="With --public: keep visitors' answers of the Compare page in this folder, without "
             "names; `musicsim answers import` reads them.",
             metavar="FOLDER",
         ),
     ] = None,
 ) -> None:
     """Open the app in the browser."""
-    from musicsim.cli.serve import serve, snapshot_folder
+    from musicsim.cli.serve import serve
 
-    with snapshot_folder(snapshot) if snapshot else nullcontext(library) as folder:
-        serve(
-            folder,
-            host=host,
-            port=port,
-            allowed_hosts=allow_host or (),
-            browser=browser,
-            demo=demo,
-            public=public,
-            keep_answers=keep_answers,
-            say=typer.echo,
-        )
+    serve(
+        library,
+        host=host,
+        port=port,
+        allowed_hosts=allow_host or (),
+        browser=browser,
+        demo=demo,
+        public=public,
+        keep_answers=keep_answers,
+        say=typer.echo,
+    )
 
 
 def run_job(library: Path, job_id: int) -> None:

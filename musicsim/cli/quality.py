@@ -11,10 +11,8 @@ from rich.table import Column
 
 from musicsim.cli._console import (
     SOME_FAILED,
-    ClusterOption,
     JsonOption,
     LibraryOption,
-    TrustClusterOption,
     emit,
     open_library,
     plain,
@@ -64,8 +62,6 @@ def evaluate(
             metavar="LISTS",
         ),
     ] = None,
-    cluster: ClusterOption = None,
-    trust_cluster: TrustClusterOption = False,
 ) -> None:
     """Evaluate each model: rankings, genres, confusions, hubs and coverage."""
     if lists is not None:
@@ -74,7 +70,7 @@ def evaluate(
         _continue(library, lists, as_json=as_json)
         return
     from musicsim.explorer.evaluation.fixed_splits import known_faults
-    from musicsim.extensions.cluster.connection import on_cluster
+    from musicsim.explorer.pools import pooled
 
     if by is not None and by not in KINDS:
         raise typer.BadParameter(f"{by!r} should be one of {', '.join(KINDS)}.", param_hint="--by")
@@ -83,7 +79,7 @@ def evaluate(
     if against is not None:
         _compare(library, against, by, as_json=as_json)
         return
-    with open_library(library) as lib, on_cluster(lib, cluster, trusted=trust_cluster), progress_bar() as bar:
+    with open_library(library) as lib, pooled(lib), progress_bar() as bar:
         records = [lib.models.named(name) for name in model] if model else lib.models.all()
         covered = _coverage(lib, records, by)
         found, failed = _each(lib, records, covered.kind, split, bar)

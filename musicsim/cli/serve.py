@@ -4,15 +4,13 @@ import os
 import sys
 import threading
 import webbrowser
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from musicsim.cli._console import progress_bar
 from musicsim.cli.addresses import is_open_to_others, listen, urls
 from musicsim.errors import StoreLockedError
 from musicsim.explorer.libraries import default_folder
-from musicsim.explorer.progress import teller
 from musicsim.library import Library
 from musicsim.public import is_public, kept_answers_folder
 from musicsim.storage import writing_to
@@ -41,22 +39,6 @@ def _prepare_for_visitors(keep_answers: Path | None) -> None:
     if folder is not None:
         with writing_to(folder):
             folder.mkdir(parents=True, exist_ok=True)
-
-
-@contextmanager
-def snapshot_folder(file: Path) -> Iterator[Path]:
-    """Unpack a snapshot file, unless it is, and make this process one of a public demonstration of it.
-
-    Raises what :func:`musicsim.extensions.bundles.unpacking.unpacked` does.
-    """
-    from musicsim.extensions.bundles.unpacking import unpacked
-
-    os.environ.pop("MUSICSIM_PUBLIC", None)  # visitors may not unpack anything
-    with ExitStack() as held:
-        with progress_bar(is_noted=False) as report:
-            folder = held.enter_context(unpacked(file, teller(report)))
-        os.environ["MUSICSIM_PUBLIC"] = "1"
-        yield folder
 
 
 def _has_screen() -> bool:

@@ -23,6 +23,7 @@ from musicsim.explorer.refresh.fitting import RepresentationSettings
 from musicsim.explorer.refresh.learned_model import learn
 from musicsim.explorer.refresh.model_catalogue import add_representation, take_model
 from musicsim.explorer.refresh.refresh import refresh
+from musicsim.explorer.refresh.upgrade import bring_up_to_date
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.hooks import extensions
 from musicsim.library import AddReport, Library
@@ -150,6 +151,10 @@ def _came_of(scan: AddReport, report: _Reporter) -> bool:
     """Whether a scan came to its end; the job then says what became of the files."""
     report.outcome = scan.words
     return not scan.cancelled
+
+
+def _upgrade(library: Library, *, report: _Reporter) -> bool:
+    return bring_up_to_date(library, report=report)
 
 
 def _refresh(library: Library, *, force: bool = False, report: _Reporter) -> bool:

@@ -28,7 +28,7 @@ MAX_KEPT = 100  # jobs whose output and live lines are kept
 _CORE_KINDS = {
     "add": Job("job_process:_add", "Adding songs", uses_pool=True),
     "scan": Job("job_process:_scan", "Scanning folders", uses_pool=True),
-    "upgrade": Job("refresh.upgrade:bring_up_to_date", "Bringing songs up to date", uses_pool=True),
+    "upgrade": Job("job_process:_upgrade", "Bringing songs up to date", uses_pool=True),
     "demo": Job("refresh.add_music:build_demo", "Composing the demo collection"),
     "refresh": Job("job_process:_refresh", "Updating the models", uses_pool=True),
     "train": Job("job_process:_train", "Training a model"),

@@ -2,19 +2,18 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
 
 from musicsim.hooks import load_hooks
 from musicsim.library import Library
 
 
 @contextmanager
-def pooled(library: Library, **options: Any) -> Iterator[None]:
+def pooled(library: Library) -> Iterator[None]:
     """Give the library its pool of workers for as long as the context lasts.
 
-    The hook ``pool`` is a context manager ``function(library, **options)`` that sets :attr:`Library.pool`.
+    The hook ``pool`` is a context manager ``function(library)`` that sets :attr:`Library.pool`.
     """
     with ExitStack() as stack:
         for pool in load_hooks("pool"):
-            stack.enter_context(pool(library, **options))
+            stack.enter_context(pool(library))
         yield

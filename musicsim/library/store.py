@@ -18,7 +18,6 @@ frames are memory maps. Everything may be read while one process writes.
 
 import json
 import sqlite3
-import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -38,11 +37,10 @@ from musicsim.extensions.listening_tests.store import ListeningTestStore
 from musicsim.library.db import schema
 from musicsim.library.db.changes import ChangeLog
 from musicsim.library.db.columns import SongTable, nobody, some_ids, song_label
-from musicsim.library.db.database import Tables, Write, damaged, is_writable, open_engine, writer
+from musicsim.library.db.database import Tables, damaged, is_writable, open_engine, writer
 from musicsim.library.db.integrity import check_database
 from musicsim.library.db.schema_version import prepare_tables
-from musicsim.library.db.settings import DEFAULTS, check_setting
-from musicsim.library.db.small_copy import SmallCopies
+from musicsim.library.db.settings import check_setting, default_settings
 from musicsim.library.disk.leftovers import sweep
 from musicsim.library.disk.replacing import finish_replacing
 from musicsim.library.disk.writer import locked_error, note_doing, writer_lock
@@ -129,7 +127,6 @@ class Store(Tables, Opinions):
         self.folder = folder
         Tables.__init__(self, engine, self.write)
         self.engine, self._log = engine, ChangeLog()
-        self.copies = SmallCopies(folder)
         Opinions.__init__(self, engine, self.write_unseen)
         self.models = ModelStore(folder / "models", engine, self.write, self._log, lambda: self.revision)
         self.files = FileStore(engine, self.write)
@@ -212,7 +209,10 @@ class Store(Tables, Opinions):
         """A transaction that pages need not be drawn again for: the revision stays."""
         with writer(self.engine).begin() as connection:
             yield connection
-        self.copies.keep_daily()
+        self._after_write()
+
+    def _after_write(self) -> None:
+        """Called after each transaction."""
 
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
@@ -243,15 +243,16 @@ class Store(Tables, Opinions):
                 cursor.execute("SELECT value FROM meta WHERE key = 'revision'")
                 found = cursor.fetchone()
         except sqlite3.Error:  # the same again, with the errors that all queries have
-            return int(self._meta("revision") or 0)
+            return int(self.text("revision") or 0)
         return int(found[0]) if found else 0
 
-    def _meta(self, key: str) -> str | None:
+    def text(self, key: str) -> str | None:
+        """A text about the library; None if there is none. One whose key begins with "machine." is not restored."""
         return self._value(sa.select(schema.meta.c.value).where(schema.meta.c.key == key))
 
-    def _note(self, key: str, value: str, write: Write | None = None) -> None:
-        """Keep a text about the library; no change for readers, unless `write` says so."""
-        with (write or self.write_unseen)() as connection:
+    def set_text(self, key: str, value: str, *, is_change: bool = False) -> None:
+        """Keep a text about the library. Readers see :attr:`revision` move only if `is_change`."""
+        with (self.write if is_change else self.write_unseen)() as connection:
             connection.execute(schema.meta.insert().prefix_with("OR REPLACE").values(key=key, value=value))
 
     def _refreshed(self) -> str:
@@ -260,11 +261,11 @@ class Store(Tables, Opinions):
     @property
     def is_refreshed(self) -> bool:
         """Whether the model, map and walk are up to the songs, and this version of the program saw to it."""
-        return self._meta("refreshed") == self._refreshed()
+        return self.text("refreshed") == self._refreshed()
 
     def note_refreshed(self) -> None:
         """Note that model, map and walk are up to the songs as they stand; no change for readers."""
-        self._note("refreshed", self._refreshed())
+        self.set_text("refreshed", self._refreshed())
 
     def content_hashes(self) -> list[str]:
         """Hashes of the files of all songs, missing ones too."""
@@ -279,8 +280,8 @@ class Store(Tables, Opinions):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Settings of this library: :data:`DEFAULTS`, and what was changed in them."""
-        return DEFAULTS | json.loads(self._meta("settings") or "{}")
+        """Settings of this library: the defaults, and what was changed in them."""
+        return default_settings() | json.loads(self.text("settings") or "{}")
 
     @property
     def file_limits(self) -> Limits:
@@ -291,37 +292,17 @@ class Store(Tables, Opinions):
     def set_setting(self, name: str, value: Any) -> None:
         """Change one setting; raises ValueError as :func:`check_setting`."""
         value = check_setting(name, value)
-        self._note("settings", json.dumps(self.settings | {name: value}), self.write)
-
-    @property
-    def index_name(self) -> str | None:
-        """What this library is called on an index server, by its copies, too; None where it never was there."""
-        return self._meta("index_name")
-
-    def give_index_name(self) -> str:
-        """The name on an index server, given now where there is none; no change for readers."""
-        name = self.index_name or uuid.uuid4().hex
-        self._note("index_name", name)
-        return name
-
-    def datasets(self) -> list[str]:
-        """Names of the data sets that were added, sorted."""
-        names: list[str] = json.loads(self._meta("datasets") or "[]")
-        return names
-
-    def note_dataset(self, name: str) -> None:
-        """Note that songs of a data set were added."""
-        self._note("datasets", json.dumps(sorted({*self.datasets(), name})), self.write)
+        self.set_text("settings", json.dumps(self.settings | {name: value}), is_change=True)
 
     def colours(self, kind: str) -> dict[str, int]:
         """The places in a palette that labels of a kind, such as genres, were given."""
-        given: dict[str, int] = json.loads(self._meta("colours") or "{}").get(kind, {})
+        given: dict[str, int] = json.loads(self.text("colours") or "{}").get(kind, {})
         return given
 
     def keep_colours(self, kind: str, given: Mapping[str, int]) -> None:
         """Keep the places in a palette of labels of a kind; no change for readers."""
-        colours = json.loads(self._meta("colours") or "{}") | {kind: dict(given)}
-        self._note("colours", json.dumps(colours))
+        colours = json.loads(self.text("colours") or "{}") | {kind: dict(given)}
+        self.set_text("colours", json.dumps(colours))
 
     @contextmanager
     def exclusive(self, doing: str = "adding songs") -> Iterator[None]:

@@ -19,7 +19,6 @@ from musicsim.explorer.refresh.add_music import demo_folder
 from musicsim.explorer.refresh.fitting import RepresentationSettings
 from musicsim.explorer.refresh.model_catalogue import add_representation
 from musicsim.explorer.refresh.refresh import refresh
-from musicsim.extensions.cluster.trust import is_trusted
 from musicsim.extensions.exports.made import exports_of
 from musicsim.extensions.exports.page import NAMES
 from musicsim.extensions.exports.request import EXPORTS
@@ -127,39 +126,6 @@ def test_music_of_ones_own_goes_to_a_library_apart_from_the_demo(full, tmp_path)
     while jobs.current(own) is not None and time.monotonic() < deadline:
         time.sleep(0.1)
     assert ([song.title for song in own.songs()], full.jobs.recent()) == (["Only one"], [])
-
-
-def test_a_cluster_is_set_checked_and_refused_in_words(full):
-    app = show_section(open_page("library"), "settings")
-    assert app.button(key="check_cluster").disabled, "there is none to be checked"
-    app.text_input(key="setting_cluster").set_value("local:2").run()
-    assert full.settings["cluster"] == "local:2"
-    app.button(key="check_cluster").click().run()
-    assert "a scan starts these workers" in said(app)
-    app.text_input(key="setting_cluster").set_value("nowhere").run()
-    assert full.settings["cluster"] == "local:2"
-    assert "address of a Dask scheduler" in app.toast[0].value
-
-
-def test_a_cluster_on_another_machine_is_used_when_its_box_is_ticked(full, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    address, other = "tcp://cluster.example:8786", "tcp://other.example:8786"
-    app = show_section(open_page("library"), "settings")
-    app.text_input(key="setting_cluster").set_value(address).run()
-    app.button(key="check_cluster").click().run()
-    assert "is not trusted" in app.error[0].value
-    box = app.checkbox(key=f"trust_cluster_{address}")
-    assert not box.value
-    assert "can run code on this machine" in box.help
-    box.check().run()
-    assert is_trusted(address)
-    app.text_input(key="setting_cluster").set_value(other).run()
-    assert not app.checkbox(key=f"trust_cluster_{other}").value, "trust is of an address"
-    app.text_input(key="setting_cluster").set_value(address).run()
-    app.checkbox(key=f"trust_cluster_{address}").uncheck().run()
-    assert not is_trusted(address)
-    app.text_input(key="setting_cluster").set_value("local:2").run()
-    assert not [box for box in app.checkbox if box.key and box.key.startswith("trust_cluster")]
 
 
 def test_every_section_of_the_library_has_words_when_there_is_nothing(full):

@@ -5,14 +5,8 @@ import numpy as np
 from musicsim._arrays import Int64Array
 from musicsim.errors import ModelError
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.hooks import load_hooks
 from musicsim.library import Library
-
-KNOWN_FAULTS = {
-    "gtzan_genre": "GTZAN holds repetitions, several excerpts of one recording, wrong labels and distortions, and does "
-    "not say who plays (Sturm 2013, arXiv:1306.1461). Repetitions that sound the same count once here; wrong labels "
-    "limit every score, and artists cannot be kept apart, so that scores are too high."
-}
-"""What is known to be wrong with data sets, by the name that mirdata has for them."""
 
 
 def split_rows(snapshot: Snapshot, name: str) -> tuple[Int64Array, Int64Array]:
@@ -37,5 +31,5 @@ def _rows_of(snapshot: Snapshot, ids: list[int]) -> Int64Array:
 
 
 def known_faults(library: Library) -> list[str]:
-    """What is known to be wrong with the data sets that songs of a library are of."""
-    return [KNOWN_FAULTS[name] for name in library.datasets() if name in KNOWN_FAULTS]
+    """Known faults of the songs' labels, by the hook ``known_faults``, which is ``function(library) -> list[str]``."""
+    return [fault for hook in load_hooks("known_faults") for fault in hook(library)]

@@ -19,8 +19,7 @@ from musicsim.explorer.refresh.model_catalogue import damage, make_again, stale_
 from musicsim.explorer.refresh.outdated import native_is_outdated
 from musicsim.explorer.refresh.placing import place_new, songs_with_frames, update_clusters_and_map
 from musicsim.explorer.snapshot.same_sound import find_new_duplicates
-from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.extensions.index_server.push import push_if_it_can
+from musicsim.hooks import load_hooks
 from musicsim.library import Library
 from musicsim.library.importing import match_waiting
 from musicsim.library.stores.models import ModelRecord
@@ -42,7 +41,8 @@ def refresh(library: Library, *, force: bool = False, tell: Tell = silent) -> bo
     """Bring the model, vectors, clusters, map and walk of a library up to its songs.
 
     `force` fits the built-in models again even if the rule above does not ask for it. False when `tell` stopped it,
-    by raising :class:`Stopped`; the model in use stays then.
+    by raising :class:`Stopped`; the model in use stays then. At the end it calls the hook ``after_refresh``, which is
+    ``function(library, tell)``.
 
     Raises StoreLockedError if another process is adding to this library; FeatureVersionError if a fit was asked for
     and the frames of some songs were not kept.
@@ -60,8 +60,9 @@ def refresh(library: Library, *, force: bool = False, tell: Tell = silent) -> bo
         if not library.settings["keep_frames"]:
             _drop_frames(library)
         library.note_refreshed()
-    with suppress(Stopped):  # all but the server is up to the songs
-        push_if_it_can(take_snapshot(library), tell)
+    with suppress(Stopped):  # the library itself is up to its songs
+        for hook in load_hooks("after_refresh"):
+            hook(library, tell)
     return True
 
 

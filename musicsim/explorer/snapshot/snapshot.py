@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from musicsim.explorer.snapshot.conditions import All
 from musicsim.explorer.snapshot.map_view import OncePer
 from musicsim.explorer.snapshot.model_rows import ModelRows, cached_rows, representatives_of
 from musicsim.explorer.snapshot.neighbours import Neighbours, compared
-from musicsim.extensions.index_server.remote_index import RemoteIndex, collection_of, index_server
+from musicsim.hooks import load_hooks
 from musicsim.library import Library, Song
 from musicsim.library.db.columns import SongColumns, SongTable
 from musicsim.library.db.packed_texts import PackedTexts
@@ -40,6 +40,23 @@ class Found:
     artists: list[tuple[str, int]]  # name, number of songs
     albums: list[tuple[str, str, int]]  # name, artist, number of songs
     songs: list[Song]
+
+
+class SearchEngine(Protocol):
+    """An engine that finds neighbors in the place of this machine.
+
+    The hook ``search_engine`` is ``function(snapshot: Snapshot, rows: ModelRows) -> SearchEngine | None``. It gets the
+    rows of the model in use.
+    """
+
+    @property
+    def trouble(self) -> str | None:
+        """The reason why this machine searches instead, in one sentence; None if the engine does."""
+
+    def nearest(
+        self, vector: Float32Array, k: int, allowed: BoolArray | None, condition: All | None
+    ) -> Int64Array | None:
+        """Rows as :meth:`Snapshot.nearest` returns them; None if this machine has to find them."""
 
 
 @dataclass(frozen=True)
@@ -173,27 +190,21 @@ class Snapshot:
         condition : All, optional
             What all rows that are allowed have in common, for an engine that looks for itself.
         """
-        rows = self.remote.nearest(vector, k, allowed, condition) if self.remote is not None else None
+        rows = self.engine.nearest(vector, k, allowed, condition) if self.engine is not None else None
         return self.index.query(vector[None, :], k, allowed=allowed)[1][0] if rows is None else rows
 
     @cached_property
-    def remote(self) -> RemoteIndex | None:
-        """The songs on a server, which has those under the model in use; None where this machine searches."""
-        server = index_server()
-        if server is None or self._rows is None or self.record is None or not self.record.is_active:
+    def engine(self) -> SearchEngine | None:
+        """The engine that searches under the model in use; None if this machine does."""
+        if self._rows is None or self.record is None or not self.record.is_active:
             return None
-        model_id = self.record.id
-
-        def collection() -> str | None:
-            name = self.library.index_name
-            return None if name is None else collection_of(name, model_id)
-
-        return RemoteIndex(server, collection, self._rows, self.columns)
+        engines = (hook(self, self._rows) for hook in load_hooks("search_engine"))
+        return next((engine for engine in engines if engine is not None), None)
 
     @property
     def search_trouble(self) -> str | None:
         """Why this machine searches where a server should, in one sentence; None where there is nothing to say."""
-        return None if self.remote is None else self.remote.trouble
+        return None if self.engine is None else self.engine.trouble
 
     def build_index_in_background(self) -> None:
         """Let a large library that has no index get one beside the service; for a process that stays."""

@@ -11,4 +11,5 @@ EXTENSION = Extension(
             "Maintain",
         )
     },
+    command_options={"app": "cli:with_bundle"},
 )

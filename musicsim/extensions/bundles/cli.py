@@ -1,13 +1,17 @@
-"""``musicsim snapshot``: write a copy of the library for visitors."""
+"""``musicsim snapshot``, which writes a copy of the library for visitors, and ``musicsim app --snapshot``."""
 
+import os
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from musicsim.cli._console import JsonOption, LibraryOption, emit, open_library, progress_bar
+from musicsim.cli._options import adding_options
 from musicsim.explorer.progress import teller
-from musicsim.extensions.bundles.bundles import write_snapshot_file
+from musicsim.extensions.bundles.bundle import write_bundle
 
 
 def snapshot(
@@ -31,9 +35,37 @@ def snapshot(
     It has songs, models, map, playlists and the walk, and nothing of who listened, of files, servers or settings.
     """
     with open_library(library) as lib, progress_bar() as report:
-        done = write_snapshot_file(lib, file, teller(report), models=model or (), with_excerpts=with_excerpts)
+        done = write_bundle(lib, file, teller(report), models=model or (), with_excerpts=with_excerpts)
     if as_json:
         emit({"file": str(file), "songs": done.n_songs, "excerpts": done.n_excerpts, "bytes": done.n_bytes})
         return
     heard = f", {done.n_excerpts} of them with an excerpt" if with_excerpts else ""
     typer.echo(f"{done.n_songs} songs{heard}, {done.n_bytes / 1e6:.1f} MB: {file}")
+
+
+@adding_options
+def with_bundle(
+    command: Callable[..., None],
+    *,
+    snapshot: Annotated[
+        Path | None,
+        typer.Option(
+            help="Serve a snapshot file (`musicsim snapshot`) instead of a library, as with --public; any number of "
+            "processes may.",
+            metavar="FILE",
+        ),
+    ] = None,
+    **values: Any,
+) -> None:
+    """Run the app, on the library that a file holds if one is named."""
+    from musicsim.extensions.bundles.unpacking import unpacked
+
+    if snapshot is None:
+        command(**values)
+        return
+    os.environ.pop("MUSICSIM_PUBLIC", None)  # visitors may not unpack anything
+    with ExitStack() as held:
+        with progress_bar(is_noted=False) as report:
+            folder = held.enter_context(unpacked(snapshot, teller(report)))
+        os.environ["MUSICSIM_PUBLIC"] = "1"
+        command(**values | {"library": folder})

@@ -40,6 +40,8 @@ _MODEL = (
 _SETTINGS_OF_MODELS = (
     *("supervision", "representation", "label", "n_codewords", "tau", "sources", "model_ids", "vectors"),
 )
+SETTINGS = frozenset({"hub_reduction", "index_memory_mb"})
+"""The only settings of a library that are in a copy."""
 _HERE = "SELECT id FROM songs"
 _LABELS = {"artist": "songs", "genre": "songs", "key": "songs", "mode": "songs", "tag": "tags"}
 
@@ -107,12 +109,7 @@ class Excerpts:
 
 
 def copy_for_strangers(
-    source: Path,
-    target: Path,
-    model_ids: Collection[str],
-    settings: Collection[str],
-    thirds: tuple[float, float],
-    excerpts: Excerpts = Excerpts(),
+    source: Path, target: Path, model_ids: Collection[str], thirds: tuple[float, float], excerpts: Excerpts = Excerpts()
 ) -> None:
     """Write the database of a library as strangers may have it, as it is at one moment.
 
@@ -124,8 +121,6 @@ def copy_for_strangers(
         The new one; nothing is there yet.
     model_ids : collection of str
         The models that are in it.
-    settings : collection of str
-        Names of the settings of the library that are in it.
     thirds : (float, float)
         The numbers of plays that the least played third of the songs has at most, and the middle one.
     excerpts : Excerpts
@@ -153,7 +148,7 @@ def copy_for_strangers(
             for table, columns in FILLED.items():
                 names, values = ", ".join(columns), ", ".join(columns.values())
                 copy.execute(f"INSERT INTO main.{table} ({names}) SELECT {values} FROM {_FROM[table]}")
-            _fill_meta(copy, settings)
+            _fill_meta(copy)
             copy.execute("COMMIT")
     except sqlite3.Error as error:
         if (problem := storage_error(error, target)) is not None:
@@ -209,7 +204,7 @@ def _settings_of_model(text: str) -> str:
     return json.dumps({name: settings[name] for name in _SETTINGS_OF_MODELS if name in settings})
 
 
-def _fill_meta(copy: sqlite3.Connection, wanted: Collection[str]) -> None:
+def _fill_meta(copy: sqlite3.Connection) -> None:
     """Add settings of the library, and the colours that labels of its songs were given."""
     said = dict(copy.execute("SELECT key, value FROM src.meta WHERE key IN ('settings', 'colours')"))
     settings = json.loads(said.get("settings", "{}"))
@@ -218,6 +213,6 @@ def _fill_meta(copy: sqlite3.Connection, wanted: Collection[str]) -> None:
     for kind, table in _LABELS.items():
         names = {name for (name,) in copy.execute(f"SELECT DISTINCT {kind} FROM main.{table}")}
         colours[kind] = {name: place for name, place in given.get(kind, {}).items() if name in names}
-    values = {"settings": {n: v for n, v in settings.items() if n in wanted}, "colours": colours}
+    values = {"settings": {n: v for n, v in settings.items() if n in SETTINGS}, "colours": colours}
     rows = [(key, json.dumps(value)) for key, value in values.items()]
     copy.executemany("INSERT INTO main.meta (key, value) VALUES (?, ?)", rows)

@@ -1,4 +1,4 @@
-"""Snapshot files that are served on this machine, each unpacked once for all processes that serve it.
+"""Bundles that are served on this machine, each unpacked once for all processes that serve it.
 
 They lie among the user's caches, under a name that another content of the file would not have. Whoever comes first
 unpacks and checks, and the others wait for it; then all map the same arrays into memory. What is of no file any more,
@@ -18,7 +18,8 @@ import filelock
 
 from musicsim import __version__
 from musicsim.errors import NotFoundError
-from musicsim.extensions.bundles.bundle_file import ENDING, Tell, unpack_snapshot_file
+from musicsim.extensions.bundles.bundle import ENDING, unpack_bundle
+from musicsim.library.archive.archive_file import Tell
 from musicsim.library.db.schema_version import SCHEMA_VERSION
 from musicsim.storage import writing_to
 
@@ -27,14 +28,14 @@ _IN_USE, _AT_WORK = ".used", ".lock"  # held by all who use a folder, and by the
 
 @contextmanager
 def unpacked(file: Path, tell: Tell) -> Iterator[Path]:
-    """The folder of the library that a snapshot file holds; it stays as it is until the block ends.
+    """The folder of the library that a bundle holds; it stays as it is until the block ends.
 
     Raises
     ------
     NotFoundError
         If there is no such file.
     LibraryError
-        If it is no snapshot file, or not as it was written.
+        If it is no bundle, or not as it was written.
     StorageError
         If there is no room for it.
     """
@@ -79,7 +80,7 @@ def _unpack(stream: BinaryIO, file: Path, home: Path, tell: Tell) -> None:
     try:
         library = _library_in(making, file)
         library.mkdir(parents=True)
-        unpack_snapshot_file(stream, file.name, library, tell)
+        unpack_bundle(stream, file.name, library, tell)
         making.rename(home)
     finally:
         shutil.rmtree(making, ignore_errors=True)

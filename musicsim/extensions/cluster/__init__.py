@@ -1,10 +1,15 @@
 """Analysis, training grids and evaluation on a Dask cluster."""
 
-from musicsim.hooks import Command, Extension
+from musicsim.hooks import Command, Extension, Section
 
 EXTENSION = Extension(
     name="cluster",
     needs=("distributed",),
     commands={"cluster": Command("cli:group", "Show the Dask cluster that does the work (docs/scale.md).", "Maintain")},
-    hooks={"pool": "connection:on_cluster"},
+    command_options={
+        "settings": "cli:with_trust",
+        **dict.fromkeys(("add", "scan", "evaluate", "export"), "cli:with_cluster"),
+    },
+    sections=(Section("library", "Settings", "page:draw", tab="settings", place=91, needs_songs=False),),
+    hooks={"pool": "connection:pool", "settings": "address:SETTINGS"},
 )

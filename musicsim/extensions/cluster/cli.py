@@ -1,19 +1,36 @@
-"""The Dask cluster that scans run on."""
+"""Options that name a Dask cluster, and the command that shows one."""
 
+from collections.abc import Callable
 from dataclasses import asdict
+from typing import Annotated, Any
 
 import typer
 
-from musicsim.cli._console import ClusterOption, JsonOption, LibraryOption, TrustClusterOption, emit, open_library
+from musicsim.cli._console import JsonOption, LibraryOption, emit, open_library
+from musicsim.cli._options import adding_options
+from musicsim.extensions.cluster.trust import CLUSTER_VARIABLE
+
+_RISK = "Dask exchanges pickles: whoever controls the scheduler or the network on the way can run code on this machine."
+_Cluster = Annotated[
+    str | None,
+    typer.Option(
+        envvar=CLUSTER_VARIABLE,
+        show_envvar=True,
+        help="A Dask cluster that does the work: tcp://10.0.0.5:8786, or local:4 for four workers here.",
+    ),
+]
+_TrustCluster = Annotated[
+    bool, typer.Option("--trust-cluster", help=f"Use a cluster on another machine without TLS, this once. {_RISK}")
+]
 
 group = typer.Typer(no_args_is_help=True, help="The Dask cluster that scans run on (docs/scale.md).")
 
 
 def status(
-    cluster: ClusterOption = None,
+    cluster: _Cluster = None,
     library: LibraryOption = None,
     as_json: JsonOption = False,
-    trust_cluster: TrustClusterOption = False,
+    trust_cluster: _TrustCluster = False,
 ) -> None:
     """Show whether the cluster answers, what its workers have, and where its dashboard is."""
     from musicsim.extensions.cluster.connection import cluster_state
@@ -30,3 +47,47 @@ def status(
 
 group.command()(status)
 group.callback()(lambda: None)  # with one command alone, its name would not be asked for
+
+
+@adding_options
+def with_cluster(
+    command: Callable[..., None], *, cluster: _Cluster = None, trust_cluster: _TrustCluster = False, **values: Any
+) -> None:
+    """Run a command that may use a cluster."""
+    from musicsim.extensions.cluster.connection import choosing
+
+    with choosing(cluster, trusted=trust_cluster):
+        command(**values)
+
+
+@adding_options
+def with_trust(
+    command: Callable[..., None],
+    *,
+    trust_cluster: Annotated[
+        bool | None,
+        typer.Option(
+            "--trust-cluster/--no-trust-cluster",
+            help=f"Remember on this machine whether the new cluster is trusted without TLS. {_RISK}",
+        ),
+    ] = None,
+    **values: Any,
+) -> None:
+    """Run `musicsim settings`, which takes no address of a cluster that is not trusted."""
+    from musicsim.extensions.cluster.address import check_address
+    from musicsim.extensions.cluster.pool import UNTRUSTED
+    from musicsim.extensions.cluster.trust import is_trusted, needs_trust, trust
+
+    name, value = values["name"], values["value"]
+    if trust_cluster is not None and (name != "cluster" or not value):
+        raise typer.BadParameter("it goes with an address: settings cluster ADDRESS.", param_hint="--trust-cluster")
+    if name == "cluster" and value and value.strip():
+        try:
+            address = check_address(value)
+        except ValueError as error:
+            raise typer.BadParameter(f"{name} {value}: {error}") from error
+        if trust_cluster is not None:
+            trust(address, is_trusted=trust_cluster)
+        elif needs_trust(address) and not is_trusted(address):
+            raise typer.BadParameter(f"{address}: {UNTRUSTED}")
+    command(**values)

@@ -3,13 +3,33 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
-from musicsim import CLUSTER_VARIABLE
 from musicsim.errors import LibraryError
-from musicsim.extensions.cluster.pool import open_cluster
-from musicsim.extensions.cluster.trust import is_trusted
+from musicsim.extensions.cluster.address import n_own
+from musicsim.extensions.cluster.pool import ClusterState, open_cluster
+from musicsim.extensions.cluster.trust import CLUSTER_VARIABLE, is_trusted
 from musicsim.library import Library
-from musicsim.library.processes.pools import ClusterState, n_own
+
+_chosen: ContextVar[tuple[str | None, bool]] = ContextVar("chosen", default=(None, False))
+
+
+@contextmanager
+def choosing(named: str | None, *, trusted: bool) -> Iterator[None]:
+    """Let :func:`pool` use a cluster within the block; None for that of the environment or the settings."""
+    token = _chosen.set((named, trusted))
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
+
+
+@contextmanager
+def pool(library: Library) -> Iterator[None]:
+    """Give the library the cluster that was chosen, as :func:`on_cluster` does."""
+    named, trusted = _chosen.get()
+    with on_cluster(library, named, trusted=trusted):
+        yield
 
 
 def cluster_of(library: Library, named: str | None = None) -> str:

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from musicsim import __version__
 from musicsim.errors import LibraryError
-from musicsim.library.processes.pools import ClusterState, check_address, is_encrypted, is_on_this_machine, n_own
+from musicsim.extensions.cluster.address import check_address, is_encrypted, is_on_this_machine, n_own
 from musicsim.library.processes.workers import Crew, Limits, WorkerDied
 
 if TYPE_CHECKING:
@@ -58,6 +58,25 @@ _CERTIFICATES = (
     "~/.config/dask/distributed.yaml (docs/scale.md)."
 )
 _IDLE_S = 30.0  # then a worker process that was left on a cluster ends
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """What a cluster has at this moment, as its scheduler says."""
+
+    address: str
+    dashboard: str | None  # where the scheduler shows what it does
+    n_workers: int
+    n_threads: int
+    memory_bytes: int  # that its workers may take; 0 where nobody limits them
+
+    @property
+    def words(self) -> str:
+        """The same in a line."""
+        memory = f", {self.memory_bytes / 1e9:.1f} GB" if self.memory_bytes else ""
+        counts = {"worker": self.n_workers, "thread": self.n_threads}
+        words = ", ".join(f"{n:,} {what}{'s' * (n != 1)}" for what, n in counts.items())
+        return f"{self.address}: {words}{memory}"
 
 
 @contextmanager

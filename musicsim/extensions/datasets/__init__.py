@@ -2,4 +2,9 @@
 
 from musicsim.hooks import Extension
 
-EXTENSION = Extension(name="datasets", needs=("mirdata",))
+EXTENSION = Extension(
+    name="datasets",
+    needs=("mirdata",),
+    command_options={"add": "cli:with_dataset"},
+    hooks={"known_faults": "datasets:known_faults"},
+)

@@ -1,5 +1,6 @@
 """A laboratory's copy of a public data set as a library, by the loaders of mirdata."""
 
+import json
 import os
 import stat
 from collections import defaultdict
@@ -10,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from musicsim.errors import LibraryError
-from musicsim.explorer.refresh.add_music import Report, add_and_refresh
-from musicsim.library import AddReport, Library
+from musicsim.library import Library
 from musicsim.library.stores.splits import part_of
 
 # What loaders call these, the first that is there.
@@ -26,6 +26,15 @@ _MAX_TEXT, _MAX_TAGS, _MAX_WEIGHT = 1_000, 10_000, 1e9  # of a label; of a song;
 _TAGS = ("tags", "genres", "instruments", "instrument", "moods")
 
 
+_NAMES = "datasets"  # text of the library: a list of names as JSON
+_KNOWN_FAULTS = {
+    "gtzan_genre": "GTZAN holds repetitions, several excerpts of one recording, wrong labels and distortions, and does "
+    "not say who plays (Sturm 2013, arXiv:1306.1461). Repetitions that sound the same count once here; wrong labels "
+    "limit every score, and artists cannot be kept apart, so that scores are too high."
+}
+"""Known faults of data sets, by the name that mirdata has for them."""
+
+
 @dataclass(slots=True)
 class DatasetTracks:
     """What a loader says of the tracks that have audio."""
@@ -36,15 +45,10 @@ class DatasetTracks:
     parts: dict[Path, str] = field(default_factory=dict)  # of the official split; empty where there is none
     n_absent: int = 0  # tracks whose file is not in the folder
 
-
-@dataclass(frozen=True, slots=True)
-class DatasetReport:
-    """What came of adding a data set."""
-
-    added: AddReport
-    n_songs: int  # of the data set that are in the library
-    n_absent: int
-    has_split: bool  # whether the data set comes with a split
+    @property
+    def folders(self) -> list[Path]:
+        """Folders with audio. Each is added by itself, so that a folder of a genre stands in for no artist."""
+        return sorted({path.parent for path in self.labels})
 
 
 def read_dataset(name: str, data_home: Path, version: str = "default") -> DatasetTracks:
@@ -183,17 +187,12 @@ def _weights(value: Any) -> dict[str, float]:
     return {}
 
 
-def add_dataset(
-    library: Library, tracks: DatasetTracks, *, report: Report, n_workers: int | None = None
-) -> DatasetReport:
-    """Add the files of a data set; its labels become the songs' tags, its split a fixed split.
+def label_songs(library: Library, tracks: DatasetTracks) -> int:
+    """Label the songs of a data set that are in the library; returns how many there are.
 
-    The split has the name of the data set. `musicsim edit --undo` brings back what files are tagged with. Each folder
-    with audio is added by itself, so that a folder of one genre does not stand in for unknown artists.
+    Labels become the songs' tags. The split becomes a fixed split with the name of the data set. `musicsim edit --undo`
+    brings back what files are tagged with.
     """
-    added = add_and_refresh(
-        library, sorted({path.parent for path in tracks.labels}), anyway=True, n_workers=n_workers, report=report
-    )
     song_at = library.files.songs_at(tracks.labels)
     alike: defaultdict[tuple[tuple[str, str], ...], list[int]] = defaultdict(list)
     for path, song_id in song_at.items():
@@ -211,5 +210,19 @@ def add_dataset(
         library.splits.keep(
             tracks.name, {song_at[path]: part for path, part in tracks.parts.items() if path in song_at}
         )
-    library.note_dataset(tracks.name)
-    return DatasetReport(added, len(song_at), tracks.n_absent, has_split=bool(tracks.parts))
+    library.set_text(_NAMES, json.dumps(sorted({*_datasets(library), tracks.name})), is_change=True)
+    return len(song_at)
+
+
+def _datasets(library: Library) -> list[str]:
+    """Names of the data sets that were added."""
+    try:
+        stored = json.loads(library.text(_NAMES) or "[]")
+    except ValueError:  # of a library from elsewhere
+        return []
+    return [name for name in stored if isinstance(name, str)] if isinstance(stored, list) else []
+
+
+def known_faults(library: Library) -> list[str]:
+    """Known faults of the data sets that songs of a library are of."""
+    return [_KNOWN_FAULTS[name] for name in _datasets(library) if name in _KNOWN_FAULTS]

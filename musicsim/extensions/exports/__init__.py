@@ -6,7 +6,7 @@ EXTENSION = Extension(
     name="exports",
     commands={
         "export": Command(
-            "cli:group",
+            "cli:export",
             "Export vectors, neighbours, the map, splits, tags, plays or answers for other programs (docs/data.md).",
             "Other programs",
         )

@@ -6,17 +6,7 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli._console import (
-    ClusterOption,
-    JsonOption,
-    LibraryOption,
-    ModelOption,
-    TrustClusterOption,
-    emit,
-    open_library,
-    plain,
-    progress_bar,
-)
+from musicsim.cli._console import JsonOption, LibraryOption, ModelOption, emit, open_library, plain, progress_bar
 from musicsim.cli._options import taking
 from musicsim.explorer.progress import teller
 from musicsim.extensions.exports.request import EXPORTS, ExportRequest
@@ -30,18 +20,16 @@ def export(
     library: LibraryOption = None,
     as_json: JsonOption = False,
     model: ModelOption = None,
-    cluster: ClusterOption = None,
-    trust_cluster: TrustClusterOption = False,
 ) -> None:
     """Export vectors, neighbours, the map, splits, tags, plays or answers for other programs (docs/data.md)."""
-    from musicsim.extensions.cluster.connection import on_cluster
+    from musicsim.explorer.pools import pooled
     from musicsim.extensions.exports.export import export as write
 
     if what not in EXPORTS:
         raise typer.BadParameter(f"{what!r} should be one of {', '.join(EXPORTS)}.", param_hint="WHAT")
     with (
         open_library(library) as lib,
-        on_cluster(lib, cluster, trusted=trust_cluster) if EXPORTS[what].compares else nullcontext(),
+        pooled(lib) if EXPORTS[what].compares else nullcontext(),
         progress_bar() as report,
     ):
         done = write(lib, what, file, request, model=model, tell=teller(report))
@@ -52,5 +40,4 @@ def export(
         typer.echo(plain(f"{done.n_rows:,} rows, {done.n_bytes / 1e6:.1f} MB{by}: {done.path}"))
 
 
-group = typer.Typer()
-group.command(epilog="  ".join(f"{name}: {kind.help}" for name, kind in EXPORTS.items()))(export)
+export.__doc__ = "\n\n".join([str(export.__doc__), "  ".join(f"{name}: {kind.help}" for name, kind in EXPORTS.items())])

@@ -13,12 +13,13 @@ def index(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     from musicsim.explorer.progress import teller
     from musicsim.explorer.snapshot.snapshot import take_snapshot
     from musicsim.extensions.index_server.push import push
+    from musicsim.extensions.index_server.remote_index import remote_of
 
     with open_library(library) as lib:
         with progress_bar() as report:
             is_pushed = push(take_snapshot(lib), teller(report))
         snapshot = take_snapshot(lib)
-        trouble, remote, n = snapshot.search_trouble, snapshot.remote, snapshot.n_indexed
+        trouble, remote, n = snapshot.search_trouble, remote_of(snapshot), snapshot.n_indexed
     server = None if remote is None else str(remote.server)
     if as_json:
         emit({"server": server, "songs": n, "pushed": is_pushed, "trouble": trouble})

@@ -17,20 +17,26 @@ import filelock
 import numpy as np
 
 from musicsim._arrays import Int64Array
-from musicsim.errors import IndexServerError, OwnerOnlyError
+from musicsim.errors import OwnerOnlyError
 from musicsim.explorer.models.artifacts import readable_arrays
 from musicsim.explorer.progress import Tell, silent
 from musicsim.explorer.snapshot.neighbours import INDEXED_FROM
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.extensions.index_server.remote_index import (
     NAMES,
     NUMBERS,
+    IndexServerError,
     RemoteIndex,
     alias_of,
     collection_of,
+    give_name,
+    index_server,
     prefix_of,
+    remote_of,
 )
+from musicsim.library import Library
 from musicsim.library.db.cache import save_arrays
+from musicsim.public import refuse_visitors
 
 _log = logging.getLogger(__name__)
 
@@ -60,23 +66,25 @@ def push(snapshot: Snapshot, tell: Tell = silent, *, exact: bool | None = None) 
     IndexServerError
         If the server does not answer, or refuses.
     """
-    if snapshot.remote is None or snapshot.record is None or not snapshot.n_indexed:
+    refuse_visitors()  # the barrier does not cover gRPC
+    remote = remote_of(snapshot)
+    if remote is None or snapshot.record is None or not snapshot.n_indexed:
         return False
     folder = snapshot.library.models.path(snapshot.record.id)
     with suppress(filelock.Timeout), filelock.FileLock(folder / "push.lock", timeout=0):
-        name = snapshot.library.give_index_name()
+        name = give_name(snapshot.library)
         collection = collection_of(name, snapshot.record.id)
-        return _Push(snapshot, folder, collection, exact).run(prefix_of(name), tell)
+        return _Push(snapshot, remote, folder, collection, exact).run(prefix_of(name), tell)
     return False
 
 
 class _Push:
     """One state of the songs, and the collection that is to have it."""
 
-    def __init__(self, snapshot: Snapshot, folder: Path, collection: str, exact: bool | None) -> None:
-        assert snapshot.remote is not None
-        self._snapshot, self._collection = snapshot, collection
-        self._remote: RemoteIndex = snapshot.remote
+    def __init__(
+        self, snapshot: Snapshot, remote: RemoteIndex, folder: Path, collection: str, exact: bool | None
+    ) -> None:
+        self._snapshot, self._remote, self._collection = snapshot, remote, collection
         self._exact = snapshot.n_indexed < INDEXED_FROM if exact is None else exact
         self._record = folder / "pushed.npz"  # what the alias stands for
         self._ask = partial(self._remote.server.ask, timeout=_LONG_S)
@@ -192,8 +200,9 @@ _lock = threading.Lock()
 
 def push_in_background(snapshot: Snapshot) -> None:
     """Bring the songs to the server on a thread of its own, and after them those of the last snapshot given since."""
+    refuse_visitors()
     folder = snapshot.library.folder
-    if snapshot.remote is None:
+    if remote_of(snapshot) is None:
         return
     with _lock:
         _wanted[folder] = snapshot
@@ -210,10 +219,16 @@ def _push_wanted(folder: Path) -> None:
             if snapshot is None:
                 _pushing.discard(folder)
                 return
-        push_if_it_can(snapshot)
+        _push_if_it_can(snapshot)
 
 
-def push_if_it_can(snapshot: Snapshot, tell: Tell = silent) -> None:
+def push_after_refresh(library: Library, tell: Tell) -> None:
+    """Bring the songs of a refreshed library to the server."""
+    if index_server() is not None:
+        _push_if_it_can(take_snapshot(library), tell)
+
+
+def _push_if_it_can(snapshot: Snapshot, tell: Tell = silent) -> None:
     """Bring the songs to the server, and note in the log where it is away: searches say so, too."""
     try:
         push(snapshot, tell)

@@ -12,6 +12,7 @@ import os
 import re
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache, cached_property
@@ -23,9 +24,11 @@ import numpy.typing as npt
 
 from musicsim._arrays import BoolArray, Float32Array, Int64Array
 from musicsim.audio import HEARD
-from musicsim.errors import IndexServerError
+from musicsim.errors import MusicsimError
 from musicsim.explorer.snapshot.conditions import All, Among, Condition, Not, Within
 from musicsim.explorer.snapshot.model_rows import ModelRows
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.library import Library
 from musicsim.library.db.columns import Labels, SongColumns
 from musicsim.public import is_public
 
@@ -50,7 +53,12 @@ _ASK_AGAIN_S = 30.0  # a server that is away is left alone for as long
 _LOOK_AGAIN_S = 3.0  # so often it is looked whether songs have come
 
 _NO_CONNECTION = 2  # pymilvus' code of an error for it
+_NAME = "machine.index_name"  # text of the library with its name on servers
 _SYNTAX = "MUSICSIM_INDEX should be milvus:http://host:19530 or milvus:/path/of/a/file.db"
+
+
+class IndexServerError(MusicsimError):
+    """The server that should answer searches cannot be reached, or does not have the songs as they are."""
 
 
 class Server:
@@ -171,6 +179,37 @@ def index_server() -> Server | None:
     """The server that answers searches; None where this machine does."""
     named = os.environ.get("MUSICSIM_INDEX", "")
     return None if named in ("", "local") else _server_named(named)
+
+
+def name_on_servers(library: Library) -> str | None:
+    """The name of a library on index servers; None until its songs are brought to one."""
+    return library.text(_NAME)
+
+
+def give_name(library: Library) -> str:
+    """Return the name of a library on index servers, which gets one if it has none."""
+    name = name_on_servers(library) or uuid.uuid4().hex
+    library.set_text(_NAME, name)
+    return name
+
+
+def remote_index(snapshot: Snapshot, rows: ModelRows) -> "RemoteIndex | None":
+    """Make the index of a snapshot on the server; None if ``MUSICSIM_INDEX`` names none."""
+    server = index_server()
+    if server is None or snapshot.record is None:
+        return None
+    model_id = snapshot.record.id
+
+    def collection() -> str | None:
+        name = name_on_servers(snapshot.library)
+        return None if name is None else collection_of(name, model_id)
+
+    return RemoteIndex(server, collection, rows, snapshot.columns)
+
+
+def remote_of(snapshot: Snapshot) -> "RemoteIndex | None":
+    """The index of a snapshot on the server; None if this machine or another engine searches."""
+    return snapshot.engine if isinstance(snapshot.engine, RemoteIndex) else None
 
 
 class RemoteIndex:

@@ -1,77 +1,70 @@
 """A library as one file: taken while others write to it, and checked whole before it takes a library's place.
 
-A backup is a tar archive: ``backup.json`` says what it is, then come the arrays, the database as it was at one moment,
-and last ``hashes.txt``, which ``sha256sum --check`` reads, too. Of arrays that grow it holds the rows that this moment
-of the database knows. What can be made again from the songs is left out (``cache``, logs of jobs), and so is all sound.
+A backup is an archive (:mod:`musicsim.library.archive.archive_file`) with the arrays, then the database as it was at
+one moment. Of arrays that grow it holds the rows that this moment of the database knows. Sound is left out, and so is
+all that can be made again from the songs (``cache``, logs of jobs).
 """
 
-import json
 import re
 import shutil
 import sqlite3
-import tarfile
-import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import filelock
 
-from musicsim import LIBRARY_FILE, __version__
-from musicsim.errors import LibraryError, NotFoundError, StoreLockedError
-from musicsim.library.archive.restored import adapt_to_machine, find_addresses, name_some, read_own_meta, renew_tokens
-from musicsim.library.archive.unpacked import MODEL_FILES, checked_library, model_files
+from musicsim import LIBRARY_FILE
+from musicsim.errors import LibraryError, StoreLockedError
+from musicsim.library.archive.archive_file import ArchiveKind, ArchiveWriter, Tell, folder_next_to
+from musicsim.library.archive.contents import MODEL_FILES, add_model, checked_library
+from musicsim.library.archive.restored import adapt_to_machine, find_addresses, name_some, read_own_texts, renew_tokens
 from musicsim.library.db.database import open_engine
 from musicsim.library.db.integrity import check_database
-from musicsim.library.disk.archives import DAMAGED, check_arrays_are_stored
-from musicsim.library.disk.hashed_tar import MALFORMED, HashedTar, max_members, new_archive, read_about, unpack
 from musicsim.library.disk.replacing import replace_parts
 from musicsim.library.disk.scratch import Scratch, scratch_folder
 from musicsim.library.disk.writer import locked_error, note_doing, writer_lock
 from musicsim.library.store import Store
 from musicsim.storage import storage_error, writing_to
 
-Tell = Callable[[str, int, int], None]
-"""Told a message, and how many of how many files are done; what it raises ends the work."""
-
 ENDING = ".musicsim-backup"
-_ABOUT = "backup.json"
-_FORMAT = 1
 _WALK_SOURCES = "walk_sources.npz"
 _FOLDERS = ("frames", "models", "embeddings")
 _JOBS = "jobs"  # logs of jobs, which no restored library has
 _PARTS = (f"{LIBRARY_FILE}-wal", f"{LIBRARY_FILE}-shm", LIBRARY_FILE, *_FOLDERS, _WALK_SOURCES, _JOBS)
 _MAX_ROUNDS = 5
-_LATEST_S = 2.5e11  # in the year 9892
-_LEAST_SONG = 2048  # bytes of the files of a song on average: a second of sound has more
-_NAMES = re.compile(
-    rf"frames/\w\w/\w+(\.v\d+)?\.np[yz]|{MODEL_FILES}|embeddings/\w+/[a-z]+\.(json|npy)"
-    rf"|{re.escape(_WALK_SOURCES)}|{re.escape(LIBRARY_FILE)}"
+_BACKUP = ArchiveKind(
+    "backup",
+    "backup.json",
+    re.compile(
+        rf"frames/\w\w/\w+(\.v\d+)?\.np[yz]|{MODEL_FILES}|embeddings/\w+/[a-z]+\.(json|npy)"
+        rf"|{re.escape(_WALK_SOURCES)}|{re.escape(LIBRARY_FILE)}"
+    ),
+    "; nothing was changed. Restore another one.",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class BackupReport:
-    """What a backup holds."""
+    """Contents of a backup."""
 
     n_songs: int
     n_bytes: int
-    damaged: tuple[str, ...]  # names of models whose files are gone or cut off: they are not in it
+    damaged: tuple[str, ...]  # names of models that are not in it, as their files are missing or cut off
 
 
 # --- making one -----------------------------------------------------------------------------------
 
 
-def save_backup(library: Store, target: Path, tell: Tell, private: Iterable[str] = ()) -> BackupReport:
+def save_backup(library: Store, target: Path, tell: Tell, private: Collection[str] = ()) -> BackupReport:
     """Write a library as one file that only its owner can read.
 
     Parameters
     ----------
     target : Path
         A backup that is there is replaced when the new one is whole.
-    private : iterable of str
+    private : collection of str
         Names of files of the library's folder that are taken as well, although they hold secrets. Without any, links
         of listening tests get new tokens in the backup.
 
@@ -80,44 +73,39 @@ def save_backup(library: Store, target: Path, tell: Tell, private: Iterable[str]
     LibraryError
         If `target` is something else than a backup, or the library's database is damaged.
     """
-    if target.exists() and not _is_backup(target):
-        raise LibraryError(f"{target}: this is there already, and no backup. Name another file.")
-    with new_archive(target, 0o600) as (work, stream), tarfile.open(fileobj=stream, mode="w") as tar:
-        return _Writing(library, tar, work, tell).run(private)
+    with folder_next_to(target) as work, _BACKUP.write(target, work) as archive:
+        n_songs, damaged = _Writing(library, archive, work, tell).run(private)
+    return BackupReport(n_songs, target.stat().st_size, damaged)
 
 
 class _Writing:
     """A backup that is being written."""
 
-    def __init__(self, library: Store, tar: tarfile.TarFile, work: Path, tell: Tell) -> None:
-        self._library, self._tar, self._work, self._tell = library, tar, work, tell
-        self._archive = HashedTar(tar)
+    def __init__(self, library: Store, archive: ArchiveWriter, work: Path, tell: Tell) -> None:
+        self._library, self._archive, self._work, self._tell = library, archive, work, tell
         self._frames: set[str] = set()  # hashes of songs whose files are in it
-        self._total = 0
 
-    def run(self, private: Iterable[str]) -> BackupReport:
-        about = {"format": _FORMAT, "musicsim": __version__, "created_at": time.time()}
-        self._archive.add_bytes(_ABOUT, json.dumps(about).encode())
-        private = list(private)
+    def run(self, private: Collection[str]) -> tuple[int, tuple[str, ...]]:
+        """Write it; returns the number of songs, and the names of damaged models."""
         for _ in range(_MAX_ROUNDS):
             database = self._copy_database(with_tokens=bool(private))
-            moment = Store(self._library.folder, open_engine(database, read_only=True))
-            with closing(moment):
+            with closing(Store(self._library.folder, open_engine(database, read_only=True))) as moment:
                 damaged = self._add_arrays(moment)
-                if damaged is None:
-                    continue
                 n_songs = len(moment)
-            break
+            if damaged is not None:
+                break
         else:
             raise LibraryError(
                 f"{self._library.folder}: songs and models go faster than they can be copied. Wait until the job that "
                 "removes them has finished, and start the backup again."
             )
         for name in private:
-            self._archive.add_file(name, self._library.folder / name)
+            self._add(self._library.folder / name)
         self._archive.add_file(LIBRARY_FILE, database)
-        self._archive.finish()
-        return BackupReport(n_songs, self._tar.offset, tuple(damaged))
+        return n_songs, tuple(damaged)
+
+    def _add(self, path: Path) -> bool:
+        return self._archive.add_file(path.relative_to(self._library.folder).as_posix(), path)
 
     def _copy_database(self, *, with_tokens: bool) -> Path:
         """Copy the database as it is at one moment, whole; with new tokens for links, unless `with_tokens`."""
@@ -147,46 +135,35 @@ class _Writing:
     def _add_arrays(self, moment: Store) -> list[str] | None:
         """Add the arrays that a moment of the database knows.
 
-        Returns the names of models that are damaged; None where something was deleted on the way: then they are to be
-        those of a later moment.
+        Returns the names of damaged models; None if something was deleted meanwhile, so that a later moment is needed.
         """
         songs, models = moment.content_hashes(), moment.models.all(retired=True)
-        self._total = len(songs) + len(models)
-        lacking = {content_hash for content_hash in songs if not self._add_frames(content_hash)}
-        damaged = {record.id: record.name for record in models if not self._add_model(moment, record.id)}
-        folder = self._library.folder / "embeddings"
-        for path in sorted(folder.glob("*/*.*")):
-            self._archive.add_file(path.relative_to(self._library.folder).as_posix(), path)
-        self._archive.add_file(_WALK_SOURCES, self._library.folder / _WALK_SOURCES)
-        if lacking and not lacking <= set(self._library.content_hashes()):
-            return None
-        if damaged.keys() - {record.id for record in self._library.models.all(retired=True)}:
+        total = len(songs) + len(models)
+        lacking, damaged = set(), {}
+        for content_hash in songs:
+            if not self._add_frames(content_hash):
+                lacking.add(content_hash)
+            self._tell("copying songs", len(self._frames), total)
+        for record in models:
+            if not add_model(self._archive, moment, record):
+                damaged[record.id] = record.name
+            self._tell("copying models", len(self._frames), total)
+        for path in sorted((self._library.folder / "embeddings").glob("*/*.*")):
+            self._add(path)
+        self._add(self._library.folder / _WALK_SOURCES)
+        remaining = {record.id for record in self._library.models.all(retired=True)}
+        if not damaged.keys() <= remaining or (lacking and not lacking <= set(self._library.content_hashes())):
             return None
         return sorted(damaged.values())
 
     def _add_frames(self, content_hash: str) -> bool:
-        """Add what is kept of a song; False where nothing is."""
-        if content_hash in self._frames:
-            return True
-        found = False
-        for path in self._library.frame_files.files(content_hash):
-            found |= self._archive.add_file(path.relative_to(self._library.folder).as_posix(), path)
-        if found:
+        """Add the stored features of a song; False if there are none."""
+        if content_hash not in self._frames:
+            added = [self._add(path) for path in self._library.frame_files.files(content_hash)]
+            if not any(added):
+                return False
             self._frames.add(content_hash)
-        self._tell("copying songs", len(self._frames), self._total)
-        return found
-
-    def _add_model(self, moment: Store, model_id: str) -> bool:
-        """Add a model; False where its files are not all there."""
-        folder = self._library.models.path(model_id)
-        grown = moment.models.row_bytes(moment.models.get(model_id))
-        is_whole = (folder / "model.json").exists()
-        for path, n_bytes in model_files(folder, grown).items():
-            name = path.relative_to(self._library.folder).as_posix()
-            is_added = self._archive.add_file(name, path, n_bytes)
-            is_whole &= is_added or path not in grown
-        self._tell("copying models", len(self._frames), self._total)
-        return is_whole
+        return True
 
 
 # --- putting one in a library's place -------------------------------------------------------------
@@ -198,7 +175,7 @@ class Restored:
 
     n_songs: int
     created_at: float  # when the backup was made, seconds since 1970
-    left_out: tuple[str, ...] = ()  # names of private files that are in the backup and were not asked for
+    left_out: tuple[str, ...] = ()  # names of private files in the backup that were not taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +213,7 @@ def restore_backup(
     """Put the library that a backup holds in the place of a library, or make a new one.
 
     Everything is unpacked and checked first. These stay as they are on this machine: uploaded songs, settings of the
-    machine (:data:`musicsim.library.db.settings.OF_MACHINE`), and the files in `private`.
+    machine (:func:`musicsim.library.db.settings.is_of_machine`), and the files in `private`.
 
     Parameters
     ----------
@@ -268,13 +245,27 @@ def restore_backup(
         with writing_to(folder), closing(Scratch(scratch_folder(folder))) as scratch, scratch.folder() as work:
             ready = work / "ready"
             ready.mkdir()
-            names, about = _unpack(source, ready, tell, private)
-            tell("checking the database", 0, 0)
-            n_songs = _check_library(source, ready)
-            taken = tuple(name for name in private if name in names and with_private)
-            _ask(source, Consent(taken, tuple(find_addresses(ready))), accept)
+            with _BACKUP.refusing(source.name):
+                with _BACKUP.open(source) as stream:
+                    names, created_at = _BACKUP.unpack(stream, source.name, ready, tell, private)
+                tell("checking the database", 0, 0)
+                for name in _FOLDERS:
+                    (ready / name).mkdir(exist_ok=True)
+                with checked_library(ready) as library:
+                    n_songs = len(library)
+            brought = tuple(name for name in private if name in names)
+            for name in brought:
+                (ready / name).chmod(0o600)
+            taken = brought if with_private else ()
+            consent = Consent(taken, tuple(find_addresses(ready)))
+            if (consent.private or consent.addresses) and not accept(consent):
+                raise LibraryError(
+                    f"{source.name}: {consent.words} Nothing was changed. If you know them all, restore it again and "
+                    "say yes (--yes)."
+                )
             _close_to_others(folder)
-            _adapt(source, ready, folder, with_tokens=with_private)
+            with _BACKUP.refusing(source.name):
+                adapt_to_machine(ready, read_own_texts(folder), with_tokens=with_private)
             replace_parts(folder, ready, [*_PARTS, *taken])
         is_new = False
     except filelock.Timeout as error:
@@ -285,93 +276,7 @@ def restore_backup(
         lock.release()
         if is_new:  # and was refused
             shutil.rmtree(folder, ignore_errors=True)
-    left_out = tuple(name for name in private if name in names and name not in taken)
-    return Restored(n_songs, float(about["created_at"]), left_out)
-
-
-def _ask(source: Path, consent: Consent, accept: Callable[[Consent], bool]) -> None:
-    """Raise LibraryError unless what needs consent gets it."""
-    if (consent.private or consent.addresses) and not accept(consent):
-        raise LibraryError(
-            f"{source.name}: {consent.words} Nothing was changed. If you know them all, restore it again and say yes "
-            "(--yes)."
-        )
-
-
-def _adapt(source: Path, ready: Path, folder: Path, *, with_tokens: bool) -> None:
-    try:
-        adapt_to_machine(ready, read_own_meta(folder), with_tokens=with_tokens)
-    except ValueError as error:
-        raise _refused(source, error) from error
-
-
-def _check_time(seconds: object) -> None:
-    """Raises ValueError unless these are seconds since 1970 that have a date."""
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < _LATEST_S:
-        raise ValueError("it does not say when it was made")
-
-
-def _is_backup(path: Path) -> bool:
-    try:
-        with tarfile.open(path, "r:") as tar:
-            read_about(tar, _ABOUT)
-    except (*MALFORMED, OSError):
-        return False
-    return True
-
-
-def _refused(source: Path, why: object) -> LibraryError:
-    return LibraryError(
-        f"{source.name}: this is no whole backup of musicsim ({why}); nothing was changed. Restore another one."
-    )
-
-
-def _unpack(source: Path, ready: Path, tell: Tell, private: Collection[str]) -> tuple[set[str], dict[str, Any]]:
-    """Write the members of a backup into a folder; names of those that lie in no folder, and what it says of itself."""
-
-    def check_about(about: dict[str, Any]) -> None:
-        if about["format"] != _FORMAT:
-            raise LibraryError(
-                f"{source.name}: this backup was made by a newer musicsim. Update musicsim, and restore it then."
-            )
-        _check_time(about["created_at"])
-
-    def is_expected(name: str) -> bool:
-        return _NAMES.fullmatch(name) is not None or name in private
-
-    if not source.exists():
-        raise NotFoundError(f"{source}: there is no such file.")
-    try:
-        with tarfile.open(source, "r:") as tar:
-            found, about = unpack(
-                tar,
-                ready,
-                about=_ABOUT,
-                check_about=check_about,
-                is_expected=is_expected,
-                tell=tell,
-                max_members=max_members(source.stat().st_size, _LEAST_SONG),
-            )
-        if LIBRARY_FILE not in found:
-            raise ValueError("it has no database")
-    except MALFORMED as error:
-        raise _refused(source, error) from error
-    for name in private:
-        if name in found:
-            (ready / name).chmod(0o600)
-    for name in _FOLDERS:
-        (ready / name).mkdir(exist_ok=True)
-    return {name for name in found if "/" not in name}, about
-
-
-def _check_library(source: Path, ready: Path) -> int:
-    """How many songs an unpacked library has; raises LibraryError if it is not whole."""
-    try:
-        check_arrays_are_stored(ready)
-        with checked_library(ready) as library:
-            return len(library)
-    except DAMAGED as error:
-        raise _refused(source, error) from error
+    return Restored(n_songs, created_at, () if with_private else brought)
 
 
 def _close_to_others(folder: Path) -> None:

@@ -7,9 +7,8 @@ cluster that runs code here. Jobs could be started again with their paths. The m
 import os
 import secrets
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 
 from musicsim import LIBRARY_FILE
@@ -17,50 +16,38 @@ from musicsim.addresses import is_address, without_user
 from musicsim.library.db.schema import path_of
 from musicsim.library.db.settings import merge_restored
 
-_OF_MACHINE = ("settings", "index_name")
+_OF_MACHINE = "key = 'settings' OR key LIKE 'machine.%'"
 _PATHS = (("roots", "path"), ("files", "folder"), ("files", "path"), ("failures", "path"), ("songs", "last_path"))
 _MAX_NAMED = 10
 
 
-@dataclass(frozen=True, slots=True)
-class OwnMeta:
-    """Entries of a library's table ``meta`` that belong to the machine."""
-
-    settings: str | None = None
-    index_name: str | None = None
-
-
-def read_own_meta(folder: Path) -> OwnMeta:
-    """Entries of the library that will be replaced; empty if it does not exist or is damaged."""
+def read_own_texts(folder: Path) -> dict[str, str]:
+    """Texts about a library that belong to the machine; none if it does not exist or is damaged."""
     file = folder / LIBRARY_FILE
     if not file.exists():
-        return OwnMeta()
+        return {}
     try:
         with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as database:
-            found = dict(
-                database.execute(f"SELECT key, value FROM meta WHERE key IN {_OF_MACHINE} AND typeof(value) = 'text'")
-            )
+            query = f"SELECT key, value FROM meta WHERE ({_OF_MACHINE}) AND typeof(value) = 'text'"
+            return dict(database.execute(query))
     except (sqlite3.Error, UnicodeDecodeError):
-        return OwnMeta()
-    return OwnMeta(**found)
+        return {}
 
 
-def adapt_to_machine(folder: Path, own: OwnMeta, *, with_tokens: bool) -> None:
+def adapt_to_machine(folder: Path, own: Mapping[str, str], *, with_tokens: bool) -> None:
     """Change an unpacked library so that it fits this machine.
 
-    The machine keeps its own settings and its name on an index server. Jobs are removed. Links of listening
+    The machine keeps its own settings and texts, as of :func:`read_own_texts`. Jobs are removed. Links of listening
     tests get new tokens, unless `with_tokens`.
 
     Raises ValueError if its settings are damaged.
     """
     with closing(sqlite3.connect(folder / LIBRARY_FILE)) as database, database:
         row = database.execute("SELECT value FROM meta WHERE key = 'settings'").fetchone()
-        values = {"settings": merge_restored(row[0] if row else None, own.settings), "index_name": own.index_name}
-        for key, value in values.items():
-            if value is None:
-                database.execute("DELETE FROM meta WHERE key = ?", (key,))
-            else:
-                database.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
+        merged = {**own, "settings": merge_restored(row[0] if row else None, own.get("settings"))}
+        database.execute(f"DELETE FROM meta WHERE {_OF_MACHINE}")
+        texts = ((key, value) for key, value in merged.items() if value is not None)
+        database.executemany("INSERT INTO meta (key, value) VALUES (?, ?)", texts)
         database.execute("DELETE FROM jobs")
         if not with_tokens:
             renew_tokens(database)

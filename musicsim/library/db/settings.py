@@ -1,28 +1,45 @@
-"""Settings of a library: their defaults, the values they may have, and which of them belong to the machine."""
+"""Settings of a library: their defaults, the values they may have, and which of them belong to the machine.
+
+The hook ``settings`` is a mapping of names to functions ``check(text: str) -> str``, which raise ValueError. Settings
+of extensions are texts, empty by default, and belong to the machine.
+"""
 
 import json
 import math
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
-from musicsim.library.processes.pools import check_address
+from musicsim.hooks import load_hooks
 
-DEFAULTS: dict[str, Any] = {
+_DEFAULTS: dict[str, Any] = {
     "keep_frames": True,  # keep MFCC frames on the disk: models are fitted again without decoding
     "aspects": True,  # compute harmony and rhythm as well as timbre, for about a tenth of the time
     "shortest_s": 20.0,  # shorter files are skipped
     "n_workers": 0,  # worker processes of a scan; 0: one per core
-    "cluster": "",  # address of a Dask cluster that scans instead, as in musicsim.library.processes.pools
     "file_memory_mb": 1024,  # a decoder that takes more is stopped
     "file_seconds": 600,  # a decoder that takes longer is stopped
     "index_memory_mb": 4096,  # memory of a large library's index; above it, bit codes are searched
     "hub_reduction": True,  # songs that are near everything do not crowd every list of results
 }
 
-OF_MACHINE = frozenset({"cluster", "n_workers", "file_memory_mb", "file_seconds", "index_memory_mb"})
-"""Settings that suit one machine. A restored library keeps those of the machine it is restored on."""
+_OF_MACHINE = frozenset({"n_workers", "file_memory_mb", "file_seconds", "index_memory_mb"})
 
-OF_SNAPSHOT = frozenset({"hub_reduction", "index_memory_mb"})
-"""The only settings that a snapshot file holds."""
+
+@cache
+def _checks() -> dict[str, Callable[[str], str]]:
+    """Checks of the settings of extensions, by name."""
+    return {name: check for settings in load_hooks("settings") for name, check in settings.items()}
+
+
+def default_settings() -> dict[str, Any]:
+    """All settings with their defaults."""
+    return _DEFAULTS | dict.fromkeys(_checks(), "")
+
+
+def is_of_machine(name: str) -> bool:
+    """True for a setting that suits one machine. A restored library keeps those of the machine it is restored on."""
+    return name in _OF_MACHINE or name in _checks()
 
 
 def check_setting(name: str, value: Any) -> Any:
@@ -30,11 +47,11 @@ def check_setting(name: str, value: Any) -> Any:
 
     Raises ValueError if no setting has this name, or the value has another type or is out of range.
     """
-    if name not in DEFAULTS:
-        raise ValueError(f"{name!r} is not a setting: choose from {', '.join(DEFAULTS)}.")
-    if isinstance(DEFAULTS[name], str):
-        return value and check_address(str(value))
-    if isinstance(DEFAULTS[name], bool):
+    if name in _checks():
+        return value and _checks()[name](str(value))
+    if name not in _DEFAULTS:
+        raise ValueError(f"{name!r} is not a setting: choose from {', '.join(default_settings())}.")
+    if isinstance(_DEFAULTS[name], bool):
         if not isinstance(value, bool):
             raise ValueError(f"{name}={value!r} should be true or false.")
     elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
@@ -50,7 +67,7 @@ def read_settings(text: str | None) -> dict[str, Any]:
     stored = json.loads(text or "{}")
     if not isinstance(stored, dict):
         raise ValueError("its settings are not a JSON object")
-    return {name: check_setting(name, value) for name, value in stored.items() if name in DEFAULTS}
+    return {name: check_setting(name, value) for name, value in stored.items() if name in default_settings()}
 
 
 def merge_restored(restored: str | None, own: str | None) -> str | None:
@@ -72,11 +89,11 @@ def merge_restored(restored: str | None, own: str | None) -> str | None:
     stored = json.loads(restored or "{}")
     if not isinstance(stored, dict):
         raise ValueError("its settings are not a JSON object")
-    shared = {name: value for name, value in stored.items() if name not in OF_MACHINE}
+    shared = {name: value for name, value in stored.items() if not is_of_machine(name)}
     kept = read_settings(json.dumps(shared))
     try:
         here = read_settings(own)
     except ValueError:
         here = {}
-    kept |= {name: value for name, value in here.items() if name in OF_MACHINE}
+    kept |= {name: value for name, value in here.items() if is_of_machine(name)}
     return json.dumps(kept) if kept else None

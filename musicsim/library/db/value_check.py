@@ -139,14 +139,12 @@ def _is_meta(key: str, value: str) -> bool:
     """True if an entry about the library has the form that its readers expect; settings are read elsewhere."""
     if key == "revision":
         return re.fullmatch(r"\d{1,12}", value, re.ASCII) is not None
-    if key not in ("colours", "datasets") and not key.startswith(CHANGES_PREFIX):
+    if key != "colours" and not key.startswith(CHANGES_PREFIX):
         return True
     try:
         found = json.loads(value)
     except (ValueError, RecursionError):
         return False
-    if key == "datasets":
-        return _is_list_of(str, found)
     if key == "colours":
         return isinstance(found, dict) and all(map(_is_palette, found.values()))
     return _is_change(found)

@@ -15,7 +15,7 @@ from musicsim.explorer.search.uploads import warm_up as start_workers
 from musicsim.explorer.snapshot.filtering import FilterChoices, filter_choices
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.explorer.snapshot.words import understood
-from musicsim.extensions.index_server.push import push_in_background
+from musicsim.hooks import load_hooks
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
 from musicsim.public import is_public
@@ -56,7 +56,8 @@ def _snapshot(folder: Path, revision: int, model_id: str | None, _library: Libra
     with suppress(ModelError):  # its files are gone: what compares songs says so, a page may do without
         seen.build_index_in_background()
         if not is_public():
-            push_in_background(seen)
+            for hook in load_hooks("after_snapshot"):  # function(snapshot: Snapshot) -> None, which must not wait
+                hook(seen)
     return seen
 
 

@@ -4,22 +4,12 @@ from pathlib import Path
 
 import streamlit as st
 
-from musicsim import CLUSTER_VARIABLE
 from musicsim.addresses import is_address
-from musicsim.errors import LibraryError
 from musicsim.explorer.health.backups import backups_of, new_backup_path
-from musicsim.extensions.cluster.connection import cluster_of, cluster_state
-from musicsim.extensions.cluster.trust import is_trusted, needs_trust, trust
 from musicsim.library import Library
 from musicsim.library.scan.files import IGNORE_FILE
 from musicsim.ui.base.text import plain, shown
 from musicsim.ui.components.jobs_view import start_job
-
-_TRUST = (
-    "Without it, a cluster on another machine is not used. Dask exchanges pickles: whoever controls the scheduler or "
-    "the network on the way can run code on this machine. Trust is stored on this machine, not in the library. With "
-    "tls:// and certificates of your own it is not needed."
-)
 
 
 def _forget(library: Library, root: Path) -> None:
@@ -82,7 +72,6 @@ def settings(library: Library, *, busy: bool, has_songs: bool) -> None:
             "A library of a million songs needs about 700. Above the limit, search uses bit codes of 32 "
             "bytes per song and keeps the vectors on disk.",
         )  # fmt: skip
-    _cluster(library)
     st.toggle(
         "Store audio features", library.settings["keep_frames"], key="library_keep_frames",
         on_change=lambda: library.set_setting("keep_frames", st.session_state["library_keep_frames"]),
@@ -107,48 +96,6 @@ def settings(library: Library, *, busy: bool, has_songs: bool) -> None:
     )  # fmt: skip
     st.caption(f"This library is in {plain(library.folder)}.")
     _backups(library, busy=busy)
-
-
-def _set_cluster(library: Library) -> None:
-    try:
-        library.set_setting("cluster", st.session_state["setting_cluster"])
-    except ValueError as error:
-        st.toast(plain(error), icon=":material/error:")
-
-
-def _set_trust(address: str, key: str) -> None:
-    try:
-        trust(address, is_trusted=st.session_state[key])
-    except (ValueError, LibraryError) as error:
-        st.toast(plain(error), icon=":material/error:")
-
-
-def _cluster(library: Library) -> None:
-    """Widgets for the Dask cluster that scans: its address, whether it is trusted, and its state on request."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.text_input(
-            "Dask cluster", str(library.settings["cluster"]), key="setting_cluster",
-            on_change=_set_cluster, args=(library,), placeholder="tcp://10.0.0.5:8786",
-            help="Scans run on its workers: the address of a scheduler, or local:4 for four workers on this machine. "
-            f"Empty = worker processes of this machine. {CLUSTER_VARIABLE} in the environment comes first.",
-        )  # fmt: skip
-        is_asked = st.button("Check", icon=":material/lan:", key="check_cluster", disabled=not cluster_of(library))
-    address = str(library.settings["cluster"])
-    if needs_trust(address):
-        # the key names the address: a tick must not pass over to another one
-        key = f"trust_cluster_{address}"
-        st.checkbox(
-            f"Trust {plain(address)} without TLS", is_trusted(address), key=key, on_change=_set_trust,
-            args=(address, key), help=_TRUST,
-        )  # fmt: skip
-    if is_asked:
-        try:
-            state = cluster_state(library)
-        except LibraryError as error:
-            st.error(plain(error))
-        else:
-            board = f" · [dashboard]({state.dashboard})" if state.dashboard else ""
-            st.success(f"{plain(state.words)}{board}")
 
 
 def _back_up(library: Library) -> None:

@@ -3,8 +3,8 @@
 The hook ``written_playlists`` is ``function(snapshot) -> None``. It draws, below the saved playlists, those that were
 written to other programs.
 
-The hook ``below_playlist`` is ``function(snapshot: Snapshot, songs: Sequence[Song]) -> None``. It draws below the owner's
-list, if there is one.
+The hook ``below_playlist`` is ``function(snapshot: Snapshot, songs: Sequence[Song]) -> None``. It draws below the
+owner's list, if there is one.
 """
 
 import streamlit as st

@@ -1,6 +1,5 @@
 """A library as strangers may have it, in one file: it answers as the library does, and says nothing private."""
 
-import hashlib
 import io
 import itertools
 import json
@@ -30,12 +29,12 @@ from musicsim.explorer.playlists.song_labels import load_sources
 from musicsim.explorer.progress import silent
 from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.extensions.bundles.bundle_file import unpack_snapshot_file
-from musicsim.extensions.bundles.bundles import write_snapshot_file
+from musicsim.extensions.bundles.bundle import unpack_bundle, write_bundle
 from musicsim.extensions.bundles.public_copy import FILLED
 from musicsim.extensions.bundles.unpacking import unpacked
 from musicsim.library import Library
 from musicsim.library.db import schema
+from tests.archives import parts_of, write_parts
 from tests.command import run
 from tests.sounds import write_song
 
@@ -53,7 +52,7 @@ def caches(tmp_path, monkeypatch):
 @pytest.fixture
 def file(tiny_library, tmp_path):
     """A snapshot file of the tiny library."""
-    write_snapshot_file(tiny_library, tmp_path / "tiny.tar.zst", silent)
+    write_bundle(tiny_library, tmp_path / "tiny.tar.zst", silent)
     return tmp_path / "tiny.tar.zst"
 
 
@@ -92,7 +91,7 @@ def test_the_walk_has_the_same_edges(tiny_library, tmp_path):
     tiny_library.add_playlists([("mine", None, [3, 1, 2])], "saved")
     tiny_library.add_playlists([("theirs", "evening", [4, 1, 2])], "lists of anna.csv (import 3)")
     tiny_library.add_playlists([("theirs", "evening", [4, 2, 1])], "other lists.csv (import 4)")
-    write_snapshot_file(tiny_library, tmp_path / "x.tar.zst", silent)
+    write_bundle(tiny_library, tmp_path / "x.tar.zst", silent)
 
     def edges(library):
         now = take_snapshot(library)
@@ -119,7 +118,7 @@ def test_folders_stand_in_for_unknown_artists_under_their_names_alone(store, tmp
     from musicsim.explorer.refresh.refresh import refresh
 
     refresh(store)
-    write_snapshot_file(store, tmp_path / "x.tar.zst", silent)
+    write_bundle(store, tmp_path / "x.tar.zst", silent)
     with unpacked(tmp_path / "x.tar.zst", silent) as folder, Library.open(folder) as there:
         ours, theirs = store.songs(), there.songs()
         assert [song.by for song in theirs] == [song.by for song in ours]
@@ -134,7 +133,7 @@ def test_folders_stand_in_for_unknown_artists_under_their_names_alone(store, tmp
 def test_songs_without_a_file_are_not_in_it(tiny_library, tmp_path):
     with tiny_library.write() as connection:
         connection.execute(schema.files.update().where(schema.files.c.song_id == 12).values(missing_since=1.0))
-    report = write_snapshot_file(tiny_library, tmp_path / "x.tar.zst", silent)
+    report = write_bundle(tiny_library, tmp_path / "x.tar.zst", silent)
     assert report.n_songs == 11
     with unpacked(tmp_path / "x.tar.zst", silent) as folder, Library.open(folder) as there:
         assert len(there.songs(missing=True)) == take_snapshot(there).n_indexed == 11
@@ -215,7 +214,7 @@ def test_nothing_private_is_in_it(tiny_library, tmp_path):
     folder = tiny_library.models.path(tiny_library.models.get().id)
     save_report(folder, said)
     assert SECRET.encode() in everything_in(tiny_library.folder)
-    write_snapshot_file(tiny_library, tmp_path / "x.tar.zst", silent)
+    write_bundle(tiny_library, tmp_path / "x.tar.zst", silent)
     with unpacked(tmp_path / "x.tar.zst", silent) as there:
         told = everything_in(there)
         assert json.loads((there / "models" / folder.name / "report.json").read_text())["leads"] == {}
@@ -254,7 +253,7 @@ def test_excerpts_are_the_typical_part_of_each_song(store, tmp_path, monkeypatch
     with store.write() as connection:
         connection.execute(schema.songs.update().where(schema.songs.c.duration_s > 60).values(typical_s=25.0))
     gone.unlink()
-    report = write_snapshot_file(store, tmp_path / "x.tar.zst", silent, with_excerpts=True)
+    report = write_bundle(store, tmp_path / "x.tar.zst", silent, with_excerpts=True)
     assert (report.n_songs, report.n_excerpts) == (3, 2)
     with unpacked(tmp_path / "x.tar.zst", silent) as folder, Library.open(folder) as there:
         heard = {song.title: decode(song.path) for song in there.songs() if song.path.exists()}
@@ -278,31 +277,6 @@ def test_excerpts_are_the_typical_part_of_each_song(store, tmp_path, monkeypatch
 
 
 # --- damage and malice ----------------------------------------------------------------------------
-
-
-def parts_of(file):
-    with (
-        file.open("rb") as stream,
-        zstandard.ZstdDecompressor().stream_reader(stream) as packed,
-        tarfile.open(fileobj=packed, mode="r|") as tar,
-    ):
-        return {member.name: tar.extractfile(member).read() for member in tar}
-
-
-def write_parts(file, parts, *others):
-    """Write a snapshot file of these parts with hashes that fit, as somebody would who knows how it is done."""
-    parts = {name: part for name, part in parts.items() if name != "hashes.txt"}
-    lines = (f"{hashlib.sha256(part).hexdigest()}  {name}\n" for name, part in parts.items())
-    stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode="w") as tar:
-        for name, part in (parts | {"hashes.txt": "".join(lines).encode()}).items():
-            member = tarfile.TarInfo(name)
-            member.size = len(part)
-            if name == "hashes.txt":
-                for other, data in others:
-                    tar.addfile(other, io.BytesIO(data))
-            tar.addfile(member, io.BytesIO(part))
-    file.write_bytes(zstandard.ZstdCompressor().compress(stream.getvalue()))
 
 
 def member(name, size=0, **facts):
@@ -381,7 +355,11 @@ CHANGES = {
     "limits of a machine": _database("""UPDATE meta SET value = '{"n_workers": 99}' WHERE key = 'settings'"""),
     "settings that are none": _database("""UPDATE meta SET value = '{"hub_reduction": 7}' WHERE key = 'settings'"""),
     "colours that are none": _database("""UPDATE meta SET value = '{"genre": {"Pop": "x"}}' WHERE key = 'colours'"""),
-    "the name of another library on an index server": _database("INSERT INTO meta VALUES ('index_name', 'a')"),
+    "the name of another library on an index server": _database("INSERT INTO meta VALUES ('machine.index_name', 'a')"),
+    "a text for a number": _database("UPDATE songs SET duration_s = 'x' WHERE id = 1"),
+    "an infinite number": _database("UPDATE songs SET duration_s = 9e999 WHERE id = 1"),
+    "a title that is no text": _database("UPDATE songs SET title = x'fffe00' WHERE id = 1"),
+    "a model elsewhere": _database("UPDATE models SET base_id = '../x'"),
     "a trigger": _database("CREATE TRIGGER t AFTER INSERT ON tags BEGIN DELETE FROM songs; END"),
     "a view": _database("CREATE VIEW v AS SELECT * FROM songs"),
     "no table of songs": _database("DROP TABLE songs"),
@@ -450,7 +428,7 @@ def test_every_cut_and_changed_file_is_refused(file, tmp_path, rng):
         target.mkdir()
         (tmp_path / "wrong").write_bytes(data)
         with (tmp_path / "wrong").open("rb") as stream, pytest.raises(LibraryError, match="wrong: this is no whole"):
-            unpack_snapshot_file(stream, "wrong", target, silent)
+            unpack_bundle(stream, "wrong", target, silent)
 
 
 def test_a_file_of_a_newer_version_says_so(file, tmp_path):
@@ -468,9 +446,9 @@ def test_another_file_is_not_overwritten(tiny_library, file):
     song = tiny_library.songs()[0].path
     before = song.read_bytes()
     with pytest.raises(LibraryError, match="and no snapshot file"):
-        write_snapshot_file(tiny_library, song, silent)
+        write_bundle(tiny_library, song, silent)
     assert song.read_bytes() == before
-    write_snapshot_file(tiny_library, file, silent)
+    write_bundle(tiny_library, file, silent)
 
 
 # --- unpacked once --------------------------------------------------------------------------------
@@ -515,7 +493,7 @@ def test_what_is_unpacked_is_found_by_the_next_process_and_replaced_with_the_fil
         with unpacked(file, lambda *said: told.append(said)):
             assert not told
         tiny_library.add_tags([{"song_id": 1, "tag": "new", "weight": 1.0}])
-        write_snapshot_file(tiny_library, file, silent)
+        write_bundle(tiny_library, file, silent)
         with unpacked(file, silent) as folder, Library.open(folder) as there:
             assert "new" in dict(there.tags()[1])
             assert first in homes(), "somebody still uses it"

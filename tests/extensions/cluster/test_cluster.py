@@ -9,9 +9,9 @@ import pytest
 import sqlalchemy as sa
 
 from musicsim.errors import LibraryError
+from musicsim.extensions.cluster.address import check_address
 from musicsim.extensions.cluster.pool import open_cluster
 from musicsim.library.db import schema
-from musicsim.library.processes.pools import check_address
 from musicsim.library.processes.workers import Limits, OverTimeError, WorkerDied
 from tests.extensions.cluster.cluster_tasks import kill_the_worker_of_dask, nap
 from tests.library.test_workers import double, misbehave

@@ -13,7 +13,6 @@ from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.models.song_features import feature_blocks
 from musicsim.extensions.cluster.connection import cluster_of, on_cluster
 from musicsim.extensions.cluster.pool import open_cluster
-from musicsim.extensions.exports import tables
 from musicsim.library.processes.pools import map_of
 from musicsim.library.processes.workers import Limits
 from tests.command import run
@@ -96,6 +95,7 @@ def test_songs_are_encoded_on_a_cluster_to_the_same_numbers(dask, tiny_library, 
 
 @pytest.mark.slow
 def test_models_are_evaluated_and_neighbours_found_on_a_cluster(dask, tiny_library, tmp_path, monkeypatch):
+    tables = pytest.importorskip("musicsim.extensions.exports.tables", reason="another extension")
     tiny_library.edits.edit([song.id for song in tiny_library.songs()[:6]], {"genre": "Pitched"})
     tiny_library.close()
     folder, cluster = tiny_library.folder, ("--cluster", dask.address)
@@ -120,6 +120,7 @@ def test_models_are_evaluated_and_neighbours_found_on_a_cluster(dask, tiny_libra
 
 
 def test_what_compares_no_songs_is_exported_without_the_cluster(tiny_library, tmp_path, monkeypatch):
+    pytest.importorskip("musicsim.extensions.exports", reason="another extension")
     monkeypatch.setattr("musicsim.extensions.cluster.pool._CONNECT_S", 0.5)
     tiny_library.set_setting("cluster", "tcp://127.0.0.1:9")
     for what, state in (("vectors", "done"), ("neighbours", "failed")):

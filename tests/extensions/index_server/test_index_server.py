@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.large_library import write_library
 from musicsim.audio import KEYS, MODES, Descriptors
-from musicsim.errors import IndexServerError, OwnerOnlyError
+from musicsim.errors import OwnerOnlyError
 from musicsim.explorer.refresh.fitting import new_record
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.filters import Filters
@@ -19,7 +19,13 @@ from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.extensions.index_server import push as index_push
 from musicsim.extensions.index_server import remote_index as index_server
 from musicsim.extensions.index_server.push import push, push_in_background
-from musicsim.extensions.index_server.remote_index import expression_of
+from musicsim.extensions.index_server.remote_index import (
+    IndexServerError,
+    expression_of,
+    give_name,
+    name_on_servers,
+    remote_of,
+)
 from musicsim.library import Library
 from musicsim.library.db import schema
 from tests.command import run
@@ -74,11 +80,11 @@ def _is_asked_at_once(monkeypatch, address):
 
 def collections(snapshot: Snapshot) -> dict[str, list[str]]:
     """Collections of a library on the server, with what else they are called."""
-    ask = snapshot.remote.server.ask
+    ask = remote_of(snapshot).server.ask
     return {
         name: ask("list_aliases", name)["aliases"]
         for name in ask("list_collections")
-        if snapshot.library.index_name in name
+        if name_on_servers(snapshot.library) in name
     }
 
 
@@ -142,7 +148,7 @@ def test_filters_mean_the_same_there(library, monkeypatch):
         if expression is None:  # tags are not there
             assert filters.tags or filters.no_tags
             continue
-        found = now.remote.server.ask("query", now.remote.alias, filter=expression, output_fields=["id"])
+        found = remote_of(now).server.ask("query", remote_of(now).alias, filter=expression, output_fields=["id"])
         right = now.row_ids[passing(now, filters)].tolist()
         assert sorted(entry["id"] for entry in found) == sorted(right), expression
 
@@ -175,7 +181,7 @@ def test_names_never_become_a_part_of_an_expression(library, monkeypatch):
 def test_only_names_hashed_and_numbers_leave_this_machine(library):
     push(take_snapshot(library))
     now = take_snapshot(library)
-    (entry,) = now.remote.server.ask("query", now.remote.alias, filter="id == 7", output_fields=["*"])
+    (entry,) = remote_of(now).server.ask("query", remote_of(now).alias, filter="id == 7", output_fields=["*"])
     assert all(isinstance(value, int | float) for name, value in entry.items() if name != "vector")
     np.testing.assert_array_equal(np.float32(entry["vector"]), now.vectors_at(now.rows_of([7]))[0])
 
@@ -192,7 +198,7 @@ def test_it_follows_songs_that_go_and_come_and_change(library, monkeypatch):
         assert answers(before, 7) == answers_here(library, 7, monkeypatch)  # found by this machine
         assert push(before)
         assert found_there(library, 7) == answers_here(library, 7, monkeypatch)
-        count = before.remote.server.ask("query", before.remote.alias, output_fields=["count(*)"])
+        count = remote_of(before).server.ask("query", remote_of(before).alias, output_fields=["count(*)"])
         assert count[0]["count(*)"] == before.n_indexed
     forget(library, gone[0])
     library.edits.edit([gone[3]], {"genre": "Polka", "year": 1911})
@@ -242,7 +248,7 @@ def test_a_new_model_has_a_collection_of_its_own_that_is_asked_when_it_is_whole(
     of_old = found_there(library, 7)
     a_new_model(library)
     new = take_snapshot(library)
-    ask = new.remote.server.ask
+    ask = remote_of(new).server.ask
 
     def broken(method, *args, **options):
         if method == "flush":
@@ -250,7 +256,7 @@ def test_a_new_model_has_a_collection_of_its_own_that_is_asked_when_it_is_whole(
         return ask(method, *args, **options)
 
     with monkeypatch.context() as server:
-        server.setattr(new.remote.server, "ask", broken)
+        server.setattr(remote_of(new).server, "ask", broken)
         with pytest.raises(IndexServerError, match="it stopped"):
             push(new)
     assert len(collections(new)) == 2
@@ -265,7 +271,7 @@ def test_another_model_than_the_one_in_use_is_searched_here(library):
     old = take_snapshot(library).record.id
     a_new_model(library)
     push(take_snapshot(library))
-    assert take_snapshot(library, old).remote is None
+    assert take_snapshot(library, old).engine is None
 
 
 def test_a_copy_of_the_library_is_answered_while_it_has_the_same_songs(library, monkeypatch, tmp_path):
@@ -282,7 +288,7 @@ def test_where_the_server_is_away_this_machine_answers_and_says_so(library, monk
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         monkeypatch.setenv("MUSICSIM_INDEX", f"milvus:http://127.0.0.1:{closed.getsockname()[1]}")
-        library.give_index_name()
+        give_name(library)
         now = take_snapshot(library)
         assert answers(now, 7) == answers_here(library, 7, monkeypatch)
         assert now.search_trouble.startswith("Milvus at 127.0.0.1:")
@@ -319,7 +325,7 @@ def test_a_server_that_is_away_is_asked_again_after_a_while(library, monkeypatch
 )
 def test_what_is_no_address_is_said(library, monkeypatch, named):
     monkeypatch.setenv("MUSICSIM_INDEX", named)
-    library.give_index_name()
+    give_name(library)
     assert "MUSICSIM_INDEX should be milvus:http://host:19530" in take_snapshot(library).search_trouble
 
 
@@ -382,4 +388,4 @@ def test_without_a_server_nothing_is_brought_anywhere(library, monkeypatch):
     monkeypatch.delenv("MUSICSIM_INDEX")
     assert not push(take_snapshot(library))
     assert take_snapshot(library).search_trouble is None
-    assert library.index_name is None
+    assert name_on_servers(library) is None

@@ -4,6 +4,7 @@ import pytest
 
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.index_server import remote_index as index_server
+from musicsim.extensions.index_server.remote_index import give_name
 from tests.pages.actions import open_page
 from tests.waiting import until
 
@@ -18,7 +19,7 @@ def captions(full):
 
 def test_where_the_server_is_away_the_page_says_so(full, monkeypatch):
     pytest.importorskip("pymilvus")
-    full.give_index_name()
+    give_name(full)
     monkeypatch.setenv("MUSICSIM_INDEX", "milvus:http://127.0.0.1:9")
     assert "does not answer" in captions(full)
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from benchmarks.large_library import write_library
-from musicsim.errors import IndexServerError
 from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.index_server import push as index_push
 from musicsim.extensions.index_server import remote_index as index_server
 from musicsim.extensions.index_server.push import push
+from musicsim.extensions.index_server.remote_index import IndexServerError, give_name, remote_of
 from tests.command import run
 
 pytest.importorskip("pymilvus")
@@ -169,9 +169,9 @@ def test_a_collection_without_end_is_given_up(library, lies, monkeypatch):
             return Endless()
 
     snapshot = take_snapshot(library)
-    pushing = index_push._Push(snapshot, library.folder, "x", None)
+    pushing = index_push._Push(snapshot, remote_of(snapshot), library.folder, "x", None)
     with pytest.raises(IndexServerError, match="more than 102,000 songs"):
-        snapshot.remote.server.call(lambda _: pushing._read(Client()))
+        remote_of(snapshot).server.call(lambda _: pushing._read(Client()))
 
 
 def test_what_is_no_milvus_is_away(library, monkeypatch):
@@ -191,7 +191,7 @@ def test_what_is_no_milvus_is_away(library, monkeypatch):
     try:
         monkeypatch.setenv("MUSICSIM_INDEX", f"milvus:http://127.0.0.1:{junk.getsockname()[1]}")
         monkeypatch.setattr(index_server, "_WITHIN_S", 1.0)
-        library.give_index_name()
+        give_name(library)
         here = answers_here(library, monkeypatch)
         now = take_snapshot(library)
         assert answers(now) == here

@@ -5,7 +5,6 @@ import sqlalchemy as sa
 
 from musicsim.errors import NotFoundError
 from musicsim.extensions.listening_tests.store import Grade
-from musicsim.library.archive.small_restore import bring_back
 
 
 def test_a_test_is_kept_once_and_goes_with_all_that_belongs_to_it(store):
@@ -53,7 +52,7 @@ def test_a_small_copy_brings_tests_back_with_their_links(store):
     tests.grade(anna.id, [Grade(0, 2, 90, 5.0)])
     copy = store.copies.keep_now()
     tests.delete(one)
-    bring_back(store, copy)
+    store.copies.bring_back(copy)
     assert [test.name for test in tests.all()] == ["One"]
     assert tests.listener_of(anna.token) == anna
     assert tests.grades(one) == {anna.id: [Grade(0, 2, 90, 5.0)]}

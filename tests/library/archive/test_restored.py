@@ -2,10 +2,8 @@
 
 import io
 import json
-import socket
 import sqlite3
 import sys
-import threading
 from contextlib import closing, contextmanager
 from pathlib import Path
 from unittest import mock
@@ -14,41 +12,14 @@ import pytest
 
 from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError
-from musicsim.explorer import job_process
 from musicsim.explorer.health.backups import back_up, restore
 from musicsim.explorer.progress import silent
-from musicsim.extensions.cluster.connection import cluster_of
 from musicsim.library import Library
+from tests.archives import parts_of
 from tests.command import run
-from tests.sounds import write_collection
 
 SECRET = "swordfish"
 EXAMPLE_ADDRESS = "https:/music.example/all"
-
-
-@contextmanager
-def listening():
-    """A server on the loopback that only notes who connects; gives its port and the list of connections."""
-    connections = []
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def serve():
-            while True:
-                try:
-                    client, address = server.accept()
-                except OSError:  # the test is over
-                    return
-                connections.append(address)
-                client.close()
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        try:
-            yield server.getsockname()[1], connections
-        finally:
-            with closing(socket.create_connection(server.getsockname())):
-                server.shutdown(socket.SHUT_RDWR)
-            thread.join()
 
 
 @contextmanager
@@ -70,54 +41,32 @@ def query(folder, statement):
         return database.execute(statement).fetchall()
 
 
-def test_nothing_connects_to_the_cluster_that_a_backup_names(tiny_library, tmp_path):
-    pytest.importorskip("distributed")
-    victim = tmp_path / "victim"
-    music = write_collection(tmp_path / "music", n_songs=1, seconds=2)
-    with listening() as (port, connections):
-        tiny_library.set_setting("cluster", f"tcp://127.0.0.1:{port}")
-        back_up(tiny_library, tmp_path / "gift", silent)
-        run("restore", tmp_path / "gift", library=victim)
-        run("scan", library=victim)
-        run("add", music, "--shortest", "1", library=victim)
-        with Library.open(victim, create=False) as library:
-            assert cluster_of(library) == ""
-            for kind, arguments in {
-                "add": {"paths": [str(music)]}, "scan": {}, "upgrade": {}, "refresh": {"force": True},
-                "export": {"what": "neighbours", "path": str(tmp_path / "a.csv")},
-            }.items():  # fmt: skip
-                job = library.jobs.create(kind, arguments)
-                assert job_process.run(library, job) == "done", library.jobs.get(job).message
-        assert connections == []
-
-
 def test_a_restored_library_keeps_the_settings_of_this_machine(tiny_library, tmp_path):
     for name, value in {
-        "cluster": "tcp://evil.example:8786", "n_workers": 61, "file_seconds": 7, "file_memory_mb": 8,
+        "n_workers": 61, "file_seconds": 7, "file_memory_mb": 8,
         "index_memory_mb": 9, "shortest_s": 11, "hub_reduction": False,
     }.items():  # fmt: skip
         tiny_library.set_setting(name, value)
-    tiny_library.give_index_name()
+    tiny_library.set_text("machine.name", "theirs")
     back_up(tiny_library, tmp_path / "gift", silent)
 
     restore(tmp_path / "gift", tmp_path / "new", silent)
     with Library.open(tmp_path / "new", create=False) as library:
         found = library.settings
-        assert (found["cluster"], found["n_workers"], found["file_seconds"]) == ("", 0, 600)
+        assert (found["n_workers"], found["file_seconds"]) == (0, 600)
         assert (found["file_memory_mb"], found["index_memory_mb"]) == (1024, 4096)
         assert (found["shortest_s"], found["hub_reduction"]) == (11, False), "these are of the music"
-        assert library.index_name is None
+        assert library.text("machine.name") is None
 
     with Library.open(tmp_path / "mine") as library:
-        library.set_setting("cluster", "local:2")
         library.set_setting("n_workers", 3)
         library.set_setting("shortest_s", 5)
-        name = library.give_index_name()
+        library.set_text("machine.name", "mine")
     restore(tmp_path / "gift", tmp_path / "mine", silent)
     with Library.open(tmp_path / "mine", create=False) as library:
         found = library.settings
-        assert (found["cluster"], found["n_workers"], found["shortest_s"]) == ("local:2", 3, 11)
-        assert library.index_name == name
+        assert (found["n_workers"], found["shortest_s"]) == (3, 11)
+        assert library.text("machine.name") == "mine"
 
 
 @pytest.mark.parametrize("settings", ["[]", "nonsense", '{"shortest_s": "x"}', '{"hub_reduction": 1e999}'])
@@ -213,9 +162,11 @@ def test_passwords_go_into_a_backup_only_if_asked_for_and_confirmed(tiny_library
     assert not target.exists()
     run("backup", target, library=folder)
     secrets = [SECRET, *tokens(folder)]
-    assert not [secret for secret in secrets if secret.encode() in target.read_bytes()]
+    written = b"".join(parts_of(target).values())
+    assert not [secret for secret in secrets if secret.encode() in written]
     run("backup", target, "--with-passwords", "--yes", library=folder)
-    assert all(secret.encode() in target.read_bytes() for secret in secrets)
+    written = b"".join(parts_of(target).values())
+    assert all(secret.encode() in written for secret in secrets)
 
 
 # --- addresses --------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """What people said is copied once a day, and comes back to a library whose songs were analysed again."""
 
-import gzip
 import shutil
 import sqlite3
 import time
@@ -11,8 +10,8 @@ import pytest
 
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library import Library
-from musicsim.library.archive.small_restore import bring_back
-from musicsim.library.db.small_copy import MAX_COPIES
+from musicsim.library.archive.small_copies import MAX_COPIES
+from tests.archives import parts_of, write_parts
 from tests.command import run
 from tests.sounds import open_library
 
@@ -52,7 +51,7 @@ def say(library):
 
 def test_the_first_change_of_a_day_makes_a_copy_and_the_next_does_not(store):
     assert store.copies.all() == [], "there is nothing to keep yet"
-    store.copies = type(store.copies)(store.folder)  # as the next process finds it
+    store.copies = type(store.copies)(store)  # as the next process finds it
     store.saved_playlists.add([("mine", None, [])], "saved")
     (copy,) = store.copies.all()
     assert copy.name.startswith(time.strftime("small-%Y-%m-%d-"))
@@ -66,9 +65,9 @@ def test_the_first_change_of_a_day_makes_a_copy_and_the_next_does_not(store):
 @pytest.mark.parametrize("year", [2001, 2999])
 def test_seven_are_kept_and_the_new_one_always(store, year):
     """Also where the clock has been set back behind all of them."""
-    store.copies = type(store.copies)(store.folder)
+    store.copies = type(store.copies)(store)
     store.copies.folder.mkdir()
-    old = [store.copies.folder / f"small-{year}-01-{day:02d}-120000-000000.sqlite.gz" for day in range(1, 11)]
+    old = [store.copies.folder / f"small-{year}-01-{day:02d}-120000-000000.tar.zst" for day in range(1, 11)]
     for path in old:
         path.touch()
     mine = store.copies.folder / "small talk.txt"
@@ -82,7 +81,7 @@ def test_seven_are_kept_and_the_new_one_always(store, year):
 
 
 def test_a_copy_that_cannot_be_kept_is_a_line_in_the_log(store, caplog):
-    store.copies = type(store.copies)(store.folder)
+    store.copies = type(store.copies)(store)
     store.copies.folder.write_text("in the way")
     store.saved_playlists.add([("mine", None, [])], "saved")
     assert [p.name for p in store.playlists()] == ["mine"]
@@ -99,12 +98,12 @@ def test_what_was_said_comes_back_to_a_library_that_was_analysed_again(tiny_libr
         of = {song.title: song.id for song in again.songs()}
         assert of != {song.title: song.id for song in tiny_library.songs()}, "or ids would do"
         again.add_playlists([("a later one", None, [1, 2])], "saved")
-        done = bring_back(again, copy)
+        done = again.copies.bring_back(copy)
         assert (done.n_songs, done.n_absent) == (9, 0)
         assert by_label(again) == said
         assert again.song(of["Song noise 3"]).title == "Renamed"
         assert {song.artist for song in again.songs()} == {"The Tones", "Artist noise", "Artist clicks"}
-        bring_back(again, done.before)
+        again.copies.bring_back(done.before)
         assert [p.name for p in again.playlists()] == ["a later one"], "what it replaced can be had again"
         assert again.song(of["Song noise 3"]).title == "Song noise 3"
         assert again.edits.aliases() == {}
@@ -114,9 +113,9 @@ def test_links_of_listening_tests_stay_only_in_a_copy_of_the_library_itself(tiny
     tests = tiny_library.listening_tests
     (ann,) = tests.invite(tests.add("test", "digest", "{}"), ["Ann"])
     own = tiny_library.copies.keep_now()
-    bring_back(tiny_library, own)
+    tiny_library.copies.bring_back(own)
     assert tests.listener_of(ann.token).name == "Ann"
-    bring_back(tiny_library, Path(shutil.copy(own, tmp_path)))
+    tiny_library.copies.bring_back(Path(shutil.copy(own, tmp_path)))
     with pytest.raises(NotFoundError):  # the sender of the file knows this token
         tests.listener_of(ann.token)
 
@@ -126,7 +125,7 @@ def test_songs_that_are_not_here_are_counted_and_left_out(tiny_library, collecti
     copy = tiny_library.copies.keep_now()
     with open_library(tmp_path / "part") as part:
         part.add(collection / "Artist tones", n_workers=1)
-        done = bring_back(part, copy)
+        done = part.copies.bring_back(copy)
         assert done.n_songs + done.n_absent == 9
         titles = {song.title for song in part.songs()}
         assert {title for _, title, _ in by_label(part)["plays"]} <= titles
@@ -134,21 +133,22 @@ def test_songs_that_are_not_here_are_counted_and_left_out(tiny_library, collecti
 
 def test_an_altered_copy_is_refused_and_nothing_is_changed(tiny_library, rng, tmp_path):
     say(tiny_library)
-    honest = tiny_library.copies.keep_now().read_bytes()
+    honest = tiny_library.copies.keep_now()
     said, revision = by_label(tiny_library), tiny_library.revision
-    wrong = tmp_path / "wrong.gz"
+    wrong = tmp_path / "wrong"
     for number in range(20):
-        data = bytearray(honest)
+        data = bytearray(honest.read_bytes())
         if number % 2:
             del data[rng.integers(len(data)) :]
         else:
             data[rng.integers(10, len(data))] ^= 1 << rng.integers(8)
         wrong.write_bytes(data)
-        with pytest.raises(LibraryError, match=r"wrong\.gz: no copy of plays"):
-            bring_back(tiny_library, wrong)
-    wrong.write_bytes(gzip.compress(b"words"))
-    with pytest.raises(LibraryError, match=r"wrong\.gz: no copy of plays"):
-        bring_back(tiny_library, wrong)
+        with pytest.raises(LibraryError, match="wrong: this is no whole small copy"):
+            tiny_library.copies.bring_back(wrong)
+    for database in (b"words", parts_of(honest)["small.json"]):
+        write_parts(wrong, parts_of(honest) | {"library.sqlite": database})
+        with pytest.raises(LibraryError, match="wrong: this is no whole small copy"):
+            tiny_library.copies.bring_back(wrong)
     assert (by_label(tiny_library), tiny_library.revision) == (said, revision)
 
 
@@ -172,13 +172,13 @@ def test_a_copy_with_wrong_values_is_refused_and_nothing_is_changed(tiny_library
     say(tiny_library)
     copy = tiny_library.copies.keep_now()
     database = tmp_path / "copy"
-    database.write_bytes(gzip.decompress(copy.read_bytes()))
+    database.write_bytes(parts_of(copy)["library.sqlite"])
     table, name = column.split(".")
     with closing(sqlite3.connect(database)) as connection, connection:
         connection.execute(f"UPDATE {table} SET {name} = {value}")
-    (tmp_path / "wrong.gz").write_bytes(gzip.compress(database.read_bytes()))
+    write_parts(tmp_path / "wrong", parts_of(copy) | {"library.sqlite": database.read_bytes()})
     tiny_library.set_feedback(1, 1)
     before = by_label(tiny_library)
-    with pytest.raises(LibraryError, match=rf"wrong\.gz: .*{column}.* nothing was changed"):
-        bring_back(tiny_library, tmp_path / "wrong.gz")
+    with pytest.raises(LibraryError, match=rf"wrong: .*{column}.* nothing was changed"):
+        tiny_library.copies.bring_back(tmp_path / "wrong")
     assert by_label(tiny_library) == before

@@ -1,18 +1,21 @@
-"""What an unpacked library has to be before anybody works with it, wherever its archive came from."""
+"""Parts of a library in archives, and checks of an unpacked one before anybody works with it."""
 
 import re
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import sqlalchemy as sa
 
 from musicsim import LIBRARY_FILE
+from musicsim.library.archive.archive_file import ArchiveWriter
 from musicsim.library.db.integrity import check_database
 from musicsim.library.db.tables import all_tables
 from musicsim.library.db.value_check import find_wrong_value
+from musicsim.library.disk.archives import check_arrays_are_stored
 from musicsim.library.store import Store
+from musicsim.library.stores.models import ModelRecord
 
 # of a model's folder what it cannot do without; rows.npz and the index are caches
 _MODEL_FILE = r"(?!rows\.npz)[a-z_]+\.(json|npz|f32)"
@@ -20,13 +23,16 @@ MODEL_FILES = rf"models/[\w-]+/{_MODEL_FILE}"
 """Names of files of models in an archive, a regular expression."""
 
 
-def model_files(folder: Path, grown: Mapping[Path, int]) -> dict[Path, int | None]:
-    """The files of a model that go into an archive, with their lengths; None: as long as they are.
-
-    `grown` are those that grow, as :meth:`ModelStore.row_bytes` gives them, there or not.
-    """
-    found = sorted({*folder.glob("*.*"), *grown})
-    return {path: grown.get(path) for path in found if re.fullmatch(_MODEL_FILE, path.name)}
+def add_model(archive: ArchiveWriter, moment: Store, record: ModelRecord, *, left_out: Collection[str] = ()) -> bool:
+    """Add the files of a model as a moment of the library's database knows them; False if some are missing."""
+    folder = moment.models.path(record.id)
+    grown = moment.models.row_bytes(record)  # lengths of files that others may append to
+    is_whole = (folder / "model.json").exists()
+    for path in sorted({*folder.glob("*.*"), *grown}):
+        if re.fullmatch(_MODEL_FILE, path.name) and path.name not in left_out:
+            is_added = archive.add_file(path.relative_to(moment.folder).as_posix(), path, grown.get(path))
+            is_whole &= is_added or path not in grown
+    return is_whole
 
 
 @contextmanager
@@ -35,6 +41,7 @@ def checked_library(folder: Path) -> Iterator[Store]:
 
     Raises ValueError if its database or arrays are not whole, or the database holds what none does.
     """
+    check_arrays_are_stored(folder)
     try:
         with closing(sqlite3.connect(folder / LIBRARY_FILE)) as connection:
             check_database(connection)
@@ -46,7 +53,9 @@ def checked_library(folder: Path) -> Iterator[Store]:
         wanted = {table.name: {c.name for c in table.c} for table in all_tables()}
         if {name: found.get(name) for name in wanted} != wanted:
             raise ValueError("its tables are not those of a library")
-        if look.get_view_names() or _has_triggers(library.engine):
+        with library.engine.connect() as connection:
+            triggers = connection.exec_driver_sql("SELECT 1 FROM sqlite_master WHERE type = 'trigger' LIMIT 1").first()
+        if look.get_view_names() or triggers is not None:
             raise ValueError("its database holds what no library does")
         _check_values(folder, library)
         for record in library.models.all(retired=True):
@@ -65,9 +74,3 @@ def _check_values(folder: Path, library: Store) -> None:
         raise ValueError(f"its database has a value in the column {wrong} that no library has")
     if not {record.features_of for record in library.models.all(retired=True)} <= known:
         raise ValueError("it names a model that it does not hold")
-
-
-def _has_triggers(engine: sa.Engine) -> bool:
-    with engine.connect() as connection:
-        found = connection.exec_driver_sql("SELECT 1 FROM sqlite_master WHERE type = 'trigger' LIMIT 1")
-        return found.first() is not None

@@ -1,0 +1,59 @@
+"""The Dask cluster among the settings of a library."""
+
+import streamlit as st
+
+from musicsim.errors import LibraryError
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.extensions.cluster.connection import cluster_of, cluster_state
+from musicsim.extensions.cluster.trust import CLUSTER_VARIABLE, is_trusted, needs_trust, trust
+from musicsim.library import Library
+from musicsim.ui.base.text import plain
+
+_TRUST = (
+    "Without it, a cluster on another machine is not used. Dask exchanges pickles: whoever controls the scheduler or "
+    "the network on the way can run code on this machine. Trust is stored on this machine, not in the library. With "
+    "tls:// and certificates of your own it is not needed."
+)
+
+
+def _set_cluster(library: Library) -> None:
+    try:
+        library.set_setting("cluster", st.session_state["setting_cluster"])
+    except ValueError as error:
+        st.toast(plain(error), icon=":material/error:")
+
+
+def _set_trust(address: str, key: str) -> None:
+    try:
+        trust(address, is_trusted=st.session_state[key])
+    except (ValueError, LibraryError) as error:
+        st.toast(plain(error), icon=":material/error:")
+
+
+def draw(snapshot: Snapshot, *, busy: bool) -> None:  # it may change while a job runs
+    """Draw the address of the cluster, whether it is trusted, and its state on request."""
+    library = snapshot.library
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.text_input(
+            "Dask cluster", str(library.settings["cluster"]), key="setting_cluster",
+            on_change=_set_cluster, args=(library,), placeholder="tcp://10.0.0.5:8786",
+            help="Scans run on its workers: the address of a scheduler, or local:4 for four workers on this machine. "
+            f"Empty = worker processes of this machine. {CLUSTER_VARIABLE} in the environment comes first.",
+        )  # fmt: skip
+        is_asked = st.button("Check", icon=":material/lan:", key="check_cluster", disabled=not cluster_of(library))
+    address = str(library.settings["cluster"])
+    if needs_trust(address):
+        # the key names the address: a tick must not pass over to another one
+        key = f"trust_cluster_{address}"
+        st.checkbox(
+            f"Trust {plain(address)} without TLS", is_trusted(address), key=key, on_change=_set_trust,
+            args=(address, key), help=_TRUST,
+        )  # fmt: skip
+    if is_asked:
+        try:
+            state = cluster_state(library)
+        except LibraryError as error:
+            st.error(plain(error))
+        else:
+            board = f" · [dashboard]({state.dashboard})" if state.dashboard else ""
+            st.success(f"{plain(state.words)}{board}")

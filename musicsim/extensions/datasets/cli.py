@@ -1,0 +1,46 @@
+"""Options of ``musicsim add`` for a public data set."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from musicsim.cli._console import open_library, warn
+from musicsim.cli._options import adding_options
+
+
+@adding_options
+def with_dataset(
+    command: Callable[..., None],
+    *,
+    mirdata: Annotated[
+        str | None,
+        typer.Option(help="A data set as mirdata calls it, such as gtzan_genre, with its labels and official split."),
+    ] = None,
+    data_home: Annotated[Path | None, typer.Option(help="The data set's folder, as mirdata has it.")] = None,
+    mirdata_version: Annotated[str, typer.Option(help="Which version of the data set's index.")] = "default",
+    **values: Any,
+) -> None:
+    """Add music, or the files of a data set with their labels."""
+    from musicsim.extensions.datasets.datasets import label_songs, read_dataset
+
+    if mirdata is None:
+        command(**values)
+        return
+    if values["sources"] or data_home is None:
+        raise typer.BadParameter("--mirdata takes the folder of the data set by --data-home, and no others.")
+    tracks = read_dataset(mirdata, data_home.expanduser(), mirdata_version)
+    failed = None
+    try:
+        command(**values | {"sources": tracks.folders, "anyway": True})
+    except typer.Exit as error:  # some files failed
+        failed = error
+    with open_library(values["library"]) as library:
+        label_songs(library, tracks)
+    if tracks.parts and not values["as_json"]:
+        typer.echo(f"It comes with a split: musicsim evaluate --split {mirdata}")
+    if tracks.n_absent:
+        warn("not there", f"{tracks.n_absent:,} files of {mirdata}.")
+    if failed is not None:
+        raise failed

@@ -1,0 +1,44 @@
+"""Archives as somebody makes them who knows how it is done."""
+
+import hashlib
+import io
+import tarfile
+from pathlib import Path
+
+import zstandard
+
+
+def parts_of(file: Path) -> dict[str, bytes]:
+    """The members of an archive, by name."""
+    with (
+        file.open("rb") as stream,
+        zstandard.ZstdDecompressor().stream_reader(stream) as packed,
+        tarfile.open(fileobj=packed, mode="r|") as tar,
+    ):
+        return {member.name: tar.extractfile(member).read() for member in tar}
+
+
+def with_hashes(parts: dict[str, bytes]) -> dict[str, bytes]:
+    """The members with hashes that fit."""
+    parts = {name: part for name, part in parts.items() if name != "hashes.txt"}
+    lines = (f"{hashlib.sha256(part).hexdigest()}  {name}\n" for name, part in parts.items())
+    return parts | {"hashes.txt": "".join(lines).encode()}
+
+
+def packed(parts: dict[str, bytes], *others: tuple[tarfile.TarInfo, bytes]) -> bytes:
+    """An archive of these members, with others before the hashes."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as tar:
+        for name, part in parts.items():
+            if name == "hashes.txt":
+                for other, data in others:
+                    tar.addfile(other, io.BytesIO(data))
+            member = tarfile.TarInfo(name)
+            member.size = len(part)
+            tar.addfile(member, io.BytesIO(part))
+    return zstandard.ZstdCompressor().compress(stream.getvalue())
+
+
+def write_parts(file: Path, parts: dict[str, bytes], *others: tuple[tarfile.TarInfo, bytes]) -> None:
+    """Write an archive of these members with hashes that fit."""
+    file.write_bytes(packed(with_hashes(parts), *others))

@@ -1,0 +1,99 @@
+"""What compares many songs, on the workers of a cluster: the same numbers as here, whatever dies."""
+
+import dataclasses
+from functools import partial
+
+import numpy as np
+import pytest
+
+from benchmarks.large_library import write_library
+from musicsim.explorer import query_blocks
+from musicsim.explorer.evaluation import quality
+from musicsim.explorer.snapshot import neighbours
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.extensions.cluster.connection import on_cluster
+from musicsim.library import Library
+from musicsim.library.processes.pools import map_of
+from musicsim.search import ExactIndex, PartitionIndex
+
+pytest.importorskip("distributed")
+pytest.importorskip("musicsim.extensions.exports", reason="another extension")
+
+from benchmarks._dask import DaskProcesses
+from musicsim.extensions.exports import tables
+from musicsim.extensions.exports.export import export
+from musicsim.extensions.exports.request import ExportRequest
+
+N = 1200
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    """Drawn songs with genres; no test changes them."""
+    folder = tmp_path_factory.mktemp("many") / "library"
+    write_library(folder, N, n_dimensions=20, random_state=3).close()
+    with Library.open(folder) as opened:
+        yield opened
+
+
+@pytest.fixture
+def dask(tmp_path):
+    with DaskProcesses(tmp_path) as processes:
+        yield processes
+
+
+@pytest.fixture(autouse=True)
+def _small_blocks(monkeypatch):
+    monkeypatch.setattr(query_blocks, "_WORTH_SENDING_S", 0.0)
+    for module in (quality, tables):
+        monkeypatch.setattr(module, "QUERIES_AT_ONCE", 16)
+
+
+@pytest.fixture
+def only_there(monkeypatch):
+    """What a cluster cannot do is not done here instead."""
+
+    def done_there(pool, function, tasks, *, limits):
+        return map_of(pool, limits)(function, tasks)
+
+    monkeypatch.setattr(query_blocks, "done_by", done_there)
+
+
+def evaluated(library, tell):
+    """Scores and lists of the model in use."""
+    now = take_snapshot(library)
+    scores = quality.measure_scores(now, "genre", most_queries=400, tell=tell)
+    lists = quality.measure_lists(now, most_songs=500, tell=tell), quality.measure_lists(now, tell=tell)
+    return dataclasses.asdict(scores), [dataclasses.asdict(one) for one in lists]
+
+
+def neighbour_list(library, path, tell):
+    export(library, "neighbours", path, ExportRequest(k=7), tell=tell)
+    return path.read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["evaluated", "compared", "asked a partition"])
+def test_a_cluster_gives_the_same_numbers_and_a_worker_that_is_killed_costs_nothing(
+    dask, library, what, tmp_path, monkeypatch, only_there
+):
+    do = evaluated
+    if what != "evaluated":
+        do = partial(neighbour_list, path=tmp_path / "list.csv")
+    if what == "asked a partition":
+        monkeypatch.setattr(neighbours, "INDEXED_FROM", 1000)
+        now = take_snapshot(library)
+        neighbours.update_index(library.models.path(now.record.id), now.X)
+    assert type(take_snapshot(library).index._index) is (PartitionIndex if "partition" in what else ExactIndex)
+    here = do(library, tell=lambda *_: None)
+    told = []
+
+    def kill(*said):
+        told.append(said)
+        if len(told) == 6:
+            dask.workers[0].kill()  # the nanny, whose worker ends with it
+
+    with on_cluster(library, dask.address):
+        there = do(library, tell=kill)
+    assert len(told) > 25
+    np.testing.assert_equal(there, here)
