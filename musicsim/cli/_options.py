@@ -1,4 +1,4 @@
-"""Options of commands, made from the request that a command takes."""
+"""Options of commands: those of the request that a command takes, and those that an extension adds."""
 
 import inspect
 from collections.abc import Callable, Iterable
@@ -44,12 +44,33 @@ def taking(request: type[T]) -> Callable[[Callable[..., None]], Callable[..., No
                 asked = replace(asked, folders=_whole(asked.folders), no_folders=_whole(asked.no_folders))
             command(**values, request=asked)
 
-        parameters = [*map(_parameter, options.values()), *own.values()]
-        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        return run
+        return _with_parameters(run, [*map(_parameter, options.values()), *own.values()])
 
     return decorated
+
+
+def adding_options(function: Callable[..., None]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a decorator for commands of a function that runs in their place and has further options.
+
+    The function is ``function(command, *, option, ..., **values)``. It calls the command with the values.
+    """
+    added = [p for p in inspect.signature(function, eval_str=True).parameters.values() if p.kind is p.KEYWORD_ONLY]
+
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def run(**values: Any) -> None:
+            function(command, **values)
+
+        own = inspect.signature(command, eval_str=True).parameters.values()
+        return _with_parameters(run, [*(p.replace(kind=p.KEYWORD_ONLY) for p in own), *added])
+
+    return decorated
+
+
+def _with_parameters(run: Callable[..., None], parameters: list[inspect.Parameter]) -> Callable[..., None]:
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
 
 
 def _whole(folders: Iterable[str]) -> frozenset[str]:

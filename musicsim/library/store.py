@@ -34,7 +34,6 @@ from musicsim._arrays import Float32Array, Int64Array
 from musicsim._parsing import parse_in_turn
 from musicsim.audio import derivatives
 from musicsim.errors import LibraryError, NotFoundError
-from musicsim.extensions.listening_tests.store import ListeningTestStore
 from musicsim.extensions.lyrics.store import LyricsStore
 from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.library.db import schema
@@ -50,11 +49,11 @@ from musicsim.library.disk.replacing import finish_replacing
 from musicsim.library.disk.writer import locked_error, note_doing, writer_lock
 from musicsim.library.processes.pools import Pool
 from musicsim.library.processes.workers import Limits
-from musicsim.library.stores.all_opinions import Opinions
 from musicsim.library.stores.duplicates import DuplicateStore, SamePair
 from musicsim.library.stores.files import SKIPPED, FileStore
 from musicsim.library.stores.frames import DescriptorStore, FrameStore
 from musicsim.library.stores.jobs import JobStore
+from musicsim.library.stores.judgments import Opinions
 from musicsim.library.stores.listening import ListeningStore, Plays
 from musicsim.library.stores.models import ModelStore, Vectors
 from musicsim.library.stores.playlists import NewPlaylist, PlaylistStore, SavedPlaylist
@@ -132,20 +131,19 @@ class Store(Tables, Opinions):
         Tables.__init__(self, engine, self.write)
         self.engine, self._log = engine, ChangeLog()
         self.copies = SmallCopies(folder)
-        Opinions.__init__(self, engine, self._write_unseen)
+        Opinions.__init__(self, engine, self.write_unseen)
         self.models = ModelStore(folder / "models", engine, self.write, self._log, lambda: self.revision)
         self.files = FileStore(engine, self.write)
         self.frame_files = FrameStore(folder / "frames")
         self.descriptors = DescriptorStore(engine, self.write)
         self.edits = TagEdits(engine, self.write)
         self.duplicates = DuplicateStore(engine, self.write)
-        self.jobs = JobStore(folder / "jobs", engine, self._write_unseen)
+        self.jobs = JobStore(folder / "jobs", engine, self.write_unseen)
         self.listening = ListeningStore(engine, self.write)
-        self.listening_tests = ListeningTestStore(engine, self._write_unseen)
         self.saved_playlists = PlaylistStore(engine, self.write)
         self.lyrics = LyricsStore(engine, self.write)
         self.splits = SplitStore(engine, self.write)
-        self.server_songs = ServerSongs(engine, self._write_unseen)
+        self.server_songs = ServerSongs(engine, self.write_unseen)
         self.pool: Pool | None = None  # a cluster that analyses and encodes songs; None: this machine does
         self._tables = SongTables(folder / "cache" / "songs.npz", engine, self.write, self._log, self.duplicates)
 
@@ -212,7 +210,7 @@ class Store(Tables, Opinions):
     # --- transactions -------------------------------------------------------------------------
 
     @contextmanager
-    def _write_unseen(self) -> Iterator[sa.Connection]:
+    def write_unseen(self) -> Iterator[sa.Connection]:
         """A transaction that pages need not be drawn again for: the revision stays."""
         with writer(self.engine).begin() as connection:
             yield connection
@@ -221,7 +219,7 @@ class Store(Tables, Opinions):
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
         """A transaction that changes songs or what is said of them; readers see :attr:`revision` move."""
-        with self._write_unseen() as connection:
+        with self.write_unseen() as connection:
             self._log.watch(connection)
             yield connection
             connection.execute(
@@ -255,7 +253,7 @@ class Store(Tables, Opinions):
 
     def _note(self, key: str, value: str, write: Write | None = None) -> None:
         """Keep a text about the library; no change for readers, unless `write` says so."""
-        with (write or self._write_unseen)() as connection:
+        with (write or self.write_unseen)() as connection:
             connection.execute(schema.meta.insert().prefix_with("OR REPLACE").values(key=key, value=value))
 
     def _refreshed(self) -> str:

@@ -30,6 +30,7 @@ from musicsim.library.db import schema
 from musicsim.library.db.changes import CHANGES_PREFIX
 from musicsim.library.db.database import open_engine
 from musicsim.library.db.settings import OF_SNAPSHOT, read_settings
+from musicsim.library.db.tables import all_tables
 from musicsim.library.disk.archives import DAMAGED, check_arrays_are_stored
 from musicsim.library.disk.hashed_tar import (
     MALFORMED,
@@ -284,7 +285,7 @@ def _check_is_for_strangers(library: Store) -> None:
         names = {key for key in meta if not key.startswith(CHANGES_PREFIX)}
         if not names <= _META or not read_settings(meta.get("settings")).keys() <= OF_SNAPSHOT:
             raise ValueError("it has settings of a machine")
-        for table in schema.metadata.sorted_tables:
+        for table in all_tables():
             if table.name not in (*FILLED, schema.meta.name) and connection.scalar(
                 sa.select(sa.exists().select_from(table))
             ):

@@ -13,8 +13,7 @@ import sqlalchemy as sa
 from musicsim.errors import NotFoundError
 from musicsim.library.db import schema
 from musicsim.library.db.columns import some_ids
-from musicsim.library.db.database import Tables
-from musicsim.library.stores.opinions import checked_details
+from musicsim.library.db.database import Tables, checked_details
 
 MAX_ID_LENGTH = 300
 """Characters of a server's id: those in use have at most 40."""

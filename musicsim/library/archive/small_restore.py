@@ -13,7 +13,8 @@ import sqlalchemy as sa
 from musicsim.errors import LibraryError
 from musicsim.library.archive.restored import renew_tokens
 from musicsim.library.db import schema
-from musicsim.library.db.small_copy import TABLES, CopiedSong, SmallCopy, open_small_copy, said_by_people, song_columns
+from musicsim.library.db.small_copy import CopiedSong, SmallCopy, open_small_copy, said_by_people, song_columns
+from musicsim.library.db.tables import small_copy_tables
 from musicsim.library.db.value_check import find_wrong_value
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.store import Store
@@ -33,7 +34,7 @@ class BroughtBack:
 def bring_back(library: Store, path: Path) -> BroughtBack:
     """Let people have said what a small copy holds, and nothing else; what they have said by now is copied first.
 
-    Songs are found by the hash of their bytes, that of their sound, or their path. Links of listening tests get new
+    Songs are found by the hash of their bytes, that of their sound, or their path. Links for other people get new
     tokens if the copy is not one of the library's own.
 
     Raises NotFoundError or LibraryError if the copy cannot be read; nothing is changed then.
@@ -43,9 +44,9 @@ def bring_back(library: Store, path: Path) -> BroughtBack:
         with library.write() as connection:
             songs = list(copy.songs())
             here = _found(connection, songs)
-            for table in reversed(TABLES):
+            for table in reversed(small_copy_tables()):
                 connection.exec_driver_sql(f"DELETE FROM {table.name} WHERE {said_by_people(table)}")
-            for table in TABLES:
+            for table in small_copy_tables():
                 if table is not schema.aliases:
                     _put(connection, table, copy, here)
             edits = {here[s.id]: json.loads(s.edits) or {} for s in songs if s.edits and s.id in here}
@@ -59,7 +60,7 @@ def bring_back(library: Store, path: Path) -> BroughtBack:
 
 def _check_values(connection: sa.Connection, path: Path) -> None:
     """Raises LibraryError, which takes everything back, if the copy had values that no library holds."""
-    wrong = find_wrong_value(_database(connection), (*TABLES, schema.songs))
+    wrong = find_wrong_value(_database(connection), (*small_copy_tables(), schema.songs))
     if wrong is not None:
         raise LibraryError(
             f"{path.name}: this small copy has a value in the column {wrong} that no library has; nothing was changed. "

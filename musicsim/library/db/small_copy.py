@@ -23,6 +23,8 @@ import sqlalchemy as sa
 from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError, NotFoundError, StorageError
 from musicsim.library.db import schema
+from musicsim.library.db.schema_version import join_judgments
+from musicsim.library.db.tables import small_copy_tables
 from musicsim.library.disk.arrays import private_path
 from musicsim.library.disk.scratch import scratch_of
 
@@ -32,13 +34,6 @@ BACKUPS_FOLDER = "backups"
 MAX_COPIES = 7
 _CHECKED_EVERY_S = 3600.0
 _NAME = re.compile(r"small-\d{4}-\d\d-\d\d-\d{6}-\d{6}\.sqlite\.gz")
-
-TABLES = (
-    schema.imports, schema.waiting, schema.plays, schema.tags, schema.listens, schema.spellings, schema.playlists,
-    schema.playlist_songs, schema.feedback, schema.preferences, schema.answers, schema.judgements, schema.aliases,
-    schema.duplicates, schema.server_lists, schema.listening_tests, schema.test_listeners, schema.grades,
-)  # fmt: skip
-"""What is copied beside the edits of songs; a table comes behind those that its rows refer to."""
 
 _SONGS = """SELECT id, content_hash, sound_hash, edits,
     coalesce((SELECT min(path) FROM main.files WHERE song_id = songs.id), last_path) AS path FROM main.songs"""
@@ -108,7 +103,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def _has_something(connection: sqlite3.Connection) -> bool:
-    looks = [f"SELECT 1 FROM {table.name} WHERE {said_by_people(table)}" for table in TABLES]
+    looks = [f"SELECT 1 FROM {table.name} WHERE {said_by_people(table)}" for table in small_copy_tables()]
     looks.append("SELECT 1 FROM songs WHERE edits IS NOT NULL")
     return any(connection.execute(f"{look} LIMIT 1").fetchone() for look in looks)
 
@@ -117,7 +112,7 @@ def _copy(connection: sqlite3.Connection, target: Path) -> None:
     connection.execute("ATTACH ? AS copy", (str(target),))
     connection.execute("BEGIN")
     spoken_of = ["SELECT id FROM main.songs WHERE edits IS NOT NULL"]
-    for table in TABLES:
+    for table in small_copy_tables():
         which = said_by_people(table)
         connection.execute(f"CREATE TABLE copy.{table.name} AS SELECT * FROM main.{table.name} WHERE {which}")
         spoken_of += [f"SELECT {column} FROM copy.{table.name}" for column in song_columns(table)]
@@ -170,10 +165,12 @@ def open_small_copy(path: Path, scratch: Path) -> Iterator[SmallCopy]:
     try:
         with gzip.open(path) as packed, unpacked.open("wb") as plain:
             shutil.copyfileobj(packed, plain)
-        with closing(_connect(unpacked, "ro")) as connection:
+        with closing(_connect(unpacked, "rw")) as connection:
             tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
             if not {"songs", "plays", "playlists"} <= tables:
                 raise sqlite3.DatabaseError("it holds something else")
+            if "judgments" not in tables:  # a copy of a library of version 10
+                join_judgments(connection.execute)
             yield SmallCopy(connection)
     except FileNotFoundError as error:
         raise NotFoundError(f"{path}: there is no such file.") from error
