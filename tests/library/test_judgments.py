@@ -203,11 +203,13 @@ def old_library(tiny_library):
 
 
 def content(library):
-    fields = ("created_at", "listener", "kind", "song_ids", "chosen", "context")
-    return [
-        tuple(getattr(one, name) for name in fields)
-        for one in library.judgments.all("odd", "like", RESULT, "playlists")
-    ]
+    kept = library.judgments.all("odd", "like", RESULT, "playlists")
+    return [(one.created_at, one.listener, one.kind, one.song_ids, one.chosen, one.context) for one in kept]
+
+
+def facts_of(engine, pragma):
+    with engine.connect() as connection:
+        return sorted(str(row[1:]) for row in connection.exec_driver_sql(f"PRAGMA {pragma}('judgments')"))
 
 
 MOVED = [
