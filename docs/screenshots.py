@@ -26,7 +26,7 @@ from musicsim.explorer.libraries import default_folder  # noqa: E402
 from musicsim.explorer.refresh.refresh import refresh  # noqa: E402
 from musicsim.explorer.snapshot.snapshot import take_snapshot  # noqa: E402
 from musicsim.explorer.survey.questions import foreseen, next_question  # noqa: E402
-from musicsim.extensions.listening_tests.store import Grade, InvitedListener  # noqa: E402
+from musicsim.extensions.listening_tests.store import Grade, InvitedListener, ListeningTestStore  # noqa: E402
 from musicsim.extensions.listening_tests.taking_part import test_of  # noqa: E402
 from musicsim.library import Library, Song  # noqa: E402
 from tests.browser.chromium import FLAGS, find  # noqa: E402
@@ -125,10 +125,10 @@ def take_listening_test(page: Page) -> None:
     page.get_by_role("button", name="Make the test").click()
     page.get_by_test_id("stCode").filter(has_text="/listen/").wait_for()
     with Library.open(default_folder(), create=False) as library:
-        kept = library.listening_tests.all()[0]
-        *_, last = listeners = library.listening_tests.listeners(kept.id)
+        kept = ListeningTestStore(library).all()[0]
+        *_, last = listeners = ListeningTestStore(library).listeners(kept.id)
         _grade(library, kept.id, listeners[:-1])
-        library.listening_tests.consent(last.id, time.time())
+        ListeningTestStore(library).consent(last.id, time.time())
     page.get_by_role("button", name="Look again").click()
     page.get_by_text("have finished").wait_for()
     _shoot(page, "listening-verdict")
@@ -251,10 +251,10 @@ def _answer(library: Library, n_questions: int = 60) -> None:
     now = take_snapshot(library)
     for name in PEOPLE:
         for _ in range(n_questions):
-            asked = next_question(now, library.answers.all(), listener=name, rng=rng)
+            asked = next_question(now, library.judgments.answers(), listener=name, rng=rng)
             (expected,) = (place for place in range(3) if foreseen(now, asked, place))
             chosen = expected if rng.random() < 0.7 else int(rng.integers(3))
-            library.answers.add(
+            library.judgments.add(
                 name, asked.form, asked.song_ids, chosen, is_random=asked.is_random,
                 foreseen=chosen == expected, model=now.record.name if now.record else "",
             )  # fmt: skip
@@ -268,7 +268,7 @@ def _grade(library: Library, test_id: int, listeners: Sequence[InvitedListener])
         heard = test.order_of(listener.number)[: 20 if listener is listeners[-1] else None]
         fine = [int(np.clip(true[p] + 14 * rng.normal() * (true[p] < 97), 0, 100)) for p in heard]
         grades = [Grade(p, min(2, f // 34), f, time.time()) for p, f in zip(heard, fine, strict=True)]
-        library.listening_tests.grade(listener.id, grades)
+        ListeningTestStore(library).grade(listener.id, grades)
 
 
 def _write_history(songs: Sequence[Song], target: Path) -> Path:
@@ -316,7 +316,7 @@ def main() -> None:
         browser.close()
     with Library.open(default_folder(), create=False) as library:
         for name in PEOPLE:
-            library.answers.forget_listener(name)
+            library.judgments.forget_listener(name)
 
 
 if __name__ == "__main__":

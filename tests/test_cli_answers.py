@@ -8,20 +8,20 @@ from tests.command import run
 
 def answer_some(library):
     ids = [song.id for song in library.songs()]
-    library.answers.add("Ann", "odd", ids[:3], 1)
-    library.answers.add("Zoë [b]", "like", ids[4:8], None)
+    library.judgments.add("Ann", "odd", ids[:3], 1)
+    library.judgments.add("Zoë [b]", "like", ids[4:8], None)
 
 
 def test_answers_go_out_and_come_back(tiny_library, tmp_path):
     library, file = tiny_library.folder, tmp_path / "answers.csv"
     answer_some(tiny_library)
-    before = tiny_library.answers.all()
+    before = tiny_library.judgments.answers()
     told = json.loads(run("answers", "export", file, "--json", library=library)[0])
     assert told == {"file": str(file), "answers": 2, "listeners": ["Ann", "Zoë [b]"]}
-    tiny_library.answers.forget_listener("Ann")
+    tiny_library.judgments.forget_listener("Ann")
     told = json.loads(run("answers", "import", file, "--json", library=library)[0])
     assert told == {"read": 2, "added": 1, "known": 1, "unmatched": 0, "problems": []}
-    back = tiny_library.answers.all()
+    back = tiny_library.judgments.answers()
     assert [(a.created_at, a.listener, a.song_ids, a.chosen) for a in back] == [
         (a.created_at, a.listener, a.song_ids, a.chosen) for a in before
     ]

@@ -94,20 +94,3 @@ def test_figures_of_a_learned_model_come_with_those_held_out(library):
     out, _ = run("evaluate", "--by", "genre", library=library)
     assert "0.500 > 0.700" in out
     assert "held-out artists" in out.lower()
-
-
-@pytest.mark.slow
-def test_held_out_playlists_are_continued(library):
-    with Library.open(library) as opened:
-        ids = [song.id for song in opened.songs()]
-        opened.add_playlists([(f"{n}", None, (ids[n % 5 :] + ids)[:7]) for n in range(12)], source="test")
-    found = json.loads(run("evaluate", "--continue", "playlists", "--json", library=library)[0])
-    assert (found["kind"], found["n_judged"]) == ("playlists", 12)
-    assert {"walk", "item-kNN", "same artist"} < set(found["scores"])
-    out, _ = run("evaluate", "--continue", "playlists", library=library)
-    assert "By NDCG" in out
-    assert "Hit rate at 10" in " ".join(out.split())
-    assert "0 sittings" in run("evaluate", "--continue", "sittings", library=library, expect=1)[1]
-    assert "playlists, sittings" in run("evaluate", "--continue", "albums", library=library, expect=2)[1]
-    both = run("evaluate", "--continue", "playlists", "--by", "genre", library=library, expect=2)[1]
-    assert "takes no" in both

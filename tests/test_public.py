@@ -38,7 +38,7 @@ from musicsim.library import Library
 from musicsim.library.disk.arrays import RowFile, atomic_folder, atomic_path
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.media.playlist_files import FORMATS
-from musicsim.library.stores.all_opinions import opinions_in_memory
+from musicsim.library.stores.judgments import opinions_in_memory
 from musicsim.public import owner_only, told, visitors_may
 from musicsim.ui.app import app_options
 from musicsim.ui.base.frame import PAGES
@@ -189,7 +189,7 @@ def test_a_library_of_strangers_takes_no_change(strangers):
         lambda: strangers.add_tags([{"song_id": song.id, "tag": "x", "weight": 1.0}]),
         lambda: strangers.add_playlists([("x", None, [song.id])], source="saved"),
         lambda: strangers.set_feedback(song.id, 1),
-        lambda: strangers.answers.add("me", "odd", [1, 2, 3], 0),
+        lambda: strangers.judgments.add("me", "odd", [1, 2, 3], 0),
         lambda: strangers.edits.edit([song.id], {"title": "x"}),
         lambda: strangers.models.delete(strangers.models.active().id),
         lambda: strangers.jobs.create("add", {}),
@@ -341,15 +341,15 @@ def test_uploads_of_strangers_are_small_and_short(strangers, tmp_path):
 def test_what_a_visitor_says_is_nobody_elses(strangers):
     one, other = opinions_in_memory(), opinions_in_memory()
     one.set_feedback(3, -5)
-    number = one.answers.add("visitor", "odd", [1, 2, 3], 2)
-    one.judgements.keep(1, {2: 1})
-    one.preferences.add("playlists", "a", "b", "same")
+    number = one.judgments.add("visitor", "odd", [1, 2, 3], 2)
+    one.judgments.rate_results(1, {2: 1})
+    one.judgments.add("", "playlists", (), None, options=["a", "b"])
     assert one.feedback() == {3: -1}
     assert other.feedback() == {} == strangers.feedback()
-    assert [answer.song_ids for answer in one.answers.all()] == [(1, 2, 3)]
-    assert [*other.answers.all(), *strangers.answers.all()] == []
-    one.answers.forget(number)
-    assert not one.answers.count()
+    assert [answer.song_ids for answer in one.judgments.answers()] == [(1, 2, 3)]
+    assert [*other.judgments.answers(), *strangers.judgments.answers()] == []
+    one.judgments.forget(number)
+    assert not one.judgments.count()
 
 
 def test_an_address_has_its_allowance_and_gets_it_back(monkeypatch):

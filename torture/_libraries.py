@@ -42,7 +42,7 @@ def make_library(folder: Path, music: Path) -> Path:
             plays = [{"listener": f"l{n % 7}", "song_id": ids[n % len(ids)], "count": 1 + n % 3} for n in range(90)]
             library.add_plays(plays)
             library.add_playlists([(f"list {n}", None, ids[n : n + 5]) for n in range(10)], "saved")
-            library.answers.add("ann", "odd", tuple(ids[:3]), 1)
+            library.judgments.add("ann", "odd", tuple(ids[:3]), 1)
             library.edits.edit(ids[:2], {"genre": "polka"})
             refresh(library)
 

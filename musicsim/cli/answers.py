@@ -23,7 +23,7 @@ def _export(
 
     with open_library(library) as lib:
         n_answers = export_answers(lib, file.expanduser())
-        listeners = lib.answers.listeners()
+        listeners = lib.judgments.listeners()
     if as_json:
         emit({"file": str(file), "answers": n_answers, "listeners": listeners})
     else:

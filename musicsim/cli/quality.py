@@ -1,9 +1,7 @@
 """How good "similar" is: ``musicsim evaluate``."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,23 +13,19 @@ from musicsim.cli._console import (
     LibraryOption,
     emit,
     open_library,
-    plain,
     progress_bar,
     show,
     song_json,
     warn,
 )
+from musicsim.cli._figures import MEASURES, find_coverage, format_figure, replace_nan
 from musicsim.explorer.progress import teller
 from musicsim.explorer.requests.training import KINDS
 
 if TYPE_CHECKING:
-    from musicsim.explorer.evaluation.quality import Figure, Lists, Quality
-    from musicsim.explorer.learning.supervision import Coverage
+    from musicsim.explorer.evaluation.quality import Lists, Quality
     from musicsim.library import Library
     from musicsim.library.stores.models import ModelRecord
-
-_MEASURES = ("auc", "map", "mrr", "precision")
-_TITLES = ("AUC", "MAP", "MRR", "P@10")
 
 
 def evaluate(
@@ -46,42 +40,16 @@ def evaluate(
         typer.Option(help="Name of a fixed split: its test songs search its training songs.", metavar="NAME"),
     ] = None,
     hubs: Annotated[int, typer.Option(help="How many hubs to list.", min=0)] = 5,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            help="A model, such as vectors of your own, to compare with the sound instead, before and after learning "
-            "on each, by folds of artists.",
-            metavar="MODEL",
-        ),
-    ] = None,
-    lists: Annotated[
-        str | None,
-        typer.Option(
-            "--continue",
-            help="Instead: how well held-out lists are continued, playlists or sittings, by the walk and other ways.",
-            metavar="LISTS",
-        ),
-    ] = None,
 ) -> None:
     """Evaluate each model: rankings, genres, confusions, hubs and coverage."""
-    if lists is not None:
-        if model or by or split or against:
-            raise typer.BadParameter("takes no --model, --by, --split or --against.", param_hint="--continue")
-        _continue(library, lists, as_json=as_json)
-        return
     from musicsim.explorer.evaluation.fixed_splits import known_faults
     from musicsim.explorer.pools import pooled
 
     if by is not None and by not in KINDS:
         raise typer.BadParameter(f"{by!r} should be one of {', '.join(KINDS)}.", param_hint="--by")
-    if against is not None and (model or split is not None):
-        raise typer.BadParameter("it goes with neither --model nor --split.", param_hint="--against")
-    if against is not None:
-        _compare(library, against, by, as_json=as_json)
-        return
     with open_library(library) as lib, pooled(lib), progress_bar() as bar:
         records = [lib.models.named(name) for name in model] if model else lib.models.all()
-        covered = _coverage(lib, records, by)
+        covered = find_coverage(lib, records, by)
         found, failed = _each(lib, records, covered.kind, split, bar)
         faults = known_faults(lib)
         songs = {song.id: song for song in lib.songs()}
@@ -128,72 +96,6 @@ def _each(
     return found, failed
 
 
-def _coverage(library: "Library", records: Sequence["ModelRecord"], by: str | None) -> "Coverage":
-    """What says which songs are similar, as it was named, or the first that says it of some."""
-    from musicsim.errors import ModelError, NotFoundError
-
-    if not records:
-        raise NotFoundError("this library has no similarity model yet: add some songs first.")
-    for covered in _covered_by(library, records):
-        if covered.n_songs if by is None else covered.kind == by:
-            return covered
-    raise ModelError(
-        "nothing in this library says which songs are similar: import plays or playlists, or give songs genres or tags."
-    )
-
-
-def _covered_by(library: "Library", records: Sequence["ModelRecord"]) -> list["Coverage"]:
-    """What there is to say so, of the songs under the first model that can be read."""
-    from musicsim.errors import ModelError
-    from musicsim.explorer.learning.supervision import coverage
-    from musicsim.explorer.snapshot.snapshot import take_snapshot
-
-    *others, last = records
-    for record in others:
-        try:
-            return coverage(take_snapshot(library, record.id))
-        except ModelError:  # damaged: said when it is evaluated
-            continue
-    return coverage(take_snapshot(library, last.id))
-
-
-def _compare(library: Path | None, name: str, by: str | None, *, as_json: bool) -> None:
-    """A model against the sound of a library."""
-    from musicsim.extensions.model_comparison.comparison import compare_with
-
-    with open_library(library) as lib, progress_bar() as bar:
-        found = compare_with(lib, name, _coverage(lib, lib.models.all(), by).kind, teller(bar))
-    if as_json:
-        differences = [asdict(one) | {"words": one.words} for one in found.differences]
-        emit(_plain(asdict(found) | {"differences": differences}))
-        return
-    columns = [Column(name, overflow="fold") for name in ("model", *_TITLES)]
-    rows = [(row.name, *(_written(row.figures[name]) for name in _MEASURES)) for row in found.rows]
-    show(columns, rows, caption=f"Ground truth: {KINDS[found.kind].words} ({found.detail}). {found.words}")
-    for row in found.rows:
-        if row.note:
-            typer.echo(plain(f"{row.name}: {row.note}."))
-    for one in found.differences:
-        typer.echo(plain(one.words))
-
-
-def _continue(library: Path | None, kind: str, *, as_json: bool) -> None:
-    """How well held-out lists of a library are continued."""
-    from musicsim.explorer.evaluation.quality import Figure
-    from musicsim.extensions.continuation.continuation import LISTS, MEASURES, continue_lists
-
-    if kind not in LISTS:
-        raise typer.BadParameter(f"{kind!r} should be one of {', '.join(LISTS)}.", param_hint="--continue")
-    with open_library(library) as lib, progress_bar() as bar:
-        found = continue_lists(lib, kind, teller(bar))
-    if as_json:
-        emit(found.as_json())
-        return
-    rows = [(way, *(_written(Figure(*scores[name])) for name in MEASURES)) for way, scores in found.scores.items()]
-    columns = [Column(name, overflow="fold") for name in ("way", *MEASURES.values())]
-    show(columns, rows, caption=f"{found.words} {found.method} In brackets the 95 % interval over lists.")
-
-
 def _as_json(one: "Quality", songs: dict[int, Any], n_hubs: int) -> dict[str, Any]:
     """A model's figures; what is not a number is null."""
     lists = None
@@ -207,9 +109,9 @@ def _as_json(one: "Quality", songs: dict[int, Any], n_hubs: int) -> dict[str, An
     held_out = asdict(one.held_out) if one.held_out else None
     return {
         "model": one.model,
-        "scores": _plain(asdict(one.scores)),
-        "lists": _plain(lists),
-        "held_out": _plain(held_out),
+        "scores": replace_nan(asdict(one.scores)),
+        "lists": replace_nan(lists),
+        "held_out": replace_nan(held_out),
     }
 
 
@@ -234,16 +136,8 @@ def _lists_json(lists: "Lists", songs: dict[int, Any], n_hubs: int) -> dict[str,
     }
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
 def _show(found: list["Quality"], songs: dict[int, Any], n_hubs: int, words: str) -> None:
-    columns = [Column(name, overflow="fold") for name in ("model", *_TITLES, "hubness", "coverage")]
+    columns = [Column(name, overflow="fold") for name in ("model", *MEASURES.values(), "hubness", "coverage")]
     scores = found[0].scores
     caption = (
         f"{words} {scores.n_queries:,} query songs, {scores.n_skipped:,} skipped; in brackets the "
@@ -263,10 +157,10 @@ def _show_held_out(found: list["Quality"]) -> None:
     for one in found:
         if one.held_out is not None:
             leads = one.held_out.leads
-            cells = [f"{leads[n].before:.3f} > {leads[n].after:.3f}" if n in leads else "-" for n in _MEASURES]
+            cells = [f"{leads[n].before:.3f} > {leads[n].after:.3f}" if n in leads else "-" for n in MEASURES]
             rows.append((one.model, one.held_out.kind, *cells))
     show(
-        ("learned model", "from", *_TITLES),
+        ("learned model", "from", *MEASURES.values()),
         rows,
         title="Held-out artists, before > after training",
         caption="A learned model was trained on the artists of the table above, so its scores there are "
@@ -278,14 +172,7 @@ def _cells(one: "Quality") -> list[str]:
     both = one.lists
     hubness = f"{both.plain.hubness:.2f} > {both.reduced.hubness:.2f}" if both else ""
     coverage = f"{both.plain.coverage:.0%} > {both.reduced.coverage:.0%}" if both else ""
-    return [*(_written(one.scores.figures[name]) for name in _MEASURES), hubness, coverage]
-
-
-def _written(figure: "Figure") -> str:
-    if math.isnan(figure.mean):
-        return "-"
-    interval = "" if math.isnan(figure.low) else f" ({figure.low:.3f} to {figure.high:.3f})"
-    return f"{figure.mean:.3f}{interval}"
+    return [*(format_figure(one.scores.figures[name]) for name in MEASURES), hubness, coverage]
 
 
 def _show_lists(title: str, lists: "Lists", songs: dict[int, Any], n_hubs: int) -> None:

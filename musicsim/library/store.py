@@ -33,7 +33,6 @@ from musicsim._arrays import Float32Array, Int64Array
 from musicsim._parsing import parse_in_turn
 from musicsim.audio import derivatives
 from musicsim.errors import LibraryError, NotFoundError
-from musicsim.extensions.listening_tests.store import ListeningTestStore
 from musicsim.library.db import schema
 from musicsim.library.db.changes import ChangeLog
 from musicsim.library.db.columns import SongTable, nobody, some_ids, song_label
@@ -46,11 +45,11 @@ from musicsim.library.disk.replacing import finish_replacing
 from musicsim.library.disk.writer import locked_error, note_doing, writer_lock
 from musicsim.library.processes.pools import Pool
 from musicsim.library.processes.workers import Limits
-from musicsim.library.stores.all_opinions import Opinions
 from musicsim.library.stores.duplicates import DuplicateStore, SamePair
 from musicsim.library.stores.files import SKIPPED, FileStore
 from musicsim.library.stores.frames import DescriptorStore, FrameStore
 from musicsim.library.stores.jobs import JobStore
+from musicsim.library.stores.judgments import Opinions
 from musicsim.library.stores.listening import ListeningStore, Plays
 from musicsim.library.stores.models import ModelStore, Vectors
 from musicsim.library.stores.playlists import NewPlaylist, PlaylistStore, SavedPlaylist
@@ -136,7 +135,6 @@ class Store(Tables, Opinions):
         self.duplicates = DuplicateStore(engine, self.write)
         self.jobs = JobStore(folder / "jobs", engine, self.write_unseen)
         self.listening = ListeningStore(engine, self.write)
-        self.listening_tests = ListeningTestStore(engine, self.write_unseen)
         self.saved_playlists = PlaylistStore(engine, self.write)
         self.splits = SplitStore(engine, self.write)
         self.pool: Pool | None = None  # a cluster that analyses and encodes songs; None: this machine does

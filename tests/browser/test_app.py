@@ -249,7 +249,7 @@ def test_thumbs_re_rank_the_answers_are_undone_and_kept(page, address, home):
     page.get_by_role("button", name="Keep", exact=True).click()
     expect(page.get_by_text("the Train page can learn from it")).to_be_visible()
     with Library.open(home / "library") as library:
-        assert library.judgements.of(song.id) == {before[5]: 1, before[0]: -1}
+        assert library.judgments.rated_results(song.id) == {before[5]: 1, before[0]: -1}
     page.get_by_role("button", name="Undo", exact=True).click()
     expect(first).to_have_count(1)
     page.get_by_role("button", name="Start over").click()

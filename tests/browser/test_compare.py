@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from musicsim.explorer.models.artifacts import load_map
 from musicsim.library import Library
-from musicsim.library.stores.answers import Answer
+from musicsim.library.stores.judgments import Judgment
 from tests.browser.actions import IDLE, player_plays, switch
 from tests.browser.serving import PATIENCE_MS
 
@@ -19,8 +19,8 @@ from tests.browser.serving import PATIENCE_MS
 def no_answers(home: Path):
     """Every test begins without answers."""
     with Library.open(home / "library") as library:
-        for name in library.answers.listeners():
-            library.answers.forget_listener(name)
+        for name in library.judgments.listeners():
+            library.judgments.forget_listener(name)
 
 
 def compare(page: Page, address: str) -> Locator:
@@ -43,9 +43,9 @@ def press(page: Page, question: Locator, key: str) -> None:
     expect(question).not_to_have_attribute("data-turn", str(before))
 
 
-def kept(home: Path) -> list[Answer]:
+def kept(home: Path) -> list[Judgment]:
     with Library.open(home / "library") as library:
-        return library.answers.all()
+        return library.judgments.answers()
 
 
 def shown_songs(question: Locator) -> list[str | None]:
@@ -176,7 +176,7 @@ def test_more_like_the_first_among_four(page, address, home):
     page.keyboard.press("4")  # there are three to choose from
     press(page, question, "3")
     (answer,) = kept(home)
-    assert (answer.form, len(answer.song_ids), answer.chosen) == ("like", 4, 3)
+    assert (answer.kind, len(answer.song_ids), answer.chosen) == ("like", 4, 3)
 
 
 def test_answers_are_exported_and_lead_to_the_train_page(page, address, home, tmp_path):

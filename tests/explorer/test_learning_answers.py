@@ -13,8 +13,8 @@ from musicsim.explorer.refresh.learned_model import learn
 from musicsim.explorer.refresh.model_text import figures, headline, judged_on, report_of
 from musicsim.explorer.requests.training import ANSWERS, LearningSettings
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.library.stores.answers import comparisons, question_key
 from musicsim.library.stores.duplicates import SamePair
+from musicsim.library.stores.judgments import comparisons, question_key
 from tests.learning import Watcher
 
 
@@ -108,7 +108,7 @@ def _answer(library, n, seed=0, listener="Ann"):
     for _ in range(n):
         songs = rng.choice(len(snapshot.songs_at()), 3, replace=False)
         odd = _odd(np.asarray(snapshot.X)[songs][:, taste])
-        library.answers.add(listener, "odd", [snapshot.songs_at([i])[0].id for i in songs], odd)
+        library.judgments.add(listener, "odd", [snapshot.songs_at([i])[0].id for i in songs], odd)
     return snapshot
 
 
@@ -120,7 +120,7 @@ def test_a_library_learns_from_answers_and_says_how_well(taught):
     report = load_report(taught.models.path(model_id))
     assert report["answers"] == {
         "n": 60, "questions": report["answers"]["questions"], "comparisons": 120,
-        "songs": len({i for a in taught.answers.all() for i in a.song_ids}),
+        "songs": len({i for a in taught.judgments.answers() for i in a.song_ids}),
     }  # fmt: skip
     assert report["C"] in CS
     lead = report["leads"]["order"]
@@ -145,7 +145,7 @@ def test_answers_are_relevance_feedback_for_ranking_losses(taught):
     model_id = learn(taught, LearningSettings(supervision=ANSWERS, loss="map", C=100.0), "ranked", Watcher())
     assert "order" in load_report(taught.models.path(model_id))["leads"]
     relevance = Supervision(snapshot, ANSWERS).relevance()
-    answer = taught.answers.all()[0]
+    answer = taught.judgments.answers()[0]
     near = {snapshot.rows_of([i])[0] for i in comparisons(answer)[0][:2]}
     assert any(len(relevance.relevant(i)) for i in near)
 
@@ -229,8 +229,8 @@ def test_copies_are_one_song(tiny_library):
     first, copy, b, c = (song.id for song in tiny_library.songs()[:4])
     tiny_library.duplicates.enter([SamePair(first, copy, 1.0, 0.0)], [])
     for songs in ((first, b, c), (copy, b, c), (first, b, copy), (b, copy, first)):
-        tiny_library.answers.add("Ann", "odd", songs, 0)
-        tiny_library.answers.add("Ann", "like", songs, 1)
+        tiny_library.judgments.add("Ann", "odd", songs, 0)
+        tiny_library.judgments.add("Ann", "like", songs, 1)
     answered = Answered.of(take_snapshot(tiny_library))
     assert len(answered) == 4
     assert len(set(answered.questions)) == 2, "one of each form"
@@ -241,7 +241,7 @@ def test_too_few_answers_are_said_to_be_too_few(taught):
     _answer(taught, 3)
     with pytest.raises(ModelError, match="3 answers are too few"):
         learn(taught, LearningSettings(supervision=ANSWERS, loss="order"), "x", Watcher())
-    taught.answers.forget_listener("Ann")
+    taught.judgments.forget_listener("Ann")
     with pytest.raises(ModelError, match="nobody has compared"):
         Supervision(take_snapshot(taught, taught.models.native().id), ANSWERS)
 

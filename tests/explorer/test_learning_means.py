@@ -108,10 +108,12 @@ def test_thumbs_that_were_kept_teach(taught):
     ids = snapshot.row_ids
     for row in range(len(truth)):
         fits, not_fits = (rng.permutation(truth.relevant(row))[:4], rng.permutation(truth.irrelevant(row))[:4])
-        taught.judgements.keep(int(ids[row]), {int(ids[i]): 1 for i in fits} | {int(ids[i]): -1 for i in not_fits})
+        taught.judgments.rate_results(
+            int(ids[row]), {int(ids[i]): 1 for i in fits} | {int(ids[i]): -1 for i in not_fits}
+        )
     supervision = Supervision(snapshot, "judgements")
     assert supervision.detail.endswith("thumbs on answers to 200 searches")
-    kept, relevance = taught.judgements.of(int(ids[3])), supervision.relevance()
+    kept, relevance = taught.judgments.rated_results(int(ids[3])), supervision.relevance()
     assert set(ids[relevance.relevant(3)].tolist()) == {i for i, v in kept.items() if v > 0}
     assert set(ids[relevance.irrelevant(3)].tolist()) == {i for i, v in kept.items() if v < 0}
     model_id = learn(taught, LearningSettings(supervision="judgements", method="mean"), "mine", Watcher())
@@ -122,7 +124,7 @@ def keep_thumbs(library, snapshot, rows):
     """A song that fits and one that does not, of the same rows, for each of the first three."""
     ids = snapshot.row_ids[rows].tolist()
     for query in ids[:3]:
-        library.judgements.keep(query, {ids[3]: 1, ids[4]: -1})
+        library.judgments.rate_results(query, {ids[3]: 1, ids[4]: -1})
 
 
 @pytest.mark.parametrize("method", ["ranking", "mean", "local"])

@@ -56,7 +56,7 @@ def every_kind(twelve_artists, tmp_path_factory):
             three = np.random.default_rng(a).choice(24, 3, replace=False).tolist()
             kinds = [genres[i] for i in three]
             odd = next((n for n in range(3) if kinds.count(kinds[n]) == 1), None)
-            library.answers.add("Ann", "odd", [ids[i] for i in three], odd)
+            library.judgments.add("Ann", "odd", [ids[i] for i in three], odd)
         for name, settings in LEARNED.items():
             learn(library, settings, name, Watcher())
         # of a model that is made of models

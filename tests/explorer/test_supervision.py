@@ -132,8 +132,8 @@ def copies(taught):
 @pytest.mark.parametrize("newest", [1, -1])
 def test_of_thumbs_on_copies_of_one_sound_the_newest_counts(taught, copies, newest):
     first, second, other = copies
-    taught.judgements.keep(first, {other: -newest})
-    taught.judgements.keep(second, {other: newest})
+    taught.judgments.rate_results(first, {other: -newest})
+    taught.judgments.rate_results(second, {other: newest})
     snapshot = take_snapshot(taught)
     supervision, row = Supervision(snapshot, JUDGEMENTS), rows_by_id(snapshot)
     relevance = supervision.relevance()
@@ -148,7 +148,7 @@ def test_of_thumbs_on_copies_of_one_sound_the_newest_counts(taught, copies, newe
 
 def test_copies_may_disagree_as_answers_too(taught, copies):
     first, second, other = copies
-    taught.judgements.keep(other, {first: 1, second: -1})
+    taught.judgments.rate_results(other, {first: 1, second: -1})
     snapshot = take_snapshot(taught)
     relevance, row = Supervision(snapshot, JUDGEMENTS).relevance(), rows_by_id(snapshot)
     assert relevance.irrelevant(row[other]).tolist() == [row[first]]
@@ -157,8 +157,8 @@ def test_copies_may_disagree_as_answers_too(taught, copies):
 
 def test_searches_with_songs_that_have_no_row_are_not_counted(taught):
     gone, here, other = (song.id for song in taught.songs()[:3])
-    taught.judgements.keep(gone, {other: 1})
-    taught.judgements.keep(here, {other: 1})
+    taught.judgments.rate_results(gone, {other: 1})
+    taught.judgments.rate_results(here, {other: 1})
     with taught.write() as connection:
         connection.execute(schema.files.delete().where(schema.files.c.song_id == gone))
     snapshot = take_snapshot(taught)

@@ -14,8 +14,8 @@ from musicsim.errors import ModelError, NotFoundError
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.survey import questions as survey
 from musicsim.explorer.survey.questions import Question, foreseen, next_question, standing
-from musicsim.library.stores.answers import Answer, comparisons
 from musicsim.library.stores.duplicates import SamePair
+from musicsim.library.stores.judgments import Judgment, comparisons
 
 FORMS = ("odd", "like")
 
@@ -50,12 +50,13 @@ def songs(rng):
 
 
 def answer(question, chosen, listener="Ann"):
-    return Answer(0, 0.0, listener, question.form, question.song_ids, chosen, question.is_random, None, "")
+    return Judgment(0, 0.0, listener, question.form, question.song_ids, chosen, {"is_random": question.is_random})
 
 
 def key(question):
     first, *rest = question.song_ids
-    return (first, frozenset(rest)) if question.form == "like" else frozenset(question.song_ids)
+    form = question.form if isinstance(question, Question) else question.kind
+    return (first, frozenset(rest)) if form == "like" else frozenset(question.song_ids)
 
 
 def only(kind):
@@ -316,10 +317,10 @@ def test_a_library_is_asked_about_songs_it_has(snapshot, rng):
     library = snapshot.library
     for i in range(30):
         question = next_question(
-            snapshot, library.answers.all(), listener="Ann", form=FORMS[i % 2], n_songs=3 + i % 2, rng=rng
+            snapshot, library.judgments.answers(), listener="Ann", form=FORMS[i % 2], n_songs=3 + i % 2, rng=rng
         )
         assert (snapshot.rows_of(question.song_ids) >= 0).all()
-        library.answers.add(
+        library.judgments.add(
             "Ann",
             question.form,
             question.song_ids,
@@ -327,7 +328,7 @@ def test_a_library_is_asked_about_songs_it_has(snapshot, rng):
             is_random=question.is_random,
             foreseen=foreseen(snapshot, question, 1),
         )
-    assert standing(library.answers.all()).n_answers == 30
+    assert standing(library.judgments.answers()).n_answers == 30
 
 
 def test_a_copy_is_the_song_it_is_a_copy_of(tiny_library, rng, monkeypatch):
@@ -338,8 +339,8 @@ def test_a_copy_is_the_song_it_is_a_copy_of(tiny_library, rng, monkeypatch):
     gone, kept = next(iter(snapshot.representative_of.items()))
     assert {gone, kept} == {first, copy}
     for songs_ in ((gone, b, c), (gone, kept, b)):
-        tiny_library.answers.add("Ann", "odd", songs_, 0)
-    answers = tiny_library.answers.all()
+        tiny_library.judgments.add("Ann", "odd", songs_, 0)
+    answers = tiny_library.judgments.answers()
     for _ in range(60):
         question = next_question(snapshot, answers, listener="Ann", rng=rng)
         assert question.is_repeat == (set(question.song_ids) == {gone, b, c})
@@ -382,7 +383,7 @@ def test_what_the_model_cannot_tell_is_not_foreseen():
 def said(listener, ids, chosen, form="odd", *, is_random=False, was_foreseen=None):
     """An answer that names the song chosen."""
     place = None if chosen is None else ids.index(chosen)
-    return Answer(0, 0.0, listener, form, ids, place, is_random, was_foreseen, "")
+    return Judgment(0, 0.0, listener, form, ids, place, {"is_random": is_random, "foreseen": was_foreseen})
 
 
 def test_no_answers_stand_for_nothing():

@@ -15,7 +15,7 @@ from musicsim.library import Library
 from musicsim.library.db import schema
 from musicsim.library.importing.answer_csv import FiledAnswer, FiledSong, read_answers, write_answers
 from musicsim.library.importing.answers import AnswersImport, export_answers, import_answers
-from musicsim.library.stores.answers import Answer, comparisons
+from musicsim.library.stores.judgments import FORMS, Judgment, comparisons
 from tests.sounds import open_library, write_collection, write_song
 
 
@@ -40,7 +40,7 @@ def imported(library, content):
 
 def said(answers):
     """All but the numbers, which another library gives again."""
-    return [(a.created_at, a.listener, a.form, a.song_ids, a.chosen, a.is_random, a.foreseen, a.model) for a in answers]
+    return [(a.created_at, a.listener, a.kind, a.song_ids, a.chosen, a.is_random, a.foreseen, a.model) for a in answers]
 
 
 # --- one by one -----------------------------------------------------------------------------------
@@ -48,12 +48,12 @@ def said(answers):
 
 def test_answers_come_back_as_they_were_given(tiny_library):
     a, b, c, d = ids_of(tiny_library)[:4]
-    store = tiny_library.answers
+    store = tiny_library.judgments
     first = store.add("Ann", "odd", (b, a, c), 0, is_random=True, foreseen=False, model="native")
     second = store.add("  Bob  the\tbuilder ", "like", [d, c, b, a], np.int64(3), foreseen=np.True_)
     third = store.add("Ann", "odd", np.array([a, c, d]), None, model="native")
     with Library.open(tiny_library.folder) as again:
-        answers = again.answers.all()
+        answers = again.judgments.answers()
         assert [x.id for x in answers] == [first, second, third]
         assert said(answers) == [
             (answers[0].created_at, "Ann", "odd", (b, a, c), 0, True, False, "native"),
@@ -61,23 +61,23 @@ def test_answers_come_back_as_they_were_given(tiny_library):
             (answers[2].created_at, "Ann", "odd", (a, c, d), None, False, None, "native"),
         ]
         assert answers[0].created_at > 1e9
-        assert [x.id for x in again.answers.all("Ann")] == [first, third]
-        assert again.answers.listeners() == ["Ann", "Bob the builder"]
-        assert [again.answers.count(who) for who in (None, "Ann", "Nobody")] == [3, 2, 0]
+        assert [x.id for x in again.judgments.answers("Ann")] == [first, third]
+        assert again.judgments.listeners() == ["Ann", "Bob the builder"]
+        assert [again.judgments.count(who) for who in (None, "Ann", "Nobody")] == [3, 2, 0]
 
 
 def test_an_answer_is_taken_back_alone_and_its_number_is_not_given_again(tiny_library):
-    store, songs = tiny_library.answers, ids_of(tiny_library)[:3]
+    store, songs = tiny_library.judgments, ids_of(tiny_library)[:3]
     numbers = [store.add("Ann", "odd", songs, i) for i in range(3)]
     store.forget(numbers[1])
     store.forget(numbers[2])
     store.forget(999)
-    assert [a.id for a in store.all()] == numbers[:1]
+    assert [a.id for a in store.answers()] == numbers[:1]
     assert store.add("Ann", "odd", songs, 0) > numbers[2]
 
 
 def test_listeners_are_renamed_joined_and_forgotten(tiny_library):
-    store, songs = tiny_library.answers, ids_of(tiny_library)[:3]
+    store, songs = tiny_library.judgments, ids_of(tiny_library)[:3]
     for who in ("Ann", "Bob", "Ann", "Cy"):
         store.add(who, "odd", songs, 1)
     store.rename("Bob", " Ann ")
@@ -91,8 +91,8 @@ def test_listeners_are_renamed_joined_and_forgotten(tiny_library):
 
 def test_an_answer_is_no_change_that_pages_are_drawn_again_for(tiny_library):
     before = tiny_library.revision
-    tiny_library.answers.forget(tiny_library.answers.add("Ann", "odd", ids_of(tiny_library)[:3], 1))
-    tiny_library.answers.rename("Ann", "Bob")
+    tiny_library.judgments.forget(tiny_library.judgments.add("Ann", "odd", ids_of(tiny_library)[:3], 1))
+    tiny_library.judgments.rename("Ann", "Bob")
     imported(tiny_library, exported(tiny_library))
     assert tiny_library.revision == before
 
@@ -102,58 +102,58 @@ def test_an_answer_is_no_change_that_pages_are_drawn_again_for(tiny_library):
     [
         ({"listener": " \t"}, "listener must not be empty"),
         ({"listener": "\udc80"}, "listener=.* UTF-8"),
-        ({"form": "even"}, "form='even' must be one of odd, like"),
+        ({"kind": "even"}, "kind='even' must be one of odd, like"),
         ({"song_ids": (1, 2)}, "song_ids=.* must be 3 or 4 different songs"),
         ({"song_ids": (1, 2, 2)}, "song_ids=.* must be 3 or 4 different songs"),
         ({"song_ids": (1, 2, 3, 4, 5)}, "song_ids=.* must be 3 or 4 different songs"),
         ({"chosen": 3}, "chosen=3 must be a place from 0 to 2"),
         ({"chosen": -1}, "chosen=-1"),
         ({"chosen": 1.0}, "chosen=1.0"),
-        ({"form": "like", "chosen": 0}, "chosen=0 must be a place from 1 to 2"),
+        ({"kind": "like", "chosen": 0}, "chosen=0 must be a place from 1 to 2"),
         ({"chosen": None, "foreseen": True}, "foreseen=True must be None"),
         ({"model": "\ud800"}, "model="),
     ],
 )
 def test_what_makes_no_sense_is_refused(tiny_library, change, message):
-    answer = {"listener": "Ann", "form": "odd", "song_ids": (1, 2, 3), "chosen": 1} | change
+    answer = {"listener": "Ann", "kind": "odd", "song_ids": (1, 2, 3), "chosen": 1} | change
     with pytest.raises(ValueError, match=message):
-        tiny_library.answers.add(**answer)
-    assert tiny_library.answers.count() == 0
+        tiny_library.judgments.add(**answer)
+    assert tiny_library.judgments.count() == 0
 
 
 def test_songs_that_have_gone_cannot_be_answered_about(tiny_library):
     with pytest.raises(NotFoundError, match="no longer in the library"):
-        tiny_library.answers.add("Ann", "odd", (*ids_of(tiny_library)[:2], 999), 1)
-    assert tiny_library.answers.count() == 0
+        tiny_library.judgments.add("Ann", "odd", (*ids_of(tiny_library)[:2], 999), 1)
+    assert tiny_library.judgments.count() == 0
 
 
 def test_an_answer_goes_with_any_of_its_songs(tiny_library):
     a, b, c, d, e, f, g = ids_of(tiny_library)[:7]
     for songs in ((a, b, c, d), (b, c, d, e), (c, d, a), (e, f, g)):
-        tiny_library.answers.add("Ann", "odd", songs, 1)
+        tiny_library.judgments.add("Ann", "odd", songs, 1)
     forget_song(tiny_library, a)
-    assert [x.song_ids for x in tiny_library.answers.all()] == [(b, c, d, e), (e, f, g)]
+    assert [x.song_ids for x in tiny_library.judgments.answers()] == [(b, c, d, e), (e, f, g)]
     forget_song(tiny_library, e)
-    assert tiny_library.answers.all() == []
+    assert tiny_library.judgments.answers() == []
 
 
 def test_songs_with_an_answer_are_not_tidied_away(tiny_library):
     *others, a, b, c, d = ids_of(tiny_library)
-    tiny_library.answers.add("Ann", "odd", (a, b, c), None)
+    tiny_library.judgments.add("Ann", "odd", (a, b, c), None)
     with tiny_library.write() as connection:
         connection.execute(schema.files.delete().where(schema.files.c.song_id.in_((a, d))))
     tiny_library.files.tidy()
     assert [s.id for s in tiny_library.songs(missing=True)] == sorted([*others, a, b, c])
-    assert tiny_library.answers.count() == 1
+    assert tiny_library.judgments.count() == 1
     assert tiny_library.files.forget_songs([a]) == 1, "asked for, a song goes with all that was said of it"
-    assert tiny_library.answers.count() == 0
+    assert tiny_library.judgments.count() == 0
 
 
 # --- comparisons ----------------------------------------------------------------------------------
 
 
 def answer(form, song_ids, chosen):
-    return Answer(1, 0.0, "Ann", form, song_ids, chosen, False, None, "")
+    return Judgment(1, 0.0, "Ann", form, song_ids, chosen)
 
 
 def test_what_an_answer_says_of_distances():
@@ -189,7 +189,7 @@ def test_an_answer_that_is_plain_agrees_with_its_distances(rng, form, n_songs):
 
 def answer_some(library):
     a, b, c, d, e = ids_of(library)[:5]
-    store = library.answers
+    store = library.judgments
     store.add("Ann", "odd", (a, b, c), 2, is_random=True, foreseen=True, model="native")
     store.add('=Bo "the, man"', "like", (d, e, a, b), 1, foreseen=False, model="learned, +2")
     store.add("Ann", "odd", (c, d, e), None)
@@ -198,14 +198,14 @@ def answer_some(library):
 
 def test_a_file_brings_every_answer_back_and_only_once(tiny_library):
     answer_some(tiny_library)
-    before, content = tiny_library.answers.all(), exported(tiny_library)
+    before, content = tiny_library.judgments.answers(), exported(tiny_library)
     assert imported(tiny_library, content) == AnswersImport(4, 0, 4, 0, ())
-    assert tiny_library.answers.all() == before
-    tiny_library.answers.forget(before[1].id)
+    assert tiny_library.judgments.answers() == before
+    tiny_library.judgments.forget(before[1].id)
     for who in ("Ann", "Ünïcode ☂"):
-        tiny_library.answers.forget_listener(who)
+        tiny_library.judgments.forget_listener(who)
     assert imported(tiny_library, content) == AnswersImport(4, 4, 0, 0, ())
-    assert said(tiny_library.answers.all()) == said(before)
+    assert said(tiny_library.judgments.answers()) == said(before)
     assert imported(tiny_library, content).n_added == 0
 
 
@@ -249,7 +249,7 @@ def other_library(tmp_path):
 
 def by_title(library, answers):
     title = {song.id: song.title for song in library.songs()}
-    return [(a.listener, a.form, tuple(title[i] for i in a.song_ids), a.chosen, a.created_at) for a in answers]
+    return [(a.listener, a.kind, tuple(title[i] for i in a.song_ids), a.chosen, a.created_at) for a in answers]
 
 
 def test_another_library_finds_the_same_files(tiny_library, other_library, collection, tmp_path):
@@ -257,7 +257,7 @@ def test_another_library_finds_the_same_files(tiny_library, other_library, colle
     other_library.add(tmp_path / "there", n_workers=1)
     answer_some(tiny_library)
     assert imported(other_library, exported(tiny_library)) == AnswersImport(4, 4, 0, 0, ())
-    mine, theirs = tiny_library.answers.all(), other_library.answers.all()
+    mine, theirs = tiny_library.judgments.answers(), other_library.judgments.answers()
     assert [a.song_ids for a in mine] != [a.song_ids for a in theirs], "or the test shows nothing"
     assert by_title(other_library, theirs) == by_title(tiny_library, mine)
     assert imported(tiny_library, exported(other_library)).n_known == 4, "and back again"
@@ -270,13 +270,13 @@ def test_another_library_finds_the_same_songs_by_their_names(tiny_library, other
         shutil.copy(path, tmp_path / "there" / f"{n}.flac")
     other_library.add(tmp_path / "there", n_workers=1)
     answer_some(tiny_library)
-    answers, missing = tiny_library.answers.all(), {3, 4}
+    answers, missing = tiny_library.judgments.answers(), {3, 4}
     result = imported(other_library, exported(tiny_library))
     titles = [song.title for song in tiny_library.songs()[:5]]
     assert titles[3].endswith("3"), "the fourth song is not among the three of each artist"
     kept = [a for a in answers if not missing & {ids_of(tiny_library).index(i) for i in a.song_ids}]
     assert (result.n_read, result.n_added, result.n_unmatched) == (4, len(kept), 4 - len(kept))
-    assert by_title(other_library, other_library.answers.all()) == by_title(tiny_library, kept)
+    assert by_title(other_library, other_library.judgments.answers()) == by_title(tiny_library, kept)
     assert result.problems[0] == f"Line 3: “{titles[3]}” by Artist clicks is not in this library."
 
 
@@ -306,7 +306,7 @@ def test_lines_that_are_wrong_are_named_and_the_others_taken(tiny_library):
     ]
     result = imported(tiny_library, "\n".join(lines).encode())
     assert (result.n_read, result.n_added, result.n_known, result.n_unmatched) == (9, 2, 0, 1)
-    assert [(a.form, a.chosen) for a in tiny_library.answers.all()] == [("odd", None), ("like", 1)]
+    assert [(a.kind, a.chosen) for a in tiny_library.judgments.answers()] == [("odd", None), ("like", 1)]
     assert [p.split(":")[0] for p in result.problems] == [f"Line {n}" for n in (2, 4, 5, 6, 7, 8, 10)]
     assert "chosen is 'song4'; it should be one of unsure, song1, song2, song3." in result.problems[0]
     assert "different songs" in result.problems[2]
@@ -328,7 +328,7 @@ def test_an_export_that_fails_leaves_the_file_that_it_was_to_replace(tiny_librar
     answer_some(tiny_library)
     (tmp_path / "answers.csv").write_text("precious")
     with tiny_library.write() as connection:
-        connection.execute(schema.answers.update().values(created_at=1e12))
+        connection.execute(schema.judgments.update().values(created_at=1e12))
     with pytest.raises(ValueError, match="out of range"):
         export_answers(tiny_library, tmp_path / "answers.csv")
     assert [path.read_text() for path in tmp_path.glob("*answers*")] == ["precious"]
@@ -352,7 +352,7 @@ def test_lines_without_a_time_are_known_by_how_often_they_occur(tiny_library):
 def test_a_line_with_a_time_that_occurs_twice_is_one_answer(tiny_library):
     answer_some(tiny_library)
     content = exported(tiny_library)
-    tiny_library.answers.forget_listener("Ann")
+    tiny_library.judgments.forget_listener("Ann")
     header, first, *_ = content.splitlines(keepends=True)
     assert imported(tiny_library, header + first + first) == AnswersImport(2, 1, 1, 0, ())
 
@@ -371,7 +371,7 @@ def test_a_line_with_a_time_that_occurs_twice_is_one_answer(tiny_library):
 def test_what_is_no_file_of_answers_is_refused_whole(tiny_library, content, message):
     with pytest.raises(LibraryError, match=message):
         imported(tiny_library, content)
-    assert tiny_library.answers.count() == 0
+    assert tiny_library.judgments.count() == 0
 
 
 def test_the_survey_of_bliss_is_read(tiny_library):
@@ -388,7 +388,7 @@ def test_the_survey_of_bliss_is_read(tiny_library):
     assert (result.n_read, result.n_added, result.n_known, result.n_unmatched) == (5, 3, 0, 1)
     assert "“032683.mp3” is not in this library" in result.problems[0]
     assert "none of the three" in result.problems[1]
-    assert said(tiny_library.answers.all()) == [
+    assert said(tiny_library.judgments.answers()) == [
         (1520276350.268249, "1", "odd", (a.id, b.id, c.id), 1, False, None, ""),
         (1520276374.231003, "2", "odd", (b.id, c.id, d.id), 2, False, None, ""),
         (1520279974.231003, "2", "odd", (b.id, c.id, d.id), None, False, None, ""),
@@ -404,7 +404,7 @@ def test_file_names_that_are_numbers_find_their_one_song(store, tmp_path):
     lines = ["song1,song2,song3,picked_song", "001.flac,002.flac,000/000.flac,002.flac", "001.flac,002.flac,000.flac,"]
     result = imported(store, "\n".join(lines).encode())
     assert (result.n_added, result.n_unmatched) == (1, 1), "two songs are called 000.flac"
-    (only,) = store.answers.all()
+    (only,) = store.judgments.answers()
     assert only.song_ids == (song["000/001.flac"], song["000/002.flac"], song["000/000.flac"])
     assert (only.listener, only.chosen) == ("me", 1)
 
@@ -452,25 +452,25 @@ def test_any_text_survives_a_file_and_no_cell_is_a_formula(answers):
 @given(listener=texts.filter(str.strip), model=texts)
 def test_any_listener_survives_store_and_file(tiny_library, listener, model):
     songs = ids_of(tiny_library)[:3]
-    tiny_library.answers.add(listener, "odd", songs, 1, model=model)
-    (kept,) = tiny_library.answers.all()
+    tiny_library.judgments.add(listener, "odd", songs, 1, model=model)
+    (kept,) = tiny_library.judgments.answers()
     assert (kept.listener, kept.model) == (" ".join(listener.split()), model)
     content = exported(tiny_library)
     assert imported(tiny_library, content).n_known == 1
-    assert tiny_library.answers.forget_listener(kept.listener) == 1
+    assert tiny_library.judgments.forget_listener(kept.listener) == 1
     assert imported(tiny_library, content).n_added == 1
-    assert said(tiny_library.answers.all()) == said([kept])
-    tiny_library.answers.forget_listener(kept.listener)
+    assert said(tiny_library.judgments.answers()) == said([kept])
+    tiny_library.judgments.forget_listener(kept.listener)
 
 
 def test_marks_differ_where_answers_do(tiny_library):
-    answers, songs = tiny_library.answers, ids_of(tiny_library)[:3]
-    seen = [answers.mark()]
+    answers, songs = tiny_library.judgments, ids_of(tiny_library)[:3]
+    seen = [answers.mark(*FORMS)]
     for chosen in (0, 1, 2):
         number = answers.add("Ann", "odd", songs, chosen)
-        seen.append(answers.mark())
+        seen.append(answers.mark(*FORMS))
     answers.forget(number)
-    assert answers.mark() == seen[-2], "these are the answers that there were before"
+    assert answers.mark(*FORMS) == seen[-2], "these are the answers that there were before"
     answers.add("Ann", "odd", songs, 1)
-    seen.append(answers.mark())
+    seen.append(answers.mark(*FORMS))
     assert len(set(seen)) == len(seen)

@@ -16,7 +16,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.survey.questions import Question, Rate, Standing
 from musicsim.library.db import schema
 from musicsim.library.importing.answers import export_answers
-from musicsim.library.stores.answers import Answer
+from musicsim.library.stores.judgments import Judgment
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.compare import answers as compare_answers
 from musicsim.ui.compare import session as compare_session
@@ -48,14 +48,14 @@ class Survey:
     """Asks in the order of the numbers, each person each set of songs once; notes what it is told."""
 
     def __init__(self) -> None:
-        self.told: list[list[Answer]] = []
+        self.told: list[list[Judgment]] = []
 
     def __call__(
-        self, snapshot: Snapshot, answers: Sequence[Answer], *, listener: str, form: str, n_songs: int,
+        self, snapshot: Snapshot, answers: Sequence[Judgment], *, listener: str, form: str, n_songs: int,
         rng: np.random.Generator,
     ) -> Question:  # fmt: skip
         self.told.append(list(answers))
-        known = {a.song_ids for a in answers if (a.listener, a.form) == (listener, form)}
+        known = {a.song_ids for a in answers if (a.listener, a.kind) == (listener, form)}
         ids = next(i for i in combinations(sorted(snapshot.row_ids.tolist()), n_songs) if i not in known)
         return Question(form, ids, is_random=ids[-1] % 2 == 0, is_repeat=False)
 
@@ -176,13 +176,13 @@ def test_an_answer_is_kept_at_once_with_all_that_is_known_of_it(full, survey):
     app = compare()
     ids = asked(app)
     press(app, "choose 1")
-    (answer,) = full.answers.all()
-    assert (answer.listener, answer.form, answer.song_ids, answer.chosen) == ("me", "odd", ids, 1)
+    (answer,) = full.judgments.answers()
+    assert (answer.listener, answer.kind, answer.song_ids, answer.chosen) == ("me", "odd", ids, 1)
     assert (answer.is_random, answer.foreseen, answer.model) == (ids[-1] % 2 == 0, True, "Sound")
     assert asked(app) != ids
     press(app, "choose 0", "unsure")
-    assert [a.chosen for a in full.answers.all()] == [1, 0, None]
-    assert [a.foreseen for a in full.answers.all()] == [True, False, None]
+    assert [a.chosen for a in full.judgments.answers()] == [1, 0, None]
+    assert [a.foreseen for a in full.judgments.answers()] == [True, False, None]
     assert "**me**: 3 of 25 answers, 1 of them unsure" in said_progress(app)
 
 
@@ -197,7 +197,7 @@ def test_a_question_that_is_skipped_leaves_nothing_and_does_not_come_back(full, 
         press(app, "skip")
         seen.append(asked(app))
     assert len(set(seen)) == 5
-    assert full.answers.all() == []
+    assert full.judgments.answers() == []
     press(app, "choose 1", "choose 1")
     assert asked(app) not in seen
 
@@ -212,17 +212,17 @@ def test_the_last_answers_are_taken_back_and_asked_again(full, survey):
     press(app, "unsure")
     third = asked(app)
     press(app, "undo")
-    assert [a.chosen for a in full.answers.all()] == [0]
+    assert [a.chosen for a in full.judgments.answers()] == [0]
     assert asked(app) == second
     press(app, "undo")
-    assert full.answers.all() == []
+    assert full.judgments.answers() == []
     assert asked(app) == first
     assert sent(app)["last"] is None
     press(app, "choose 2")
     assert asked(app) == second, "the one that stood there comes next"
     press(app, "choose 2")
     assert asked(app) == third
-    assert [a.song_ids for a in full.answers.all()] == [first, second]
+    assert [a.song_ids for a in full.judgments.answers()] == [first, second]
 
 
 def test_taking_back_goes_to_the_kind_of_question_and_the_person_it_was(full, survey):
@@ -234,16 +234,16 @@ def test_taking_back_goes_to_the_kind_of_question_and_the_person_it_was(full, su
     press(app, "undo")
     assert (sent(app)["form"], len(sent(app)["songs"])) == ("odd", 3)
     assert app.session_state["compare_listener"] == "me"
-    assert full.answers.all() == []
+    assert full.judgments.answers() == []
     press(app, "choose 0")
-    assert [(a.listener, a.form, len(a.song_ids)) for a in full.answers.all()] == [("me", "odd", 3)]
+    assert [(a.listener, a.kind, len(a.song_ids)) for a in full.judgments.answers()] == [("me", "odd", 3)]
 
 
 def test_what_comes_too_late_or_makes_no_sense_changes_nothing(full, survey):
     app = press(compare(), "choose 0")
     ids = asked(app)
     press(app, "too late", "nowhere", "nonsense")
-    assert len(full.answers.all()) == 1
+    assert len(full.judgments.answers()) == 1
     assert asked(app) == ids
 
 
@@ -256,10 +256,10 @@ def test_of_more_like_the_first_the_first_cannot_be_chosen(full, survey):
     assert [song["mark"] for song in data["songs"]] == ["First", "1", "2", "3"]
     assert [song["track"]["title"] for song in data["songs"]] == ["The first song", "Song 1", "Song 2", "Song 3"]
     press(app, "choose 0")
-    assert full.answers.all() == []
+    assert full.judgments.answers() == []
     press(app, "choose 3")
-    (answer,) = full.answers.all()
-    assert (answer.form, len(answer.song_ids), answer.chosen) == ("like", 4, 3)
+    (answer,) = full.judgments.answers()
+    assert (answer.kind, len(answer.song_ids), answer.chosen) == ("like", 4, 3)
     assert sent(app)["last"]["said"] == "You said: 3 is more like the first."
 
 
@@ -303,7 +303,7 @@ def test_a_question_about_a_song_that_has_gone_is_asked_no_more(full, survey):
     with full.write() as connection:
         connection.execute(schema.songs.delete().where(schema.songs.c.id == gone))
     press(app, "choose 1")
-    assert full.answers.all() == []
+    assert full.judgments.answers() == []
     assert gone not in asked(app)
 
 
@@ -319,15 +319,15 @@ def test_the_player_is_told_whose_songs_it_holds(full, survey):
 
 def test_the_one_who_answered_before_is_taken_to_sit_here_and_of_several_nobody(full, survey):
     ids = [song.id for song in full.songs()]
-    full.answers.add("Ann", "odd", ids[:3], 0)
+    full.judgments.add("Ann", "odd", ids[:3], 0)
     assert compare().session_state["compare_listener"] == "Ann"
-    full.answers.add("Bob", "odd", ids[:3], 1)
+    full.judgments.add("Bob", "odd", ids[:3], 1)
     app = compare()
     assert "Enter the listener's name" in said(app)
     assert not [button for button in app.button if button.label == "choose 0"]
     type_name(app, "  Cid   of Ithaca ")
     press(app, "choose 0")
-    assert full.answers.all("Cid of Ithaca")[0].chosen == 0
+    assert full.judgments.answers("Cid of Ithaca")[0].chosen == 0
     assert "3 people gave 3 answers." in said(app)
 
 
@@ -335,11 +335,11 @@ def test_answers_get_another_name_or_are_forgotten(full, survey):
     app = press(compare(), "choose 0", "choose 1")
     app.text_input(key="compare_rename").set_value("Dora")
     press(app, "Rename")
-    assert full.answers.listeners() == ["Dora"]
+    assert full.judgments.listeners() == ["Dora"]
     assert app.session_state["compare_listener"] == "Dora"
     assert "Delete 2 answers of **Dora**?" in said(app)
     press(app, "Delete them")
-    assert full.answers.all() == []
+    assert full.judgments.answers() == []
     assert app.button(key="compare_forget").disabled
 
 
@@ -359,7 +359,7 @@ def test_a_new_name_reaches_what_the_session_knows(full, survey):
     assert asked(app) == second
     press(app, "choose 2")
     assert asked(app) == waiting, "put off under the old name"
-    assert [(a.listener, a.chosen) for a in full.answers.all()] == [("Dora", 0), ("Dora", 2)]
+    assert [(a.listener, a.chosen) for a in full.judgments.answers()] == [("Dora", 0), ("Dora", 2)]
     press(app, "choose 0")
     assert skipped not in {asked(app), ahead(app)}
 
@@ -380,7 +380,7 @@ def test_a_new_name_of_one_library_is_none_of_another(full, survey, tmp_path):
 def test_the_worth_of_answers_is_told_in_plain_words(full, survey, monkeypatch):
     ids = [song.id for song in full.songs()]
     for name in ("me", "Ann"):
-        full.answers.add(name, "odd", ids[:3], 0)
+        full.judgments.add(name, "odd", ids[:3], 0)
     rate = Rate(0.7, 10, 0.397, 0.892, 1 / 3)
     mine = Standing(27, 2, 1, rate, NOTHING, NOTHING)
     everybody = Standing(30, 3, 2, rate, Rate(0.5, 4, 0.15, 0.85, 1 / 3), Rate(0.9, 20, 0.7, 0.97, 1 / 3))
@@ -403,25 +403,25 @@ def test_the_worth_of_answers_is_of_those_that_are_there_now(full, survey):
     ids = [song.id for song in full.songs()]
 
     def swap(chosen):
-        full.answers.forget_listener("Ann")
+        full.judgments.forget_listener("Ann")
         with full.write() as connection:
             for at, place in enumerate(chosen):
                 connection.execute(
-                    schema.answers.insert().values(
-                        created_at=at, listener="Ann", form="odd", chosen=place, is_random=False, model="",
-                        **{song.name: i for song, i in zip(schema.ANSWER_SONGS, ids[:3], strict=False)},
+                    schema.judgments.insert().values(
+                        created_at=at, listener="Ann", kind="odd", chosen=place, context={},
+                        **{song.name: i for song, i in zip(schema.JUDGED_SONGS, ids[:3], strict=False)},
                     )
                 )  # fmt: skip
 
-    full.answers.add("Bob", "odd", ids[:3], 1)
+    full.judgments.add("Bob", "odd", ids[:3], 1)
     swap([0, 0, 0])
     app = type_name(compare(), "Ann")
     assert "repeated questions got the same answer in 2 of 2" in said(app)
     swap([0, 1, 0])
     assert "repeated questions got the same answer in 0 of 2" in said(app.run())
-    full.answers.rename("Ann", "Cid")
-    full.answers.rename("Bob", "Ann")
-    full.answers.rename("Cid", "Bob")
+    full.judgments.rename("Ann", "Cid")
+    full.judgments.rename("Bob", "Ann")
+    full.judgments.rename("Cid", "Bob")
     assert "none has been answered twice" in said(app.run()), "the two have changed names"
 
 
@@ -450,19 +450,19 @@ def test_answers_go_out_and_come_in_once(full, survey):
     app = press(compare(), "choose 0", "unsure")
     text = io.BytesIO()
     assert export_answers(full, text) == 2
-    kept = [(a.song_ids, a.chosen) for a in full.answers.all()]
+    kept = [(a.song_ids, a.chosen) for a in full.judgments.answers()]
     upload(app, text.getvalue())
     assert "2 answers read: 0 added, 2 already here." in said(app)
     press(app, "Delete them")
     upload(app, text.getvalue())
     assert "2 answers read: 2 added." in said(app)
-    assert [(a.song_ids, a.chosen) for a in full.answers.all()] == kept
+    assert [(a.song_ids, a.chosen) for a in full.judgments.answers()] == kept
 
 
 def test_a_file_that_holds_no_answers_is_a_sentence(full, survey):
     app = upload(compare(), b"\x00\xff\xfe nothing of the kind")
     assert not app.exception
-    assert full.answers.all() == []
+    assert full.judgments.answers() == []
     assert [*app.error, *app.warning], "says what is wrong"
 
 
@@ -474,7 +474,7 @@ def test_answers_about_songs_from_elsewhere_are_counted(full, survey):
 def test_choices_and_the_waiting_question_outlive_a_look_at_another_page(full, survey):
     ids = [song.id for song in full.songs()]
     for name in ("Ann", "Bob"):
-        full.answers.add(name, "odd", ids[:3], 0)
+        full.judgments.add(name, "odd", ids[:3], 0)
     app = type_name(compare(), "Bob")
     choose(app, "compare_form", "like")
     choose(app, "compare_names", True)
@@ -497,7 +497,7 @@ def test_a_sitting_of_twelve_questions(full):
         data = sent(app)
         assert len({song["track"]["song_id"] for song in data["songs"]}) == 3
         press(app, f"choose {n % 3}")
-    answers = full.answers.all()
+    answers = full.judgments.answers()
     assert [a.chosen for a in answers] == [n % 3 for n in range(12)]
     assert all(a.foreseen is not None for a in answers)
     n_random = sum(a.is_random for a in answers)

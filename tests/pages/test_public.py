@@ -55,7 +55,7 @@ def test_an_address_leads_to_no_other_library(strangers):
 
 
 def test_answers_are_the_visitors_own_and_kept_when_the_owner_says_so(strangers, monkeypatch, tmp_path):
-    assert strangers.answers.all() == []
+    assert strangers.judgments.answers() == []
 
     def page() -> None:
         import streamlit as st
@@ -99,4 +99,4 @@ def test_answers_are_the_visitors_own_and_kept_when_the_owner_says_so(strangers,
     monkeypatch.delenv("MUSICSIM_PUBLIC")
     with type(strangers).open(strangers.folder) as owners:
         assert sorted(import_answers(owners, file).n_added for file in files) == [1, 2]
-        assert len(owners.answers.listeners()) == 2
+        assert len(owners.judgments.listeners()) == 2

@@ -69,9 +69,9 @@ def test_what_is_kept_is_there_again_and_can_be_forgotten(search, full):
     first, second = (int(i) for i, _ in rows(search)[:2])
     press(search, f"like {first}")
     press(search, f"unlike {second}")
-    assert full.judgements.of(song) == {}
+    assert full.judgments.rated_results(song) == {}
     press(search, "feedback_keep")
-    assert full.judgements.of(song) == {first: 1, second: -1}
+    assert full.judgments.rated_results(song) == {first: 1, second: -1}
     assert search.button(key="feedback_keep").disabled
     again = open_page("search")
     again.session_state["chosen"] = song
@@ -79,7 +79,7 @@ def test_what_is_kept_is_there_again_and_can_be_forgotten(search, full):
     assert (str(first), "1") in rows(again)
     press(again, "feedback_over")
     press(again, "feedback_keep")
-    assert full.judgements.of(song) == {}
+    assert full.judgments.rated_results(song) == {}
 
 
 def test_what_does_not_fit_can_be_taken_back_by_its_name(search):
@@ -104,20 +104,20 @@ def test_an_upload_is_searched_on_but_not_kept(full, tmp_path):
 def test_what_another_tab_keeps_is_there_and_is_not_lost(search, full):
     song = search.session_state["chosen"]
     first, second = (int(i) for i, _ in rows(search)[:2])
-    full.judgements.keep(song, {first: 1})
+    full.judgments.rate_results(song, {first: 1})
     search.run()
     assert (str(first), "1") in rows(search)
     assert "The last thumb was undone." not in said(search)
     assert search.button(key="feedback_keep").disabled
     assert not search.button(key="feedback_over").disabled
-    full.judgements.keep(song, {second: 1})
+    full.judgments.rate_results(song, {second: 1})
     search.run()
     assert {(str(first), "0"), (str(second), "1")} <= set(rows(search))
-    full.judgements.keep(song, {})
+    full.judgments.rate_results(song, {})
     search.run()
     assert {thumb for _, thumb in rows(search)} == {"0"}
     press(search, f"like {first}")
-    full.judgements.keep(song, {second: 1})
+    full.judgments.rate_results(song, {second: 1})
     search.run()
     assert (str(first), "1") in rows(search), "what was said here stays"
 
@@ -130,13 +130,13 @@ def test_a_judged_song_that_is_gone_does_not_keep_the_others_from_being_kept(sea
     forget(full, first)
     search.run()
     press(search, "feedback_keep")
-    assert full.judgements.of(song) == {second: 1}
+    assert full.judgments.rated_results(song) == {second: 1}
     press(search, f"like {third}")
     forget(full, second)
     search.run()
     assert not search.button(key="feedback_keep").disabled
     press(search, "feedback_keep")
-    assert full.judgements.of(song) == {third: 1}
+    assert full.judgments.rated_results(song) == {third: 1}
     assert search.button(key="feedback_keep").disabled
     forget(full, third)
     search.run()
@@ -156,4 +156,4 @@ def test_what_is_kept_of_a_song_whose_file_is_away_stays(search, full):
     assert search.button(key="feedback_keep").disabled
     press(search, f"like {second}")
     press(search, "feedback_keep")
-    assert full.judgements.of(song) == {first: 1, second: 1}
+    assert full.judgments.rated_results(song) == {first: 1, second: 1}

@@ -273,7 +273,7 @@ def test_figures_by_answers_are_worked_out_again_after_an_answer(learned):
 
     seen = take_snapshot(learned)
     before = {kind: _scores_key(seen, kind) for kind in ("answers", "genre")}
-    learned.answers.add("Ann", "odd", seen.row_ids[:3].tolist(), 0)
+    learned.judgments.add("Ann", "odd", seen.row_ids[:3].tolist(), 0)
     again = take_snapshot(learned)
     assert again.revision == seen.revision
     assert _scores_key(again, "answers") != before["answers"]
@@ -309,8 +309,8 @@ def test_a_metric_in_closed_form_has_no_strength_and_shows_what_was_tried(learne
 def test_thumbs_that_disagree_on_copies_of_one_sound_do_not_stop_the_page(learned):
     first, second, other = (song.id for song in learned.songs()[:3])
     learned.duplicates.enter([SamePair(first, second, 0.99, 0.0)], [])
-    learned.judgements.keep(first, {other: 1})
-    learned.judgements.keep(second, {other: -1})
+    learned.judgments.rate_results(first, {other: 1})
+    learned.judgments.rate_results(second, {other: -1})
     app = open_page("train")
     assert not app.exception
     assert app.radio(key="train_kind").value == "genre"

@@ -21,7 +21,7 @@ from musicsim.explorer.learning.multi_kernel import SourceEmbedding, SourceMLR
 from musicsim.explorer.learning.verdict import Lead
 from musicsim.explorer.requests.training import ORDER
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library.stores.answers import comparisons, question_key
+from musicsim.library.stores.judgments import comparisons, question_key
 
 _FEWEST = 6
 _OUTER, _INNER = 5, 3
@@ -45,7 +45,7 @@ class Answered:
     def of(cls, snapshot: Snapshot, listener: str = "") -> Answered:
         """Those of a listener, or of all; without unsure ones, and those about songs without vectors or two copies."""
         found = cls([], [])
-        for answer in snapshot.library.answers.all(listener or None):
+        for answer in snapshot.library.judgments.answers(listener or None):
             found_rows = snapshot.rows_of(answer.song_ids).tolist()
             row_of = {
                 song: row if row >= 0 else -1 - song for song, row in zip(answer.song_ids, found_rows, strict=True)
@@ -54,7 +54,7 @@ class Answered:
             known = np.array([row for row in rows if min(row) >= 0], dtype=np.int64).reshape(-1, 4)
             if len(known) and len(set(row_of.values())) == len(row_of):
                 found.comparisons.append(known)
-                found.questions.append(question_key(answer.form, list(row_of.values())))
+                found.questions.append(question_key(answer.kind, list(row_of.values())))
         return found
 
     def __len__(self) -> int:

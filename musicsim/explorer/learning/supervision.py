@@ -20,6 +20,7 @@ from musicsim.errors import ModelError
 from musicsim.explorer.learning.from_answers import Answered, relevance_of, too_few
 from musicsim.explorer.requests.training import ANSWERS, JUDGEMENTS, KINDS
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.library.stores.judgments import RESULT
 
 _SIMILAR_BY_TAGS = 10
 _MIN_QUERIES = 10
@@ -200,12 +201,12 @@ class Supervision:
 
     def _judgements(self) -> Callable[[Int64Array], relevances.Relevance]:
         """Songs that fit and songs that do not, by the song that was searched with; others are in no ranking."""
-        judged = self._snapshot.library.judgements.all()
-        queries, songs = (self._snapshot.rows_of([one[side] for one in judged]).tolist() for side in (0, 1))
+        judged = self._snapshot.library.judgments.all(RESULT)
+        queries, songs = (self._snapshot.rows_of([one.song_ids[side] for one in judged]).tolist() for side in (0, 1))
         said: dict[tuple[int, int], int] = {}
-        for here, row, (*_, value) in zip(queries, songs, judged, strict=True):
+        for here, row, one in zip(queries, songs, judged, strict=True):
             if here >= 0 and row >= 0 and row != here:
-                said[here, row] = value  # thumbs on copies of one sound may disagree: the newest counts
+                said[here, row] = one.chosen or 0  # thumbs on copies of one sound may disagree: the newest counts
         if not said:
             raise ModelError("no thumbs were kept yet: press some on the Search by example page, then Keep.")
         relevant: list[list[int]] = [[] for _ in self.groups]

@@ -24,7 +24,7 @@ from musicsim._arrays import Float64Array, Int64Array
 from musicsim.errors import ModelError, NotFoundError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.survey.tastes import costs, information, pairs_apart, sample_tastes, softness
-from musicsim.library.stores.answers import FORMS, Answer, QuestionKey, comparisons, listener_name, question_key
+from musicsim.library.stores.judgments import FORMS, Judgment, QuestionKey, comparisons, listener_name, question_key
 
 _KINDS, _SHARES = ("telling", "random", "repeat"), (0.7, 0.2, 0.1)
 _SHARED = 1 / 2  # of the random ones: a question that chance drew for somebody else
@@ -77,7 +77,7 @@ class Standing:
 
 def next_question(
     snapshot: Snapshot,
-    answers: Sequence[Answer],
+    answers: Sequence[Judgment],
     *,
     listener: str,
     form: str = "odd",
@@ -164,7 +164,7 @@ def _candidates(n_pool: int, n_songs: int, rng: np.random.Generator) -> Int64Arr
     return places if len(places) else rng.permutation(n_pool)[None, :n_songs]
 
 
-def _gaps(snapshot: Snapshot, answers: Sequence[Answer]) -> tuple[Float64Array, Int64Array]:
+def _gaps(snapshot: Snapshot, answers: Sequence[Judgment]) -> tuple[Float64Array, Int64Array]:
     """What answers say by dimension, as :func:`sample_tastes` takes it, but for the scale; the last ones count."""
     last = answers[-_MAX_COMPARISONS:]
     said = [(c, at) for at, answer in enumerate(last) for c in comparisons(answer)][-_MAX_COMPARISONS:]
@@ -181,12 +181,12 @@ def _gaps(snapshot: Snapshot, answers: Sequence[Answer]) -> tuple[Float64Array, 
 class _Asked:
     """Which questions of a form and size have been answered; songs by their rows, so that copies are one."""
 
-    def __init__(self, snapshot: Snapshot, answers: Sequence[Answer], listener: str, form: str, n_songs: int) -> None:
+    def __init__(self, snapshot: Snapshot, answers: Sequence[Judgment], listener: str, form: str, n_songs: int) -> None:
         self._snapshot, self._form = snapshot, form
-        asked = [a for a in answers if a.form == form and len(a.song_ids) == n_songs]
+        asked = [a for a in answers if a.kind == form and len(a.song_ids) == n_songs]
         rows = snapshot.rows_of([i for a in asked for i in a.song_ids]).reshape(-1, n_songs)
-        self._mine: list[tuple[QuestionKey, Answer]] = []
-        self._others: list[tuple[QuestionKey, Answer]] = []
+        self._mine: list[tuple[QuestionKey, Judgment]] = []
+        self._others: list[tuple[QuestionKey, Judgment]] = []
         self._rows_of_mine: list[int] = []
         for answer, of_answer in zip(asked, rows.tolist(), strict=True):
             if min(of_answer) < 0 or len(set(of_answer)) < n_songs:
@@ -225,7 +225,7 @@ class _Asked:
         assert found is not None, "or there would be a question that has not been answered"
         return found
 
-    def _one(self, answers: list[Answer], rng: np.random.Generator, *, is_repeat: bool) -> Question | None:
+    def _one(self, answers: list[Judgment], rng: np.random.Generator, *, is_repeat: bool) -> Question | None:
         for at in rng.permutation(len(answers)).tolist():
             ids = answers[at].song_ids
             if np.isfinite(self._snapshot.vectors_at(self._snapshot.rows_of(ids))).all():
@@ -261,7 +261,7 @@ def foreseen(snapshot: Snapshot, question: Question, chosen: int) -> bool:
 # --- what answers are worth -----------------------------------------------------------------------
 
 
-def standing(answers: Sequence[Answer], listener: str | None = None) -> Standing:
+def standing(answers: Sequence[Judgment], listener: str | None = None) -> Standing:
     """What the answers so far, of everybody and oldest first, are worth.
 
     Of a listener only their answers count, and their agreement with all others; `n_listeners` is of everybody.
@@ -271,10 +271,10 @@ def standing(answers: Sequence[Answer], listener: str | None = None) -> Standing
     interval of `agreement` is too narrow.
     """
     counted = [a for a in answers if listener is None or a.listener == listener]
-    by_question: dict[QuestionKey, dict[str, list[Answer]]] = defaultdict(lambda: defaultdict(list))
+    by_question: dict[QuestionKey, dict[str, list[Judgment]]] = defaultdict(lambda: defaultdict(list))
     for answer in answers:
         if answer.chosen is not None:
-            by_question[question_key(answer.form, answer.song_ids)][answer.listener].append(answer)
+            by_question[question_key(answer.kind, answer.song_ids)][answer.listener].append(answer)
     repeated: list[tuple[bool, float]] = []
     shared: list[tuple[bool, float]] = []
     for by_listener in by_question.values():
@@ -294,12 +294,12 @@ def standing(answers: Sequence[Answer], listener: str | None = None) -> Standing
     )
 
 
-def _guess(answer: Answer) -> float:
+def _guess(answer: Judgment) -> float:
     """The chance to name what was chosen."""
-    return 1 / (len(answer.song_ids) - (answer.form == "like"))
+    return 1 / (len(answer.song_ids) - (answer.kind == "like"))
 
 
-def _alike(a: Answer, b: Answer) -> tuple[bool, float]:
+def _alike(a: Judgment, b: Judgment) -> tuple[bool, float]:
     """Whether two answers to one question name the same song, and the chance that they do."""
     assert a.chosen is not None
     assert b.chosen is not None

@@ -1,7 +1,6 @@
 """Which of two walks draws the better playlists? Asked blind: two lists on the same request, sides by chance."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -13,16 +12,16 @@ from musicsim.explorer.playlists.steering import allowed_rows
 from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.library import Library
-from musicsim.library.stores.all_opinions import Opinions
+from musicsim.library.stores.judgments import Judgment, Opinions, Tally, summarize
 from musicsim.library.stores.models import BUILT_IN
-from musicsim.library.stores.opinions import PairSummary, Preference
 
-QUESTION = "playlists"
+KIND = "playlists"
+"""Kind of the judgments."""
 _MAX_TRIES = 5
 _SEEDS = 1 << 31
 
 Choice = Literal["left", "right", "same"]
-_CHOSEN: dict[Choice, str] = {"left": "a", "right": "b", "same": "same"}
+_CHOSEN: dict[Choice, int | None] = {"left": 0, "right": 1, "same": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,29 +60,15 @@ class BlindPair:
         return _ids(self.left) == _ids(self.right)
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """The answers about one pair, and how easily chance would give as clear a lead."""
-
-    pair: PairSummary
-    p_value: float  # of the two-sided sign test on the answers that chose one; 1 where there are none
-
-    @property
-    def n(self) -> int:
-        """Answers that chose one of the two: ties say nothing for either."""
-        return self.pair.wins_a + self.pair.wins_b
-
-    @property
-    def words(self) -> str:
-        """The tally in a sentence."""
-        a, b = self.pair.wins_a, self.pair.wins_b
-        if not self.n:
-            return "no difference so far"
-        if a == b:
-            return f"{a} of {self.n} for each: no lead"
-        leader = self.pair.model_a if a > b else self.pair.model_b
-        share = "less than 1 %" if self.p_value < 0.005 else f"{100 * self.p_value:.0f} %"
-        return f"{max(a, b)} of {self.n} for “{leader}”; by chance alone this happens in {share} of cases"
+def describe(tally: Tally) -> str:
+    """Describe a tally in a sentence."""
+    if not tally.n_decided:
+        return "no difference so far"
+    if tally.wins_first == tally.wins_second:
+        return f"{tally.wins_first} of {tally.n_decided} for each: no lead"
+    wins, leader = max((tally.wins_first, tally.first), (tally.wins_second, tally.second))
+    share = "less than 1 %" if tally.p_value < 0.005 else f"{100 * tally.p_value:.0f} %"
+    return f"{wins} of {tally.n_decided} for “{leader}”; by chance alone this happens in {share} of cases"
 
 
 def contenders(library: Library) -> list[Contender]:
@@ -170,25 +155,29 @@ def _ids(drawn: DrawnPlaylist) -> list[int]:
 # --- answers --------------------------------------------------------------------------------------
 
 
-def record(said: Opinions, pair: BlindPair, chosen: Choice) -> int:
-    """Keep an answer, with the songs of both lists, the seed and the request.
+def record(opinions: Opinions, pair: BlindPair, chosen: Choice) -> int:
+    """Store an answer with the songs of both lists, the seed and the request.
 
-    Gives its number, for ``said.preferences.forget``. Raises ValueError if `chosen` is none of "left", "right" and
+    Returns its id, for ``opinions.judgments.forget``. Raises ValueError if `chosen` is none of "left", "right" and
     "same".
     """
     if chosen not in _CHOSEN:
         raise ValueError(f"chosen={chosen!r} must be one of {', '.join(_CHOSEN)}.")
     sides = (pair.left_is, pair.right_is)
-    a, b = (side.name for side in sides)
-    if a == b:  # a model may be called as another one's dialect, or as the shuffle
-        a, b = (f"{side.name} ({side.model_id or 'no model'})" for side in sides)
-    details = {
-        "songs": [_ids(pair.left), _ids(pair.right)],
-        "models": [[side.model_id, side.dialect] for side in sides],
-        "seed": pair.seed,
-        "request": _as_json(pair.request),
-    }
-    return said.preferences.add(QUESTION, a, b, _CHOSEN[chosen], details)
+    options = [side.name for side in sides]
+    if options[0] == options[1]:  # a model may have the name of another one's dialect, or of the shuffle
+        options = [f"{side.name} ({side.model_id or 'no model'})" for side in sides]
+    return opinions.judgments.add(
+        "",
+        KIND,
+        (),
+        _CHOSEN[chosen],
+        options=options,
+        songs=[_ids(pair.left), _ids(pair.right)],
+        models=[[side.model_id, side.dialect] for side in sides],
+        seed=pair.seed,
+        request=_as_json(pair.request),
+    )
 
 
 def _as_json(request: PlaylistRequest) -> dict[str, Any]:
@@ -196,44 +185,20 @@ def _as_json(request: PlaylistRequest) -> dict[str, Any]:
     return dict(json.loads(json.dumps(values, default=sorted)))  # sets, in their order
 
 
-def tally(library: Library, said: Opinions | None = None) -> list[Tally]:
-    """Wins, ties and sign test of every pair that was asked about, the most asked first.
+def tally(library: Library, opinions: Opinions | None = None) -> list[Tally]:
+    """Summarize the answers in a library, or others about its models, by pair.
 
-    Of the answers in a library, or of others about its models.
-
-    Answers follow a model that was renamed. One that has gone keeps the name it had, so that a model which was made
-    again under the same name goes on with the answers of the last one.
+    A renamed model keeps its answers. Answers about a deleted model keep its name. A new model with that name adds to
+    them.
     """
-    named = {model.id: model.name for model in library.models.all()}
-    counts: dict[tuple[str, str], list[int]] = {}
-    for answer in (said or library).preferences.all(QUESTION):
-        left, right = _names_now(answer, named)
-        first, second = sorted((left, right))
-        winner = {"a": left, "b": right}.get(answer.chosen)
-        counts.setdefault((first, second), [0, 0, 0])[2 if winner is None else int(winner == second)] += 1
-    found = [
-        Tally(PairSummary(first, second, wins_a, wins_b, ties), _sign_test(wins_a, wins_b))
-        for (first, second), (wins_a, wins_b, ties) in counts.items()
-    ]
-    return sorted(found, key=lambda one: (-one.pair.n_answers, one.pair.model_a, one.pair.model_b))
+    names = {model.id: model.name for model in library.models.all()}
 
+    def rename(answer: Judgment) -> tuple[str, str]:
+        models = answer.context.get("models", ((None, None),) * 2)
+        first, second = (
+            Contender(model_id, names[model_id], dialect).name if model_id in names else name
+            for name, (model_id, dialect) in zip(answer.options, models, strict=True)
+        )
+        return (first, second) if first != second else answer.options
 
-def _sign_test(wins_a: int, wins_b: int) -> float:
-    if not wins_a + wins_b:
-        return 1.0
-    from scipy.stats import binomtest
-
-    return float(binomtest(wins_a, wins_a + wins_b).pvalue)
-
-
-def _names_now(answer: Preference, named: dict[str, str]) -> Sequence[str]:
-    """What the two of an answer are called today."""
-    then = (answer.model_a, answer.model_b)
-    models = (answer.details or {}).get("models")
-    if models is None:
-        return then
-    now = [
-        Contender(model_id, named[model_id], dialect).name if model_id in named else name
-        for name, (model_id, dialect) in zip(then, models, strict=True)
-    ]
-    return now if now[0] != now[1] else then
+    return summarize((opinions or library).judgments.all(KIND), rename)

@@ -16,6 +16,7 @@ from musicsim.extensions.blind_lists.blind_test import (
     Choice,
     Contender,
     contenders,
+    describe,
     draw_pair,
     opponent_of,
     record,
@@ -253,7 +254,7 @@ def _reveal(asked: _Asked) -> bool:
 def _take_back(library: Library) -> None:
     """Forget the last answer; its lists go, for their names have been seen."""
     *before, (folder, number) = _ANSWERS.get()
-    opinions(library).preferences.forget(number)
+    opinions(library).judgments.forget(number)
     _ANSWERS.set([*before])
     asked = _ASKED.get()
     if asked is not None and (asked.library, asked.answer_id) == (folder, number):
@@ -270,12 +271,12 @@ def _tally(library: Library) -> None:
     if not found:
         st.caption("No answers yet. It takes ten or more to show anything.")
         return
-    st.markdown("\n".join(f"- {plain(_sentence(one.pair.model_a, one.pair.model_b, one.words))}" for one in found))
+    st.markdown("\n".join(f"- {plain(f'“{one.first}” and “{one.second}”: {describe(one)}.')}" for one in found))
     table = {
-        "": [f"{plain(one.pair.model_a)} – {plain(one.pair.model_b)}" for one in found],
-        "wins": [f"{one.pair.wins_a} – {one.pair.wins_b}" for one in found],
-        "no difference": [str(one.pair.ties) for one in found],
-        "p": [f"{one.p_value:.2f}" if one.n else "–" for one in found],
+        "": [f"{plain(one.first)} – {plain(one.second)}" for one in found],
+        "wins": [f"{one.wins_first} – {one.wins_second}" for one in found],
+        "no difference": [str(one.ties) for one in found],
+        "p": [f"{one.p_value:.2f}" if one.n_decided else "–" for one in found],
     }
     st.table(pd.DataFrame(table), hide_index=True, border="horizontal")
     st.caption(
@@ -286,7 +287,3 @@ def _tally(library: Library) -> None:
     mine = [folder for folder, _ in _ANSWERS.get()]
     if mine and mine[-1] == library.folder:
         st.button("Undo last answer", icon=":material/undo:", key="blind_undo", on_click=_take_back, args=(library,))
-
-
-def _sentence(a: str, b: str, words: str) -> str:
-    return f"“{a}” and “{b}”: {words}."

@@ -13,7 +13,13 @@ from musicsim.extensions.listening_tests.frozen import read_test
 from musicsim.extensions.listening_tests.pooling import make_test
 from musicsim.extensions.listening_tests.request import MAX_MODELS, ListeningTestRequest
 from musicsim.extensions.listening_tests.results import Results, grades_csv, results_json, results_of
-from musicsim.extensions.listening_tests.store import CATEGORIES, MAX_LISTENERS, InvitedListener, KeptTest
+from musicsim.extensions.listening_tests.store import (
+    CATEGORIES,
+    MAX_LISTENERS,
+    InvitedListener,
+    KeptTest,
+    ListeningTestStore,
+)
 from musicsim.extensions.listening_tests.taking_part import import_grades
 from musicsim.library import Library
 from musicsim.ui.base.option_widgets import labelled, limits
@@ -35,7 +41,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         "Several people hear the same pairs of songs, each by a link of their own and without names, and grade how "
         "similar they sound. So models are compared blind."
     )
-    kept = library.listening_tests.all()
+    kept = ListeningTestStore(library).all()
     with st.expander("New listening test", expanded=not kept, icon=":material/add:"):
         _form(library)
     said = _SAID.get()
@@ -100,7 +106,7 @@ def _form(library: Library) -> None:
 
 
 def _keep(library: Library, name: str, digest: str, document: str, people: int) -> None:
-    tests = library.listening_tests
+    tests = ListeningTestStore(library)
     number = tests.add(name, digest, document)
     if not tests.listeners(number):
         _invite(library, number, people)
@@ -108,9 +114,9 @@ def _keep(library: Library, name: str, digest: str, document: str, people: int) 
 
 
 def _invite(library: Library, test_id: int, n: int) -> None:
-    known = len(library.listening_tests.listeners(test_id))
+    known = len(ListeningTestStore(library).listeners(test_id))
     try:
-        library.listening_tests.invite(test_id, [f"Listener {known + i + 1}" for i in range(n)])
+        ListeningTestStore(library).invite(test_id, [f"Listener {known + i + 1}" for i in range(n)])
     except ValueError as error:
         _SAID.set(str(error))
 
@@ -227,7 +233,7 @@ def _files(library: Library, kept: KeptTest) -> None:
         with st.popover("Delete", icon=":material/delete:"):
             st.markdown(f"Delete **{plain(kept.name)}** with its links and all grades? This can't be undone.")
             if st.button("Delete it", key="listening_delete", icon=":material/delete:"):
-                library.listening_tests.delete(kept.id)
+                ListeningTestStore(library).delete(kept.id)
                 st.rerun()
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from musicsim import evaluation
 from musicsim.extensions.listening_tests.frozen import ListeningTest
-from musicsim.extensions.listening_tests.store import CATEGORIES, Grade, InvitedListener
+from musicsim.extensions.listening_tests.store import CATEGORIES, Grade, InvitedListener, ListeningTestStore
 from musicsim.extensions.listening_tests.taking_part import test_of
 from musicsim.library import Library
 from musicsim.library.disk.csv_cells import as_csv
@@ -96,7 +96,7 @@ Grades = Mapping[int, Sequence[Grade]]
 
 def results_of(library: Library, test_id: int) -> Results:
     """What has come of a test so far. Raises NotFoundError if there is none of the number."""
-    tests = library.listening_tests
+    tests = ListeningTestStore(library)
     return results(test_of(library, test_id), tests.listeners(test_id), tests.grades(test_id))
 
 
@@ -172,7 +172,7 @@ _COLUMNS = (
 
 def grades_csv(library: Library, test_id: int) -> bytes:
     """Every grade of a test, a row each, as CSV in UTF-8."""
-    test, tests = test_of(library, test_id), library.listening_tests
+    test, tests = test_of(library, test_id), ListeningTestStore(library)
     digest, grades = test.digest, tests.grades(test_id)
     rows = []
     for listener in tests.listeners(test_id):
@@ -190,7 +190,7 @@ def grades_csv(library: Library, test_id: int) -> bytes:
 
 def results_json(library: Library, test_id: int) -> bytes:
     """The test, every grade and what came of it, as JSON; no links, and null where there is no number."""
-    test, tests = test_of(library, test_id), library.listening_tests
+    test, tests = test_of(library, test_id), ListeningTestStore(library)
     listeners, grades = tests.listeners(test_id), tests.grades(test_id)
     found = asdict(results(test, listeners, grades))
     found.pop("progress")

@@ -9,7 +9,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from musicsim.errors import NotFoundError
-from musicsim.library.db import schema
+from musicsim.extensions.listening_tests import tables
+from musicsim.library import Library
 from musicsim.library.db.database import Tables
 
 CATEGORIES = ("not similar", "somewhat similar", "very similar")
@@ -62,11 +63,14 @@ class Grade:
 class ListeningTestStore(Tables):
     """The tests of one library; what is graded is no change that pages have to be drawn again for."""
 
+    def __init__(self, library: Library) -> None:
+        super().__init__(library.engine, library.write_unseen)
+
     # --- tests --------------------------------------------------------------------------------
 
     def add(self, name: str, digest: str, document: str) -> int:
         """Keep a test; its number. One of the same digest is the same test, and is kept as it is."""
-        t = schema.listening_tests
+        t = tables.listening_tests
         row = {"name": name, "digest": digest, "created_at": time.time(), "document": document}
         with self._write() as connection:
             known = connection.scalar(sa.select(t.c.id).where(t.c.digest == digest))
@@ -81,19 +85,19 @@ class ListeningTestStore(Tables):
 
     def get(self, test_id: int) -> KeptTest:
         """A test. Raises NotFoundError if there is none of the number."""
-        found = self._tests(schema.listening_tests.c.id == test_id)
+        found = self._tests(tables.listening_tests.c.id == test_id)
         if not found:
             raise NotFoundError(f"there is no listening test {test_id}: it was deleted. Choose another one.")
         return found[0]
 
     def _tests(self, which: sa.ColumnElement[bool]) -> list[KeptTest]:
-        t = schema.listening_tests.c
+        t = tables.listening_tests.c
         query = sa.select(*(t[f.name] for f in fields(KeptTest))).where(which).order_by(t.id.desc())
         return [KeptTest(*row) for row in self._rows(query)]
 
     def delete(self, test_id: int) -> None:
         """Delete a test with its listeners and all that they graded."""
-        t = schema.listening_tests
+        t = tables.listening_tests
         with self._write() as connection:
             connection.execute(t.delete().where(t.c.id == test_id))
 
@@ -104,7 +108,7 @@ class ListeningTestStore(Tables):
 
         Raises ValueError if there would be more than 200, or a name is empty.
         """
-        table = schema.test_listeners
+        table = tables.test_listeners
         kept = [" ".join(name.split()) for name in names]
         if not all(kept):
             raise ValueError("names must not be empty: say who takes part.")
@@ -123,23 +127,23 @@ class ListeningTestStore(Tables):
 
     def listeners(self, test_id: int) -> list[InvitedListener]:
         """Who takes part in a test, by number."""
-        return self._listeners(schema.test_listeners.c.test_id == test_id)
+        return self._listeners(tables.test_listeners.c.test_id == test_id)
 
     def listener_of(self, token: str) -> InvitedListener:
         """Whose link holds a token. Raises NotFoundError if it is nobody's."""
-        found = self._listeners(schema.test_listeners.c.token == token)
+        found = self._listeners(tables.test_listeners.c.token == token)
         if not found:
             raise NotFoundError("this link leads to no listening test. Ask for a new one.")
         return found[0]
 
     def _listeners(self, which: sa.ColumnElement[bool]) -> list[InvitedListener]:
-        c = schema.test_listeners.c
+        c = tables.test_listeners.c
         query = sa.select(*(c[f.name] for f in fields(InvitedListener))).where(which).order_by(c.number)
         return [InvitedListener(*row) for row in self._rows(query)]
 
     def consent(self, listener_id: int, at: float) -> None:
         """Note when a listener agreed to take part; the first time counts."""
-        table = schema.test_listeners
+        table = tables.test_listeners
         with self._write() as connection:
             connection.execute(
                 table.update().where(table.c.id == listener_id, table.c.consented_at.is_(None)).values(consented_at=at)
@@ -152,22 +156,22 @@ class ListeningTestStore(Tables):
         rows = [asdict(grade) | {"listener_id": listener_id} for grade in grades]
         if rows:
             with self._write() as connection:
-                connection.execute(schema.grades.insert().prefix_with("OR REPLACE"), rows)
+                connection.execute(tables.grades.insert().prefix_with("OR REPLACE"), rows)
 
     def grades(self, test_id: int) -> dict[int, list[Grade]]:
         """What each listener of a test graded, by their id, oldest first."""
         found: dict[int, list[Grade]] = {one.id: [] for one in self.listeners(test_id)}
-        g = schema.grades.c
+        g = tables.grades.c
         for listener_id, *said in self._grades(g.listener_id.in_(list(found)), g.listener_id):
             found[listener_id].append(Grade(*said))
         return found
 
     def grades_of(self, listener_id: int) -> list[Grade]:
         """What a listener graded, oldest first."""
-        return [Grade(*row) for row in self._grades(schema.grades.c.listener_id == listener_id)]
+        return [Grade(*row) for row in self._grades(tables.grades.c.listener_id == listener_id)]
 
     def _grades(self, which: sa.ColumnElement[bool], *first: sa.ColumnElement[int]) -> Iterator[Any]:
         """Some columns, then those of :class:`Grade`, oldest first."""
-        g = schema.grades.c
+        g = tables.grades.c
         query = sa.select(*first, *(g[f.name] for f in fields(Grade))).where(which)
         return self._rows(query.order_by(g.graded_at, g.pair))

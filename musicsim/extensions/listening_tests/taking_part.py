@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError
 
 from musicsim.errors import LibraryError, NotFoundError, OwnerOnlyError
 from musicsim.extensions.listening_tests.frozen import ListeningTest, Said, read_test
-from musicsim.extensions.listening_tests.store import Grade, InvitedListener
+from musicsim.extensions.listening_tests.store import Grade, InvitedListener, ListeningTestStore
 from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.public import is_public, kept_answers_folder
@@ -57,7 +57,7 @@ class TakingPart:
 
     def __init__(self, library: Library, token: str) -> None:
         self._library = library
-        self.listener: InvitedListener = library.listening_tests.listener_of(token)
+        self.listener: InvitedListener = ListeningTestStore(library).listener_of(token)
         self.test: ListeningTest = test_of(library, self.listener.test_id)
         self._order = self.test.order_of(self.listener.number)
         self._file: Path | None = None
@@ -114,7 +114,7 @@ class TakingPart:
 
     def consent(self) -> None:
         """Agree to take part."""
-        self._say(lambda: self._library.listening_tests.consent(self.listener.id, time.time()), None)
+        self._say(lambda: ListeningTestStore(self._library).consent(self.listener.id, time.time()), None)
 
     def grade(self, place: int, category: int | None, fine: int | None) -> None:
         """Grade the pair at a place; neither category nor fine score where it cannot be heard.
@@ -122,14 +122,14 @@ class TakingPart:
         Raises NotFoundError if the listener has not come to the place; ValueError if it is no grade.
         """
         grade = Grade(self._order[self._reached(place)], category, fine, time.time())
-        self._say(lambda: self._library.listening_tests.grade(self.listener.id, [grade]), grade)
+        self._say(lambda: ListeningTestStore(self._library).grade(self.listener.id, [grade]), grade)
 
     # --- where it is kept ---------------------------------------------------------------------
 
     def _said(self) -> tuple[float | None, dict[int, Grade]]:
         """When the listener agreed, and what they graded, by pair."""
         if self._file is None:
-            grades = self._library.listening_tests.grades_of(self.listener.id)
+            grades = ListeningTestStore(self._library).grades_of(self.listener.id)
             return self.listener.consented_at, {grade.pair: grade for grade in grades}
         if not self._file.exists():
             return None, {}
@@ -139,7 +139,7 @@ class TakingPart:
     def _say(self, to_library: Callable[[], None], grade: Grade | None) -> None:
         if self._file is None:
             to_library()
-            self.listener = self._library.listening_tests.listener_of(self.listener.token)
+            self.listener = ListeningTestStore(self._library).listener_of(self.listener.token)
             return
         with _writing:
             consented_at, grades = self._said()
@@ -157,7 +157,7 @@ class TakingPart:
 
 def test_of(library: Library, test_id: int) -> ListeningTest:
     """A test of a library. Raises NotFoundError if there is none of the number."""
-    kept = library.listening_tests.get(test_id)
+    kept = ListeningTestStore(library).get(test_id)
     return read_test(kept.document, kept.name)
 
 
@@ -167,7 +167,7 @@ def import_grades(library: Library, data: bytes, name: str) -> str:
     Raises LibraryError if the file is none, or about a test or listener that the library does not have.
     """
     said = _read(data, name)
-    tests = library.listening_tests
+    tests = ListeningTestStore(library)
     for kept in tests.all():
         for listener in tests.listeners(kept.id) if kept.digest == said.test else ():
             if listener.number == said.number:

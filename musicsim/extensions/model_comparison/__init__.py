@@ -3,5 +3,7 @@
 from musicsim.hooks import Extension, Section
 
 EXTENSION = Extension(
-    name="model_comparison", sections=(Section("evaluate", "Ours against theirs", "page:draw", place=20),)
+    name="model_comparison",
+    command_options={"evaluate": "cli:evaluate_options"},
+    sections=(Section("evaluate", "Ours against theirs", "page:draw", place=20),),
 )

@@ -14,8 +14,7 @@ from musicsim.errors import NotFoundError
 from musicsim.extensions.music_servers import tables
 from musicsim.library import Library
 from musicsim.library.db.columns import some_ids
-from musicsim.library.db.database import Tables
-from musicsim.library.stores.opinions import checked_details
+from musicsim.library.db.database import Tables, checked_details
 
 MAX_ID_LENGTH = 300
 """Characters of a server's id: those in use have at most 40."""

@@ -209,7 +209,7 @@ class Answering:
 
     def _thumbs(self, query: Query) -> Thumbs | None:
         """What was kept of answers to a song."""
-        return Thumbs(tuple(self._library.judgements.of(query).items())) if isinstance(query, int) else None
+        return Thumbs(tuple(self._library.judgments.rated_results(query).items())) if isinstance(query, int) else None
 
     def _matches(self, hits: Sequence[Hit], server: str | None) -> list[Match]:
         ids = self._ids([hit.song.id for hit in hits], server)

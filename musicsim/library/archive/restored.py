@@ -5,7 +5,6 @@ cluster that runs code here. Jobs could be started again with their paths. The m
 """
 
 import os
-import secrets
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from musicsim import LIBRARY_FILE
 from musicsim.addresses import is_address, without_user
+from musicsim.hooks import load_hooks
 from musicsim.library.db.schema import path_of
 from musicsim.library.db.settings import merge_restored
 
@@ -37,8 +37,8 @@ def read_own_texts(folder: Path) -> dict[str, str]:
 def adapt_to_machine(folder: Path, own: Mapping[str, str], *, with_tokens: bool) -> None:
     """Change an unpacked library so that it fits this machine.
 
-    The machine keeps its own settings and texts, as of :func:`read_own_texts`. Jobs are removed. Links of listening
-    tests get new tokens, unless `with_tokens`.
+    The machine keeps its own settings and texts, as of :func:`read_own_texts`. Jobs are removed. Links for other people
+    get new tokens, unless `with_tokens`.
 
     Raises ValueError if its settings are damaged.
     """
@@ -54,10 +54,12 @@ def adapt_to_machine(folder: Path, own: Mapping[str, str], *, with_tokens: bool)
 
 
 def renew_tokens(database: sqlite3.Connection) -> None:
-    """Give every link to a listening test a new token, in the caller's transaction."""
-    ids = database.execute("SELECT id FROM test_listeners").fetchall()
-    new = [(secrets.token_urlsafe(18), listener_id) for (listener_id,) in ids]
-    database.executemany("UPDATE test_listeners SET token = ? WHERE id = ?", new)
+    """Replace the tokens that give other people access, in the transaction of the caller.
+
+    The hook ``renew_tokens`` is a function with the same signature.
+    """
+    for renew in load_hooks("renew_tokens"):
+        renew(database)
 
 
 def find_addresses(folder: Path) -> list[str]:

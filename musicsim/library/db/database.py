@@ -1,8 +1,9 @@
 """Opening a library's database: SQLite in WAL mode, one writer and many readers at once."""
 
+import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,16 @@ def read_only_address(path: Path) -> str:
 def writer(engine: sa.Engine) -> sa.Engine:
     """The same engine for transactions that write."""
     return engine.execution_options(musicsim_writes=True)
+
+
+def checked_details(details: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Details as JSON will give them back. Raises ValueError if JSON cannot hold them."""
+    if details is None:
+        return None
+    try:
+        return dict(json.loads(json.dumps(dict(details), allow_nan=False)))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"details must hold text, finite numbers, lists and mappings only ({error}).") from error
 
 
 class Tables:

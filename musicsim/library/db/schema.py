@@ -283,84 +283,33 @@ feedback = _table(
     info=IN_SMALL_COPY,
 )
 
-preferences = _table(
-    "preferences",
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("created_at", sa.Float, nullable=False),
-    sa.Column("question", sa.Text, nullable=False),
-    sa.Column("model_a", sa.Text, nullable=False),  # names, which outlive their models
-    sa.Column("model_b", sa.Text, nullable=False),
-    sa.Column("chosen", sa.Text, nullable=False),  # a, b or same
-    sa.Column("details", sa.JSON(none_as_null=True)),
-    info=IN_SMALL_COPY,
-)
 
-# What listeners said when they were asked to compare songs; an answer goes with the first of its songs that goes.
-answers = _table(
-    "answers",
+def _is_context(value: object) -> bool:
+    """True if the entries that the core reads have the right types."""
+    if not isinstance(value, dict) or not isinstance(value.get("foreseen"), bool | None):
+        return False
+    options = value.get("options", ["", ""])
+    is_pair = isinstance(options, list) and [type(name) for name in options] == [str, str]
+    return is_pair and isinstance(value.get("model", ""), str)
+
+
+# Judgments of listeners, see musicsim.library.stores.judgments. A judgment goes with the first of its songs that goes.
+judgments = _table(
+    "judgments",
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("created_at", sa.Float, nullable=False),
     sa.Column("listener", sa.Text, nullable=False, index=True),
-    sa.Column("form", sa.Text, nullable=False),
-    sa.Column("song_1", sa.ForeignKey("songs.id", ondelete="CASCADE"), nullable=False, index=True),
-    sa.Column("song_2", sa.ForeignKey("songs.id", ondelete="CASCADE"), nullable=False, index=True),
-    sa.Column("song_3", sa.ForeignKey("songs.id", ondelete="CASCADE"), nullable=False, index=True),
-    sa.Column("song_4", sa.ForeignKey("songs.id", ondelete="CASCADE"), index=True),  # None: three were shown
-    sa.Column("chosen", sa.Integer),  # 0 for song_1; None: unsure
-    sa.Column("is_random", sa.Boolean, nullable=False),
-    sa.Column("foreseen", sa.Boolean),
-    sa.Column("model", sa.Text, nullable=False),  # a name, which outlives its model
-    sqlite_autoincrement=True,  # whoever takes an answer back twice takes no other one
+    sa.Column("kind", sa.Text, nullable=False, index=True),
+    *(sa.Column(f"song_{n}", sa.ForeignKey("songs.id", ondelete="CASCADE"), index=True) for n in (1, 2, 3, 4)),
+    sa.Column("chosen", sa.Integer),
+    sa.Column("context", sa.JSON, nullable=False, info={"check": _is_context}),
+    sqlite_autoincrement=True,  # undoing an answer twice must not delete another one
     info=IN_SMALL_COPY,
 )
 
-ANSWER_SONGS = (answers.c.song_1, answers.c.song_2, answers.c.song_3, answers.c.song_4)
-"""Where an answer keeps its songs, in the order in which they were shown."""
+JUDGED_SONGS = (judgments.c.song_1, judgments.c.song_2, judgments.c.song_3, judgments.c.song_4)
+"""Columns with the songs of a judgment, in the order on the screen."""
 
-# Which answers to a search with a song a listener said to be like it, or not, and kept to learn from.
-judgements = _table(
-    "judgements",
-    sa.Column("query_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True),
-    sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True, index=True),
-    sa.Column("value", sa.Integer, nullable=False),  # 1: more like this; -1: less
-    sa.Column("created_at", sa.Float, nullable=False),
-    info=IN_SMALL_COPY,
-)
-
-# Listening tests, frozen: see musicsim/explorer/listening_tests. Their songs are named by hashes, inside the document.
-listening_tests = _table(
-    "listening_tests",
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("name", sa.Text, nullable=False),
-    sa.Column("digest", sa.Text, nullable=False, unique=True),
-    sa.Column("created_at", sa.Float, nullable=False),
-    sa.Column("document", sa.Text, nullable=False),  # JSON
-    sqlite_autoincrement=True,
-    info=IN_SMALL_COPY,
-)
-
-# Who takes part in a listening test, each with a link of their own.
-test_listeners = _table(
-    "test_listeners",
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("test_id", sa.ForeignKey("listening_tests.id", ondelete="CASCADE"), nullable=False, index=True),
-    sa.Column("number", sa.Integer, nullable=False),  # of the test, from 0 on: chooses the order
-    sa.Column("name", sa.Text, nullable=False),
-    sa.Column("token", sa.Text, nullable=False, unique=True),
-    sa.Column("consented_at", sa.Float),  # None: not yet
-    sqlite_autoincrement=True,
-    info=IN_SMALL_COPY,
-)
-
-grades = _table(
-    "grades",
-    sa.Column("listener_id", sa.ForeignKey("test_listeners.id", ondelete="CASCADE"), primary_key=True),
-    sa.Column("pair", sa.Integer, primary_key=True),  # its place in the document
-    sa.Column("category", sa.Integer),  # 0 not, 1 somewhat, 2 very similar; None: it could not be heard
-    sa.Column("fine", sa.Integer),  # 0 to 100; None as above
-    sa.Column("graded_at", sa.Float, nullable=False),
-    info=IN_SMALL_COPY,
-)
 
 CORE_TABLES = frozenset(metadata.tables)
 """Names of the tables above, which every library has; those of extensions come later."""

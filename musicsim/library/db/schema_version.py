@@ -1,6 +1,8 @@
 """The version of a library's tables."""
 
 import re
+from collections.abc import Callable
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -13,7 +15,47 @@ from musicsim.library.db.tables import all_tables
 # version before to this one in its transaction. Write its SQL statements out, as later versions may change `schema.py`
 # again, and store the new number in the table `meta`. A read-only library cannot be changed: refuse it with a sentence.
 # Add a test that starts with the old tables.
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 11
+
+_JUDGMENTS = """
+CREATE TABLE judgments (
+    id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    created_at FLOAT NOT NULL,
+    listener TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    song_1 INTEGER REFERENCES songs (id) ON DELETE CASCADE,
+    song_2 INTEGER REFERENCES songs (id) ON DELETE CASCADE,
+    song_3 INTEGER REFERENCES songs (id) ON DELETE CASCADE,
+    song_4 INTEGER REFERENCES songs (id) ON DELETE CASCADE,
+    chosen INTEGER,
+    context JSON NOT NULL
+)"""
+_JUDGMENT_COLUMNS = ("listener", "kind", "song_1", "song_2", "song_3", "song_4")
+_FROM_10 = {
+    "answers": """
+        INSERT INTO judgments SELECT id, created_at, listener, form, song_1, song_2, song_3, song_4, chosen,
+            json_object('is_random', json(CASE WHEN is_random THEN 'true' ELSE 'false' END),
+                'foreseen', json(CASE foreseen WHEN 1 THEN 'true' WHEN 0 THEN 'false' ELSE 'null' END), 'model', model)
+        FROM answers""",
+    "judgements": """
+        INSERT INTO judgments SELECT NULL, created_at, '', 'result', query_id, song_id, NULL, NULL, value, '{}'
+        FROM judgements ORDER BY created_at, query_id, song_id""",
+    "preferences": """
+        INSERT INTO judgments SELECT NULL, created_at, '', question, NULL, NULL, NULL, NULL,
+            CASE chosen WHEN 'a' THEN 0 WHEN 'b' THEN 1 END,
+            json_set(coalesce(details, '{}'), '$.options', json_array(model_a, model_b))
+        FROM preferences ORDER BY id""",
+}
+
+
+def join_judgments(execute: Callable[[str], Any]) -> None:
+    """Move the rows of the three tables of version 10 with judgments to the one of version 11."""
+    execute(_JUDGMENTS)
+    for column in _JUDGMENT_COLUMNS:
+        execute(f"CREATE INDEX ix_judgments_{column} ON judgments ({column})")
+    for table, statement in _FROM_10.items():
+        execute(statement)
+        execute(f"DROP TABLE {table}")
 
 
 def create_tables(connection: sa.Connection) -> None:
@@ -23,11 +65,12 @@ def create_tables(connection: sa.Connection) -> None:
 
 
 def prepare_tables(connection: sa.Connection, place: str, *, read_only: bool = False) -> None:
-    """Create the tables of an empty database, or check the version of those that are there.
+    """Create the tables of an empty database, or bring those of version 10 to :data:`SCHEMA_VERSION`.
 
     Tables of extensions that were installed later are created, too.
 
-    Raises LibraryError if they have another version than :data:`SCHEMA_VERSION`, or belong to another program.
+    Raises LibraryError if they have another version, belong to another program, or would have to be changed although
+    they are read-only.
     """
     tables = sa.inspect(connection).get_table_names()
     if not tables and not read_only:
@@ -47,7 +90,15 @@ def prepare_tables(connection: sa.Connection, place: str, *, read_only: bool = F
             f"{place}: this library was written by a newer musicsim (schema {found}, this program knows "
             f"{SCHEMA_VERSION}). Update musicsim, or name another library."
         )
-    if int(found) < SCHEMA_VERSION:
+    if int(found) == 10:
+        if read_only:
+            raise LibraryError(
+                f"{place}: this library was written by an older musicsim (schema 10), and cannot be changed here. Open "
+                "it once where it can be written to, or copy it there."
+            )
+        join_judgments(connection.exec_driver_sql)
+        connection.execute(schema.meta.update().where(schema.meta.c.key == "schema_version").values(value="11"))
+    elif int(found) < SCHEMA_VERSION:
         raise LibraryError(
             f"{place}: this library was made by a musicsim before version 1.0 and cannot be opened (schema {found}, "
             f"this program needs {SCHEMA_VERSION}). Add its folders of music to a new library."

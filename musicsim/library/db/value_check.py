@@ -28,6 +28,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "songs.duration_s": (0, 1e9),
     "songs.typical_s": (0, 1e9),
     "vectors.row": (0, 2**40),
+    "judgments.chosen": (-1, len(schema.JUDGED_SONGS) - 1),
 }
 _TIME = re.compile(r"\w+_at|missing_since")
 _TIMES = ("listens.times", "waiting.times")  # 4 bytes each

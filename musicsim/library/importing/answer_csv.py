@@ -54,7 +54,7 @@ class FiledSong:
 
 @dataclass(frozen=True, slots=True)
 class FiledAnswer:
-    """An answer as it stands in a file; see :class:`musicsim.library.stores.answers.Answer`."""
+    """An answer as it stands in a file; see :class:`musicsim.library.stores.judgments.Judgment`."""
 
     created_at: float | None  # None where the file does not say when
     listener: str

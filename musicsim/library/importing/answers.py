@@ -21,8 +21,7 @@ from musicsim.library.importing.matching import Matcher
 from musicsim.library.importing.places import PlaceIndex
 from musicsim.library.importing.records import NamedSong
 from musicsim.library.store import Store
-from musicsim.library.stores.all_opinions import Opinions
-from musicsim.library.stores.answers import Answer, answer_row
+from musicsim.library.stores.judgments import Judgment, Opinions, judgment_row
 from musicsim.public import is_public
 
 
@@ -59,11 +58,11 @@ def export_answers(library: Store, file: str | Path | BinaryIO, *, of: Opinions 
 
 def filed_answers(library: Store, *, of: Opinions | None = None) -> list[FiledAnswer]:
     """All answers of a library, or others about its songs, as a file has them."""
-    answers = (of or library).answers.all()
+    answers = (of or library).judgments.answers()
     songs = _filed_songs(library, {song_id for answer in answers for song_id in answer.song_ids})
     return [
         FiledAnswer(
-            a.created_at, a.listener, a.form, tuple(songs[i] for i in a.song_ids), a.chosen, a.is_random,
+            a.created_at, a.listener, a.kind, tuple(songs[i] for i in a.song_ids), a.chosen, a.is_random,
             a.foreseen, a.model,
         )
         for a in answers
@@ -89,7 +88,7 @@ def import_answers(library: Store, file: str | Path | BinaryIO) -> AnswersImport
     filed = [row for _, row in rows if not isinstance(row, str)]
     found = _found(library, {song for row in filed for song in row.songs})
     n_unmatched = sum(any(found[song] is None for song in row.songs) for row in filed)
-    seen, problems, n_known = _Seen(library.answers.all()), [], 0
+    seen, problems, n_known = _Seen(library.judgments.answers()), [], 0
     added: list[dict[str, Any]] = []
     for line, row in rows:
         try:
@@ -101,7 +100,7 @@ def import_answers(library: Store, file: str | Path | BinaryIO) -> AnswersImport
             n_known += 1
         else:
             added.append(entry)
-    library.answers.insert(added)
+    library.judgments.insert(added)
     return AnswersImport(len(rows), len(added), n_known, n_unmatched, shortened(problems))
 
 
@@ -180,27 +179,26 @@ def _filed_row(answer: FiledAnswer | str, found: Mapping[FiledSong, int | None])
         ids.append(song_id)
     is_dated = answer.created_at is not None
     when = time.time() if answer.created_at is None else answer.created_at
-    row = answer_row(
-        when, answer.listener, answer.form, ids, answer.chosen, answer.is_random, answer.foreseen, answer.model
-    )
+    context = {"is_random": answer.is_random, "foreseen": answer.foreseen, "model": answer.model}
+    row = judgment_row(when, answer.listener, answer.form, ids, answer.chosen, context)
     return row, is_dated
 
 
 class _Seen:
     """Which answers a library has, so that a file that is read again adds nothing."""
 
-    def __init__(self, answers: Iterable[Answer]) -> None:
+    def __init__(self, answers: Iterable[Judgment]) -> None:
         self._dated: set[tuple[Any, ...]] = set()
         self._n: Counter[tuple[Any, ...]] = Counter()
         for a in answers:
-            said = (a.listener, a.form, a.song_ids, a.chosen)
+            said = (a.listener, a.kind, a.song_ids, a.chosen)
             self._dated.add((a.created_at, *said))
             self._n[said] += 1
 
     def has(self, row: dict[str, Any], *, is_dated: bool) -> bool:
         """Whether an answer is there; one that is not counts as there from now on, if it is dated."""
-        ids = tuple(row[song.name] for song in schema.ANSWER_SONGS if row.get(song.name) is not None)
-        said = (row["listener"], row["form"], ids, row["chosen"])
+        ids = tuple(row[song.name] for song in schema.JUDGED_SONGS if row[song.name] is not None)
+        said = (row["listener"], row["kind"], ids, row["chosen"])
         if is_dated:
             dated = (row["created_at"], *said)
             is_there = dated in self._dated

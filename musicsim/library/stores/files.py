@@ -225,7 +225,7 @@ class FileStore(Tables):
     def tidy(self) -> None:
         """Forget old places of songs that have moved, and songs that lost their file to other music.
 
-        A song of which listeners have said something (plays, tags, thumbs, edits, playlists, answers) is never
+        A song of which listeners have said something (plays, tags, thumbs, edits, playlists, judgments) is never
         forgotten here.
         """
         f = schema.files.c
@@ -234,7 +234,7 @@ class FileStore(Tables):
         said = [
             sa.select(table.c.song_id) for table in (schema.plays, schema.tags, schema.feedback, schema.playlist_songs)
         ]
-        said += [sa.select(song).where(song.is_not(None)) for song in schema.ANSWER_SONGS]
+        said += [sa.select(song).where(song.is_not(None)) for song in schema.JUDGED_SONGS]
         silent = sa.and_(*(schema.songs.c.id.not_in(query) for query in said), schema.songs.c.edits.is_(None))
         n_old = self._value(sa.select(sa.func.count()).where(f.missing_since.is_not(None), f.song_id.in_(here)))
         n_lost = self._value(sa.select(sa.func.count()).where(_without_file(), silent))

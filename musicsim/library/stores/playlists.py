@@ -9,8 +9,7 @@ import sqlalchemy as sa
 
 from musicsim.errors import NotFoundError
 from musicsim.library.db import schema
-from musicsim.library.db.database import Tables
-from musicsim.library.stores.opinions import checked_details
+from musicsim.library.db.database import Tables, checked_details
 
 OWN_PLAYLISTS = "saved"  # the source of playlists that the listener keeps here
 

@@ -6,7 +6,7 @@ import secrets
 from musicsim.errors import LibraryError
 from musicsim.library import Library
 from musicsim.library.importing.answers import export_answers
-from musicsim.library.stores.all_opinions import Opinions, opinions_in_memory
+from musicsim.library.stores.judgments import Opinions, opinions_in_memory
 from musicsim.public import is_public, kept_answers_folder
 from musicsim.ui.base.state import Key
 

@@ -11,7 +11,7 @@ from musicsim.errors import MusicsimError
 from musicsim.explorer.survey.questions import Rate, Standing, standing
 from musicsim.library import Library
 from musicsim.library.importing.answers import AnswersImport, export_answers, import_answers
-from musicsim.library.stores.answers import Answer
+from musicsim.library.stores.judgments import Judgment
 from musicsim.public import is_public
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.state import Key
@@ -29,7 +29,7 @@ _IMPORTED: Key[tuple[Path, AnswersImport | str] | None] = Key(
 )
 
 
-def so_far(library: Library, answers: Sequence[Answer], listener: str) -> None:
+def so_far(library: Library, answers: Sequence[Judgment], listener: str) -> None:
     """How many answers there are and what they are worth, beside what can be done with them.
 
     Of all answers of the library, and by the listener who sits here; empty for nobody yet.
@@ -47,18 +47,18 @@ def so_far(library: Library, answers: Sequence[Answer], listener: str) -> None:
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def _standing(folder: Path, version: tuple[Any, ...], listener: str | None, _answers: Sequence[Answer]) -> Standing:
+def _standing(folder: Path, version: tuple[Any, ...], listener: str | None, _answers: Sequence[Judgment]) -> Standing:
     return standing(_answers, listener)
 
 
-def _stands(library: Library, answers: Sequence[Answer], listener: str | None) -> Standing:
+def _stands(library: Library, answers: Sequence[Judgment], listener: str | None) -> Standing:
     # no number is given twice; whose an answer is may change
     last = max((answer.id for answer in answers), default=0)
     people = hash(tuple(answer.listener for answer in answers))
     return _standing(library.folder, (len(answers), last, people), listener, answers)
 
 
-def _worth(library: Library, answers: Sequence[Answer], listener: str) -> None:
+def _worth(library: Library, answers: Sequence[Judgment], listener: str) -> None:
     everybody = _stands(library, answers, None)
     mine = _stands(library, answers, listener) if listener else everybody
     n, name = mine.n_answers, plain(listener) if listener else "Everybody"
@@ -111,7 +111,7 @@ def _foreseen(of: Standing) -> str:
 # --- what can be done with them -------------------------------------------------------------------
 
 
-def _uses(library: Library, answers: Sequence[Answer], listener: str) -> None:
+def _uses(library: Library, answers: Sequence[Judgment], listener: str) -> None:
     n_sure = sum(answer.chosen is not None for answer in answers)
     if not is_public() and st.button(
         "Train on these answers", icon=":material/school:", key="compare_train", disabled=not n_sure,
@@ -180,7 +180,7 @@ def _report(report: AnswersImport) -> None:
         st.caption("\n".join(lines))
 
 
-def _people(library: Library, answers: Sequence[Answer], listener: str) -> None:
+def _people(library: Library, answers: Sequence[Judgment], listener: str) -> None:
     n = sum(answer.listener == listener for answer in answers)
     st.text_input("New name", key="compare_rename", placeholder=listener, max_chars=60)
     st.button(
@@ -206,5 +206,5 @@ def _rename(library: Library, listener: str) -> None:
 
 
 def _forget(library: Library, listener: str) -> None:
-    n = library.answers.forget_listener(listener)
+    n = library.judgments.forget_listener(listener)
     st.toast(f"{_counted(n, 'answer')} deleted.", icon=":material/delete:")

@@ -15,7 +15,7 @@ from musicsim.errors import MusicsimError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.survey.questions import Question, foreseen, next_question
 from musicsim.library import Library
-from musicsim.library.stores.answers import FORMS, Answer
+from musicsim.library.stores.judgments import FORMS, Judgment
 from musicsim.ui.base.state import QUEUE_LIBRARY, Key, snapshot
 from musicsim.ui.base.text import plain
 from musicsim.ui.base.visitors import keep_answers, opinions
@@ -72,7 +72,7 @@ def who(typed: str | None) -> str:
     return " ".join((typed or "").split())[:_MAX_NAME].strip()
 
 
-def question(now: Snapshot, answers: Sequence[Answer], listener: str) -> Question:
+def question(now: Snapshot, answers: Sequence[Judgment], listener: str) -> Question:
     """The question that waits for its answer; if there is none, one that was put off, or a new one.
 
     Raises ModelError if too few songs can be compared.
@@ -109,7 +109,7 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, thread_name_prefix="compare")
 
 
-def _drawn(now: Snapshot, answers: Sequence[Answer], listener: str) -> Question:
+def _drawn(now: Snapshot, answers: Sequence[Judgment], listener: str) -> Question:
     ahead = _AHEAD.get()
     _AHEAD.set(None)
     if ahead is not None and ahead.fits == _fits(now, listener):
@@ -121,16 +121,16 @@ def _drawn_with(listener: str) -> tuple[str, str, int, list[int]]:
     return listener, FORM.get(), N_SONGS.get(), [_SEED.get(), _TURN.get()]
 
 
-def _next(now: Snapshot, known: list[Answer], listener: str, form: str, n_songs: int, seed: list[int]) -> Question:
+def _next(now: Snapshot, known: list[Judgment], listener: str, form: str, n_songs: int, seed: list[int]) -> Question:
     """The next question; without the session, for it may run beside the page."""
     rng = np.random.default_rng(seed)
     return next_question(now, known, listener=listener, form=form, n_songs=n_songs, rng=rng)
 
 
-def _known(answers: Sequence[Answer], now: Snapshot, *waiting: Asked) -> list[Answer]:
+def _known(answers: Sequence[Judgment], now: Snapshot, *waiting: Asked) -> list[Judgment]:
     """All answers, and what is not to be asked again: for the survey, answers that say nothing."""
     silent = [
-        Answer(-1, time.time(), of.listener, of.question.form, of.question.song_ids, None, False, None, "")
+        Judgment(-1, time.time(), of.listener, of.question.form, of.question.song_ids, None)
         for of in (*_SKIPPED.get(), *waiting)
         if of.library == now.library.folder
     ]
@@ -166,7 +166,7 @@ def act(kind: str, at: int, chosen: int | None = None) -> None:
 
 def rename(library: Library, old: str, new: str) -> None:
     """Give a listener another name, in the library and in all that this session knows of them."""
-    library.answers.rename(old, new)
+    library.judgments.rename(old, new)
 
     def renamed(asked: Asked) -> Asked:
         is_theirs = (asked.library, asked.listener) == (library.folder, old)
@@ -190,7 +190,7 @@ def _keep(asked: Asked, chosen: int | None) -> None:
     now, of = snapshot(), asked.question
     _ASKED.set(None)
     try:
-        answer_id = opinions(now.library).answers.add(
+        answer_id = opinions(now.library).judgments.add(
             asked.listener, of.form, of.song_ids, chosen, is_random=of.is_random,
             foreseen=None if chosen is None else foreseen(now, of, chosen),
             model=now.record.name if now.record else "",
@@ -214,7 +214,7 @@ def _take_back() -> None:
     given = last_given(now.library)
     if given is None:
         return
-    opinions(now.library).answers.forget(given.answer_id)
+    opinions(now.library).judgments.forget(given.answer_id)
     keep_answers(now.library)
     _GIVEN.set(_GIVEN.get()[:-1])
     of = given.asked.question

@@ -29,7 +29,7 @@ def show_compare() -> None:
             icon=":material/info:",
         )
         return
-    answers = opinions(library).answers.all()
+    answers = opinions(library).judgments.answers()
     if listener:
         try:
             asked = question(now, answers, listener)
@@ -48,7 +48,7 @@ def show_compare() -> None:
 
 def _choices(library: Library) -> str:
     """What is asked, about how many songs, and whom; gives the listener's name, empty where nobody has one."""
-    known = opinions(library).answers.listeners()
+    known = opinions(library).judgments.listeners()
     if is_public():
         LISTENER.set(visitor_name())
     elif LISTENER.get() is None and len(known) < 2:  # of several, none is known to be the one who sits here

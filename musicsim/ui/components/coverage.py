@@ -2,6 +2,7 @@
 
 from musicsim.explorer.learning.supervision import Coverage, coverage
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.library.stores.judgments import FORMS, RESULT
 from musicsim.ui.base.desk import Task, Tell, desk, task_key
 
 
@@ -13,5 +14,5 @@ def ask_coverage(of: Snapshot) -> Task:
         return coverage(of)
 
     # answers and thumbs are no change of the library's revision, or every page would be drawn again after each of them
-    said = of.library.answers.mark(), of.library.judgements.mark()
+    said = of.library.judgments.mark(*FORMS, RESULT)
     return desk().ask(task_key(of, f"coverage {said}"), work)

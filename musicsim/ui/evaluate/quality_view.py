@@ -24,6 +24,7 @@ from musicsim.explorer.learning.verdict import RANKED
 from musicsim.explorer.requests.training import ANSWERS, JUDGEMENTS, KINDS
 from musicsim.explorer.snapshot.map_colours import UNKNOWN_COLOUR, label_colours
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.library.stores.judgments import FORMS, RESULT
 from musicsim.library.stores.models import ModelRecord
 from musicsim.ui.base.desk import AT_ONCE_S, Task, Tell, desk, done_of, result_of, task_key, value_of, wait_for
 from musicsim.ui.base.state import Key, snapshot
@@ -53,8 +54,8 @@ _BY = {
 
 def _scores_key(of: Snapshot, kind: str) -> Hashable:
     # answers and thumbs are no change of the library's revision, or every page would be drawn again after each of them
-    marks = {ANSWERS: of.library.answers.mark, JUDGEMENTS: of.library.judgements.mark}
-    return task_key(of, f"scores by {kind} {marks[kind]() if kind in marks else ''} split {_SPLIT.get()}")
+    mark = of.library.judgments.mark(*{ANSWERS: FORMS, JUDGEMENTS: (RESULT,)}.get(kind, ()))
+    return task_key(of, f"scores by {kind} {mark} split {_SPLIT.get()}")
 
 
 def _ask_scores(of: Snapshot, kind: str) -> Task:

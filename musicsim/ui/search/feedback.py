@@ -37,7 +37,7 @@ def feedback_on(now: Snapshot, searched: str, song_id: int | None) -> Thumbs:
 
     `searched` tells what was searched with, in this library, and `song_id` the song of the library, if it was one.
     """
-    kept = {} if song_id is None else opinions(now.library).judgements.of(song_id)
+    kept = {} if song_id is None else opinions(now.library).judgments.rated_results(song_id)
     before = _SAID.get().get(searched)
     # where nothing was said beyond what is kept, what another tab has kept or forgotten since is followed
     if before is None or before.thumbs.judged == before.kept != kept:
@@ -82,7 +82,7 @@ def _start_over(searched: str) -> None:
 
 def _keep(library: Library, song_id: int, judged: dict[int, int]) -> None:
     try:
-        library.judgements.keep(song_id, judged)
+        library.judgments.rate_results(song_id, judged)
     except MusicsimError as error:
         st.toast(plain(error), icon=":material/warning:")
         return

@@ -197,7 +197,7 @@ def _number(field: str) -> dict[str, Any]:
 def _more(library: Library) -> None:
     kind, loss = _KIND.get(), _LOSS.get()
     if kind == ANSWERS:
-        people = ["", *library.answers.listeners()]
+        people = ["", *library.judgments.listeners()]
         if _LISTENER.get() not in people:
             _LISTENER.set("")
         st.selectbox(**_said("listener"), options=people, format_func=lambda name: plain(name) or "everybody's")

@@ -15,11 +15,12 @@ from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.blind_lists.blind_test import (
-    QUESTION,
+    KIND,
     SHUFFLE,
     BlindPair,
     Contender,
     contenders,
+    describe,
     draw_pair,
     opponent_of,
     record,
@@ -168,17 +169,17 @@ def test_an_answer_keeps_all_that_was_shown_and_can_be_taken_back(tiny_library):
     )
     pair = draw_pair(sides(snapshot), walks(snapshot), request, 11)
     number = record(tiny_library, pair, "right")
-    (kept,) = tiny_library.preferences.all(QUESTION)
-    assert (kept.model_a, kept.model_b, kept.winner) == (pair.left_is.name, pair.right_is.name, pair.right_is.name)
-    assert kept.details["songs"] == [ids(pair.left), ids(pair.right)]
-    assert kept.details["models"] == [[side.model_id, None] for side in (pair.left_is, pair.right_is)]
-    assert kept.details["seed"] == 11
-    asked = kept.details["request"]
+    (kept,) = tiny_library.judgments.all(KIND)
+    assert (kept.options, kept.chosen) == ((pair.left_is.name, pair.right_is.name), 1)
+    assert kept.context["songs"] == [ids(pair.left), ids(pair.right)]
+    assert kept.context["models"] == [[side.model_id, None] for side in (pair.left_is, pair.right_is)]
+    assert kept.context["seed"] == 11
+    asked = kept.context["request"]
     assert (asked["first"], asked["length"], asked["dialect"]) == (pair.request.first, 4, None)
     assert asked["keep"] == {"2": snapshot.library.songs()[4].id}
     assert asked["exclude"] == sorted(request.exclude)
     assert asked["years"] == [1900, 2100]
-    tiny_library.preferences.forget(number)
+    tiny_library.judgments.forget(number)
     assert tally(tiny_library) == []
 
 
@@ -228,28 +229,28 @@ def test_a_tally_counts_either_side_and_says_how_much_is_chance(store):
     answer(store, a, b, "same")
     answer(store, SHUFFLE, a, "same")
     first, second = tally(store)
-    assert (first.pair.wins_a, first.pair.wins_b, first.pair.ties, first.n) == (7, 2, 1, 9)
+    assert (first.wins_first, first.wins_second, first.ties, first.n_decided) == (7, 2, 1, 9)
     # 2 (C(9,7) + C(9,8) + C(9,9)) / 2^9
     assert first.p_value == pytest.approx(92 / 512)
-    assert first.words == "7 of 9 for “A”; by chance alone this happens in 18 % of cases"
-    assert (second.p_value, second.words) == (1.0, "no difference so far")
+    assert describe(first) == "7 of 9 for “A”; by chance alone this happens in 18 % of cases"
+    assert (second.p_value, describe(second)) == (1.0, "no difference so far")
 
 
 def test_no_lead_and_a_clear_lead_are_said(store):
     a, b = Contender("1", "A"), Contender("2", "B")
     answer(store, a, b, "left")
     answer(store, a, b, "right")
-    assert tally(store)[0].words == "1 of 2 for each: no lead"
+    assert describe(tally(store)[0]) == "1 of 2 for each: no lead"
     for _ in range(20):
         answer(store, a, b, "right")
-    assert tally(store)[0].words == "21 of 22 for “B”; by chance alone this happens in less than 1 % of cases"
+    assert describe(tally(store)[0]) == "21 of 22 for “B”; by chance alone this happens in less than 1 % of cases"
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(wins=st.integers(0, 12), losses=st.integers(0, 12))
 def test_the_sign_test_is_that_of_the_binomial(store, wins, losses):
-    for kept in store.preferences.all():
-        store.preferences.forget(kept.id)
+    for kept in store.judgments.all(KIND):
+        store.judgments.forget(kept.id)
     a, b = Contender("1", "A"), Contender("2", "B")
     for chosen, count in (("left", wins), ("right", losses)):
         for _ in range(count):
@@ -267,20 +268,20 @@ def test_answers_follow_a_model_that_is_renamed_and_keep_the_name_of_one_that_ha
     tiny_library.models.rename("m1", "ours")
     answer(tiny_library, Contender(native.id, native.name), Contender("m1", "ours"), "right")
     (one,) = tally(tiny_library)
-    assert {one.pair.model_a: one.pair.wins_a, one.pair.model_b: one.pair.wins_b} == {"ours": 2, native.name: 0}
+    assert {one.first: one.wins_first, one.second: one.wins_second} == {"ours": 2, native.name: 0}
     answer(tiny_library, Contender("gone", "old"), SHUFFLE, "same")
-    assert [(t.pair.model_a, t.pair.model_b) for t in tally(tiny_library)][-1] == ("old", "shuffle")
+    assert [(t.first, t.second) for t in tally(tiny_library)][-1] == ("old", "shuffle")
 
 
 def test_answers_without_details_count_by_their_names(store):
-    store.preferences.add(QUESTION, "x", "y", "a")
-    store.preferences.add("maps", "x", "y", "b")
+    store.judgments.add("", KIND, (), 0, options=["x", "y"])
+    store.judgments.add("", "maps", (), 1, options=["x", "y"])
     (one,) = tally(store)
-    assert (one.pair.model_a, one.pair.wins_a, one.pair.wins_b) == ("x", 1, 0)
+    assert (one.first, one.wins_first, one.wins_second) == ("x", 1, 0)
 
 
 def test_a_model_that_is_called_shuffle_is_not_the_shuffle(store):
     answer(store, Contender("m1", "shuffle"), SHUFFLE, "left")
     (one,) = tally(store)
-    wins = {one.pair.model_a: one.pair.wins_a, one.pair.model_b: one.pair.wins_b}
+    wins = {one.first: one.wins_first, one.second: one.wins_second}
     assert wins == {"shuffle (m1)": 1, "shuffle (no model)": 0}

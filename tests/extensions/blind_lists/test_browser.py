@@ -23,11 +23,11 @@ def test_two_lists_are_heard_and_judged_by_keys(page, address, home):
     expect(main.get_by_text(re.compile("You chose list 2. List 1 was made by"))).to_be_visible()
     expect(page.get_by_test_id("transition")).to_have_count(14)
     with Library.open(home / "library") as library:
-        assert len(library.preferences.all()) == 1
+        assert len(library.judgments.all("playlists")) == 1
     page.keyboard.press("n")
     expect(page.get_by_role("button", name=re.compile("^List 1 is better"))).to_be_visible()
     expect(main.get_by_text("was made by")).to_have_count(0)
     page.get_by_role("button", name="Undo last answer").click()
     expect(main.get_by_text("No answers yet.")).to_be_visible()
     with Library.open(home / "library") as library:
-        assert library.preferences.all() == []
+        assert library.judgments.all("playlists") == []

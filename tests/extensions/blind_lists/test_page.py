@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 from musicsim.explorer.refresh.fitting import RepresentationSettings
 from musicsim.explorer.refresh.model_catalogue import add_representation
 from musicsim.explorer.refresh.refresh import refresh
-from musicsim.extensions.blind_lists.blind_test import QUESTION
+from musicsim.extensions.blind_lists.blind_test import KIND
 from tests.pages.actions import labels, said
 from tests.sounds import write_song
 
@@ -69,7 +69,7 @@ def test_nobody_says_whose_list_it_is_before_the_answer(full):
     assert [m.value for m in app.markdown] == ["**List 1**", "**List 2**"]
     assert not {NATIVE, SHUFFLE, "anywhere"} & set(said(app).split())
     assert {row["link"] for rows in lists(app) for row in rows} == {None}
-    assert full.preferences.all() == []
+    assert full.judgments.all(KIND) == []
     first, second = lists(app)
     assert len(first) == len(second) == 8
     assert first[0]["song_id"] == second[0]["song_id"]
@@ -79,19 +79,19 @@ def test_an_answer_is_kept_names_are_told_and_the_next_pair_is_one_click_away(fu
     app = press(open_view(), "Generate two playlists")
     before = lists(app)
     press(app, "List 2 is better")
-    (answer,) = full.preferences.all(QUESTION)
-    assert answer.chosen == "b"
-    assert answer.details["songs"] == [[row["song_id"] for row in rows] for rows in before]
-    assert f"You chose list 2. List 1 was made by **{answer.model_a}**" in said(app)
-    assert f"**List 2** · {answer.model_b}" in said(app)
-    shuffled = lists(app)[[answer.model_a, answer.model_b].index(SHUFFLE)]
+    (answer,) = full.judgments.all(KIND)
+    assert answer.chosen == 1
+    assert answer.context["songs"] == [[row["song_id"] for row in rows] for rows in before]
+    assert f"You chose list 2. List 1 was made by **{answer.options[0]}**" in said(app)
+    assert f"**List 2** · {answer.options[1]}" in said(app)
+    shuffled = lists(app)[[answer.options[0], answer.options[1]].index(SHUFFLE)]
     assert [row["link"] for row in shuffled] == [None, *["random jump"] * 7]
-    assert f"1 of 1 for “{answer.winner}”; by chance alone this happens in 100 % of cases." in said(app)
+    assert f"1 of 1 for “{answer.options[1]}”; by chance alone this happens in 100 % of cases." in said(app)
     press(app, "Next two lists")
     assert "You chose" not in said(app)
     assert lists(app) != before
     press(app, "No difference")
-    assert [a.chosen for a in full.preferences.all()] == ["b", "same"]
+    assert [a.chosen for a in full.judgments.all(KIND)] == [1, None]
     assert "You heard no difference." in said(app)
 
 
@@ -116,11 +116,11 @@ def test_answers_are_taken_back_from_the_last_one_on(full):
     press(app, "Next two lists")
     press(app, "List 2 is better")
     press(app, "Undo last answer")
-    assert [a.chosen for a in full.preferences.all()] == ["a"]
+    assert [a.chosen for a in full.judgments.all(KIND)] == [0]
     assert "Generate two playlists" in labels(app), "the names have been seen: these lists are not asked about again"
     press(app, "Generate two playlists")
     press(app, "Undo last answer")
-    assert full.preferences.all() == []
+    assert full.judgments.all(KIND) == []
     assert "List 1 is better" in labels(app), "lists that nobody has answered stay"
     assert "Undo last answer" not in labels(app)
 

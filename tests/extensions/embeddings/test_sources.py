@@ -179,7 +179,7 @@ def test_answers_teach_it_too(three_sources, structure):
         a, b, c = rng.choice(len(songs), 3, replace=False)
         kinds = [songs[i].genre for i in (a, b, c)]
         odd = next((n for n in range(3) if kinds.count(kinds[n]) == 1), None)
-        three_sources.answers.add("Ann", "odd", [songs[i].id for i in (a, b, c)], odd)
+        three_sources.judgments.add("Ann", "odd", [songs[i].id for i in (a, b, c)], odd)
     settings = LearningSettings("answers", (SOUND, "net"), "order", C=10.0, structure=structure)
     model_id = learn(three_sources, settings, "my ears", Watcher())
     report = load_report(three_sources.models.path(model_id))

@@ -43,7 +43,7 @@ def library(tiny_library):
     tiny_library.add_plays(
         [{"listener": "Ann", "song_id": ids[0], "count": 3}, {"listener": "Zoë", "song_id": ids[1], "count": 1}]
     )
-    tiny_library.answers.add("Ann", "odd", ids[:3], 1)
+    tiny_library.judgments.add("Ann", "odd", ids[:3], 1)
     return tiny_library
 
 
@@ -198,10 +198,10 @@ def test_plays_and_answers_come_back(library, tmp_path):
         ("Zoë", ids[1], 1),
     ]
     exported(library, "answers", tmp_path / "a.csv")
-    before = library.answers.all()
-    library.answers.forget_listener("Ann")
+    before = library.judgments.answers()
+    library.judgments.forget_listener("Ann")
     run("answers", "import", tmp_path / "a.csv", library=library.folder)
-    assert [(a.song_ids, a.chosen) for a in library.answers.all()] == [(a.song_ids, a.chosen) for a in before]
+    assert [(a.song_ids, a.chosen) for a in library.judgments.answers()] == [(a.song_ids, a.chosen) for a in before]
     exported(library, "answers", tmp_path / "a.parquet")
     assert pd.read_parquet(tmp_path / "a.parquet")["listener"].tolist() == ["Ann"]
 

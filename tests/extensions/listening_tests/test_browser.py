@@ -4,6 +4,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
+from musicsim.extensions.listening_tests.store import ListeningTestStore
 from musicsim.library import Library
 from tests.browser.actions import IDLE, hindrances, visit
 
@@ -61,7 +62,7 @@ def take(listener: Page, titles: set[str]) -> int:
 def test_an_owner_makes_a_test_a_listener_takes_it_and_the_owner_sees_the_verdict(page, address, home, chromium):
     link, _ = make_test(page, address)
     with Library.open(home / "library") as library:
-        (kept,) = library.listening_tests.all()
+        (kept,) = ListeningTestStore(library).all()
         titles = {song.title for song in library.songs()}
     context = chromium.new_context(viewport={"width": 375, "height": 800})
     listener = context.new_page()
@@ -82,8 +83,8 @@ def test_an_owner_makes_a_test_a_listener_takes_it_and_the_owner_sees_the_verdic
     context.close()
     assert errors == []
     with Library.open(home / "library") as library:
-        first, second = library.listening_tests.listeners(kept.id)
-        grades = library.listening_tests.grades(kept.id)
+        first, second = ListeningTestStore(library).listeners(kept.id)
+        grades = ListeningTestStore(library).grades(kept.id)
     assert (len(grades[first.id]), grades[second.id]) == (n_pairs, [])
     assert {grade.category for grade in grades[first.id]} == {2}
     assert 61 in {grade.fine for grade in grades[first.id]}

@@ -9,6 +9,7 @@ from starlette.testclient import TestClient
 from musicsim.extensions.listening_tests.pooling import make_test
 from musicsim.extensions.listening_tests.request import ListeningTestRequest
 from musicsim.extensions.listening_tests.routes import listen_routes
+from musicsim.extensions.listening_tests.store import ListeningTestStore
 from tests.pages.actions import open_page
 
 
@@ -16,15 +17,15 @@ from tests.pages.actions import open_page
 def test(full):
     """A small test of the tiny library with two listeners: its number."""
     made = make_test(full, ListeningTestRequest(models=("Sound", "Codewords"), queries=2, checks=1))
-    number = full.listening_tests.add(made.name, made.digest, made.to_json())
-    full.listening_tests.invite(number, ["Anna", "Bert"])
+    number = ListeningTestStore(full).add(made.name, made.digest, made.to_json())
+    ListeningTestStore(full).invite(number, ["Anna", "Bert"])
     return number
 
 
 @pytest.fixture
 def link(full, test):
     """What the link of the first listener leads to."""
-    token = full.listening_tests.listeners(test)[0].token
+    token = ListeningTestStore(full).listeners(test)[0].token
     with TestClient(Starlette(routes=listen_routes()), base_url="http://localhost") as client:
         yield lambda path="", said=None: client.request(
             "GET" if said is None else "POST", f"/listen/{token}{path}", json=said
@@ -68,7 +69,7 @@ def test_what_is_no_grade_is_refused_and_keeps_nothing(link, full, test):
             assert link("/grades", {"place": 0, "category": 1, "fine": 5}).status_code == 200
     assert link("/grades", {"place": 5, "category": 1, "fine": 5}).status_code == 404
     assert link("/state?place=x").status_code == 422
-    (grades, _) = full.listening_tests.grades(test).values()
+    (grades, _) = ListeningTestStore(full).grades(test).values()
     assert [(grade.category, grade.fine) for grade in grades] == [(1, 5)]
 
 
@@ -86,10 +87,10 @@ def test_the_page_offers_a_form_and_shows_the_newest_test_with_links(full, test)
     assert not app.exception
     assert app.selectbox(key="listening_test").value == test
     links = "".join(code.value for code in app.code)
-    for listener in full.listening_tests.listeners(test):
+    for listener in ListeningTestStore(full).listeners(test):
         assert f"/listen/{listener.token}" in links
     app.button(key="listening_more").click().run()
-    assert [one.name for one in full.listening_tests.listeners(test)] == ["Anna", "Bert", "Listener 3"]
+    assert [one.name for one in ListeningTestStore(full).listeners(test)] == ["Anna", "Bert", "Listener 3"]
 
 
 def test_visitors_are_not_offered_tests(full, test, monkeypatch):

@@ -4,11 +4,11 @@ import pytest
 import sqlalchemy as sa
 
 from musicsim.errors import NotFoundError
-from musicsim.extensions.listening_tests.store import Grade
+from musicsim.extensions.listening_tests.store import Grade, ListeningTestStore
 
 
 def test_a_test_is_kept_once_and_goes_with_all_that_belongs_to_it(store):
-    tests = store.listening_tests
+    tests = ListeningTestStore(store)
     one = tests.add("One", "abc", "{}")
     assert tests.add("Again", "abc", "{}") == one
     anna, bert = tests.invite(one, ["Anna", " Bert  B "])
@@ -37,16 +37,16 @@ def test_what_is_no_grade_and_no_listener_is_refused(store):
     for wrong in ((3, 50), (-1, 50), (1, 101), (1, -1), (None, 50), (1, None)):
         with pytest.raises(ValueError, match=r"category|fine"):
             Grade(0, *wrong, 1.0)
-    one = store.listening_tests.add("One", "abc", "{}")
+    one = ListeningTestStore(store).add("One", "abc", "{}")
     with pytest.raises(ValueError, match="names"):
-        store.listening_tests.invite(one, ["A", " "])
+        ListeningTestStore(store).invite(one, ["A", " "])
     with pytest.raises(ValueError, match="at most 200"):
-        store.listening_tests.invite(one, ["A"] * 201)
-    assert store.listening_tests.listeners(one) == []
+        ListeningTestStore(store).invite(one, ["A"] * 201)
+    assert ListeningTestStore(store).listeners(one) == []
 
 
 def test_a_small_copy_brings_tests_back_with_their_links(store):
-    tests = store.listening_tests
+    tests = ListeningTestStore(store)
     one = tests.add("One", "abc", "{}")
     (anna,) = tests.invite(one, ["Anna"])
     tests.grade(anna.id, [Grade(0, 2, 90, 5.0)])

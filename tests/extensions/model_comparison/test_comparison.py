@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from musicsim.errors import ModelError, OwnerOnlyError
+from musicsim.errors import ModelError
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.task import artist_folds
 from musicsim.explorer.learning.verdict import RANKED, Lead
@@ -179,9 +179,3 @@ def test_too_few_artists_are_said(tiny_library):
     bring(tiny_library, songs, noise(len(songs)))
     with pytest.raises(ModelError, match="songs of 3 artists have a vector of each model; at least 5 artists"):
         compare_with(tiny_library, "net", "folder")
-
-
-def test_visitors_do_not_compare(library, monkeypatch):
-    monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
-    with pytest.raises(OwnerOnlyError):
-        compare_with(library, "net", "genre")

@@ -130,7 +130,7 @@ def test_a_thumb_down_in_the_player_and_on_a_result_is_kept_to(library):
     answering = Answering(library, PlayerRules())
     first, second, *_ = (match.song.id for match in answering.similar(answering.song("7"), 5))
     library.set_feedback(first, -1)
-    library.judgements.keep(7, {second: -1})
+    library.judgments.rate_results(7, {second: -1})
     left = {match.song.id for match in answering.similar(answering.song("7"), 30, is_limited=False)}
     assert not left & {first, second}
     assert second in {match.song.id for match in answering.similar(answering.song("8"), 30, is_limited=False)}

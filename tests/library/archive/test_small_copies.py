@@ -1,10 +1,8 @@
 """What people said is copied once a day, and comes back to a library whose songs were analysed again."""
 
-import shutil
 import sqlite3
 import time
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
@@ -26,7 +24,7 @@ def by_label(library):
             for who, song, count in zip(plays.listener, plays.song_id.tolist(), plays.count, strict=True)
         ),
         "lists": [(p.name, p.source, [title[i] for i in p.song_ids], p.details) for p in library.playlists()],
-        "answers": [(a.listener, [title[i] for i in a.song_ids], a.chosen) for a in library.answers.all()],
+        "answers": [(a.listener, [title[i] for i in a.song_ids], a.chosen) for a in library.judgments.answers()],
         "edits": sorted((title[i], edits) for i, edits in library.edits.edited().items()),
         "aliases": library.edits.aliases(),
         "thumbs": sorted((title[i], value) for i, value in library.feedback().items()),
@@ -43,7 +41,7 @@ def say(library):
     library.add_plays([{"listener": "ann", "song_id": i, "count": i} for i in ids[:5]])
     library.add_tags([{"song_id": ids[2], "tag": "calm", "weight": 2.0}])
     library.add_playlists([("evening", None, ids[3:9], {"seed": 5})], "saved")
-    library.answers.add("ann", "odd", tuple(ids[:3]), 1)
+    library.judgments.add("ann", "odd", tuple(ids[:3]), 1)
     library.edits.edit([ids[7]], {"genre": "polka", "title": "Renamed"})
     library.edits.merge(["Artist tones", "Tones"], "The Tones")
     library.set_feedback(ids[4], -1)
@@ -107,17 +105,6 @@ def test_what_was_said_comes_back_to_a_library_that_was_analysed_again(tiny_libr
         assert [p.name for p in again.playlists()] == ["a later one"], "what it replaced can be had again"
         assert again.song(of["Song noise 3"]).title == "Song noise 3"
         assert again.edits.aliases() == {}
-
-
-def test_links_of_listening_tests_stay_only_in_a_copy_of_the_library_itself(tiny_library, tmp_path):
-    tests = tiny_library.listening_tests
-    (ann,) = tests.invite(tests.add("test", "digest", "{}"), ["Ann"])
-    own = tiny_library.copies.keep_now()
-    tiny_library.copies.bring_back(own)
-    assert tests.listener_of(ann.token).name == "Ann"
-    tiny_library.copies.bring_back(Path(shutil.copy(own, tmp_path)))
-    with pytest.raises(NotFoundError):  # the sender of the file knows this token
-        tests.listener_of(ann.token)
 
 
 def test_songs_that_are_not_here_are_counted_and_left_out(tiny_library, collection, tmp_path):

@@ -1,0 +1,54 @@
+"""Links of listening tests in backups and small copies: strangers with a copy must not know them."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from musicsim.library.archive.small_restore import bring_back
+
+from musicsim.errors import NotFoundError
+from musicsim.explorer.health.backups import back_up
+from musicsim.explorer.progress import silent
+from musicsim.extensions.listening_tests.store import ListeningTestStore
+from musicsim.library import Library
+from tests.command import run
+
+
+def test_links_of_listening_tests_stay_only_in_a_copy_of_the_library_itself(tiny_library, tmp_path):
+    tests = ListeningTestStore(tiny_library)
+    (ann,) = tests.invite(tests.add("test", "digest", "{}"), ["Ann"])
+    own = tiny_library.copies.keep_now()
+    bring_back(tiny_library, own)
+    assert tests.listener_of(ann.token).name == "Ann"
+    bring_back(tiny_library, Path(shutil.copy(own, tmp_path)))
+    with pytest.raises(NotFoundError):  # the sender of the file knows this token
+        tests.listener_of(ann.token)
+
+
+@pytest.fixture
+def theirs(tiny_library):
+    """Tokens of two listeners."""
+    tests = ListeningTestStore(tiny_library)
+    return {one.token for one in tests.invite(tests.add("test", "digest", "{}"), ["Ann", "Ben"])}
+
+
+def tokens(folder):
+    with Library.open(folder) as library:
+        tests = ListeningTestStore(library)
+        return {one.token for test in tests.all() for one in tests.listeners(test.id)}
+
+
+def test_a_backup_has_the_links_only_if_asked_for(tiny_library, theirs, tmp_path):
+    run("backup", tmp_path / "b", library=tiny_library.folder)
+    assert not [token for token in theirs if token.encode() in (tmp_path / "b").read_bytes()]
+    run("backup", tmp_path / "b", "--with-passwords", "--yes", library=tiny_library.folder)
+    assert all(token.encode() in (tmp_path / "b").read_bytes() for token in theirs)
+
+
+def test_the_maker_of_a_backup_knows_the_links_only_if_asked_for(tiny_library, theirs, tmp_path):
+    back_up(tiny_library, tmp_path / "private", silent, with_passwords=True)
+    run("restore", tmp_path / "private", library=tmp_path / "mine")
+    assert len(tokens(tmp_path / "mine")) == 2
+    assert not tokens(tmp_path / "mine") & theirs
+    run("restore", tmp_path / "private", "--with-passwords", "--yes", library=tmp_path / "mine")
+    assert tokens(tmp_path / "mine") == theirs

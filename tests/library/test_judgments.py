@@ -1,0 +1,267 @@
+"""Judgments: ratings of results, choices between two options, and libraries with the tables of version 10."""
+
+import gzip
+import sqlite3
+from contextlib import closing
+from itertools import pairwise
+
+import pytest
+import sqlalchemy as sa
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from musicsim.library.archive.small_restore import bring_back
+
+from musicsim import LIBRARY_FILE
+from musicsim.errors import LibraryError, NotFoundError
+from musicsim.library import Library
+from musicsim.library.db import schema
+from musicsim.library.stores.judgments import RESULT, Tally, summarize
+from tests.library.forgetting import forget
+
+
+def ratings(library):
+    return [(one.song_ids, one.chosen) for one in library.judgments.all(RESULT)]
+
+
+def test_they_come_back_as_they_were_said_and_replace_those_before(tiny_library):
+    a, b, c, d = [song.id for song in tiny_library.songs()[:4]]
+    store = tiny_library.judgments
+    store.rate_results(a, {d: 1, b: -1, c: 1})
+    store.rate_results(b, {a: -1})
+    assert list(store.rated_results(a).items()) == [(d, 1), (b, -1), (c, 1)]
+    assert ratings(tiny_library) == [((a, d), 1), ((a, b), -1), ((a, c), 1), ((b, a), -1)]
+    store.rate_results(a, {c: -1})
+    assert store.rated_results(a) == {c: -1}
+    assert ratings(tiny_library) == [((b, a), -1), ((a, c), -1)], "the newest last"
+    store.rate_results(a, {})
+    assert store.rated_results(a) == {}
+    assert ratings(tiny_library) == [((b, a), -1)]
+
+
+def test_the_mark_moves_with_every_change(tiny_library):
+    a, b, c = [song.id for song in tiny_library.songs()[:3]]
+    store = tiny_library.judgments
+    seen = [store.mark(RESULT)]
+    for judged in ({b: 1}, {c: 1}, {c: -1}, {}):
+        store.rate_results(a, judged)
+        seen.append(store.mark(RESULT))
+    assert all(one != other for one, other in pairwise(seen))
+    assert seen[0] == seen[-1] == (0, 0)
+
+
+def test_they_outlive_the_program_and_go_with_their_songs(tiny_library):
+    a, b, c = [song.id for song in tiny_library.songs()[:3]]
+    tiny_library.judgments.rate_results(a, {b: 1, c: -1})
+    with Library.open(tiny_library.folder) as again:
+        assert again.judgments.rated_results(a) == {b: 1, c: -1}
+        forget(again, b)
+        assert again.judgments.rated_results(a) == {c: -1}
+        forget(again, a)
+        assert again.judgments.all(RESULT) == []
+
+
+@pytest.mark.parametrize("judged", [{1: 1}, {2: 0}, {2: 3}])
+def test_what_makes_no_sense_is_refused(tiny_library, judged):
+    with pytest.raises(ValueError, match=r"chosen=.*rate another song, by 1 or -1"):
+        tiny_library.judgments.rate_results(1, judged)
+
+
+def test_a_song_that_has_gone_is_named_and_nothing_is_lost(tiny_library):
+    a, b = [song.id for song in tiny_library.songs()[:2]]
+    tiny_library.judgments.rate_results(a, {b: 1})
+    with pytest.raises(NotFoundError, match="no longer here"):
+        tiny_library.judgments.rate_results(a, {9999: 1})
+    assert tiny_library.judgments.rated_results(a) == {b: 1}
+
+
+# --- choices between two options ------------------------------------------------------------------
+
+DETAILS = {"seed": 7, "reasons": [["same artist", 0.25], None], "settings": {"freedom": 1.5}, "ünicode": "☂"}
+
+
+def choose(library, kind, a, b, chosen, **context):
+    return library.judgments.add("", kind, (), chosen, options=[a, b], **context)
+
+
+def test_choices_come_back_as_they_were_given(store):
+    first = choose(store, "playlists", "native", "learned", 1, **DETAILS)
+    second = choose(store, "playlists", "learned", "native", None)
+    choose(store, "maps", "native", "learned", 0)
+    with Library.open(store.folder) as again:
+        kept = again.judgments.all("playlists")
+        assert [(one.id, one.kind, one.options, one.chosen) for one in kept] == [
+            (first, "playlists", ("native", "learned"), 1),
+            (second, "playlists", ("learned", "native"), None),
+        ]
+        assert kept[0].context == {"options": ["native", "learned"]} | DETAILS
+        assert {kept[0]: 1}[kept[0]] == 1, "records can be told apart by hash"
+        assert again.judgments.answers() == []
+        assert again.judgments.listeners() == []
+
+
+def test_a_choice_is_forgotten_alone(store):
+    numbers = [choose(store, "playlists", "x", "y", 0) for _ in range(3)]
+    store.judgments.forget(numbers[1])
+    store.judgments.forget(999)
+    assert [one.id for one in store.judgments.all("playlists")] == [numbers[0], numbers[2]]
+
+
+def test_sides_are_summed_up_together(store):
+    for a, b, chosen in (("x", "y", 0), ("y", "x", 1), ("y", "x", 0), ("y", "x", None), ("z", "x", 0)):
+        choose(store, "playlists", a, b, chosen)
+    choose(store, "maps", "x", "y", 1)
+    tallies = summarize(store.judgments.all("playlists"))
+    assert tallies == [Tally("x", "y", 2, 1, 1), Tally("x", "z", 0, 1, 0)]
+    assert [one.n_judgments for one in tallies] == [4, 1]
+    assert [one.share for one in tallies] == [2 / 3, 0.0]
+    assert [one.p_value for one in tallies] == [1.0, 1.0]
+    assert summarize(store.judgments.all("playlists", "maps"))[0] == Tally("x", "y", 2, 2, 1)
+    assert summarize([]) == []
+    assert Tally("x", "y", 0, 0, 3).share is None
+    assert Tally("x", "y", 0, 5_000, 0).p_value == 0.0, "more answers than a float has exponents"
+
+
+def test_a_choice_is_no_change_that_pages_are_drawn_again_for(store):
+    before = store.revision
+    store.judgments.forget(choose(store, "playlists", "x", "y", 0))
+    assert store.revision == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("", "x", "y", 0), "choice between two named options"),
+        (("playlists", "", "y", 0), "choice between two named options"),
+        (("playlists", "x", "x", 0), "must be different"),
+        (("playlists", "x", "y", 2), "chosen=2 must be 0, 1 or None"),
+    ],
+)
+def test_a_choice_that_makes_no_sense_is_refused(store, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        choose(store, *arguments)
+    assert store.judgments.all("playlists", "") == []
+
+
+@pytest.mark.parametrize("value", [float("nan"), object()])
+def test_a_context_that_json_cannot_hold_is_refused(store, value):
+    with pytest.raises(ValueError, match="details"):
+        choose(store, "playlists", "x", "y", 0, n=value)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=10,
+)  # fmt: skip
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(details=st.dictionaries(st.text(max_size=8), json_values, max_size=4))
+def test_any_json_survives(store, details):
+    number = choose(store, "playlists", "x", "y", 0, details=details)
+    assert store.judgments.all("playlists")[-1].context["details"] == details
+    store.judgments.forget(number)
+
+
+# --- libraries of version 10 ----------------------------------------------------------------------
+
+OLD_TABLES = """
+    DROP TABLE judgments;
+    CREATE TABLE preferences (
+        id INTEGER NOT NULL PRIMARY KEY, created_at FLOAT NOT NULL, question TEXT NOT NULL, model_a TEXT NOT NULL,
+        model_b TEXT NOT NULL, chosen TEXT NOT NULL, details JSON);
+    CREATE TABLE answers (
+        id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, created_at FLOAT NOT NULL, listener TEXT NOT NULL,
+        form TEXT NOT NULL, song_1 INTEGER NOT NULL REFERENCES songs (id) ON DELETE CASCADE,
+        song_2 INTEGER NOT NULL REFERENCES songs (id) ON DELETE CASCADE,
+        song_3 INTEGER NOT NULL REFERENCES songs (id) ON DELETE CASCADE,
+        song_4 INTEGER REFERENCES songs (id) ON DELETE CASCADE, chosen INTEGER, is_random BOOLEAN NOT NULL,
+        foreseen BOOLEAN, model TEXT NOT NULL);
+    CREATE TABLE judgements (
+        query_id INTEGER NOT NULL REFERENCES songs (id) ON DELETE CASCADE,
+        song_id INTEGER NOT NULL REFERENCES songs (id) ON DELETE CASCADE, value INTEGER NOT NULL,
+        created_at FLOAT NOT NULL, PRIMARY KEY (query_id, song_id));
+    INSERT INTO preferences VALUES
+        (1, 10.5, 'playlists', 'native', 'learned', 'b', '{"seed": 7, "models": [["m", null], [null, null]]}'),
+        (2, 11.5, 'playlists', 'ünicode', 'shuffle', 'same', NULL);
+    INSERT INTO answers VALUES
+        (3, 20.000001, 'Ann', 'odd', 3, 1, 2, NULL, 0, 1, 0, 'native'),
+        (7, 19, 'Bob', 'like', 1, 2, 3, 4, 3, 0, 1, ''), (8, 30, 'Ann', 'odd', 1, 2, 3, NULL, NULL, 0, NULL, '');
+    INSERT INTO judgements VALUES (1, 2, 1, 5.2), (1, 4, -1, 5.1), (2, 1, 1, 4.9);
+    UPDATE meta SET value = '10' WHERE key = 'schema_version';
+"""
+
+
+@pytest.fixture
+def old_library(tiny_library):
+    """Folder of a library with the tables of version 10."""
+    tiny_library.close()
+    with closing(sqlite3.connect(tiny_library.folder / LIBRARY_FILE)) as database:
+        database.executescript(OLD_TABLES)
+    return tiny_library.folder
+
+
+def content(library):
+    kept = library.judgments.all("odd", "like", RESULT, "playlists")
+    return [(one.created_at, one.listener, one.kind, one.song_ids, one.chosen, one.context) for one in kept]
+
+
+def facts_of(engine, pragma):
+    with engine.connect() as connection:
+        return sorted(str(row[1:]) for row in connection.exec_driver_sql(f"PRAGMA {pragma}('judgments')"))
+
+
+MOVED = [
+    (4.9, "", "result", (2, 1), 1, {}),
+    (5.1, "", "result", (1, 4), -1, {}),
+    (5.2, "", "result", (1, 2), 1, {}),
+    (10.5, "", "playlists", (), 1,
+     {"options": ["native", "learned"], "seed": 7, "models": [["m", None], [None, None]]}),
+    (11.5, "", "playlists", (), None, {"options": ["ünicode", "shuffle"]}),
+    (19.0, "Bob", "like", (1, 2, 3, 4), 3, {"is_random": False, "foreseen": True, "model": ""}),
+    (20.000001, "Ann", "odd", (3, 1, 2), 0, {"is_random": True, "foreseen": False, "model": "native"}),
+    (30.0, "Ann", "odd", (1, 2, 3), None, {"is_random": False, "foreseen": None, "model": ""}),
+]  # fmt: skip
+
+
+def test_a_library_of_version_10_keeps_all_judgments(old_library):
+    with Library.open(old_library) as library:
+        assert content(library) == MOVED
+        assert [one.id for one in library.judgments.answers("Ann")] == [3, 8]
+        assert list(library.judgments.rated_results(1).items()) == [(4, -1), (2, 1)]
+        number = library.judgments.add("Ann", "odd", (1, 2, 3), 0)
+        library.judgments.forget(number)
+        assert library.judgments.add("Ann", "odd", (1, 2, 3), 0) > number
+        forget(library, 3)
+        assert [one[3] for one in content(library)] == [(2, 1), (1, 4), (1, 2), (), ()]
+        assert not {"answers", "judgements", "preferences"} & set(sa.inspect(library.engine).get_table_names())
+        fresh = sa.create_engine("sqlite://")
+        schema.metadata.create_all(fresh)
+        for pragma in ("table_info", "foreign_key_list", "index_list"):
+            assert facts_of(library.engine, pragma) == facts_of(fresh, pragma)
+    with Library.open(old_library) as library:
+        assert library.judgments.count() == 2
+
+
+def test_a_library_of_version_10_is_not_changed_where_nothing_can_be_written(old_library, monkeypatch):
+    monkeypatch.setattr("musicsim.library.store.is_writable", lambda path: False)
+    before = (old_library / LIBRARY_FILE).read_bytes()
+    with pytest.raises(LibraryError, match=r"older musicsim \(schema 10\)"):
+        Library.open(old_library)
+    assert (old_library / LIBRARY_FILE).read_bytes() == before
+
+
+def test_a_small_copy_of_version_10_is_brought_back(tiny_library, tmp_path):
+    copied = ("judgments", "imports", "plays", "playlists", "feedback")
+    with closing(sqlite3.connect(tmp_path / "copy")) as copy:
+        copy.execute("ATTACH ? AS library", (str(tiny_library.folder / LIBRARY_FILE),))
+        copy.execute("CREATE TABLE meta (key, value)")
+        for table in (*copied, "waiting", "tags", "listens", "spellings", "playlist_songs", "aliases", "duplicates"):
+            copy.execute(f"CREATE TABLE {table} AS SELECT * FROM library.{table}")
+        copy.execute("CREATE TABLE songs AS SELECT *, last_path AS path FROM library.songs")
+        copy.commit()
+        copy.executescript(OLD_TABLES)
+    (tmp_path / "copy.gz").write_bytes(gzip.compress((tmp_path / "copy").read_bytes()))
+    bring_back(tiny_library, tmp_path / "copy.gz")
+    assert content(tiny_library) == MOVED
