@@ -39,7 +39,7 @@ from musicsim.library.disk.arrays import RowFile, atomic_folder, atomic_path
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.media.playlist_files import FORMATS
 from musicsim.library.stores.all_opinions import opinions_in_memory
-from musicsim.public import owner_only, told, visitors_may
+from musicsim.public import owner_only, safe_message, visitors_may
 from musicsim.ui.app import app_options
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.page_messages import is_of_a_page
@@ -260,9 +260,9 @@ def test_there_is_one_library_and_none_is_made(strangers):
     ],
 )
 def test_words_with_a_path_are_not_shown_to_visitors(words, monkeypatch, caplog):
-    assert told(LibraryError(words)) == words
+    assert safe_message(LibraryError(words)) == words
     monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
-    assert told(LibraryError(words)) == "This cannot be done now."
+    assert safe_message(LibraryError(words)) == "This cannot be done now."
     assert "it names a path" in caplog.text
     assert words not in caplog.text
 
@@ -270,7 +270,7 @@ def test_words_with_a_path_are_not_shown_to_visitors(words, monkeypatch, caplog)
 def test_words_without_a_path_are_said(monkeypatch):
     monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
     for words in ("library: there is no song 4.", "Take AC/DC and/or 1 / 2 of it: 3.5 MB/s."):
-        assert told(LibraryError(words)) == words
+        assert safe_message(LibraryError(words)) == words
 
 
 def test_folders_are_no_filter_colour_or_choice_of_strangers(strangers):
