@@ -18,9 +18,8 @@ from musicsim.explorer.libraries import open_library
 from musicsim.extensions.listening_tests.taking_part import TakingPart
 from musicsim.library import Library
 from musicsim.public import visitor_may
-from musicsim.ui.base.asset import asset
 
-_ASSETS = Path(__file__).resolve().parents[1] / "assets"
+_ASSETS = Path(__file__).resolve().parent / "assets"
 _MAX_BODY = 1_000  # bytes
 _HEADERS = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
 _PAGE_HEADERS = _HEADERS | {
@@ -50,7 +49,7 @@ def _refused(error: Exception) -> JSONResponse:
 @visitor_may
 def _page(request: Request) -> Response:
     """The page; the same for all links."""
-    return HTMLResponse(asset("listen.html"), headers=_PAGE_HEADERS)
+    return HTMLResponse((_ASSETS / "listen.html").read_text(encoding="utf-8"), headers=_PAGE_HEADERS)
 
 
 @visitor_may
