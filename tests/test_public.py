@@ -25,7 +25,7 @@ from starlette.websockets import WebSocket
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
 import musicsim
-from musicsim import logs, public
+from musicsim import logs, public, search
 from musicsim.api import Visitors, http, offered, routes
 from musicsim.api.budgets import Budgets
 from musicsim.api.visitors import MAX_HELD
@@ -33,12 +33,24 @@ from musicsim.cli import app as program
 from musicsim.cli._lazy import LazyCommand
 from musicsim.errors import AudioError, LibraryError, NotFoundError, OwnerOnlyError, StorageError
 from musicsim.explorer import jobs
+from musicsim.explorer.health.backups import back_up
 from musicsim.explorer.libraries import create_library, library_folders, open_library
+from musicsim.explorer.playlists.fit import refit_walks
 from musicsim.explorer.playlists.walk import Walk
+from musicsim.explorer.progress import silent
+from musicsim.explorer.refresh.add_music import build_demo, keep_upload, scan_again
+from musicsim.explorer.refresh.fitting import RepresentationSettings
+from musicsim.explorer.refresh.learned_model import learn
+from musicsim.explorer.refresh.model_catalogue import add_representation
+from musicsim.explorer.refresh.refresh import refresh
+from musicsim.explorer.refresh.upgrade import bring_up_to_date
 from musicsim.explorer.requests.playlist import PlaylistRequest
+from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.search.uploads import hear
+from musicsim.explorer.snapshot import neighbours
 from musicsim.explorer.snapshot.filtering import filter_choices
 from musicsim.explorer.snapshot.map_columns import map_column
+from musicsim.explorer.snapshot.neighbours import update_index
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 from musicsim.library.disk.arrays import RowFile, atomic_folder, atomic_path
@@ -201,6 +213,29 @@ def test_answers_of_visitors_may_be_kept_inside_the_library(strangers, monkeypat
     write_file(strangers.folder)
     with pytest.raises(OwnerOnlyError):
         (strangers.folder / "x").write_text("x")
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        lambda library, _: refresh(library, force=True),
+        lambda library, _: bring_up_to_date(library, report=lambda **_: False),
+        lambda library, _: scan_again(library, report=lambda **_: False),
+        lambda library, _: build_demo(library, report=lambda **_: False),
+        lambda library, _: refit_walks(library, silent),
+        lambda library, _: learn(library, LearningSettings(), "x", None),
+        lambda library, _: add_representation(library, RepresentationSettings(), "x", silent),
+        lambda library, _: keep_upload(library, "a.flac", b"x"),
+        lambda library, home: back_up(library, home / "x.backup", silent),
+        lambda library, _: update_index(library.models.path(library.models.active().id), take_snapshot(library).X),
+    ],
+)
+def test_services_that_write_or_train_are_refused_before_they_work(action, strangers, watch, monkeypatch):
+    monkeypatch.setattr(neighbours, "INDEXED_FROM", 5)
+    monkeypatch.setattr(search.PartitionIndex, "fit", lambda *_: pytest.fail("was fitted"))
+    with pytest.raises(StorageError):
+        action(strangers, watch.folder / "home")
+    watch.check()
 
 
 def start_every_job(library: Library) -> None:

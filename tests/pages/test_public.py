@@ -160,7 +160,7 @@ def test_a_section_that_lets_visitors_write_is_noticed(place, is_marked, strange
     section = Section("compare", "Added", "page:draw", place=5)
     monkeypatch.setattr("musicsim.ui.base.sections.sections_of", lambda _: [(extension, section)])
     if is_marked:
-        with pytest.raises(AssertionError, match="written|compare"):  # the first file is new, the second is refused
+        with pytest.raises(AssertionError, match=r"written|compare"):  # the first file is new, the second is refused
             use_everything("compare", watch)
     else:
         use_everything("compare", watch)
