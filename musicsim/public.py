@@ -19,6 +19,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import unquote, urlsplit
 
 from musicsim.errors import OwnerOnlyError
 
@@ -37,6 +38,7 @@ _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _CHANGES = frozenset(
     f"os.{name}" for name in ("chmod", "link", "mkdir", "remove", "rename", "rmdir", "symlink", "truncate", "utime")
 ) | {"shutil.rmtree"}
+_READS_ONLY = re.compile(r"^file:.*[?&](?:mode=ro|immutable=1)(?:&|$)")  # of SQLite
 _STARTS = frozenset({"subprocess.Popen", "os.exec", "os.posix_spawn", "os.spawn", "os.startfile", "os.system"})
 
 
@@ -88,6 +90,11 @@ def _refuse_event(event: str, args: tuple[Any, ...]) -> None:
             refuse_visitors()
     elif event in _CHANGES:
         if any(_is_protected(arg) for arg in args):
+            refuse_visitors()
+    elif event == "sqlite3.connect":
+        address = os.fsdecode(args[0])
+        is_uri = address.startswith("file:")
+        if not _READS_ONLY.search(address) and _is_protected(unquote(urlsplit(address).path) if is_uri else address):
             refuse_visitors()
     elif event in _STARTS:
         refuse_visitors()

@@ -145,7 +145,7 @@ def write_database(folder: Path) -> str:
 
 @pytest.mark.parametrize(
     ("answer", "noticed"),
-    [(write_beside, "written"), (write_database, musicsim.LIBRARY_FILE), (str, "/added"), (lambda _: SECRET, "/added")],
+    [(write_beside, "written"), (write_database, "/added"), (str, "/added"), (lambda _: SECRET, "/added")],
 )
 def test_a_route_that_writes_or_tells_secrets_is_noticed(answer, noticed, strangers, watch, monkeypatch):
     added = Route("/added", visitor_may(lambda _: PlainTextResponse(answer(strangers.folder))))
@@ -173,6 +173,8 @@ def connect(_: Path) -> None:
     "action",
     [
         write_file,
+        write_database,
+        lambda folder: sqlite3.connect(f"{(folder / musicsim.LIBRARY_FILE).as_uri()}?mode=rw", uri=True),
         connect,
         lambda folder: os.open(bytes(folder / "x"), os.O_WRONLY | os.O_CREAT),
         lambda folder: os.replace(folder / "models", folder.parent / "models"),
