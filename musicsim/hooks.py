@@ -43,10 +43,11 @@ class Section:
 
     page: str  # "library", "playlist", "compare", "evaluate" or "train"
     title: str  # title of the tab
-    target: str  # function(snapshot: Snapshot, *, busy: bool) -> None; busy: whether a job runs
+    target: str
+    """``function(snapshot: Snapshot, *, busy: bool) -> None``; `busy`: whether a job runs. For the owner only, unless
+    marked with :func:`musicsim.public.visitor_may`."""
     place: int = 100  # tabs and their sections are sorted by it; those of the core have multiples of 10
     tab: str = ""  # name of the tab in addresses; the title by default
-    is_for_visitors: bool = False
     needs_songs: bool = True  # whether the page asks for music instead while the library is empty
 
 
@@ -64,7 +65,8 @@ class Extension:
     jobs: Mapping[str, Job] = field(default_factory=dict)
     sections: tuple[Section, ...] = ()
     routes: str = ""
-    """``function(base: str) -> list[BaseRoute]``. Each endpoint says whether visitors may call it."""
+    """``function(base: str) -> list[BaseRoute]``. For the owner only, except endpoints marked with
+    :func:`musicsim.public.visitor_may`."""
     tables: str = ""
     """Module with SQLAlchemy tables on :data:`musicsim.library.db.schema.metadata`; imported before a library opens."""
     backup_files: tuple[str, ...] = ()

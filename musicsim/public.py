@@ -1,22 +1,25 @@
-"""A demonstration for strangers: what only the owner of a library may do is refused.
+"""Public demonstrations: permissions of visitors.
 
-With ``MUSICSIM_PUBLIC=1`` whoever uses this process is a visitor. Every action says who may take it, where it is
-defined: :func:`owner_only` refuses visitors, :func:`visitor_may` lets them, and a module or package whose actions only
-read says ``VISITORS_MAY = True`` for all of them. A test walks the services, routes and pages for one that says
-nothing. Below them nothing can be written: databases are opened for reading, and :func:`refuse_writing` is asked before
-every write.
+With ``MUSICSIM_PUBLIC=1``, everyone who uses this process is a visitor. Two parts protect the owner:
+
+- The edge. Routes, pages and their sections are for the owner, except those marked with :func:`visitor_may`.
+- The barrier. Libraries open read-only, and :func:`protect` has Python refuse, with an OwnerOnlyError, whatever would
+  change a library's folder, start a program, or connect to another server. :func:`refuse_writing` guards all other
+  folders. So a service needs no mark of its own.
 """
 
 import atexit
-import inspect
 import logging
 import os
 import re
 import shutil
+import socket
+import sys
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import unquote, urlsplit
 
 from musicsim.errors import OwnerOnlyError
 
@@ -26,14 +29,33 @@ Action = TypeVar("Action", bound=Callable[..., Any])
 
 _REFUSAL = "This is a demonstration: only its owner can do this."
 _NO_REASON = "This cannot be done now."
-_SAYS = "__visitors_may__"
-# an absolute path, or one from a home or a drive, where a word may begin
+_MARK = "__visitor_may__"
+# an absolute path, or one from a home or a drive, at the start of a word
 _PATH = re.compile(r"(?:^|[\s'\"“‘(\[=:])(?:~|[A-Za-z]:)?[/\\](?=\S)")
+
+# events of `sys.audit`
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_CHANGES = frozenset(
+    f"os.{name}" for name in ("chmod", "link", "mkdir", "remove", "rename", "rmdir", "symlink", "truncate", "utime")
+) | {"shutil.rmtree"}
+_READS_ONLY = re.compile(r"^file:.*[?&](?:mode=ro|immutable=1)(?:&|$)")  # of SQLite
+_STARTS = frozenset({"subprocess.Popen", "os.exec", "os.posix_spawn", "os.spawn", "os.startfile", "os.system"})
 
 
 def is_public() -> bool:
-    """Whether who uses this process is a visitor."""
+    """Whether this process serves visitors."""
     return os.environ.get("MUSICSIM_PUBLIC", "") not in ("", "0")
+
+
+def visitor_may(action: Action) -> Action:
+    """Mark a route's endpoint, or a function that draws a page or a section, as allowed for visitors."""
+    setattr(action, _MARK, True)
+    return action
+
+
+def is_allowed(action: object) -> bool:
+    """Whether the current user may call an endpoint, or see a page or a section."""
+    return not is_public() or getattr(action, _MARK, False)
 
 
 def refuse_visitors() -> None:
@@ -42,46 +64,49 @@ def refuse_visitors() -> None:
         raise OwnerOnlyError(_REFUSAL)
 
 
-def owner_only(action: Action) -> Action:
-    """Declare that a function, a class or an endpoint is for the owner: visitors get an OwnerOnlyError."""
-    if isinstance(action, type):
-        setattr(action, "__init__", owner_only(action.__init__))  # type: ignore[misc]  # noqa: B010
-        setattr(action, _SAYS, False)
-        return action
+# --- the barrier ----------------------------------------------------------------------------------
 
-    @wraps(action)
-    def guarded(*args: Any, **kwargs: Any) -> Any:
+_protected: set[str] = set()
+
+
+def protect(folder: Path) -> None:
+    """Keep visitors from changing a folder, starting programs and connecting to other servers.
+
+    Refuses it in all Python code of this process; code in C, such as gRPC, is not covered.
+    """
+    _protected.add(os.path.join(os.path.realpath(folder), ""))
+    _install_barrier()
+
+
+@cache
+def _install_barrier() -> None:
+    sys.addaudithook(_refuse_event)
+
+
+def _refuse_event(event: str, args: tuple[Any, ...]) -> None:
+    """Raise OwnerOnlyError for an event of Python that visitors may not cause."""
+    if event == "open":
+        if args[2] & _WRITES and _is_protected(args[0]):
+            refuse_visitors()
+    elif event in _CHANGES:
+        if any(_is_protected(arg) for arg in args):
+            refuse_visitors()
+    elif event == "sqlite3.connect":
+        address = os.fsdecode(args[0])
+        is_uri = address.startswith("file:")
+        if not _READS_ONLY.search(address) and _is_protected(unquote(urlsplit(address).path) if is_uri else address):
+            refuse_visitors()
+    elif event in _STARTS:
         refuse_visitors()
-        return action(*args, **kwargs)
-
-    @wraps(action)
-    async def guarded_later(*args: Any, **kwargs: Any) -> Any:
-        refuse_visitors()
-        return await action(*args, **kwargs)
-
-    found: Any = guarded_later if inspect.iscoroutinefunction(action) else guarded
-    setattr(found, _SAYS, False)
-    return found
+    elif event == "socket.connect" and sys.platform != "win32" and args[0].family != socket.AF_UNIX:
+        refuse_visitors()  # Windows connects to itself for each event loop
 
 
-def visitor_may(action: Action) -> Action:
-    """Declare that visitors may call a function, a class or an endpoint."""
-    setattr(action, _SAYS, True)
-    return action
-
-
-def visitors_may(action: object) -> bool | None:
-    """What an action says of visitors; None where it says nothing."""
-    said: bool | None = getattr(action, _SAYS, None)
-    return said
-
-
-def is_open(action: object) -> bool:
-    """Whether an action is offered to who uses this process."""
-    return not is_public() or visitors_may(action) is True
-
-
-# --- what may be written --------------------------------------------------------------------------
+def _is_protected(path: object) -> bool:
+    if not isinstance(path, str | bytes | os.PathLike):
+        return False  # a number of an open file
+    place = os.path.realpath(os.fsdecode(path))
+    return os.path.join(place, "").startswith(tuple(_protected)) and not _is_visitors(Path(place))
 
 
 @cache
@@ -94,7 +119,7 @@ def _temporary_folder() -> Path:
 
 
 def working_folder(library: Path) -> Path:
-    """Where what is needed for a while lies: a library's folder; for visitors one that goes with this process."""
+    """Folder for temporary files of a library: its own; for visitors one that is deleted with this process."""
     if not is_public():
         return library
     from hashlib import blake2b
@@ -103,27 +128,31 @@ def working_folder(library: Path) -> Path:
 
 
 def kept_answers_folder() -> Path | None:
-    """Where answers of visitors are kept, which the owner asks for by ``MUSICSIM_KEEP_ANSWERS``."""
+    """Folder for answers of visitors, if the owner names one by ``MUSICSIM_KEEP_ANSWERS``."""
     named = os.environ.get("MUSICSIM_KEEP_ANSWERS")
     return Path(named).expanduser().resolve() if named and is_public() else None
 
 
 def refuse_writing(path: Path) -> None:
-    """Raise OwnerOnlyError where a visitor's action would write to a path outside of the folders for it."""
+    """Raise OwnerOnlyError if visitors may not write to a path."""
     if not is_public():
         return
-    resolved = path.resolve()
-    if not any(resolved.is_relative_to(f) for f in (_temporary_folder(), kept_answers_folder()) if f):
+    if not _is_visitors(path.resolve()):
         raise OwnerOnlyError(_REFUSAL)
 
 
-# --- what may be said -----------------------------------------------------------------------------
+def _is_visitors(path: Path) -> bool:
+    """Whether a resolved path lies in a folder that visitors may write to."""
+    return any(path.is_relative_to(folder) for folder in (_temporary_folder(), kept_answers_folder()) if folder)
 
 
-def told(error: BaseException) -> str:
-    """An error in words; where they name a path, visitors are not told them."""
-    words = str(error)
-    if is_public() and _PATH.search(words):
-        _log.warning("what an error says was not shown: it names a path")
+# --- messages -------------------------------------------------------------------------------------
+
+
+def safe_message(error: BaseException) -> str:
+    """Return the message of an error; for visitors a general one if it names a path."""
+    message = str(error)
+    if is_public() and _PATH.search(message):
+        _log.warning("an error was not shown to a visitor: it names a path")
         return _NO_REASON
-    return words
+    return message

@@ -1,6 +1,5 @@
 """Attacks on a public demonstration, of a library and of a snapshot file: others are served, and nothing changes."""
 
-import hashlib
 import http.client
 import json
 import shutil
@@ -17,6 +16,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from musicsim.explorer.progress import silent
 from musicsim.library import Library
+from tests.intact import content
 from tests.sounds import write_song
 from tests.test_app_server import PATIENCE_S, Server, running
 
@@ -48,15 +48,6 @@ def attacked(request, home, tmp_path_factory) -> Iterator[tuple[Server, Path]]:
         bundles.write_bundle(library, file, silent, with_excerpts=True)
     with running(caches, "--snapshot", str(file), lines=2, XDG_CACHE_HOME=str(caches)) as server:
         yield server, caches
-
-
-def content(folder: Path) -> dict[str, str]:
-    """Digests of all files, except those by which SQLite's readers and writers agree."""
-    return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.name.endswith(("-shm", "-wal"))
-    }
 
 
 def ask(server: Server, method: str, path: str, body=None, *, address=OTHER, **headers) -> tuple[int, bytes]:

@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect
 
 from musicsim import __version__
 from musicsim.api.budgets import address_of
-from musicsim.api.offered import endpoint_of
+from musicsim.api.offered import offered
 from musicsim.api.options import asked_for
 from musicsim.api.waiting import outcome
 from musicsim.audio import HEARD
@@ -36,7 +36,7 @@ from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
 from musicsim.library import Song
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.scan.files import content_hash
-from musicsim.public import is_open, is_public, owner_only, told, visitor_may
+from musicsim.public import is_public, safe_message, visitor_may
 
 # None of these can a form or a plain request of another site's page have: its browser asks us first, and is refused.
 _SOUND_TYPES = ("audio/", "video/", "application/octet-stream", "application/ogg")
@@ -86,7 +86,6 @@ def models(library: str | None = None) -> list[dict[str, Any]]:
 
 
 @router.post("/models", status_code=202)
-@owner_only
 def train(
     request: Annotated[TrainingRequest, Depends(asked_for(TrainingRequest))], library: str | None = None
 ) -> dict[str, Any]:
@@ -97,7 +96,6 @@ def train(
 
 
 @router.get("/jobs/{job_id}")
-@owner_only
 def job(job_id: Annotated[int, Path(ge=0, lt=2**63)], library: str | None = None) -> dict[str, Any]:
     """What a job does, and how it ended."""
     opened = open_library(library)
@@ -270,7 +268,7 @@ async def _error(request: Request, error: Exception) -> JSONResponse:
     """An error of ours in words, with the status it deserves and without the paths of this machine."""
     kinds = {NotFoundError: 404, AudioError: 422, OwnerOnlyError: 403}
     status = next((status for kind, status in kinds.items() if isinstance(error, kind)), 409)
-    words = told(error).replace(f"{default_folder().parent}{os.sep}", "")
+    words = safe_message(error).replace(f"{default_folder().parent}{os.sep}", "")
     return JSONResponse({"error": words}, status)
 
 
@@ -280,5 +278,5 @@ def http_interface() -> FastAPI:
     api.add_exception_handler(MusicsimError, _error)
     api.add_exception_handler(_Refusal, _refused)
     api.add_exception_handler(ClientDisconnect, _gone)
-    api.include_router(APIRouter(routes=[route for route in router.routes if is_open(endpoint_of(route))]))
+    api.include_router(APIRouter(routes=offered(router.routes)))
     return api

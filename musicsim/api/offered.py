@@ -1,18 +1,12 @@
-"""Which routes there are for who uses the app."""
+"""Filter of routes by the permissions of the current user."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from starlette.routing import BaseRoute
 
-from musicsim.public import is_open
-
-
-def endpoint_of(route: BaseRoute) -> Any:
-    """What answers at a route; it says whether visitors may ask it."""
-    return getattr(route, "endpoint", None) or getattr(route, "app", None)
+from musicsim.public import is_allowed
 
 
 def offered(routes: Sequence[BaseRoute]) -> list[BaseRoute]:
-    """Those of some routes that who uses the app may ask."""
-    return [route for route in routes if is_open(endpoint_of(route))]
+    """Return the routes that the current user may call: visitors those marked with `visitor_may`."""
+    return [route for route in routes if is_allowed(getattr(route, "endpoint", None) or getattr(route, "app", None))]

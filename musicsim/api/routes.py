@@ -21,7 +21,7 @@ from musicsim.library import Library, Song
 from musicsim.library.media.covers import Covers
 from musicsim.library.media.playable import PlayableCopies
 from musicsim.library.processes.decoding import Decoding, decoder
-from musicsim.public import is_public, told, visitor_may
+from musicsim.public import is_public, safe_message, visitor_may
 
 _log = logging.getLogger(__name__)
 
@@ -121,7 +121,7 @@ async def _cover(request: Request) -> Response:
 def refused(error: LibraryError) -> Response:
     """What a library or song that is not there, or not to be opened, is answered with."""
     if isinstance(error, NotFoundError):
-        return JSONResponse({"error": told(error)}, 404)
+        return JSONResponse({"error": safe_message(error)}, 404)
     _log.warning("%s", error)
     return JSONResponse({"error": "the library cannot be opened. The app's log says why."}, 500)
 

@@ -57,7 +57,7 @@ from musicsim.library.stores.song_tables import SongTables
 from musicsim.library.stores.splits import SplitStore
 from musicsim.library.stores.tag_edits import TagEdits
 from musicsim.library.tags.artists import artist_group, stand_in_name
-from musicsim.public import is_public
+from musicsim.public import is_public, protect
 from musicsim.storage import writing_to
 
 _REFRESH_VERSION = 2  # grows when a refresh makes of the same songs more than before
@@ -160,8 +160,10 @@ class Store(Tables, Opinions):
         folder = Path(folder).expanduser().absolute()
         file = folder / LIBRARY_FILE
         finish_replacing(folder)
+        if visits := is_public():
+            protect(folder)
         try:
-            if (is_public() or not create) and not file.exists():
+            if (visits or not create) and not file.exists():
                 raise NotFoundError(f"{folder}: there is no library here. Add a folder of music to make one.")
             if _is_emptied(file, create=create):
                 raise LibraryError(
@@ -172,7 +174,7 @@ class Store(Tables, Opinions):
                 with writing_to(file):
                     folder.mkdir(parents=True, exist_ok=True)
                     file.touch()
-            read_only = is_public() or not is_writable(file)
+            read_only = visits or not is_writable(file)
             engine = open_engine(file, read_only=read_only)
             with (engine if read_only else writer(engine)).begin() as connection:
                 prepare_tables(connection, str(folder), read_only=read_only)

@@ -58,7 +58,8 @@ def app_options() -> dict[str, Any]:
     logs.keep_in(default_folder())
     _log.info("the app starts, version %s", logs.Public(__version__))
     base = st.get_option("server.baseUrlPath") or ""
-    if is_public():
+    visits = is_public()
+    if visits:
         for option, value in _FOR_VISITORS.items():
             config.set_option(option, value)
     limits = Middleware(
@@ -73,7 +74,7 @@ def app_options() -> dict[str, Any]:
     first_page = Route("/" + f"{base}/explore".strip("/"), _explore)
     return {
         "routes": offered([*routes(base), *map_script_routes(base), *player_routes(base), first_page]),
-        "middleware": [Middleware(Guard, names=named_hosts()), *([limits] if is_public() else [])],
+        "middleware": [Middleware(Guard, names=named_hosts()), *([limits] if visits else [])],
         "on_script_error": show_error,
     }
 

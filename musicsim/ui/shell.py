@@ -8,9 +8,10 @@ from musicsim.errors import MusicsimError
 from musicsim.explorer.libraries import library_folders
 from musicsim.library import Library
 from musicsim.library.disk.arrays import release_pages
-from musicsim.public import is_open, is_public
+from musicsim.public import is_public
 from musicsim.ui.base.frame import FRAME_CSS, ICON, LOGO, PAGES
 from musicsim.ui.base.reloads import follow_reload, keep
+from musicsim.ui.base.sections import is_offered
 from musicsim.ui.base.state import (
     COLOUR_BY,
     LIBRARY,
@@ -61,7 +62,8 @@ def _library_choice(library: Library) -> None:
 
 def _sidebar() -> None:
     library = active_library()
-    if not is_public():
+    is_owner = not is_public()
+    if is_owner:
         _library_choice(library)
     models = {record.id: record.name for record in library.models.all()}
     if len(models) > 1:
@@ -70,10 +72,9 @@ def _sidebar() -> None:
         st.selectbox(
             "Model", list(models), list(models).index(chosen) if chosen in models else None, key=widget,
             on_change=_switched_model, args=(widget,), format_func=models.__getitem__,
-            help="What “similar” means on every page."
-            + ("" if is_public() else " Create models on the Train page."),
+            help="What “similar” means on every page." + (" Create models on the Train page." if is_owner else ""),
         )  # fmt: skip
-    if not is_public():
+    if is_owner:
         upgrade_line(library)
     library_line(library)
 
@@ -103,11 +104,6 @@ def _not_here() -> None:
         NOT_HERE.set([])
 
 
-def _is_offered(name: str) -> bool:
-    """Whether a page is for who uses the app; visitors of a public demonstration see those that say so."""
-    return not is_public() or is_open(import_module(f"musicsim.ui.{name}.page").draw)
-
-
 def draw() -> None:
     """Draw the frame with the page of the address inside."""
     st.set_page_config(page_title="musicsim", page_icon=ICON, layout="wide")
@@ -116,7 +112,7 @@ def draw() -> None:
     pages = [
         st.Page(PAGES[name], title=title, icon=icon, url_path=name, default=name == "explore")
         for name, (title, icon) in _TITLES.items()
-        if _is_offered(name)
+        if is_offered(lambda name=name: import_module(f"musicsim.ui.{name}.page").draw)  # type: ignore[misc]
     ]
     page = st.navigation(pages)
     try:

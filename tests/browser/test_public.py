@@ -1,6 +1,5 @@
 """A public demonstration under attack: typed addresses, forged messages and requests; the library stays as it is."""
 
-import hashlib
 import http.client
 import re
 import shutil
@@ -19,6 +18,7 @@ from musicsim.library import Library
 from musicsim.ui.base.frame import PAGES as FILES
 from musicsim.ui.base.frame import SHELL
 from tests.browser.actions import PAGES, switch, visit
+from tests.intact import content
 from tests.sounds import write_song
 from tests.test_app_server import Server, running
 
@@ -76,16 +76,6 @@ def hosted(place) -> Iterator[Server]:
 def before(place, hosted) -> dict[str, str]:
     """The files as the app found them."""
     return content(place)
-
-
-def content(folder: Path) -> dict[str, str]:
-    """Digests of all files, but for those by which SQLite's readers and writers agree."""
-    return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-        and not (path.name.endswith("-shm") or (path.name.endswith("-wal") and not path.stat().st_size))
-    }
 
 
 class Visitor:

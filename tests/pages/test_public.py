@@ -1,11 +1,23 @@
 """Pages of a public demonstration: what the owner alone may do is not there, and nobody sees what others say."""
 
+import re
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from musicsim.explorer.libraries import open_library
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.hooks import Section
 from musicsim.library.importing.answers import import_answers
+from musicsim.public import visitor_may
 from musicsim.ui.base.frame import PAGES, SHELL
+from musicsim.ui.base.state import CHOSEN
+from musicsim.ui.explore.selection import FOUND
+from tests.intact import Watch
 from tests.pages.actions import labels, open_page, said
 
 OFFERED = [name for name in PAGES if name not in ("explore", "train")]
@@ -38,6 +50,123 @@ def test_a_page_offers_nothing_of_the_owners_and_names_no_path(name, strangers):
     assert str(strangers.folder.parent) not in words
     assert str(strangers.songs()[0].path.parent) not in words
     assert not [box for box in app.sidebar.selectbox if box.label == "Library"]
+
+
+# --- every action ---------------------------------------------------------------------------------
+
+FORMS = (
+    "button", "toggle", "checkbox", "selectbox", "multiselect", "slider", "select_slider", "number_input", "text_input",
+    "text_area", "radio", "button_group",
+)  # fmt: skip
+OPENED = ("playlist_limits", "playlist_lists", "search_filters", "search_more", "explore_artists", "selection_table")
+"""Parts of pages that are drawn only while they are unfolded."""
+MOST_ACTIONS = 150
+EMPTY: Mapping[str, Any] = {}
+
+
+def use(widget: Any, option: int, typed: str) -> None:
+    """Click a widget, or change it: to an option, to its largest number, or to a text."""
+    if widget.type == "button":
+        widget.click()
+    elif widget.type in ("toggle", "checkbox"):
+        widget.set_value(not widget.value)
+    elif widget.type in ("selectbox", "radio"):
+        widget.select_index(option)
+    elif widget.type == "multiselect":
+        widget.set_value(widget.options[option : option + 1])
+    elif widget.type == "button_group":
+        chosen = widget.options[option]
+        widget.set_value([chosen] if isinstance(widget.value, list) else chosen)
+    elif widget.type == "number_input":
+        widget.set_value(widget.max if widget.max is not None else widget.value)
+    elif widget.type == "slider":
+        widget.set_range(widget.min, widget.max) if isinstance(widget.value, list | tuple) else widget.set_value(
+            widget.max
+        )
+    elif widget.type in ("text_input", "text_area"):
+        widget.set_value(typed)
+
+
+def next_action(app: AppTest, done: set[tuple[Any, ...]]) -> tuple[Any, int] | None:
+    """A widget that has not been used so far, and which of its options; those that switch sections come last."""
+    for kind in FORMS:
+        for widget in app.get(kind):
+            options = getattr(widget, "options", ())
+            for i in range(len(options)) if kind == "button_group" else [max(0, len(options) - 1)]:
+                action = (kind, widget.label, re.sub("[0-9]+", "", widget.key or ""), i)
+                if action not in done and not getattr(widget, "disabled", False):
+                    done.add(action)
+                    if options or not hasattr(widget, "options"):
+                        return widget, i
+    return None
+
+
+def use_everything(name: str, watch: Watch, private: Sequence[str] = (), state: Mapping[str, Any] = EMPTY) -> int:
+    """Do everything that a page offers to a visitor; return how many actions there were."""
+    app = open_page(name)
+    for key, value in state.items():
+        app.session_state[key] = value
+    done: set[tuple[Any, ...]] = set()
+    n_done = 0
+    while n_done < MOST_ACTIONS:
+        for key in OPENED:
+            app.session_state[key] = True
+        app.run()
+        action = next_action(app, done)
+        if action is None:
+            break
+        use(*action, typed=str(watch.folder / "home" / "secret.m3u"))
+        app.run()
+        n_done += 1
+        words = said(app) + "".join(str(table.value) for table in app.dataframe)
+        assert not app.exception, (name, action)
+        assert "only its owner" not in words, (name, action)
+        assert [word for word in private if word in words] == [], (name, action)
+        assert not app.switch_page(PAGES[name]).run().exception, name  # an action may lead to another page
+    watch.check()
+    return n_done
+
+
+@pytest.fixture
+def watch(strangers, tmp_path, monkeypatch):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "secret.m3u").write_text("the neighbour's secret\n")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return Watch(tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("name", ["explore", *OFFERED])
+def test_no_action_on_a_page_changes_anything(name, strangers, watch):
+    song = strangers.songs()[0]
+    private = [str(song.path.parent), "the neighbour's secret", "Traceback"]
+    state = {CHOSEN.name: song.id, FOUND.name: strangers.table().ids[:5]}
+    assert use_everything(name, watch, private, state) >= (3 if name == "library" else 5)
+
+
+def hole(write: Callable[[], object]) -> Callable[..., None]:
+    """A section that an extension could add."""
+
+    def draw(snapshot: Snapshot, *, busy: bool) -> None:
+        st.button("Added", on_click=write)
+
+    return draw
+
+
+@pytest.mark.parametrize("place", ["libraries/written", "libraries/library/models/written"])
+@pytest.mark.parametrize("is_marked", [True, False])
+def test_a_section_that_lets_visitors_write_is_noticed(place, is_marked, strangers, watch, monkeypatch):
+    draw = hole(lambda: (watch.folder / place).write_text("x"))
+    extension = SimpleNamespace(load=lambda _: visitor_may(draw) if is_marked else draw)
+    section = Section("compare", "Added", "page:draw", place=5)
+    monkeypatch.setattr("musicsim.ui.base.sections.sections_of", lambda _: [(extension, section)])
+    if is_marked:
+        with pytest.raises(AssertionError, match=r"written|compare"):  # the first file is new, the second is refused
+            use_everything("compare", watch)
+    else:
+        use_everything("compare", watch)
+
+
+# --- one visitor and the next ---------------------------------------------------------------------
 
 
 def test_the_page_of_training_is_not_there(strangers):

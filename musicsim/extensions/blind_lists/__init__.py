@@ -2,6 +2,4 @@
 
 from musicsim.hooks import Extension, Section
 
-EXTENSION = Extension(
-    name="blind_lists", sections=(Section("playlist", "Which is better?", "page:draw", place=15, is_for_visitors=True),)
-)
+EXTENSION = Extension(name="blind_lists", sections=(Section("playlist", "Which is better?", "page:draw", place=15),))

@@ -23,6 +23,7 @@ from musicsim.extensions.blind_lists.blind_test import (
     tally,
 )
 from musicsim.library import Library
+from musicsim.public import visitor_may
 from musicsim.ui.base.state import Key, snapshot, walk
 from musicsim.ui.base.text import plain
 from musicsim.ui.base.visitors import opinions
@@ -64,6 +65,7 @@ _WHY: Key[tuple[int, int] | None] = Key(
 _LENGTH: Key[int] = Key("blind_length", lambda: _USUAL, "songs of each list")
 
 
+@visitor_may
 def draw(_snapshot: Snapshot, *, busy: bool) -> None:
     """Two lists side by side, which is better, who drew them, and what came of all answers."""
     now = snapshot()

@@ -8,10 +8,8 @@ from musicsim.api.routes import refused
 from musicsim.errors import LibraryError
 from musicsim.explorer.libraries import open_library
 from musicsim.extensions.exports.made import exports_of
-from musicsim.public import owner_only
 
 
-@owner_only
 def _export(request: Request) -> Response:
     """A file that was exported on the Library page, as it is read from the disk."""
     try:

@@ -5,5 +5,5 @@ from musicsim.hooks import Extension, Job, Section
 EXTENSION = Extension(
     name="paper_tables",
     jobs={"experiment": Job("job:run", "Running an experiment")},
-    sections=(Section("evaluate", "The papers", "page:draw", place=40, is_for_visitors=True, needs_songs=False),),
+    sections=(Section("evaluate", "The papers", "page:draw", place=40, needs_songs=False),),
 )

@@ -19,7 +19,7 @@ from musicsim.extensions.paper_tables.paper_tables import (
     parted,
 )
 from musicsim.library import Library
-from musicsim.public import is_public
+from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.text import plain, shown
 from musicsim.ui.components.jobs_view import job_panel, start_job
 from musicsim.ui.components.table_download import table_download
@@ -28,6 +28,7 @@ _NAMED = 3
 """Claims that do not hold, in the sentence before the tables."""
 
 
+@visitor_may
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
     """The papers' tables with our numbers, and the short run of each."""
     library = snapshot.library

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from musicsim.explorer import jobs
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.hooks import sections_of
-from musicsim.public import is_public
+from musicsim.public import is_allowed, is_public
 
 Draw = Callable[[Snapshot], None]
 
@@ -26,11 +26,16 @@ class Tab:
             part(snapshot)
 
 
+def is_offered(load: Callable[[], object]) -> bool:
+    """Whether the current user may see a page or a section; its module is loaded only to check a visitor."""
+    return not is_public() or is_allowed(load())
+
+
 def tabs_of(page: str, core: Mapping[str, Tab]) -> dict[str, Tab]:
     """Tabs of a page that the current user may see, by name and in order."""
     tabs = {name: Tab(tab.title, tab.place, list(tab.parts), tab.needs_songs) for name, tab in core.items()}
     for extension, section in sections_of(page):
-        if is_public() and not section.is_for_visitors:
+        if not is_offered(lambda extension=extension, section=section: extension.load(section.target)):  # type: ignore[misc]
             continue
 
         def part(

@@ -3,7 +3,7 @@
 import re
 from html import escape
 
-from musicsim.public import told
+from musicsim.public import safe_message
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>$:~#|{}!&^=])")
 _LIST_MARK = re.compile(r"^([-+]|\d+(?=[.)]))")
@@ -13,9 +13,9 @@ def plain(text: object) -> str:
     """The text so that Markdown shows it as it stands: ``A$AP *live* [2]`` is no formula, emphasis or link.
 
     Lone surrogates of file names that are not UTF-8, which no browser takes, become question marks. Of an error it is
-    what who uses the app is told.
+    what who uses the app is safe_message.
     """
-    text = told(text) if isinstance(text, BaseException) else text
+    text = safe_message(text) if isinstance(text, BaseException) else text
     escaped = _SPECIAL.sub(r"\\\1", " ".join(shown(text).split()))
     # "1. Intro" and "- 2 -" at the start of a line would be lists
     return _LIST_MARK.sub(lambda mark: mark[0] + "\u200b" if mark[0].isdigit() else "\\" + mark[0], escaped)

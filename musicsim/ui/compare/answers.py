@@ -113,7 +113,8 @@ def _foreseen(of: Standing) -> str:
 
 def _uses(library: Library, answers: Sequence[Judgment], listener: str) -> None:
     n_sure = sum(answer.chosen is not None for answer in answers)
-    if not is_public() and st.button(
+    is_owner = not is_public()
+    if is_owner and st.button(
         "Train on these answers", icon=":material/school:", key="compare_train", disabled=not n_sure,
         help="Opens the Train page with answers chosen as the source of similarity. About 50 are enough "
         "to start.",
@@ -126,7 +127,7 @@ def _uses(library: Library, answers: Sequence[Judgment], listener: str) -> None:
             key="compare_export", icon=":material/download:", on_click="ignore", disabled=not answers,
             help="All answers as CSV. Any library with the same songs can import them.",
         )  # fmt: skip
-        if is_public():
+        if not is_owner:
             return
         with st.popover("Import", icon=":material/upload:"):
             _import(library)

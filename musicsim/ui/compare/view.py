@@ -49,7 +49,8 @@ def show_compare() -> None:
 def _choices(library: Library) -> str:
     """What is asked, about how many songs, and whom; gives the listener's name, empty where nobody has one."""
     known = opinions(library).judgments.listeners()
-    if is_public():
+    is_owner = not is_public()
+    if not is_owner:
         LISTENER.set(visitor_name())
     elif LISTENER.get() is None and len(known) < 2:  # of several, none is known to be the one who sits here
         LISTENER.set(known[0] if known else ME)
@@ -64,7 +65,7 @@ def _choices(library: Library) -> str:
             persist_state="session",
         )  # fmt: skip
         st.segmented_control("Songs", (3, 4), key=N_SONGS.name, required=True, persist_state="session")
-        if not is_public():
+        if is_owner:
             st.selectbox(
                 "Listener", sorted({*known, listener} - {""}), key=LISTENER.name, index=None,
                 format_func=shown, placeholder="choose or type a name", accept_new_options=True, width=220,

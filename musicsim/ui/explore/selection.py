@@ -51,8 +51,9 @@ def show_selection(now: Snapshot) -> None:
             search_like(now, ids.tolist())
             st.switch_page(PAGES["search"])
         st.button("Clear", icon=":material/close:", on_click=FOUND.set, args=(FOUND.default(),))
+    is_owner = not is_public()
     shown = st.expander(
-        "Table and export" if is_public() else "Table, export and tag", icon=":material/table_rows:",
+        "Table, export and tag" if is_owner else "Table and export", icon=":material/table_rows:",
         key="selection_table", on_change="rerun",
     )  # fmt: skip
     if not shown.open:
@@ -68,7 +69,7 @@ def show_selection(now: Snapshot) -> None:
                 MIME["m3u8"], key="selection_m3u", icon=":material/download:", type="tertiary",
                 on_click="ignore",
             )  # fmt: skip
-        if not is_public():
+        if is_owner:
             _tagging(now)
 
 

@@ -52,7 +52,7 @@ class _Contents:
 
 def _tabs(of: _Contents) -> dict[str, Tab]:
     core: dict[str, tuple[str, Callable[[], None]]] = {
-        "songs": ("Songs", lambda: songs_table(of.now)),
+        "songs": ("Songs", lambda: songs_table(of.now, is_owner=True)),
         "failed": ("Failed", lambda: failures_review(of.library, of.failures, busy=of.busy)),
         "missing": ("Missing", lambda: missing_review(of.library, of.missing, busy=of.busy)),
         "same": ("Duplicates", lambda: duplicates_review(of.now, of.copies, busy=of.busy)),
@@ -78,7 +78,7 @@ def draw() -> None:
     library = now.library
     st.title("Library", anchor=False)
     if is_public():
-        songs_table(now)
+        songs_table(now, is_owner=False)
         st.caption("This is a demonstration: its owner alone adds and changes music.")
         return
     busy = jobs.current(library) is not None

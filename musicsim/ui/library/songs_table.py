@@ -11,7 +11,6 @@ from musicsim._arrays import Int64Array
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
 from musicsim.library.stores.tag_edits import EDITABLE
-from musicsim.public import is_public
 from musicsim.ui.base.text import shown
 from musicsim.ui.components.listening import play_songs
 from musicsim.ui.components.table_download import table_download
@@ -42,7 +41,7 @@ _PLACES_OF_VISITORS = "Title, artist, album, genre or year"
 _LABELS = {name: name.replace("_", " ").capitalize() for name in EDITABLE}
 
 
-def _table(songs: Sequence[Song], edited: set[int]) -> pd.DataFrame:
+def _table(songs: Sequence[Song], edited: set[int], *, is_owner: bool) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "title": [shown(s.title) for s in songs],
@@ -60,7 +59,7 @@ def _table(songs: Sequence[Song], edited: set[int]) -> pd.DataFrame:
             "notes": [s.notes for s in songs],
             "edited": ["edited" if s.id in edited else "" for s in songs],
         }
-        | ({} if is_public() else {"file": [shown(s.path) for s in songs]})
+        | ({"file": [shown(s.path) for s in songs]} if is_owner else {})
     )
 
 
@@ -75,32 +74,32 @@ def _matching(folder: Path, revision: int, words: tuple[str, ...], _library: Lib
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _listed(
-    folder: Path, revision: int, words: tuple[str, ...], _library: Library
+    folder: Path, revision: int, words: tuple[str, ...], _library: Library, is_owner: bool
 ) -> tuple[list[Song], set[int], pd.DataFrame]:
     """The songs that are listed, which of them were edited, and their table."""
     songs = _library.songs(_matching(folder, revision, words, _library)[:_MAX_LISTED])
     edited = set(_library.edits.edited(song.id for song in songs))
-    return songs, edited, _table(songs, edited)
+    return songs, edited, _table(songs, edited, is_owner=is_owner)
 
 
-def _whole_table(library: Library, ids: Int64Array) -> pd.DataFrame:
+def _whole_table(library: Library, ids: Int64Array, *, is_owner: bool) -> pd.DataFrame:
     edited = set(library.edits.edited())
     parts = [ids[start : start + _AT_ONCE] for start in range(0, max(1, len(ids)), _AT_ONCE)]
-    return pd.concat([_table(library.songs(part), edited) for part in parts])
+    return pd.concat([_table(library.songs(part), edited, is_owner=is_owner) for part in parts])
 
 
-def songs_table(now: Snapshot) -> None:
-    """Show the songs with a filter; rows that are marked can be played and edited."""
+def songs_table(now: Snapshot, *, is_owner: bool) -> None:
+    """Show the songs with a filter. Selected rows can be played; the owner sees their files and can edit them."""
     if not now.n_songs:
         st.info("No songs yet: add a folder of music or load the demo collection.", icon=":material/info:")
         return
     wanted = st.text_input(
-        "Search songs", key="library_search", placeholder=_PLACES_OF_VISITORS if is_public() else _PLACES,
+        "Search songs", key="library_search", placeholder=_PLACES if is_owner else _PLACES_OF_VISITORS,
         label_visibility="collapsed",
     )  # fmt: skip
     key = (now.library.folder, now.revision, tuple(wanted.casefold().split()), now.library)
     ids = _matching(*key)
-    songs, edited, table = _listed(*key)
+    songs, edited, table = _listed(*key, is_owner)
     actions = st.container(horizontal=True, vertical_alignment="center")  # above: a long table has its end far below
     event = st.dataframe(
         table, hide_index=True, key=_KEY, on_select="rerun", selection_mode="multi-row",
@@ -114,7 +113,7 @@ def songs_table(now: Snapshot) -> None:
             f"Play {len(chosen)} songs" if len(chosen) > 1 else "Play", icon=":material/play_arrow:",
             disabled=not chosen, on_click=play_songs, args=(now.library, chosen), key="library_play",
         )  # fmt: skip
-        if not is_public():
+        if is_owner:
             if st.button("Edit tags", icon=":material/edit:", disabled=not chosen, key="library_edit"):
                 _edit(now.library, chosen)
             st.button(
@@ -122,9 +121,9 @@ def songs_table(now: Snapshot) -> None:
                 disabled=not any(s.id in edited for s in chosen),
                 on_click=now.library.edits.undo, args=([s.id for s in chosen],),
             )  # fmt: skip
-        table_download("songs", lambda: _whole_table(now.library, ids), "library_songs_file")
+        table_download("songs", lambda: _whole_table(now.library, ids, is_owner=is_owner), "library_songs_file")
         first = f" The first {len(songs):,} are listed; a download has all." if len(songs) < len(ids) else ""
-        what = "play" if is_public() else "play or edit"
+        what = "play or edit" if is_owner else "play"
         st.caption(f"{len(ids):,} of {now.n_songs:,} songs.{first} Select rows to {what} them.")
 
 

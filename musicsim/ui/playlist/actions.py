@@ -11,7 +11,7 @@ from musicsim.explorer.playlists.steering import allowed_rows
 from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.public import told
+from musicsim.public import safe_message
 from musicsim.ui.base.state import Key
 from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, change
 from musicsim.ui.playlist.request_form import MAX_SONGS, remember_drawn, request_of
@@ -35,7 +35,7 @@ def _drawn(walker: "Walk", request: "PlaylistRequest", seed: int) -> "DrawnPlayl
     try:
         drawn = walker.draw(request, random_state=seed)
     except (MusicsimError, ValueError) as error:
-        TROUBLE.set(told(error))
+        TROUBLE.set(safe_message(error))
         return None
     if drawn.songs:
         return drawn
@@ -48,7 +48,7 @@ def draw(now: Snapshot, walker: "Walk") -> None:
     try:
         request = request_of(now)
     except ValueError as error:
-        TROUBLE.set(told(error))
+        TROUBLE.set(safe_message(error))
         return
     seed = _seed() if request.seed is None else request.seed
     drawn = _drawn(walker, request, seed)
@@ -117,7 +117,7 @@ def _redraw(
     try:
         asked = request_of(now)
     except ValueError as error:
-        TROUBLE.set(told(error))
+        TROUBLE.set(safe_message(error))
         return
     request = replace(
         asked, length=length, minutes=None, keep=keep, exclude=asked.exclude | without,

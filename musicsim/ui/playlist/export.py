@@ -28,14 +28,15 @@ def export_button(now: Snapshot, songs: Sequence[Song]) -> None:
     """Download the list for other players; it names songs whose files are missing, as far as its format can."""
     for key in (_FORMAT, _RELATIVE, _FOLDER):
         key.get()
-    if not _FOLDER.get() and not is_public():
+    is_owner = not is_public()  # playlists of visitors name files without folders
+    if not _FOLDER.get() and is_owner:
         roots = now.library.files.roots()
         _FOLDER.set(str(roots[0] if roots else Path.home()))
     with st.popover("Export", icon=":material/download:", key="playlist_export"):
         st.segmented_control("Format", list(FORMATS), key=_FORMAT.name, persist_state="session", required=True)
-        if not is_public():  # whose lists hold names of files only
+        if is_owner:
             st.toggle("Paths relative to a folder", key=_RELATIVE.name, persist_state="session")
-        if _RELATIVE.get() and not is_public():
+        if _RELATIVE.get() and is_owner:
             st.text_input("Folder the playlist will be saved in", key=_FOLDER.name, persist_state="session")
         gone = missing(songs)
         if gone:

@@ -68,18 +68,19 @@ def _make_playlist(now: Snapshot, walker: Walk) -> None:
             return
         shown = walker.explain(draft.song_ids, draft.taken, dialect_of(draft, walker))
         show_heading(now, walker, draft, shown)
+        is_owner = not is_public()
         with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-            if not is_public():
+            if is_owner:
                 save_button(now)
             export_button(now, [*shown.songs, *absent_songs(now, draft)])
-            if not is_public():
+            if is_owner:
                 send_button(now, draft, shown)
             about = [f"Saved as “{plain(saved.name)}”."] if saved else []
             about += [f"Seed {draft.seed}."] if draft.seed is not None else []
             st.caption(" ".join(about))
         show_rows(now, walker, draft, shown)
         show_map(now, draft)
-        if not is_public():
+        if is_owner:
             for draw_below in load_hooks("below_playlist"):
                 draw_below(now, shown.songs)
 

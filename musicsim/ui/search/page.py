@@ -145,12 +145,13 @@ def _about(now: Snapshot, query: _Searched) -> None:
             )  # fmt: skip
             for note in query.example.notes:
                 what.caption(f":material/info: {plain(note)}")
-            if query.example.is_cut and not upload.is_whole and not is_public():
+            is_owner = not is_public()
+            if query.example.is_cut and not upload.is_whole and is_owner:
                 act.button("Analyse the whole", icon=":material/hearing:", on_click=_take_whole, args=(upload,))
             if seed is not None:
                 act.caption(f"This recording is in your collection: {plain(seed.label)}.")
                 act.button("Show it", icon=":material/scatter_plot:", on_click=search_like, args=(now, [seed.id]))
-            elif upload.name != _RECORDING and not is_public():
+            elif upload.name != _RECORDING and is_owner:
                 busy = jobs.current(now.library) is not None
                 act.button(
                     "Add to the collection", icon=":material/add:", on_click=_add_upload, args=(now, upload),

@@ -4,7 +4,6 @@ import streamlit as st
 
 from musicsim.errors import ModelError
 from musicsim.explorer import jobs
-from musicsim.public import owner_only
 from musicsim.ui.base.state import snapshot
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.empty import stop_without_songs
@@ -13,7 +12,6 @@ from musicsim.ui.train.training_view import choices, latest_training, training_r
 from musicsim.ui.train.verdict_view import verdict
 
 
-@owner_only
 def draw() -> None:
     """Draw the page."""
     now = snapshot()

@@ -341,9 +341,8 @@ def test_visitors_search_there_and_bring_nothing(library, monkeypatch, tmp_path)
     here = answers_here(library, 7, monkeypatch)
     monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
     assert found_there(library, 7) == here
-    for action in (push, push_in_background):
-        with pytest.raises(OwnerOnlyError):
-            action(take_snapshot(library))
+    with Library.open(library.folder) as visited, pytest.raises(OwnerOnlyError):
+        push(take_snapshot(visited))
     monkeypatch.setenv("MUSICSIM_INDEX", f"milvus:{tmp_path / 'songs.db'}")
     now = take_snapshot(library)
     assert answers(now, 7) == here
