@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from itertools import islice
 from typing import Self
 
@@ -65,18 +64,16 @@ class PackedTexts:
         """
         if len(part) < _MIN_TYPO:
             return []
+        from rapidfuzz.distance import Indel
+
         middle, n_words = len(part) // 2, len(part.split())
         halves = [half.encode("utf-8", "surrogatepass") for half in (part[:middle], part[middle:])]
         rows = {row: None for half in halves for row in islice(self._holding(half), _LOOKED_AT)}
-        matcher = SequenceMatcher(None, "", part, autojunk=False)
 
         def alike(line: str) -> float:
-            words, best = line.split(), 0.0
-            for first in range(max(1, len(words) - n_words + 1)):
-                matcher.set_seq1(" ".join(words[first : first + n_words]))
-                if matcher.real_quick_ratio() >= _ALIKE and matcher.quick_ratio() >= _ALIKE:
-                    best = max(best, matcher.ratio())
-            return best
+            words = line.split()
+            spans = (" ".join(words[i : i + n_words]) for i in range(max(1, len(words) - n_words + 1)))
+            return max(Indel.normalized_similarity(part, span) for span in spans)
 
         found = [(-alike(line), row) for row, line in zip(rows, self.lines(rows), strict=True)]
         return [row for score, row in sorted(found)[:limit] if score <= -_ALIKE]

@@ -304,8 +304,10 @@ def _join_typos(words: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 def _one_typo(a: Sequence[str], b: Sequence[str]) -> bool:
     """Whether two names, given as words, are one typing error apart, and not one word."""
+    from rapidfuzz.distance import OSA
+
     whole_a, whole_b = "".join(a), "".join(b)
-    if _differ_by_one(whole_a, whole_b) is None:
+    if OSA.distance(whole_a, whole_b, score_cutoff=1) != 1:
         return False
     if len(a) != len(b):
         longer, shorter = (a, whole_b) if len(a) > len(b) else (b, whole_a)
@@ -314,19 +316,5 @@ def _one_typo(a: Sequence[str], b: Sequence[str]) -> bool:
     if len(different) != 1:
         return True  # the error lies across a space
     x, y = different[0]
-    return _differ_by_one(x, y) == "swap" or (max(len(x), len(y)) >= _SHORTEST_WORD and x[0] == y[0])
-
-
-def _differ_by_one(a: str, b: str) -> str | None:
-    """How two texts differ: by one "letter" (more, less or another), by a "swap" of two, or else None."""
-    if len(a) > len(b):
-        a, b = b, a
-    start = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), len(a))
-    if len(b) - len(a) == 1:
-        return "letter" if a[start:] == b[start + 1 :] else None
-    if len(a) != len(b) or a == b:
-        return None
-    if a[start + 1 :] == b[start + 1 :]:
-        return "letter"
-    swapped = a[start + 1 : start + 2] + a[start]
-    return "swap" if b[start : start + 2] == swapped and a[start + 2 :] == b[start + 2 :] else None
+    is_swap = sorted(x) == sorted(y)
+    return is_swap or (max(len(x), len(y)) >= _SHORTEST_WORD and x[0] == y[0])
