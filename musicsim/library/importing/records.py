@@ -18,6 +18,7 @@ from musicsim.errors import LibraryError
 
 Kind = Literal["plays", "tags", "playlists"]
 
+NO_NAME = "no artist or title"
 _MAX_LINES = 20  # lines that are named of each reason for leaving rows out
 _MAX_ROWS = 1 << 22  # rows that are held before they are summed
 _END_OF_TIME = 1 << 32  # seconds: times are kept in 32 bits
@@ -134,6 +135,20 @@ class Gatherer:
             self._song, self._group = array("i", song_rows.tobytes()), array("i", group_rows.tobytes())
             self._value = array("d", sums.tobytes())
             self._most = max(_MAX_ROWS, 2 * len(sums))  # or sums would be taken at every row
+
+    def keep(
+        self,
+        song: NamedSong,
+        place: str,
+        group: tuple[str, str] = ("", ""),
+        value: float = 1.0,
+        at: float | None = None,
+    ) -> None:
+        """Count a row as :meth:`add` does, or leave it out if its song has no artist or title."""
+        if song.artist and song.title:
+            self.add(song, group, value, at)
+        else:
+            self.skip(NO_NAME, place)
 
     def name(self, song: NamedSong) -> None:
         """Enter a song that may have no row: what is known of it is worth finding it."""
