@@ -6,10 +6,10 @@ from contextlib import contextmanager
 
 from musicsim import CLUSTER_VARIABLE
 from musicsim.errors import LibraryError
+from musicsim.extensions.cluster.addresses import ClusterState, n_own
 from musicsim.extensions.cluster.pool import open_cluster
 from musicsim.extensions.cluster.trust import is_trusted
 from musicsim.library import Library
-from musicsim.library.processes.pools import ClusterState, n_own
 
 
 def cluster_of(library: Library, named: str | None = None) -> str:

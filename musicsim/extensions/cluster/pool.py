@@ -28,7 +28,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from musicsim import __version__
 from musicsim.errors import LibraryError
-from musicsim.library.processes.pools import ClusterState, check_address, is_encrypted, is_on_this_machine, n_own
+from musicsim.extensions.cluster.addresses import ClusterState, is_encrypted, is_on_this_machine, n_own
+from musicsim.library.processes.pools import check_address
 from musicsim.library.processes.workers import Crew, Limits, WorkerDied
 
 if TYPE_CHECKING:

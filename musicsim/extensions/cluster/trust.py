@@ -9,8 +9,9 @@ import os
 from pathlib import Path
 
 from musicsim import CLUSTER_VARIABLE
+from musicsim.extensions.cluster.addresses import is_encrypted, is_on_this_machine
 from musicsim.library.disk.arrays import private_path
-from musicsim.library.processes.pools import check_address, is_encrypted, is_on_this_machine
+from musicsim.library.processes.pools import check_address
 
 TRUST_VARIABLE = "MUSICSIM_TRUST_CLUSTER"
 """Trusts the address in MUSICSIM_CLUSTER, and no other, if it is 1."""

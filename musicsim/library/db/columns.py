@@ -280,16 +280,7 @@ def some_ids(ids: Iterable[int]) -> sa.Select[tuple[int]]:
 
 
 def read_table(connection: sa.Connection, roots: Sequence[Path], ids: Iterable[int] | None = None) -> SongTable:
-    """Read all songs that have a file, or those of `ids`; 9 s for a million.
-
-    Parameters
-    ----------
-    connection : sqlalchemy.Connection
-        Of the library's database.
-    roots : sequence of Path
-        The folders that were added to the library.
-    ids : iterable of int, optional
-    """
+    """Read all songs that have a file, or those of `ids`; 9 s for a million. `roots` are the library's folders."""
     s, f = schema.songs.c, schema.files.c
     folder = sa.func.min(sa.type_coerce(f.folder, sa.Text)).label("folder")  # a path each would take seconds
     files = sa.select(f.song_id, folder).where(f.missing_since.is_(None)).group_by(f.song_id)

@@ -168,28 +168,13 @@ def unpack(
     max_bytes: float = math.inf,
     max_members: float = math.inf,
 ) -> tuple[set[str], dict[str, Any]]:
-    """Write the members of an archive into an empty folder.
+    """Write the members of an archive into an empty folder; return their names, and what the archive says of itself.
 
-    Parameters
-    ----------
-    about : str
-        Name of the first member.
-    check_about : callable
-        Is given what that one says, before anything else is read; what it raises ends the work.
-    is_expected : callable
-        Whether a member may have a name. It has to refuse names that lead out of the folder.
-    max_bytes : float
-        Of all members together.
-    max_members : float
-        Each costs a file, however short it is.
+    `about` is the name of the first member; `check_about` gets its content before anything else is read, and what it
+    raises ends the work. `is_expected` has to refuse names that lead out of the folder. Each member counts at least as
+    a small file.
 
-    Returns
-    -------
-    The names of all that was written, and what the archive says of itself.
-
-    Raises
-    ------
-    One of :data:`MALFORMED`, if it is not as it was written.
+    Raises one of :data:`MALFORMED` if the archive is not as it was written.
     """
     members = _members(tar)
     said, line = _about(members, tar, about)

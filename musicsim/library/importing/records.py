@@ -175,27 +175,15 @@ class Gatherer:
         song, group, value = self._summed()
         times = (self._first, self._last, self._sum_of_times)  # the same songs on other days are another history
         digest = hashlib.blake2b(f"{self.kind} {times}".encode(), digest_size=16)
-        for rows in (song, group, value):
-            digest.update(rows.tobytes())
+        for part in (song, group, value):
+            digest.update(part.tobytes())
         for names in (self._songs, self._groups):
             digest.update(repr(list(names)).encode("utf-8", "backslashreplace"))
         return Batch(
-            self.kind,
-            " + ".join(sorted(set(formats))),
-            name,
-            listener,
-            digest.hexdigest(),
-            tuple(self._songs),
-            tuple(self._groups),
-            song,
-            group,
-            value,
-            *self._times_of(song, group),
-            self.n_rows,
-            tuple(self._skipped.values()),
-            self._first,
-            self._last,
-        )
+            self.kind, " + ".join(sorted(set(formats))), name, listener, digest.hexdigest(), tuple(self._songs),
+            tuple(self._groups), song, group, value, *self._times_of(song, group), self.n_rows,
+            tuple(self._skipped.values()), self._first, self._last,
+        )  # fmt: skip
 
     def _times_of(self, song: Int32Array, group: Int32Array) -> tuple[Uint32Array, Int64Array]:
         """Times in the order of the summed rows, and where those of each row begin."""

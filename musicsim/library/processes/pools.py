@@ -3,14 +3,12 @@
 Both take tasks of any number and give results as they come; who uses a pool does not ask which it is.
 """
 
-import ipaddress
 import os
 import re
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -20,29 +18,9 @@ from musicsim.library.processes.workers import Limits, outcomes
 T = TypeVar("T")
 R = TypeVar("R")
 
-_LOCAL = re.compile(r"local:([1-9]\d{0,2})")
+LOCAL = re.compile(r"local:([1-9]\d{0,2})")
 # one plain host: of user@host, programs disagree which part is the host
-_SCHEDULER = re.compile(r"(?P<protocol>tcp|tls|ws|wss)://(\[(?P<ipv6>[0-9A-Fa-f:.]+)\]|(?P<host>[\w.-]+)):\d{1,5}/?")
-_ENCRYPTED = ("tls", "wss")
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterState:
-    """What a cluster has at this moment, as its scheduler says."""
-
-    address: str
-    dashboard: str | None  # where the scheduler shows what it does
-    n_workers: int
-    n_threads: int
-    memory_bytes: int  # that its workers may take; 0 where nobody limits them
-
-    @property
-    def words(self) -> str:
-        """The same in a line."""
-        memory = f", {self.memory_bytes / 1e9:.1f} GB" if self.memory_bytes else ""
-        counts = {"worker": self.n_workers, "thread": self.n_threads}
-        words = ", ".join(f"{n:,} {what}{'s' * (n != 1)}" for what, n in counts.items())
-        return f"{self.address}: {words}{memory}"
+SCHEDULER = re.compile(r"(?P<protocol>tcp|tls|ws|wss)://(\[(?P<ipv6>[0-9A-Fa-f:.]+)\]|(?P<host>[\w.-]+)):\d{1,5}/?")
 
 
 class Pool(Protocol):
@@ -151,38 +129,9 @@ def map_of(pool: Pool, limits: Limits) -> Callable[..., Iterator[Any]]:
 def check_address(address: str) -> str:
     """The address of a cluster, without blanks around it; ValueError if it is none."""
     address = address.strip()
-    if not (_LOCAL.fullmatch(address) or _SCHEDULER.fullmatch(address)):
+    if not (LOCAL.fullmatch(address) or SCHEDULER.fullmatch(address)):
         raise ValueError(
             f"cluster={address!r} should be the address of a Dask scheduler, such as tcp://10.0.0.5:8786, or local:4 "
             "for four workers on this machine."
         )
     return address
-
-
-def is_encrypted(address: str) -> bool:
-    """True if the address of a scheduler uses TLS."""
-    found = _SCHEDULER.fullmatch(address.strip())
-    return found is not None and found["protocol"] in _ENCRYPTED
-
-
-def is_on_this_machine(address: str) -> bool:
-    """True if a cluster runs on this machine only: ``local:N``, ``localhost`` or a loopback address.
-
-    Names are not resolved, as their address can change between the check and the connection.
-    """
-    if n_own(address):
-        return True
-    found = _SCHEDULER.fullmatch(address.strip())
-    if found is None:
-        return False
-    host = found["ipv6"] or found["host"]
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def n_own(address: str) -> int:
-    """How many workers a scan starts for itself on this machine; 0 where the address is of a scheduler."""
-    found = _LOCAL.fullmatch(address.strip())
-    return int(found[1]) if found else 0

@@ -118,27 +118,18 @@ class SpellingGroup:
 
 
 def similar_spellings(counts: Mapping[str, int]) -> list[SpellingGroup]:
-    """Find names that are very likely one artist, spelled in several ways.
+    """Find names that are very likely one artist, spelled in several ways, by their numbers of songs.
 
-    Parameters
-    ----------
-    counts : mapping of name to number of songs
+    The most used group comes first. A name is in at most one group; placeholders are in none.
 
-    Returns
-    -------
-    list of SpellingGroup
-        The most used group first. A name is in one group at most; placeholders are in none.
+    Equal are names that differ in case, accents, punctuation, spaces, "The" in front or behind, "&", "+", "n" or "and",
+    "ft." or "feat.". One typing error (a letter too many, too few, wrong, or two swapped) makes two names similar if
+    both have eight letters and the same digits, the wrong word has five, and both begin alike unless letters were
+    swapped: "Vitamin C" and "Vitamin D", "Jon" and "John" stay two. A name is compared only with more used ones, and
+    joins one that joined none itself, so that errors do not add up.
 
-    Notes
-    -----
-    Equal are names that differ in case, accents, punctuation, spaces, "The" in front or behind, "&", "+",
-    "n" or "and", "ft." or "feat.". One typing error (a letter too many, too few, wrong, or two swapped)
-    makes two names similar if both have eight letters and the same digits, the wrong word has five, and a
-    swap aside begins alike: "Vitamin C" and "Vitamin D", "Jon" and "John" stay two. A name is compared with
-    more used ones only, and joins one that joined none itself, so that errors do not add up.
-
-    Names with one letter less meet in a table (deletion neighbourhoods), so the time grows with the number
-    of names, not its square.
+    Names with one letter less meet in a table (deletion neighborhoods), so the time grows with the number of names,
+    not its square.
     """
     spellings: dict[str, list[str]] = defaultdict(list)
     words: dict[str, tuple[str, ...]] = {}
