@@ -159,7 +159,7 @@ def test_close_spellings_are_proposed_with_their_score(store):
     assert all(matcher.find(song) is None for song in asked)
     proposals = matcher.propose(asked.items())
     assert [(p.song.artist, p.song_id, p.count) for p in proposals] == [("Quen", queen, 9), ("Queen", queen, 3)]
-    # difflib: 2 M / T over the plain spellings, 16 of 16 + 17 letters
+    # 2 M / T over the plain spellings: 16 common letters in order, of 16 + 17 letters
     assert proposals[1].score == pytest.approx(2 * 16 / 33)
     assert proposals[0].label == "Bohemian Rhapsody — Queen"
 

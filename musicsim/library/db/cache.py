@@ -71,21 +71,10 @@ class Archive(Generic[T]):
 
 
 class Kept(Generic[T]):
-    """A value read from a library's database, brought up to its changes whenever it is asked for.
+    """A value read from a library's database, and brought up to date with its changes on each :meth:`get`.
 
-    Parameters
-    ----------
-    engine : sqlalchemy.Engine
-    read : callable of a connection
-        Reads the value from nothing.
-    update : callable of (connection, value, changes)
-        The value after some changes: the very same object where they do not concern it, None to read it again.
-    archive : Archive, optional
-        Where it is kept from one process to the next.
-
-    Notes
-    -----
-    Safe in several threads. What it returns is at least as new as the moment it was asked for.
+    `read` makes the value from nothing. `update` returns it after some changes: the same object if they do not concern
+    it, None to read it again. `archive` keeps it for the next process. Safe in several threads.
     """
 
     def __init__(

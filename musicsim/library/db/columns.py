@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -30,36 +30,27 @@ from musicsim.library.db import schema
 from musicsim.library.db.packed_texts import PackedTexts
 from musicsim.library.tags.artists import artist_group, stand_in_name
 
-T = TypeVar("T")
-
 _AT_ONCE = 10_000  # rows taken from the database
 _FOLDER = "folder:"  # how the group of a folder begins
 
 
-class _Field(Generic[T]):
-    """A field of a :class:`_Record`."""
-
-    def __set_name__(self, _owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, record: "_Record", _owner: type) -> T:
-        # asked for only until the record has the value itself; another thread may be just as far
-        values, waiting = record.__dict__, record._waiting
-        work_out = waiting.get(self._name)
-        if work_out is not None:
-            values.setdefault(self._name, work_out())
-            waiting.pop(self._name, None)  # and with it what it was made of
-        value: T = values[self._name]
-        return value
-
-
 class _Record:
-    """Values that stay as they are; a function given for one works it out when it is first asked for."""
+    """Fixed values; a function given for one computes it on first use."""
 
     def __init__(self, **values: Any) -> None:
         self._waiting: dict[str, Callable[[], Any]] = {}
         for name, value in values.items():
             (self._waiting if callable(value) else self.__dict__)[name] = value
+
+    def __getattr__(self, name: str) -> Any:
+        values = self.__dict__
+        compute = values.get("_waiting", {}).get(name)
+        if compute is not None:
+            values.setdefault(name, compute())  # another thread may have computed it meanwhile
+            self._waiting.pop(name, None)  # frees its inputs
+        if name not in values:
+            raise AttributeError(name)
+        return values[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,19 +91,19 @@ class SongColumns(_Record):
     """
 
     # as musicsim.library.Song has them
-    artist = _Field[Labels]()
-    genre = _Field[Labels]()
-    folder = _Field[Labels]()
-    group = _Field[Labels]()
-    key = _Field[Labels]()
-    mode = _Field[Labels]()
-    year = _Field[Int16Array]()  # (n_songs,), 0 where unknown
-    duration_s = _Field[Float64Array]()  # (n_songs,)
+    artist: Labels
+    genre: Labels
+    folder: Labels
+    group: Labels
+    key: Labels
+    mode: Labels
+    year: Int16Array  # (n_songs,), 0 where unknown
+    duration_s: Float64Array  # (n_songs,)
     # (n_songs,), nan where unknown
-    tempo = _Field[Float32Array]()
-    loudness = _Field[Float32Array]()
-    brightness = _Field[Float32Array]()
-    energy = _Field[Float32Array]()
+    tempo: Float32Array
+    loudness: Float32Array
+    brightness: Float32Array
+    energy: Float32Array
 
     def take(self, rows: Int64Array) -> Self:
         """The same of some songs."""
@@ -136,10 +127,10 @@ _NUMBERS = ("year", "duration_s", *HEARD)
 class SongTable(_Record):
     """Every song of a library that has a file; 0.2 kB a song."""
 
-    ids = _Field[Int64Array]()  # (n_songs,), ascending
-    columns = _Field[SongColumns]()
-    titles = _Field[PackedTexts]()
-    matched = _Field[PackedTexts]()  # what Song.matches looks into
+    ids: Int64Array  # (n_songs,), ascending
+    columns: SongColumns
+    titles: PackedTexts
+    matched: PackedTexts  # what Song.matches looks into
 
     def places_of(self, ids: npt.ArrayLike) -> Int64Array:
         """Places of song ids in the table, int64 (n_ids,); -1 where there is none."""
@@ -289,16 +280,7 @@ def some_ids(ids: Iterable[int]) -> sa.Select[tuple[int]]:
 
 
 def read_table(connection: sa.Connection, roots: Sequence[Path], ids: Iterable[int] | None = None) -> SongTable:
-    """Read all songs that have a file, or those of `ids`; 9 s for a million.
-
-    Parameters
-    ----------
-    connection : sqlalchemy.Connection
-        Of the library's database.
-    roots : sequence of Path
-        The folders that were added to the library.
-    ids : iterable of int, optional
-    """
+    """Read all songs that have a file, or those of `ids`; 9 s for a million. `roots` are the library's folders."""
     s, f = schema.songs.c, schema.files.c
     folder = sa.func.min(sa.type_coerce(f.folder, sa.Text)).label("folder")  # a path each would take seconds
     files = sa.select(f.song_id, folder).where(f.missing_since.is_(None)).group_by(f.song_id)

@@ -3,7 +3,7 @@
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -122,13 +122,19 @@ class Tables:
     def __init__(self, engine: sa.Engine, write: Write) -> None:
         self._engine, self._write = engine, write
 
+    def _write_rows(self, *steps: tuple[sa.Executable, Sequence[Mapping[str, Any]]]) -> None:
+        """Execute each statement for its rows, in one transaction; nothing is written without rows."""
+        if any(rows for _, rows in steps):
+            with self._write() as connection:
+                for statement, rows in steps:
+                    if rows:
+                        connection.execute(statement, rows)
+
     def _rows(self, query: sa.Executable) -> Iterator[Any]:
-        """Rows as they come from the disk."""
         with self._engine.connect() as connection:
             yield from connection.execute(query)
 
     def _values(self, query: sa.Executable) -> list[Any]:
-        """The first column."""
         with self._engine.connect() as connection:
             return list(connection.scalars(query))
 

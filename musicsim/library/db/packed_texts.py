@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from itertools import islice
 from typing import Self
 
@@ -55,7 +54,7 @@ class PackedTexts:
         found = list(islice(self._holding(wanted), _FEW * limit))
         begin = [row for row in found if self._begins(row, wanted)]
         if len(found) == _FEW * limit and len(begin) < limit:
-            begin = list(islice(self._beginning(wanted), limit))
+            begin = list(islice(self._holding(_END + wanted, 1), limit))
         return (begin + [row for row in found if not self._begins(row, wanted)])[:limit]
 
     def nearly_holding(self, part: str, limit: int) -> list[int]:
@@ -65,18 +64,16 @@ class PackedTexts:
         """
         if len(part) < _MIN_TYPO:
             return []
+        from rapidfuzz.distance import Indel
+
         middle, n_words = len(part) // 2, len(part.split())
         halves = [half.encode("utf-8", "surrogatepass") for half in (part[:middle], part[middle:])]
         rows = {row: None for half in halves for row in islice(self._holding(half), _LOOKED_AT)}
-        matcher = SequenceMatcher(None, "", part, autojunk=False)
 
         def alike(line: str) -> float:
-            words, best = line.split(), 0.0
-            for first in range(max(1, len(words) - n_words + 1)):
-                matcher.set_seq1(" ".join(words[first : first + n_words]))
-                if matcher.real_quick_ratio() >= _ALIKE and matcher.quick_ratio() >= _ALIKE:
-                    best = max(best, matcher.ratio())
-            return best
+            words = line.split()
+            spans = (" ".join(words[i : i + n_words]) for i in range(max(1, len(words) - n_words + 1)))
+            return max(Indel.normalized_similarity(part, span) for span in spans)
 
         found = [(-alike(line), row) for row, line in zip(rows, self.lines(rows), strict=True)]
         return [row for score, row in sorted(found)[:limit] if score <= -_ALIKE]
@@ -84,23 +81,15 @@ class PackedTexts:
     def _begins(self, row: int, wanted: bytes) -> bool:
         return self.text.startswith(wanted, int(self.starts[row]))
 
-    def _holding(self, wanted: bytes) -> Iterator[int]:
-        at, n_lines = self.text.find(wanted, 1), len(self.starts) - 1
+    def _holding(self, wanted: bytes, n_before: int = 0) -> Iterator[int]:
+        """Yield the lines that hold some bytes, of which the first `n_before` are in front of the line."""
+        at, n_lines = self.text.find(wanted, 1 - n_before), len(self.starts) - 1
         while at >= 0:
-            row = int(np.searchsorted(self.starts, at, side="right")) - 1
+            row = int(np.searchsorted(self.starts, at + n_before, side="right")) - 1
             if row == n_lines:
                 return
             yield row
-            at = self.text.find(wanted, int(self.starts[row + 1]))
-
-    def _beginning(self, wanted: bytes) -> Iterator[int]:
-        at, n_lines = self.text.find(_END + wanted), len(self.starts) - 1
-        while at >= 0:
-            row = int(np.searchsorted(self.starts, at + 1))
-            if row == n_lines:
-                return
-            yield row
-            at = self.text.find(_END + wanted, at + 1)
+            at = self.text.find(wanted, int(self.starts[row + 1]) - n_before)
 
     def replaced(self, rows: Int64Array, new: Self, at: Int64Array) -> Self:
         """Without some lines, and with new ones before those that are at the places `at` of what is left."""

@@ -73,17 +73,8 @@ def read_settings(text: str | None) -> dict[str, Any]:
 def merge_restored(restored: str | None, own: str | None) -> str | None:
     """Settings for a restored library, as JSON: its own for the music, and those of this machine.
 
-    Parameters
-    ----------
-    restored : str or None
-        Settings that the backup holds.
-    own : str or None
-        Settings of the library that is replaced; None if there is none.
-
-    Raises
-    ------
-    ValueError
-        If `restored` is damaged. A damaged `own` counts as none.
+    `restored` are those of the backup, `own` those of the library that is replaced, if any.
+    Raises ValueError if `restored` is damaged. A damaged `own` counts as none.
     """
     # an address, or a wrong limit, must not matter: this machine's value is used anyway
     stored = json.loads(restored or "{}")

@@ -23,14 +23,9 @@ _PATIENCE_S = 60.0
 
 
 def replace_parts(folder: Path, ready: Path, parts: Iterable[str]) -> None:
-    """Put files and folders in the place of others; for who holds the library's lock.
+    """Put files and folders in the place of others, in the order of `parts`; for the holder of the library's lock.
 
-    Parameters
-    ----------
-    ready : Path
-        A folder on the same disk with what comes; it is gone behind this.
-    parts : iterable of str
-        Names of what is replaced, in this order; those that do not come are removed.
+    `ready` is a folder on the same disk with the new ones; it is gone afterwards. Parts that it lacks are removed.
     """
     with writing_to(folder):
         (ready / _PARTS).write_text(json.dumps({name: (ready / name).exists() for name in parts}))

@@ -6,14 +6,9 @@ from pathlib import Path
 
 
 def make_room(folder: Path, names: re.Pattern[str], n_bytes: int, max_bytes: int) -> None:
-    """Delete files, those written or touched longest ago first, until so many bytes more are allowed.
+    """Delete the least recently written or touched files, until `n_bytes` more fit into `max_bytes`.
 
-    Parameters
-    ----------
-    names : pattern
-        Of the files that count; others are left alone.
-    n_bytes, max_bytes : int
-        How many bytes are to come, and how many there may be with them.
+    Only files whose whole name fits `names` count.
     """
     kept = sorted(
         (stat.st_mtime_ns, stat.st_size, path)

@@ -100,8 +100,14 @@ def read_answers(file: BinaryIO, label: str) -> Iterator[tuple[int, FiledAnswer 
         answer_of = _reader(header, label)
         line = rows.line_num + 1
         for cells in rows:
-            if cells:
-                yield line, _answer(answer_of, header, cells)
+            if cells and len(cells) != len(header):
+                yield line, f"has {len(cells)} values, the header {len(header)}"
+            elif cells:
+                try:
+                    answer: FiledAnswer | str = answer_of(dict(zip(header, cells, strict=True)))
+                except ValueError as error:
+                    answer = str(error)
+                yield line, answer
             line = rows.line_num + 1
     except UnicodeDecodeError as error:
         raise LibraryError(f"{label}: the file is not UTF-8. Save it as CSV in UTF-8.") from error
@@ -111,10 +117,7 @@ def read_answers(file: BinaryIO, label: str) -> Iterator[tuple[int, FiledAnswer 
         text.detach()
 
 
-_Cells = dict[str, str]
-
-
-def _reader(header: Sequence[str], label: str) -> Callable[[_Cells], FiledAnswer]:
+def _reader(header: Sequence[str], label: str) -> Callable[[dict[str, str]], FiledAnswer]:
     for needed, read in ((_NEEDED, _ours), (_BLISS, _bliss)):
         if set(needed) <= set(header):
             return read
@@ -122,18 +125,7 @@ def _reader(header: Sequence[str], label: str) -> Callable[[_Cells], FiledAnswer
     raise LibraryError(f"{label}: the file {named}. Answers have the columns of an export, or {', '.join(_BLISS)}.")
 
 
-def _answer(
-    answer_of: Callable[[_Cells], FiledAnswer], header: Sequence[str], cells: Sequence[str]
-) -> FiledAnswer | str:
-    if len(cells) != len(header):
-        return f"has {len(cells)} values, the header {len(header)}"
-    try:
-        return answer_of(dict(zip(header, cells, strict=True)))
-    except ValueError as error:
-        return str(error)
-
-
-def _ours(cells: _Cells) -> FiledAnswer:
+def _ours(cells: dict[str, str]) -> FiledAnswer:
     cells = {name: restored(cell) for name, cell in cells.items()}
     songs = [FiledSong(*(cells.get(f"song{n}_{name}", "") for name in _OF_SONG)) for n in range(1, _MAX_SONGS + 1)]
     if songs[-1] == FiledSong():
@@ -143,38 +135,27 @@ def _ours(cells: _Cells) -> FiledAnswer:
     if chosen not in places:
         raise ValueError(f"chosen is {chosen[:40]!r}; it should be one of {', '.join(places)}")
     is_random, foreseen = (_yes_no(name, cells.get(name, "")) for name in ("is_random", "foreseen"))
-    return FiledAnswer(
-        _seconds(cells.get("answered_at", "")),
-        cells["listener"],
-        cells["form"].strip().lower(),
-        tuple(songs),
-        places[chosen],
-        bool(is_random),
-        foreseen,
-        cells.get("model", ""),
-    )
+    when, form = _seconds(cells.get("answered_at", "")), cells["form"].strip().lower()
+    judged = (places[chosen], bool(is_random), foreseen, cells.get("model", ""))
+    return FiledAnswer(when, cells["listener"], form, tuple(songs), *judged)
 
 
-def _bliss(cells: _Cells) -> FiledAnswer:
+def _bliss(cells: dict[str, str]) -> FiledAnswer:
     names = [cells[name] for name in _BLISS[:3]]
     picked = cells["picked_song"]
     if picked and picked not in names:
         raise ValueError(f"picked_song is {picked[:80]!r}, which is none of the three")
     listener = cells.get("listener", "").strip() or cells.get("person_id", "").strip()
-    return FiledAnswer(
-        _seconds(cells.get("updated_date", "")),
-        listener or ME,
-        "odd",
-        tuple(FiledSong(path=name) for name in names),
-        names.index(picked) if picked else None,
-    )
+    songs = tuple(FiledSong(path=name) for name in names)
+    when = _seconds(cells.get("updated_date", ""))
+    return FiledAnswer(when, listener or ME, "odd", songs, names.index(picked) if picked else None)
 
 
 def _yes_no(name: str, text: str) -> bool | None:
-    try:
-        return _FROM_YES_NO[text.strip().lower()]
-    except KeyError:
-        raise ValueError(f"{name} is {text[:40]!r}; it should be yes, no or empty") from None
+    plain = text.strip().lower()
+    if plain not in _FROM_YES_NO:
+        raise ValueError(f"{name} is {text[:40]!r}; it should be yes, no or empty")
+    return _FROM_YES_NO[plain]
 
 
 def _seconds(text: str) -> float | None:

@@ -106,7 +106,6 @@ def import_answers(library: Store, file: str | Path | BinaryIO) -> AnswersImport
 
 def _filed_songs(library: Store, ids: set[int]) -> dict[int, FiledSong]:
     """What to call songs in a file, by id."""
-
     s, f = schema.songs.c, schema.files.c
     chosen = some_ids(ids)
     paths = sa.select(f.song_id, f.path).where(f.song_id.in_(chosen)).order_by(f.path.desc())
@@ -123,8 +122,7 @@ def _filed_songs(library: Store, ids: set[int]) -> dict[int, FiledSong]:
 
 
 def _found(library: Store, songs: set[FiledSong]) -> dict[FiledSong, int | None]:
-    """The library's song for each that a file names; None where it has none."""
-
+    """The library's song for each that a file names; None if it has none."""
     s = schema.songs.c
     hashes = sa.func.json_each(json.dumps([song.content_hash for song in songs])).table_valued("value")
     with library.engine.connect() as connection:
@@ -133,49 +131,31 @@ def _found(library: Store, songs: set[FiledSong]) -> dict[FiledSong, int | None]
     found: dict[FiledSong, int | None] = {song: by_hash.get(song.content_hash) for song in songs}
     missed = [song for song, song_id in found.items() if song_id is None]
     bare = [song for song in missed if song == FiledSong(path=song.path)]
-    named = [song for song in missed if song != FiledSong(path=song.path)]
-    if bare:
-        found |= _found_by_file_name(library, bare)
-    if named:
-        found |= _found_by_name(library, named)
+    if bare:  # the whole file name has to agree, with that of one song only; it may be a number
+        f = schema.files.c
+        with library.engine.connect() as connection:
+            paths = connection.execute(sa.select(f.path, f.song_id, f.missing_since).order_by(f.path)).all()
+        places = PlaceIndex((path, song_id, gone is None) for path, song_id, gone in paths)
+        found |= {song: ending.song_id for song in bare if (ending := places.by_end(song.path))}
+    if len(missed) > len(bare):
+        matcher = Matcher(library)
+        for song in set(missed).difference(bare):
+            names = (song.artist, song.title) if song.artist and song.title else ("", "")
+            match = matcher.find(NamedSong(*names, place=song.path))
+            found[song] = match.song_id if match else None
     return found
-
-
-def _found_by_name(library: Store, songs: list[FiledSong]) -> dict[FiledSong, int | None]:
-
-    matcher = Matcher(library)
-    found: dict[FiledSong, int | None] = {}
-    for song in songs:
-        artist, title = (song.artist, song.title) if song.artist and song.title else ("", "")
-        match = matcher.find(NamedSong(artist, title, place=song.path))
-        found[song] = match.song_id if match else None
-    return found
-
-
-def _found_by_file_name(library: Store, songs: list[FiledSong]) -> dict[FiledSong, int | None]:
-    """The whole name has to agree, with that of one song only; it may be a number."""
-
-    f = schema.files.c
-    with library.engine.connect() as connection:
-        paths = connection.execute(sa.select(f.path, f.song_id, f.missing_since).order_by(f.path)).all()
-    places = PlaceIndex((path, song_id, gone is None) for path, song_id, gone in paths)
-    endings = {song: places.by_end(song.path) for song in songs}
-    return {song: ending.song_id if ending else None for song, ending in endings.items()}
 
 
 def _filed_row(answer: FiledAnswer | str, found: Mapping[FiledSong, int | None]) -> tuple[dict[str, Any], bool]:
-    """An answer of a file as the table has it, and whether the file says when it was given.
-
-    Raises ValueError if the file could not be read there, or the answer makes no sense, or a song of it was
-    not found.
-    """
+    """An answer of a file as the table has it, and whether the file has its time; ValueError if it is of no use."""
     if isinstance(answer, str):
         raise ValueError(f"{answer}.")
     ids = []
     for song in answer.songs:
         song_id = found[song]
         if song_id is None:
-            raise ValueError(f"{_called(song)} is not in this library.")
+            called = f"“{song.title}” by {song.artist or 'an unknown artist'}" if song.title else f"“{song.path}”"
+            raise ValueError(f"{called} is not in this library.")
         ids.append(song_id)
     is_dated = answer.created_at is not None
     when = time.time() if answer.created_at is None else answer.created_at
@@ -206,7 +186,3 @@ class _Seen:
             return is_there
         self._n[said] -= 1
         return self._n[said] >= 0
-
-
-def _called(song: FiledSong) -> str:
-    return f"“{song.title}” by {song.artist or 'an unknown artist'}" if song.title else f"“{song.path}”"

@@ -58,21 +58,6 @@ class SeenList:
         return self.n_entries - len(self.absent)
 
 
-def seen_lists(batch: Batch, song_ids: Int64Array) -> tuple[SeenList, ...]:
-    """The lists of a batch of playlists, in the order of its groups; none for plays and tags.
-
-    `song_ids` (n_songs,) are the library's song for each of the batch's; -1 where there is none.
-    """
-    if batch.kind != "playlists":
-        return ()
-    n_entries = np.bincount(batch.group, minlength=len(batch.groups))
-    absent: dict[int, list[Absent]] = {}
-    for row in np.flatnonzero(song_ids[batch.song] < 0).tolist():
-        song = batch.songs[batch.song[row]]
-        absent.setdefault(int(batch.group[row]), []).append(Absent(int(batch.value[row]), song, _reason(song)))
-    return tuple(SeenList(*group, int(n_entries[i]), tuple(absent.get(i, ()))) for i, group in enumerate(batch.groups))
-
-
 def _reason(song: NamedSong) -> str:
     if is_web(song.place):
         return "address on the net"
@@ -128,8 +113,18 @@ class Preview:
 
     @property
     def lists(self) -> tuple[SeenList, ...]:
-        """The playlists, with what of each is not in the library; none for plays and tags."""
-        return seen_lists(self.batch, self.song_ids)
+        """The playlists in the order of the batch, with what of each is not in the library; none for plays and tags."""
+        batch = self.batch
+        if batch.kind != "playlists":
+            return ()
+        n_entries = np.bincount(batch.group, minlength=len(batch.groups))
+        absent: dict[int, list[Absent]] = {}
+        for row in np.flatnonzero(self.song_ids[batch.song] < 0).tolist():
+            song = batch.songs[batch.song[row]]
+            absent.setdefault(int(batch.group[row]), []).append(Absent(int(batch.value[row]), song, _reason(song)))
+        return tuple(
+            SeenList(*group, int(n_entries[i]), tuple(absent.get(i, ()))) for i, group in enumerate(batch.groups)
+        )
 
     @property
     def listeners(self) -> list[str]:
@@ -181,19 +176,12 @@ def preview(
     missed = [(batch.songs[i], int(plays[i])) for i in np.flatnonzero(song_ids < 0)]
     named = [(song, n) for song, n in missed if song.artist and song.title]
     replaces, overlaps = _earlier(library, batch, song_ids)
+    loose.sort(key=lambda i: -plays[i])
+    proposals = made().propose(named, progress) if named else ()
     return Preview(
-        batch,
-        song_ids,
-        int(plays.sum()),
-        dict(songs_by),
-        dict(plays_by),
-        tuple(sorted(loose, key=lambda i: -plays[i])),
-        tuple(made().propose(named, progress)) if named else (),
-        _unmatched(missed),
-        tuple(replaces),
-        tuple(overlaps),
-        recording_ids,
-    )
+        batch, song_ids, int(plays.sum()), dict(songs_by), dict(plays_by), tuple(loose), tuple(proposals),
+        _unmatched(missed), tuple(replaces), tuple(overlaps), recording_ids,
+    )  # fmt: skip
 
 
 def _songs_at_places(library: Store, songs: Sequence[NamedSong], progress: ProgressCallback | None) -> dict[str, int]:
@@ -202,17 +190,12 @@ def _songs_at_places(library: Store, songs: Sequence[NamedSong], progress: Progr
     for start in range(0, len(songs), _AT_ONCE):
         if progress and progress(start, len(songs), "looking for files"):
             raise ImportStoppedError("The import was stopped; nothing was written.")
-        places = {
-            song.place: _normalized(song.place) for song in songs[start : start + _AT_ONCE] if os.path.isabs(song.place)
-        }
+        absolute = [song.place for song in songs[start : start + _AT_ONCE] if os.path.isabs(song.place)]
+        # few places need a Path, which takes long
+        places = {place: os.fspath(Path(place)) if _UNUSUAL.search(place) else place for place in absolute}
         known = library.files.songs_at_texts(places.values())
         found |= {place: known[path] for place, path in places.items() if path in known}
     return found
-
-
-def _normalized(place: str) -> str:
-    """Return the text that Path has for a place; few places need a Path for it."""
-    return os.fspath(Path(place)) if _UNUSUAL.search(place) else place
 
 
 def _counts(batch: Batch) -> Int64Array:
@@ -280,20 +263,10 @@ def commit(library: Store, seen: Preview, accepted: Iterable[Proposal] = ()) -> 
     song_ids[~np.isin(song_ids, np.fromiter(known, dtype=np.int64))] = -1
     n_skipped = sum(entry.count for entry in batch.skipped)
     n_matched = int(np.count_nonzero(song_ids >= 0))
-    values = {
-        "name": batch.name,
-        "kind": batch.kind,
-        "format": batch.format,
-        "listener": batch.listener,
-        "digest": batch.digest,
-        "n_rows": batch.n_rows,
-        "n_songs": len(batch.songs),
-        "n_matched": n_matched,
-        "n_plays": seen.n_plays if batch.kind == "plays" else 0,
-        "n_skipped": n_skipped,
-        "first_at": batch.first_at,
-        "last_at": batch.last_at,
-    }
+    same = ("name", "kind", "format", "listener", "digest", "n_rows", "first_at", "last_at")
+    values = {name: getattr(batch, name) for name in same}
+    values |= {"n_songs": len(batch.songs), "n_matched": n_matched, "n_skipped": n_skipped}
+    values["n_plays"] = seen.n_plays if batch.kind == "plays" else 0
     is_lists = batch.kind == "playlists"
     import_id = library.listening.enter(
         values,
@@ -304,34 +277,26 @@ def commit(library: Store, seen: Preview, accepted: Iterable[Proposal] = ()) -> 
         [old.id for old in seen.replaces],
         [(*name, song_id) for name, song_id in confirmed.items() if song_id in known],
     )
-    if np.array_equal(song_ids, seen.song_ids):
-        missed = seen.unmatched
-    else:
+    missed = seen.unmatched
+    if not np.array_equal(song_ids, seen.song_ids):
         plays = _counts(batch)
         missed = _unmatched((batch.songs[i], int(plays[i])) for i in np.flatnonzero(song_ids < 0))
     n_ids = library.edits.add_recording_ids(seen.recording_ids) if seen.recording_ids else 0
     return ImportReport(import_id, batch.n_rows, len(batch.songs), n_matched, n_skipped, missed, n_ids)
 
 
-def _said(batch: Batch, song_ids: Int64Array) -> Iterator[list[tuple[Any, ...]]]:
+def _said(batch: Batch, song_ids: Int64Array) -> Iterator[tuple[Any, ...]]:
     rows = np.flatnonzero(song_ids[batch.song] >= 0)
     for start in range(0, len(rows), _AT_ONCE):
         part = rows[start : start + _AT_ONCE]
-        yield [
-            (batch.groups[group][0], song_id, value)
-            for group, song_id, value in zip(
-                batch.group[part].tolist(), song_ids[batch.song[part]].tolist(), batch.value[part].tolist(), strict=True
-            )
-        ]
+        who = [batch.groups[group][0] for group in batch.group[part].tolist()]
+        yield from zip(who, song_ids[batch.song[part]].tolist(), batch.value[part].tolist(), strict=True)
 
 
-def _listens(batch: Batch, song_ids: Int64Array) -> Iterator[list[tuple[Any, ...]]]:
+def _listens(batch: Batch, song_ids: Int64Array) -> Iterator[tuple[Any, ...]]:
     rows = np.flatnonzero((song_ids[batch.song] >= 0) & (np.diff(batch.first_time) > 0))
-    for start in range(0, len(rows), _AT_ONCE):
-        yield [
-            (batch.groups[batch.group[row]][0], int(song_ids[batch.song[row]]), _times(batch, row))
-            for row in rows[start : start + _AT_ONCE].tolist()
-        ]
+    for row in rows.tolist():
+        yield batch.groups[batch.group[row]][0], int(song_ids[batch.song[row]]), _times(batch, row)
 
 
 def _times(batch: Batch, row: int) -> bytes | None:
@@ -339,15 +304,10 @@ def _times(batch: Batch, row: int) -> bytes | None:
     return times.astype("<u4").tobytes() if len(times) else None
 
 
-def _waiting(batch: Batch, song_ids: Int64Array) -> Iterator[list[tuple[Any, ...]]]:
-    rows = np.flatnonzero(song_ids[batch.song] < 0)
-    for start in range(0, len(rows), _AT_ONCE):
-        found = []
-        for row in rows[start : start + _AT_ONCE].tolist():
-            song = batch.songs[batch.song[row]]
-            who = batch.groups[batch.group[row]][0]
-            found.append((*song[:4], who, float(batch.value[row]), _times(batch, row)))
-        yield found
+def _waiting(batch: Batch, song_ids: Int64Array) -> Iterator[tuple[Any, ...]]:
+    for row in np.flatnonzero(song_ids[batch.song] < 0).tolist():
+        song, who = batch.songs[batch.song[row]], batch.groups[batch.group[row]][0]
+        yield *song[:4], who, float(batch.value[row]), _times(batch, row)
 
 
 def _playlists(batch: Batch, song_ids: Int64Array) -> list[tuple[str, str | None, list[int]]]:
@@ -381,11 +341,7 @@ def match_waiting(library: Store) -> int:
     if not waiting:
         return 0
     matcher = Matcher(library)
-    found = {}
-    for artist, title, album, mbid in waiting:
-        match = matcher.find(NamedSong(artist, title, album, mbid))
-        if match is not None:
-            found[artist, title, album, mbid] = match.song_id
+    found = {names: match.song_id for names in waiting if (match := matcher.find(NamedSong(*names)))}
     return library.listening.give(found)
 
 

@@ -18,23 +18,75 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+from musicsim.errors import LibraryError
 from musicsim.library.importing.records import Gatherer, NamedSong
 from musicsim.library.importing.sources import JsonStream, TextLines
 
 SHORTEST_PLAY_MS = 30_000  # Spotify itself counts no shorter play
-NO_NAME = "no artist or title"
 LOVED = ("loved", "")
 LOVED_WEIGHT = 100.0  # tags of Last.fm weigh up to 100
 
 Entries = JsonStream | TextLines
 
 
-def objects(entries: Entries, *names: str) -> Iterator[dict[str, Any]]:
+class Record:
+    """An entry of a file, whose values are checked as they are read: a wrong one is an error with its line."""
+
+    def __init__(self, entries: Entries, fields: Any) -> None:
+        if not isinstance(fields, dict):
+            raise entries.fault(f"holds {str(fields)[:40]!r} where a record should be.")
+        self.entries, self.fields = entries, fields
+
+    def text(self, name: str) -> str:
+        """The text under a name in one line, "" if there is none."""
+        value = self._value(name, str, "text")
+        return plain(value) if value is not None else ""
+
+    def object(self, name: str) -> "Record":
+        """The object under a name, an empty one if there is none."""
+        return Record(self.entries, self._value(name, dict, "an object") or {})
+
+    def number(self, name: str) -> float:
+        """The number under a name, which may be a text."""
+        value = self.fields.get(name)
+        try:
+            number = float("nan") if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
+        except (TypeError, ValueError, OverflowError):
+            number = float("nan")
+        if not 0 <= number <= 1e14:
+            raise self._fault(name, "a number")
+        return number
+
+    def seconds(self, name: str) -> float | None:
+        """The number under a name, None if there is none."""
+        return None if self.fields.get(name) is None else self.number(name)
+
+    def texts(self, name: str) -> list[str]:
+        """The texts under a name, which may be one or a list; not yet in one line."""
+        value = self.fields.get(name)
+        texts = [] if value is None else [value] if isinstance(value, str) else value
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise self._fault(name, "a list of texts")
+        return [text.replace("\0", " ").encode("utf-8", "replace").decode() for text in texts]
+
+    def song(self, *names: str) -> NamedSong:
+        """The song whose artist, title and album are under these names."""
+        return NamedSong(*map(self.text, names))
+
+    def _value(self, name: str, kind: type, should_be: str) -> Any:
+        value = self.fields.get(name)
+        if value is not None and not isinstance(value, kind):
+            raise self._fault(name, should_be)
+        return value
+
+    def _fault(self, name: str, should_be: str) -> LibraryError:
+        return self.entries.fault(f"has {name} {str(self.fields.get(name))[:40]!r}, which should be {should_be}.")
+
+
+def records(entries: Entries, *names: str) -> Iterator[Record]:
     """Entries of a document, or of lines; each must be an object."""
     for entry in entries.entries(*names) if isinstance(entries, JsonStream) else _of_lines(entries):
-        if not isinstance(entry, dict):
-            raise entries.fault(f"holds {str(entry)[:40]!r} where a record should be.")
-        yield entry
+        yield Record(entries, entry)
 
 
 def _of_lines(lines: TextLines) -> Iterator[Any]:
@@ -49,80 +101,31 @@ def _of_lines(lines: TextLines) -> Iterator[Any]:
                 raise lines.fault(f"is not JSON ({reason}), or the file is cut off.") from error
 
 
-def text_in(entries: Entries, entry: dict[str, Any], name: str) -> str:
-    """The text under a name in one line, "" where there is none; anything else is an error with its line."""
-    value = entry.get(name)
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise entries.fault(f"has {name} {str(value)[:40]!r}, which should be text.")
-    return plain(value)
-
-
-def object_in(entries: Entries, entry: dict[str, Any], name: str) -> dict[str, Any]:
-    """The object under a name, {} where there is none; anything else is an error with its line."""
-    value = entry.get(name)
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise entries.fault(f"has {name} {str(value)[:40]!r}, which should be an object.")
-    return value
-
-
-def _number(entries: Entries, entry: dict[str, Any], name: str) -> float:
-    value = entry.get(name)
-    try:
-        number = float(value) if not isinstance(value, bool) else float("nan")  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        number = float("nan")
-    if not 0 <= number <= 1e14:
-        raise entries.fault(f"has {name} {str(value)[:40]!r}, which should be a number.")
-    return number
-
-
 def plain(text: str) -> str:
     """A name in one line that a database can store."""
     text = " ".join(text.replace("\0", " ").split())
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def _keep(
-    entries: Entries,
-    rows: Gatherer,
-    song: NamedSong,
-    at: float | None,
-    group: tuple[str, str] = ("", ""),
-    value: float = 1.0,
-) -> None:
-    if song.artist and song.title:
-        rows.add(song, group, value, at)
-    else:
-        rows.skip(NO_NAME, entries.place)
-
-
 def read_spotify(entries: Entries, rows: Gatherer) -> None:
     """Both exports of Spotify; plays under 30 s are skips, and what is said is no music."""
-    for entry in objects(entries):
-        if "msPlayed" in entry:
-            played, when = _number(entries, entry, "msPlayed"), text_in(entries, entry, "endTime")
-            song = NamedSong(text_in(entries, entry, "artistName"), text_in(entries, entry, "trackName"))
-        elif "ms_played" in entry:
-            played, when = _number(entries, entry, "ms_played"), text_in(entries, entry, "ts")
-            song = NamedSong(
-                text_in(entries, entry, "master_metadata_album_artist_name"),
-                text_in(entries, entry, "master_metadata_track_name"),
-                text_in(entries, entry, "master_metadata_album_album_name"),
-            )
+    for entry in records(entries):
+        if "msPlayed" in entry.fields:
+            played, when = entry.number("msPlayed"), entry.text("endTime")
+            song = entry.song("artistName", "trackName")
+        elif "ms_played" in entry.fields:
+            played, when = entry.number("ms_played"), entry.text("ts")
+            names = ("album_artist_name", "track_name", "album_album_name")
+            song = entry.song(*(f"master_metadata_{name}" for name in names))
         else:
             raise entries.fault("has neither msPlayed nor ms_played: this is not a Spotify history.")
-        if not song.title and any(
-            entry.get(name) for name in ("episode_name", "spotify_episode_uri", "audiobook_title", "audiobook_uri")
-        ):
+        spoken = ("episode_name", "spotify_episode_uri", "audiobook_title", "audiobook_uri")
+        if not song.title and any(map(entry.fields.get, spoken)):
             rows.skip("episode or audiobook", entries.place)
         elif played < SHORTEST_PLAY_MS:
             rows.skip("skipped before 30 s", entries.place)
         else:
-            _keep(entries, rows, song, _iso(when))
+            rows.keep(song, entries.place, at=_iso(when))
 
 
 def _iso(text: str) -> float | None:
@@ -135,56 +138,43 @@ def _iso(text: str) -> float | None:
 
 def read_listenbrainz(entries: Entries, rows: Gatherer) -> None:
     """Listens of ListenBrainz; the recording's id is the one submitted, else the one the service found."""
-    for entry in objects(entries, "payload"):
-        if "track_metadata" not in entry:
+    for entry in records(entries, "payload"):
+        if "track_metadata" not in entry.fields:
             raise entries.fault("has no track_metadata: this is not a ListenBrainz listen.")
-        track = object_in(entries, entry, "track_metadata")
-        info, mapped = object_in(entries, track, "additional_info"), object_in(entries, track, "mbid_mapping")
-        song = NamedSong(
-            text_in(entries, track, "artist_name"),
-            text_in(entries, track, "track_name"),
-            text_in(entries, track, "release_name"),
-            text_in(entries, info, "recording_mbid") or text_in(entries, mapped, "recording_mbid"),
-        )
-        at = None if entry.get("listened_at") is None else _number(entries, entry, "listened_at")
-        _keep(entries, rows, song, at)
+        track = entry.object("track_metadata")
+        info, mapped = track.object("additional_info"), track.object("mbid_mapping")
+        song = track.song("artist_name", "track_name", "release_name")
+        mbid = info.text("recording_mbid") or mapped.text("recording_mbid")
+        rows.keep(song._replace(mbid=mbid), entries.place, at=entry.seconds("listened_at"))
 
 
 def read_maloja(entries: Entries, rows: Gatherer) -> None:
     """Scrobbles of Maloja; several artists are joined by commas."""
-    for entry in objects(entries, "scrobbles"):
-        track = object_in(entries, entry, "track")
-        names = track.get("artists") or []
+    for entry in records(entries, "scrobbles"):
+        track = entry.object("track")
+        names = track.fields.get("artists") or []
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise entries.fault("has artists that are no list of names.")
-        album = object_in(entries, track, "album")
-        song = NamedSong(
-            plain(", ".join(names)), text_in(entries, track, "title"), text_in(entries, album, "albumtitle")
-        )
-        at = None if entry.get("time") is None else _number(entries, entry, "time")
-        _keep(entries, rows, song, at)
+        song = NamedSong(plain(", ".join(names)), track.text("title"), track.object("album").text("albumtitle"))
+        rows.keep(song, entries.place, at=entry.seconds("time"))
 
 
 def read_panoscrobbler(entries: Entries, rows: Gatherer) -> None:
     """Lines of Pano Scrobbler; what is no scrobble (a love, a song that plays now) is left out."""
-    for entry in objects(entries):
-        if "artist" not in entry or "track" not in entry:
+    for entry in records(entries):
+        if "artist" not in entry.fields or "track" not in entry.fields:
             raise entries.fault("has no artist and track: this is not a line of Pano Scrobbler.")
-        song = NamedSong(*(text_in(entries, entry, name) for name in ("artist", "track", "album")))
-        event = text_in(entries, entry, "event") or "scrobble"
+        song, event = entry.song("artist", "track", "album"), entry.text("event") or "scrobble"
         if event != "scrobble":
             rows.skip(f"{event}, no scrobble", entries.place)
         else:
-            at = None if entry.get("timeMs") is None else _number(entries, entry, "timeMs") / 1000
-            _keep(entries, rows, song, at)
+            at = entry.seconds("timeMs")
+            rows.keep(song, entries.place, at=None if at is None else at / 1000)
 
 
 def read_loved(entries: Entries, rows: Gatherer) -> None:
     """Loved tracks of Last.fm and Libre.fm: each gets the tag "loved"."""
-    for entry in objects(entries, "lovedtracks", "track"):
-        artist, date = object_in(entries, entry, "artist"), object_in(entries, entry, "date")
-        song = NamedSong(
-            text_in(entries, artist, "name"), text_in(entries, entry, "name"), "", text_in(entries, entry, "mbid")
-        )
-        at = None if date.get("uts") is None else _number(entries, date, "uts")
-        _keep(entries, rows, song, at, LOVED, LOVED_WEIGHT)
+    for entry in records(entries, "lovedtracks", "track"):
+        artist, date = entry.object("artist"), entry.object("date")
+        song = NamedSong(artist.text("name"), entry.text("name"), mbid=entry.text("mbid"))
+        rows.keep(song, entries.place, LOVED, LOVED_WEIGHT, date.seconds("uts"))

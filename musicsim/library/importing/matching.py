@@ -3,7 +3,6 @@
 What is found by likeness is only proposed: a person confirms it.
 """
 
-import difflib
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,7 +25,7 @@ How = Literal["path", "path end", "confirmed", "mbid", "exact", "loose"]
 """By what a song was found: the path of its file, the end of that path, what a person has said, the recording's id,
 artist and title, or their plainest spelling."""
 
-_LIKE = 0.84  # of difflib's ratio: one wrong letter in six, two in thirteen
+_LIKE = 0.84  # share of letters in common, in their order: one wrong letter in six, two in thirteen
 _MAX_IN_BLOCK = 200
 _TELL_EVERY = 50
 _MAX_PROPOSED_FOR = 5_000
@@ -206,10 +205,11 @@ class Matcher:
         return found
 
     def _likest(self, song: NamedSong) -> tuple[float, KnownSong] | None:
+        from rapidfuzz.distance import Indel
+
         artist = plain_artist(self._aliases.get(song.artist, song.artist))
         title, version, _ = plain_title(song.title)
         digits = re.sub(r"\D", "", title)
-        by_artist, by_title = difflib.SequenceMatcher(b=artist), difflib.SequenceMatcher(b=title)
         best: tuple[float, KnownSong] | None = None
         seen: set[tuple[str, str]] = set()
         spelt_here = exact(song.artist, song.title)
@@ -223,20 +223,10 @@ class Matcher:
                 seen.add(spelt)
                 if re.sub(r"\D", "", known.plain_title) != digits:
                     continue
-                score = min(_ratio(by_artist, spelt[0], artist), _ratio(by_title, spelt[1], title))
+                score = min(map(Indel.normalized_similarity, spelt, (artist, title)))
                 if score >= _LIKE and (best is None or score > best[0]):
                     best = score, known
         return best
-
-
-def _ratio(matcher: difflib.SequenceMatcher[str], text: str, other: str) -> float:
-    """Likeness of two texts; 0 where it is too little anyhow."""
-    if text == other:
-        return 1.0
-    matcher.set_seq1(text)
-    if matcher.real_quick_ratio() < _LIKE or matcher.quick_ratio() < _LIKE:
-        return 0.0
-    return matcher.ratio()
 
 
 def _blocks(artist: str, title: str) -> tuple[tuple[str, ...], ...]:

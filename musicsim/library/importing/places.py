@@ -42,16 +42,13 @@ def spelled_out(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        data = text.encode("utf-8", "surrogateescape" if _is_bytes(text) else "replace")
+        is_bytes = not any("\ud800" <= c < "\udc80" or "\udcff" < c <= "\udfff" for c in text)
+        data = text.encode("utf-8", "surrogateescape" if is_bytes else "replace")
         try:
             return data.decode("cp1252")
         except UnicodeDecodeError:
             return data.decode("latin-1")
     return text
-
-
-def _is_bytes(text: str) -> bool:
-    return not any("\ud800" <= c < "\udc80" or "\udcff" < c <= "\udfff" for c in text)
 
 
 def from_address(text: str) -> str:
@@ -139,14 +136,11 @@ class PlaceIndex:
             near = [_common(key, self._keys[i]) for i in (at - 1, at) if 0 <= i < len(self._keys)]
             shared = max(near, key=len, default="")
             if shared:
-                song_id = self._only(shared)
+                if shared not in self._only_of:  # an end that many entries share would be looked through for each
+                    self._only_of[shared] = self._find_only(shared)
+                song_id = self._only_of[shared]
                 return None if song_id is None else Ending(song_id, _telling(shared))
         return None
-
-    def _only(self, shared: str) -> int | None:
-        if shared not in self._only_of:  # an end that many entries share would be looked through for each
-            self._only_of[shared] = self._find_only(shared)
-        return self._only_of[shared]
 
     def _find_only(self, shared: str) -> int | None:
         found: dict[bool, set[int]] = {True: set(), False: set()}

@@ -188,34 +188,16 @@ def read_listening(
 ) -> Batch:
     """Read files of plays, of tags or of playlists into one batch; nothing is written.
 
-    Parameters
-    ----------
-    paths : sequence of paths
-        Of folders and archives (.zip) all files that are recognised are read, and the others left out; where they
-        tell of plays and of something else, the plays are taken. A path that is named twice is read once.
-    fmt : str, optional
-        A name of :data:`FORMATS`; without it each file is recognised by what it holds. A file of another format is
-        refused; in folders and archives it is left out.
-    listener : str, optional
-        Who listened, where the files do not say; "me" by default.
-    progress : callable, optional
-        Called with bytes read, bytes in all and the file's name; True stops.
-    encoding : str, optional
-        utf-8, utf-16, latin-1 or cp1252. By default UTF-8, and UTF-16 with a byte order mark.
+    Of folders and archives (.zip) all files that are recognized are read, and the others left out; if they hold plays
+    and something else, the plays are taken. `fmt` is a name of :data:`FORMATS`; without it each file is recognized by
+    its content. A named file of another format is refused. `listener` is who listened if the files do not say so, "me"
+    by default. `progress` is called with bytes read, bytes in all and the file's name; True stops. `encoding` is utf-8,
+    utf-16, latin-1 or cp1252; UTF-8 by default, and UTF-16 with a byte order mark. Files are read by lines, JSON by
+    entries; for memory see :class:`Gatherer`.
 
-    Raises
-    ------
-    LibraryError
-        If a file cannot be read, is of no known format, or has a wrong line: it names both. Also if playlists name
-        no songs.
-    ImportStoppedError
-        If `progress` said so.
-    ValueError
-        If there is no format or encoding of this name, or no file.
-
-    Notes
-    -----
-    Memory: see :class:`Gatherer`; files themselves are read by lines, JSON by entries.
+    Raises LibraryError if a file cannot be read, is of no known format, or has a wrong line (it names both), or if
+    playlists name no songs; ImportStoppedError if `progress` returned True; ValueError if there is no such format or
+    encoding, or no file.
     """
     if not paths:
         raise ValueError("paths is empty: name one file at least.")

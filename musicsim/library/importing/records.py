@@ -18,6 +18,7 @@ from musicsim.errors import LibraryError
 
 Kind = Literal["plays", "tags", "playlists"]
 
+NO_NAME = "no artist or title"
 _MAX_LINES = 20  # lines that are named of each reason for leaving rows out
 _MAX_ROWS = 1 << 22  # rows that are held before they are summed
 _END_OF_TIME = 1 << 32  # seconds: times are kept in 32 bits
@@ -135,6 +136,20 @@ class Gatherer:
             self._value = array("d", sums.tobytes())
             self._most = max(_MAX_ROWS, 2 * len(sums))  # or sums would be taken at every row
 
+    def keep(
+        self,
+        song: NamedSong,
+        place: str,
+        group: tuple[str, str] = ("", ""),
+        value: float = 1.0,
+        at: float | None = None,
+    ) -> None:
+        """Count a row as :meth:`add` does, or leave it out if its song has no artist or title."""
+        if song.artist and song.title:
+            self.add(song, group, value, at)
+        else:
+            self.skip(NO_NAME, place)
+
     def name(self, song: NamedSong) -> None:
         """Enter a song that may have no row: what is known of it is worth finding it."""
         self._songs.setdefault(song, len(self._songs))
@@ -160,27 +175,15 @@ class Gatherer:
         song, group, value = self._summed()
         times = (self._first, self._last, self._sum_of_times)  # the same songs on other days are another history
         digest = hashlib.blake2b(f"{self.kind} {times}".encode(), digest_size=16)
-        for rows in (song, group, value):
-            digest.update(rows.tobytes())
+        for part in (song, group, value):
+            digest.update(part.tobytes())
         for names in (self._songs, self._groups):
             digest.update(repr(list(names)).encode("utf-8", "backslashreplace"))
         return Batch(
-            self.kind,
-            " + ".join(sorted(set(formats))),
-            name,
-            listener,
-            digest.hexdigest(),
-            tuple(self._songs),
-            tuple(self._groups),
-            song,
-            group,
-            value,
-            *self._times_of(song, group),
-            self.n_rows,
-            tuple(self._skipped.values()),
-            self._first,
-            self._last,
-        )
+            self.kind, " + ".join(sorted(set(formats))), name, listener, digest.hexdigest(), tuple(self._songs),
+            tuple(self._groups), song, group, value, *self._times_of(song, group), self.n_rows,
+            tuple(self._skipped.values()), self._first, self._last,
+        )  # fmt: skip
 
     def _times_of(self, song: Int32Array, group: Int32Array) -> tuple[Uint32Array, Int64Array]:
         """Times in the order of the summed rows, and where those of each row begin."""

@@ -1,7 +1,7 @@
 """Fixed splits from CSV: which songs are for training, validation and test."""
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,12 +42,12 @@ def import_split(library: Store, file: Path, name: str = "") -> SplitImport:
     columns = set(rows[0]) if rows else set()
     if "split" not in columns or not columns & set(_NAMES):
         raise LibraryError(f"{file}: a split has a column `split` and one of {', '.join(_NAMES)}.")
-    found = _Songs(library)
+    song_of = _songs(library)
     parts: dict[int, str] = {}
     problems = []
     for line, row in enumerate(rows, 2):
         cells = {column: restored(cell or "") for column, cell in row.items() if column}
-        song, part = found.song(cells), part_of(cells["split"])
+        song, part = song_of(cells), part_of(cells["split"])
         if song is None:
             problems.append(f"Line {line}: the song is not in this library.")
         elif part is None:
@@ -61,23 +61,19 @@ def import_split(library: Store, file: Path, name: str = "") -> SplitImport:
     return SplitImport(called, len(rows), len(parts), shortened(problems))
 
 
-class _Songs:
-    """Songs of a library by what a file calls them."""
+def _songs(library: Store) -> Callable[[Mapping[str, str]], int | None]:
+    """Return a function that finds the song of a row."""
+    songs = library.songs()
+    by_hash, ids = {song.content_hash: song.id for song in songs}, {song.id for song in songs}
+    places = PlaceIndex((path, song_id, True) for song_id, path in library.files.here())
 
-    def __init__(self, library: Store) -> None:
-        songs = library.songs()
-        self._by_hash: Mapping[str, int] = {song.content_hash: song.id for song in songs}
-        self._ids = {song.id for song in songs}
-        self._places = PlaceIndex((path, song_id, True) for song_id, path in library.files.here())
-
-    def song(self, cells: Mapping[str, str]) -> int | None:
-        """The song of a row; None where there is none."""
-        if song := self._by_hash.get(cells.get("hash", "")):
+    def song_of(cells: Mapping[str, str]) -> int | None:
+        if song := by_hash.get(cells.get("hash", "")):
             return song
         if path := cells.get("path", ""):
-            if song := self._places.whole(path):
-                return song
-            ending = self._places.by_end(path)
-            return ending.song_id if ending else None
+            ending = places.by_end(path)
+            return places.whole(path) or (ending.song_id if ending else None)
         number = cells.get("id", "")
-        return int(number) if number.isdecimal() and int(number) in self._ids else None
+        return int(number) if number.isdecimal() and int(number) in ids else None
+
+    return song_of

@@ -25,7 +25,7 @@ from datetime import UTC, datetime
 
 from musicsim.errors import LibraryError
 from musicsim.library.disk.csv_cells import restored
-from musicsim.library.importing.json_formats import NO_NAME, plain
+from musicsim.library.importing.json_formats import plain
 from musicsim.library.importing.records import Gatherer, NamedSong
 from musicsim.library.importing.sources import TextLines
 
@@ -83,9 +83,8 @@ def _rows(lines: TextLines, fmt: str, optional: Sequence[str] = (), before: int 
         yield [row[place] for place in places]
 
 
-def _our_rows(lines: TextLines, fmt: str) -> Iterator[list[str]]:
-    for row in _rows(lines, fmt):
-        yield [restored(cell) for cell in row]
+def _our_rows(lines: TextLines, fmt: str) -> Iterator[Iterator[str]]:
+    return (map(restored, row) for row in _rows(lines, fmt))
 
 
 def _number(lines: TextLines, name: str, text: str, kind: Callable[[str], float], low: float) -> float:
@@ -98,25 +97,11 @@ def _number(lines: TextLines, name: str, text: str, kind: Callable[[str], float]
     return value
 
 
-def _keep(
-    lines: TextLines,
-    rows: Gatherer,
-    song: NamedSong,
-    group: tuple[str, str] = ("", ""),
-    value: float = 1.0,
-    at: float | None = None,
-) -> None:
-    if song.artist and song.title:
-        rows.add(song, group, value, at)
-    else:
-        rows.skip(NO_NAME, lines.place)
-
-
 def read_plays(lines: TextLines, rows: Gatherer) -> None:
     """Our plays; lines of one listener and song are summed."""
     for listener, artist, title, plays in _our_rows(lines, "plays"):
         count = _number(lines, "plays", plays, int, 1)
-        _keep(lines, rows, NamedSong(plain(artist), plain(title)), (plain(listener), ""), count)
+        rows.keep(NamedSong(plain(artist), plain(title)), lines.place, (plain(listener), ""), count)
 
 
 def read_tags(lines: TextLines, rows: Gatherer) -> None:
@@ -125,7 +110,7 @@ def read_tags(lines: TextLines, rows: Gatherer) -> None:
         value = _number(lines, "weight", weight, float, 0)
         word = plain(tag).lower()
         if word:
-            _keep(lines, rows, NamedSong(plain(artist), plain(title)), (word, ""), value)
+            rows.keep(NamedSong(plain(artist), plain(title)), lines.place, (word, ""), value)
         else:
             rows.skip("no tag", lines.place)
 
@@ -134,45 +119,38 @@ def read_playlists(lines: TextLines, rows: Gatherer) -> None:
     """Our playlists."""
     for name, category, position, artist, title in _our_rows(lines, "playlists"):
         place = _number(lines, "position", position, int, 0)
-        _keep(lines, rows, NamedSong(plain(artist), plain(title)), (plain(name), plain(category)), place)
+        rows.keep(NamedSong(plain(artist), plain(title)), lines.place, (plain(name), plain(category)), place)
 
 
 def read_librefm(lines: TextLines, rows: Gatherer) -> None:
     """Scrobbles of Libre.fm, and of programs that write its format."""
     for artist, track, time, album in _rows(lines, "librefm", ["album"]):
         at = _number(lines, "time", time, float, 0)
-        _keep(lines, rows, NamedSong(plain(artist), plain(track), plain(album)), at=at)
+        rows.keep(NamedSong(plain(artist), plain(track), plain(album)), lines.place, at=at)
 
 
 def read_spinitron(lines: TextLines, rows: Gatherer) -> None:
     """Log of a radio show."""
-    optional = ["release"]
-    for time, artist, song, release in _rows(lines, "spinitron", optional, _MAX_LINES_BEFORE_HEADER):
-        at = _spinitron_time(time)
-        if at is None:
+    for time, artist, song, release in _rows(lines, "spinitron", ["release"], _MAX_LINES_BEFORE_HEADER):
+        try:
+            at = datetime.fromisoformat(time).timestamp()
+        except ValueError:
             rows.skip("no time that can be read", lines.place)
         else:
-            _keep(lines, rows, NamedSong(plain(artist), plain(song), plain(release)), at=at)
-
-
-def _spinitron_time(text: str) -> float | None:
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except ValueError:
-        return None
+            rows.keep(NamedSong(plain(artist), plain(song), plain(release)), lines.place, at=at)
 
 
 def read_lastfm(lines: TextLines, rows: Gatherer) -> None:
     """Scrobbles of Last.fm with a header or without; a song that plays just now has no time, and is left out."""
-    with_header = _starts_with_header(lines)
-    if with_header:
+    head = next(iter(table(_Peek(lines.source.head()))), [])  # type: ignore[arg-type]
+    if not is_headerless_lastfm([head]) and "artist" in [name.strip().lower() for name in head]:
         for uts, artist, track, album, mbid in _rows(lines, "lastfm", ["album", "track_mbid"]):
             if not uts.strip():
                 rows.skip("playing now", lines.place)
                 continue
             at = _number(lines, "uts", uts, float, 0)
             song = NamedSong(plain(artist), plain(track), plain(album), plain(mbid))
-            _keep(lines, rows, song, at=at or None)
+            rows.keep(song, lines.place, at=at or None)
         return
     for row in table(lines):
         if len(row) != 4:
@@ -185,12 +163,7 @@ def read_lastfm(lines: TextLines, rows: Gatherer) -> None:
             raise lines.fault(f": the date is {date[:40]!r}; it should be like '31 Jan 2024 10:11'.")
         else:
             # scrobbles without a time of their own stand at the start of 1970
-            _keep(lines, rows, NamedSong(plain(artist), plain(title), plain(album)), at=moment or None)
-
-
-def _starts_with_header(lines: TextLines) -> bool:
-    head = next(iter(table(_Peek(lines.source.head()))), [])  # type: ignore[arg-type]
-    return not is_headerless_lastfm([head]) and "artist" in [name.strip().lower() for name in head]
+            rows.keep(NamedSong(plain(artist), plain(title), plain(album)), lines.place, at=moment or None)
 
 
 class _Peek:

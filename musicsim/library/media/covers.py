@@ -46,10 +46,7 @@ _CACHED = re.compile(r"[0-9a-f]{32}\.jpg")
 class Covers:
     """Covers of songs, kept in the folder ``cache/covers`` of their library, each made in a worker.
 
-    Parameters
-    ----------
-    max_bytes : int
-        Of all covers of a library together, some fresh ones aside; those not seen for longest make room.
+    Those not seen for longest make room, as soon as all covers together take more than `max_bytes`.
     """
 
     def __init__(self, decoder: Decoder, max_bytes: int = _MAX_CACHE_BYTES) -> None:
@@ -67,14 +64,10 @@ class Covers:
         return blake2b(repr((_VERSION, stats)).encode("utf-8", "replace"), digest_size=16).hexdigest()
 
     def cover_of(self, library: Store, song: Song, tag: str) -> bytes | Decoding[bytes]:
-        """The cover as a JPEG file of at most 320 x 320 pixels, or work that makes it; empty where there is none.
+        """The cover as a JPEG file of at most 320 x 320 pixels, or work that makes it; empty if there is none.
 
-        The work ends with an AudioError where it takes too long or the file cannot be read; that is not kept.
-
-        Parameters
-        ----------
-        tag : str
-            Of :meth:`tag_of`.
+        The work ends with an AudioError if it takes too long or the file cannot be read; that is not kept. `tag` is of
+        :meth:`tag_of`.
         """
         target = working_folder(library.folder) / "cache" / "covers" / f"{tag}.jpg"
         with suppress(OSError):
@@ -100,12 +93,9 @@ class Covers:
 
 
 def make_cover(path: Path) -> bytes:
-    """The cover of an audio file, made in this process; empty where there is none.
+    """The cover of an audio file, made in this process; empty if there is none.
 
-    Raises
-    ------
-    AudioError
-        If the file cannot be read.
+    Raises AudioError if the file cannot be read.
     """
     try:
         return next(filter(None, map(thumbnail, _pictures(path))), b"")

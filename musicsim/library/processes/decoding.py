@@ -48,14 +48,8 @@ class DecodingDroppedError(MusicsimError):
 class Decoding(Generic[T]):
     """Work that stands in line, is at work, or is done.
 
-    Attributes
-    ----------
-    future : Future
-        Its result, or an error in words; :class:`DecodingDroppedError` where nobody waited for it.
-    name : str
-        What sentences call the source.
-    visitor : str
-        The visitor that sent it; empty for work of the app itself.
+    `future` is its result, or an error in words; :class:`DecodingDroppedError` if nobody waited for it. `name` is how
+    messages call the source, `visitor` who sent it; empty for work of the app itself.
     """
 
     def __init__(

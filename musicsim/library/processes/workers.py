@@ -141,28 +141,13 @@ def outcomes(
 ) -> Generator[tuple[T, Any] | None, None, None]:
     """Call a function of this package for each task in worker processes; yield results as they come.
 
-    A task whose worker dies or runs out of memory is done once more at the end, alone in a worker of its own.
+    The function is importable by name, or a partial of such; the arguments of a partial go to each worker when it
+    starts. Tasks are taken only when a worker has room, so that there may be no end of them. A task that crashes its
+    process, takes too long or too much memory costs nothing else; if its worker died or ran out of memory, it is done
+    once more at the end, alone in a worker of its own. Workers share the modules of `preload`.
 
-    Parameters
-    ----------
-    function : callable of one task
-        Importable by name, or a partial of such; what that holds goes to each worker when it starts.
-    tasks : iterable
-        Taken from only when a worker has room, so that it may be endless.
-    limits : Limits
-        A task that crashes its process, takes too long or too much costs itself and nothing else.
-    preload : tuple of str
-        Modules that workers share.
-
-    Yields
-    ------
-    (task, result) or (task, exception), or None when half a second has passed without a result. The exception is
-    what the function raised, OverTimeError or WorkerDied.
-
-    Raises
-    ------
-    LibraryError
-        If no worker can be started.
+    Yields (task, result) or (task, exception), or None if half a second has passed without a result. The exception is
+    the one of the function, OverTimeError or WorkerDied. Raises LibraryError if no worker can be started.
     """
     with closing(Crew(function, limits, preload, n_workers)) as crew:
         yield from crew.outcomes(tasks)

@@ -93,9 +93,7 @@ class Parcel:
 
 
 class _NoSong(Exception):
-    def __init__(self, kind: str, reason: str, duration_s: float) -> None:
-        super().__init__(kind, reason, duration_s)
-        self.kind, self.reason, self.duration_s = kind, reason, duration_s
+    """Its arguments are the last three fields of :class:`Skipped`."""
 
 
 def analyse(task: Task) -> Analysis | Same | Skipped:
@@ -108,16 +106,15 @@ def analyse(task: Task) -> Analysis | Same | Skipped:
     task = replace(task, path=located(task.path))
     for _ in range(_READS):
         before = task.path.stat()
-        problem, outcome = None, None
+        outcome: Analysis | Same | Skipped | AudioError
         try:
             outcome = _read(task, before.st_size, before.st_mtime_ns)
         except AudioError as error:
-            problem = error
+            outcome = error
         after = task.path.stat()
         if (after.st_size, after.st_mtime_ns) == (before.st_size, before.st_mtime_ns):
-            if problem is not None:
-                raise problem
-            assert outcome is not None
+            if isinstance(outcome, AudioError):
+                raise outcome
             return replace(outcome, busy_s=time.perf_counter() - started)
     raise AudioError(f"{task.path} changed while it was read: scan again when it is complete.")
 
@@ -164,7 +161,7 @@ def _read(task: Task, size: int, mtime_ns: int) -> Analysis | Same | Skipped:
             if sound.harmony is not None and sound.rhythm is not None:
                 store.keep_aspects(digest, sound.harmony, sound.rhythm)
     except _NoSong as no_song:
-        return Skipped(size, mtime_ns, 0.0, no_song.kind, no_song.reason, no_song.duration_s)
+        return Skipped(size, mtime_ns, 0.0, *no_song.args)
     outline = np.round(255 * sound.outline).astype(np.uint8).tobytes()
     return Analysis(size, mtime_ns, 0.0, digest, read_tags(task.path), sound, outline, heard)
 

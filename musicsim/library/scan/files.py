@@ -141,16 +141,11 @@ class _Rules:
 def _pattern(line: str) -> tuple[re.Pattern[str], bool] | None:
     """A line of an ignore file as an expression for whole paths, and whether it leaves out; None: no pattern.
 
-    Raises
-    ------
-    ValueError
-        If the line cannot be understood.
-
-    Notes
-    -----
     pathspec's expressions also fit what lies below a name, for callers that hold a bare list of paths. Git asks
     a pattern about the name itself and does not enter what is left out, and only so does ``!`` work in folders.
-    Its expressions are therefore asked for whole paths, and lines that it shortens are written out first.
+    Its expressions are therefore matched with whole paths, and lines that it shortens are written out first.
+
+    Raises ValueError if the line cannot be understood.
     """
     from pathspec import GitIgnoreSpec
 

@@ -28,13 +28,7 @@ def check_not_hollow(path: Path, size: int) -> None:
 
 def _begins_with_zeros(path: Path) -> bool:
     with path.open("rb") as file:
-        n_read = 0
-        while n_read < _HEAD:
-            chunk = file.read(_CHUNK)
-            if not chunk or chunk.count(0) != len(chunk):
-                return False
-            n_read += len(chunk)
-    return True
+        return all(file.read(_CHUNK) == bytes(_CHUNK) for _ in range(_HEAD // _CHUNK))
 
 
 def _has_little_data(path: Path, size: int) -> bool:

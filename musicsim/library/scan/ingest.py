@@ -12,7 +12,7 @@ below it without files, and a scan does not miss them.
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -88,37 +88,14 @@ class AddReport:
 
 
 class Scan:
-    """One pass over folders and files: looked through at once, analysed by :meth:`run`, in parts if need be.
+    """One pass over folders and files: they are listed at once, and analyzed by :meth:`run`, in parts if need be.
 
-    Parameters
-    ----------
-    sources : path or sequence of paths
-        Folders (with all below them) and files. A file that is named on purpose is taken however short it is.
-    retry : bool
-        Open files again that failed before and have not changed.
-    anyway : bool
-        Take short and silent files, too.
-    absent_ok : bool
-        Go on when a source does not exist: its songs become missing.
-    n_workers : int, optional
-        Worker processes; by default as the library's settings have it. A library with a pool takes that instead.
+    A file that is named on purpose is taken however short it is. `retry` opens files again that failed before and have
+    not changed; `anyway` takes short and silent files, too; `absent_ok` goes on if a source does not exist, so that its
+    songs become missing. `n_workers` are as the library's settings say by default; a library with a pool uses that.
+    `todo` lists what is left, `report` counts what was done. Memory: 1 kB for each file listed, 0.5 kB for each known.
 
-    Attributes
-    ----------
-    todo : list of Task
-        What is left to be analysed.
-    report : AddReport
-
-    Raises
-    ------
-    LibraryError
-        If a source does not exist.
-    StoreLockedError
-        If another process is adding to this library.
-
-    Notes
-    -----
-    Memory: 1 kB a file found and 0.5 kB a file known, nothing else grows with their number.
+    Raises LibraryError if a source does not exist; StoreLockedError if another process is adding to this library.
     """
 
     def __init__(
@@ -193,26 +170,18 @@ class Scan:
             long_enough = kind == SHORT and (duration_s or 0.0) >= self._settings["shortest_s"]
             return (size, mtime_ns) == stat and not wanted and not long_enough
 
-        return [
-            self._task(file, hashes.get(file.size, ()), file.path in known) for file in found.files if not is_done(file)
-        ]
+        def task(file: FoundFile) -> Task:
+            # a song of the library stays one, whatever the rule for new ones says by now
+            is_wanted = self._anyway or file.path in known or file.path in self._named
+            shortest_s = 0.0 if is_wanted else self._settings["shortest_s"]
+            rules = (shortest_s, is_wanted, self._settings["aspects"])
+            return Task(file.path, file.size, store.folder, hashes.get(file.size, ()), *rules)
+
+        return [task(file) for file in found.files if not is_done(file)]
 
     @staticmethod
     def _is_current(file: KnownFile, kept: set[str] | None) -> bool:
         return file.feature_version == FEATURE_VERSION and (kept is None or file.content_hash in kept)
-
-    def _task(self, file: FoundFile, known_hashes: tuple[str, ...], is_song: bool) -> Task:
-        # a song of the library stays one, whatever the rule for new ones says by now
-        wanted = self._anyway or is_song or file.path in self._named
-        return Task(
-            file.path,
-            file.size,
-            self.library.frame_files.folder,
-            known_hashes,
-            0.0 if wanted else self._settings["shortest_s"],
-            wanted,
-            self._settings["aspects"],
-        )
 
     def run(self, progress: ProgressCallback | None = None, *, n_files: int | None = None) -> bool:
         """Analyse the next `n_files` files, or all that are left; False when it was stopped.
@@ -261,15 +230,9 @@ class _Counts:
         """Report; True when the scan should stop. The time this takes is a pause."""
         if self.progress is None:
             return False
-        step = Progress(
-            self.done,
-            self.total,
-            len(report.failures) - report.n_skipped,
-            report.n_skipped,
-            self.forecast.songs_per_second,
-            self.forecast.seconds_left,
-            self.current,
-        )
+        failed = len(report.failures) - report.n_skipped
+        speed = (self.forecast.songs_per_second, self.forecast.seconds_left)
+        step = Progress(self.done, self.total, failed, report.n_skipped, *speed, self.current)
         started = time.monotonic()
         stop = bool(self.progress(step))
         self.forecast.rest(time.monotonic() - started)
@@ -314,7 +277,13 @@ def _enter(library: Store, task: Task, outcome: Any, report: AddReport, limits: 
     else:
         kind = NO_SOUND if isinstance(outcome, NoSoundError) else ERROR
         failure = Failure(task.path, failure_reason(task.path, outcome, limits), kind)
-        _reject(library, report, failure, _stat(task.path) if _is_its_fault(outcome) else None)
+        is_final = outcome.is_crash if isinstance(outcome, WorkerDied) else not isinstance(outcome, OSError)
+        stat = None
+        if is_final:  # else another attempt may succeed
+            with suppress(OSError):
+                status = located(task.path).stat()
+                stat = status.st_size, status.st_mtime_ns
+        _reject(library, report, failure, stat)
 
 
 def _reject(
@@ -324,19 +293,6 @@ def _reject(
     report.failures.append(failure)
     size, mtime_ns = stat or (-1, -1)
     library.files.reject(failure, size=size, mtime_ns=mtime_ns, duration_s=duration_s)
-
-
-def _stat(path: Path) -> tuple[int, int] | None:
-    try:
-        stat = located(path).stat()
-    except OSError:
-        return None
-    return stat.st_size, stat.st_mtime_ns
-
-
-def _is_its_fault(error: BaseException) -> bool:
-    """Whether what a file holds is why it was not added; else another attempt may succeed."""
-    return error.is_crash if isinstance(error, WorkerDied) else not isinstance(error, OSError)
 
 
 def failure_reason(path: Path, error: BaseException, limits: Limits) -> str:

@@ -1,7 +1,7 @@
 """Pairs of songs that hold the same sound: found by the program, judged by the listener."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import sqlalchemy as sa
 
@@ -37,25 +37,13 @@ class DuplicateStore(Tables):
 
     def enter(self, pairs: Iterable[SamePair], compared: Iterable[int]) -> None:
         """Add pairs and note which songs were compared; what a listener has judged stays."""
-        rows = [
-            {
-                "first_id": p.first_id,
-                "second_id": p.second_id,
-                "similarity": p.similarity,
-                "offset_s": p.offset_s,
-                "is_same": p.is_same,
-            }
-            for p in pairs
-        ]
+        rows = [asdict(pair) for pair in pairs]
         done = [{"which": song_id} for song_id in compared]
-        if not rows and not done:
-            return
-        with self._write() as connection:
-            if rows:
-                connection.execute(schema.duplicates.insert().prefix_with("OR IGNORE"), rows)
-            if done:
-                which = schema.songs.c.id == sa.bindparam("which")
-                connection.execute(schema.songs.update().where(which).values(is_compared=True), done)
+        which = schema.songs.c.id == sa.bindparam("which")
+        self._write_rows(
+            (schema.duplicates.insert().prefix_with("OR IGNORE"), rows),
+            (schema.songs.update().where(which).values(is_compared=True), done),
+        )
 
     def judge(self, song_ids: Sequence[int], *, is_same: bool) -> int:
         """Say of some songs that every pair found among them is the same song, or is not; how many pairs these are."""

@@ -3,8 +3,8 @@
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -70,12 +70,8 @@ class FileStore(Tables):
         """Enter folders and files among the roots, unless they lie below one."""
         roots = self.roots()
         new = [path for path in map(absolute, sources) if not any(is_below(path, root) for root in roots)]
-        if not new:
-            return
-        with self._write() as connection:
-            for path in new:
-                row = {"path": path, "added_at": time.time()}
-                connection.execute(schema.roots.insert().prefix_with("OR IGNORE").values(**row))
+        rows = [{"path": path, "added_at": time.time()} for path in new]
+        self._write_rows((schema.roots.insert().prefix_with("OR IGNORE"), rows))
 
     def forget_root(self, root: Path) -> int:
         """Take a folder out of the library, with its files, failures and the songs that lie nowhere else.
@@ -112,19 +108,17 @@ class FileStore(Tables):
         f = schema.files.c
         here = sa.select(f.song_id, f.path).where(f.missing_since.is_(None))
         several = sa.select(f.song_id).where(f.missing_since.is_(None)).group_by(f.song_id)
-        query = here.where(f.song_id.in_(several.having(sa.func.count() > 1))).order_by(f.song_id, f.path)
-        found: dict[int, list[Path]] = {}
-        with self._engine.connect() as connection:
-            for song_id, path in connection.execute(query):
-                found.setdefault(song_id, []).append(path)
-        return found
+        return self._by_song(here.where(f.song_id.in_(several.having(sa.func.count() > 1))))
 
     def paths_of(self, song_ids: Iterable[int]) -> dict[int, list[Path]]:
         """The files that are there of some songs, by song id."""
         f = schema.files.c
         here = sa.select(f.song_id, f.path).where(f.missing_since.is_(None), f.song_id.in_(some_ids(song_ids)))
-        found: dict[int, list[Path]] = {}
-        for song_id, path in self._rows(here.order_by(f.path)):
+        return self._by_song(here)
+
+    def _by_song(self, query: sa.Select[Any]) -> dict[int, list[Path]]:
+        f, found = schema.files.c, dict[int, list[Path]]()
+        for song_id, path in self._rows(query.order_by(f.song_id, f.path)):
             found.setdefault(song_id, []).append(path)
         return found
 
@@ -190,37 +184,22 @@ class FileStore(Tables):
 
     def reject(self, failure: Failure, *, size: int, mtime_ns: int, duration_s: float | None) -> None:
         """Enter a file among those that were not added; it is opened again when size or time are other ones."""
-        row = {
-            "path": failure.path,
-            "reason": failure.reason,
-            "kind": failure.kind,
-            "size": size,
-            "mtime_ns": mtime_ns,
-            "duration_s": duration_s,
-            "failed_at": time.time(),
-        }
+        row = asdict(failure) | {"size": size, "mtime_ns": mtime_ns, "duration_s": duration_s}
         with self._write() as connection:
-            connection.execute(schema.failures.insert().prefix_with("OR REPLACE").values(**row))
+            statement = schema.failures.insert().prefix_with("OR REPLACE")
+            connection.execute(statement.values(**row, failed_at=time.time()))
 
     def mark(self, *, missing: Iterable[Path], back: Iterable[Path], unfailed: Iterable[Path] = ()) -> None:
         """Note which files have gone, which are here again, and which failures have no file any more."""
-        rows: Sequence[Mapping[str, Any]]
         f, bad = schema.files, schema.failures
         path = sa.bindparam("which", type_=schema.FilePath())
+        is_new = f.c.missing_since.is_(None)
         steps = (
-            (
-                f.update().where(f.c.path == path, f.c.missing_since.is_(None)).values(missing_since=time.time()),
-                missing,
-            ),
+            (f.update().where(f.c.path == path, is_new).values(missing_since=time.time()), missing),
             (f.update().where(f.c.path == path).values(missing_since=None), back),
             (bad.delete().where(bad.c.path == path), unfailed),
         )
-        listed = [(statement, [{"which": p} for p in paths]) for statement, paths in steps]
-        if any(rows for _, rows in listed):
-            with self._write() as connection:
-                for statement, rows in listed:
-                    if rows:
-                        connection.execute(statement, rows)
+        self._write_rows(*((statement, [{"which": p} for p in paths]) for statement, paths in steps))
 
     def tidy(self) -> None:
         """Forget old places of songs that have moved, and songs that lost their file to other music.

@@ -80,19 +80,15 @@ class JobStore(Tables):
         """Enter a job that waits for its process."""
         now = time.time()
         with self._write() as connection:
-            result = connection.execute(
-                schema.jobs.insert().values(
-                    kind=kind, arguments=dict(arguments), state="waiting", created_at=now, updated_at=now
-                )
-            )
+            row = {"kind": kind, "arguments": dict(arguments), "created_at": now, "updated_at": now}
+            result = connection.execute(schema.jobs.insert().values(**row, state="waiting"))
         return int(result.inserted_primary_key[0])  # type: ignore[index]
 
     def update(self, job_id: int, **values: Any) -> None:
         """Change fields of a job; the time of the change is kept too."""
         with self._write() as connection:
-            connection.execute(
-                schema.jobs.update().where(schema.jobs.c.id == job_id).values(**values, updated_at=time.time())
-            )
+            which = schema.jobs.update().where(schema.jobs.c.id == job_id)
+            connection.execute(which.values(**values, updated_at=time.time()))
 
     def get(self, job_id: int) -> Job:
         """One job. Raises NotFoundError if there is none."""

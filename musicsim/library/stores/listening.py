@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ MAX_PAUSE_S = 30 * 60
 (1995, "Characterizing browsing strategies in the World-Wide Web") found 25.5 minutes. Few songs last longer."""
 _AT_ONCE = 10_000  # rows a statement
 _TIME = np.dtype("<u4")
+_SONG = ("artist", "title", "album", "mbid")
 
 # Hundreds of thousands of rows: as tuples for the driver they take half the time.
 _SAY = {
@@ -105,12 +107,8 @@ class ListeningStore(Tables):
     def play_rows(self) -> Iterator[tuple[str, int, int]]:
         """Listener, song id and number of plays, all sources summed, by listener and song; a few at a time."""
         p = schema.plays.c
-        query = (
-            sa.select(p.listener, p.song_id, sa.func.sum(p.count))
-            .group_by(p.listener, p.song_id)
-            .order_by(p.listener, p.song_id)
-        )
-        yield from self._streamed(query)
+        query = sa.select(p.listener, p.song_id, sa.func.sum(p.count)).group_by(p.listener, p.song_id)
+        yield from self._streamed(query.order_by(p.listener, p.song_id))
 
     def tag_rows(self) -> Iterator[tuple[int, str, str, float]]:
         """Song id, tag, source and weight of every tag, by song, then by tag; a few at a time."""
@@ -208,55 +206,38 @@ class ListeningStore(Tables):
 
     def find_import(self, import_id: int) -> ImportEntry:
         """One import. Raises NotFoundError if there is none of this number."""
-        for entry in self.imports():
-            if entry.id == import_id:
-                return entry
-        raise NotFoundError(f"there is no import {import_id}. `musicsim imports` lists them.")
+        found = next((entry for entry in self.imports() if entry.id == import_id), None)
+        if found is None:
+            raise NotFoundError(f"there is no import {import_id}. `musicsim imports` lists them.")
+        return found
 
     def enter(
         self,
         values: Mapping[str, Any],
-        said: Iterable[Sequence[tuple[Any, ...]]],
-        listens: Iterable[Sequence[tuple[Any, ...]]],
-        waiting: Iterable[Sequence[tuple[Any, ...]]],
+        said: Iterable[tuple[Any, ...]],
+        listens: Iterable[tuple[Any, ...]],
+        waiting: Iterable[tuple[Any, ...]],
         playlists: Iterable[tuple[str, str | None, Sequence[int]]],
         replacing: Iterable[int],
         confirmed: Iterable[tuple[str, str, int]],
     ) -> int:
-        """Write one import whole, in one transaction, in place of earlier ones.
+        """Write one import whole, in one transaction, in place of those of `replacing`; return its number.
 
-        Parameters
-        ----------
-        values : mapping
-            Of :class:`ImportEntry`, but for id and created_at.
-        said : iterable of lists of rows
-            (listener or tag, song id, plays or weight).
-        listens : iterable of lists of rows
-            (listener, song id, seconds since 1970 as little-endian uint32), where they are known.
-        waiting : iterable of lists of rows
-            (artist, title, album, mbid, listener or tag, plays or weight, such seconds or None).
-        playlists : iterable of (name, category, song ids)
-        replacing : iterable of int
-            Imports that are undone first.
-        confirmed : iterable of (artist, title, song id)
-            Spellings to remember, see :meth:`judge`.
-
-        Returns
-        -------
-        int
-            The number of the import.
+        `values` are those of :class:`ImportEntry` except id and created_at. The others are rows: `said` of
+        (listener or tag, song id, plays or weight); `listens` of (listener, song id, seconds since 1970 as
+        little-endian uint32); `waiting` of (artist, title, album, mbid, listener or tag, plays or weight, such seconds
+        or None). `playlists` are (name, category, song ids), `confirmed` (artist, title, song id) as of :meth:`judge`.
         """
         with self._write() as connection:
             for import_id in replacing:
                 _undo(connection, import_id)
             statement = schema.imports.insert().values(**values, created_at=time.time())
             import_id = connection.execute(statement).inserted_primary_key[0]  # type: ignore[index]
-            for rows in said:
+            for rows in _in_parts(said):
                 _say(connection, values["kind"], source_of(import_id), rows)
-            for rows in listens:
-                connection.exec_driver_sql(_HEAR, [(import_id, *row) for row in rows])
-            for rows in waiting:
-                connection.exec_driver_sql(_WAIT, [(import_id, *row) for row in rows])
+            for insertion, given in ((_HEAR, listens), (_WAIT, waiting)):
+                for rows in _in_parts(given):
+                    connection.exec_driver_sql(insertion, [(import_id, *row) for row in rows])
             put_playlists(connection, playlists, playlists_source(int(import_id), values["name"]))
             _judge(connection, confirmed, True)
         return int(import_id)
@@ -276,14 +257,9 @@ class ListeningStore(Tables):
     def unmatched(self) -> list[Waiting]:
         """Songs that were imported and are not in the library, the most played first."""
         w, i = schema.waiting.c, schema.imports.c
-        of_plays = sa.case((i.kind == "plays", w.value), else_=1)
-        count = sa.func.sum(of_plays).label("n")
-        query = (
-            sa.select(w.artist, w.title, sa.func.max(w.album), count)
-            .join(schema.imports, i.id == w.import_id)
-            .group_by(w.artist, w.title)
-            .order_by(count.desc(), w.artist, w.title)
-        )
+        count = sa.func.sum(sa.case((i.kind == "plays", w.value), else_=1)).label("n")
+        query = sa.select(w.artist, w.title, sa.func.max(w.album), count).join(schema.imports, i.id == w.import_id)
+        query = query.group_by(w.artist, w.title).order_by(count.desc(), w.artist, w.title)
         return [Waiting(row[0], row[1], row[2], int(row[3])) for row in self._rows(query)]
 
     def unmatched_count(self) -> int:
@@ -295,9 +271,7 @@ class ListeningStore(Tables):
     def waiting_names(self) -> Iterator[tuple[str, str, str, str]]:
         """Distinct artist, title, album and recording id of what waits; 0.3 kB each in the reader's hands."""
         w = schema.waiting.c
-        query = sa.select(w.artist, w.title, w.album, w.mbid).distinct()
-        for row in self._rows(query):
-            yield row[0], row[1], row[2], row[3]
+        yield from map(tuple, self._rows(sa.select(w.artist, w.title, w.album, w.mbid).distinct()))
 
     def give(self, found: Mapping[tuple[str, str, str, str], int]) -> int:
         """Let what waits go to its songs, by artist, title, album and recording id.
@@ -310,9 +284,7 @@ class ListeningStore(Tables):
         n_found = 0
         with self._write() as connection:
             for names, song_id in found.items():
-                which = sa.and_(
-                    *(w.c[c] == v for c, v in zip(("artist", "title", "album", "mbid"), names, strict=True))
-                )
+                which = sa.and_(*(w.c[c] == v for c, v in zip(_SONG, names, strict=True)))
                 query = sa.select(w.c.import_id, i.c.kind, w.c.who, w.c.value, w.c.times).join(i).where(which)
                 rows = connection.execute(query).all()
                 for import_id, kind in {(row.import_id, row.kind) for row in rows}:
@@ -337,8 +309,7 @@ class ListeningStore(Tables):
     def judged(self) -> list[tuple[str, str, int, bool]]:
         """Artist, title, song id, and whether the name is the song, of all that a person has said."""
         s = schema.spellings.c
-        query = sa.select(s.artist, s.title, s.song_id, s.is_same)
-        return [(row[0], row[1], row[2], row[3]) for row in self._rows(query)]
+        return [tuple(row) for row in self._rows(sa.select(s.artist, s.title, s.song_id, s.is_same))]
 
     def forget_judged(self) -> None:
         """Forget what was said of spellings, so that it is asked again; plays that were given stay."""
@@ -346,10 +317,14 @@ class ListeningStore(Tables):
             connection.execute(schema.spellings.delete())
 
 
+def _in_parts(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
+    waiting = iter(rows)
+    while part := list(islice(waiting, _AT_ONCE)):
+        yield part
+
+
 def _judge(connection: sa.Connection, names: Iterable[tuple[str, str, int]], is_same: bool) -> None:
-    rows = [
-        {"artist": artist, "title": title, "song_id": song_id, "is_same": is_same} for artist, title, song_id in names
-    ]
+    rows = [dict(zip(("artist", "title", "song_id"), name, strict=True)) | {"is_same": is_same} for name in names]
     if rows:
         connection.execute(schema.spellings.insert().prefix_with("OR REPLACE"), rows)
 
@@ -377,25 +352,13 @@ def _undo(connection: sa.Connection, import_id: int) -> None:
 def sittings_of(
     listener: Int64Array, song_id: Int64Array, at: Int64Array, longest_pause_s: float = MAX_PAUSE_S
 ) -> Int64Array:
-    """Part listens into sittings.
+    """Divide listens into sittings: who started which song at which second, in any order, int64 (n_listens,).
 
-    Parameters
-    ----------
-    listener, song_id, at : int64 (n_listens,)
-        Who started which song at which second, in any order. A song of -1, which nobody knows, keeps a sitting going
-        and is left out of it.
-    longest_pause_s : float
-        Seconds between two starts of one sitting.
+    A song of -1, which nobody knows, keeps a sitting going and is left out of it.
 
-    Returns
-    -------
-    int64 (n, 2)
-        Number of a sitting and song id: distinct pairs of sittings with two songs at least, which are numbered from 0
-        on; the songs of each in the order in which they were first played.
-
-    Notes
-    -----
-    Memory: 60 bytes a listen while it works, 16 bytes a pair in the end.
+    Returns int64 (n, 2), the number of a sitting and a song id: distinct pairs of sittings with at least two songs,
+    numbered from 0; the songs of each in the order in which they were first played. Memory: 60 bytes for each listen,
+    16 bytes for each pair in the end.
     """
     order = np.lexsort((at, listener))
     listener, song_id, at = listener[order], song_id[order], at[order]

@@ -93,10 +93,7 @@ class ModelStore(Tables):
 
     def all(self, *, retired: bool = False) -> list[ModelRecord]:
         """Every model that is finished, oldest first; retired ones only if asked for."""
-        return [r for r in self._records() if r.is_complete and (retired or not r.is_retired)]
-
-    def _records(self) -> list[ModelRecord]:
-        return self._list()[0]
+        return [r for r in self._list()[0] if r.is_complete and (retired or not r.is_retired)]
 
     def _list(self) -> tuple[list[ModelRecord], dict[str, int]]:
         """All models, and the rows of those of which they are known; read once a revision."""
@@ -128,10 +125,10 @@ class ModelStore(Tables):
             if record is None:
                 raise NotFoundError("this library has no similarity model yet: add some songs first.")
             return record
-        for record in self._records():
-            if record.id == model_id:
-                return record
-        raise NotFoundError(f"there is no model {model_id!r} in this library.")
+        found = next((record for record in self._list()[0] if record.id == model_id), None)
+        if found is None:
+            raise NotFoundError(f"there is no model {model_id!r} in this library.")
+        return found
 
     def named(self, name: str) -> ModelRecord:
         """A model by its name, or by its id. Raises NotFoundError: it lists the names there are."""
@@ -162,11 +159,8 @@ class ModelStore(Tables):
         m = schema.models.c
         name = self.get(model_id).name
         with self._write() as connection:
-            replaced = connection.execute(
-                sa.select(m.id, m.is_active).where(
-                    m.name == name, m.id != model_id, m.is_complete, m.is_retired.is_(False)
-                )
-            ).all()
+            same = (m.name == name, m.id != model_id, m.is_complete, m.is_retired.is_(False))
+            replaced = connection.execute(sa.select(m.id, m.is_active).where(*same)).all()
             activate = activate or any(row.is_active for row in replaced)
             for row in replaced:
                 self._remove(connection, row.id)
@@ -240,16 +234,13 @@ class ModelStore(Tables):
 
     def orphans(self) -> list[Path]:
         """Folders of models that are not finished, or that the database does not know."""
-        known = {record.id for record in self._records() if record.is_complete}
-        return [
-            folder
-            for folder in (self.folder.iterdir() if self.folder.exists() else ())
-            if folder.is_dir() and folder.name not in known
-        ]
+        known = {record.id for record in self._list()[0] if record.is_complete}
+        folders = self.folder.iterdir() if self.folder.exists() else ()
+        return [folder for folder in folders if folder.is_dir() and folder.name not in known]
 
     def _sweep(self, *, keep_unfinished: bool) -> None:
         """Forget retired models that nobody needs, and unless they are kept those that are not finished."""
-        records = self._records()
+        records = self._list()[0]
         needed = {r.base_id for r in records if r.is_complete or keep_unfinished}
         gone = [r.id for r in records if r.is_retired and r.id not in needed]
         gone += [] if keep_unfinished else [r.id for r in records if not r.is_complete]
@@ -274,15 +265,10 @@ class ModelStore(Tables):
             added.append((self._vector_file(record), vectors))
             for file, _ in added:
                 _read_rows(record, file, start)  # what is added to a file that was cut off has zeros before it
-            for file, rows in added:
-                file.append(rows, start)
-            connection.execute(
-                schema.vectors.insert(),
-                [
-                    {"model_id": model_id, "row": start + i, "song_id": int(song_id)}
-                    for i, song_id in enumerate(song_ids)
-                ],
-            )
+            for file, block in added:
+                file.append(block, start)
+            rows = [{"model_id": model_id, "row": row, "song_id": int(i)} for row, i in enumerate(song_ids, start)]
+            connection.execute(schema.vectors.insert(), rows)
 
     def _feature_file(self, record: ModelRecord) -> RowFile:
         return RowFile(self.path(record.id) / "histograms.f32", record.n_features)

@@ -91,10 +91,7 @@ def put_playlists(connection: sa.Connection, playlists: Iterable[NewPlaylist], s
         values: dict[str, Any] = {"name": name, "category": category, "source": source}
         values |= {"created_at": time.time(), "details": checked_details(*details) if details else None}
         playlist_id = connection.execute(schema.playlists.insert().values(**values)).inserted_primary_key[0]  # type: ignore[index]
-        rows = [
-            {"playlist_id": playlist_id, "position": position, "song_id": song_id}
-            for position, song_id in enumerate(song_ids)
-        ]
+        rows = [{"playlist_id": playlist_id, "position": at, "song_id": i} for at, i in enumerate(song_ids)]
         if rows:
             connection.execute(schema.playlist_songs.insert(), rows)
         n += 1

@@ -26,7 +26,7 @@ class SongTables(Tables):
     def __init__(self, file: Path, engine: sa.Engine, write: Write, log: ChangeLog, duplicates: DuplicateStore) -> None:
         super().__init__(engine, write)
         self._duplicates = duplicates
-        archive = Archive(file, SongTable.to_arrays, SongTable.from_arrays, _is_long)
+        archive = Archive(file, SongTable.to_arrays, SongTable.from_arrays, lambda table: len(table.ids) >= _MIN_KEPT)
         self._table = Kept(engine, log, _read_table, _update_table, archive)
         self._pairs = Kept(engine, log, lambda _: duplicates.pairs(), self._update_pairs)
         self._known: tuple[SongTable, int] | None = None
@@ -55,10 +55,6 @@ class SongTables(Tables):
         pairs = self._duplicates.pairs()
         paired = {i for pair in pairs for i in (pair.first_id, pair.second_id)}
         return known if pairs == known and changes.songs.isdisjoint(paired) else pairs
-
-
-def _is_long(table: SongTable) -> bool:
-    return len(table.ids) >= _MIN_KEPT
 
 
 def _read_table(connection: sa.Connection, ids: Iterable[int] | None = None) -> SongTable:

@@ -12,14 +12,9 @@ from musicsim.library.db.database import Tables
 PARTS = ("train", "validation", "test")
 _KEY = "splits"
 _SPELLINGS = {
-    "train": "train",
-    "training": "train",
-    "valid": "validation",
-    "validation": "validation",
-    "val": "validation",
-    "dev": "validation",
-    "test": "test",
-    "testing": "test",
+    **dict.fromkeys(("train", "training"), "train"),
+    **dict.fromkeys(("valid", "validation", "val", "dev"), "validation"),
+    **dict.fromkeys(("test", "testing"), "test"),
 }
 
 

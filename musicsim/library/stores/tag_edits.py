@@ -49,34 +49,19 @@ class TagEdits(Tables):
     """Edits of tags and aliases of artists in one library."""
 
     def edit(self, song_ids: Iterable[int], changes: Mapping[str, Any]) -> None:
-        """Change tags of songs.
+        """Change tags of songs: names of :data:`EDITABLE` with their values; None empties a tag.
 
-        Parameters
-        ----------
-        changes : mapping of tag name to value
-            Names of :data:`EDITABLE`; None empties a tag.
-
-        Raises
-        ------
-        ValueError
-            If a name cannot be edited, a title is emptied, or a number is none.
+        Raises ValueError if a name cannot be edited, a title is emptied, or a number is none.
         """
         checked = {name: _checked(name, value) for name, value in changes.items()}
         with self._write() as connection:
             self._change(connection, song_ids, lambda edits: edits | checked)
 
     def change(self, changes: Iterable[TagChange]) -> list[TagChange]:
-        """Change tags of songs where they are as they were known, in one transaction.
+        """Change tags of songs that still are as they were known, in one transaction.
 
-        Returns
-        -------
-        list of TagChange
-            One for each tag that was changed: given here, they take back what nobody has changed since.
-
-        Raises
-        ------
-        ValueError
-            As :meth:`edit` does, or if a tag is edited that is not among the known ones; nothing is changed then.
+        Returns one TagChange for each changed tag: given here, they take back what nobody has changed since. Raises
+        ValueError as :meth:`edit` does, or if an edited tag is not among the known ones; nothing is changed then.
         """
         wanted = [(change, _checked_edits(change)) for change in changes]
         back: list[TagChange] = []

@@ -15,68 +15,45 @@ from pathlib import Path, PurePath
 
 # Names that name nobody, as programs for music write them: in the language of the words. Letters and digits
 # alone are compared, so "<Unknown>", "V.A." and "n/a" are among them.
-_PLACEHOLDERS = (
-    # English
-    *("unknown", "unknown artist", "unknown artists", "unknown performer", "various", "various artist"),
-    *("various artists", "various performers", "va", "v/a", "vv.aa.", "n/a", "artist", "track artist"),
-    *("album artist", "no artist", "artist unknown", "none", "null", "undefined"),
-    # German, Dutch, Scandinavian languages, Finnish
-    *("unbekannt", "unbekannter künstler", "unbekannter interpret", "interpret unbekannt"),
-    *(
-        "künstler unbekannt",
-        "verschiedene",
-        "verschiedene interpreten",
-        "verschiedene künstler",
-        "diverse",
-        "diverse interpreten",
-    ),
-    *("diverse künstler", "interpret", "künstler", "onbekend", "onbekende artiest", "diverse artiesten"),
-    *("verschillende artiesten", "okänd", "okänd artist", "blandade artister", "diverse artister"),
-    *("ukendt", "ukendt kunstner", "diverse kunstnere", "ukjent", "ukjent artist", "tuntematon"),
-    *("tuntematon esittäjä", "tuntematon artisti", "eri esittäjiä"),
-    # French, Spanish, Portuguese, Italian, Romanian
-    *("inconnu", "artiste inconnu", "interprète inconnu", "artistes divers", "divers", "artistes variés"),
-    *("multi interprètes", "artiste", "desconocido", "artista desconocido", "intérprete desconocido"),
-    *("varios", "varios artistas", "varios intérpretes", "artistas varios", "artista", "desconhecido"),
-    *("artista desconhecido", "intérprete desconhecido", "vários", "vários artistas", "vários intérpretes"),
-    *("sconosciuto", "artista sconosciuto", "artisti vari", "vari", "vari artisti", "aa.vv."),
-    *("autori vari", "interpreti vari", "necunoscut", "artist necunoscut", "diverși artiști"),
-    # Russian, Ukrainian, Polish, Czech, Hungarian, Turkish, Greek
-    *("неизвестен", "неизвестный", "неизвестный исполнитель", "неизвестный артист", "неизвестно"),
-    *("исполнитель неизвестен", "исполнитель", "разные", "разные исполнители", "разные артисты"),
-    *("различные исполнители", "сборник", "невідомий", "невідомий виконавець", "різні виконавці"),
-    *("nieznany", "nieznany wykonawca", "nieznany artysta", "różni", "różni wykonawcy", "różni artyści"),
-    *("neznámý", "neznámý interpret", "neznámý umělec", "různí", "různí interpreti", "různí umělci"),
-    *("ismeretlen", "ismeretlen előadó", "különböző előadók", "bilinmeyen", "bilinmeyen sanatçı"),
-    *("çeşitli sanatçılar", "άγνωστος", "άγνωστος καλλιτέχνης", "διάφοροι", "διάφοροι καλλιτέχνες"),
-    # Japanese, Chinese, Korean
-    *("不明", "不明なアーティスト", "アーティスト不明", "ヴァリアス・アーティスト"),
-    *("ヴァリアス", "オムニバス"),
-    *("未知", "未知艺术家", "未知藝術家", "未知歌手", "未知艺人", "未知藝人", "群星", "合辑", "华语群星"),
-    *("알 수 없음", "알 수 없는 아티스트", "여러 아티스트", "다양한 아티스트"),
-)
+_PLACEHOLDERS = """
+    unknown, unknown artist, unknown artists, unknown performer, various, various artist, various artists,
+    various performers, va, v/a, vv.aa., n/a, artist, track artist, album artist, no artist, artist unknown, none,
+    null, undefined, unbekannt, unbekannter künstler, unbekannter interpret, interpret unbekannt, künstler unbekannt,
+    verschiedene, verschiedene interpreten, verschiedene künstler, diverse, diverse interpreten, diverse künstler,
+    interpret, künstler, onbekend, onbekende artiest, diverse artiesten, verschillende artiesten, okänd, okänd artist,
+    blandade artister, diverse artister, ukendt, ukendt kunstner, diverse kunstnere, ukjent, ukjent artist, tuntematon,
+    tuntematon esittäjä, tuntematon artisti, eri esittäjiä, inconnu, artiste inconnu, interprète inconnu,
+    artistes divers, divers, artistes variés, multi interprètes, artiste, desconocido, artista desconocido,
+    intérprete desconocido, varios, varios artistas, varios intérpretes, artistas varios, artista, desconhecido,
+    artista desconhecido, intérprete desconhecido, vários, vários artistas, vários intérpretes, sconosciuto,
+    artista sconosciuto, artisti vari, vari, vari artisti, aa.vv., autori vari, interpreti vari, necunoscut,
+    artist necunoscut, diverși artiști, неизвестен, неизвестный, неизвестный исполнитель, неизвестный артист,
+    неизвестно, исполнитель неизвестен, исполнитель, разные, разные исполнители, разные артисты, различные исполнители,
+    сборник, невідомий, невідомий виконавець, різні виконавці, nieznany, nieznany wykonawca, nieznany artysta, różni,
+    różni wykonawcy, różni artyści, neznámý, neznámý interpret, neznámý umělec, různí, různí interpreti, různí umělci,
+    ismeretlen, ismeretlen előadó, különböző előadók, bilinmeyen, bilinmeyen sanatçı, çeşitli sanatçılar, άγνωστος,
+    άγνωστος καλλιτέχνης, διάφοροι, διάφοροι καλλιτέχνες, 不明, 不明なアーティスト, アーティスト不明,
+    ヴァリアス・アーティスト, ヴァリアス, オムニバス, 未知, 未知艺术家, 未知藝術家, 未知歌手, 未知艺人, 未知藝人, 群星,
+    合辑, 华语群星, 알 수 없음, 알 수 없는 아티스트, 여러 아티스트, 다양한 아티스트
+"""
 
 # Folders that say where a file came from or what kind it is, not whose it is. Compared without digits, so
 # that "New Folder (2)" is one, and so are years and letters of an alphabet.
-_GENERIC_FOLDERS = (
-    *("music", "musik", "musique", "música", "musica", "muziek", "muzyka", "музыка", "音乐", "音樂", "音楽"),
-    *("my music", "meine musik", "ma musique", "mi música", "моя музыка", "songs", "song", "tracks", "audio"),
-    *("sound", "sounds", "singles", "albums", "album", "alben", "loose", "loose tracks", "loose songs"),
-    *("mp3", "mp3s", "mp 3", "flac", "flacs", "wav", "wave", "wavs", "ogg", "opus", "m4a", "aac", "wma"),
-    *("aiff", "ape", "alac", "lossless", "lossy", "download", "downloads", "downloaded", "téléchargements"),
-    *("descargas", "scaricati", "загрузки", "下载", "upload", "uploads", "uploaded", "incoming", "inbox"),
-    *("temp", "tmp", "misc", "miscellaneous", "verschiedenes", "sonstiges", "divers", "разное", "other"),
-    *("others", "unsorted", "to sort", "sort", "new", "new folder", "neuer ordner", "nouveau dossier"),
-    *("nueva carpeta", "nova pasta", "nuova cartella", "новая папка", "新建文件夹", "新しいフォルダー"),
-    *("untitled", "untitled folder", "unnamed", "unknown album", "unbekanntes album", "album inconnu"),
-    *("álbum desconocido", "álbum desconhecido", "album sconosciuto", "неизвестный альбом", "未知专辑"),
-    *("不明なアルバム", "compilation", "compilations", "soundtrack", "soundtracks", "mix", "mixes"),
-    *("playlist", "playlists", "favourites", "favorites", "itunes", "itunes media", "itunes music"),
-    *("amazon music", "spotify", "youtube", "soundcloud", "bandcamp", "telegram", "whatsapp audio", "media"),
-    *("multimedia", "documents", "desktop", "home", "data", "files", "shared", "public", "share", "backup"),
-    *("recordings", "aufnahmen", "voice memos", "recorded", "rips", "ripped", "cd", "cds", "dvd", "vinyl"),
-    *("disc", "disk", "bonus", "bonus tracks", "bonus cd", "bonus disc"),
-)
+_GENERIC_FOLDERS = """
+    music, musik, musique, música, musica, muziek, muzyka, музыка, 音乐, 音樂, 音楽, my music, meine musik, ma musique,
+    mi música, моя музыка, songs, song, tracks, audio, sound, sounds, singles, albums, album, alben, loose,
+    loose tracks, loose songs, mp3, mp3s, mp 3, flac, flacs, wav, wave, wavs, ogg, opus, m4a, aac, wma, aiff, ape,
+    alac, lossless, lossy, download, downloads, downloaded, téléchargements, descargas, scaricati, загрузки, 下载,
+    upload, uploads, uploaded, incoming, inbox, temp, tmp, misc, miscellaneous, verschiedenes, sonstiges, divers,
+    разное, other, others, unsorted, to sort, sort, new, new folder, neuer ordner, nouveau dossier, nueva carpeta,
+    nova pasta, nuova cartella, новая папка, 新建文件夹, 新しいフォルダー, untitled, untitled folder, unnamed,
+    unknown album, unbekanntes album, album inconnu, álbum desconocido, álbum desconhecido, album sconosciuto,
+    неизвестный альбом, 未知专辑, 不明なアルバム, compilation, compilations, soundtrack, soundtracks, mix, mixes,
+    playlist, playlists, favourites, favorites, itunes, itunes media, itunes music, amazon music, spotify, youtube,
+    soundcloud, bandcamp, telegram, whatsapp audio, media, multimedia, documents, desktop, home, data, files, shared,
+    public, share, backup, recordings, aufnahmen, voice memos, recorded, rips, ripped, cd, cds, dvd, vinyl, disc, disk,
+    bonus, bonus tracks, bonus cd, bonus disc
+"""
 _SHELF = re.compile(r"\W*(?:[a-zа-я]?|[a-zа-я0-9]\W+[a-zа-я0-9]|[\d\W]+s?)\W*", re.IGNORECASE)  # "A", "0-9", "1980s"
 _VARIOUS = re.compile(r"various\b|v\.?a\.?\s*[-–_]", re.IGNORECASE)
 _UNKNOWN_ALBUM = ("unknownalbum", "unknownartist", "variousartists")  # "Unknown Album (3-12-2011 10-04 PM)"
@@ -141,27 +118,18 @@ class SpellingGroup:
 
 
 def similar_spellings(counts: Mapping[str, int]) -> list[SpellingGroup]:
-    """Find names that are very likely one artist, spelled in several ways.
+    """Find names that are very likely one artist, spelled in several ways, by their numbers of songs.
 
-    Parameters
-    ----------
-    counts : mapping of name to number of songs
+    The most used group comes first. A name is in at most one group; placeholders are in none.
 
-    Returns
-    -------
-    list of SpellingGroup
-        The most used group first. A name is in one group at most; placeholders are in none.
+    Equal are names that differ in case, accents, punctuation, spaces, "The" in front or behind, "&", "+", "n" or "and",
+    "ft." or "feat.". One typing error (a letter too many, too few, wrong, or two swapped) makes two names similar if
+    both have eight letters and the same digits, the wrong word has five, and both begin alike unless letters were
+    swapped: "Vitamin C" and "Vitamin D", "Jon" and "John" stay two. A name is compared only with more used ones, and
+    joins one that joined none itself, so that errors do not add up.
 
-    Notes
-    -----
-    Equal are names that differ in case, accents, punctuation, spaces, "The" in front or behind, "&", "+",
-    "n" or "and", "ft." or "feat.". One typing error (a letter too many, too few, wrong, or two swapped)
-    makes two names similar if both have eight letters and the same digits, the wrong word has five, and a
-    swap aside begins alike: "Vitamin C" and "Vitamin D", "Jon" and "John" stay two. A name is compared with
-    more used ones only, and joins one that joined none itself, so that errors do not add up.
-
-    Names with one letter less meet in a table (deletion neighbourhoods), so the time grows with the number
-    of names, not its square.
+    Names with one letter less meet in a table (deletion neighborhoods), so the time grows with the number of names,
+    not its square.
     """
     spellings: dict[str, list[str]] = defaultdict(list)
     words: dict[str, tuple[str, ...]] = {}
@@ -216,7 +184,7 @@ def fold_name(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text.casefold()).split())
 
 
-_NOBODY = frozenset(map(_letters, _PLACEHOLDERS))
+_NOBODY = frozenset(map(_letters, _PLACEHOLDERS.split(",")))
 
 
 # Folders that stand in
@@ -226,7 +194,7 @@ def _without_digits(text: str) -> str:
     return re.sub(r"\d", "", _letters(text))
 
 
-_GENERIC = frozenset(map(_without_digits, _GENERIC_FOLDERS))
+_GENERIC = frozenset(map(_without_digits, _GENERIC_FOLDERS.split(",")))
 
 
 def _stand_in(folder: PurePath, roots: Iterable[PurePath]) -> PurePath | None:
@@ -304,8 +272,10 @@ def _join_typos(words: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 def _one_typo(a: Sequence[str], b: Sequence[str]) -> bool:
     """Whether two names, given as words, are one typing error apart, and not one word."""
+    from rapidfuzz.distance import OSA
+
     whole_a, whole_b = "".join(a), "".join(b)
-    if _differ_by_one(whole_a, whole_b) is None:
+    if OSA.distance(whole_a, whole_b, score_cutoff=1) != 1:
         return False
     if len(a) != len(b):
         longer, shorter = (a, whole_b) if len(a) > len(b) else (b, whole_a)
@@ -314,19 +284,5 @@ def _one_typo(a: Sequence[str], b: Sequence[str]) -> bool:
     if len(different) != 1:
         return True  # the error lies across a space
     x, y = different[0]
-    return _differ_by_one(x, y) == "swap" or (max(len(x), len(y)) >= _SHORTEST_WORD and x[0] == y[0])
-
-
-def _differ_by_one(a: str, b: str) -> str | None:
-    """How two texts differ: by one "letter" (more, less or another), by a "swap" of two, or else None."""
-    if len(a) > len(b):
-        a, b = b, a
-    start = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), len(a))
-    if len(b) - len(a) == 1:
-        return "letter" if a[start:] == b[start + 1 :] else None
-    if len(a) != len(b) or a == b:
-        return None
-    if a[start + 1 :] == b[start + 1 :]:
-        return "letter"
-    swapped = a[start + 1 : start + 2] + a[start]
-    return "swap" if b[start : start + 2] == swapped and a[start + 2 :] == b[start + 2 :] else None
+    is_swap = sorted(x) == sorted(y)
+    return is_swap or (max(len(x), len(y)) >= _SHORTEST_WORD and x[0] == y[0])

@@ -107,13 +107,7 @@ class FileTags:
 
 
 def read_tags(path: Path) -> FileTags:
-    """Read the tags of an audio file.
-
-    Returns
-    -------
-    FileTags
-        With a title in every case: the file's name stands in. Of several artists the first.
-    """
+    """Read the tags of an audio file, of several artists the first; without a title, the file's name is the title."""
     try:
         found = _gather(path, _TAGS, (_own, _chunked, _id3v2, _apev2, _id3v1, _from_ffmpeg))
     except OSError as error:
@@ -141,11 +135,8 @@ def read_tags(path: Path) -> FileTags:
 def read_lyric_tags(path: Path) -> list[str]:
     """Texts of lyrics in the tags of an audio file, as they stand there.
 
-    Returns
-    -------
-    list of str
-        Plain texts before timed ones, most often the same words again. FFmpeg is not asked: what has no lyrics
-        would be opened by it in vain. Frames and items beyond 64 kB are left.
+    Plain texts come before timed ones, most often the same words again. FFmpeg does not look for them: it would open
+    most files in vain. Frames and items beyond 64 kB are left out.
     """
     try:
         return _gather(path, _LYRICS, (_own, _chunked, _id3v2, _apev2)).get("lyrics", [])
@@ -313,7 +304,10 @@ def read_id3v2(file: FrugalFile, wanted: frozenset[bytes], max_frame: int = _MAX
         body, start, end = FrugalFile(io.BytesIO(data)), 0, len(data)
         flags &= 0x7F
     if version > 2 and flags & 0x40:
-        start = _behind_extended_header(body, version, start)
+        body.seek(start)
+        size = body.read(4)
+        if not _FRAME_NAME.fullmatch(size):  # else the flag is set, but the header is not there
+            start += _synchsafe(size) if version == 4 else 4 + int.from_bytes(size)
     frames = b"".join(_wanted_frames(body, wanted, version, start, end, max_frame))
     tag = ID3()
     head = b"ID3" + bytes((version, 0, flags & 0x80)) + _seven_bits(len(frames))
@@ -324,14 +318,6 @@ def read_id3v2(file: FrugalFile, wanted: frozenset[bytes], max_frame: int = _MAX
 def _seven_bits(size: int) -> bytes:
     """A size as ID3v2.4 has it."""
     return bytes((size >> 21 & 127, size >> 14 & 127, size >> 7 & 127, size & 127))
-
-
-def _behind_extended_header(file: FrugalFile, version: int, start: int) -> int:
-    file.seek(start)
-    size = file.read(4)
-    if _FRAME_NAME.fullmatch(size):  # the flag is set, the header is not there
-        return start
-    return start + (_synchsafe(size) if version == 4 else 4 + int.from_bytes(size))
 
 
 def _wanted_frames(
