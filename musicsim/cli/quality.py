@@ -64,10 +64,20 @@ def evaluate(
             metavar="LISTS",
         ),
     ] = None,
+    search: Annotated[
+        bool, typer.Option("--search", help="Instead: recall and time of each kind of search index on this library.")
+    ] = False,
     cluster: ClusterOption = None,
     trust_cluster: TrustClusterOption = False,
 ) -> None:
     """Evaluate each model: rankings, genres, confusions, hubs and coverage."""
+    if search:
+        if by or split or against or lists or len(model or ()) > 1:
+            raise typer.BadParameter("takes one --model, and no other choice.", param_hint="--search")
+        from musicsim.cli.search_speed import show_search_speed
+
+        show_search_speed(library, model[0] if model else None, as_json=as_json)
+        return
     if lists is not None:
         if model or by or split or against:
             raise typer.BadParameter("takes no --model, --by, --split or --against.", param_hint="--continue")

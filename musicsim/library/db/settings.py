@@ -6,6 +6,9 @@ from typing import Any
 
 from musicsim.library.processes.pools import check_address
 
+INDEX_KINDS = ("automatic", "partition", "forest", "tree", "codes", "exact")
+"""Kinds of neighbor index; ``automatic`` depends on the number of songs and on `index_memory_mb`."""
+
 DEFAULTS: dict[str, Any] = {
     "keep_frames": True,  # keep MFCC frames on the disk: models are fitted again without decoding
     "aspects": True,  # compute harmony and rhythm as well as timbre, for about a tenth of the time
@@ -15,13 +18,14 @@ DEFAULTS: dict[str, Any] = {
     "file_memory_mb": 1024,  # a decoder that takes more is stopped
     "file_seconds": 600,  # a decoder that takes longer is stopped
     "index_memory_mb": 4096,  # memory of a large library's index; above it, bit codes are searched
+    "index_kind": "automatic",  # kind of neighbor index, one of INDEX_KINDS
     "hub_reduction": True,  # songs that are near everything do not crowd every list of results
 }
 
 OF_MACHINE = frozenset({"cluster", "n_workers", "file_memory_mb", "file_seconds", "index_memory_mb"})
 """Settings that suit one machine. A restored library keeps those of the machine it is restored on."""
 
-OF_SNAPSHOT = frozenset({"hub_reduction", "index_memory_mb"})
+OF_SNAPSHOT = frozenset({"hub_reduction", "index_kind", "index_memory_mb"})
 """The only settings that a snapshot file holds."""
 
 
@@ -32,6 +36,10 @@ def check_setting(name: str, value: Any) -> Any:
     """
     if name not in DEFAULTS:
         raise ValueError(f"{name!r} is not a setting: choose from {', '.join(DEFAULTS)}.")
+    if name == "index_kind":
+        if value not in INDEX_KINDS:
+            raise ValueError(f"{name}={value!r} should be one of {', '.join(INDEX_KINDS)}.")
+        return value
     if isinstance(DEFAULTS[name], str):
         return value and check_address(str(value))
     if isinstance(DEFAULTS[name], bool):

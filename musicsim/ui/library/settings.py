@@ -8,6 +8,7 @@ from musicsim import CLUSTER_VARIABLE
 from musicsim.addresses import is_address
 from musicsim.errors import LibraryError
 from musicsim.explorer.health.backups import backups_of, new_backup_path
+from musicsim.explorer.snapshot.neighbours import CHOSEN_FROM, INDEXED_FROM, TITLES
 from musicsim.extensions.cluster.connection import cluster_of, cluster_state
 from musicsim.extensions.cluster.trust import is_trusted, needs_trust, trust
 from musicsim.library import Library
@@ -60,6 +61,17 @@ def _number(library: Library, name: str, label: str, most: int, help_text: str) 
     )  # fmt: skip
 
 
+def _index_choice(library: Library) -> None:
+    kinds = list(TITLES)
+    st.selectbox(
+        "Search index", kinds, kinds.index(library.settings["index_kind"]), key="setting_index_kind",
+        format_func=TITLES.__getitem__,
+        on_change=lambda: library.set_setting("index_kind", st.session_state["setting_index_kind"]),
+        help=f"Automatic compares every song up to {INDEXED_FROM:,} songs and uses a partition above. Another choice "
+        f"applies from {CHOSEN_FROM:,} songs. Evaluate > Search measures each kind on this library.",
+    )  # fmt: skip
+
+
 def settings(library: Library, *, busy: bool, has_songs: bool) -> None:
     """Settings of scans and of the model."""
     first, second, third = st.columns(3, gap="large")
@@ -82,6 +94,7 @@ def settings(library: Library, *, busy: bool, has_songs: bool) -> None:
             "A library of a million songs needs about 700. Above the limit, search uses bit codes of 32 "
             "bytes per song and keeps the vectors on disk.",
         )  # fmt: skip
+        _index_choice(library)
     _cluster(library)
     st.toggle(
         "Store audio features", library.settings["keep_frames"], key="library_keep_frames",
