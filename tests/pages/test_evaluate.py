@@ -335,7 +335,7 @@ def test_kinds_of_index_are_measured(tmp_path, monkeypatch):
         assert not app.exception
         return bool(app.run().table)
 
-    until(is_measured, 120)
+    until(is_measured)
     table = app.table[0].value
     assert table["Index"].tolist() == ["Partition", "Spill forest", "Spill tree", "Bit codes", "**Exact** (in use)"]
     assert (table["Recall at 10"].astype(float) > 0.9).all()
