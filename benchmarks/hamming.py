@@ -28,12 +28,13 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks._cascade import HammingCascade
 from benchmarks._hamming_data import KINDS, bytes_of
 from benchmarks._parts import kept_parts
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, version
 from benchmarks._rival import Answer, RivalError, RivalProcess, timed
 from musicsim._arrays import Int64Array, Uint16Array, Uint64Array
-from musicsim.search import HammingCascade, HammingIndex
+from musicsim.search import HammingIndex
 
 __all__ = ["Built", "Case", "Contender", "claims", "measure", "truth"]
 

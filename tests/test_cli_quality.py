@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.large_library import write_library
 from musicsim.library import Library
 from tests.command import run
 from tests.learning import RANKED
@@ -94,3 +95,17 @@ def test_figures_of_a_learned_model_come_with_those_held_out(library):
     out, _ = run("evaluate", "--by", "genre", library=library)
     assert "0.500 > 0.700" in out
     assert "held-out artists" in out.lower()
+
+
+def test_kinds_of_search_index_are_compared(library, tmp_path):
+    folder = tmp_path / "many" / "library"
+    folder.parent.mkdir()
+    write_library(folder, 1200, n_dimensions=20).close()
+    found = json.loads(run("evaluate", "--search", "--json", library=folder)[0])
+    assert [row["kind"] for row in found["rows"]] == ["partition", "forest", "tree", "codes", "exact"]
+    assert all(row["recall"] > 0.9 for row in found["rows"])
+    out, _ = run("evaluate", "--search", library=folder)
+    for text in ("Spill forest", "Bit codes", "Exact (in use)", "ms per query", "200 query songs"):
+        assert text in out
+    assert "at least 1,000 songs" in run("evaluate", "--search", library=library, expect=1)[1]
+    assert "no other choice" in run("evaluate", "--search", "--by", "genre", library=library, expect=2)[1]

@@ -19,6 +19,7 @@ from musicsim.cli._console import (
     warn,
 )
 from musicsim.cli._figures import MEASURES, find_coverage, format_figure, replace_nan
+from musicsim.cli.search_speed import show_search_speed
 from musicsim.explorer.progress import teller
 from musicsim.explorer.requests.training import KINDS
 
@@ -40,8 +41,16 @@ def evaluate(
         typer.Option(help="Name of a fixed split: its test songs search its training songs.", metavar="NAME"),
     ] = None,
     hubs: Annotated[int, typer.Option(help="How many hubs to list.", min=0)] = 5,
+    search: Annotated[
+        bool, typer.Option("--search", help="Instead: recall and time of each kind of search index on this library.")
+    ] = False,
 ) -> None:
     """Evaluate each model: rankings, genres, confusions, hubs and coverage."""
+    if search:
+        if by or split or len(model or ()) > 1:
+            raise typer.BadParameter("takes one --model, and no other choice.", param_hint="--search")
+        show_search_speed(library, model[0] if model else None, as_json=as_json)
+        return
     from musicsim.explorer.evaluation.fixed_splits import known_faults
     from musicsim.explorer.pools import pooled
 

@@ -6,20 +6,19 @@ of queries and documents (equation 2), two from these to the weights (equation 1
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from musicsim._arrays import Float64Array, Int16Array, Int64Array
+from musicsim._callbacks import StepCallback
 from musicsim.hashing._gains import Gains, keep_targets
 from musicsim.hashing._kernels import order_lambdas, swap_lambdas
 from musicsim.hashing.votes import bin_edges
 
 _TINY = np.finfo(np.float64).tiny
-
-StepCallback = Callable[[dict[str, Any]], object]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from musicsim._arrays import BoolArray, Float64Array
 from musicsim._blas import one_blas_thread
+from musicsim._callbacks import StepCallback
 from musicsim.hashing._base import BitHash, check_whole, principal_axes
 from musicsim.hashing._exact import ExactProjection
 from musicsim.hashing._gains import SCORES, gains_of
 from musicsim.hashing._kernels import MAX_SCORE
-from musicsim.hashing._training import Course, Neighbourhood, Projection, StepCallback, descend
+from musicsim.hashing._training import Course, Neighbourhood, Projection, descend
 
 _METHODS = ("lambdarank", "ranknet")
 _HIDDEN = "hidden_"

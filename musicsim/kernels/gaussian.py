@@ -1,28 +1,16 @@
 """Probability product kernels of timbre, between Gaussian mixtures of frames."""
 
-from typing import Protocol
-
 import numpy as np
 from scipy.special import logsumexp
 
-from musicsim._arrays import Float64Array, FloatingArray
+from musicsim._arrays import Float64Array
 from musicsim.mixtures._kernels import expected_log_likelihoods
-
-
-class Mixtures(Protocol):
-    """Stacked diagonal mixtures, as :class:`musicsim.mixtures.SongMixtures` holds them."""
-
-    @property
-    def weights(self) -> FloatingArray: ...
-    @property
-    def means(self) -> FloatingArray: ...
-    @property
-    def variances(self) -> FloatingArray: ...
+from musicsim.mixtures.songs import SongMixtures
 
 
 def gmm_kernel(
-    A: Mixtures,
-    B: Mixtures | None = None,
+    A: SongMixtures,
+    B: SongMixtures | None = None,
     *,
     exponent: float = 1.0,
     n_samples: int = 10_000,
@@ -102,7 +90,7 @@ def _sampled_root_kernel(sides: list[_Parts], n_samples: int, rng: np.random.Gen
     return np.minimum(maps[0] @ maps[-1].T, 1.0)
 
 
-def _mixture_parts(mixtures: Mixtures) -> _Parts:
+def _mixture_parts(mixtures: SongMixtures) -> _Parts:
     weights, means, variances = (
         np.ascontiguousarray(part, dtype=np.float64) for part in (mixtures.weights, mixtures.means, mixtures.variances)
     )

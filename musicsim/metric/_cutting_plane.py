@@ -1,7 +1,6 @@
 """One-slack cutting planes (thesis, algorithm 4.1), with the two inner solvers of the thesis."""
 
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 
@@ -28,16 +27,11 @@ _MAX_STEPS = 10_000
 """Of a call, about."""
 
 
-class Inner(Protocol):
-    """Step 3 of algorithm 4.1: the best metric for the planes so far, warm from the last call.
+Inner = Callable[[Planes, Float64Array], tuple[Projection, Float64Array, Float64Array | None]]
+"""Step 3 of algorithm 4.1: the best metric for the planes so far, warm from the last call.
 
-    Returns the metric, of the cone, weights of the planes for the lower bound, and what helps to bound it
-    (``dual_scale``), or None.
-    """
-
-    def __call__(
-        self, planes: Planes, weights: Float64Array, /
-    ) -> tuple[Projection, Float64Array, Float64Array | None]: ...
+Returns the metric, weights of the planes for the lower bound, and what helps to bound it (``dual_scale``), or None.
+"""
 
 
 def solve_cutting_plane(problem: Problem, search: Search, make_inner: Callable[[Problem], Inner]) -> None:

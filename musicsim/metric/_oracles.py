@@ -14,16 +14,17 @@ A query without relevant or without irrelevant songs says nothing and is not cou
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from musicsim._arrays import BoolArray, Float64Array, Int32Array, Int64Array, IntegerArray
+from musicsim._arrays import BoolArray, Float64Array, Int32Array, Int64Array
 from musicsim._blas import one_blas_thread
 from musicsim.evaluation.ranking import ndcg_gains
 from musicsim.metric import _kernels as kernels
 from musicsim.metric._pairs import Pairs
+from musicsim.relevance import Relevance
 
 LOSSES = ("auc", "map", "mrr", "ndcg", "precision")
 """In the order of the codes in ``_kernels``."""
@@ -32,16 +33,6 @@ _ROWS_AT_ONCE = 16
 """Queries a thread works on between two sorts, so that they stay in its cache."""
 _BLOCK_ROWS = 128
 """Queries of a matrix product, at most; more do not make it faster."""
-
-
-class RelevantSongs(Protocol):
-    """Relevance as rows of X; songs in neither set of a query are left out of its ranking."""
-
-    def relevant(self, i: int, /) -> IntegerArray: ...
-
-    def irrelevant(self, i: int, /) -> IntegerArray: ...
-
-    def __len__(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +101,7 @@ class Oracle:
     def __init__(
         self,
         X: npt.ArrayLike,
-        relevance: RelevantSongs,
+        relevance: Relevance,
         loss: str = "auc",
         k: int = 10,
         structure: str = "full",
@@ -281,6 +272,16 @@ class Oracle:
             )  # fmt: skip
 
 
+class SampledOracle:
+    """An oracle of some of the queries of another."""
+
+    def __init__(self, oracle: Oracle, slots: Int64Array) -> None:
+        self._oracle, self._slots = oracle, slots
+
+    def cut(self, W: Float64Array | None = None, *, L: Any = None) -> Cut:
+        return self._oracle.cut(W, L=L, slots=self._slots)
+
+
 @dataclass(frozen=True, slots=True)
 class _Sets:
     """The sets of the queries that have both, in a row.
@@ -295,7 +296,7 @@ class _Sets:
     inverted: BoolArray
 
     @classmethod
-    def of(cls, relevance: RelevantSongs, asked: Int64Array) -> "_Sets":
+    def of(cls, relevance: Relevance, asked: Int64Array) -> "_Sets":
         parts: list[Int32Array] = []
         kept, inverted, ends = [], [], [0]
         for query, relevant, irrelevant, others in _split(relevance, asked):
@@ -312,7 +313,7 @@ class _Sets:
         )
 
 
-def _split(relevance: RelevantSongs, asked: Int64Array) -> Iterator[tuple[int, Int64Array, Int64Array, Int64Array]]:
+def _split(relevance: Relevance, asked: Int64Array) -> Iterator[tuple[int, Int64Array, Int64Array, Int64Array]]:
     """The relevant, irrelevant and other songs of each query that has the first two."""
     n_songs = len(relevance)
     kind = np.empty(n_songs, dtype=np.int8)

@@ -11,33 +11,26 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from musicsim._arrays import Float64Array
-from musicsim.metric._oracles import Cut
+from musicsim.metric._oracles import Cut, Oracle, SampledOracle
 from musicsim.metric._planes import Planes
 from musicsim.metric._regularizers import Regularizer
 from musicsim.metric.cone import Cone, Projection
 from musicsim.metric.convergence import Progress
 
-StepCallback = Callable[[dict[str, Any]], object]
 Watch = Callable[[dict[str, Any], Float64Array | None], object]
 """Called with each step and the best flat metric so far, None before the first; returns True to stop."""
-
-
-class CutsPlanes(Protocol):
-    """An oracle, of all queries or of some."""
-
-    def cut(self, W: Float64Array | None = None, *, L: Any = None) -> Cut: ...
 
 
 @dataclass
 class Problem:
     """f, with its oracle, cone and penalty; `seconds` adds up the wall time of each part."""
 
-    oracle: CutsPlanes
+    oracle: Oracle | SampledOracle
     cone: Cone
     penalty: Regularizer
     C: float

@@ -14,13 +14,11 @@ fixed sample of this size ends 18 % above. The deterministic method needs no mor
 where a full cut cannot be paid, not to save time.
 """
 
-from typing import Any
-
 import numpy as np
 
-from musicsim._arrays import Float64Array, Int64Array
+from musicsim._arrays import Int64Array
 from musicsim.metric._bundle import solve_bundle, solve_master
-from musicsim.metric._oracles import Cut, Oracle
+from musicsim.metric._oracles import Cut, Oracle, SampledOracle
 from musicsim.metric._planes import Planes
 from musicsim.metric._problem import Problem, Search
 from musicsim.metric.cone import Projection
@@ -31,16 +29,6 @@ _KEPT = 30
 """Rounds, or passes, that planes without weight are kept."""
 _FALLS = 6
 """How often mu is quartered for the bound, from that of the rounds on."""
-
-
-class _Sample:
-    """An oracle of some of the queries of another."""
-
-    def __init__(self, oracle: Oracle, slots: Int64Array) -> None:
-        self._oracle, self._slots = oracle, slots
-
-    def cut(self, W: Float64Array | None = None, *, L: Any = None) -> Cut:
-        return self._oracle.cut(W, L=L, slots=self._slots)
 
 
 class _Passes:
@@ -77,7 +65,7 @@ def solve_stochastic(
 
     def sample() -> Problem:
         slots = passes.draw()
-        return Problem(_Sample(oracle, slots), problem.cone, problem.penalty, problem.C, problem.seconds)
+        return Problem(SampledOracle(oracle, slots), problem.cone, problem.penalty, problem.C, problem.seconds)
 
     n_first = min(_FIRST_CUTS, max(1, (search.max_cuts - 1) // 2))
     first = Search(

@@ -11,12 +11,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from musicsim._arrays import Float32Array, Float64Array, Int64Array
+from musicsim._callbacks import StepCallback
 from musicsim.evaluation.graded import check_labels, checked_groups, graded_scores
 from musicsim.metric._geometric import check_mean_parameters, checked_prior
 from musicsim.metric._local import QUANTILE, LocalMetrics, Queries, closeness, learn_local_metrics, weighted_sums
 from musicsim.metric._warp import ndcg_steps, warp_steps
-
-StepCallback = Callable[[dict[str, Any]], object]
 
 _CHOICES: dict[str, tuple[str | None, ...]] = {
     "loss": ("warp", "ndcg"),

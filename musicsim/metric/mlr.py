@@ -9,9 +9,9 @@ from sklearn.base import clone
 from sklearn.utils.validation import validate_data
 
 from musicsim._arrays import Float64Array
+from musicsim._callbacks import StepCallback
 from musicsim.metric._bundle import BundleState
 from musicsim.metric._learner import RankingLearner, as_relevance
-from musicsim.metric._problem import StepCallback
 from musicsim.metric.cone import Cone
 from musicsim.metric.coordinates import Axes, Columns
 from musicsim.metric.linear import LinearMetric, factor

@@ -5,8 +5,8 @@ from typing import Any, Self
 import numpy as np
 
 from musicsim._arrays import Float64Array
+from musicsim._callbacks import StepCallback
 from musicsim.metric._learner import RankingLearner, as_relevance
-from musicsim.metric._problem import StepCallback
 from musicsim.metric.kernel_spaces import KernelProjections, KernelSpaces, training_kernels
 
 

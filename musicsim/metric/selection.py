@@ -11,9 +11,9 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from musicsim._arrays import Float64Array
+from musicsim._callbacks import StepCallback
 from musicsim.evaluation import ArtistSplit, query_scores
 from musicsim.metric._learner import as_relevance
-from musicsim.metric._problem import StepCallback
 from musicsim.metric.mlr import MLR
 from musicsim.relevance import Relevance
 

@@ -1,7 +1,6 @@
 """Partial order embedding: spaces where pairs of songs are as near as comparisons say (thesis 2.3 and 2.4)."""
 
 import warnings
-from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -13,6 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim._blas import one_blas_thread
+from musicsim._callbacks import StepCallback
 from musicsim.metric.cone import Cone, Projection
 from musicsim.metric.coordinates import Axes, Columns
 from musicsim.metric.kernel_spaces import KernelProjections, KernelSpaces, training_kernels
@@ -21,8 +21,6 @@ from musicsim.order._kernels import pair_distances
 from musicsim.order._objective import Objective
 from musicsim.order._solvers import Course, solve_accelerated, solve_subgradient
 from musicsim.order.comparisons import checked_comparisons
-
-StepCallback = Callable[[dict[str, Any]], object]
 
 _CHOICES = {
     "structure": ("full", "diagonal"),

@@ -392,27 +392,3 @@ def probe(rows, starts, widths, offsets, ids, codes, masks, rings, queries, boun
         bounds[i] = bound
         n_found, sizes[i] = (n_before, 0) if given_up[i] else (n_found, size)
     return found[:n_found], given_up
-
-
-@njit(cache=True, nogil=True)
-def nearest_among(rows, candidates, starts, queries, heaps):
-    """The nearest of some codes to each query.
-
-    Parameters
-    ----------
-    rows : uint64 ndarray of shape (n, n_words)
-    candidates : int64 ndarray
-        Ids of the codes that each query is compared with, one query after another.
-    starts : int64 ndarray of shape (n_queries + 1,)
-        Where those of each query begin.
-    queries : uint64 ndarray of shape (n_queries, n_words)
-    heaps : int64 ndarray of shape (n_queries, k)
-        Filled with the k nearest, negated; there have to be k candidates.
-    """
-    for i in range(len(queries)):
-        size = 0
-        for c in range(starts[i], starts[i + 1]):
-            if c + _AHEAD < starts[i + 1]:
-                prefetch(rows, rows.shape[1] * candidates[c + _AHEAD])
-            distance = _distance(rows[candidates[c]], queries[i])
-            size = _offered(heaps[i], size, distance << ID_BITS | candidates[c])

@@ -31,13 +31,7 @@ _ROWS_A_LEAF, _SHARE_OF_LEAF = 12, 1 / 8
 class ProbedIndex(TreeIndex):
     """Rows along their main axes, codes in leaves, and a query that looks into `n_probes` of them."""
 
-    _KEPT: ClassVar = {
-        "shown": np.uint8,
-        "centre": np.float32,
-        "axes": np.float32,
-        "spread": np.float64,
-        "n_cut": np.int64,
-    }
+    _KEPT: ClassVar = {"centre": np.float32, "axes": np.float32, "spread": np.float64, "n_cut": np.int64}
     n_probes: int
     explained: float
     _centre: Float32Array

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from musicsim._arrays import BoolArray, Float32Array, Int64Array, Uint8Array
+from musicsim._arrays import Float32Array, Int64Array, Uint8Array
 from musicsim.search._estimator import Estimator
 
 T = TypeVar("T")
@@ -165,99 +165,3 @@ class Index(Estimator):
                 raise ValueError(f"allowed has shape {mask.shape}, the index has {self.n_samples_} rows.")
             shown = mask.view(np.uint8) & shown if len(shown) else mask.view(np.uint8)
         return shown, int(np.count_nonzero(shown)) if allowed is not None or len(shown) else self.n_samples_
-
-
-class VectorIndex(Index):
-    """Base of the indexes of vectors; a subclass finds the nearest rows in :meth:`_nearest`."""
-
-    _DISTANCE = np.float32
-    _X: Float32Array
-
-    def query(self, Q: npt.ArrayLike, k: int = 10, *, allowed: BoolArray | None = None) -> Answers:
-        """The `k` nearest rows of each query, as far as the index finds them; equal distances by the lower id.
-
-        Parameters
-        ----------
-        Q : array-like of shape (n_queries, n_features)
-        k : int >= 1
-            Fewer come back when fewer rows are allowed.
-        allowed : bool ndarray of shape (n_samples,), optional
-            Rows that may be answers; all by default.
-
-        Returns
-        -------
-        distances : float32 ndarray of shape (n_queries, min(k, n_allowed))
-            Exact Euclidean ones, ascending.
-        ids : int64 ndarray of the same shape
-
-        Raises
-        ------
-        ValueError
-            If `Q` has another width than the rows or holds NaN, `k` is below 1, or `allowed` has another length.
-        """
-        return self._answers(Q, k, allowed, self._nearest)
-
-    def add(self, X: npt.ArrayLike) -> Int64Array:
-        """Add rows after ``fit``; where they do not suit what was built, it is built again over all of them.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_new, n_features)
-
-        Returns
-        -------
-        int64 ndarray of shape (n_new,), the ids
-
-        Raises
-        ------
-        ValueError
-            If `X` has another width than the rows or holds NaN.
-
-        Notes
-        -----
-        Takes all rows into memory, with room for twice as many: 8 n_samples n_features bytes. Where that is too much
-        and the index is kept in a folder, write the new rows to the end of their file instead, and load the index with
-        all of it.
-        """
-        self._check_is_fitted("n_samples_")
-        rows = self._same_width(X, "X")
-        first = self._append(rows)
-        self._insert(rows, first)
-        return np.arange(first, self.n_samples_)
-
-    def _insert(self, rows: Float32Array, first: int) -> None:
-        """Make rows found that are in the store already, from row number `first` on."""
-        raise NotImplementedError
-
-    def _nearest(
-        self, Q: Float32Array, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array
-    ) -> None:
-        """Fill `distances` and `ids`, neither of which is empty; the other arguments are as of :meth:`_answers`."""
-        raise NotImplementedError
-
-    def _checked_queries(self, Q: npt.ArrayLike) -> Float32Array:
-        return self._same_width(Q, "Q")
-
-    def _take(self, X: Float32Array) -> None:
-        """Begin with rows, used where they lie."""
-        self._buffer = self._X = X
-        self._shown = np.empty(0, np.uint8)  # of no row while none was removed
-        self.n_samples_, self.n_features_in_ = X.shape
-
-    def _append(self, rows: Float32Array) -> int:
-        """Put rows at the end, in room that at least doubles; returns the number of the first."""
-        first, n = self.n_samples_, self.n_samples_ + len(rows)
-        if n > len(self._buffer) or not self._buffer.flags.writeable:
-            self._buffer = np.empty((max(n, 2 * first), self.n_features_in_), np.float32)
-            self._buffer[:first] = self._X
-        self._buffer[first:n] = rows
-        self._X, self.n_samples_ = read_only(self._buffer[:n]), n
-        if len(self._shown):
-            self._shown = np.concatenate([self._shown, np.ones(len(rows), np.uint8)])
-        return first
-
-    def _same_width(self, rows: npt.ArrayLike, name: str) -> Float32Array:
-        array = checked(rows, name)
-        if array.shape[1] != self.n_features_in_:
-            raise ValueError(f"{name} has {array.shape[1]} columns, the index has {self.n_features_in_}.")
-        return array

@@ -7,15 +7,15 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float32Array
-from musicsim.search._kept_index import KeptIndex
 from musicsim.search._leaves import Leaves
 from musicsim.search._rows import check_n_jobs, checked
+from musicsim.search._vector_index import VectorIndex
 
 
-class TreeIndex(KeptIndex):
+class TreeIndex(VectorIndex):
     """Trees over rows; subclasses say how they are grown and asked."""
 
-    _KEPT: ClassVar[dict[str, type[np.generic]]] = {"shown": np.uint8}
+    _KEPT: ClassVar[dict[str, type[np.generic]]] = {}
     """Arrays that are kept beside the trees and their types, named by their attributes without the underscore."""
 
     _LEAVES: ClassVar[type[Leaves]]
@@ -105,8 +105,6 @@ class TreeIndex(KeptIndex):
 
     def _fits(self) -> bool:
         """Whether what was read from files fits together and the rows; the kernels follow every number blindly."""
-        return (
-            all(getattr(self, f"_{name}").dtype == kind for name, kind in self._KEPT.items())
-            and self._shown.shape in {(0,), (self.n_samples_,)}
-            and self._trees.fits(self._width, self.n_samples_)
+        return all(getattr(self, f"_{name}").dtype == kind for name, kind in self._KEPT.items()) and self._trees.fits(
+            self._width, self.n_samples_
         )

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from musicsim._arrays import BoolArray, Float32Array, Float64Array, Int64Array, Uint8Array, Uint64Array
 from musicsim.hashing import RankHash
 from musicsim.relevance import Relevance
-from musicsim.search._kept_index import KeptIndex
 from musicsim.search._rows import checked
+from musicsim.search._vector_index import VectorIndex
 from musicsim.search.exact import ExactIndex
 from musicsim.search.hamming import HammingIndex
 
@@ -22,7 +22,7 @@ _RELEVANT, _STEPS = 50, 400
 _MIN_CANDIDATES, _MAX_TIMES = 1_000, 4
 
 
-class CompactIndex(KeptIndex):
+class CompactIndex(VectorIndex):
     """Neighbours among rows too many for memory: codes say which may be near, their vectors which are.
 
     Parameters
@@ -156,23 +156,18 @@ class CompactIndex(KeptIndex):
     def _write(self, folder: Path) -> None:
         self._codes.save(folder / "codes")
         np.savez(folder / "hash.npz", **self.hash_.arrays())
-        np.save(folder / "shown.npy", self._shown, allow_pickle=False)
 
     def _read(self, folder: Path) -> None:
-        self._shown = np.load(folder / "shown.npy", allow_pickle=False)
         self._codes = HammingIndex.load(folder / "codes").set_params(n_jobs=self.n_jobs)
         with np.load(folder / "hash.npz", allow_pickle=False) as arrays:
             self.hash_ = RankHash.from_arrays(arrays)
 
     def _fits(self) -> bool:
-        n, codes, shown = self.n_samples_, self._codes, self._shown
         n_words = -(-self.hash_.n_bits // 64)
-        return (
-            (codes.n_samples_, codes.n_features_in_) == (n, n_words)
-            and self.hash_.n_features_in_ == self.n_features_in_
-            and shown.dtype == np.uint8
-            and shown.shape in {(0,), (n,)}
-        )
+        return (self._codes.n_samples_, self._codes.n_features_in_) == (
+            self.n_samples_,
+            n_words,
+        ) and self.hash_.n_features_in_ == self.n_features_in_
 
 
 def _two_apart(n_features: int) -> tuple[Float64Array, Relevance]:

@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float32Array, Int64Array, Uint8Array
-from musicsim.search._rows import VectorIndex, checked
+from musicsim.search._rows import checked
+from musicsim.search._vector_index import VectorIndex
 
 # Rows whose distances are held at once; of single queries more, so that the loop over parts costs nothing.
 _PART_ENTRIES = 1 << 22

@@ -15,7 +15,7 @@ from musicsim.explorer.snapshot import neighbours
 from musicsim.explorer.snapshot.neighbours import Neighbours, update_index
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library.db import schema
-from musicsim.search import CompactIndex, ExactIndex, PartitionIndex
+from musicsim.search import CompactIndex, ExactIndex, PartitionIndex, SpillForest, SpillTree
 
 N = 1200
 
@@ -224,3 +224,43 @@ def test_where_a_partition_would_take_too_much_memory_codes_are_searched(library
     # with more memory a partition takes its place
     assert update_index(_model_folder(library), now.X, memory_mb=4096)
     assert isinstance(_index(library), PartitionIndex)
+
+
+CHOICES = {"partition": PartitionIndex, "forest": SpillForest, "tree": SpillTree, "codes": CompactIndex}
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_the_setting_chooses_the_kind_of_index(library, monkeypatch, choice):
+    monkeypatch.setattr(neighbours, "INDEXED_FROM", N + 1)
+    expected = [hit.song.id for hit in find_similar(take_snapshot(library), 7, 5)]
+    library.set_setting("index_kind", choice)
+    snapshot = take_snapshot(library)
+    assert isinstance(snapshot.index._index, ExactIndex), "it compares every song until the index is built"
+    assert update_index(_model_folder(library), snapshot.X, choice=choice)
+    assert type(_index(library)) is CHOICES[choice]
+    assert [hit.song.id for hit in find_similar(take_snapshot(library), 7, 5)] == expected
+    library.set_setting("index_kind", "exact")
+    assert isinstance(_index(library), ExactIndex)
+    library.set_setting("index_kind", "automatic")
+    assert isinstance(_index(library), ExactIndex), "automatic uses no index for so few songs"
+
+
+def test_another_choice_replaces_the_index_in_the_background(library):
+    for choice in ("forest", "partition"):
+        library.set_setting("index_kind", choice)
+        snapshot = take_snapshot(library)
+        snapshot.build_index_in_background()
+        for thread in threading.enumerate():
+            if thread.name == "index":
+                thread.join(timeout=120)
+        assert type(snapshot.index._index) is CHOICES[choice]
+
+
+def test_a_choice_does_not_apply_to_a_tiny_library(vectors, tmp_path, monkeypatch):
+    assert not update_index(tmp_path, vectors[: neighbours.CHOSEN_FROM - 1], choice="forest")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_kind_of_index_is_refused(library):
+    with pytest.raises(ValueError, match="index_kind='best' should be one of automatic, partition"):
+        library.set_setting("index_kind", "best")

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import threading
 import time
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import musicsim.extensions.paper_tables.page as papers
+from benchmarks.large_library import write_library
 from musicsim.explorer import jobs
 from musicsim.explorer.models.artifacts import save_report
 from musicsim.explorer.refresh.refresh import refresh
@@ -17,6 +19,7 @@ from musicsim.extensions.embeddings.adding import add_own_vectors
 from musicsim.extensions.paper_tables.paper_tables import Experiment, PaperTable
 from musicsim.library import Library
 from musicsim.ui.base.frame import PAGES, SHELL
+from musicsim.ui.evaluate import search_view
 from tests.learning import RANKED, hush
 from tests.sounds import write_song
 from tests.waiting import until
@@ -309,3 +312,55 @@ def test_visitors_have_no_button_that_takes_a_minute(full, monkeypatch):
     assert not app.exception
     assert not [button for button in app.button if button.key == "evaluate_compare"]
     assert "Ours against theirs" not in app.get("button_group")[0].options
+
+
+def open_search() -> AppTest:
+    app = open_page()
+    return app.segmented_control(key="evaluate_section").set_value("Search").run()
+
+
+def test_a_small_library_has_no_index_to_measure(full):
+    app = open_search()
+    assert any("at least 1,000 songs" in info.value for info in app.info)
+    assert not any(button.label == "Measure search" for button in app.button)
+
+
+def test_kinds_of_index_are_measured(tmp_path, monkeypatch):
+    write_library(tmp_path / "library", 1200, n_dimensions=20).close()
+    monkeypatch.setenv("MUSICSIM_LIBRARY", str(tmp_path / "library"))
+    app = open_search()
+    app.button(key="measure_search").click().run()
+
+    def is_measured() -> bool:
+        assert not app.exception
+        return bool(app.run().table)
+
+    until(is_measured)
+    table = app.table[0].value
+    assert table["Index"].tolist() == ["Partition", "Spill forest", "Spill tree", "Bit codes", "**Exact** (in use)"]
+    assert (table["Recall at 10"].astype(float) > 0.9).all()
+    assert any("200 query songs" in caption.value for caption in app.caption)
+
+
+def test_a_measurement_of_search_can_be_cancelled(tmp_path, monkeypatch):
+    write_library(tmp_path / "library", 1200, n_dimensions=20).close()
+    monkeypatch.setenv("MUSICSIM_LIBRARY", str(tmp_path / "library"))
+    begun, ended = threading.Event(), threading.Event()
+
+    def endless(snapshot, tell):
+        begun.set()
+        try:
+            while True:
+                tell("searching", 0, 1)
+                time.sleep(0.01)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(search_view, "measure_search", endless)
+    app = open_search()
+    app.button(key="measure_search").click().run()
+    assert begun.wait(60)
+    app.button(key="cancel_search").click().run()
+    assert ended.wait(60)
+    assert not app.exception
+    assert any(button.label == "Measure search" for button in app.button)

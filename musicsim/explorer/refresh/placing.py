@@ -102,9 +102,10 @@ def save_clusters_and_map(library: Library, record: ModelRecord, tell: Tell) -> 
 
 def _update_index(library: Library, record: ModelRecord, tell: Tell) -> None:
     X = library.models.vector_file(record.id, library.models.song_rows(record.id))
-    if len(X) >= neighbours.INDEXED_FROM:
+    settings = library.settings
+    if neighbours.index_kind(X.shape, settings["index_kind"]) != "exact":
         tell("putting songs in order for searching")
-        neighbours.update_index(library.models.path(record.id), X, library.settings["index_memory_mb"])
+        neighbours.update_index(library.models.path(record.id), X, settings["index_memory_mb"], settings["index_kind"])
 
 
 def _places_of(library: Library, model_id: str, song_ids: Int64Array) -> Float32Array | None:

@@ -116,7 +116,7 @@ class ModelRows:
         representative_of: dict[int, int],
     ) -> None:
         self.folder = library.models.path(record.id)
-        self.index_memory_mb = float(library.settings["index_memory_mb"])
+        self.index_settings: tuple[float, str] = np.inf, "automatic"
         self.inputs = _RowInputs(stored, table.ids, representative_of)
         places = table.places_of(stored.song_ids)
         shown = places >= 0
@@ -155,22 +155,38 @@ class ModelRows:
     def index(self) -> neighbours.Neighbours:
         """Nearest neighbours among the rows: all are compared, or the index beside the model is asked."""
         return self._from_file(
-            neighbours.INDEX_FILE, lambda: neighbours.load_index(self.folder, self.file, self.file_rows, lambda: self.X)
+            neighbours.INDEX_FILE,
+            lambda: neighbours.load_index(self.folder, self.file, self.file_rows, lambda: self.X, self.index_kind),
         )
 
+    @property
+    def index_kind(self) -> str:
+        """Kind of index that the settings choose."""
+        memory_mb, choice = self.index_settings
+        return neighbours.index_kind((len(self.ids), self.file.shape[1]), choice, memory_mb)
+
+    def choose_index(self, settings: dict[str, Any]) -> None:
+        """Follow the settings of the library; an index of another kind answers until the chosen one is built."""
+        chosen = float(settings["index_memory_mb"]), str(settings["index_kind"])
+        with self._lock:
+            if chosen != self.index_settings:
+                self.index_settings = chosen
+                self._files.pop(neighbours.INDEX_FILE, None)
+
     def build_index_in_background(self) -> None:
-        """Prepare a large library for search on a thread of its own, once a process and model.
+        """Prepare a large library for search on a thread of its own, once a process, model and kind of index.
 
         The index is built if there is none, and asked once: what numba has compiled takes a second to load.
         """
-        if len(self.ids) < neighbours.INDEXED_FROM or self.folder in _prepared:
+        prepared = self.folder, self.index_kind
+        if self.index_kind == "exact" or prepared in _prepared:
             return
-        _prepared.add(self.folder)
+        _prepared.add(prepared)
         threading.Thread(target=self._prepare_index, name="index", daemon=True).start()
 
     def _prepare_index(self) -> None:
         with suppress(OwnerOnlyError):
-            neighbours.update_index(self.folder, self.file, self.index_memory_mb)
+            neighbours.update_index(self.folder, self.file, *self.index_settings)
         self.index.query(self.file[:1], neighbours.N_CANDIDATES)
 
     @cached_property
@@ -250,7 +266,7 @@ def _version(path: Path) -> tuple[int, int] | None:
     return facts.st_mtime_ns, facts.st_size
 
 
-_prepared: set[Path] = set()
+_prepared: set[tuple[Path, str]] = set()
 
 
 class _Held:
@@ -286,6 +302,7 @@ def cached_rows(
         inputs = _RowInputs(library.models.song_rows(record.id), table.ids, representative_of)
         if known is None or any(a is not b for a, b in zip(known.inputs, inputs, strict=True)):
             known = ModelRows(library, record, table, inputs.stored, representative_of)
+        known.choose_index(library.settings)
         held[record.id] = known  # the one used last stands last
         while len(held) > _MODELS_HELD:
             del held[next(iter(held))]

@@ -171,6 +171,11 @@ class Snapshot:
         """Nearest neighbours among :attr:`X`, found by this machine; a search asks :meth:`nearest`."""
         return self._needed.index
 
+    @property
+    def index_kind(self) -> str:
+        """Kind of index that the settings choose for these songs."""
+        return self._needed.index_kind
+
     def index_of(self, X: Float32Array) -> search.ExactIndex:
         """What compares some of the vectors among themselves. Raises ModelError if they hold what is no vector."""
         return compared(self._needed.folder, X)

@@ -40,7 +40,7 @@ _MODEL = (
 _SETTINGS_OF_MODELS = (
     *("supervision", "representation", "label", "n_codewords", "tau", "sources", "model_ids", "vectors"),
 )
-SETTINGS = frozenset({"hub_reduction", "index_memory_mb"})
+SETTINGS = frozenset({"hub_reduction", "index_kind", "index_memory_mb"})
 """The only settings of a library that are in a copy."""
 _HERE = "SELECT id FROM songs"
 _LABELS = {"artist": "songs", "genre": "songs", "key": "songs", "mode": "songs", "tag": "tags"}

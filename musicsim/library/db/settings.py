@@ -12,6 +12,9 @@ from typing import Any
 
 from musicsim.hooks import load_hooks
 
+INDEX_KINDS = ("automatic", "partition", "forest", "tree", "codes", "exact")
+"""Kinds of neighbor index; ``automatic`` depends on the number of songs and on `index_memory_mb`."""
+
 _DEFAULTS: dict[str, Any] = {
     "keep_frames": True,  # keep MFCC frames on the disk: models are fitted again without decoding
     "aspects": True,  # compute harmony and rhythm as well as timbre, for about a tenth of the time
@@ -20,6 +23,7 @@ _DEFAULTS: dict[str, Any] = {
     "file_memory_mb": 1024,  # a decoder that takes more is stopped
     "file_seconds": 600,  # a decoder that takes longer is stopped
     "index_memory_mb": 4096,  # memory of a large library's index; above it, bit codes are searched
+    "index_kind": "automatic",  # kind of neighbor index, one of INDEX_KINDS
     "hub_reduction": True,  # songs that are near everything do not crowd every list of results
 }
 
@@ -51,6 +55,10 @@ def check_setting(name: str, value: Any) -> Any:
         return value and _checks()[name](str(value))
     if name not in _DEFAULTS:
         raise ValueError(f"{name!r} is not a setting: choose from {', '.join(default_settings())}.")
+    if name == "index_kind":
+        if value not in INDEX_KINDS:
+            raise ValueError(f"{name}={value!r} should be one of {', '.join(INDEX_KINDS)}.")
+        return value
     if isinstance(_DEFAULTS[name], bool):
         if not isinstance(value, bool):
             raise ValueError(f"{name}={value!r} should be true or false.")

@@ -10,6 +10,7 @@ from typing import Any
 import streamlit as st
 
 from musicsim.errors import MusicsimError
+from musicsim.explorer.progress import Stopped
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.memory import give_back
 from musicsim.ui.base.text import plain
@@ -28,6 +29,12 @@ class Task:
 
     future: "Future[Any]"
     said: dict[str, Any] = field(default_factory=lambda: {"message": "waiting", "done": 0, "total": 0})
+    cancelled: threading.Event = field(default_factory=threading.Event)
+
+    def cancel(self) -> None:
+        """End the work at its next step."""
+        self.future.cancel()
+        self.cancelled.set()
 
     def within(self, seconds: float | None) -> bool:
         """Whether it is done, or is done in so many seconds; None waits until it is."""
@@ -53,16 +60,26 @@ class Desk:
                 while len(self._tasks) >= _MAX_KEPT:
                     self._tasks.pop(next(iter(self._tasks))).future.cancel()
                 said: dict[str, Any] = {"message": "waiting", "done": 0, "total": 0}
+                cancelled = threading.Event()
 
                 def tell(message: str, done: int, total: int) -> None:
+                    if cancelled.is_set():
+                        raise Stopped
                     said.update(message=message, done=done, total=total)
 
-                self._tasks[key] = Task(self._pool.submit(_done, work, tell), said)
+                self._tasks[key] = Task(self._pool.submit(_done, work, tell), said, cancelled)
             return self._tasks[key]
 
     def known(self, key: Hashable) -> Task | None:
         """The task of this key, if it has been asked for."""
         return self._tasks.get(key)
+
+    def cancel(self, key: Hashable) -> None:
+        """Cancel the task of this key, and forget it: the next request begins a new one."""
+        with self._lock:
+            task = self._tasks.pop(key, None)
+        if task is not None:
+            task.cancel()
 
 
 def _done(work: Callable[[Tell], Any], tell: Tell) -> Any:

@@ -2,13 +2,14 @@
 
 import streamlit as st
 
-from musicsim.public import visitor_may
+from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.sections import Tab, tabs_of
 from musicsim.ui.base.state import Key, snapshot
 from musicsim.ui.components.empty import stop_without_songs
 from musicsim.ui.evaluate.quality_view import show_library
+from musicsim.ui.evaluate.search_view import show_search
 
-_LIBRARY = "Your library"
+_LIBRARY, _SEARCH = "Your library", "Search"
 SECTION: Key[str] = Key("evaluate_section", lambda: _LIBRARY, "what the Evaluate page shows")
 
 
@@ -18,7 +19,10 @@ def draw() -> None:
     now = snapshot()
     st.title("Evaluate", anchor=False)
     SECTION.keep()
-    tabs = tabs_of("evaluate", {_LIBRARY: Tab(_LIBRARY, 10, [show_library])})
+    core = {_LIBRARY: Tab(_LIBRARY, 10, [show_library])}
+    if not is_public():
+        core[_SEARCH] = Tab(_SEARCH, 35, [show_search])
+    tabs = tabs_of("evaluate", core)
     section = st.segmented_control("Show", list(tabs), key=SECTION.name, label_visibility="collapsed")
     tab = tabs.get(section or "", tabs[_LIBRARY])
     if tab.needs_songs:

@@ -6,6 +6,7 @@ import streamlit as st
 
 from musicsim.addresses import is_address
 from musicsim.explorer.health.backups import backups_of, new_backup_path
+from musicsim.explorer.snapshot.neighbours import CHOSEN_FROM, INDEXED_FROM, TITLES
 from musicsim.library import Library
 from musicsim.library.scan.files import IGNORE_FILE
 from musicsim.ui.base.text import plain, shown
@@ -50,6 +51,17 @@ def _number(library: Library, name: str, label: str, most: int, help_text: str) 
     )  # fmt: skip
 
 
+def _index_choice(library: Library) -> None:
+    kinds = list(TITLES)
+    st.selectbox(
+        "Search index", kinds, kinds.index(library.settings["index_kind"]), key="setting_index_kind",
+        format_func=TITLES.__getitem__,
+        on_change=lambda: library.set_setting("index_kind", st.session_state["setting_index_kind"]),
+        help=f"Automatic compares every song up to {INDEXED_FROM:,} songs and uses a partition above. Another choice "
+        f"applies from {CHOSEN_FROM:,} songs. Evaluate > Search measures each kind on this library.",
+    )  # fmt: skip
+
+
 def settings(library: Library, *, busy: bool, has_songs: bool) -> None:
     """Settings of scans and of the model."""
     first, second, third = st.columns(3, gap="large")
@@ -72,6 +84,7 @@ def settings(library: Library, *, busy: bool, has_songs: bool) -> None:
             "A library of a million songs needs about 700. Above the limit, search uses bit codes of 32 "
             "bytes per song and keeps the vectors on disk.",
         )  # fmt: skip
+        _index_choice(library)
     st.toggle(
         "Store audio features", library.settings["keep_frames"], key="library_keep_frames",
         on_change=lambda: library.set_setting("keep_frames", st.session_state["library_keep_frames"]),

@@ -4,15 +4,21 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from musicsim._arrays import Float32Array, Int64Array, Uint64Array
-from musicsim.search import _hamming_kernels as kernels
-from musicsim.search._estimator import Estimator
+from musicsim.search._hamming_kernels import ID_BITS, _distance, _offered
+from musicsim.search._query_kernels import prefetch
 from musicsim.search._rows import checked
 from musicsim.search.hamming import HammingIndex, checked_codes
 
+# Candidates between the prefetched one and the current one.
+_AHEAD = 8
 
-class HammingCascade(Estimator):
+
+class HammingCascade(BaseEstimator):
     """Neighbours by long codes, or by vectors, among those that short codes leave.
 
     Parameters
@@ -95,7 +101,7 @@ class HammingCascade(Estimator):
         ----------
         short : uint64 array-like of shape (n_queries, n_short_words)
         """
-        self._check_is_fitted("n_samples_")
+        check_is_fitted(self)
         distances, _ = self.short_.query(short, self.n_short)
         if not distances.size:
             return [np.empty(0, np.int64)] * len(distances)
@@ -125,7 +131,7 @@ class HammingCascade(Estimator):
         ValueError
             If `k` is out of range, or the queries do not fit the songs or each other.
         """
-        self._check_is_fitted("n_samples_")
+        check_is_fitted(self)
         most = self.n_short if self._vectors is None else self.n_long
         if not 1 <= k <= most:
             raise ValueError(f"k={k} should be 1 to {most}, which the stage before leaves.")
@@ -138,9 +144,9 @@ class HammingCascade(Estimator):
         if len(lists) != len(queries):
             raise ValueError(f"short has {len(lists)} rows, long {len(queries)}.")
         answers = self._ranked(queries, lists, min(k if vectors is None else self.n_long, self.n_samples_))
-        ids = answers & ((1 << kernels.ID_BITS) - 1)
+        ids = answers & ((1 << ID_BITS) - 1)
         if vectors is None:
-            return (answers >> kernels.ID_BITS).astype(np.int32), ids
+            return (answers >> ID_BITS).astype(np.int32), ids
         return self._decided(checked(vectors, "vectors"), ids, k)
 
     def _ranked(self, queries: Uint64Array, lists: list[Int64Array], k: int) -> Any:
@@ -148,7 +154,7 @@ class HammingCascade(Estimator):
         heaps = np.zeros((len(queries), k), np.int64)
         if heaps.size:
             starts = np.cumsum([0, *(len(ids) for ids in lists)])
-            kernels.nearest_among(self._long, np.concatenate(lists), starts, queries, heaps)
+            _nearest_among(self._long, np.concatenate(lists), starts, queries, heaps)
         return np.sort(-heaps, axis=1)
 
     def _decided(self, Q: Float32Array, ids: Int64Array, k: int) -> tuple[Float32Array, Int64Array]:
@@ -163,3 +169,27 @@ class HammingCascade(Estimator):
             order = np.lexsort((found, exact))[:k]
             distances[i], nearest[i] = exact[order], found[order]
         return distances, nearest
+
+
+@njit(cache=True, nogil=True)
+def _nearest_among(rows, candidates, starts, queries, heaps):
+    """The nearest of some codes to each query.
+
+    Parameters
+    ----------
+    rows : uint64 ndarray of shape (n, n_words)
+    candidates : int64 ndarray
+        Ids of the codes that each query is compared with, one query after another.
+    starts : int64 ndarray of shape (n_queries + 1,)
+        Where those of each query begin.
+    queries : uint64 ndarray of shape (n_queries, n_words)
+    heaps : int64 ndarray of shape (n_queries, k)
+        Filled with the k nearest, negated; there have to be k candidates.
+    """
+    for i in range(len(queries)):
+        size = 0
+        for c in range(starts[i], starts[i + 1]):
+            if c + _AHEAD < starts[i + 1]:
+                prefetch(rows, rows.shape[1] * candidates[c + _AHEAD])
+            distance = _distance(rows[candidates[c]], queries[i])
+            size = _offered(heaps[i], size, distance << ID_BITS | candidates[c])

@@ -1,0 +1,34 @@
+"""Recall and time of each kind of search index: ``musicsim evaluate --search``."""
+
+from pathlib import Path
+
+from rich.table import Column
+
+from musicsim.cli._console import emit, open_library, progress_bar, show
+from musicsim.explorer.progress import teller
+
+
+def show_search_speed(library: Path | None, model: str | None, *, as_json: bool) -> None:
+    """Measure and print all kinds of index, under a model or the one in use."""
+    from musicsim.explorer.evaluation.search_speed import K, measure_search
+    from musicsim.explorer.snapshot.snapshot import take_snapshot
+
+    with open_library(library) as lib, progress_bar() as bar:
+        snapshot = take_snapshot(lib, lib.models.named(model).id if model else None)
+        found = measure_search(snapshot, tell=teller(bar))
+    if as_json:
+        emit(found.as_json())
+        return
+    columns = [Column("index", overflow="fold")]
+    columns += [Column(name, justify="right") for name in (f"recall at {K}", "ms per query", "build s", "MB")]
+    rows = [
+        (
+            f"{row.title} (in use)" if row.is_chosen else row.title,
+            f"{row.recall:.3f}",
+            f"{row.ms:.3f}",
+            f"{row.build_s:.1f}",
+            f"{row.mb:,.1f}",
+        )
+        for row in found.rows
+    ]
+    show(columns, rows, caption=found.caption)
