@@ -206,12 +206,12 @@ COMMANDS = (
 def test_every_command_has_a_help_that_names_json():
     from typer.testing import CliRunner
 
-    from musicsim.cli import app
+    from musicsim.cli import program
 
     runner = CliRunner(env={"COLUMNS": "200"})
-    top = runner.invoke(app, ["--help"]).stdout
+    top = runner.invoke(program, ["--help"]).stdout
     for command in COMMANDS:
         assert command in top
-        text = runner.invoke(app, [command, "--help"])
+        text = runner.invoke(program, [command, "--help"])
         assert text.exit_code == 0
         assert command == "app" or "--json" in text.stdout

@@ -77,7 +77,7 @@ def test_help_waits_for_neither_numbers_nor_sound_nor_a_database():
 def test_a_command_waits_for_nothing_that_its_answer_does_not_need(command, libraries, built_library, tmp_path):
     folder = shutil.copytree(built_library, tmp_path / "library")
     code = (
-        "import sys\nfrom musicsim.cli import app\napp(standalone_mode=False)\n"
+        "import sys\nfrom musicsim.cli import program\nprogram(standalone_mode=False)\n"
         f"print(*[name for name in {libraries} if name in sys.modules])"
     )
     done = subprocess.run(
@@ -116,7 +116,7 @@ def test_who_asks_for_jobs_and_updates_waits_for_nothing_that_does_them():
 
 
 def test_the_app_is_up_before_anything_is_decoded():
-    assert loaded_by("musicsim.cli.serve, musicsim.ui.app", ("av", "numba", "pandas", "scipy", "sklearn")) == []
+    assert loaded_by("musicsim.cli.app, musicsim.ui.app", ("av", "numba", "pandas", "scipy", "sklearn")) == []
 
 
 @pytest.mark.slow

@@ -201,6 +201,11 @@ def plain(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
+def failure_json(failure: Any) -> dict[str, str]:
+    """Return a file that was not added, for machines."""
+    return {"path": str(failure.path), "reason": failure.reason, "kind": failure.kind}
+
+
 def show_failures(failures: Sequence[Any]) -> None:
     """Files that were not added, on stderr: the first that could not be read, and how many were skipped."""
     from musicsim.library.stores.files import SKIPPED

@@ -1,10 +1,7 @@
 """Commands on similarity models: learn one from listeners, list, use, rename, delete, send and take in models."""
 
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,9 +17,7 @@ from musicsim.cli._console import (
     show,
     warn,
 )
-from musicsim.cli._options import taking
-from musicsim.explorer.progress import Stopped, teller
-from musicsim.explorer.requests.training import TrainingRequest
+from musicsim.explorer.progress import teller
 
 if TYPE_CHECKING:
     from musicsim.extensions.embeddings.store import AboutEmbedding, Matched
@@ -31,98 +26,6 @@ _Name = Annotated[str, typer.Argument(help="Name of a model, as `musicsim models
 _STOPPED = 130
 
 group = typer.Typer(help="List, use, rename, delete, export, import and add models.", no_args_is_help=True)
-
-
-# --- training -------------------------------------------------------------------------------------
-
-
-@taking(TrainingRequest)
-def train(request: TrainingRequest, library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """Train a model of similarity, and evaluate it on held-out artists.
-
-    Ctrl-C once stops and keeps the best so far; twice changes nothing.
-    """
-    from musicsim.explorer.refresh.learned_model import learn
-    from musicsim.explorer.refresh.model_text import name_for, report_of
-
-    with open_library(library) as lib:
-        with _watched() as watcher:
-            try:
-                name = name_for(lib, request.supervision, request.name)
-                model_id = learn(lib, request.settings, name, watcher, use=request.use)
-            except Stopped:
-                errors.print("stopped; nothing was kept.")
-                raise typer.Exit(_STOPPED) from None
-        record = lib.models.get(model_id)
-        report = report_of(lib, record)
-    if as_json:
-        emit({"model": record.name, "in_use": record.is_active, "report": report})
-    else:
-        _tell(record.name, report, is_active=record.is_active, was_asked=request.use)
-
-
-class _Terminal:
-    """The watcher of a training in the foreground: a bar, and what Ctrl-C asks for."""
-
-    def __init__(self, report: Any) -> None:
-        self._report, self._line = report, ""
-        self.interrupts = 0
-
-    def tell(self, message: str, done: int = 0, total: int = 0) -> None:
-        if self.interrupts > 1:
-            raise Stopped
-        self._report(message=self._line or message, done=done, total=total)
-
-    def trace(self, point: dict[str, Any]) -> None:
-        if "setting" in point:
-            self._line = f"{point['setting']}: held out {point['quality']:.3f}"
-            return
-        strength = "all songs" if point["C"] is None else f"C {point['C']:g}"
-        quality = f", held out {point['quality']:.3f}" if "quality" in point else ""
-        self._line = f"{strength}: gap {point['gap']:.1%}{quality}"
-
-    def is_enough(self) -> bool:
-        return self.interrupts > 0
-
-
-@contextmanager
-def _watched() -> Iterator[_Terminal]:
-    """A watcher with a bar on stderr; a third Ctrl-C is the usual one again."""
-    with progress_bar() as report:
-        watcher = _Terminal(report)
-
-        def interrupted(*_: object) -> None:
-            watcher.interrupts += 1
-            if watcher.interrupts == 1:
-                errors.print("keeping the best so far; Ctrl-C again to leave everything as it was.")
-            else:
-                signal.signal(signal.SIGINT, signal.default_int_handler)
-
-        before = signal.signal(signal.SIGINT, interrupted)
-        try:
-            yield watcher
-        finally:
-            signal.signal(signal.SIGINT, before)
-
-
-def _tell(name: str, report: dict[str, Any], *, is_active: bool, was_asked: bool) -> None:
-    """The verdict for people."""
-    from musicsim.explorer.refresh.model_text import figures, headline, judged_on, source_rows
-
-    _, sentence = headline(report)
-    typer.echo(plain(f"{name}: {sentence}"))
-    for rows, caption in ((figures(report), judged_on(report)), (source_rows(report), "")):
-        if rows:
-            show(rows[0], [row.values() for row in rows], caption=caption)
-    if is_active:
-        typer.echo("It is in use now.")
-    elif was_asked:
-        typer.echo("It is not in use, because it was not shown to be better.")
-    else:
-        typer.echo(plain(f"To use it: musicsim models use {name!r}"))
-
-
-# --- models ---------------------------------------------------------------------------------------
 
 
 def list_models(library: LibraryOption = None, as_json: JsonOption = False) -> None:

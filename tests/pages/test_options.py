@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from musicsim.api import routes
 from musicsim.api.http import http_interface
-from musicsim.cli import app as program
+from musicsim.cli import program
 from musicsim.explorer import jobs
 from musicsim.explorer.learning.supervision import Coverage
 from musicsim.explorer.requests.options import options_of

@@ -16,7 +16,7 @@ from musicsim.cli._console import (
     warn,
 )
 from musicsim.cli._options import taking
-from musicsim.cli.playlists import SavedOption, asked_songs
+from musicsim.cli.playlist import SavedOption, asked_songs
 from musicsim.explorer.requests.playlist import PlaylistRequest
 
 group = typer.Typer(help="Send playlists to ListenBrainz.", no_args_is_help=True)

@@ -20,7 +20,7 @@ from musicsim.cli._console import (
     warn,
 )
 from musicsim.cli._options import taking
-from musicsim.cli.playlists import AskedSongs, SavedOption, asked_songs
+from musicsim.cli.playlist import AskedSongs, SavedOption, asked_songs
 from musicsim.explorer.requests.playlist import PlaylistRequest
 
 group = typer.Typer(

@@ -1,6 +1,5 @@
-"""Commands that answer: similar songs, and the app itself."""
+"""The command ``musicsim similar``."""
 
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -75,73 +74,3 @@ def similar(
         for rank, h in enumerate(hits, 1)
     ]
     show(("", "id", "similarity", "title", "artist", "why"), rows)
-
-
-def run_app(
-    library: LibraryOption = None,
-    host: Annotated[
-        str | None,
-        typer.Option(
-            help="Listen on this address, 0.0.0.0 for all of them, so that others who reach it can use the app too; "
-            "by default only this machine can.",
-            metavar="ADDRESS",
-        ),
-    ] = None,
-    port: Annotated[int, typer.Option(help="Port of the page; the next free one is taken.", min=1, max=65535)] = 8501,
-    allow_host: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A name by which browsers may reach the app, such as that of a proxy in front of it.", metavar="NAME"
-        ),
-    ] = None,
-    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
-    demo: Annotated[bool, typer.Option("--demo", help="Compose the demo if the library has no songs.")] = False,
-    public: Annotated[
-        bool,
-        typer.Option(
-            "--public",
-            help="A demonstration for strangers: they listen, search and generate playlists, and change nothing.",
-        ),
-    ] = False,
-    snapshot: Annotated[
-        Path | None,
-        typer.Option(
-            help="Serve a snapshot file (`musicsim snapshot`) instead of a library, as with --public; any number of "
-            "processes may.",
-            metavar="FILE",
-        ),
-    ] = None,
-    keep_answers: Annotated[
-        Path | None,
-        typer.Option(
-            help="With --public or --snapshot: keep visitors' answers of the Compare page in this folder, without "
-            "names; `musicsim answers import` reads them.",
-            metavar="FOLDER",
-        ),
-    ] = None,
-) -> None:
-    """Open the app in the browser."""
-    from musicsim.cli.serve import serve, snapshot_folder
-
-    with snapshot_folder(snapshot) if snapshot else nullcontext(library) as folder:
-        serve(
-            folder,
-            host=host,
-            port=port,
-            allowed_hosts=allow_host or (),
-            browser=browser,
-            demo=demo,
-            public=public,
-            keep_answers=keep_answers,
-            say=typer.echo,
-        )
-
-
-def run_job(library: Path, job_id: int) -> None:
-    """Do a background job of a library in this process; the app starts these."""
-    from musicsim.explorer.job_process import run
-
-    with open_library(library) as lib:
-        state = run(lib, job_id)
-    if state == "failed":
-        raise typer.Exit(1)

@@ -5,11 +5,14 @@ import sys
 import threading
 import webbrowser
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
+from typing import Annotated
 
-from musicsim.cli._console import progress_bar
-from musicsim.cli.addresses import is_open_to_others, listen, urls
+import typer
+
+from musicsim.cli._addresses import is_open_to_others, listen, urls
+from musicsim.cli._console import LibraryOption, progress_bar
 from musicsim.errors import StoreLockedError
 from musicsim.explorer.libraries import default_folder
 from musicsim.explorer.progress import teller
@@ -162,3 +165,61 @@ def _start_demo() -> bool:
                 jobs.start(library, "demo")
                 return True
     return False
+
+
+def run_app(
+    library: LibraryOption = None,
+    host: Annotated[
+        str | None,
+        typer.Option(
+            help="Listen on this address, 0.0.0.0 for all of them, so that others who reach it can use the app too; "
+            "by default only this machine can.",
+            metavar="ADDRESS",
+        ),
+    ] = None,
+    port: Annotated[int, typer.Option(help="Port of the page; the next free one is taken.", min=1, max=65535)] = 8501,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A name by which browsers may reach the app, such as that of a proxy in front of it.", metavar="NAME"
+        ),
+    ] = None,
+    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+    demo: Annotated[bool, typer.Option("--demo", help="Compose the demo if the library has no songs.")] = False,
+    public: Annotated[
+        bool,
+        typer.Option(
+            "--public",
+            help="A demonstration for strangers: they listen, search and generate playlists, and change nothing.",
+        ),
+    ] = False,
+    snapshot: Annotated[
+        Path | None,
+        typer.Option(
+            help="Serve a snapshot file (`musicsim snapshot`) instead of a library, as with --public; any number of "
+            "processes may.",
+            metavar="FILE",
+        ),
+    ] = None,
+    keep_answers: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --public or --snapshot: keep visitors' answers of the Compare page in this folder, without "
+            "names; `musicsim answers import` reads them.",
+            metavar="FOLDER",
+        ),
+    ] = None,
+) -> None:
+    """Open the app in the browser."""
+    with snapshot_folder(snapshot) if snapshot else nullcontext(library) as folder:
+        serve(
+            folder,
+            host=host,
+            port=port,
+            allowed_hosts=allow_host or (),
+            browser=browser,
+            demo=demo,
+            public=public,
+            keep_answers=keep_answers,
+            say=typer.echo,
+        )

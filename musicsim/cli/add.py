@@ -1,0 +1,136 @@
+"""Commands that bring music in: ``musicsim add`` and ``scan``."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from musicsim.cli._console import (
+    SOME_FAILED,
+    ClusterOption,
+    JsonOption,
+    LibraryOption,
+    TrustClusterOption,
+    emit,
+    failure_json,
+    open_library,
+    progress_bar,
+    show_failures,
+    warn,
+)
+
+_Retry = Annotated[bool, typer.Option("--retry", help="Try files again that failed before.")]
+_Anyway = Annotated[bool, typer.Option("--anyway", help="Add short and silent files, too.")]
+_Workers = Annotated[
+    int | None, typer.Option("--workers", "-w", min=1, help="Worker processes; one per core by default.")
+]
+
+
+def add(
+    sources: Annotated[
+        list[Path] | None, typer.Argument(help="Folders and files of music; not needed with --mirdata.")
+    ] = None,
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    retry: _Retry = False,
+    anyway: _Anyway = False,
+    workers: _Workers = None,
+    cluster: ClusterOption = None,
+    trust_cluster: TrustClusterOption = False,
+    shortest: Annotated[
+        float | None,
+        typer.Option(min=0, help=("Skip files shorter than this many seconds. Saved as a setting of the library.")),
+    ] = None,
+    mirdata: Annotated[
+        str | None,
+        typer.Option(help="A data set as mirdata calls it, such as gtzan_genre, with its labels and official split."),
+    ] = None,
+    data_home: Annotated[Path | None, typer.Option(help="The data set's folder, as mirdata has it.")] = None,
+    mirdata_version: Annotated[str, typer.Option(help="Which version of the data set's index.")] = "default",
+) -> None:
+    """Add folders or files, then update the model and the map.
+
+    Songs that are in the library and have not changed are not analysed again. A file given by name is
+    added however short it is.
+    """
+    from musicsim.explorer.refresh.add_music import add_and_refresh
+    from musicsim.extensions.cluster.connection import on_cluster
+    from musicsim.extensions.datasets.datasets import add_dataset, read_dataset
+
+    if mirdata is None and not sources:
+        raise typer.BadParameter("name a folder or a file, or a data set by --mirdata.")
+    if mirdata is not None and (sources or data_home is None):
+        raise typer.BadParameter("--mirdata takes the folder of the data set by --data-home, and no others.")
+    with open_library(library, create=True) as lib:
+        if shortest is not None:
+            lib.set_setting("shortest_s", shortest)
+        with on_cluster(lib, cluster, trusted=trust_cluster), progress_bar() as report:
+            if mirdata is None or data_home is None:
+                done = add_and_refresh(lib, sources or (), retry=retry, anyway=anyway, n_workers=workers, report=report)
+            else:
+                tracks = read_dataset(mirdata, data_home.expanduser(), mirdata_version)
+                of_dataset = add_dataset(lib, tracks, n_workers=workers, report=report)
+                done, sources = of_dataset.added, [data_home.expanduser()]
+                if of_dataset.has_split and not as_json:
+                    typer.echo(f"It comes with a split: musicsim evaluate --split {mirdata}")
+                if of_dataset.n_absent:
+                    warn("not there", f"{of_dataset.n_absent:,} files of {mirdata}.")
+        _tell(lib, done, sources or [], as_json)
+
+
+def scan(
+    folders: Annotated[
+        list[Path] | None, typer.Argument(help="Folders to scan; all of the library by default.")
+    ] = None,
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    workers: _Workers = None,
+    cluster: ClusterOption = None,
+    trust_cluster: TrustClusterOption = False,
+) -> None:
+    """Scan the library's folders again for new, changed, moved and missing files."""
+    from musicsim.explorer.refresh.add_music import scan_again
+    from musicsim.extensions.cluster.connection import on_cluster
+
+    with open_library(library) as lib:
+        with on_cluster(lib, cluster, trusted=trust_cluster), progress_bar() as report:
+            done = scan_again(lib, folders or (), n_workers=workers, report=report)
+        _tell(lib, done, folders or lib.files.roots(), as_json)
+
+
+def _tell(lib: Any, report: Any, sources: list[Path], as_json: bool) -> None:
+    """What came of a scan; leaves with exit code 3 where files failed."""
+    from musicsim.library.stores.files import SKIPPED, absolute, is_below
+
+    below = [absolute(source) for source in sources]
+    listed = [f for f in lib.files.failures() if any(is_below(f.path, place) for place in below)]
+    failures = [f for f in listed if f.kind not in SKIPPED]
+    result = {
+        "library": str(lib.folder),
+        "added": report.n_added,
+        "unchanged": report.n_unchanged,
+        "known": report.n_known,
+        "ignored": report.n_ignored,
+        "missing": report.n_missing,
+        "back": report.n_back,
+        "absent": [str(path) for path in report.absent],
+        "songs": len(lib),
+        "failed": [failure_json(f) for f in failures],
+        "skipped": [failure_json(f) for f in listed if f.kind in SKIPPED],
+    }
+    if as_json:
+        emit(result)
+    else:
+        words = {
+            "known": "recognised by their sound",
+            "ignored": "excluded by .musicsimignore",
+            "missing": "missing",
+            "back": "found again",
+        }
+        also = [f"{result[name]} {word}" for name, word in words.items() if result[name]]
+        typer.echo(", ".join([f"{report.n_added} songs added", *also]) + f"; {len(lib)} in the library.")
+        for path in report.absent:
+            warn("not found", path)
+        show_failures(listed)
+    if failures:
+        raise typer.Exit(SOME_FAILED)

@@ -1,0 +1,17 @@
+"""The command ``musicsim run-job``."""
+
+from pathlib import Path
+
+import typer
+
+from musicsim.cli._console import open_library
+
+
+def run_job(library: Path, job_id: int) -> None:
+    """Do a background job of a library in this process; the app starts these."""
+    from musicsim.explorer.job_process import run
+
+    with open_library(library) as lib:
+        state = run(lib, job_id)
+    if state == "failed":
+        raise typer.Exit(1)
