@@ -5,6 +5,7 @@ Results go to stdout, progress and warnings to stderr.
 
 import json
 import logging
+import sqlite3
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -14,17 +15,23 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Column, Table
 
 from musicsim import CLUSTER_VARIABLE, LIBRARY_FILE, logs
-from musicsim.audio import HEARD
+from musicsim.cli._terminal import errors, printable, safe
 from musicsim.errors import MusicsimError
+from musicsim.explorer.libraries import default_folder
+from musicsim.explorer.rendering import render_song
+from musicsim.library import Library, Song
+from musicsim.library.db.database import damaged
+from musicsim.library.stores.files import SKIPPED, Failure
+from musicsim.storage import writing_to
 
-SOME_FAILED, STORAGE_FAILED = 3, 4
+SOME_FAILED = 3
 _MAX_LISTED = 50
 
-errors = Console(stderr=True)
-_bars: list[Any] = []  # progress bars on the screen
+_bars: list[Progress] = []  # progress bars on the screen
 _log = logging.getLogger(__name__)
 
 LibraryOption = Annotated[
@@ -52,28 +59,9 @@ ModelOption = Annotated[str | None, typer.Option("--model", help="Name of a mode
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, for machines.")]
 
 
-def safe(text: object) -> str:
-    """Text as rich and the terminal can show it: no markup, no lone surrogates, no control characters."""
-    from rich.markup import escape
-
-    return escape(_printable(text))
-
-
-def _printable(text: object) -> str:
-    """Text as the terminal can show it: no lone surrogates, no control characters."""
-    shown = str(text).encode("utf-8", "backslashreplace").decode()
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in shown)
-
-
 @contextmanager
-def open_library(folder: Path | None, *, create: bool = False) -> Iterator[Any]:
+def open_library(folder: Path | None, *, create: bool = False) -> Iterator[Library]:
     """The library that was named, or the default one; what comes of a damaged database is said as such."""
-    import sqlite3
-
-    from musicsim.explorer.libraries import default_folder
-    from musicsim.library import Library
-    from musicsim.storage import writing_to
-
     with (
         Library.open(folder or default_folder(), create=create) as library,
         writing_to(library.folder),
@@ -84,8 +72,6 @@ def open_library(folder: Path | None, *, create: bool = False) -> Iterator[Any]:
         except (MusicsimError, typer.Exit, typer.BadParameter):
             raise
         except (UnicodeDecodeError, sqlite3.DatabaseError) as error:  # a text of the database is none
-            from musicsim.library.db.database import damaged
-
             raise damaged(library.folder / LIBRARY_FILE, error) from error
         except Exception:
             library.check()
@@ -119,7 +105,7 @@ def confirm(question: str, *, yes: bool) -> bool:
     for bar in _bars:  # it would be drawn over the question
         bar.stop()
     try:
-        return typer.confirm(_printable(question), default=False, err=True)
+        return typer.confirm(printable(question), default=False, err=True)
     except typer.Abort:
         errors.print()
         return False
@@ -128,20 +114,14 @@ def confirm(question: str, *, yes: bool) -> bool:
             bar.start()
 
 
-def song_json(song: Any) -> dict[str, Any]:
-    """A song for machines."""
-    names = (
-        *("id", "title", "artist", "album", "track", "year", "genre", "duration_s", "folder", "notes"),
-        *("key", "mode", *HEARD),
-    )
-    return {name: getattr(song, name) for name in names} | {"path": str(song.path)}
+def song_json(song: Song) -> dict[str, Any]:
+    """A song for machines, with its place on this one."""
+    return render_song(song, with_files=True)
 
 
 @contextmanager
 def progress_bar(*, is_noted: bool = True) -> Iterator[Callable[..., bool | None]]:
     """A bar on stderr that takes a job's report; the library's log has a line of it, as of a job, if it is noted."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
     columns = (
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
@@ -201,15 +181,23 @@ def plain(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def failure_json(failure: Any) -> dict[str, str]:
-    """Return a file that was not added, for machines."""
+def echo(text: str) -> None:
+    """Print one line for people."""
+    typer.echo(plain(text))
+
+
+def count_songs(n: int) -> str:
+    """A number of songs in words."""
+    return f"{n} song{'s' * (n != 1)}"
+
+
+def failure_json(failure: Failure) -> dict[str, str]:
+    """A file that was not added, for machines."""
     return {"path": str(failure.path), "reason": failure.reason, "kind": failure.kind}
 
 
-def show_failures(failures: Sequence[Any]) -> None:
+def show_failures(failures: Sequence[Failure]) -> None:
     """Files that were not added, on stderr: the first that could not be read, and how many were skipped."""
-    from musicsim.library.stores.files import SKIPPED
-
     broken = [f for f in failures if f.kind not in SKIPPED]
     for failure in broken[:_MAX_LISTED]:
         warn("not added", failure.reason)

@@ -1,7 +1,7 @@
 """Commands that bring music in: ``musicsim add`` and ``scan``."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -18,7 +18,16 @@ from musicsim.cli._console import (
     show_failures,
     warn,
 )
+from musicsim.explorer.refresh.add_music import add_and_refresh, scan_again
+from musicsim.library import AddReport, Library
+from musicsim.library.stores.files import SKIPPED, absolute, is_below
 
+_ALSO = {
+    "known": "recognised by their sound",
+    "ignored": "excluded by .musicsimignore",
+    "missing": "missing",
+    "back": "found again",
+}
 _Retry = Annotated[bool, typer.Option("--retry", help="Try files again that failed before.")]
 _Anyway = Annotated[bool, typer.Option("--anyway", help="Add short and silent files, too.")]
 _Workers = Annotated[
@@ -48,12 +57,9 @@ def add(
     data_home: Annotated[Path | None, typer.Option(help="The data set's folder, as mirdata has it.")] = None,
     mirdata_version: Annotated[str, typer.Option(help="Which version of the data set's index.")] = "default",
 ) -> None:
-    """Add folders or files, then update the model and the map.
-
-    Songs that are in the library and have not changed are not analysed again. A file given by name is
+    """Songs that are in the library and have not changed are not analysed again. A file given by name is
     added however short it is.
     """
-    from musicsim.explorer.refresh.add_music import add_and_refresh
     from musicsim.extensions.cluster.connection import on_cluster
     from musicsim.extensions.datasets.datasets import add_dataset, read_dataset
 
@@ -75,7 +81,7 @@ def add(
                     typer.echo(f"It comes with a split: musicsim evaluate --split {mirdata}")
                 if of_dataset.n_absent:
                     warn("not there", f"{of_dataset.n_absent:,} files of {mirdata}.")
-        _tell(lib, done, sources or [], as_json)
+        _show(lib, done, sources or [], as_json)
 
 
 def scan(
@@ -88,31 +94,22 @@ def scan(
     cluster: ClusterOption = None,
     trust_cluster: TrustClusterOption = False,
 ) -> None:
-    """Scan the library's folders again for new, changed, moved and missing files."""
-    from musicsim.explorer.refresh.add_music import scan_again
     from musicsim.extensions.cluster.connection import on_cluster
 
     with open_library(library) as lib:
         with on_cluster(lib, cluster, trusted=trust_cluster), progress_bar() as report:
             done = scan_again(lib, folders or (), n_workers=workers, report=report)
-        _tell(lib, done, folders or lib.files.roots(), as_json)
+        _show(lib, done, folders or lib.files.roots(), as_json)
 
 
-def _tell(lib: Any, report: Any, sources: list[Path], as_json: bool) -> None:
-    """What came of a scan; leaves with exit code 3 where files failed."""
-    from musicsim.library.stores.files import SKIPPED, absolute, is_below
-
+def _show(lib: Library, report: AddReport, sources: list[Path], as_json: bool) -> None:
+    """Print the outcome of a scan; exit with code 3 if files failed."""
     below = [absolute(source) for source in sources]
     listed = [f for f in lib.files.failures() if any(is_below(f.path, place) for place in below)]
     failures = [f for f in listed if f.kind not in SKIPPED]
     result = {
         "library": str(lib.folder),
-        "added": report.n_added,
-        "unchanged": report.n_unchanged,
-        "known": report.n_known,
-        "ignored": report.n_ignored,
-        "missing": report.n_missing,
-        "back": report.n_back,
+        **{name: getattr(report, f"n_{name}") for name in ("added", "unchanged", *_ALSO)},
         "absent": [str(path) for path in report.absent],
         "songs": len(lib),
         "failed": [failure_json(f) for f in failures],
@@ -121,13 +118,7 @@ def _tell(lib: Any, report: Any, sources: list[Path], as_json: bool) -> None:
     if as_json:
         emit(result)
     else:
-        words = {
-            "known": "recognised by their sound",
-            "ignored": "excluded by .musicsimignore",
-            "missing": "missing",
-            "back": "found again",
-        }
-        also = [f"{result[name]} {word}" for name, word in words.items() if result[name]]
+        also = [f"{result[name]} {words}" for name, words in _ALSO.items() if result[name]]
         typer.echo(", ".join([f"{report.n_added} songs added", *also]) + f"; {len(lib)} in the library.")
         for path in report.absent:
             warn("not found", path)

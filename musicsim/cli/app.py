@@ -1,4 +1,4 @@
-"""Starting the app's server and the browser."""
+"""The command ``musicsim app``: the app's server, and the browser."""
 
 import os
 import sys
@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+import uvicorn
 
+from musicsim.api.connections import PatientProtocol
 from musicsim.cli._addresses import is_open_to_others, listen, urls
 from musicsim.cli._console import LibraryOption, progress_bar
 from musicsim.errors import StoreLockedError
+from musicsim.explorer import jobs
 from musicsim.explorer.libraries import default_folder
 from musicsim.explorer.progress import teller
 from musicsim.library import Library
@@ -108,8 +111,6 @@ def serve(
     AddressError
         If the server cannot listen there, or a name is no host's.
     """
-    import uvicorn
-
     sockets = listen(host, port)
     names = [os.environ.get("MUSICSIM_ALLOWED_HOSTS", ""), *allowed_hosts]
     if host and host not in {one.getsockname()[0] for one in sockets}:  # not a number but a name
@@ -123,8 +124,7 @@ def serve(
     if public:
         _prepare_for_visitors(keep_answers)
     os.chdir(_UI)  # where Streamlit looks for .streamlit/config.toml
-    from musicsim.api.connections import PatientProtocol
-    from musicsim.ui.app import make_app  # reads the environment and these settings
+    from musicsim.ui.app import make_app  # it imports Streamlit, which reads the environment and the settings
 
     # not by `streamlit run`, which listens on one address only, be it of IPv4 or of IPv6
     server = uvicorn.Server(
@@ -157,8 +157,6 @@ def serve(
 
 def _start_demo() -> bool:
     """Start composing the demo if the library has no songs; whether it has started."""
-    from musicsim.explorer import jobs
-
     with Library.open(default_folder()) as library:
         if len(library) == 0:
             with suppress(StoreLockedError):  # it is running already: another window was opened first
@@ -210,7 +208,6 @@ def run_app(
         ),
     ] = None,
 ) -> None:
-    """Open the app in the browser."""
     with snapshot_folder(snapshot) if snapshot else nullcontext(library) as folder:
         serve(
             folder,

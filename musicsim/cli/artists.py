@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli._console import JsonOption, LibraryOption, emit, open_library, plain
+from musicsim.cli._console import JsonOption, LibraryOption, echo, emit, open_library
 
 
 def artists(
@@ -14,7 +14,6 @@ def artists(
     into: Annotated[str | None, typer.Option(help="The artist that the spellings stand for.")] = None,
     part: Annotated[str | None, typer.Option(help="An artist: undo its merge.")] = None,
 ) -> None:
-    """List artists that probably have several spellings, and merge them."""
     with open_library(library) as lib:
         if merge:
             if not into:
@@ -27,6 +26,6 @@ def artists(
         emit({"suggestions": [[g.suggested, list(g.names)] for g in groups], "merged": aliases})
         return
     for group in groups:
-        typer.echo(f"{plain(group.suggested)}: {plain(', '.join(group.names))}")
+        echo(f"{group.suggested}: {', '.join(group.names)}")
     for spelling, artist in aliases.items():
-        typer.echo(f"merged: {plain(spelling)} stands for {plain(artist)}")
+        echo(f"merged: {spelling} stands for {artist}")

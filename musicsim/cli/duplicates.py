@@ -6,6 +6,7 @@ import typer
 
 from musicsim.cli._console import JsonOption, LibraryOption, clock, emit, open_library, show, song_json
 from musicsim.errors import NotFoundError
+from musicsim.explorer.snapshot.same_sound import groups
 
 
 def duplicates(
@@ -14,9 +15,6 @@ def duplicates(
     part: Annotated[tuple[int, int] | None, typer.Option(help="Two ids: these are different songs after all.")] = None,
     join: Annotated[tuple[int, int] | None, typer.Option(help="Two ids: undo a --part.")] = None,
 ) -> None:
-    """List duplicate songs; results and playlists show only the first of each group."""
-    from musicsim.explorer.snapshot.same_sound import groups
-
     with open_library(library) as lib:
         for pair, is_same in ((part, False), (join, True)):
             if pair is not None and not lib.duplicates.judge(pair, is_same=is_same):

@@ -4,13 +4,11 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli._console import JsonOption, LibraryOption, emit, open_library, plain, song_json
-
-_Ids = Annotated[list[int], typer.Argument(help="Ids of songs, as `musicsim list` shows them.")]
+from musicsim.cli._console import JsonOption, LibraryOption, echo, emit, open_library, song_json
 
 
 def edit(
-    songs: _Ids,
+    songs: Annotated[list[int], typer.Argument(help="Ids of songs, as `musicsim list` shows them.")],
     library: LibraryOption = None,
     as_json: JsonOption = False,
     title: str | None = None,
@@ -22,20 +20,15 @@ def edit(
     genre: str | None = None,
     undo: Annotated[bool, typer.Option("--undo", help="Reset to the files' tags.")] = False,
 ) -> None:
-    """Edit tags of songs in the library; the files are not changed. An empty text clears a tag."""
-    given = {
-        "title": title,
-        "artist": artist,
-        "album_artist": album_artist,
-        "album": album,
-        "track": track,
-        "year": year,
+    """An empty text clears a tag."""
+    tags = {
+        "title": title, "artist": artist, "album_artist": album_artist, "album": album, "track": track, "year": year,
         "genre": genre,
-    }
-    changes = {name: value for name, value in given.items() if value is not None}
+    }  # fmt: skip
+    changes = {name: value for name, value in tags.items() if value is not None}
     with open_library(library) as lib:
         for song_id in songs:
-            lib.song(song_id)  # says which one is not there before anything is changed
+            lib.song(song_id)  # raises before anything is changed
         if undo:
             lib.edits.undo(songs)
         if changes:
@@ -48,4 +41,4 @@ def edit(
         emit([song_json(song) for song in edited])
     else:
         for song in edited:
-            typer.echo(f"{song.id}  {plain(song.label)}")
+            echo(f"{song.id}  {song.label}")

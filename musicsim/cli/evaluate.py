@@ -1,10 +1,10 @@
-"""How good "similar" is: ``musicsim evaluate``."""
+"""The command ``musicsim evaluate``: how good "similar" is."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.table import Column
@@ -23,14 +23,16 @@ from musicsim.cli._console import (
     song_json,
     warn,
 )
+from musicsim.errors import FeatureVersionError, ModelError, NotFoundError
+from musicsim.explorer.evaluation import quality
+from musicsim.explorer.evaluation.fixed_splits import known_faults
+from musicsim.explorer.evaluation.quality import Figure, Lists, Quality
+from musicsim.explorer.learning.supervision import Coverage, coverage
 from musicsim.explorer.progress import teller
 from musicsim.explorer.requests.training import KINDS
-
-if TYPE_CHECKING:
-    from musicsim.explorer.evaluation.quality import Figure, Lists, Quality
-    from musicsim.explorer.learning.supervision import Coverage
-    from musicsim.library import Library
-    from musicsim.library.stores.models import ModelRecord
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.library import Library, Song
+from musicsim.library.stores.models import ModelRecord
 
 _MEASURES = ("auc", "map", "mrr", "precision")
 _TITLES = ("AUC", "MAP", "MRR", "P@10")
@@ -67,13 +69,11 @@ def evaluate(
     cluster: ClusterOption = None,
     trust_cluster: TrustClusterOption = False,
 ) -> None:
-    """Evaluate each model: rankings, genres, confusions, hubs and coverage."""
     if lists is not None:
         if model or by or split or against:
             raise typer.BadParameter("takes no --model, --by, --split or --against.", param_hint="--continue")
         _continue(library, lists, as_json=as_json)
         return
-    from musicsim.explorer.evaluation.fixed_splits import known_faults
     from musicsim.extensions.cluster.connection import on_cluster
 
     if by is not None and by not in KINDS:
@@ -112,19 +112,15 @@ def evaluate(
 
 
 def _each(
-    library: "Library", records: Sequence["ModelRecord"], kind: str, split: str | None, bar: Any
-) -> tuple[list["Quality"], list[dict[str, str]]]:
+    library: Library, records: Sequence[ModelRecord], kind: str, split: str | None, bar: Callable[..., object]
+) -> tuple[list[Quality], list[dict[str, str]]]:
     """Models that can be evaluated, and which could not and why; raises why where none could."""
-    from musicsim.errors import FeatureVersionError, ModelError
-    from musicsim.explorer.evaluation.quality import evaluate as evaluate_model
-    from musicsim.explorer.snapshot.snapshot import take_snapshot
-
     found: list[Quality] = []
     failed: list[dict[str, str]] = []
     for record in records:
         try:
-            now = take_snapshot(library, record.id)
-            found.append(evaluate_model(now, kind, teller(bar, f"{record.name}: "), split=split))
+            snapshot = take_snapshot(library, record.id)
+            found.append(quality.evaluate(snapshot, kind, teller(bar, f"{record.name}: "), split=split))
         except (ModelError, FeatureVersionError) as error:
             if len(failed) + 1 == len(records):
                 raise
@@ -132,10 +128,8 @@ def _each(
     return found, failed
 
 
-def _coverage(library: "Library", records: Sequence["ModelRecord"], by: str | None) -> "Coverage":
+def _coverage(library: Library, records: Sequence[ModelRecord], by: str | None) -> Coverage:
     """What says which songs are similar, as it was named, or the first that says it of some."""
-    from musicsim.errors import ModelError, NotFoundError
-
     if not records:
         raise NotFoundError("this library has no similarity model yet: add some songs first.")
     for covered in _covered_by(library, records):
@@ -146,12 +140,8 @@ def _coverage(library: "Library", records: Sequence["ModelRecord"], by: str | No
     )
 
 
-def _covered_by(library: "Library", records: Sequence["ModelRecord"]) -> list["Coverage"]:
+def _covered_by(library: Library, records: Sequence[ModelRecord]) -> list[Coverage]:
     """What there is to say so, of the songs under the first model that can be read."""
-    from musicsim.errors import ModelError
-    from musicsim.explorer.learning.supervision import coverage
-    from musicsim.explorer.snapshot.snapshot import take_snapshot
-
     *others, last = records
     for record in others:
         try:
@@ -183,7 +173,6 @@ def _compare(library: Path | None, name: str, by: str | None, *, as_json: bool) 
 
 def _continue(library: Path | None, kind: str, *, as_json: bool) -> None:
     """How well held-out lists of a library are continued."""
-    from musicsim.explorer.evaluation.quality import Figure
     from musicsim.extensions.continuation.continuation import LISTS, MEASURES, continue_lists
 
     if kind not in LISTS:
@@ -198,7 +187,7 @@ def _continue(library: Path | None, kind: str, *, as_json: bool) -> None:
     show(columns, rows, caption=f"{found.words} {found.method} In brackets the 95 % interval over lists.")
 
 
-def _as_json(one: "Quality", songs: dict[int, Any], n_hubs: int) -> dict[str, Any]:
+def _as_json(one: Quality, songs: dict[int, Song], n_hubs: int) -> dict[str, Any]:
     """A model's figures; what is not a number is null."""
     lists = None
     if one.lists is not None:
@@ -217,7 +206,7 @@ def _as_json(one: "Quality", songs: dict[int, Any], n_hubs: int) -> dict[str, An
     }
 
 
-def _lists_json(lists: "Lists", songs: dict[int, Any], n_hubs: int) -> dict[str, Any]:
+def _lists_json(lists: Lists, songs: dict[int, Song], n_hubs: int) -> dict[str, Any]:
     confusion = lists.confusion
     return {
         "hubness": lists.hubness,
@@ -246,7 +235,7 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def _show(found: list["Quality"], songs: dict[int, Any], n_hubs: int, words: str) -> None:
+def _show(found: list[Quality], songs: dict[int, Song], n_hubs: int, words: str) -> None:
     columns = [Column(name, overflow="fold") for name in ("model", *_TITLES, "hubness", "coverage")]
     scores = found[0].scores
     caption = (
@@ -262,7 +251,7 @@ def _show(found: list["Quality"], songs: dict[int, Any], n_hubs: int, words: str
                 _show_lists(f"{one.model}, {title}", lists, songs, n_hubs)
 
 
-def _show_held_out(found: list["Quality"]) -> None:
+def _show_held_out(found: list[Quality]) -> None:
     rows = []
     for one in found:
         if one.held_out is not None:
@@ -278,21 +267,21 @@ def _show_held_out(found: list["Quality"]) -> None:
     )
 
 
-def _cells(one: "Quality") -> list[str]:
+def _cells(one: Quality) -> list[str]:
     both = one.lists
     hubness = f"{both.plain.hubness:.2f} > {both.reduced.hubness:.2f}" if both else ""
     coverage = f"{both.plain.coverage:.0%} > {both.reduced.coverage:.0%}" if both else ""
     return [*(_written(one.scores.figures[name]) for name in _MEASURES), hubness, coverage]
 
 
-def _written(figure: "Figure") -> str:
+def _written(figure: Figure) -> str:
     if math.isnan(figure.mean):
         return "-"
     interval = "" if math.isnan(figure.low) else f" ({figure.low:.3f} to {figure.high:.3f})"
     return f"{figure.mean:.3f}{interval}"
 
 
-def _show_lists(title: str, lists: "Lists", songs: dict[int, Any], n_hubs: int) -> None:
+def _show_lists(title: str, lists: Lists, songs: dict[int, Song], n_hubs: int) -> None:
     """Genres and hubs of a model's lists, in one order."""
     if lists.same_genre_of:
         others = {pair.genre: pair for pair in reversed(lists.confusion.pairs(len(lists.confusion.genres) ** 2))}

@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli._console import JsonOption, LibraryOption, emit, open_library
+from musicsim.cli._console import JsonOption, LibraryOption, count_songs, emit, open_library
 from musicsim.errors import NotFoundError
+from musicsim.library.stores.files import absolute
 
 
 def forget(
@@ -14,9 +15,6 @@ def forget(
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove a folder and its songs from the library; the music files are not touched."""
-    from musicsim.library.stores.files import absolute
-
     with open_library(library) as lib:
         root = absolute(folder)
         if root not in lib.files.roots():
@@ -25,4 +23,4 @@ def forget(
     if as_json:
         emit({"folder": str(root), "forgotten": n_songs})
     else:
-        typer.echo(f"{n_songs} song{'s' * (n_songs != 1)} removed.")
+        typer.echo(f"{count_songs(n_songs)} removed.")

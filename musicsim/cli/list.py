@@ -16,7 +16,6 @@ def list_songs(
     as_json: JsonOption = False,
     search: Annotated[str, typer.Option("--search", "-s", help="Part of a title or artist.")] = "",
 ) -> None:
-    """List the songs of the library."""
     with open_library(library) as lib:
         songs = in_order((song for song in lib.songs() if song.matches(search)), request)
     if as_json:

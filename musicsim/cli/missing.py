@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli._console import JsonOption, LibraryOption, emit, open_library, plain, song_json
+from musicsim.cli._console import JsonOption, LibraryOption, count_songs, echo, emit, open_library, song_json
 
 
 def missing(
@@ -14,7 +14,7 @@ def missing(
         bool, typer.Option("--forget", help="Remove them, with their plays, tags and playlist entries.")
     ] = False,
 ) -> None:
-    """List songs whose files are missing. They return with their plays and playlists when a file is found again."""
+    """They return with their plays and playlists when a file is found again."""
     with open_library(library) as lib:
         songs = lib.missing_songs()
         if forget_all:
@@ -23,6 +23,6 @@ def missing(
         emit([song_json(song) for song in songs])
         return
     for song in songs:
-        typer.echo(f"{song.id}  {plain(song.label)}  {plain(str(song.path))}")
+        echo(f"{song.id}  {song.label}  {song.path}")
     if forget_all:
-        typer.echo(f"{len(songs)} song{'s' * (len(songs) != 1)} removed.")
+        typer.echo(f"{count_songs(len(songs))} removed.")

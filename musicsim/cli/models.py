@@ -1,4 +1,4 @@
-"""Commands on similarity models: learn one from listeners, list, use, rename, delete, send and take in models."""
+"""The group ``musicsim models``."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,6 +9,7 @@ from musicsim.cli._console import (
     SOME_FAILED,
     JsonOption,
     LibraryOption,
+    echo,
     emit,
     errors,
     open_library,
@@ -17,7 +18,13 @@ from musicsim.cli._console import (
     show,
     warn,
 )
+from musicsim.explorer.models.files import FILE_ENDING, save_model_file
+from musicsim.explorer.models.representations import OFFERED
 from musicsim.explorer.progress import teller
+from musicsim.explorer.refresh.fitting import RepresentationSettings, free_name
+from musicsim.explorer.refresh.model_catalogue import add_representation, stale_reason, take_model
+from musicsim.explorer.refresh.model_text import headline, kind_words, report_of
+from musicsim.explorer.rendering import render_model
 
 if TYPE_CHECKING:
     from musicsim.extensions.embeddings.store import AboutEmbedding, Matched
@@ -25,28 +32,15 @@ if TYPE_CHECKING:
 _Name = Annotated[str, typer.Argument(help="Name of a model, as `musicsim models list` shows it.")]
 _STOPPED = 130
 
-group = typer.Typer(help="List, use, rename, delete, export, import and add models.", no_args_is_help=True)
+group = typer.Typer(no_args_is_help=True)
 
 
 def list_models(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """List the models of the library: what they are, how good, and which is in use."""
-    from musicsim.explorer.refresh.model_catalogue import stale_reason
-    from musicsim.explorer.refresh.model_text import headline, kind_words, report_of
-
     with open_library(library) as lib:
         rows = [
-            {
-                "name": record.name,
-                "in_use": record.is_active,
-                "kind": record.kind,
-                "words": kind_words(record),
-                "songs": record.n_songs_fitted,
-                "dimensions": record.n_dimensions,
-                "created_at": record.created_at,
-                "settings": record.settings,
-                "stale": stale_reason(lib, record),
-                "report": report_of(lib, record) or None,
-            }
+            render_model(record, report_of(lib, record))
+            | {"words": kind_words(record), "stale": stale_reason(lib, record)}
             for record in lib.models.all()
         ]
     if as_json:
@@ -65,7 +59,7 @@ def use(name: _Name, library: LibraryOption = None) -> None:
     with open_library(library) as lib:
         record = lib.models.named(name)
         lib.models.activate(record.id)
-    typer.echo(plain(f"{record.name} is in use now."))
+    echo(f"{record.name} is in use now.")
 
 
 def rename(
@@ -76,7 +70,7 @@ def rename(
         record = lib.models.named(name)
         lib.models.rename(record.id, to)
         renamed = lib.models.get(record.id).name
-    typer.echo(plain(f"{record.name} was renamed to {renamed}."))
+    echo(f"{record.name} was renamed to {renamed}.")
 
 
 def delete(name: _Name, library: LibraryOption = None) -> None:
@@ -85,7 +79,7 @@ def delete(name: _Name, library: LibraryOption = None) -> None:
         record = lib.models.named(name)
         lib.models.delete(record.id)
         active = lib.models.get()
-    typer.echo(plain(f"{record.name} was deleted; {active.name} is in use."))
+    echo(f"{record.name} was deleted; {active.name} is in use.")
 
 
 def export(
@@ -94,13 +88,11 @@ def export(
     library: LibraryOption = None,
 ) -> None:
     """Export a model, without any songs, as one file for other libraries."""
-    from musicsim.explorer.models.files import FILE_ENDING, save_model_file
-
     with open_library(library) as lib:
         record = lib.models.named(name)
         target = file or Path(record.name.replace("/", "_") + FILE_ENDING)
         save_model_file(lib, record.id, target.expanduser().absolute())
-    typer.echo(plain(str(target)))
+    echo(str(target))
 
 
 def import_model(
@@ -108,12 +100,10 @@ def import_model(
     library: LibraryOption = None,
 ) -> None:
     """Import a model from another library, and apply it to all songs."""
-    from musicsim.explorer.refresh.model_catalogue import take_model
-
     with open_library(library) as lib, progress_bar() as report:
         model_id = take_model(lib, file.expanduser().absolute(), teller(report))
         name = lib.models.get(model_id).name
-    typer.echo(plain(f"{name} was imported; `musicsim models use {name!r}` activates it."))
+    echo(f"{name} was imported; `musicsim models use {name!r}` activates it.")
 
 
 def add(
@@ -129,10 +119,6 @@ def add(
     name: Annotated[str, typer.Option(help="Name of the model.")] = "",
 ) -> None:
     """Compute other features of all songs, to compare with and to train on."""
-    from musicsim.explorer.models.representations import OFFERED
-    from musicsim.explorer.refresh.fitting import RepresentationSettings, free_name
-    from musicsim.explorer.refresh.model_catalogue import add_representation
-
     if representation not in OFFERED:
         raise typer.BadParameter(f"REPRESENTATION should be one of {', '.join(OFFERED)}, not {representation!r}.")
     if tau > codewords:
@@ -141,7 +127,7 @@ def add(
     with open_library(library) as lib, progress_bar() as report:
         made = add_representation(lib, settings, free_name(lib, name or settings.name), teller(report))
         record = lib.models.get(made)
-    typer.echo(plain(f"{record.name} was added; `musicsim models use {record.name!r}` activates it."))
+    echo(f"{record.name} was added; `musicsim models use {record.name!r}` activates it.")
 
 
 def add_embedding(

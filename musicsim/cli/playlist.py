@@ -1,5 +1,6 @@
-"""Commands that make playlists: draw one as asked, and list the dialects of a library."""
+"""The commands ``musicsim playlist`` and ``dialects``."""
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,13 @@ import typer
 
 from musicsim.cli._console import JsonOption, LibraryOption, ModelOption, emit, open_library, show, song_json
 from musicsim.cli._options import taking
+from musicsim.errors import LibraryError, NotFoundError
+from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
+from musicsim.explorer.snapshot.snapshot import snapshot_under
+from musicsim.library import Library, Song
+from musicsim.library.disk.arrays import atomic_path
+from musicsim.library.media.playlist_files import FORMATS, missing
 
 _MAX_NAMED = 20
 
@@ -22,7 +29,7 @@ SavedOption = Annotated[
 class AskedSongs:
     """The songs of a playlist that a command was asked for, and what of the request could not be met."""
 
-    songs: Sequence[Any]
+    songs: Sequence[Song]
     notes: Sequence[str] = ()
 
 
@@ -41,14 +48,6 @@ def playlist(
     ] = None,
     model: ModelOption = None,
 ) -> None:
-    """Generate a playlist from what songs have in common; every step says why."""
-    import secrets
-
-    from musicsim.errors import LibraryError
-    from musicsim.explorer.playlists.walk import Walk
-    from musicsim.explorer.snapshot.snapshot import snapshot_under
-    from musicsim.library.media.playlist_files import FORMATS
-
     if export and export.suffix.lower().lstrip(".") not in FORMATS:
         raise LibraryError(f"{export}: name a file that ends in {', '.join('.' + name for name in FORMATS)}.")
     seed = secrets.randbelow(2**31) if request.seed is None else request.seed
@@ -61,15 +60,11 @@ def playlist(
     _show(drawn, seed, notes, as_json=as_json, export=export, mix=mix)
 
 
-def asked_songs(library: Any, request: PlaylistRequest, saved: str | None, model: str | None) -> AskedSongs:
+def asked_songs(library: Library, request: PlaylistRequest, saved: str | None, model: str | None) -> AskedSongs:
     """The saved playlist that was named, or one generated for the request.
 
-    Raises NotFoundError where there is no such playlist, or no song matches.
+    Raises NotFoundError if there is no such playlist, or no song matches.
     """
-    from musicsim.errors import NotFoundError
-    from musicsim.explorer.playlists.walk import Walk
-    from musicsim.explorer.snapshot.snapshot import snapshot_under
-
     if saved is None:
         drawn = Walk(snapshot_under(library, model)).draw(request, request.seed)
         if not drawn.songs:
@@ -84,7 +79,7 @@ def asked_songs(library: Any, request: PlaylistRequest, saved: str | None, model
     return AskedSongs([songs[i] for i in chosen.song_ids if i in songs])
 
 
-def _render(library: Any, songs: Any, target: Path) -> list[str]:
+def _render(library: Library, songs: Sequence[Song], target: Path) -> list[str]:
     """Render the playlist as one audio file; returns what was left out, in words."""
     from musicsim.extensions.mixtape.mixtape import render_mix
 
@@ -92,11 +87,8 @@ def _render(library: Any, songs: Any, target: Path) -> list[str]:
     return [f"not in the mix: {song.label} ({why})" for song, why in mix.left_out]
 
 
-def _write(songs: Any, target: Path, *, is_relative: bool) -> list[str]:
+def _write(songs: Sequence[Song], target: Path, *, is_relative: bool) -> list[str]:
     """Write the playlist for other players; returns the songs whose files are missing, in words."""
-    from musicsim.library.disk.arrays import atomic_path
-    from musicsim.library.media.playlist_files import FORMATS, missing
-
     path = target.expanduser().absolute()
     content = FORMATS[path.suffix.lower().lstrip(".")](
         target.stem, songs, relative_to=path.parent if is_relative else None
@@ -106,7 +98,9 @@ def _write(songs: Any, target: Path, *, is_relative: bool) -> list[str]:
     return [f"its file is missing: {song.label}" for song in missing(songs)]
 
 
-def _show(drawn: Any, seed: int, notes: list[str], *, as_json: bool, export: Path | None, mix: Path | None) -> None:
+def _show(
+    drawn: DrawnPlaylist, seed: int, notes: list[str], *, as_json: bool, export: Path | None, mix: Path | None
+) -> None:
     steps = [
         {"song": song_json(song), "reason": edge.reason if edge else None}
         for song, edge in zip(drawn.songs, drawn.edges, strict=True)
@@ -124,10 +118,6 @@ def _show(drawn: Any, seed: int, notes: list[str], *, as_json: bool, export: Pat
 
 
 def dialects(library: LibraryOption = None, as_json: JsonOption = False, model: ModelOption = None) -> None:
-    """List the kinds of playlist with weights of their own, their gain, and what they use."""
-    from musicsim.explorer.playlists.walk import Walk
-    from musicsim.explorer.snapshot.snapshot import snapshot_under
-
     with open_library(library) as lib:
         walk = Walk(snapshot_under(lib, model))
         rows: list[dict[str, Any]] = [

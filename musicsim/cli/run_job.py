@@ -5,12 +5,10 @@ from pathlib import Path
 import typer
 
 from musicsim.cli._console import open_library
+from musicsim.explorer.job_process import run
 
 
 def run_job(library: Path, job_id: int) -> None:
-    """Do a background job of a library in this process; the app starts these."""
-    from musicsim.explorer.job_process import run
-
     with open_library(library) as lib:
         state = run(lib, job_id)
     if state == "failed":

@@ -22,7 +22,6 @@ def settings(
         ),
     ] = None,
 ) -> None:
-    """Show or change the library's settings."""
     if trust_cluster is not None and (name != "cluster" or not value):
         raise typer.BadParameter("it goes with an address: settings cluster ADDRESS.", param_hint="--trust-cluster")
     with open_library(library) as lib:
@@ -32,7 +31,7 @@ def settings(
                     _decide_trust(value.strip(), trust_cluster)
                 is_text = isinstance(lib.settings.get(name), str)
                 lib.set_setting(name, value if is_text else json.loads(value))
-            except ValueError as error:  # which json's own error is, too
+            except ValueError as error:  # also an error of json
                 raise typer.BadParameter(f"{name} {value}: {error}") from error
         stored = lib.settings
     if name is not None:

@@ -1,20 +1,22 @@
 """The command ``musicsim similar``."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from musicsim.cli._console import JsonOption, LibraryOption, ModelOption, emit, open_library, show, song_json, warn
 from musicsim.cli._options import taking
+from musicsim.errors import AudioDecodeError
+from musicsim.explorer.rendering import render_result
 from musicsim.explorer.requests.search import SearchRequest
+from musicsim.explorer.search.query import Example, read_example
+from musicsim.explorer.search.requested import find_requested
+from musicsim.explorer.snapshot.snapshot import Snapshot, snapshot_under
 
 
-def _query(snapshot: Any, song: str) -> Any:
-    """A song id, or an Example read from a file."""
-    from musicsim.errors import AudioDecodeError
-    from musicsim.explorer.search.query import read_example
-
+def _read_query(snapshot: Snapshot, song: str) -> int | Example:
+    """Return a song id, or an example read from a file."""
     path = Path(song).expanduser()
     if path.is_file():
         return read_example(snapshot, path, path.name)
@@ -37,40 +39,20 @@ def similar(
     as_json: JsonOption = False,
     model: ModelOption = None,
 ) -> None:
-    """List the songs that sound most like a file, a song of the library or several, or that words describe."""
-    from musicsim.explorer.search.requested import find_requested
-    from musicsim.explorer.snapshot.snapshot import snapshot_under
-
     if song is None and not request.like and not request.words:
         raise typer.BadParameter("name a file or the id of a song, or say --like or --words.")
     with open_library(library) as lib:
         snapshot = snapshot_under(lib, model)
-        hits = find_requested(snapshot, None if song is None else _query(snapshot, song), request)
+        hits = find_requested(snapshot, None if song is None else _read_query(snapshot, song), request)
         trouble = snapshot.search_trouble
     if trouble:
         warn("search", trouble)
     if as_json:
-        emit(
-            [
-                {
-                    "rank": rank,
-                    "similarity": None if h.similarity is None else round(h.similarity, 4),
-                    "reason": h.reason,
-                    "song": song_json(h.song),
-                }
-                for rank, h in enumerate(hits, 1)
-            ]
-        )
+        emit([render_result(rank, hit) | {"song": song_json(hit.song)} for rank, hit in enumerate(hits, 1)])
         return
     rows = [
-        (
-            rank,
-            h.song.id,
-            "" if h.similarity is None else f"{h.similarity:.3f}",
-            h.song.title,
-            h.song.artist or "",
-            h.reason,
-        )
-        for rank, h in enumerate(hits, 1)
-    ]
+        (rank, hit.song.id, "" if hit.similarity is None else f"{hit.similarity:.3f}", hit.song.title,
+         hit.song.artist or "", hit.reason)
+        for rank, hit in enumerate(hits, 1)
+    ]  # fmt: skip
     show(("", "id", "similarity", "title", "artist", "why"), rows)

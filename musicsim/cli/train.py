@@ -1,15 +1,17 @@
 """The command ``musicsim train``."""
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from musicsim.cli._console import JsonOption, LibraryOption, emit, errors, open_library, plain, progress_bar, show
+from musicsim.cli._console import JsonOption, LibraryOption, echo, emit, errors, open_library, progress_bar, show
 from musicsim.cli._options import taking
 from musicsim.explorer.progress import Stopped
+from musicsim.explorer.refresh.learned_model import learn
+from musicsim.explorer.refresh.model_text import figures, headline, judged_on, name_for, report_of, source_rows
 from musicsim.explorer.requests.training import TrainingRequest
 
 if TYPE_CHECKING:
@@ -21,13 +23,7 @@ _STOPPED = 130
 
 @taking(TrainingRequest)
 def train(request: TrainingRequest, library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """Train a model of similarity, and evaluate it on held-out artists.
-
-    Ctrl-C once stops and keeps the best so far; twice changes nothing.
-    """
-    from musicsim.explorer.refresh.learned_model import learn
-    from musicsim.explorer.refresh.model_text import name_for, report_of
-
+    """Ctrl-C once stops and keeps the best so far; twice changes nothing."""
     with open_library(library) as lib:
         with _watched() as watcher:
             try:
@@ -41,13 +37,13 @@ def train(request: TrainingRequest, library: LibraryOption = None, as_json: Json
     if as_json:
         emit({"model": record.name, "in_use": record.is_active, "report": report})
     else:
-        _tell(record.name, report, is_active=record.is_active, was_asked=request.use)
+        _show(record.name, report, is_active=record.is_active, was_asked=request.use)
 
 
 class _Terminal:
     """The watcher of a training in the foreground: a bar, and what Ctrl-C asks for."""
 
-    def __init__(self, report: Any) -> None:
+    def __init__(self, report: Callable[..., object]) -> None:
         self._report, self._line = report, ""
         self.interrupts = 0
 
@@ -88,12 +84,10 @@ def _watched() -> Iterator[_Terminal]:
             signal.signal(signal.SIGINT, before)
 
 
-def _tell(name: str, report: dict[str, Any], *, is_active: bool, was_asked: bool) -> None:
-    """The verdict for people."""
-    from musicsim.explorer.refresh.model_text import figures, headline, judged_on, source_rows
-
+def _show(name: str, report: dict[str, Any], *, is_active: bool, was_asked: bool) -> None:
+    """Print the verdict."""
     _, sentence = headline(report)
-    typer.echo(plain(f"{name}: {sentence}"))
+    echo(f"{name}: {sentence}")
     for rows, caption in ((figures(report), judged_on(report)), (source_rows(report), "")):
         if rows:
             show(rows[0], [row.values() for row in rows], caption=caption)
@@ -102,4 +96,4 @@ def _tell(name: str, report: dict[str, Any], *, is_active: bool, was_asked: bool
     elif was_asked:
         typer.echo("It is not in use, because it was not shown to be better.")
     else:
-        typer.echo(plain(f"To use it: musicsim models use {name!r}"))
+        echo(f"To use it: musicsim models use {name!r}")

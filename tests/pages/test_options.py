@@ -40,7 +40,7 @@ def interface():
 
 @pytest.mark.parametrize("request_type", REQUESTS)
 def test_the_command_line_has_every_option_with_its_help(request_type):
-    command = typer.main.get_command(program).commands[REQUESTS[request_type][0]]
+    command = typer.main.get_command(program).commands[REQUESTS[request_type][0]].load()
     params = {param.name: param for param in command.params}
     for field, option in options_of(request_type).items():
         assert params[field].help == option.help, field

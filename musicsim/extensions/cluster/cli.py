@@ -6,7 +6,7 @@ import typer
 
 from musicsim.cli._console import ClusterOption, JsonOption, LibraryOption, TrustClusterOption, emit, open_library
 
-group = typer.Typer(no_args_is_help=True, help="The Dask cluster that scans run on (docs/scale.md).")
+group = typer.Typer(no_args_is_help=True)
 
 
 def status(

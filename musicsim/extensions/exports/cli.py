@@ -33,7 +33,6 @@ def export(
     cluster: ClusterOption = None,
     trust_cluster: TrustClusterOption = False,
 ) -> None:
-    """Export vectors, neighbours, the map, splits, tags, plays or answers for other programs (docs/data.md)."""
     from musicsim.extensions.cluster.connection import on_cluster
     from musicsim.extensions.exports.export import export as write
 

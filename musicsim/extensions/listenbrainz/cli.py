@@ -19,7 +19,7 @@ from musicsim.cli._options import taking
 from musicsim.cli.playlist import SavedOption, asked_songs
 from musicsim.explorer.requests.playlist import PlaylistRequest
 
-group = typer.Typer(help="Send playlists to ListenBrainz.", no_args_is_help=True)
+group = typer.Typer(no_args_is_help=True)
 
 
 def token(

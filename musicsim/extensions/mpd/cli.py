@@ -23,10 +23,7 @@ from musicsim.cli._options import taking
 from musicsim.cli.playlist import AskedSongs, SavedOption, asked_songs
 from musicsim.explorer.requests.playlist import PlaylistRequest
 
-group = typer.Typer(
-    help="Queue and save playlists in MPD, at MPD_HOST and MPD_PORT or as the Library page says (docs/servers.md).",
-    no_args_is_help=True,
-)
+group = typer.Typer(no_args_is_help=True)
 
 
 @taking(PlaylistRequest)

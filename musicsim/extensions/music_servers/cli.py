@@ -28,7 +28,7 @@ _MAX_LISTED = 50
 NameArgument = Annotated[str, typer.Argument(help="Name of the server.")]
 ServersArgument = Annotated[list[str] | None, typer.Argument(help="Names of servers; all by default.")]
 
-group = typer.Typer(no_args_is_help=True, help="Connect music servers (Subsonic, OpenSubsonic).")
+group = typer.Typer(no_args_is_help=True)
 
 
 @contextmanager
@@ -160,7 +160,7 @@ def review(
     if name is not None and (server_id is None or song is None):
         raise typer.BadParameter("name a server, the id of a song there, and the id of a song here.")
     with open_library(library) as lib:
-        if name is not None:
+        if name is not None and server_id is not None:
             lib.server_songs.choose(name, server_id, song or None)
             _done({"server": name, "id": server_id, "song": song or None}, "noted.", as_json=as_json)
             return
