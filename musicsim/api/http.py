@@ -65,9 +65,9 @@ def libraries() -> list[str]:
 def models(library: str | None = None) -> list[dict[str, Any]]:
     """The models of a library: what each is, whether it is in use, and what it came to on held-out artists."""
     opened = open_library(library)
-    is_owner = not is_public()
     return [
-        render_model(record, load_report(opened.models.path(record.id)), is_owner=is_owner)
+        render_model(record, load_report(opened.models.path(record.id)))
+        | ({} if is_public() else {"settings": record.settings})
         for record in opened.models.all()
     ]
 

@@ -39,9 +39,11 @@ def list_models(library: LibraryOption = None, as_json: JsonOption = False) -> N
     """List the models of the library: what they are, how good, and which is in use."""
     with open_library(library) as lib:
         rows = [
-            render_model(record, report_of(lib, record))
-            | {"words": kind_words(record), "stale": stale_reason(lib, record)}
+            render_model(record, report)
+            | {"words": kind_words(record), "settings": record.settings, "stale": stale_reason(lib, record)}
+            | {"report": report or None}
             for record in lib.models.all()
+            for report in [report_of(lib, record)]
         ]
     if as_json:
         emit(rows)

@@ -32,13 +32,12 @@ def render_result(rank: int, hit: "Hit") -> dict[str, Any]:
     return {"rank": rank, "similarity": similarity, "reason": hit.reason}
 
 
-def render_model(record: ModelRecord, report: Mapping[str, Any], *, is_owner: bool = True) -> dict[str, Any]:
-    """A model for machines, with the report of its training; the report is empty for a model that was not learned.
+def render_model(record: ModelRecord, report: Mapping[str, Any]) -> dict[str, Any]:
+    """A model for machines, without its settings, which may name files.
 
-    Three fields have two names: the command line and the HTTP interface used different ones. Visitors get neither
-    settings nor report, because these may name files.
+    `report` is that of its training, empty for a model that was not learned. Three fields have two names, because the
+    command line and the HTTP interface used different ones.
     """
     names = ("name", "kind", "is_active", "created_at", "n_songs_fitted", "n_dimensions")
     second_names = {"in_use": "is_active", "songs": "n_songs_fitted", "dimensions": "n_dimensions"}
-    facts = render_fields(record, *names, **second_names) | {"leads": report.get("leads")}
-    return facts | ({"settings": record.settings, "report": report or None} if is_owner else {})
+    return render_fields(record, *names, **second_names) | {"leads": report.get("leads")}
