@@ -137,7 +137,7 @@ def _top(
 
 
 def main() -> None:
-    """Do what the arguments say: errors of ours become one line and exit code 1, or 4 where storage is at fault."""
+    """Run the command of the arguments; our errors become one line and exit code 1, or 4 if storage fails."""
     logs.begin()
     try:
         program()

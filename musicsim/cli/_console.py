@@ -1,4 +1,4 @@
-"""What every command shares: options, the library, and ways to show things to people and machines.
+"""Options, the library, and output that all commands share.
 
 Results go to stdout, progress and warnings to stderr.
 """
@@ -61,7 +61,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on std
 
 @contextmanager
 def open_library(folder: Path | None, *, create: bool = False) -> Iterator[Library]:
-    """The library that was named, or the default one; what comes of a damaged database is said as such."""
+    """Open the library in a folder, or the default one; a damaged database raises an error that names it."""
     with (
         Library.open(folder or default_folder(), create=create) as library,
         writing_to(library.folder),
@@ -71,7 +71,7 @@ def open_library(folder: Path | None, *, create: bool = False) -> Iterator[Libra
             yield library
         except (MusicsimError, typer.Exit, typer.BadParameter):
             raise
-        except (UnicodeDecodeError, sqlite3.DatabaseError) as error:  # a text of the database is none
+        except (UnicodeDecodeError, sqlite3.DatabaseError) as error:  # its text is not UTF-8
             raise damaged(library.folder / LIBRARY_FILE, error) from error
         except Exception:
             library.check()
@@ -86,7 +86,7 @@ def emit(value: Any) -> None:
 def show(
     columns: Collection[Column | str], rows: Iterable[Iterable[object]], *, caption: str = "", title: str = ""
 ) -> None:
-    """Print a table; without a header where columns have no names."""
+    """Print a table; without a header if there are no columns."""
     table = Table(*columns, show_header=bool(columns), caption=safe(caption) or None, title=safe(title) or None)
     for row in rows:
         table.add_row(*map(safe, row))
@@ -94,12 +94,12 @@ def show(
 
 
 def warn(words: str, text: object) -> None:
-    """Say on stderr what went wrong with something."""
+    """Print a warning on stderr."""
     errors.print(f"[yellow]{words}:[/yellow] {safe(text)}", highlight=False, soft_wrap=True)
 
 
 def confirm(question: str, *, yes: bool) -> bool:
-    """Ask on stderr, unless `yes` says so already; no answer, such as an empty stdin in a script, is a no."""
+    """Ask on stderr, unless `yes` is set; no answer, such as an empty stdin in a script, means no."""
     if yes:
         return True
     for bar in _bars:  # it would be drawn over the question
@@ -121,7 +121,7 @@ def song_json(song: Song) -> dict[str, Any]:
 
 @contextmanager
 def progress_bar(*, is_noted: bool = True) -> Iterator[Callable[..., bool | None]]:
-    """A bar on stderr that takes a job's report; the library's log has a line of it, as of a job, if it is noted."""
+    """Show a bar on stderr that takes a job's reports; with `is_noted`, the library's log gets a line."""
     columns = (
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
@@ -172,7 +172,7 @@ def clock(seconds: float) -> str:
 
 
 def whole(value: float | None) -> str:
-    """A number without decimals; empty where it is not known."""
+    """A number without decimals; empty if unknown."""
     return "" if value is None else f"{value:.0f}"
 
 
@@ -197,7 +197,7 @@ def failure_json(failure: Failure) -> dict[str, str]:
 
 
 def show_failures(failures: Sequence[Failure]) -> None:
-    """Files that were not added, on stderr: the first that could not be read, and how many were skipped."""
+    """Print on stderr the first files that could not be read, and how many were skipped."""
     broken = [f for f in failures if f.kind not in SKIPPED]
     for failure in broken[:_MAX_LISTED]:
         warn("not added", failure.reason)

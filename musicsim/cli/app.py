@@ -4,7 +4,7 @@ import os
 import sys
 import threading
 import webbrowser
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Annotated
@@ -79,37 +79,13 @@ def serve(
     allowed_hosts: Sequence[str],
     browser: bool,
     demo: bool,
-    public: bool = False,
-    keep_answers: Path | None = None,
-    say: Callable[[str], None],
+    public: bool,
+    keep_answers: Path | None,
 ) -> None:
     """Run the app in this process until it is stopped.
 
-    Parameters
-    ----------
-    library : Path, optional
-        The library to show first.
-    host : str, optional
-        The address to listen on; without it, the app is for this machine only.
-    port : int
-        The first port to try.
-    allowed_hosts : sequence of str
-        Further names by which browsers may reach it.
-    browser : bool
-        Open the page, too.
-    demo : bool
-        Start the demo job when the library has no songs.
-    public : bool
-        Serve visitors, who change nothing; also where ``MUSICSIM_PUBLIC`` is set.
-    keep_answers : Path, optional
-        Where answers of visitors are kept.
-    say : callable
-        Takes the lines that tell the address.
-
-    Raises
-    ------
-    AddressError
-        If the server cannot listen there, or a name is no host's.
+    `allowed_hosts` are further names by which browsers may reach it. Visitors are also served if ``MUSICSIM_PUBLIC`` is
+    set. Raises AddressError if the server cannot listen there, or if a name is not of a host.
     """
     sockets = listen(host, port)
     names = [os.environ.get("MUSICSIM_ALLOWED_HOSTS", ""), *allowed_hosts]
@@ -142,13 +118,13 @@ def serve(
         )
     )
     addresses = urls(host, sockets)
-    say(f"musicsim is at {' and '.join(addresses)}; Ctrl+C stops it.")
+    typer.echo(f"musicsim is at {' and '.join(addresses)}; Ctrl+C stops it.")
     if public:
-        say(_PUBLIC)
+        typer.echo(_PUBLIC)
     elif is_open_to_others(sockets):
-        say(_OPEN_TO_OTHERS)
+        typer.echo(_OPEN_TO_OTHERS)
     if demo and not public and _start_demo():  # before the first page looks into the library
-        say("Composing the demo collection: 360 songs, one to two minutes; the page shows the progress.")
+        typer.echo("Composing the demo collection: 360 songs, one to two minutes; the page shows the progress.")
     if browser and _has_screen():
         threading.Thread(target=webbrowser.open, args=(addresses[0],), daemon=True).start()
     with suppress(KeyboardInterrupt):
@@ -218,5 +194,4 @@ def run_app(
             demo=demo,
             public=public,
             keep_answers=keep_answers,
-            say=typer.echo,
         )

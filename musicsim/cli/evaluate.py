@@ -114,7 +114,7 @@ def evaluate(
 def _each(
     library: Library, records: Sequence[ModelRecord], kind: str, split: str | None, bar: Callable[..., object]
 ) -> tuple[list[Quality], list[dict[str, str]]]:
-    """Models that can be evaluated, and which could not and why; raises why where none could."""
+    """Evaluate models; return the evaluations and the failures, or raise the reason if all fail."""
     found: list[Quality] = []
     failed: list[dict[str, str]] = []
     for record in records:
@@ -129,7 +129,7 @@ def _each(
 
 
 def _coverage(library: Library, records: Sequence[ModelRecord], by: str | None) -> Coverage:
-    """What says which songs are similar, as it was named, or the first that says it of some."""
+    """Return the named ground truth, or the first that covers some songs."""
     if not records:
         raise NotFoundError("this library has no similarity model yet: add some songs first.")
     for covered in _covered_by(library, records):
@@ -141,12 +141,12 @@ def _coverage(library: Library, records: Sequence[ModelRecord], by: str | None) 
 
 
 def _covered_by(library: Library, records: Sequence[ModelRecord]) -> list[Coverage]:
-    """What there is to say so, of the songs under the first model that can be read."""
+    """Return all ground truths for the songs of the first model that can be read."""
     *others, last = records
     for record in others:
         try:
             return coverage(take_snapshot(library, record.id))
-        except ModelError:  # damaged: said when it is evaluated
+        except ModelError:  # damaged: its evaluation reports it
             continue
     return coverage(take_snapshot(library, last.id))
 
@@ -188,7 +188,7 @@ def _continue(library: Path | None, kind: str, *, as_json: bool) -> None:
 
 
 def _as_json(one: Quality, songs: dict[int, Song], n_hubs: int) -> dict[str, Any]:
-    """A model's figures; what is not a number is null."""
+    """A model's figures; NaN becomes null."""
     lists = None
     if one.lists is not None:
         lists = {

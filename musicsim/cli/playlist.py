@@ -27,7 +27,7 @@ SavedOption = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class AskedSongs:
-    """The songs of a playlist that a command was asked for, and what of the request could not be met."""
+    """The songs of a playlist that a command was asked for, and which wishes could not be met."""
 
     songs: Sequence[Song]
     notes: Sequence[str] = ()
@@ -80,7 +80,7 @@ def asked_songs(library: Library, request: PlaylistRequest, saved: str | None, m
 
 
 def _render(library: Library, songs: Sequence[Song], target: Path) -> list[str]:
-    """Render the playlist as one audio file; returns what was left out, in words."""
+    """Render the playlist as one audio file; return sentences about songs that were left out."""
     from musicsim.extensions.mixtape.mixtape import render_mix
 
     mix = render_mix(library, songs, target.expanduser().absolute())
@@ -88,7 +88,7 @@ def _render(library: Library, songs: Sequence[Song], target: Path) -> list[str]:
 
 
 def _write(songs: Sequence[Song], target: Path, *, is_relative: bool) -> list[str]:
-    """Write the playlist for other players; returns the songs whose files are missing, in words."""
+    """Write the playlist for other players; return sentences about missing files."""
     path = target.expanduser().absolute()
     content = FORMATS[path.suffix.lower().lstrip(".")](
         target.stem, songs, relative_to=path.parent if is_relative else None

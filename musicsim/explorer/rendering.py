@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # commands that do not search need not wait for it
 _SONG_FIELDS = ("id", "title", "artist", "album", "track", "year", "genre", "duration_s", "key", "mode", *HEARD)
 
 
-def render_fields(value: object, *names: str, **renamed: str) -> dict[str, Any]:
+def render_fields(value: object, /, *names: str, **renamed: str) -> dict[str, Any]:
     """Attributes of an object by name; `renamed` maps names in JSON to other attributes."""
     return {name: getattr(value, name) for name in names} | {
         name: getattr(value, attribute) for name, attribute in renamed.items()
