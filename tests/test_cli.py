@@ -6,7 +6,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+import typer
+from starlette.testclient import TestClient
 
+from musicsim.api.http import http_interface
+from musicsim.cli import COMMANDS as PROGRAM
+from musicsim.cli import program
 from tests.command import run, run_process
 from tests.sounds import write_collection, write_song
 
@@ -203,15 +208,40 @@ COMMANDS = (
 )
 
 
+def test_the_help_of_a_command_is_said_once():
+    commands = typer.main.get_command(program).commands
+    for name, command in commands.items():
+        sentence, full = command.help, command.load().help
+        assert full.split("\n\n")[0] == sentence, name
+        assert full.count(sentence) == 1, name
+
+
+def test_a_command_is_in_the_file_of_its_name_or_of_its_group():
+    modules = {record.target.split(":")[0].replace("_", "-") for record in PROGRAM.values()}
+    assert modules <= set(PROGRAM)
+
+
+def test_songs_and_models_have_the_same_fields_on_the_command_line_and_over_http(library, monkeypatch):
+    monkeypatch.setenv("MUSICSIM_LIBRARY", str(library))
+    with TestClient(http_interface()) as client:
+        answers = {path: client.get(path).json()[0] for path in ("/songs?limit=1", "/models", "/songs/1/similar?k=1")}
+    answer = answers["/songs?limit=1"]
+    song = next(song for song in json.loads(run("list", "--json", library=library)[0]) if song["id"] == answer["id"])
+    assert answer.items() <= song.items()
+    assert set(song) - set(answer) == {"folder", "notes", "path"}, "answers tell no paths"
+    model = json.loads(run("models", "list", "--json", library=library)[0])[0]
+    assert answers["/models"].items() <= model.items()
+    hit = json.loads(run("similar", 1, "-k", 1, "--json", library=library)[0])[0]
+    assert answers["/songs/1/similar?k=1"].items() <= (hit | hit["song"]).items()
+
+
 def test_every_command_has_a_help_that_names_json():
     from typer.testing import CliRunner
 
-    from musicsim.cli import app
-
     runner = CliRunner(env={"COLUMNS": "200"})
-    top = runner.invoke(app, ["--help"]).stdout
+    top = runner.invoke(program, ["--help"]).stdout
     for command in COMMANDS:
         assert command in top
-        text = runner.invoke(app, [command, "--help"])
+        text = runner.invoke(program, [command, "--help"])
         assert text.exit_code == 0
         assert command == "app" or "--json" in text.stdout

@@ -19,13 +19,13 @@ from musicsim.api.budgets import address_of
 from musicsim.api.offered import offered
 from musicsim.api.options import asked_for
 from musicsim.api.waiting import outcome
-from musicsim.audio import HEARD
 from musicsim.errors import AudioError, LibraryError, MusicsimError, NotFoundError, OwnerOnlyError
 from musicsim.explorer import jobs
 from musicsim.explorer.libraries import default_folder, library_folders, open_library
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.refresh.model_text import name_for
+from musicsim.explorer.rendering import render_fields, render_model, render_result, render_song
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.requests.search import MAX_RESULTS, SearchRequest
 from musicsim.explorer.requests.training import TrainingRequest
@@ -33,7 +33,6 @@ from musicsim.explorer.search.query import Hit, make_example
 from musicsim.explorer.search.requested import find_requested
 from musicsim.explorer.search.uploads import MAX_MINUTES, MINUTES, decode_upload, max_mb
 from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
-from musicsim.library import Song
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.scan.files import content_hash
 from musicsim.public import is_public, safe_message, visitor_may
@@ -49,16 +48,8 @@ _Minutes = Annotated[float, Query(gt=0, le=MAX_MINUTES, description="of the begi
 _Model = Annotated[str | None, Query(description="name of a model; the one in use by default")]
 
 
-def _song(song: Song) -> dict[str, Any]:
-    names = ("id", "title", "artist", "album", "year", "genre", "duration_s", "key", "mode", *HEARD)
-    return {name: getattr(song, name) for name in names}
-
-
-def _hits(hits: list[Hit]) -> list[dict[str, Any]]:
-    return [
-        {**_song(h.song), "similarity": None if h.similarity is None else round(h.similarity, 4), "reason": h.reason}
-        for h in hits
-    ]
+def _render_results(hits: list[Hit]) -> list[dict[str, Any]]:
+    return [render_song(hit.song) | render_result(rank, hit) for rank, hit in enumerate(hits, 1)]
 
 
 router = APIRouter()
@@ -76,11 +67,9 @@ def libraries() -> list[str]:
 def models(library: str | None = None) -> list[dict[str, Any]]:
     """The models of a library: what each is, whether it is in use, and what it came to on held-out artists."""
     opened = open_library(library)
-    names = ["name", "kind", "is_active", "created_at", "n_songs_fitted", "n_dimensions"]
-    names += [] if is_public() else ["settings"]  # which may name files
     return [
-        {name: getattr(record, name) for name in names}
-        | {"leads": load_report(opened.models.path(record.id)).get("leads")}
+        render_model(record, load_report(opened.models.path(record.id)))
+        | ({} if is_public() else {"settings": record.settings})
         for record in opened.models.all()
     ]
 
@@ -101,15 +90,14 @@ def job(job_id: Annotated[int, Path(ge=0, lt=2**63)], library: str | None = None
     opened = open_library(library)
     jobs.current(opened)  # notices a process that has gone
     found = opened.jobs.get(job_id)
-    names = ("id", "kind", "state", "message", "done", "total", "seconds_left")
-    return {name: getattr(found, name) for name in names}
+    return render_fields(found, "id", "kind", "state", "message", "done", "total", "seconds_left")
 
 
 @router.get("/songs")
 @visitor_may
 def songs(library: str | None = None, search: str = "", limit: _Count = 50) -> list[dict[str, Any]]:
     """Songs whose title or artist holds the text; those whose title begins with it come first."""
-    return [_song(song) for song in take_snapshot(open_library(library)).songs_with(search, limit)]
+    return [render_song(song) for song in take_snapshot(open_library(library)).songs_with(search, limit)]
 
 
 @router.get("/songs/{song_id}/similar")
@@ -122,7 +110,7 @@ def similar(
 ) -> list[dict[str, Any]]:
     """The songs that sound most like a song of the library; those that fit, or do not, bend what is meant by it."""
     snapshot = snapshot_under(open_library(library), model)
-    return _hits(find_requested(snapshot, song_id, search))
+    return _render_results(find_requested(snapshot, song_id, search))
 
 
 @router.get("/similar")
@@ -138,7 +126,7 @@ def similar_to_several(
     """
     if not search.like and not search.words:
         raise HTTPException(422, "say which songs by `like`, or what songs are by `words`.")
-    return _hits(find_requested(snapshot_under(open_library(library), model), None, search))
+    return _render_results(find_requested(snapshot_under(open_library(library), model), None, search))
 
 
 def _require_sound_type(request: Request) -> None:
@@ -203,7 +191,7 @@ async def similar_to_file(
 
     def answer() -> list[dict[str, Any]]:
         example = make_example(snapshot, sound, digest, _SENT)
-        return _hits(find_requested(snapshot, example, search))
+        return _render_results(find_requested(snapshot, example, search))
 
     hits = await run_in_threadpool(answer)
     if sound.notes:
@@ -247,7 +235,7 @@ def playlist(
     """A playlist with the reason of every transition; `through` passes songs by, `like` stays around them."""
     drawn = Walk(snapshot_under(open_library(library), model)).draw(request, request.seed)
     return [
-        {**_song(song), "reason": edge.reason if edge else None}
+        render_song(song) | {"reason": edge.reason if edge else None}
         for song, edge in zip(drawn.songs, drawn.edges, strict=True)
     ]
 

@@ -14,80 +14,83 @@ from typer.core import TyperGroup
 import musicsim
 from musicsim import logs
 from musicsim._commit import commit
-from musicsim.cli._console import SOME_FAILED, STORAGE_FAILED, errors, safe
 from musicsim.cli._lazy import lazy_commands
+from musicsim.cli._terminal import errors, safe
 from musicsim.errors import MusicsimError, StorageError
 from musicsim.hooks import Command
 
-__all__ = ["COMMANDS", "SOME_FAILED", "STORAGE_FAILED", "app", "main"]
+__all__ = ["COMMANDS", "main", "program"]
 
+_STORAGE_FAILED = 4
 _MUSIC, _LISTEN, _LEARN, _KEEP = "Your music", "Listen", "Learn", "Maintain"
 
 COMMANDS = {
-    "add": Command("collection:add", "Add folders or files, then update the model and the map.", _MUSIC),
-    "scan": Command(
-        "collection:scan", "Scan the library's folders again for new, changed, moved and missing files.", _MUSIC
-    ),
+    "add": Command("add:add", "Add folders or files, then update the model and the map.", _MUSIC),
+    "scan": Command("add:scan", "Scan the library's folders again for new, changed, moved and missing files.", _MUSIC),
     "demo": Command(
-        "collection:demo", "Compose the demo collection, add it, and import its listeners, tags and playlists.", _MUSIC
-    ),
-    "list": Command("collection:list_songs", "List the songs of the library.", _MUSIC),
-    "info": Command(
-        "collection:info", "Show what the library holds, which model is in use, and what is running.", _MUSIC
-    ),
-    "failed": Command(
-        "collection:failed", "List files that were not added, each with its reason: failed or skipped.", _MUSIC
-    ),
-    "missing": Command("collection:missing", "List songs whose files are missing.", _MUSIC),
-    "duplicates": Command(
-        "collection:duplicates", "List duplicate songs; results and playlists show only the first of each.", _MUSIC
-    ),
-    "artists": Command(
-        "collection:artists", "List artists that probably have several spellings, and merge them.", _MUSIC
-    ),
-    "edit": Command(
-        "collection:edit", "Edit tags of songs in the library; the files are not changed.", _MUSIC
-    ),
-    "forget": Command(
-        "collection:forget", "Remove a folder and its songs from the library; the music files stay.", _MUSIC
+        "demo:demo", "Compose the demo collection, add it, and import its listeners, tags and playlists.", _MUSIC
     ),
     "import": Command(
-        "importing:import_listening", "Import plays, tags and playlists from other programs and services.", _MUSIC
+        "imports:import_listening", "Import plays, tags and playlists from other programs and services.", _MUSIC
     ),
     "imports": Command(
-        "importing:imports", "List imports, latest first, and how many of their songs are not in the library.", _MUSIC
+        "imports:imports", "List imports, latest first, and how many of their songs are not in the library.", _MUSIC
     ),
-    "app": Command("listening:run_app", "Open the app in the browser.", _LISTEN),
+    "info": Command("info:info", "Show what the library holds, which model is in use, and what is running.", _MUSIC),
+    "list": Command("list:list_songs", "List the songs of the library.", _MUSIC),
+    "edit": Command("edit:edit", "Edit tags of songs in the library; the files are not changed.", _MUSIC),
+    "artists": Command("artists:artists", "List artists that probably have several spellings, and merge them.", _MUSIC),
+    "duplicates": Command(
+        "duplicates:duplicates",
+        "List duplicate songs; results and playlists show only the first of each group.",
+        _MUSIC,
+    ),
+    "failed": Command(
+        "failed:failed", "List files that were not added, each with its reason: failed or skipped.", _MUSIC
+    ),
+    "missing": Command("missing:missing", "List songs whose files are missing.", _MUSIC),
+    "forget": Command(
+        "forget:forget", "Remove a folder and its songs from the library; the music files are not touched.", _MUSIC
+    ),
+    "app": Command("app:run_app", "Open the app in the browser.", _LISTEN),
     "similar": Command(
-        "listening:similar", "List the songs that sound most like a file, songs of the library, or words.", _LISTEN
+        "similar:similar",
+        "List the songs that sound most like a file, a song of the library or several, or that words describe.",
+        _LISTEN,
     ),
     "playlist": Command(
-        "playlists:playlist", "Generate a playlist from what songs have in common; every step says why.", _LISTEN
+        "playlist:playlist", "Generate a playlist from what songs have in common; every step says why.", _LISTEN
     ),
     "dialects": Command(
-        "playlists:dialects", "List the kinds of playlist with weights of their own, and their gain.", _LISTEN
+        "playlist:dialects",
+        "List the kinds of playlist with weights of their own, their gain, and what they use.",
+        _LISTEN,
     ),
-    "train": Command("models:train", "Train a model of similarity, and evaluate it on held-out artists.", _LEARN),
+    "train": Command("train:train", "Train a model of similarity, and evaluate it on held-out artists.", _LEARN),
     "models": Command("models:group", "List, use, rename, delete, export, import and add models.", _LEARN),
     "evaluate": Command(
-        "quality:evaluate", "Evaluate each model: rankings, genres, confusions, hubs and coverage.", _LEARN
+        "evaluate:evaluate", "Evaluate each model: rankings, genres, confusions, hubs and coverage.", _LEARN
     ),
     "answers": Command("answers:group", "Export and import what listeners answered about songs.", _LEARN),
     "splits": Command("splits:group", "List, import and delete fixed splits to evaluate by.", _LEARN),
-    "settings": Command("collection:settings", "Show or change the library's settings.", _KEEP),
+    "settings": Command("settings:settings", "Show or change the library's settings.", _KEEP),
     "doctor": Command(
-        "health:doctor", "Examine the library and this machine, and say what to do.", _KEEP
+        "doctor:doctor",
+        "Examine the library and this machine, and say what to do; exit code 3: problems remain.",
+        _KEEP,
     ),
     "report": Command(
-        "health:report", "Write a file for a bug report, without titles, names or paths.", _KEEP
+        "doctor:report",
+        "Write a file for a bug report: findings, versions, settings, sizes and log, without titles, names or paths.",
+        _KEEP,
     ),
     "backup": Command("backup:backup", "Write the library, without the music itself, as one file.", _KEEP),
-    "restore": Command(
-        "backup:restore", "Put a backup in the place of the library, or make a library of it.", _KEEP
+    "restore": Command("backup:restore", "Put a backup in the place of the library, or make a library of it.", _KEEP),
+    "run-job": Command(
+        "run_job:run_job", "Do a background job of a library in this process; the app starts these.", _KEEP
     ),
-    "run-job": Command("listening:run_job", "Run a background job of a library in this process.", _KEEP),
-}  # fmt: skip
-"""Commands of the core, by name."""
+}
+"""Commands of the core, by name; each is in the file of its own name, or of the main command of its group."""
 
 
 class _Group(TyperGroup):
@@ -96,10 +99,10 @@ class _Group(TyperGroup):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self.commands.update(lazy_commands(COMMANDS))
-        self.commands["run-job"].hidden = True  # the app starts these
+        self.commands["run-job"].hidden = True
 
 
-app = typer.Typer(
+program = typer.Typer(
     name="musicsim",
     cls=_Group,
     help="Drop a song, see what in your own collection sounds like it, and why.",
@@ -116,7 +119,7 @@ def _say_version(is_asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@program.callback()
 def _top(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say on stderr what is done in detail.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say on stderr only what ends the command.")] = False,
@@ -134,12 +137,12 @@ def _top(
 
 
 def main() -> None:
-    """Do what the arguments say: errors of ours become one line and exit code 1, or 4 where storage is at fault."""
+    """Run the command of the arguments; our errors become one line and exit code 1, or 4 if storage fails."""
     logs.begin()
     try:
-        app()
+        program()
     except StorageError as error:
-        _fail(str(error), STORAGE_FAILED)
+        _fail(str(error), _STORAGE_FAILED)
     except MusicsimError as error:
         _fail(str(error))
     except KeyboardInterrupt:

@@ -1,10 +1,11 @@
-"""What every command shares: options, the library, and ways to show things to people and machines.
+"""Options, the library, and output that all commands share.
 
 Results go to stdout, progress and warnings to stderr.
 """
 
 import json
 import logging
+import sqlite3
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -14,17 +15,23 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Column, Table
 
 from musicsim import LIBRARY_FILE, logs
-from musicsim.audio import HEARD
+from musicsim.cli._terminal import errors, printable, safe
 from musicsim.errors import MusicsimError
+from musicsim.explorer.libraries import default_folder
+from musicsim.explorer.rendering import render_song
+from musicsim.library import Library, Song
+from musicsim.library.db.database import damaged
+from musicsim.library.stores.files import SKIPPED, Failure
+from musicsim.storage import writing_to
 
-SOME_FAILED, STORAGE_FAILED = 3, 4
+SOME_FAILED = 3
 _MAX_LISTED = 50
 
-errors = Console(stderr=True)
-_bars: list[Any] = []  # progress bars on the screen
+_bars: list[Progress] = []  # progress bars on the screen
 _log = logging.getLogger(__name__)
 
 LibraryOption = Annotated[
@@ -36,28 +43,9 @@ ModelOption = Annotated[str | None, typer.Option("--model", help="Name of a mode
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, for machines.")]
 
 
-def safe(text: object) -> str:
-    """Text as rich and the terminal can show it: no markup, no lone surrogates, no control characters."""
-    from rich.markup import escape
-
-    return escape(_printable(text))
-
-
-def _printable(text: object) -> str:
-    """Text as the terminal can show it: no lone surrogates, no control characters."""
-    shown = str(text).encode("utf-8", "backslashreplace").decode()
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in shown)
-
-
 @contextmanager
-def open_library(folder: Path | None, *, create: bool = False) -> Iterator[Any]:
-    """The library that was named, or the default one; what comes of a damaged database is said as such."""
-    import sqlite3
-
-    from musicsim.explorer.libraries import default_folder
-    from musicsim.library import Library
-    from musicsim.storage import writing_to
-
+def open_library(folder: Path | None, *, create: bool = False) -> Iterator[Library]:
+    """Open the library in a folder, or the default one; a damaged database raises an error that names it."""
     with (
         Library.open(folder or default_folder(), create=create) as library,
         writing_to(library.folder),
@@ -67,9 +55,7 @@ def open_library(folder: Path | None, *, create: bool = False) -> Iterator[Any]:
             yield library
         except (MusicsimError, typer.Exit, typer.BadParameter):
             raise
-        except (UnicodeDecodeError, sqlite3.DatabaseError) as error:  # a text of the database is none
-            from musicsim.library.db.database import damaged
-
+        except (UnicodeDecodeError, sqlite3.DatabaseError) as error:  # its text is not UTF-8
             raise damaged(library.folder / LIBRARY_FILE, error) from error
         except Exception:
             library.check()
@@ -84,7 +70,7 @@ def emit(value: Any) -> None:
 def show(
     columns: Collection[Column | str], rows: Iterable[Iterable[object]], *, caption: str = "", title: str = ""
 ) -> None:
-    """Print a table; without a header where columns have no names."""
+    """Print a table; without a header if there are no columns."""
     table = Table(*columns, show_header=bool(columns), caption=safe(caption) or None, title=safe(title) or None)
     for row in rows:
         table.add_row(*map(safe, row))
@@ -92,18 +78,18 @@ def show(
 
 
 def warn(words: str, text: object) -> None:
-    """Say on stderr what went wrong with something."""
+    """Print a warning on stderr."""
     errors.print(f"[yellow]{words}:[/yellow] {safe(text)}", highlight=False, soft_wrap=True)
 
 
 def confirm(question: str, *, yes: bool) -> bool:
-    """Ask on stderr, unless `yes` says so already; no answer, such as an empty stdin in a script, is a no."""
+    """Ask on stderr, unless `yes` is set; no answer, such as an empty stdin in a script, means no."""
     if yes:
         return True
     for bar in _bars:  # it would be drawn over the question
         bar.stop()
     try:
-        return typer.confirm(_printable(question), default=False, err=True)
+        return typer.confirm(printable(question), default=False, err=True)
     except typer.Abort:
         errors.print()
         return False
@@ -112,20 +98,14 @@ def confirm(question: str, *, yes: bool) -> bool:
             bar.start()
 
 
-def song_json(song: Any) -> dict[str, Any]:
-    """A song for machines."""
-    names = (
-        *("id", "title", "artist", "album", "track", "year", "genre", "duration_s", "folder", "notes"),
-        *("key", "mode", *HEARD),
-    )
-    return {name: getattr(song, name) for name in names} | {"path": str(song.path)}
+def song_json(song: Song) -> dict[str, Any]:
+    """A song for machines, with its place on this one."""
+    return render_song(song, with_files=True)
 
 
 @contextmanager
 def progress_bar(*, is_noted: bool = True) -> Iterator[Callable[..., bool | None]]:
-    """A bar on stderr that takes a job's report; the library's log has a line of it, as of a job, if it is noted."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
+    """Show a bar on stderr that takes a job's reports; with `is_noted`, the library's log gets a line."""
     columns = (
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
@@ -176,7 +156,7 @@ def clock(seconds: float) -> str:
 
 
 def whole(value: float | None) -> str:
-    """A number without decimals; empty where it is not known."""
+    """A number without decimals; empty if unknown."""
     return "" if value is None else f"{value:.0f}"
 
 
@@ -185,10 +165,23 @@ def plain(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def show_failures(failures: Sequence[Any]) -> None:
-    """Files that were not added, on stderr: the first that could not be read, and how many were skipped."""
-    from musicsim.library.stores.files import SKIPPED
+def echo(text: str) -> None:
+    """Print one line for people."""
+    typer.echo(plain(text))
 
+
+def count_songs(n: int) -> str:
+    """A number of songs in words."""
+    return f"{n} song{'s' * (n != 1)}"
+
+
+def failure_json(failure: Failure) -> dict[str, str]:
+    """A file that was not added, for machines."""
+    return {"path": str(failure.path), "reason": failure.reason, "kind": failure.kind}
+
+
+def show_failures(failures: Sequence[Failure]) -> None:
+    """Print on stderr the first files that could not be read, and how many were skipped."""
     broken = [f for f in failures if f.kind not in SKIPPED]
     for failure in broken[:_MAX_LISTED]:
         warn("not added", failure.reason)

@@ -7,7 +7,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
-from musicsim.hooks import Command, extensions
+from musicsim.hooks import Command, Extension, extensions
 
 
 class LazyCommand(TyperCommand):
@@ -15,29 +15,33 @@ class LazyCommand(TyperCommand):
 
     def __init__(self, name: str, record: Command, load: Callable[[], Any]) -> None:
         super().__init__(name, help=record.help, rich_help_panel=record.panel)
-        self._load = load
+        self.load = load
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Make the context of the real command, which runs in the place of this one."""
-        return self._load().make_context(info_name, args, parent=parent, **extra)
+        return self.load().make_context(info_name, args, parent=parent, **extra)
 
 
-def _build(target: Any, name: str) -> Any:
-    """Make a command of a function, with the options that extensions add to it, or a group of a Typer."""
+def _build(target: Any, name: str, record: Command) -> Any:
+    """Make a command of a function, with the options that extensions add to it, or a group of a Typer.
+
+    Its help is the sentence of the record, then the docstring of the function or the help of the Typer, if any.
+    """
     if not isinstance(target, typer.Typer):
         for extension in extensions():
             if name in extension.command_options:
                 target = extension.load(extension.command_options[name])(target)
-        group = typer.Typer(add_completion=False)
-        group.command(name)(target)
-        return typer.main.get_command(group)
+        function, target = target, typer.Typer()
+        target.command(name)(function)
     target._add_completion = False  # the options that install completion belong to the program
-    return typer.main.get_command(target)
+    command = typer.main.get_command(target)
+    command.help = f"{record.help}\n\n{command.help or ''}".strip()
+    return command
 
 
 def _load_core(record: Command, name: str) -> Any:
     module, _, attribute = record.target.partition(":")
-    built = _build(getattr(import_module(f"musicsim.cli.{module}"), attribute), name)
+    built = _build(getattr(import_module(f"musicsim.cli.{module}"), attribute), name, record)
     for full_name, lazy in _extension_commands().items():
         group, _, short_name = full_name.rpartition(" ")
         if group == name:
@@ -50,8 +54,8 @@ def _extension_commands() -> dict[str, LazyCommand]:
     for extension in extensions():
         for name, record in extension.commands.items():
 
-            def load(extension: Any = extension, record: Command = record, name: str = name) -> Any:
-                return _build(extension.load(record.target), name.rpartition(" ")[2])
+            def load(extension: Extension = extension, record: Command = record, name: str = name) -> Any:
+                return _build(extension.load(record.target), name.rpartition(" ")[2], record)
 
             commands[name] = LazyCommand(name.rpartition(" ")[2], record, load)
     return commands

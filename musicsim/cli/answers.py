@@ -1,13 +1,15 @@
-"""Commands on what listeners answered about songs: ``musicsim answers export`` and ``import``."""
+"""The group ``musicsim answers``."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from musicsim.cli._console import SOME_FAILED, JsonOption, LibraryOption, emit, open_library, plain, warn
+from musicsim.cli._console import SOME_FAILED, JsonOption, LibraryOption, echo, emit, open_library, warn
+from musicsim.explorer.rendering import render_fields
+from musicsim.library.importing.answers import export_answers, import_answers
 
-group = typer.Typer(help="Export and import what listeners answered about songs.", no_args_is_help=True)
+group = typer.Typer(no_args_is_help=True)
 
 
 def _export(
@@ -19,15 +21,13 @@ def _export(
 
     The file holds the names of the listeners, and the titles and path ends of the songs.
     """
-    from musicsim.library.importing.answers import export_answers
-
     with open_library(library) as lib:
         n_answers = export_answers(lib, file.expanduser())
         listeners = lib.judgments.listeners()
     if as_json:
         emit({"file": str(file), "answers": n_answers, "listeners": listeners})
     else:
-        typer.echo(plain(f"{n_answers} answers of {len(listeners)} listeners written to {file}."))
+        echo(f"{n_answers} answers of {len(listeners)} listeners written to {file}.")
 
 
 def _import(
@@ -39,21 +39,12 @@ def _import(
 
     Exits with code 3 if rows were left out because they are invalid or their songs are not in the library.
     """
-    from musicsim.library.importing.answers import import_answers
-
     with open_library(library) as lib:
         result = import_answers(lib, file.expanduser())
     n_left = result.n_read - result.n_added - result.n_known
     if as_json:
-        emit(
-            {
-                "read": result.n_read,
-                "added": result.n_added,
-                "known": result.n_known,
-                "unmatched": result.n_unmatched,
-                "problems": result.problems,
-            }
-        )
+        counts = {name: f"n_{name}" for name in ("read", "added", "known", "unmatched")}
+        emit(render_fields(result, "problems", **counts))
     else:
         typer.echo(f"{result.n_read} answers read: {result.n_added} added, {result.n_known} known already.")
         for problem in result.problems:

@@ -1,4 +1,4 @@
-"""Commands that write a library as one file: backup and restore, and a snapshot file for strangers."""
+"""The commands ``musicsim backup`` and ``restore``."""
 
 from datetime import datetime
 from pathlib import Path
@@ -8,6 +8,9 @@ import typer
 
 from musicsim.cli._console import JsonOption, LibraryOption, YesOption, confirm, emit, open_library, progress_bar, warn
 from musicsim.errors import LibraryError
+from musicsim.explorer.health import backups
+from musicsim.explorer.libraries import default_folder
+from musicsim.explorer.progress import teller
 
 
 def backup(
@@ -24,20 +27,14 @@ def backup(
     ] = False,
     yes: YesOption = False,
 ) -> None:
-    """Write the library, without the music itself, as one file.
-
-    The app may run and songs may be added meanwhile: the backup holds the library as it was at one moment.
-    """
-    from musicsim.explorer.health.backups import back_up
-    from musicsim.explorer.progress import teller
-
+    """The app may run and songs may be added meanwhile: the backup holds the library as it was at one moment."""
     question = f"Anyone who gets {file} can use your passwords and servers. Write them into it?"
     if with_passwords and not confirm(question, yes=yes):
         raise LibraryError(
             f"{file}: nothing was written. Say --yes to include passwords, or leave --with-passwords out."
         )
     with open_library(library) as lib, progress_bar() as report:
-        done = back_up(lib, file, teller(report), with_passwords=with_passwords)
+        done = backups.back_up(lib, file, teller(report), with_passwords=with_passwords)
     for name in done.damaged:
         warn("not in the backup", f"the model {name!r}: its files are gone or damaged.")
     if as_json:
@@ -69,9 +66,7 @@ def restore(
     ] = False,
     yes: YesOption = False,
 ) -> None:
-    """Put a backup in the place of the library, or make a library of it.
-
-    Everything is checked before anything is replaced. This machine keeps its own settings. You are asked before
+    """Everything is checked before anything is replaced. This machine keeps its own settings. You are asked before
     addresses of music, such as https://..., come into the library.
     """
     if small:
@@ -81,13 +76,9 @@ def restore(
         return
     if file is None:
         raise typer.BadParameter("name the backup, or take --small.")
-    from musicsim.explorer.health.backups import restore as restore_library
-    from musicsim.explorer.libraries import default_folder
-    from musicsim.explorer.progress import teller
-
     folder = library or default_folder()
     with progress_bar() as report:
-        done = restore_library(
+        done = backups.restore(
             file,
             folder,
             teller(report),

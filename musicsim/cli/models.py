@@ -1,136 +1,34 @@
-"""Commands on similarity models: learn one from listeners, list, use, rename, delete, send and take in models."""
+"""The group ``musicsim models``."""
 
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from musicsim.cli._console import JsonOption, LibraryOption, emit, errors, open_library, plain, progress_bar, show
-from musicsim.cli._options import taking
-from musicsim.explorer.progress import Stopped, teller
-from musicsim.explorer.requests.training import TrainingRequest
+from musicsim.cli._console import JsonOption, LibraryOption, echo, emit, open_library, progress_bar, show
+from musicsim.explorer.models.files import FILE_ENDING, save_model_file
+from musicsim.explorer.models.representations import offered
+from musicsim.explorer.progress import teller
+from musicsim.explorer.refresh.fitting import RepresentationSettings, free_name
+from musicsim.explorer.refresh.model_catalogue import add_representation, stale_reason, take_model
+from musicsim.explorer.refresh.model_text import headline, kind_words, report_of
+from musicsim.explorer.rendering import render_model
 
 _Name = Annotated[str, typer.Argument(help="Name of a model, as `musicsim models list` shows it.")]
 _STOPPED = 130
 
-group = typer.Typer(help="List, use, rename, delete, export, import and add models.", no_args_is_help=True)
-
-
-# --- training -------------------------------------------------------------------------------------
-
-
-@taking(TrainingRequest)
-def train(request: TrainingRequest, library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """Train a model of similarity, and evaluate it on held-out artists.
-
-    Ctrl-C once stops and keeps the best so far; twice changes nothing.
-    """
-    from musicsim.explorer.refresh.learned_model import learn
-    from musicsim.explorer.refresh.model_text import name_for, report_of
-
-    with open_library(library) as lib:
-        with _watched() as watcher:
-            try:
-                name = name_for(lib, request.supervision, request.name)
-                model_id = learn(lib, request.settings, name, watcher, use=request.use)
-            except Stopped:
-                errors.print("stopped; nothing was kept.")
-                raise typer.Exit(_STOPPED) from None
-        record = lib.models.get(model_id)
-        report = report_of(lib, record)
-    if as_json:
-        emit({"model": record.name, "in_use": record.is_active, "report": report})
-    else:
-        _tell(record.name, report, is_active=record.is_active, was_asked=request.use)
-
-
-class _Terminal:
-    """The watcher of a training in the foreground: a bar, and what Ctrl-C asks for."""
-
-    def __init__(self, report: Any) -> None:
-        self._report, self._line = report, ""
-        self.interrupts = 0
-
-    def tell(self, message: str, done: int = 0, total: int = 0) -> None:
-        if self.interrupts > 1:
-            raise Stopped
-        self._report(message=self._line or message, done=done, total=total)
-
-    def trace(self, point: dict[str, Any]) -> None:
-        if "setting" in point:
-            self._line = f"{point['setting']}: held out {point['quality']:.3f}"
-            return
-        strength = "all songs" if point["C"] is None else f"C {point['C']:g}"
-        quality = f", held out {point['quality']:.3f}" if "quality" in point else ""
-        self._line = f"{strength}: gap {point['gap']:.1%}{quality}"
-
-    def is_enough(self) -> bool:
-        return self.interrupts > 0
-
-
-@contextmanager
-def _watched() -> Iterator[_Terminal]:
-    """A watcher with a bar on stderr; a third Ctrl-C is the usual one again."""
-    with progress_bar() as report:
-        watcher = _Terminal(report)
-
-        def interrupted(*_: object) -> None:
-            watcher.interrupts += 1
-            if watcher.interrupts == 1:
-                errors.print("keeping the best so far; Ctrl-C again to leave everything as it was.")
-            else:
-                signal.signal(signal.SIGINT, signal.default_int_handler)
-
-        before = signal.signal(signal.SIGINT, interrupted)
-        try:
-            yield watcher
-        finally:
-            signal.signal(signal.SIGINT, before)
-
-
-def _tell(name: str, report: dict[str, Any], *, is_active: bool, was_asked: bool) -> None:
-    """The verdict for people."""
-    from musicsim.explorer.refresh.model_text import figures, headline, judged_on, source_rows
-
-    _, sentence = headline(report)
-    typer.echo(plain(f"{name}: {sentence}"))
-    for rows, caption in ((figures(report), judged_on(report)), (source_rows(report), "")):
-        if rows:
-            show(rows[0], [row.values() for row in rows], caption=caption)
-    if is_active:
-        typer.echo("It is in use now.")
-    elif was_asked:
-        typer.echo("It is not in use, because it was not shown to be better.")
-    else:
-        typer.echo(plain(f"To use it: musicsim models use {name!r}"))
-
-
-# --- models ---------------------------------------------------------------------------------------
+group = typer.Typer(no_args_is_help=True)
 
 
 def list_models(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """List the models of the library: what they are, how good, and which is in use."""
-    from musicsim.explorer.refresh.model_catalogue import stale_reason
-    from musicsim.explorer.refresh.model_text import headline, kind_words, report_of
-
     with open_library(library) as lib:
         rows = [
-            {
-                "name": record.name,
-                "in_use": record.is_active,
-                "kind": record.kind,
-                "words": kind_words(record),
-                "songs": record.n_songs_fitted,
-                "dimensions": record.n_dimensions,
-                "created_at": record.created_at,
-                "settings": record.settings,
-                "stale": stale_reason(lib, record),
-                "report": report_of(lib, record) or None,
-            }
+            render_model(record, report)
+            | {"words": kind_words(record), "settings": record.settings, "stale": stale_reason(lib, record)}
+            | {"report": report or None}
             for record in lib.models.all()
+            for report in [report_of(lib, record)]
         ]
     if as_json:
         emit(rows)
@@ -148,7 +46,7 @@ def use(name: _Name, library: LibraryOption = None) -> None:
     with open_library(library) as lib:
         record = lib.models.named(name)
         lib.models.activate(record.id)
-    typer.echo(plain(f"{record.name} is in use now."))
+    echo(f"{record.name} is in use now.")
 
 
 def rename(
@@ -159,7 +57,7 @@ def rename(
         record = lib.models.named(name)
         lib.models.rename(record.id, to)
         renamed = lib.models.get(record.id).name
-    typer.echo(plain(f"{record.name} was renamed to {renamed}."))
+    echo(f"{record.name} was renamed to {renamed}.")
 
 
 def delete(name: _Name, library: LibraryOption = None) -> None:
@@ -168,7 +66,7 @@ def delete(name: _Name, library: LibraryOption = None) -> None:
         record = lib.models.named(name)
         lib.models.delete(record.id)
         active = lib.models.get()
-    typer.echo(plain(f"{record.name} was deleted; {active.name} is in use."))
+    echo(f"{record.name} was deleted; {active.name} is in use.")
 
 
 def export(
@@ -177,13 +75,11 @@ def export(
     library: LibraryOption = None,
 ) -> None:
     """Export a model, without any songs, as one file for other libraries."""
-    from musicsim.explorer.models.files import FILE_ENDING, save_model_file
-
     with open_library(library) as lib:
         record = lib.models.named(name)
         target = file or Path(record.name.replace("/", "_") + FILE_ENDING)
         save_model_file(lib, record.id, target.expanduser().absolute())
-    typer.echo(plain(str(target)))
+    echo(str(target))
 
 
 def import_model(
@@ -191,12 +87,10 @@ def import_model(
     library: LibraryOption = None,
 ) -> None:
     """Import a model from another library, and apply it to all songs."""
-    from musicsim.explorer.refresh.model_catalogue import take_model
-
     with open_library(library) as lib, progress_bar() as report:
         model_id = take_model(lib, file.expanduser().absolute(), teller(report))
         name = lib.models.get(model_id).name
-    typer.echo(plain(f"{name} was imported; `musicsim models use {name!r}` activates it."))
+    echo(f"{name} was imported; `musicsim models use {name!r}` activates it.")
 
 
 def add(
@@ -213,10 +107,6 @@ def add(
     name: Annotated[str, typer.Option(help="Name of the model.")] = "",
 ) -> None:
     """Compute other features of all songs, to compare with and to train on."""
-    from musicsim.explorer.models.representations import offered
-    from musicsim.explorer.refresh.fitting import RepresentationSettings, free_name
-    from musicsim.explorer.refresh.model_catalogue import add_representation
-
     if representation not in offered():
         raise typer.BadParameter(f"REPRESENTATION should be one of {', '.join(offered())}, not {representation!r}.")
     if tau > codewords:
@@ -225,7 +115,7 @@ def add(
     with open_library(library) as lib, progress_bar() as report:
         made = add_representation(lib, settings, free_name(lib, name or settings.name), teller(report))
         record = lib.models.get(made)
-    typer.echo(plain(f"{record.name} was added; `musicsim models use {record.name!r}` activates it."))
+    echo(f"{record.name} was added; `musicsim models use {record.name!r}` activates it.")
 
 
 for command in (use, rename, delete, export, add):

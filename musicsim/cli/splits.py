@@ -1,4 +1,4 @@
-"""Commands on fixed splits: ``musicsim splits list``, ``import`` and ``delete``."""
+"""The group ``musicsim splits``."""
 
 from collections import Counter
 from pathlib import Path
@@ -6,15 +6,15 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli._console import SOME_FAILED, JsonOption, LibraryOption, emit, open_library, plain, show, warn
+from musicsim.cli._console import SOME_FAILED, JsonOption, LibraryOption, echo, emit, open_library, show, warn
+from musicsim.library.importing.splits import import_split
+from musicsim.library.stores.splits import PARTS
 
-group = typer.Typer(help="List, import and delete fixed splits to evaluate by.", no_args_is_help=True)
+group = typer.Typer(no_args_is_help=True)
 
 
 def _list(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """List fixed splits with the number of songs of each part."""
-    from musicsim.library.stores.splits import PARTS
-
     with open_library(library) as lib:
         counts = {name: Counter(lib.splits.get(name).values()) for name in lib.splits.names()}
     if as_json:
@@ -35,14 +35,12 @@ def _import(
 
     Exits with code 3 if rows were left out.
     """
-    from musicsim.library.importing.splits import import_split
-
     with open_library(library) as lib:
         done = import_split(lib, file, name)
     if as_json:
         emit({"name": done.name, "read": done.n_read, "songs": done.n_songs, "problems": done.problems})
     else:
-        typer.echo(plain(f"{done.name}: {done.n_songs} songs of {done.n_read} rows."))
+        echo(f"{done.name}: {done.n_songs} songs of {done.n_read} rows.")
         for problem in done.problems:
             warn("left out", problem)
     if done.problems:
@@ -56,7 +54,7 @@ def _delete(
     """Delete a fixed split."""
     with open_library(library) as lib:
         lib.splits.delete(name)
-    typer.echo(plain(f"{name} was deleted."))
+    echo(f"{name} was deleted.")
 
 
 group.command("list")(_list)

@@ -238,6 +238,12 @@ def test_no_number_in_an_address_is_an_error_of_the_server(client):
         assert client.get(f"/songs/{quote(number)}/peaks").status_code == 404
 
 
+def test_visitors_see_no_settings_of_models_which_may_name_files(client, monkeypatch):
+    assert "settings" in client.get("/api/models").json()[0]
+    monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
+    assert "settings" not in client.get("/api/models").json()[0]
+
+
 @pytest.mark.parametrize(
     ("start", "end"), [("1e308", "1e309"), ("0", "inf"), ("-inf", "1"), ("nan", "nan"), ("-1", "2"), ("0", "1e7")]
 )

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from musicsim.api import routes
 from musicsim.api.http import http_interface
-from musicsim.cli import app as program
+from musicsim.cli import program
 from musicsim.explorer import jobs
 from musicsim.explorer.learning.supervision import Coverage
 from musicsim.explorer.requests.options import options_of
@@ -40,7 +40,7 @@ def interface():
 
 @pytest.mark.parametrize("request_type", REQUESTS)
 def test_the_command_line_has_every_option_with_its_help(request_type):
-    command = typer.main.get_command(program).commands[REQUESTS[request_type][0]]
+    command = typer.main.get_command(program).commands[REQUESTS[request_type][0]].load()
     params = {param.name: param for param in command.params}
     for field, option in options_of(request_type).items():
         assert params[field].help == option.help, field

@@ -30,10 +30,7 @@ def snapshot(
         ),
     ] = None,
 ) -> None:
-    """Write what strangers may have of the library as one file, for `musicsim app --snapshot FILE`.
-
-    It has songs, models, map, playlists and the walk, and nothing of who listened, of files, servers or settings.
-    """
+    """It has songs, models, map, playlists and the walk, and nothing of who listened, of files, servers or settings."""
     with open_library(library) as lib, progress_bar() as report:
         done = write_bundle(lib, file, teller(report), models=model or (), with_excerpts=with_excerpts)
     if as_json:

@@ -23,7 +23,7 @@ _TrustCluster = Annotated[
     bool, typer.Option("--trust-cluster", help=f"Use a cluster on another machine without TLS, this once. {_RISK}")
 ]
 
-group = typer.Typer(no_args_is_help=True, help="The Dask cluster that scans run on (docs/scale.md).")
+group = typer.Typer(no_args_is_help=True)
 
 
 def status(

@@ -21,7 +21,6 @@ def export(
     as_json: JsonOption = False,
     model: ModelOption = None,
 ) -> None:
-    """Export vectors, neighbours, the map, splits, tags, plays or answers for other programs (docs/data.md)."""
     from musicsim.explorer.pools import pooled
     from musicsim.extensions.exports.export import export as write
 

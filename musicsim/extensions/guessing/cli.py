@@ -40,7 +40,6 @@ def guess(
         ),
     ] = None,
 ) -> None:
-    """Guess a missing genre, or artist and album, from similar songs."""
     from musicsim.explorer.snapshot.snapshot import snapshot_under
     from musicsim.extensions.guessing.guess import MIN_RIGHT, N_VOTES, USUAL_VOTES, enter_guesses, guess_labels
 

@@ -6,10 +6,7 @@ from musicsim.cli._console import JsonOption, LibraryOption, emit, open_library,
 
 
 def index(library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """Bring the songs to the index server that MUSICSIM_INDEX names (docs/scale.md); without one, say so.
-
-    The app does it by itself while it runs, and so does what adds songs.
-    """
+    """The app does it by itself while it runs, and so does what adds songs."""
     from musicsim.explorer.progress import teller
     from musicsim.explorer.snapshot.snapshot import take_snapshot
     from musicsim.extensions.index_server.push import push

@@ -16,11 +16,11 @@ from musicsim.cli._console import (
     warn,
 )
 from musicsim.cli._options import taking
-from musicsim.cli.playlists import SavedOption, asked_songs
+from musicsim.cli.playlist import SavedOption, asked_songs
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.extensions.listenbrainz.client import keep_token, send_playlist
 
-group = typer.Typer(help="Send playlists to ListenBrainz.", no_args_is_help=True)
+group = typer.Typer(no_args_is_help=True)
 
 
 def token(

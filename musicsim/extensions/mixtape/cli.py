@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from musicsim.cli.playlists import OutputFile, note_output
+from musicsim.cli.playlist import OutputFile, note_output
 from musicsim.extensions.mixtape.mixtape import render_mix
 from musicsim.library import Library, Song
 

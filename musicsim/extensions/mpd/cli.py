@@ -21,17 +21,14 @@ from musicsim.cli._console import (
     warn,
 )
 from musicsim.cli._options import taking
-from musicsim.cli.playlists import AskedSongs, SavedOption, asked_songs
+from musicsim.cli.playlist import AskedSongs, SavedOption, asked_songs
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.extensions.mpd.client import Mpd, mpd_address
 from musicsim.extensions.mpd.keep_filled import QueueFiller
 from musicsim.extensions.mpd.keep_filled import keep_filled as follow
 from musicsim.library import Song
 
-group = typer.Typer(
-    help="Queue and save playlists in MPD, at MPD_HOST and MPD_PORT or as the Library page says (docs/servers.md).",
-    no_args_is_help=True,
-)
+group = typer.Typer(no_args_is_help=True)
 
 
 @taking(PlaylistRequest)

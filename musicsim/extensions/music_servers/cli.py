@@ -43,7 +43,7 @@ _MAX_LISTED = 50
 NameArgument = Annotated[str, typer.Argument(help="Name of the server.")]
 ServersArgument = Annotated[list[str] | None, typer.Argument(help="Names of servers; all by default.")]
 
-group = typer.Typer(no_args_is_help=True, help="Connect music servers (Subsonic, OpenSubsonic).")
+group = typer.Typer(no_args_is_help=True)
 
 
 @contextmanager

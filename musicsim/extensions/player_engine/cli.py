@@ -20,10 +20,7 @@ def players(
     off: Annotated[bool, typer.Option("--off", help="Answer no players any more; the token is void.")] = False,
     new_token: Annotated[bool, typer.Option("--new-token", help="Make a new token; the old one is void.")] = False,
 ) -> None:
-    """Answer players and plugins of music servers that ask for similar songs (docs/servers.md), under these rules.
-
-    The app answers while it runs, to those that show the token. Rules that were given before are replaced.
-    """
+    """The app answers while it runs, to those that show the token. Rules that were given before are replaced."""
     with open_library(library) as lib:
         if off:
             refuse_players(lib)

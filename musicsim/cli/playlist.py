@@ -1,5 +1,6 @@
-"""Commands that make playlists: draw one as asked, and list the dialects of a library."""
+"""The commands ``musicsim playlist`` and ``dialects``."""
 
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,24 +10,20 @@ import typer
 
 from musicsim.cli._console import JsonOption, LibraryOption, ModelOption, emit, open_library, show, song_json
 from musicsim.cli._options import taking
+from musicsim.errors import LibraryError, NotFoundError
+from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
+from musicsim.explorer.snapshot.snapshot import snapshot_under
+from musicsim.library import Library, Song
+from musicsim.library.disk.arrays import atomic_path
+from musicsim.library.media.playlist_files import FORMATS, missing
 
 _MAX_NAMED = 20
+_OUTPUTS = "musicsim.cli.playlist.outputs"  # entry of the context of a command
 
 SavedOption = Annotated[
     str | None, typer.Option("--saved", help="Name or id of a saved playlist to take instead of a generated one.")
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class AskedSongs:
-    """The songs of a playlist that a command was asked for, and what of the request could not be met."""
-
-    songs: Sequence[Any]
-    notes: Sequence[str] = ()
-
-
-_OUTPUTS = "musicsim.cli.playlists.outputs"  # entry of the context of a command
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +32,7 @@ class OutputFile:
 
     name: str  # its field in the JSON output
     target: Path | None
-    write: Callable[[Any, Sequence[Any]], list[str]]  # of the library and the songs; returns notes for the user
+    write: Callable[[Library, Sequence[Song]], list[str]]  # returns notes for the user
 
 
 def note_output(context: typer.Context, output: OutputFile) -> None:
@@ -43,10 +40,18 @@ def note_output(context: typer.Context, output: OutputFile) -> None:
     context.meta.setdefault(_OUTPUTS, []).append(output)
 
 
+@dataclass(frozen=True, slots=True)
+class AskedSongs:
+    """The songs of a playlist that a command was asked for, and which wishes could not be met."""
+
+    songs: Sequence[Song]
+    notes: Sequence[str] = ()
+
+
 @taking(PlaylistRequest)
 def playlist(
-    request: PlaylistRequest,
     context: typer.Context,
+    request: PlaylistRequest,
     library: LibraryOption = None,
     as_json: JsonOption = False,
     export: Annotated[
@@ -56,14 +61,6 @@ def playlist(
     relative: Annotated[bool, typer.Option("--relative", help="Paths relative to the exported file.")] = False,
     model: ModelOption = None,
 ) -> None:
-    """Generate a playlist from what songs have in common; every step says why."""
-    import secrets
-
-    from musicsim.errors import LibraryError
-    from musicsim.explorer.playlists.walk import Walk
-    from musicsim.explorer.snapshot.snapshot import snapshot_under
-    from musicsim.library.media.playlist_files import FORMATS
-
     if export and export.suffix.lower().lstrip(".") not in FORMATS:
         raise LibraryError(f"{export}: name a file that ends in {', '.join('.' + name for name in FORMATS)}.")
     seed = secrets.randbelow(2**31) if request.seed is None else request.seed
@@ -77,15 +74,11 @@ def playlist(
     _show(drawn, seed, notes, as_json=as_json, files=files)
 
 
-def asked_songs(library: Any, request: PlaylistRequest, saved: str | None, model: str | None) -> AskedSongs:
+def asked_songs(library: Library, request: PlaylistRequest, saved: str | None, model: str | None) -> AskedSongs:
     """The saved playlist that was named, or one generated for the request.
 
-    Raises NotFoundError where there is no such playlist, or no song matches.
+    Raises NotFoundError if there is no such playlist, or no song matches.
     """
-    from musicsim.errors import NotFoundError
-    from musicsim.explorer.playlists.walk import Walk
-    from musicsim.explorer.snapshot.snapshot import snapshot_under
-
     if saved is None:
         drawn = Walk(snapshot_under(library, model)).draw(request, request.seed)
         if not drawn.songs:
@@ -100,11 +93,8 @@ def asked_songs(library: Any, request: PlaylistRequest, saved: str | None, model
     return AskedSongs([songs[i] for i in chosen.song_ids if i in songs])
 
 
-def _write(songs: Any, target: Path, *, is_relative: bool) -> list[str]:
-    """Write the playlist for other players; returns the songs whose files are missing, in words."""
-    from musicsim.library.disk.arrays import atomic_path
-    from musicsim.library.media.playlist_files import FORMATS, missing
-
+def _write(songs: Sequence[Song], target: Path, *, is_relative: bool) -> list[str]:
+    """Write the playlist for other players; return sentences about missing files."""
     path = target.expanduser().absolute()
     content = FORMATS[path.suffix.lower().lstrip(".")](
         target.stem, songs, relative_to=path.parent if is_relative else None
@@ -114,7 +104,9 @@ def _write(songs: Any, target: Path, *, is_relative: bool) -> list[str]:
     return [f"its file is missing: {song.label}" for song in missing(songs)]
 
 
-def _show(drawn: Any, seed: int, notes: list[str], *, as_json: bool, files: Mapping[str, Path | None]) -> None:
+def _show(
+    drawn: DrawnPlaylist, seed: int, notes: list[str], *, as_json: bool, files: Mapping[str, Path | None]
+) -> None:
     steps = [
         {"song": song_json(song), "reason": edge.reason if edge else None}
         for song, edge in zip(drawn.songs, drawn.edges, strict=True)
@@ -132,10 +124,6 @@ def _show(drawn: Any, seed: int, notes: list[str], *, as_json: bool, files: Mapp
 
 
 def dialects(library: LibraryOption = None, as_json: JsonOption = False, model: ModelOption = None) -> None:
-    """List the kinds of playlist with weights of their own, their gain, and what they use."""
-    from musicsim.explorer.playlists.walk import Walk
-    from musicsim.explorer.snapshot.snapshot import snapshot_under
-
     with open_library(library) as lib:
         walk = Walk(snapshot_under(lib, model))
         rows: list[dict[str, Any]] = [

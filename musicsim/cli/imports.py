@@ -1,13 +1,22 @@
-"""Commands on what people listened to: import it, list imports and what did not match."""
+"""The commands ``musicsim import`` and ``imports``."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from musicsim.cli._console import JsonOption, LibraryOption, emit, errors, open_library, plain, progress_bar, show
+from musicsim.cli._console import JsonOption, LibraryOption, echo, emit, errors, open_library, progress_bar, show
+from musicsim.errors import StoreLockedError
+from musicsim.explorer.playlists.fit import refit_walks
+from musicsim.explorer.progress import teller
+from musicsim.explorer.rendering import render_fields
+from musicsim.library import Library, importing
+from musicsim.library.importing import ImportReport, Preview, day_of
+from musicsim.library.stores.listening import ImportEntry
 
 _MAX_LISTED = 20
+_COUNTS = {"rows": "n_rows", "plays": "n_plays", "songs": "n_songs", "matched": "n_matched"}
 
 
 def import_listening(
@@ -29,9 +38,7 @@ def import_listening(
     ] = None,
     undo: Annotated[int | None, typer.Option(help="Undo the import with this number.")] = None,
 ) -> None:
-    """Import plays, tags and playlists from other programs and services.
-
-    Last.fm, ListenBrainz, Spotify, Libre.fm, Maloja, Pano Scrobbler, Spinitron, the Million Song Dataset,
+    """Last.fm, ListenBrainz, Spotify, Libre.fm, Maloja, Pano Scrobbler, Spinitron, the Million Song Dataset,
     the library.db of beets, playlists of players (M3U, PLS, XSPF, JSPF), and your own CSV files. Songs are
     found by the path of their file, by MusicBrainz id, then by artist and title. Unmatched plays and tags
     are kept and matched later. The same file again takes the place of the first time.
@@ -40,78 +47,63 @@ def import_listening(
         raise typer.BadParameter("name files to import, or an import to --undo")
     with open_library(library) as lib:
         if undo is not None:
-            from musicsim.library.importing import undo as take_back
-
-            entry = take_back(lib, undo)
-            emit(_entry(entry)) if as_json else typer.echo(f"import {entry.id} ({plain(entry.name)}) is undone.")
+            entry = importing.undo(lib, undo)
+            emit(_entry_json(entry)) if as_json else echo(f"import {entry.id} ({entry.name}) is undone.")
             return
         seen, done = _import(lib, files or [], as_format, listener, encoding, None if dry_run else accept or 2.0)
-    result = _preview(seen) | {"import": done.import_id if done else None, "dry_run": dry_run}
+    result = _preview_json(seen) | {"import": done.import_id if done else None, "dry_run": dry_run}
     if done:
         result |= {"matched": done.n_matched, "recording_ids": done.n_recording_ids}
-    emit(result) if as_json else _tell(result)
+    emit(result) if as_json else _show(result)
 
 
 def _import(
-    lib: Any, files: list[Path], fmt: str | None, listener: str | None, encoding: str | None, accept_from: float | None
-) -> tuple[Any, Any]:
-    """The preview, and the report of what was written; nothing is where `accept_from` is None."""
-    from musicsim.library.importing import commit, preview, read_listening
-
+    lib: Library,
+    files: list[Path],
+    fmt: str | None,
+    listener: str | None,
+    encoding: str | None,
+    accept_from: float | None,
+) -> tuple[Preview, ImportReport | None]:
+    """Return the preview, and the report of the import; without `accept_from` nothing is written."""
     with progress_bar() as report:
 
         def tell(done: int, total: int, message: str) -> bool | None:
             return report(done=done, total=total, message=message)
 
         try:
-            batch = read_listening(files, fmt, listener, tell, encoding=encoding)
+            batch = importing.read_listening(files, fmt, listener, tell, encoding=encoding)
         except ValueError as error:
             raise typer.BadParameter(str(error)) from error
-        seen = preview(lib, batch, tell)
+        seen = importing.preview(lib, batch, tell)
         if accept_from is None:
             return seen, None
         tell(0, 0, "writing")
-        done = commit(lib, seen, [p for p in seen.proposals if p.score >= accept_from])
+        done = importing.commit(lib, seen, [p for p in seen.proposals if p.score >= accept_from])
         if batch.kind == "playlists":
-            _learn(lib, tell)
+            _refit_walks(lib, report)
     return seen, done
 
 
-def _learn(lib: Any, tell: Any) -> None:
-    """Let the playlist walk learn from the lists that have come."""
-    from musicsim.errors import StoreLockedError
-    from musicsim.explorer.playlists.fit import refit_walks
-
+def _refit_walks(lib: Library, report: Callable[..., bool | None]) -> None:
+    """Refit the playlist walk to the new lists."""
     try:
-        refit_walks(lib, lambda message, done=0, total=0: tell(done, total, message))
+        refit_walks(lib, teller(report))
     except StoreLockedError:
         errors.print("Another job is running: new playlists will use these lists after the next scan.")
 
 
-def _preview(seen: Any) -> dict[str, Any]:
-    from musicsim.library.importing import day_of
-
+def _preview_json(seen: Preview) -> dict[str, Any]:
     return {
         "kind": seen.batch.kind,
-        "format": seen.format,
-        "rows": seen.n_rows,
-        "plays": seen.n_plays,
-        "songs": seen.n_songs,
-        "matched": seen.n_matched,
-        "matched_by": seen.songs_by,
-        "listeners": seen.listeners,
+        **render_fields(seen, "format", "listeners", matched_by="songs_by", **_COUNTS),
         "first": day_of(seen.batch.first_at),
         "last": day_of(seen.batch.last_at),
-        "skipped": [{"reason": s.reason, "count": s.count, "places": s.places} for s in seen.skipped],
+        "skipped": [render_fields(s, "reason", "count", "places") for s in seen.skipped],
         "close": [
-            {
-                "artist": p.song.artist,
-                "title": p.song.title,
-                "song": p.song_id,
-                "label": p.label,
-                "score": round(p.score, 3),
-                "count": p.count,
-            }
+            render_fields(p.song, "artist", "title")
+            | render_fields(p, "label", "count", song="song_id")
+            | {"score": round(p.score, 3)}
             for p in seen.proposals
         ],
         "lists": [
@@ -130,8 +122,8 @@ def _preview(seen: Any) -> dict[str, Any]:
     }
 
 
-def _tell(result: dict[str, Any]) -> None:
-    """An import for people."""
+def _show(result: dict[str, Any]) -> None:
+    """Print an import."""
     number = result["import"]
     head = "nothing was written (dry run)" if number is None else f"import {number}"
     typer.echo(
@@ -141,22 +133,20 @@ def _tell(result: dict[str, Any]) -> None:
     if result.get("recording_ids"):
         typer.echo(f"{result['recording_ids']} songs got the MusicBrainz id of their recording.")
     for entry in result["lists"][:_MAX_LISTED]:
-        typer.echo(
-            f"playlist {plain(entry['name'])}: {entry['matched']} of {entry['entries']} songs are in the library."
-        )
+        echo(f"playlist {entry['name']}: {entry['matched']} of {entry['entries']} songs are in the library.")
     if len(result["lists"]) > _MAX_LISTED:
         typer.echo(f"{len(result['lists']) - _MAX_LISTED} more playlists; --json lists all.")
     for entry in result["skipped"]:
         places = "; ".join(entry["places"][:3])
-        typer.echo(f"left out: {entry['count']} ({plain(entry['reason'])}): {plain(places)}")
+        echo(f"left out: {entry['count']} ({entry['reason']}): {places}")
     for close in result["close"][:_MAX_LISTED]:
-        typer.echo(
-            f"close ({close['score']:.2f}): {plain(close['artist'])}, {plain(close['title'])} — is it "
-            f"{plain(close['label'])} (song {close['song']})?"
+        echo(
+            f"close ({close['score']:.2f}): {close['artist']}, {close['title']} — is it {close['label']} "
+            f"(song {close['song']})?"
         )
     missed = result["unmatched"]
     for artist, title, count in missed[:_MAX_LISTED]:
-        typer.echo(f"not in the library: {plain(artist)}, {plain(title)} ({count})")
+        echo(f"not in the library: {artist}, {title} ({count})")
     if len(missed) > _MAX_LISTED:
         typer.echo(f"not in the library: {len(missed) - _MAX_LISTED} more; --json lists all.")
     for verb in ("replaces", "overlaps"):
@@ -165,13 +155,10 @@ def _tell(result: dict[str, Any]) -> None:
 
 
 def imports(library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """List imports, latest first, and how many of their songs are not in the library."""
-    from musicsim.library.importing import day_of
-
     with open_library(library) as lib:
         entries, n_waiting = lib.listening.imports(), lib.listening.unmatched_count()
     if as_json:
-        emit({"imports": [_entry(entry) for entry in entries], "unmatched": n_waiting})
+        emit({"imports": [_entry_json(entry) for entry in entries], "unmatched": n_waiting})
         return
     rows = [
         (
@@ -184,21 +171,11 @@ def imports(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     typer.echo(f"{n_waiting} songs that were imported are not in the library.")
 
 
-def _entry(entry: Any) -> dict[str, Any]:
-    from musicsim.library.importing import day_of
-
+def _entry_json(entry: ImportEntry) -> dict[str, Any]:
     return {
-        "id": entry.id,
-        "files": entry.name,
-        "kind": entry.kind,
-        "format": entry.format,
+        **render_fields(entry, "id", "kind", "format", files="name", skipped="n_skipped", **_COUNTS),
         "listener": entry.listener or None,
         "date": day_of(entry.created_at),
-        "rows": entry.n_rows,
-        "songs": entry.n_songs,
-        "matched": entry.n_matched,
-        "plays": entry.n_plays,
-        "skipped": entry.n_skipped,
         "first": day_of(entry.first_at),
         "last": day_of(entry.last_at),
     }

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from musicsim.cli.addresses import is_open_to_others, listen, urls
+from musicsim.cli._addresses import is_open_to_others, listen, urls
 from musicsim.errors import AddressError
 
 

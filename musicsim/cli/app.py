@@ -1,15 +1,22 @@
-"""Starting the app's server and the browser."""
+"""The command ``musicsim app``: the app's server, and the browser."""
 
 import os
 import sys
 import threading
 import webbrowser
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Annotated
 
-from musicsim.cli.addresses import is_open_to_others, listen, urls
+import typer
+import uvicorn
+
+from musicsim.api.connections import PatientProtocol
+from musicsim.cli._addresses import is_open_to_others, listen, urls
+from musicsim.cli._console import LibraryOption
 from musicsim.errors import StoreLockedError
+from musicsim.explorer import jobs
 from musicsim.explorer.libraries import default_folder
 from musicsim.library import Library
 from musicsim.public import is_public, kept_answers_folder
@@ -55,40 +62,14 @@ def serve(
     allowed_hosts: Sequence[str],
     browser: bool,
     demo: bool,
-    public: bool = False,
-    keep_answers: Path | None = None,
-    say: Callable[[str], None],
+    public: bool,
+    keep_answers: Path | None,
 ) -> None:
     """Run the app in this process until it is stopped.
 
-    Parameters
-    ----------
-    library : Path, optional
-        The library to show first.
-    host : str, optional
-        The address to listen on; without it, the app is for this machine only.
-    port : int
-        The first port to try.
-    allowed_hosts : sequence of str
-        Further names by which browsers may reach it.
-    browser : bool
-        Open the page, too.
-    demo : bool
-        Start the demo job when the library has no songs.
-    public : bool
-        Serve visitors, who change nothing; also where ``MUSICSIM_PUBLIC`` is set.
-    keep_answers : Path, optional
-        Where answers of visitors are kept.
-    say : callable
-        Takes the lines that tell the address.
-
-    Raises
-    ------
-    AddressError
-        If the server cannot listen there, or a name is no host's.
+    `allowed_hosts` are further names by which browsers may reach it. Visitors are also served if ``MUSICSIM_PUBLIC`` is
+    set. Raises AddressError if the server cannot listen there, or if a name is not of a host.
     """
-    import uvicorn
-
     sockets = listen(host, port)
     names = [os.environ.get("MUSICSIM_ALLOWED_HOSTS", ""), *allowed_hosts]
     if host and host not in {one.getsockname()[0] for one in sockets}:  # not a number but a name
@@ -102,8 +83,7 @@ def serve(
     if public:
         _prepare_for_visitors(keep_answers)
     os.chdir(_UI)  # where Streamlit looks for .streamlit/config.toml
-    from musicsim.api.connections import PatientProtocol
-    from musicsim.ui.app import make_app  # reads the environment and these settings
+    from musicsim.ui.app import make_app  # it imports Streamlit, which reads the environment and the settings
 
     # not by `streamlit run`, which listens on one address only, be it of IPv4 or of IPv6
     server = uvicorn.Server(
@@ -121,13 +101,13 @@ def serve(
         )
     )
     addresses = urls(host, sockets)
-    say(f"musicsim is at {' and '.join(addresses)}; Ctrl+C stops it.")
+    typer.echo(f"musicsim is at {' and '.join(addresses)}; Ctrl+C stops it.")
     if public:
-        say(_PUBLIC)
+        typer.echo(_PUBLIC)
     elif is_open_to_others(sockets):
-        say(_OPEN_TO_OTHERS)
+        typer.echo(_OPEN_TO_OTHERS)
     if demo and not public and _start_demo():  # before the first page looks into the library
-        say("Composing the demo collection: 360 songs, one to two minutes; the page shows the progress.")
+        typer.echo("Composing the demo collection: 360 songs, one to two minutes; the page shows the progress.")
     if browser and _has_screen():
         threading.Thread(target=webbrowser.open, args=(addresses[0],), daemon=True).start()
     with suppress(KeyboardInterrupt):
@@ -136,11 +116,56 @@ def serve(
 
 def _start_demo() -> bool:
     """Start composing the demo if the library has no songs; whether it has started."""
-    from musicsim.explorer import jobs
-
     with Library.open(default_folder()) as library:
         if len(library) == 0:
             with suppress(StoreLockedError):  # it is running already: another window was opened first
                 jobs.start(library, "demo")
                 return True
     return False
+
+
+def run_app(
+    library: LibraryOption = None,
+    host: Annotated[
+        str | None,
+        typer.Option(
+            help="Listen on this address, 0.0.0.0 for all of them, so that others who reach it can use the app too; "
+            "by default only this machine can.",
+            metavar="ADDRESS",
+        ),
+    ] = None,
+    port: Annotated[int, typer.Option(help="Port of the page; the next free one is taken.", min=1, max=65535)] = 8501,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A name by which browsers may reach the app, such as that of a proxy in front of it.", metavar="NAME"
+        ),
+    ] = None,
+    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+    demo: Annotated[bool, typer.Option("--demo", help="Compose the demo if the library has no songs.")] = False,
+    public: Annotated[
+        bool,
+        typer.Option(
+            "--public",
+            help="A demonstration for strangers: they listen, search and generate playlists, and change nothing.",
+        ),
+    ] = False,
+    keep_answers: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --public: keep visitors' answers of the Compare page in this folder, without "
+            "names; `musicsim answers import` reads them.",
+            metavar="FOLDER",
+        ),
+    ] = None,
+) -> None:
+    serve(
+        library,
+        host=host,
+        port=port,
+        allowed_hosts=allow_host or (),
+        browser=browser,
+        demo=demo,
+        public=public,
+        keep_answers=keep_answers,
+    )

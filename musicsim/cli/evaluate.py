@@ -1,8 +1,8 @@
-"""How good "similar" is: ``musicsim evaluate``."""
+"""The command ``musicsim evaluate``: how good "similar" is."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.table import Column
@@ -20,13 +20,16 @@ from musicsim.cli._console import (
 )
 from musicsim.cli._figures import MEASURES, find_coverage, format_figure, replace_nan
 from musicsim.cli.search_speed import show_search_speed
+from musicsim.errors import FeatureVersionError, ModelError
+from musicsim.explorer.evaluation import quality
+from musicsim.explorer.evaluation.fixed_splits import known_faults
+from musicsim.explorer.evaluation.quality import Lists, Quality
+from musicsim.explorer.pools import pooled
 from musicsim.explorer.progress import teller
 from musicsim.explorer.requests.training import KINDS
-
-if TYPE_CHECKING:
-    from musicsim.explorer.evaluation.quality import Lists, Quality
-    from musicsim.library import Library
-    from musicsim.library.stores.models import ModelRecord
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.library import Library, Song
+from musicsim.library.stores.models import ModelRecord
 
 
 def evaluate(
@@ -45,15 +48,11 @@ def evaluate(
         bool, typer.Option("--search", help="Instead: recall and time of each kind of search index on this library.")
     ] = False,
 ) -> None:
-    """Evaluate each model: rankings, genres, confusions, hubs and coverage."""
     if search:
         if by or split or len(model or ()) > 1:
             raise typer.BadParameter("takes one --model, and no other choice.", param_hint="--search")
         show_search_speed(library, model[0] if model else None, as_json=as_json)
         return
-    from musicsim.explorer.evaluation.fixed_splits import known_faults
-    from musicsim.explorer.pools import pooled
-
     if by is not None and by not in KINDS:
         raise typer.BadParameter(f"{by!r} should be one of {', '.join(KINDS)}.", param_hint="--by")
     with open_library(library) as lib, pooled(lib), progress_bar() as bar:
@@ -85,19 +84,15 @@ def evaluate(
 
 
 def _each(
-    library: "Library", records: Sequence["ModelRecord"], kind: str, split: str | None, bar: Any
-) -> tuple[list["Quality"], list[dict[str, str]]]:
-    """Models that can be evaluated, and which could not and why; raises why where none could."""
-    from musicsim.errors import FeatureVersionError, ModelError
-    from musicsim.explorer.evaluation.quality import evaluate as evaluate_model
-    from musicsim.explorer.snapshot.snapshot import take_snapshot
-
+    library: Library, records: Sequence[ModelRecord], kind: str, split: str | None, bar: Callable[..., object]
+) -> tuple[list[Quality], list[dict[str, str]]]:
+    """Evaluate models; return the evaluations and the failures, or raise the reason if all fail."""
     found: list[Quality] = []
     failed: list[dict[str, str]] = []
     for record in records:
         try:
-            now = take_snapshot(library, record.id)
-            found.append(evaluate_model(now, kind, teller(bar, f"{record.name}: "), split=split))
+            snapshot = take_snapshot(library, record.id)
+            found.append(quality.evaluate(snapshot, kind, teller(bar, f"{record.name}: "), split=split))
         except (ModelError, FeatureVersionError) as error:
             if len(failed) + 1 == len(records):
                 raise
@@ -105,8 +100,8 @@ def _each(
     return found, failed
 
 
-def _as_json(one: "Quality", songs: dict[int, Any], n_hubs: int) -> dict[str, Any]:
-    """A model's figures; what is not a number is null."""
+def _as_json(one: Quality, songs: dict[int, Song], n_hubs: int) -> dict[str, Any]:
+    """A model's figures; NaN becomes null."""
     lists = None
     if one.lists is not None:
         lists = {
@@ -124,7 +119,7 @@ def _as_json(one: "Quality", songs: dict[int, Any], n_hubs: int) -> dict[str, An
     }
 
 
-def _lists_json(lists: "Lists", songs: dict[int, Any], n_hubs: int) -> dict[str, Any]:
+def _lists_json(lists: Lists, songs: dict[int, Song], n_hubs: int) -> dict[str, Any]:
     confusion = lists.confusion
     return {
         "hubness": lists.hubness,
@@ -145,7 +140,7 @@ def _lists_json(lists: "Lists", songs: dict[int, Any], n_hubs: int) -> dict[str,
     }
 
 
-def _show(found: list["Quality"], songs: dict[int, Any], n_hubs: int, words: str) -> None:
+def _show(found: list[Quality], songs: dict[int, Song], n_hubs: int, words: str) -> None:
     columns = [Column(name, overflow="fold") for name in ("model", *MEASURES.values(), "hubness", "coverage")]
     scores = found[0].scores
     caption = (
@@ -161,7 +156,7 @@ def _show(found: list["Quality"], songs: dict[int, Any], n_hubs: int, words: str
                 _show_lists(f"{one.model}, {title}", lists, songs, n_hubs)
 
 
-def _show_held_out(found: list["Quality"]) -> None:
+def _show_held_out(found: list[Quality]) -> None:
     rows = []
     for one in found:
         if one.held_out is not None:
@@ -177,14 +172,14 @@ def _show_held_out(found: list["Quality"]) -> None:
     )
 
 
-def _cells(one: "Quality") -> list[str]:
+def _cells(one: Quality) -> list[str]:
     both = one.lists
     hubness = f"{both.plain.hubness:.2f} > {both.reduced.hubness:.2f}" if both else ""
     coverage = f"{both.plain.coverage:.0%} > {both.reduced.coverage:.0%}" if both else ""
     return [*(format_figure(one.scores.figures[name]) for name in MEASURES), hubness, coverage]
 
 
-def _show_lists(title: str, lists: "Lists", songs: dict[int, Any], n_hubs: int) -> None:
+def _show_lists(title: str, lists: Lists, songs: dict[int, Song], n_hubs: int) -> None:
     """Genres and hubs of a model's lists, in one order."""
     if lists.same_genre_of:
         others = {pair.genre: pair for pair in reversed(lists.confusion.pairs(len(lists.confusion.genres) ** 2))}

@@ -1,13 +1,22 @@
-"""Commands for when something is wrong: what it is, what mends it, and a report of it for others."""
+"""The commands ``musicsim doctor`` and ``report``: problems, repairs, and a file for bug reports."""
 
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from musicsim.cli._console import SOME_FAILED, JsonOption, LibraryOption, emit, open_library, plain, progress_bar
+from musicsim.cli._console import SOME_FAILED, JsonOption, LibraryOption, echo, emit, open_library, progress_bar
+from musicsim.errors import LibraryError, NotFoundError
+from musicsim.explorer.health.doctor import NOTE, PROBLEM, Finding, examine, repair
+from musicsim.explorer.health.machine import look_at
+from musicsim.explorer.health.report import bug_report, write_report
+from musicsim.explorer.libraries import default_folder
+from musicsim.explorer.progress import teller
+from musicsim.library import Library
+
+_MAX_NAMES = 3
 
 
 def doctor(
@@ -17,24 +26,21 @@ def doctor(
         bool, typer.Option("--fix", help="Do what can be done without losing anything, and say what was done.")
     ] = False,
 ) -> None:
-    """Examine the library and this machine, and say what to do; exit code 3: problems remain."""
-    from musicsim.explorer.health.doctor import PROBLEM, repair
-
     folder, done = _folder(library), []
     with ExitStack() as stack:
-        opened = _opened(folder, stack)
-        findings = _found(folder, opened)
-        if fix and any(finding.fix for finding in findings):
+        opened = _open(folder, stack)
+        findings = _examine(folder, opened)
+        if fix and isinstance(opened, Library) and any(finding.fix for finding in findings):
             with progress_bar() as tell:
                 done = repair(opened, findings, tell)
-            findings = _found(folder, opened)
+            findings = _examine(folder, opened)
     if as_json:
         emit({"findings": [asdict(finding) for finding in findings], "done": done})
     else:
         for sentence in done:
             typer.echo(f"done     {sentence}")
         for finding in findings:
-            typer.echo(plain(_line(finding)))
+            echo(_line(finding))
     if any(finding.level == PROBLEM for finding in findings):
         raise typer.Exit(SOME_FAILED)
 
@@ -43,33 +49,22 @@ def report(
     file: Annotated[Path, typer.Argument(help="Where to write it; JSON if the name ends in .json, else text.")],
     library: LibraryOption = None,
 ) -> None:
-    """Write a file for a bug report: findings, versions, settings, sizes and log, without titles, names or paths."""
-    from musicsim.explorer.health.doctor import Finding
-    from musicsim.explorer.health.report import bug_report, write_report
-
     folder = _folder(library)
     with ExitStack() as stack:
-        opened = _opened(folder, stack)
+        opened = _open(folder, stack)
         lib = None if isinstance(opened, Finding) else opened
-        write_report(bug_report(_found(folder, opened), folder, lib), file.expanduser().absolute())
-    typer.echo(plain(f"{file} is written. Read it before you send it."))
+        write_report(bug_report(_examine(folder, opened), folder, lib), file.expanduser().absolute())
+    echo(f"{file} is written. Read it before you send it.")
 
 
-_MAX_NAMES = 3
-
-
-def _line(finding: Any) -> str:
-    """A finding for people: how bad, what, what to do, and the first of what it is about."""
+def _line(finding: Finding) -> str:
     names = ", ".join(finding.names[:_MAX_NAMES]) + ", …" * (len(finding.names) > _MAX_NAMES)
     about = f" ({names})" if names else ""
     return f"{finding.level:<8} {finding.what}: {finding.words}{about}. {finding.remedy}".rstrip()
 
 
-def _opened(folder: Path, stack: ExitStack) -> Any:
-    """The library in a folder, or what keeps it from being opened."""
-    from musicsim.errors import LibraryError, NotFoundError
-    from musicsim.explorer.health.doctor import NOTE, PROBLEM, Finding
-
+def _open(folder: Path, stack: ExitStack) -> Library | Finding:
+    """Open the library in a folder; return what keeps it from being opened, if anything."""
     try:
         return stack.enter_context(open_library(folder))
     except NotFoundError as error:
@@ -78,12 +73,7 @@ def _opened(folder: Path, stack: ExitStack) -> Any:
         return Finding("library", PROBLEM, "cannot be opened", "Restore a backup.", (str(error),))
 
 
-def _found(folder: Path, opened: Any) -> list[Any]:
-    """What is found of the machine, and of the library where it opens."""
-    from musicsim.explorer.health.doctor import Finding, examine
-    from musicsim.explorer.health.machine import look_at
-    from musicsim.explorer.progress import teller
-
+def _examine(folder: Path, opened: Library | Finding) -> list[Finding]:
     if isinstance(opened, Finding):
         return [*look_at(folder), opened]
     with progress_bar(is_noted=False) as tell:
@@ -91,6 +81,4 @@ def _found(folder: Path, opened: Any) -> list[Any]:
 
 
 def _folder(library: Path | None) -> Path:
-    from musicsim.explorer.libraries import default_folder
-
     return (library or default_folder()).expanduser().absolute()

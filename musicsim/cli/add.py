@@ -1,0 +1,98 @@
+"""Commands that bring music in: ``musicsim add`` and ``scan``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from musicsim.cli._console import (
+    SOME_FAILED,
+    JsonOption,
+    LibraryOption,
+    emit,
+    failure_json,
+    open_library,
+    progress_bar,
+    show_failures,
+    warn,
+)
+from musicsim.explorer.pools import pooled
+from musicsim.explorer.refresh.add_music import add_and_refresh, scan_again
+from musicsim.library import AddReport, Library
+from musicsim.library.stores.files import SKIPPED, absolute, is_below
+
+_ALSO = {
+    "known": "recognised by their sound",
+    "ignored": "excluded by .musicsimignore",
+    "missing": "missing",
+    "back": "found again",
+}
+_Retry = Annotated[bool, typer.Option("--retry", help="Try files again that failed before.")]
+_Anyway = Annotated[bool, typer.Option("--anyway", help="Add short and silent files, too.")]
+_Workers = Annotated[
+    int | None, typer.Option("--workers", "-w", min=1, help="Worker processes; one per core by default.")
+]
+
+
+def add(
+    sources: Annotated[list[Path] | None, typer.Argument(help="Folders and files of music.")] = None,
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    retry: _Retry = False,
+    anyway: _Anyway = False,
+    workers: _Workers = None,
+    shortest: Annotated[
+        float | None,
+        typer.Option(min=0, help=("Skip files shorter than this many seconds. Saved as a setting of the library.")),
+    ] = None,
+) -> None:
+    """Songs that are in the library and have not changed are not analysed again. A file given by name is
+    added however short it is.
+    """
+    if not sources:
+        raise typer.BadParameter("name a folder or a file.")
+    with open_library(library, create=True) as lib:
+        if shortest is not None:
+            lib.set_setting("shortest_s", shortest)
+        with pooled(lib), progress_bar() as report:
+            done = add_and_refresh(lib, sources, retry=retry, anyway=anyway, n_workers=workers, report=report)
+        show_scan(lib, done, sources, as_json)
+
+
+def scan(
+    folders: Annotated[
+        list[Path] | None, typer.Argument(help="Folders to scan; all of the library by default.")
+    ] = None,
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    workers: _Workers = None,
+) -> None:
+    with open_library(library) as lib:
+        with pooled(lib), progress_bar() as report:
+            done = scan_again(lib, folders or (), n_workers=workers, report=report)
+        show_scan(lib, done, folders or lib.files.roots(), as_json)
+
+
+def show_scan(lib: Library, report: AddReport, sources: list[Path], as_json: bool) -> None:
+    """Print the outcome of a scan; exit with code 3 if files failed."""
+    below = [absolute(source) for source in sources]
+    listed = [f for f in lib.files.failures() if any(is_below(f.path, place) for place in below)]
+    failures = [f for f in listed if f.kind not in SKIPPED]
+    result = {
+        "library": str(lib.folder),
+        **{name: getattr(report, f"n_{name}") for name in ("added", "unchanged", *_ALSO)},
+        "absent": [str(path) for path in report.absent],
+        "songs": len(lib),
+        "failed": [failure_json(f) for f in failures],
+        "skipped": [failure_json(f) for f in listed if f.kind in SKIPPED],
+    }
+    if as_json:
+        emit(result)
+    else:
+        also = [f"{result[name]} {words}" for name, words in _ALSO.items() if result[name]]
+        typer.echo(", ".join([f"{report.n_added} songs added", *also]) + f"; {len(lib)} in the library.")
+        for path in report.absent:
+            warn("not found", path)
+        show_failures(listed)
+    if failures:
+        raise typer.Exit(SOME_FAILED)

@@ -1,0 +1,31 @@
+"""The command ``musicsim duplicates``."""
+
+from typing import Annotated
+
+import typer
+
+from musicsim.cli._console import JsonOption, LibraryOption, clock, emit, open_library, show, song_json
+from musicsim.errors import NotFoundError
+from musicsim.explorer.snapshot.same_sound import groups
+
+
+def duplicates(
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    part: Annotated[tuple[int, int] | None, typer.Option(help="Two ids: these are different songs after all.")] = None,
+    join: Annotated[tuple[int, int] | None, typer.Option(help="Two ids: undo a --part.")] = None,
+) -> None:
+    with open_library(library) as lib:
+        for pair, is_same in ((part, False), (join, True)):
+            if pair is not None and not lib.duplicates.judge(pair, is_same=is_same):
+                raise NotFoundError(f"{pair[0]} and {pair[1]} were not found to be the same sound.")
+        found = groups(lib.songs(), lib.duplicates.pairs())
+    if as_json:
+        emit([[song_json(song) for song in group] for group in found])
+        return
+    rows = [
+        (number, song.id, song.title, song.by, clock(song.duration_s), song.path)
+        for number, group in enumerate(found, 1)
+        for song in group
+    ]
+    show(("group", "id", "title", "artist", "length", "file"), rows)

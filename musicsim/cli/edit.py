@@ -1,0 +1,44 @@
+"""The command ``musicsim edit``."""
+
+from typing import Annotated
+
+import typer
+
+from musicsim.cli._console import JsonOption, LibraryOption, echo, emit, open_library, song_json
+
+
+def edit(
+    songs: Annotated[list[int], typer.Argument(help="Ids of songs, as `musicsim list` shows them.")],
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    title: str | None = None,
+    artist: str | None = None,
+    album_artist: str | None = None,
+    album: str | None = None,
+    track: int | None = None,
+    year: int | None = None,
+    genre: str | None = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Reset to the files' tags.")] = False,
+) -> None:
+    """An empty text clears a tag."""
+    tags = {
+        "title": title, "artist": artist, "album_artist": album_artist, "album": album, "track": track, "year": year,
+        "genre": genre,
+    }  # fmt: skip
+    changes = {name: value for name, value in tags.items() if value is not None}
+    with open_library(library) as lib:
+        for song_id in songs:
+            lib.song(song_id)  # raises before anything is changed
+        if undo:
+            lib.edits.undo(songs)
+        if changes:
+            try:
+                lib.edits.edit(songs, changes)
+            except ValueError as error:
+                raise typer.BadParameter(str(error)) from error
+        edited = lib.songs(songs, missing=True)
+    if as_json:
+        emit([song_json(song) for song in edited])
+    else:
+        for song in edited:
+            echo(f"{song.id}  {song.label}")

@@ -1,0 +1,33 @@
+"""The command ``musicsim settings``."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from musicsim.cli._console import JsonOption, LibraryOption, emit, open_library
+
+
+def settings(
+    name: Annotated[str | None, typer.Argument(help="A setting; all are listed without one.")] = None,
+    value: Annotated[str | None, typer.Argument(help="Its new value.")] = None,
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    with open_library(library) as lib:
+        if name is not None and value is not None:
+            try:
+                is_text = isinstance(lib.settings.get(name), str)
+                lib.set_setting(name, value if is_text else json.loads(value))
+            except ValueError as error:  # also an error of json
+                raise typer.BadParameter(f"{name} {value}: {error}") from error
+        stored = lib.settings
+    if name is not None:
+        if name not in stored:
+            raise typer.BadParameter(f"there is no setting {name}: choose from {', '.join(stored)}")
+        stored = {name: stored[name]}
+    if as_json:
+        emit(stored)
+    else:
+        for key, setting in stored.items():
+            typer.echo(f"{key} {json.dumps(setting)}")

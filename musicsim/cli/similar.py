@@ -1,0 +1,58 @@
+"""The command ``musicsim similar``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from musicsim.cli._console import JsonOption, LibraryOption, ModelOption, emit, open_library, show, song_json, warn
+from musicsim.cli._options import taking
+from musicsim.errors import AudioDecodeError
+from musicsim.explorer.rendering import render_result
+from musicsim.explorer.requests.search import SearchRequest
+from musicsim.explorer.search.query import Example, read_example
+from musicsim.explorer.search.requested import find_requested
+from musicsim.explorer.snapshot.snapshot import Snapshot, snapshot_under
+
+
+def _read_query(snapshot: Snapshot, song: str) -> int | Example:
+    """Return a song id, or an example read from a file."""
+    path = Path(song).expanduser()
+    if path.is_file():
+        return read_example(snapshot, path, path.name)
+    if song.isascii() and song.isdigit():
+        return int(song)
+    raise AudioDecodeError(f"{song}: neither a file nor the number of a song. `musicsim list` shows the numbers.")
+
+
+@taking(SearchRequest)
+def similar(
+    request: SearchRequest,
+    song: Annotated[
+        str | None,
+        typer.Argument(
+            help="A file of music, or the id of a song; not needed with --like, or with --words alone.",
+            metavar="[FILE|ID]",
+        ),
+    ] = None,
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    model: ModelOption = None,
+) -> None:
+    if song is None and not request.like and not request.words:
+        raise typer.BadParameter("name a file or the id of a song, or say --like or --words.")
+    with open_library(library) as lib:
+        snapshot = snapshot_under(lib, model)
+        hits = find_requested(snapshot, None if song is None else _read_query(snapshot, song), request)
+        trouble = snapshot.search_trouble
+    if trouble:
+        warn("search", trouble)
+    if as_json:
+        emit([render_result(rank, hit) | {"song": song_json(hit.song)} for rank, hit in enumerate(hits, 1)])
+        return
+    rows = [
+        (rank, hit.song.id, "" if hit.similarity is None else f"{hit.similarity:.3f}", hit.song.title,
+         hit.song.artist or "", hit.reason)
+        for rank, hit in enumerate(hits, 1)
+    ]  # fmt: skip
+    show(("", "id", "similarity", "title", "artist", "why"), rows)

@@ -1,0 +1,99 @@
+"""The command ``musicsim train``."""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from musicsim.cli._console import JsonOption, LibraryOption, echo, emit, errors, open_library, progress_bar, show
+from musicsim.cli._options import taking
+from musicsim.explorer.progress import Stopped
+from musicsim.explorer.refresh.learned_model import learn
+from musicsim.explorer.refresh.model_text import figures, headline, judged_on, name_for, report_of, source_rows
+from musicsim.explorer.requests.training import TrainingRequest
+
+if TYPE_CHECKING:
+    pass
+
+
+_STOPPED = 130
+
+
+@taking(TrainingRequest)
+def train(request: TrainingRequest, library: LibraryOption = None, as_json: JsonOption = False) -> None:
+    """Ctrl-C once stops and keeps the best so far; twice changes nothing."""
+    with open_library(library) as lib:
+        with _watched() as watcher:
+            try:
+                name = name_for(lib, request.supervision, request.name)
+                model_id = learn(lib, request.settings, name, watcher, use=request.use)
+            except Stopped:
+                errors.print("stopped; nothing was kept.")
+                raise typer.Exit(_STOPPED) from None
+        record = lib.models.get(model_id)
+        report = report_of(lib, record)
+    if as_json:
+        emit({"model": record.name, "in_use": record.is_active, "report": report})
+    else:
+        _show(record.name, report, is_active=record.is_active, was_asked=request.use)
+
+
+class _Terminal:
+    """The watcher of a training in the foreground: a bar, and what Ctrl-C asks for."""
+
+    def __init__(self, report: Callable[..., object]) -> None:
+        self._report, self._line = report, ""
+        self.interrupts = 0
+
+    def tell(self, message: str, done: int = 0, total: int = 0) -> None:
+        if self.interrupts > 1:
+            raise Stopped
+        self._report(message=self._line or message, done=done, total=total)
+
+    def trace(self, point: dict[str, Any]) -> None:
+        if "setting" in point:
+            self._line = f"{point['setting']}: held out {point['quality']:.3f}"
+            return
+        strength = "all songs" if point["C"] is None else f"C {point['C']:g}"
+        quality = f", held out {point['quality']:.3f}" if "quality" in point else ""
+        self._line = f"{strength}: gap {point['gap']:.1%}{quality}"
+
+    def is_enough(self) -> bool:
+        return self.interrupts > 0
+
+
+@contextmanager
+def _watched() -> Iterator[_Terminal]:
+    """A watcher with a bar on stderr; a third Ctrl-C is the usual one again."""
+    with progress_bar() as report:
+        watcher = _Terminal(report)
+
+        def interrupted(*_: object) -> None:
+            watcher.interrupts += 1
+            if watcher.interrupts == 1:
+                errors.print("keeping the best so far; Ctrl-C again to leave everything as it was.")
+            else:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+
+        before = signal.signal(signal.SIGINT, interrupted)
+        try:
+            yield watcher
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+def _show(name: str, report: dict[str, Any], *, is_active: bool, was_asked: bool) -> None:
+    """Print the verdict."""
+    _, sentence = headline(report)
+    echo(f"{name}: {sentence}")
+    for rows, caption in ((figures(report), judged_on(report)), (source_rows(report), "")):
+        if rows:
+            show(rows[0], [row.values() for row in rows], caption=caption)
+    if is_active:
+        typer.echo("It is in use now.")
+    elif was_asked:
+        typer.echo("It is not in use, because it was not shown to be better.")
+    else:
+        echo(f"To use it: musicsim models use {name!r}")
