@@ -9,21 +9,12 @@ from musicsim.explorer.libraries import library_folders
 from musicsim.library import Library
 from musicsim.library.disk.arrays import release_pages
 from musicsim.public import is_public
+from musicsim.ui.base.address import take_address
 from musicsim.ui.base.frame import FRAME_CSS, ICON, LOGO, PAGES
+from musicsim.ui.base.keys import COLOUR_BY, LIBRARY, MODEL, NOT_HERE, forget_library_state
+from musicsim.ui.base.openers import active_library, active_model, chosen_model, warm_up
 from musicsim.ui.base.reloads import follow_reload, keep
 from musicsim.ui.base.sections import is_offered
-from musicsim.ui.base.state import (
-    COLOUR_BY,
-    LIBRARY,
-    MODEL,
-    NOT_HERE,
-    active_library,
-    active_model,
-    chosen_model,
-    forget_library_state,
-    take_address,
-    warm_up,
-)
 from musicsim.ui.base.text import plain
 from musicsim.ui.components import player
 from musicsim.ui.components.jobs_view import library_line, upgrade_line

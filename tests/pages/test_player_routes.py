@@ -7,7 +7,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from musicsim.ui.base.state import Upload
+from musicsim.ui.base.uploads import Upload
 from musicsim.ui.components.player_routes import player_routes, upload_address
 
 

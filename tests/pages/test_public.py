@@ -15,7 +15,7 @@ from musicsim.hooks import Section
 from musicsim.library.importing.answers import import_answers
 from musicsim.public import visitor_may
 from musicsim.ui.base.frame import PAGES, SHELL
-from musicsim.ui.base.state import CHOSEN
+from musicsim.ui.base.keys import CHOSEN
 from musicsim.ui.explore.selection import FOUND
 from tests.intact import Watch
 from tests.pages.actions import labels, open_page, said

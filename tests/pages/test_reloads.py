@@ -2,7 +2,7 @@
 
 from musicsim.ui.base import reloads
 from musicsim.ui.base.reloads import Sessions
-from musicsim.ui.base.state import EXAMPLE, Upload
+from musicsim.ui.base.uploads import EXAMPLE, Upload
 from tests.pages.actions import open_page
 
 

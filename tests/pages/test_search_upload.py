@@ -6,7 +6,7 @@ import soundfile
 
 from musicsim.library.processes.decoding import Decoder, DecodingDroppedError
 from musicsim.library.processes.workers import Limits
-from musicsim.ui.base.state import EXAMPLE
+from musicsim.ui.base.uploads import EXAMPLE
 from tests.pages.actions import open_page
 from tests.sounds import write_song
 

@@ -13,7 +13,7 @@ from tests.sounds import write_song
 
 
 def script() -> None:
-    from musicsim.ui.base.state import snapshot, walk
+    from musicsim.ui.base.openers import snapshot, walk
     from musicsim.ui.playlist.weights_view import show_weights
 
     show_weights(walk(snapshot()))

@@ -24,7 +24,8 @@ from musicsim.extensions.blind_lists.blind_test import (
 )
 from musicsim.library import Library
 from musicsim.public import visitor_may
-from musicsim.ui.base.state import Key, snapshot, walk
+from musicsim.ui.base.keys import Key
+from musicsim.ui.base.openers import snapshot, walk
 from musicsim.ui.base.text import plain
 from musicsim.ui.base.visitors import opinions
 from musicsim.ui.components.listening import follow

@@ -10,7 +10,7 @@ from musicsim.library import Library
 from musicsim.library.stores.jobs import Job
 from musicsim.ui.base.desk import AT_ONCE_S, desk, task_key, value_of, wait_for
 from musicsim.ui.base.frame import PAGES
-from musicsim.ui.base.state import Key
+from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import interval, plain
 from musicsim.ui.components.jobs_view import job_panel, start_job
 from musicsim.ui.components.table_download import saved_table

@@ -14,7 +14,7 @@ from musicsim.extensions.embeddings.encoder import OWN
 from musicsim.extensions.embeddings.files import ENDINGS
 from musicsim.extensions.embeddings.store import EmbeddingStore
 from musicsim.library import Library
-from musicsim.ui.base.state import Key
+from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.jobs_view import start_job
 

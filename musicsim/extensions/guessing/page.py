@@ -22,7 +22,7 @@ from musicsim.extensions.guessing.guess import (
 )
 from musicsim.library import Library
 from musicsim.library.stores.tag_edits import TagChange
-from musicsim.ui.base.state import Key
+from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain, shown
 from musicsim.ui.components.table_download import table_download
 from musicsim.ui.library.review import chosen_or_all

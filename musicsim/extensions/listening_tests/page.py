@@ -22,8 +22,8 @@ from musicsim.extensions.listening_tests.store import (
 )
 from musicsim.extensions.listening_tests.taking_part import import_grades
 from musicsim.library import Library
+from musicsim.ui.base.keys import Key
 from musicsim.ui.base.option_widgets import labelled, limits
-from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.table_download import saved_table
 

@@ -12,8 +12,9 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.mixtape.mixtape import MIX_ENDINGS, Mix, render_mix
 from musicsim.library import Song
 from musicsim.ui.base.desk import Tell, desk, value_of, wait_for
-from musicsim.ui.base.state import Key, Upload
+from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain
+from musicsim.ui.base.uploads import Upload
 from musicsim.ui.components.player_routes import play_upload
 from musicsim.ui.components.song_list import clock
 from musicsim.ui.playlist.export import file_name

@@ -10,7 +10,7 @@ from musicsim.explorer.learning.verdict import BETTER, NO_DIFFERENCE, RANKED, WO
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.model_comparison.comparison import Against, Difference, comparable, compare_with
 from musicsim.ui.base.desk import AT_ONCE_S, Tell, desk, task_key, value_of, wait_for
-from musicsim.ui.base.state import Key
+from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import in_chart, plain
 from musicsim.ui.components.charts import chart
 from musicsim.ui.components.coverage import ask_coverage

@@ -6,7 +6,7 @@ import streamlit as st
 
 from musicsim.extensions.mpd.client import Mpd, is_mpd_set, mpd_address
 from musicsim.library import Library, Song
-from musicsim.ui.base.state import Key
+from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.playlist.sending import Sending, target_button
 

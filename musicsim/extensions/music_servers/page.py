@@ -10,7 +10,7 @@ from musicsim.extensions.music_servers.server_songs import ServerSong, ServerSon
 from musicsim.extensions.music_servers.sync import remove
 from musicsim.library import Library
 from musicsim.library.importing import day_of
-from musicsim.ui.base.state import Key
+from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain, shown
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.components.song_list import clock

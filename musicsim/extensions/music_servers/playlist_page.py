@@ -12,7 +12,7 @@ from musicsim.extensions.music_servers.server_playlists import comment_of, keep_
 from musicsim.extensions.music_servers.server_songs import ServerList, ServerSongs
 from musicsim.library import Library
 from musicsim.library.importing import day_of
-from musicsim.ui.base.state import Key
+from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain, shown
 from musicsim.ui.playlist.actions import TROUBLE
 from musicsim.ui.playlist.sending import Sending

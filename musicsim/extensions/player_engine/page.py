@@ -10,8 +10,8 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.player_engine.access import answer_players, player_access, refuse_players
 from musicsim.extensions.player_engine.request import PlayerRules
 from musicsim.library import Library
+from musicsim.ui.base.openers import choices_of
 from musicsim.ui.base.option_widgets import labelled, limits, option_key
-from musicsim.ui.base.state import choices_of
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.song_finder import find_names
 

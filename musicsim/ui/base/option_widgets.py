@@ -4,7 +4,7 @@ from typing import Any
 
 from musicsim.audio import AUDIO_EXTENSIONS
 from musicsim.explorer.requests.options import options_of
-from musicsim.ui.base.state import Key
+from musicsim.ui.base.keys import Key
 
 _COMMON = ("mp3", "flac", "m4a", "ogg", "wav", "opus")
 UPLOAD_TYPES = [*_COMMON, *sorted({ending.lstrip(".") for ending in AUDIO_EXTENSIONS} - set(_COMMON))]

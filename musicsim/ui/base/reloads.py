@@ -16,7 +16,8 @@ import streamlit as st
 
 from musicsim.public import is_public
 from musicsim.ui.base.asset import asset
-from musicsim.ui.base.state import EXAMPLE, Key, Upload, kept_keys
+from musicsim.ui.base.keys import Key, kept_keys
+from musicsim.ui.base.uploads import EXAMPLE, Upload
 
 MAX_SESSIONS = 64
 MAX_AGE_S = 12 * 3600.0

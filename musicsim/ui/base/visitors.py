@@ -8,7 +8,7 @@ from musicsim.library import Library
 from musicsim.library.importing.answers import export_answers
 from musicsim.library.stores.judgments import Opinions, opinions_in_memory
 from musicsim.public import is_public, kept_answers_folder
-from musicsim.ui.base.state import Key
+from musicsim.ui.base.keys import Key
 
 _log = logging.getLogger(__name__)
 _MAX_KEPT = 10_000  # visitors whose answers are kept

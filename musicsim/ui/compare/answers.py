@@ -14,7 +14,7 @@ from musicsim.library.importing.answers import AnswersImport, export_answers, im
 from musicsim.library.stores.judgments import Judgment
 from musicsim.public import is_public
 from musicsim.ui.base.frame import PAGES
-from musicsim.ui.base.state import Key
+from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.base.visitors import opinions
 from musicsim.ui.compare.session import rename, who

@@ -11,7 +11,7 @@ from musicsim.explorer.survey.questions import Question
 from musicsim.library import Library, Song
 from musicsim.library.media.sound import has_sound
 from musicsim.ui.base.asset import asset
-from musicsim.ui.base.state import QUEUE_LIBRARY
+from musicsim.ui.base.keys import QUEUE_LIBRARY
 from musicsim.ui.base.text import shown
 from musicsim.ui.components.listening import track
 from musicsim.ui.components.player import as_json

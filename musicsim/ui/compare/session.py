@@ -16,7 +16,8 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.survey.questions import Question, foreseen, next_question
 from musicsim.library import Library
 from musicsim.library.stores.judgments import FORMS, Judgment
-from musicsim.ui.base.state import QUEUE_LIBRARY, Key, snapshot
+from musicsim.ui.base.keys import QUEUE_LIBRARY, Key
+from musicsim.ui.base.openers import snapshot
 from musicsim.ui.base.text import plain
 from musicsim.ui.base.visitors import keep_answers, opinions
 

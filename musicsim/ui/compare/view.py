@@ -6,7 +6,7 @@ from musicsim.errors import MusicsimError
 from musicsim.library import Library
 from musicsim.library.importing import ME
 from musicsim.public import is_public
-from musicsim.ui.base.state import snapshot
+from musicsim.ui.base.openers import snapshot
 from musicsim.ui.base.text import plain, shown
 from musicsim.ui.base.visitors import opinions, visitor_name
 from musicsim.ui.compare.answers import so_far

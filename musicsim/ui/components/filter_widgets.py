@@ -7,8 +7,8 @@ import streamlit as st
 
 from musicsim.audio import HEARD
 from musicsim.explorer.snapshot.filtering import FilterChoices
+from musicsim.ui.base.keys import Key
 from musicsim.ui.base.option_widgets import labelled
-from musicsim.ui.base.state import Key
 from musicsim.ui.components.song_finder import drop_unknown, find_names
 
 RANGES = ("years", "duration_s", *HEARD)

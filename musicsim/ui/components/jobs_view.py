@@ -11,7 +11,7 @@ from musicsim.library import Library
 from musicsim.library.stores.jobs import Job
 from musicsim.public import is_public
 from musicsim.ui.base.frame import PAGES
-from musicsim.ui.base.state import Key
+from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.song_list import clock
 

@@ -9,7 +9,9 @@ from musicsim.explorer.libraries import library_folders, open_library
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
 from musicsim.ui.base.frame import PAGES
-from musicsim.ui.base.state import CHOSEN, EXAMPLE, LIBRARY, QUEUE_LIBRARY, active_library, chosen_model
+from musicsim.ui.base.keys import CHOSEN, LIBRARY, QUEUE_LIBRARY
+from musicsim.ui.base.openers import active_library, chosen_model
+from musicsim.ui.base.uploads import EXAMPLE
 from musicsim.ui.base.visitors import opinions
 from musicsim.ui.components import player
 from musicsim.ui.components.cover import cover_address

@@ -25,7 +25,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from musicsim.ui.base.asset import asset
-from musicsim.ui.base.state import Key
+from musicsim.ui.base.keys import Key
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,8 @@ from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import snapshot_under
 from musicsim.library.media.sound import has_sound
 from musicsim.public import visitor_may
-from musicsim.ui.base.state import Key, Upload
+from musicsim.ui.base.keys import Key
+from musicsim.ui.base.uploads import Upload
 from musicsim.ui.components import player
 from musicsim.ui.components.listening import track
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.ui.base.state import CHOSEN, EXAMPLE, Key
+from musicsim.ui.base.keys import CHOSEN, Key
+from musicsim.ui.base.uploads import EXAMPLE
 
 MAX_EXAMPLES = 25
 """That are searched with at once."""

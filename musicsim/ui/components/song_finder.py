@@ -15,7 +15,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.snapshot.words import understood
 from musicsim.library import Song
 from musicsim.ui.base.asset import asset
-from musicsim.ui.base.state import Key
+from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import shown
 
 _MOST = 20

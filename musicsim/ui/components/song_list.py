@@ -9,7 +9,7 @@ import streamlit as st
 from musicsim.explorer.search.query import Hit
 from musicsim.library import Song
 from musicsim.ui.base.asset import asset
-from musicsim.ui.base.state import active_library
+from musicsim.ui.base.openers import active_library
 from musicsim.ui.components.cover import cover_address
 
 ActionKind = Literal[

@@ -16,8 +16,9 @@ from musicsim.explorer.search.why_sides import explained
 from musicsim.explorer.snapshot.map_colours import PALETTE, UNKNOWN_COLOUR
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.base.asset import asset
-from musicsim.ui.base.state import EXAMPLE, Key
+from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain, shown
+from musicsim.ui.base.uploads import EXAMPLE
 from musicsim.ui.components.charts import chart
 from musicsim.ui.components.player_routes import upload_address
 

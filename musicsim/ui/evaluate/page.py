@@ -3,8 +3,9 @@
 import streamlit as st
 
 from musicsim.public import is_public, visitor_may
+from musicsim.ui.base.keys import Key
+from musicsim.ui.base.openers import snapshot
 from musicsim.ui.base.sections import Tab, tabs_of
-from musicsim.ui.base.state import Key, snapshot
 from musicsim.ui.components.empty import stop_without_songs
 from musicsim.ui.evaluate.quality_view import show_library
 from musicsim.ui.evaluate.search_view import show_search

@@ -27,7 +27,8 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.stores.judgments import FORMS, RESULT
 from musicsim.library.stores.models import ModelRecord
 from musicsim.ui.base.desk import AT_ONCE_S, Task, Tell, desk, done_of, result_of, task_key, value_of, wait_for
-from musicsim.ui.base.state import Key, snapshot
+from musicsim.ui.base.keys import Key
+from musicsim.ui.base.openers import snapshot
 from musicsim.ui.base.text import in_chart, interval, plain
 from musicsim.ui.components.charts import chart
 from musicsim.ui.components.coverage import ask_coverage

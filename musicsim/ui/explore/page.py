@@ -13,8 +13,10 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.frame import PAGES
-from musicsim.ui.base.state import BESIDE, CHOSEN, COLOUR_BY, EXAMPLE, FOUND, snapshot
+from musicsim.ui.base.keys import BESIDE, CHOSEN, COLOUR_BY, FOUND
+from musicsim.ui.base.openers import snapshot
 from musicsim.ui.base.text import plain
+from musicsim.ui.base.uploads import EXAMPLE
 from musicsim.ui.components.cover import show_cover
 from musicsim.ui.components.empty import stop_without_songs
 from musicsim.ui.components.listening import follow, play_songs

@@ -10,7 +10,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.media.playlist_files import MIME, m3u8
 from musicsim.public import is_public
 from musicsim.ui.base.frame import PAGES
-from musicsim.ui.base.state import FOUND, Key
+from musicsim.ui.base.keys import FOUND, Key
 from musicsim.ui.components.listening import enqueue_songs, play_songs
 from musicsim.ui.components.search_examples import MAX_EXAMPLES, search_like
 from musicsim.ui.components.song_map import MAX_MARKED

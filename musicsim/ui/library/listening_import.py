@@ -32,7 +32,7 @@ from musicsim.library.importing import (
 from musicsim.library.importing.sources import ProgressCallback
 from musicsim.library.stores.listening import ImportEntry, Waiting
 from musicsim.ui.base.frame import PAGES
-from musicsim.ui.base.state import Key
+from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain, shown
 from musicsim.ui.components.table_download import table_download
 from musicsim.ui.library.listening_lists import learn_walk, show_lists

@@ -8,7 +8,7 @@ import streamlit as st
 from musicsim.library import Library
 from musicsim.library.importing import Proposal, accept, day_of, match_waiting, refuse, undo, waiting_proposals
 from musicsim.library.stores.listening import ImportEntry, Waiting
-from musicsim.ui.base.state import Key
+from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.library.listening_import import (
     download_waiting,

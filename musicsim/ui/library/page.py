@@ -15,9 +15,10 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Failure, Library, Song
 from musicsim.library.stores.files import absolute
 from musicsim.public import is_public, visitor_may
+from musicsim.ui.base.keys import LIBRARY, SECTION, forget_library_state
+from musicsim.ui.base.openers import snapshot
 from musicsim.ui.base.option_widgets import UPLOAD_TYPES
 from musicsim.ui.base.sections import Tab, tabs_of
-from musicsim.ui.base.state import LIBRARY, SECTION, forget_library_state, snapshot
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.empty import demo_button
 from musicsim.ui.components.jobs_view import job_panel, start_job

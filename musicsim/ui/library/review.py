@@ -13,7 +13,7 @@ from musicsim.library import Failure, Library, Song
 from musicsim.library.stores.files import SKIPPED
 from musicsim.library.stores.genres import genre_spellings
 from musicsim.library.stores.tag_edits import TagChange
-from musicsim.ui.base.state import Key
+from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain, shown
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.components.listening import play_songs

@@ -9,7 +9,7 @@ from musicsim.explorer.playlists.walk import DrawnPlaylist, Edge
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
-from musicsim.ui.base.state import LIBRARY, Key
+from musicsim.ui.base.keys import LIBRARY, Key
 
 _MAX_STEPS = 60
 

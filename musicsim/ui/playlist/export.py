@@ -9,7 +9,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.library.media.playlist_files import FORMATS, MIME, missing
 from musicsim.public import is_public
-from musicsim.ui.base.state import Key
+from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.playlist.saved import NAME
 

@@ -14,8 +14,9 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.hooks import load_hooks
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.desk import AT_ONCE_S, Tell, desk, task_key, value_of, wait_for
+from musicsim.ui.base.keys import Key
+from musicsim.ui.base.openers import snapshot, walk
 from musicsim.ui.base.sections import Tab, tabs_of
-from musicsim.ui.base.state import Key, snapshot, walk
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.empty import stop_without_songs
 from musicsim.ui.playlist.actions import TROUBLE

@@ -14,8 +14,9 @@ from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.requests.playlist import DIRECTIONS, PREFERENCES, PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
+from musicsim.ui.base.keys import CHOSEN, Key
+from musicsim.ui.base.openers import choices_of
 from musicsim.ui.base.option_widgets import labelled, limits, option_key
-from musicsim.ui.base.state import CHOSEN, Key, choices_of
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.filter_widgets import RANGES, filter_values, filter_widgets, fit_filters
 from musicsim.ui.components.song_finder import find_songs

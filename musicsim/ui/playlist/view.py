@@ -10,7 +10,7 @@ from musicsim.explorer.playlists.steering import works_of
 from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
-from musicsim.ui.base.state import Key
+from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.listening import enqueue_songs, play_songs
 from musicsim.ui.components.song_finder import MatchKind, find_song, ids_of_match, song_matches

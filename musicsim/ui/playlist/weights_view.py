@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from musicsim.explorer.playlists.walk import Dialect, Walk
-from musicsim.ui.base.state import Key
+from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import in_chart, plain
 from musicsim.ui.components.charts import chart
 from musicsim.ui.components.table_download import saved_table

@@ -8,8 +8,8 @@ import streamlit as st
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.snapshot.words import Words
+from musicsim.ui.base.keys import Key
 from musicsim.ui.base.option_widgets import labelled
-from musicsim.ui.base.state import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.search_examples import MAX_EXAMPLES, PART, SIGNED, chosen_part, signed, some_of
 from musicsim.ui.components.song_finder import MatchKind, find_song, ids_of_match, song_matches

@@ -11,7 +11,7 @@ from musicsim.explorer.search.query import Hit
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.public import is_public
-from musicsim.ui.base.state import Key
+from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.base.visitors import opinions
 

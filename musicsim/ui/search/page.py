@@ -16,9 +16,11 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.library.scan.files import content_hash
 from musicsim.public import is_public, visitor_may
+from musicsim.ui.base.keys import CHOSEN
+from musicsim.ui.base.openers import snapshot
 from musicsim.ui.base.option_widgets import UPLOAD_TYPES
-from musicsim.ui.base.state import CHOSEN, EXAMPLE, Upload, example_of, snapshot
 from musicsim.ui.base.text import plain
+from musicsim.ui.base.uploads import EXAMPLE, Upload, example_of
 from musicsim.ui.components.cover import show_cover
 from musicsim.ui.components.empty import stop_without_songs
 from musicsim.ui.components.jobs_view import start_job

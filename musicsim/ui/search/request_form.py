@@ -9,8 +9,8 @@ from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.snapshot.words import understood
+from musicsim.ui.base.openers import choices_of
 from musicsim.ui.base.option_widgets import labelled, limits, option_key
-from musicsim.ui.base.state import choices_of
 from musicsim.ui.components.filter_widgets import filter_values, filter_widgets
 from musicsim.ui.components.search_examples import chosen_part, signed
 from musicsim.ui.search.examples import WORDS, show_asked

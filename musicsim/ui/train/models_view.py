@@ -20,8 +20,8 @@ from musicsim.explorer.refresh.model_text import facts, figures, kind_words, rep
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.stores.models import BUILT_IN, MAX_NAME, ModelRecord
+from musicsim.ui.base.keys import MODEL, Key
 from musicsim.ui.base.sections import tabs_of
-from musicsim.ui.base.state import MODEL, Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.jobs_view import job_panel, start_job
 from musicsim.ui.components.table_download import saved_table

@@ -4,7 +4,7 @@ import streamlit as st
 
 from musicsim.errors import ModelError
 from musicsim.explorer import jobs
-from musicsim.ui.base.state import snapshot
+from musicsim.ui.base.openers import snapshot
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.empty import stop_without_songs
 from musicsim.ui.train.models_view import models_section

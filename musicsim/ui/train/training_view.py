@@ -30,8 +30,8 @@ from musicsim.library import Library
 from musicsim.library.stores.jobs import Job
 from musicsim.ui.base.desk import AT_ONCE_S, value_of, wait_for
 from musicsim.ui.base.frame import PAGES
+from musicsim.ui.base.keys import SECTION, Key
 from musicsim.ui.base.option_widgets import labelled, limits, option_key
-from musicsim.ui.base.state import SECTION, Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.charts import chart
 from musicsim.ui.components.coverage import ask_coverage

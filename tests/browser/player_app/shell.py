@@ -4,7 +4,7 @@ import time
 
 import streamlit as st
 
-from musicsim.ui.base.state import Key
+from musicsim.ui.base.keys import Key
 from musicsim.ui.components import player
 
 st.set_page_config(layout="wide")

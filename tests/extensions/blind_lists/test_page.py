@@ -17,7 +17,7 @@ SHUFFLE = "shuffle"
 
 def script() -> None:
     from musicsim.extensions.blind_lists.page import draw
-    from musicsim.ui.base.state import snapshot
+    from musicsim.ui.base.openers import snapshot
     from musicsim.ui.components import player
 
     player.mount(on_event=lambda event: None, thumbs={})
