@@ -8,6 +8,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from unittest import mock
 
@@ -19,17 +20,19 @@ NOBODY = 65534
 
 def load() -> None:
     """Import what commands need, so that a child begins with its work; no threads are started by it."""
-    import openTSNE  # noqa: F401
-    import pandas  # noqa: F401
-    import scipy.signal  # noqa: F401
-    import sklearn.cluster
-    import sklearn.decomposition  # noqa: F401
-
-    import musicsim.cli
-    import musicsim.explorer.evaluation.quality
-    import musicsim.explorer.job_process
-    import musicsim.library.archive.small_copies
-    import musicsim.library.importing  # noqa: F401
+    for module in (
+        "openTSNE",
+        "pandas",
+        "scipy.signal",
+        "sklearn.cluster",
+        "sklearn.decomposition",
+        "musicsim.cli",
+        "musicsim.explorer.evaluation.quality",
+        "musicsim.explorer.job_process",
+        "musicsim.library.archive.backup",
+        "musicsim.library.importing",
+    ):
+        import_module(module)
 
 
 @dataclass(frozen=True)

@@ -245,7 +245,7 @@ def test_a_library_of_version_10_keeps_all_judgments(old_library):
 
 
 def test_a_library_of_version_10_is_not_changed_where_nothing_can_be_written(old_library, monkeypatch):
-    monkeypatch.setattr("musicsim.library.store.is_writable", lambda path: False)
+    monkeypatch.setattr("musicsim.library.library.is_writable", lambda path: False)
     before = (old_library / LIBRARY_FILE).read_bytes()
     with pytest.raises(LibraryError, match=r"older musicsim \(schema 10\)"):
         Library.open(old_library)

@@ -23,7 +23,7 @@ def test_a_library_gets_the_tables_of_extensions_that_come_later(tiny_library, r
 
 def test_a_library_that_cannot_be_changed_names_the_table_that_it_lacks(tiny_library, request, monkeypatch):
     request.getfixturevalue("all_tables")
-    monkeypatch.setattr("musicsim.library.store.is_writable", lambda path: False)
+    monkeypatch.setattr("musicsim.library.library.is_writable", lambda path: False)
     with pytest.raises(LibraryError, match=r"no table 'later' yet"):
         Library.open(tiny_library.folder)
 

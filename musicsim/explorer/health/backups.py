@@ -8,7 +8,7 @@ from musicsim.explorer.progress import Tell
 from musicsim.hooks import extensions
 from musicsim.library import Library
 from musicsim.library.archive.backup import ENDING, BackupReport, Consent, Restored, refuse, restore_backup, save_backup
-from musicsim.library.archive.small_copies import BACKUPS_FOLDER
+from musicsim.library.stores.small_copies import BACKUPS_FOLDER
 
 
 def _files_with_passwords() -> tuple[str, ...]:

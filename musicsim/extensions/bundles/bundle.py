@@ -1,6 +1,6 @@
 """A bundle, which users know as a snapshot file: a library for visitors, without its music, in one file.
 
-It is an archive (:mod:`musicsim.library.archive.archive_file`). :mod:`musicsim.extensions.bundles.public_copy` makes
+It is an archive (:mod:`musicsim.library.disk.archive_file`). :mod:`musicsim.extensions.bundles.public_copy` makes
 its database. Of models it has what they cannot do without, and their index. Unpacked, it is the folder of a library.
 """
 
@@ -32,14 +32,13 @@ from musicsim.extensions.bundles.public_copy import (
     excerpt_path,
 )
 from musicsim.library import Library
-from musicsim.library.archive.archive_file import ArchiveKind, ArchiveWriter, Tell, folder_next_to
 from musicsim.library.archive.contents import MODEL_FILES, add_model, checked_library
 from musicsim.library.db import schema
 from musicsim.library.db.changes import CHANGES_PREFIX
 from musicsim.library.db.database import open_engine
 from musicsim.library.db.settings import read_settings
+from musicsim.library.disk.archive_file import ArchiveKind, ArchiveWriter, Tell, folder_next_to
 from musicsim.library.processes.pools import LocalPool
-from musicsim.library.store import Store
 from musicsim.library.stores.models import BUILT_IN, ModelRecord
 
 _log = logging.getLogger(__name__)
@@ -109,7 +108,7 @@ def write_bundle(
         tell("copying the database", 0, 0)
         database = work / LIBRARY_FILE
         copy_for_strangers(library.folder / LIBRARY_FILE, database, chosen, (float(low), float(high)), excerpts)
-        with closing(Store(library.folder, open_engine(database, read_only=True))) as copy:
+        with closing(Library(library.folder, open_engine(database, read_only=True))) as copy:
             for n_done, model_id in enumerate(chosen):
                 tell("copying models", n_done, len(chosen))
                 _add_model(archive, copy, copy.models.get(model_id))
@@ -128,7 +127,7 @@ def _chosen(library: Library, names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys([*(record.id for record in chosen), *(record.features_of for record in chosen)]))
 
 
-def _add_model(archive: ArchiveWriter, copy: Store, record: ModelRecord) -> None:
+def _add_model(archive: ArchiveWriter, copy: Library, record: ModelRecord) -> None:
     """Add a model, its index, and its report without its listener."""
     folder = copy.models.path(record.id)
     name = f"models/{record.id}"
@@ -160,7 +159,7 @@ def _write_part(part: _Part) -> None:
     transcode(part.source, part.target, bitrate=_BITRATE, start_s=part.start_s, length_s=TYPICAL_S)
 
 
-def _add_excerpts(library: Store, archive: ArchiveWriter, work: Path, suffix: str, tell: Tell) -> set[int]:
+def _add_excerpts(library: Library, archive: ArchiveWriter, work: Path, suffix: str, tell: Tell) -> set[int]:
     """Add the typical part of every song that can be heard; their ids."""
     with library.engine.connect() as connection:
         query = schema.ids_with_file().distinct()
@@ -220,7 +219,7 @@ def unpack_bundle(stream: BinaryIO, name: str, target: Path, tell: Tell) -> None
         connection.execute("PRAGMA journal_mode=DELETE")
 
 
-def _check_is_for_strangers(library: Store) -> None:
+def _check_is_for_strangers(library: Library) -> None:
     """Raise ValueError if the database has anything else than a public copy: other files would be served, too."""
     with library.engine.connect() as connection:
         meta = {str(row.key): str(row.value) for row in connection.execute(sa.select(schema.meta))}

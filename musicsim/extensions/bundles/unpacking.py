@@ -19,8 +19,8 @@ import filelock
 from musicsim import __version__
 from musicsim.errors import NotFoundError
 from musicsim.extensions.bundles.bundle import ENDING, unpack_bundle
-from musicsim.library.archive.archive_file import Tell
 from musicsim.library.db.schema_version import SCHEMA_VERSION
+from musicsim.library.disk.archive_file import Tell
 from musicsim.storage import writing_to
 
 _IN_USE, _AT_WORK = ".used", ".lock"  # held by all who use a folder, and by the one who makes it

@@ -31,11 +31,11 @@ from musicsim.audio import decode
 from musicsim.errors import LibraryError, ModelError
 from musicsim.extensions.embeddings.files import MAX_WIDE
 from musicsim.library.disk.archives import in_short
+from musicsim.library.library import Library
 from musicsim.library.processes.pools import LocalPool
 from musicsim.library.processes.workers import Limits, OverTimeError, WorkerDied
 from musicsim.library.scan.files import content_hash
 from musicsim.library.scan.ingest import failure_reason
-from musicsim.library.store import Store
 from musicsim.storage import writing_to
 
 MIN_RATE, MAX_RATE = 1_000, 192_000
@@ -103,7 +103,7 @@ class Described:
     n_known: int  # songs that a run before this one had described
 
 
-def describe_songs(library: Store, model: OnnxModel, tell: Tell) -> Described:
+def describe_songs(library: Library, model: OnnxModel, tell: Tell) -> Described:
     """Run an ONNX model over the songs of a library, in as many processes as a scan.
 
     What is done is kept at once in the library's folder ``cache``: a run that was stopped goes on with the songs that

@@ -22,7 +22,7 @@ from musicsim.errors import LibraryError, NotFoundError
 from musicsim.extensions.embeddings.files import read_embedding
 from musicsim.library.disk.arrays import atomic_folder
 from musicsim.library.importing.places import PlaceIndex
-from musicsim.library.store import Store
+from musicsim.library.library import Library
 
 T = TypeVar("T")
 
@@ -59,7 +59,7 @@ class EmbeddingStore:
     They are read as memory maps, 4 bytes a number; to find whose they are takes 0.4 kB a file of the library.
     """
 
-    def __init__(self, library: Store) -> None:
+    def __init__(self, library: Library) -> None:
         self._library = library
         self.folder = library.folder / "embeddings"
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from musicsim.extensions.lyrics.store import LRC_ENDINGS, LyricsStore, ReadWords
-from musicsim.library.store import Store
+from musicsim.library.library import Library
 from musicsim.library.tags.file_tags import read_lyric_tags
 
 _log = logging.getLogger(__name__)
@@ -26,7 +26,9 @@ _TIME = re.compile(r"[\[<]\d{1,4}:\d{1,2}(?:[.:]\d{1,3})?[\]>]")
 _HEADING = re.compile(r"^[ \t]*\[[^\]\n]*\][ \t]*$", re.MULTILINE)
 
 
-def read_lyrics(library: Store, tell: Callable[[str, int, int], object] | None = None, limit: int | None = None) -> int:
+def read_lyrics(
+    library: Library, tell: Callable[[str, int, int], object] | None = None, limit: int | None = None
+) -> int:
     """Bring the words of a library's songs up to their files; how many were looked at.
 
     `tell` takes a message, how many songs are done, and of how many, with every batch; what it raises ends the

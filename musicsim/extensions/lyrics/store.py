@@ -19,7 +19,7 @@ from musicsim._arrays import Int32Array, Int64Array
 from musicsim.extensions.lyrics.tables import lyrics
 from musicsim.library.db import schema
 from musicsim.library.db.database import Tables
-from musicsim.library.store import Store
+from musicsim.library.library import Library
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -62,7 +62,7 @@ class WordTable:
 class LyricsStore(Tables):
     """Words of the songs of one library."""
 
-    def __init__(self, library: Store) -> None:
+    def __init__(self, library: Library) -> None:
         super().__init__(library.engine, library.write)
 
     def unread(self) -> list[UnreadSong]:

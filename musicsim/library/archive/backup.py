@@ -1,6 +1,6 @@
 """A library as one file: taken while others write to it, and checked whole before it takes a library's place.
 
-A backup is an archive (:mod:`musicsim.library.archive.archive_file`) with the arrays, then the database as it was at
+A backup is an archive (:mod:`musicsim.library.disk.archive_file`) with the arrays, then the database as it was at
 one moment. Of arrays that grow it holds the rows that this moment of the database knows. Sound is left out, and so is
 all that can be made again from the songs (``cache``, logs of jobs).
 """
@@ -17,15 +17,15 @@ import filelock
 
 from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError, StoreLockedError
-from musicsim.library.archive.archive_file import ArchiveKind, ArchiveWriter, Tell, folder_next_to
 from musicsim.library.archive.contents import MODEL_FILES, add_model, checked_library
 from musicsim.library.archive.restored import adapt_to_machine, find_addresses, name_some, read_own_texts, renew_tokens
 from musicsim.library.db.database import open_engine
 from musicsim.library.db.integrity import check_database
+from musicsim.library.disk.archive_file import ArchiveKind, ArchiveWriter, Tell, folder_next_to
 from musicsim.library.disk.replacing import replace_parts
 from musicsim.library.disk.scratch import Scratch, scratch_folder
 from musicsim.library.disk.writer import locked_error, note_doing, writer_lock
-from musicsim.library.store import Store
+from musicsim.library.library import Library
 from musicsim.storage import storage_error, writing_to
 
 ENDING = ".musicsim-backup"
@@ -57,7 +57,7 @@ class BackupReport:
 # --- making one -----------------------------------------------------------------------------------
 
 
-def save_backup(library: Store, target: Path, tell: Tell, private: Collection[str] = ()) -> BackupReport:
+def save_backup(library: Library, target: Path, tell: Tell, private: Collection[str] = ()) -> BackupReport:
     """Write a library as one file that only its owner can read.
 
     Parameters
@@ -81,7 +81,7 @@ def save_backup(library: Store, target: Path, tell: Tell, private: Collection[st
 class _Writing:
     """A backup that is being written."""
 
-    def __init__(self, library: Store, archive: ArchiveWriter, work: Path, tell: Tell) -> None:
+    def __init__(self, library: Library, archive: ArchiveWriter, work: Path, tell: Tell) -> None:
         self._library, self._archive, self._work, self._tell = library, archive, work, tell
         self._frames: set[str] = set()  # hashes of songs whose files are in it
 
@@ -89,7 +89,7 @@ class _Writing:
         """Write it; returns the number of songs, and the names of damaged models."""
         for _ in range(_MAX_ROUNDS):
             database = self._copy_database(with_tokens=bool(private))
-            with closing(Store(self._library.folder, open_engine(database, read_only=True))) as moment:
+            with closing(Library(self._library.folder, open_engine(database, read_only=True))) as moment:
                 damaged = self._add_arrays(moment)
                 n_songs = len(moment)
             if damaged is not None:
@@ -132,7 +132,7 @@ class _Writing:
             source.close()
         return target
 
-    def _add_arrays(self, moment: Store) -> list[str] | None:
+    def _add_arrays(self, moment: Library) -> list[str] | None:
         """Add the arrays that a moment of the database knows.
 
         Returns the names of damaged models; None if something was deleted meanwhile, so that a later moment is needed.

@@ -9,12 +9,12 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from musicsim import LIBRARY_FILE
-from musicsim.library.archive.archive_file import ArchiveWriter
 from musicsim.library.db.integrity import check_database
 from musicsim.library.db.tables import all_tables
 from musicsim.library.db.value_check import find_wrong_value
+from musicsim.library.disk.archive_file import ArchiveWriter
 from musicsim.library.disk.archives import check_arrays_are_stored
-from musicsim.library.store import Store
+from musicsim.library.library import Library
 from musicsim.library.stores.models import ModelRecord
 
 # of a model's folder what it cannot do without; rows.npz and the index are caches
@@ -23,7 +23,7 @@ MODEL_FILES = rf"models/[\w-]+/{_MODEL_FILE}"
 """Names of files of models in an archive, a regular expression."""
 
 
-def add_model(archive: ArchiveWriter, moment: Store, record: ModelRecord, *, left_out: Collection[str] = ()) -> bool:
+def add_model(archive: ArchiveWriter, moment: Library, record: ModelRecord, *, left_out: Collection[str] = ()) -> bool:
     """Add the files of a model as a moment of the library's database knows them; False if some are missing."""
     folder = moment.models.path(record.id)
     grown = moment.models.row_bytes(record)  # lengths of files that others may append to
@@ -36,7 +36,7 @@ def add_model(archive: ArchiveWriter, moment: Store, record: ModelRecord, *, lef
 
 
 @contextmanager
-def checked_library(folder: Path) -> Iterator[Store]:
+def checked_library(folder: Path) -> Iterator[Library]:
     """Open an unpacked library.
 
     Raises ValueError if its database or arrays are not whole, or the database holds what none does.
@@ -47,7 +47,7 @@ def checked_library(folder: Path) -> Iterator[Store]:
             check_database(connection)
     except sqlite3.DatabaseError as error:
         raise ValueError(str(error)) from error
-    with Store.open(folder, create=False) as library:
+    with Library.open(folder, create=False) as library:
         look = sa.inspect(library.engine)
         found = {name: {c["name"] for c in look.get_columns(name)} for name in look.get_table_names()}
         wanted = {table.name: {c.name for c in table.c} for table in all_tables()}
@@ -65,7 +65,7 @@ def checked_library(folder: Path) -> Iterator[Store]:
         yield library
 
 
-def _check_values(folder: Path, library: Store) -> None:
+def _check_values(folder: Path, library: Library) -> None:
     """Raises ValueError if a column holds values that no library does."""
     with closing(sqlite3.connect(folder / LIBRARY_FILE)) as connection:
         wrong = find_wrong_value(connection)

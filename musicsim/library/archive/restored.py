@@ -12,9 +12,9 @@ from pathlib import Path
 
 from musicsim import LIBRARY_FILE
 from musicsim.addresses import is_address, without_user
-from musicsim.hooks import load_hooks
 from musicsim.library.db.schema import path_of
 from musicsim.library.db.settings import merge_restored
+from musicsim.library.db.tables import renew_tokens
 
 _OF_MACHINE = "key = 'settings' OR key LIKE 'machine.%'"
 _PATHS = (("roots", "path"), ("files", "folder"), ("files", "path"), ("failures", "path"), ("songs", "last_path"))
@@ -51,15 +51,6 @@ def adapt_to_machine(folder: Path, own: Mapping[str, str], *, with_tokens: bool)
         database.execute("DELETE FROM jobs")
         if not with_tokens:
             renew_tokens(database)
-
-
-def renew_tokens(database: sqlite3.Connection) -> None:
-    """Replace the tokens that give other people access, in the transaction of the caller.
-
-    The hook ``renew_tokens`` is a function with the same signature.
-    """
-    for renew in load_hooks("renew_tokens"):
-        renew(database)
 
 
 def find_addresses(folder: Path) -> list[str]:

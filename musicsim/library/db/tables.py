@@ -4,11 +4,12 @@ A table has two facts in :attr:`sqlalchemy.Table.info`: ``"in_small_copy": True`
 ``"check"`` in the ``info`` of a JSON column is a function that returns True if a decoded value is valid.
 """
 
+import sqlite3
 from functools import cache
 
 import sqlalchemy as sa
 
-from musicsim.hooks import extensions
+from musicsim.hooks import extensions, load_hooks
 from musicsim.library.db import schema
 
 
@@ -24,3 +25,12 @@ def all_tables() -> tuple[sa.Table, ...]:
 def small_copy_tables() -> tuple[sa.Table, ...]:
     """Tables whose rows are in the daily small copy, in the order of :func:`all_tables`."""
     return tuple(table for table in all_tables() if table.info.get("in_small_copy"))
+
+
+def renew_tokens(database: sqlite3.Connection) -> None:
+    """Replace the tokens that give other people access, in the transaction of the caller.
+
+    The hook ``renew_tokens`` is a function with the same signature.
+    """
+    for renew in load_hooks("renew_tokens"):
+        renew(database)

@@ -20,7 +20,7 @@ from musicsim.library.importing.answer_csv import FiledAnswer, FiledSong, read_a
 from musicsim.library.importing.matching import Matcher
 from musicsim.library.importing.places import PlaceIndex
 from musicsim.library.importing.records import NamedSong
-from musicsim.library.store import Store
+from musicsim.library.library import Library
 from musicsim.library.stores.judgments import Judgment, Opinions, judgment_row
 from musicsim.public import is_public
 
@@ -37,7 +37,7 @@ class AnswersImport:
     problems: tuple[str, ...]
 
 
-def export_answers(library: Store, file: str | Path | BinaryIO, *, of: Opinions | None = None) -> int:
+def export_answers(library: Library, file: str | Path | BinaryIO, *, of: Opinions | None = None) -> int:
     """Write all answers of a library, or others about its songs, as CSV for another library or program; how many.
 
     The columns are those of :mod:`musicsim.library.importing.answer_csv`. What a path names is replaced when all is
@@ -56,7 +56,7 @@ def export_answers(library: Store, file: str | Path | BinaryIO, *, of: Opinions 
     return len(filed)
 
 
-def filed_answers(library: Store, *, of: Opinions | None = None) -> list[FiledAnswer]:
+def filed_answers(library: Library, *, of: Opinions | None = None) -> list[FiledAnswer]:
     """All answers of a library, or others about its songs, as a file has them."""
     answers = (of or library).judgments.answers()
     songs = _filed_songs(library, {song_id for answer in answers for song_id in answer.song_ids})
@@ -70,7 +70,7 @@ def filed_answers(library: Store, *, of: Opinions | None = None) -> list[FiledAn
     ]  # fmt: skip
 
 
-def import_answers(library: Store, file: str | Path | BinaryIO) -> AnswersImport:
+def import_answers(library: Library, file: str | Path | BinaryIO) -> AnswersImport:
     """Take the answers of a file that :func:`export_answers` wrote, or of the odd-one-out survey of bliss.
 
     Songs are found by the bytes of their file, else by its path's end, else by artist and title. An answer that the
@@ -104,7 +104,7 @@ def import_answers(library: Store, file: str | Path | BinaryIO) -> AnswersImport
     return AnswersImport(len(rows), len(added), n_known, n_unmatched, shortened(problems))
 
 
-def _filed_songs(library: Store, ids: set[int]) -> dict[int, FiledSong]:
+def _filed_songs(library: Library, ids: set[int]) -> dict[int, FiledSong]:
     """What to call songs in a file, by id."""
     s, f = schema.songs.c, schema.files.c
     chosen = some_ids(ids)
@@ -121,7 +121,7 @@ def _filed_songs(library: Store, ids: set[int]) -> dict[int, FiledSong]:
     return found
 
 
-def _found(library: Store, songs: set[FiledSong]) -> dict[FiledSong, int | None]:
+def _found(library: Library, songs: set[FiledSong]) -> dict[FiledSong, int | None]:
     """The library's song for each that a file names; None if it has none."""
     s = schema.songs.c
     hashes = sa.func.json_each(json.dumps([song.content_hash for song in songs])).table_valued("value")

@@ -19,7 +19,7 @@ from musicsim.library.importing.places import file_name, is_web
 from musicsim.library.importing.reading import read_listening
 from musicsim.library.importing.records import Batch, ImportStoppedError, NamedSong, Skipped
 from musicsim.library.importing.sources import ProgressCallback
-from musicsim.library.store import Store
+from musicsim.library.library import Library
 from musicsim.library.stores.listening import ImportEntry, Waiting, playlists_source
 
 _AT_ONCE = 10_000  # rows a statement
@@ -146,7 +146,10 @@ class ImportReport:
 
 
 def preview(
-    library: Store, batch: Batch, progress: ProgressCallback | None = None, matcher: Callable[[], Matcher] | None = None
+    library: Library,
+    batch: Batch,
+    progress: ProgressCallback | None = None,
+    matcher: Callable[[], Matcher] | None = None,
 ) -> Preview:
     """Match a batch to the library's songs: a dry run.
 
@@ -184,7 +187,7 @@ def preview(
     )  # fmt: skip
 
 
-def _songs_at_places(library: Store, songs: Sequence[NamedSong], progress: ProgressCallback | None) -> dict[str, int]:
+def _songs_at_places(library: Library, songs: Sequence[NamedSong], progress: ProgressCallback | None) -> dict[str, int]:
     """Ids of the songs whose file is at the place that an entry names, by place."""
     found: dict[str, int] = {}
     for start in range(0, len(songs), _AT_ONCE):
@@ -215,7 +218,7 @@ def _unmatched(missed: Iterable[tuple[NamedSong, int]]) -> tuple[Waiting, ...]:
     return tuple(Waiting(*name, albums[name], count) for name, count in named)
 
 
-def _earlier(library: Store, batch: Batch, song_ids: Int64Array) -> tuple[list[ImportEntry], list[ImportEntry]]:
+def _earlier(library: Library, batch: Batch, song_ids: Int64Array) -> tuple[list[ImportEntry], list[ImportEntry]]:
     """Imports that this one takes the place of, and those that it may count a second time.
 
     A file is an earlier one again if it says the same, or has its name and tells of its whole time: services give
@@ -239,14 +242,14 @@ def _earlier(library: Store, batch: Batch, song_ids: Int64Array) -> tuple[list[I
     return replaces, overlaps
 
 
-def _is_same_list(library: Store, old: ImportEntry, song_ids: Int64Array) -> bool:
+def _is_same_list(library: Library, old: ImportEntry, song_ids: Int64Array) -> bool:
     source = playlists_source(old.id, old.name)
     before = {i for playlist in library.playlists(source=source) for i in playlist.song_ids}
     now = set(song_ids[song_ids >= 0].tolist())
     return 2 * len(before & now) >= max(len(before), len(now))
 
 
-def commit(library: Store, seen: Preview, accepted: Iterable[Proposal] = ()) -> ImportReport:
+def commit(library: Library, seen: Preview, accepted: Iterable[Proposal] = ()) -> ImportReport:
     """Write what a preview showed, in one transaction: all of it or, at a kill, none.
 
     What did not match waits for its song, but for playlists, which are what they are now. Earlier imports that it
@@ -318,7 +321,7 @@ def _playlists(batch: Batch, song_ids: Int64Array) -> list[tuple[str, str | None
     return [(batch.groups[group][0], batch.groups[group][1] or None, ids) for group, ids in lists.items()]
 
 
-def undo(library: Store, import_id: int) -> ImportEntry:
+def undo(library: Library, import_id: int) -> ImportEntry:
     """Take an import back with all it brought, what waits for its song too.
 
     Raises NotFoundError if there is none of this number.
@@ -326,13 +329,13 @@ def undo(library: Store, import_id: int) -> ImportEntry:
     return library.listening.undo(import_id)
 
 
-def import_files(library: Store, paths: str | Path | list[str | Path], fmt: str | None = None) -> ImportReport:
+def import_files(library: Library, paths: str | Path | list[str | Path], fmt: str | None = None) -> ImportReport:
     """Read and write in one go, as for files of our own; see :func:`read_listening` for what is raised."""
     listed = paths if isinstance(paths, list) else [paths]
     return commit(library, preview(library, read_listening(listed, fmt)))
 
 
-def match_waiting(library: Store) -> int:
+def match_waiting(library: Library) -> int:
     """Look for songs that earlier imports named and the library did not have; call it after a scan.
 
     Returns how many songs of imports were found. Close spellings are left to :func:`waiting_proposals`.
@@ -345,7 +348,7 @@ def match_waiting(library: Store) -> int:
     return library.listening.give(found)
 
 
-def waiting_proposals(library: Store, progress: ProgressCallback | None = None) -> list[Proposal]:
+def waiting_proposals(library: Library, progress: ProgressCallback | None = None) -> list[Proposal]:
     """Close spellings for the most played songs that wait; to be confirmed with :func:`accept`, or refused.
 
     `progress` is called with songs compared, songs in all and a message; where it says True, ImportStoppedError is
@@ -355,7 +358,7 @@ def waiting_proposals(library: Store, progress: ProgressCallback | None = None) 
     return Matcher(library).propose(named, progress)[:_MAX_PROPOSALS]
 
 
-def accept(library: Store, proposals: Iterable[Proposal]) -> int:
+def accept(library: Library, proposals: Iterable[Proposal]) -> int:
     """Give what waits to the songs that a person has confirmed; return how many songs of imports that were.
 
     A proposal speaks of an artist and title, whatever the albums that imports name with them. It is remembered, for
@@ -367,6 +370,6 @@ def accept(library: Store, proposals: Iterable[Proposal]) -> int:
     return library.listening.give({name: confirmed[name[:2]] for name in names if name[:2] in confirmed})
 
 
-def refuse(library: Store, proposals: Iterable[Proposal]) -> None:
+def refuse(library: Library, proposals: Iterable[Proposal]) -> None:
     """Remember that these are other songs: they go on waiting, and are not proposed again."""
     library.listening.judge(((*p.song[:2], p.song_id) for p in proposals), is_same=False)

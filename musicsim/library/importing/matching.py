@@ -18,7 +18,7 @@ from musicsim.library.importing.places import PlaceIndex, is_web
 from musicsim.library.importing.records import ImportStoppedError, NamedSong
 from musicsim.library.importing.sources import ProgressCallback
 from musicsim.library.importing.spelling import exact, plain_artist, plain_title
-from musicsim.library.store import Store
+from musicsim.library.library import Library
 from musicsim.library.tags.artists import known_artist
 
 How = Literal["path", "path end", "confirmed", "mbid", "exact", "loose"]
@@ -73,7 +73,7 @@ class Matcher:
     song, and 0.4 kB a file once a path is asked for.
     """
 
-    def __init__(self, library: Store) -> None:
+    def __init__(self, library: Library) -> None:
         self._library = library
         self._aliases = library.edits.aliases()
         self._confirmed: dict[tuple[str, str], int] = {}
@@ -249,7 +249,7 @@ def _best(found: Sequence[KnownSong], song: NamedSong) -> int:
     ).id
 
 
-def _rows(library: Store) -> Sequence[sa.Row]:
+def _rows(library: Library) -> Sequence[sa.Row]:
     s = schema.songs.c
     is_here = s.id.in_(schema.ids_with_file()).label("is_here")
     query = sa.select(s.id, s.title, s.artist, s.album_artist, s.album, s.duration_s, s.mb_recording_id, is_here)
@@ -257,7 +257,7 @@ def _rows(library: Store) -> Sequence[sa.Row]:
         return connection.execute(query.order_by(s.id)).all()
 
 
-def _files(library: Store) -> Iterator[tuple[Path, int, bool]]:
+def _files(library: Library) -> Iterator[tuple[Path, int, bool]]:
     """Path, song and presence of every file, and the last path of songs that have none any more."""
     f, s = schema.files.c, schema.songs.c
     with library.engine.connect() as connection:

@@ -8,7 +8,7 @@ from pathlib import Path
 from musicsim.errors import LibraryError
 from musicsim.library.disk.csv_cells import restored, shortened
 from musicsim.library.importing.places import PlaceIndex
-from musicsim.library.store import Store
+from musicsim.library.library import Library
 from musicsim.library.stores.splits import part_of
 
 _NAMES = ("hash", "path", "id")
@@ -25,7 +25,7 @@ class SplitImport:
     problems: tuple[str, ...]
 
 
-def import_split(library: Store, file: Path, name: str = "") -> SplitImport:
+def import_split(library: Library, file: Path, name: str = "") -> SplitImport:
     """Take a split from a CSV file with a column `split` and one of `hash`, `path` and `id`; keep it under a name.
 
     Songs are found by the bytes of their file, else by their path or its end, else by their number. The name is that of
@@ -61,7 +61,7 @@ def import_split(library: Store, file: Path, name: str = "") -> SplitImport:
     return SplitImport(called, len(rows), len(parts), shortened(problems))
 
 
-def _songs(library: Store) -> Callable[[Mapping[str, str]], int | None]:
+def _songs(library: Library) -> Callable[[Mapping[str, str]], int | None]:
     """Return a function that finds the song of a row."""
     songs = library.songs()
     by_hash, ids = {song.content_hash: song.id for song in songs}, {song.id for song in songs}

@@ -21,9 +21,10 @@ from typing import Any
 from musicsim.errors import AudioError, StorageError
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.disk.room import make_room
+from musicsim.library.library import Library
 from musicsim.library.processes.decoding import Decoder, Decoding, Run
 from musicsim.library.processes.workers import Limits
-from musicsim.library.store import Song, Store
+from musicsim.library.stores.songs import Song
 from musicsim.library.tags.file_tags import FrugalFile, file_chunks, open_container, read_id3v2
 from musicsim.public import working_folder
 
@@ -63,7 +64,7 @@ class Covers:
             return None
         return blake2b(repr((_VERSION, stats)).encode("utf-8", "replace"), digest_size=16).hexdigest()
 
-    def cover_of(self, library: Store, song: Song, tag: str) -> bytes | Decoding[bytes]:
+    def cover_of(self, library: Library, song: Song, tag: str) -> bytes | Decoding[bytes]:
         """The cover as a JPEG file of at most 320 x 320 pixels, or work that makes it; empty if there is none.
 
         The work ends with an AudioError if it takes too long or the file cannot be read; that is not kept. `tag` is of

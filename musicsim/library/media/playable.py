@@ -9,8 +9,9 @@ from pathlib import Path
 from musicsim import audio
 from musicsim.library.disk.room import make_room
 from musicsim.library.disk.scratch import scratch_of
+from musicsim.library.library import Library
 from musicsim.library.processes.decoding import Decoder, Decoding, Run
-from musicsim.library.store import Song, Store
+from musicsim.library.stores.songs import Song
 from musicsim.public import working_folder
 
 _MAX_BYTES = 2 << 30
@@ -31,7 +32,7 @@ class PlayableCopies:
         self._lock = threading.Lock()
         self._at_work: dict[Path, Decoding[Path]] = {}
 
-    def copy_of(self, library: Store, song: Song) -> Path | Decoding[Path]:
+    def copy_of(self, library: Library, song: Song) -> Path | Decoding[Path]:
         """The copy of a song; work that makes it where there is none, the same for all who ask meanwhile."""
         target = working_folder(library.folder) / "cache" / f"{song.content_hash}{audio.transcode_suffix()}"
         with self._lock:

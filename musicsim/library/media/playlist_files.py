@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePath
 from xml.etree import ElementTree
 
-from musicsim.library.store import Song
+from musicsim.library.stores.songs import Song
 from musicsim.public import is_public
 
 _XSPF = "http://xspf.org/ns/0/"

@@ -8,17 +8,18 @@ them.
 from collections.abc import Collection
 
 from musicsim.hooks import load_hooks
-from musicsim.library.store import Song, Store
+from musicsim.library.library import Library
+from musicsim.library.stores.songs import Song
 from musicsim.public import is_public
 
 
-def has_sound(library: Store, song: Song) -> bool:
+def has_sound(library: Library, song: Song) -> bool:
     """Return True if the current user can hear a song."""
     if song.path.is_file() or is_public():  # visitors do not hear songs from elsewhere, which only the owner may
         return song.path.is_file()
     return bool(songs_elsewhere(library, [song.id]))
 
 
-def songs_elsewhere(library: Store, song_ids: Collection[int]) -> set[int]:
+def songs_elsewhere(library: Library, song_ids: Collection[int]) -> set[int]:
     """Ids of those songs whose sound an extension has."""
     return {song_id for sound in load_hooks("sound") for song_id in sound.songs_with_sound(library, song_ids)}

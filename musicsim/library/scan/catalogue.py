@@ -10,11 +10,11 @@ from musicsim.addresses import located
 from musicsim.audio import DESCRIPTOR_VERSION, FEATURE_VERSION
 from musicsim.library.db import schema
 from musicsim.library.scan.analysis import Analysis, Same
-from musicsim.library.store import Store
+from musicsim.library.scan.target import ScanTarget
 from musicsim.library.stores.tag_edits import effective_tags
 
 
-def enter_known(library: Store, path: Path, same: Same) -> bool:
+def enter_known(library: ScanTarget, path: Path, same: Same) -> bool:
     """Enter another place of a song's bytes; False if the song has been forgotten meanwhile."""
     s = schema.songs.c
     with library.write() as connection:
@@ -24,7 +24,7 @@ def enter_known(library: Store, path: Path, same: Same) -> bool:
     return song_id is not None
 
 
-def enter_song(library: Store, path: Path, analysis: Analysis) -> bool:
+def enter_song(library: ScanTarget, path: Path, analysis: Analysis) -> bool:
     """Enter a file and its song; whether the song is new to the library.
 
     The file is the song with the same bytes; else, if its sound is the same to the last bit, the song that lay at

@@ -27,7 +27,7 @@ from musicsim.library.scan.analysis import Analysis, Parcel, Same, Skipped, Task
 from musicsim.library.scan.catalogue import enter_known, enter_song
 from musicsim.library.scan.files import Found, FoundFile, find_audio
 from musicsim.library.scan.forecast import Forecast
-from musicsim.library.store import Store
+from musicsim.library.scan.target import ScanTarget
 from musicsim.library.stores.files import ERROR, NO_SOUND, SHORT, SKIPPED, Failure, KnownFile, absolute
 
 _log = logging.getLogger(__name__)
@@ -100,7 +100,7 @@ class Scan:
 
     def __init__(
         self,
-        library: Store,
+        library: ScanTarget,
         sources: str | Path | Sequence[str | Path],
         *,
         retry: bool = False,
@@ -239,7 +239,7 @@ class _Counts:
         return stop
 
 
-def _analyse_all(library: Store, tasks: Iterable[Task], report: AddReport, counts: _Counts, pool: Pool) -> None:
+def _analyse_all(library: ScanTarget, tasks: Iterable[Task], report: AddReport, counts: _Counts, pool: Pool) -> None:
     limits = library.file_limits
     started = time.monotonic()
     # the transform of fluctuation is loaded when it is used: 20 MB, which workers share
@@ -259,7 +259,7 @@ def _analyse_all(library: Store, tasks: Iterable[Task], report: AddReport, count
     report.seconds += time.monotonic() - started
 
 
-def _enter(library: Store, task: Task, outcome: Any, report: AddReport, limits: Limits) -> None:
+def _enter(library: ScanTarget, task: Task, outcome: Any, report: AddReport, limits: Limits) -> None:
     if isinstance(outcome, Parcel):
         outcome = outcome.unpack(library.frame_files)
     if isinstance(outcome, Analysis):
@@ -287,7 +287,11 @@ def _enter(library: Store, task: Task, outcome: Any, report: AddReport, limits: 
 
 
 def _reject(
-    library: Store, report: AddReport, failure: Failure, stat: tuple[int, int] | None, duration_s: float | None = None
+    library: ScanTarget,
+    report: AddReport,
+    failure: Failure,
+    stat: tuple[int, int] | None,
+    duration_s: float | None = None,
 ) -> None:
     """List a file that was not added. It is opened again once its size or time differ; without `stat` by any scan."""
     report.failures.append(failure)
@@ -317,7 +321,7 @@ def failure_reason(path: Path, error: BaseException, limits: Limits) -> str:
 
 
 def add(
-    library: Store,
+    library: ScanTarget,
     sources: str | Path | Sequence[str | Path],
     *,
     progress: ProgressCallback | None = None,
@@ -341,7 +345,7 @@ def add(
 
 
 def add_stream(
-    library: Store,
+    library: ScanTarget,
     paths: Iterable[Path],
     planned: Sequence[Path],
     report: AddReport,

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from musicsim.library.media.playlist_files import FORMATS, MIME, jspf, location, m3u8, missing, pls, xspf
-from musicsim.library.store import Song
+from musicsim.library.stores.songs import Song
 
 HOSTILE = 'Line\nbreak <&"\x07 ☃'
 

@@ -22,13 +22,13 @@ import sqlalchemy as sa
 
 from musicsim import LIBRARY_FILE
 from musicsim.errors import NotFoundError, StorageError
-from musicsim.library.archive.archive_file import ArchiveKind
-from musicsim.library.archive.restored import renew_tokens
 from musicsim.library.db import schema
-from musicsim.library.db.tables import small_copy_tables
+from musicsim.library.db.database import Write
+from musicsim.library.db.tables import renew_tokens, small_copy_tables
 from musicsim.library.db.value_check import find_wrong_value
+from musicsim.library.disk.archive_file import ArchiveKind
 from musicsim.library.disk.scratch import scratch_of
-from musicsim.library.store import Store
+from musicsim.library.stores.tag_edits import TagEdits
 
 _log = logging.getLogger(__name__)
 
@@ -67,8 +67,9 @@ class BroughtBack:
 class SmallCopies:
     """The copies of one library."""
 
-    def __init__(self, library: Store) -> None:
-        self._library, self.folder = library, library.folder / BACKUPS_FOLDER
+    def __init__(self, library: Path, write: Write, edits: TagEdits) -> None:
+        self._library, self.folder = library, library / BACKUPS_FOLDER
+        self._write, self._edits = write, edits
         self._next_look = 0.0
 
     def all(self) -> list[Path]:
@@ -99,10 +100,10 @@ class SmallCopies:
     def keep_now(self) -> Path | None:
         """Take a copy; None where there is nothing to keep."""
         target = self.folder / datetime.now().strftime("small-%Y-%m-%d-%H%M%S-%f.tar.zst")
-        with closing(_connect(self._library.folder / LIBRARY_FILE, "rw")) as connection:
+        with closing(_connect(self._library / LIBRARY_FILE, "rw")) as connection:
             if not _has_something(connection):
                 return None
-            with scratch_of(self._library.folder).folder() as work, _SMALL_COPY.write(target, work) as archive:
+            with scratch_of(self._library).folder() as work, _SMALL_COPY.write(target, work) as archive:
                 _copy(connection, work / LIBRARY_FILE)
                 archive.add_file(LIBRARY_FILE, work / LIBRARY_FILE)
         # of a clock that was set back, the latest copy has not the latest name
@@ -119,8 +120,7 @@ class SmallCopies:
 
         Raises NotFoundError or LibraryError if the copy cannot be read; nothing is changed then.
         """
-        library = self._library
-        with scratch_of(library.folder).folder() as work, _SMALL_COPY.refusing(path.name):
+        with scratch_of(self._library).folder() as work, _SMALL_COPY.refusing(path.name):
             with _SMALL_COPY.open(path) as stream:
                 _SMALL_COPY.unpack(stream, path.name, work, lambda *_: None)
             try:
@@ -128,12 +128,12 @@ class SmallCopies:
                     copy = _SmallCopy(database)
                     songs = copy.songs()
                     before = self.keep_now()
-                    with library.write() as connection:
+                    with self._write() as connection:
                         here = _matched(connection, songs)
                         _replace(connection, copy, here)
                         edits = {here[s.id]: json.loads(s.edits) or {} for s in songs if s.edits and s.id in here}
                         _, aliases = copy.rows(schema.aliases)
-                        library.edits.replace(connection, edits, {str(old): str(new) for old, new in aliases})
+                        self._edits.replace(connection, edits, {str(old): str(new) for old, new in aliases})
                         wrong = find_wrong_value(_driver(connection), (*small_copy_tables(), schema.songs))
                         if wrong is not None:
                             raise ValueError(f"it has a value in the column {wrong} that no library has")

@@ -8,7 +8,7 @@ import pytest
 
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library import Library
-from musicsim.library.archive.small_copies import MAX_COPIES
+from musicsim.library.stores.small_copies import MAX_COPIES
 from tests.archives import parts_of, write_parts
 from tests.command import run
 from tests.sounds import open_library

@@ -1,0 +1,35 @@
+"""The part of a library that a scan uses, so that a library can scan and a scan need not know the library."""
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Protocol
+
+from musicsim.library.db.database import Write
+from musicsim.library.processes.pools import Pool
+from musicsim.library.processes.workers import Limits
+from musicsim.library.stores.files import FileStore
+from musicsim.library.stores.frames import FrameStore
+from musicsim.library.stores.tag_edits import TagEdits
+
+
+class ScanTarget(Protocol):
+    """Where a scan enters songs: a :class:`musicsim.library.Library`."""
+
+    folder: Path
+    files: FileStore
+    frame_files: FrameStore
+    edits: TagEdits
+    pool: Pool | None
+
+    @property
+    def settings(self) -> dict[str, Any]: ...
+
+    @property
+    def file_limits(self) -> Limits: ...
+
+    def content_hashes(self) -> list[str]: ...
+
+    def exclusive(self, doing: str = ...) -> AbstractContextManager[None]: ...
+
+    @property
+    def write(self) -> Write: ...
