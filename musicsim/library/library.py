@@ -55,7 +55,7 @@ from musicsim.library.stores.models import ModelStore, Vectors
 from musicsim.library.stores.playlists import NewPlaylist, PlaylistStore, SavedPlaylist
 from musicsim.library.stores.small_copies import SmallCopies
 from musicsim.library.stores.song_tables import SongTables
-from musicsim.library.stores.songs import Song
+from musicsim.library.stores.songs import Song, make_song
 from musicsim.library.stores.splits import SplitStore
 from musicsim.library.stores.tag_edits import TagEdits
 from musicsim.public import is_public, protect
