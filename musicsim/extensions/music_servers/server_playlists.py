@@ -13,9 +13,9 @@ from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.music_servers.connections import Connection
 from musicsim.extensions.music_servers.lists import SavedList, save_list
-from musicsim.extensions.music_servers.server_songs import ServerList, ServerSongs
+from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.extensions.music_servers.sync import played_last
-from musicsim.library import Library, Song
+from musicsim.library import Song
 from musicsim.library.importing import day_of
 
 AROUND_LAST = "around_last"
@@ -65,23 +65,17 @@ def keep_filled(
     the server has none of the songs; ServerError if the server fails.
     """
     kept = saved_request(request, around_last)
-    asked, seeds = request, []
+    asked, seeds = request, list[Song]()
     if around_last:
-        seeds = _played_last(now.library, connection, around_last)
+        seeds = now.library.songs(played_last(now.library, connection, around_last))
+        if not seeds:
+            raise NotFoundError(
+                f"{connection.name}: nothing that was played there is in this library. Sync it, or name songs."
+            )
         asked = replace(request, like=tuple(song.id for song in seeds))
-    walk = Walk(now)
-    drawn = walk.draw(asked, asked.seed)
+    drawn = Walk(now).draw(asked, asked.seed)
     ids = [song.id for song in drawn.songs]
     return save_list(now.library, connection, name, ids, comment_of(drawn, seeds), kept)
-
-
-def _played_last(library: Library, connection: Connection, n_songs: int) -> list[Song]:
-    songs = library.songs(played_last(library, connection, n_songs))
-    if not songs:
-        raise NotFoundError(
-            f"{connection.name}: nothing that was played there is in this library. Sync it, or name songs."
-        )
-    return songs
 
 
 def comment_of(drawn: DrawnPlaylist, seeds: Sequence[Song] = ()) -> str:
@@ -102,13 +96,9 @@ def refresh_lists(now: Snapshot, connection: Connection) -> list[Refreshed]:
     done = []
     for name, kept in ServerSongs(now.library).lists(connection.name).items():
         if kept.request is not None:
-            done.append(_refreshed(now, connection, name, kept))
+            try:
+                saved = keep_filled(now, connection, name, *read_request(kept.request))
+                done.append(Refreshed(connection.name, name, saved))
+            except MusicsimError as error:
+                done.append(Refreshed(connection.name, name, None, str(error)))
     return done
-
-
-def _refreshed(now: Snapshot, connection: Connection, name: str, kept: ServerList) -> Refreshed:
-    try:
-        request, around_last = read_request(kept.request or {})
-        return Refreshed(connection.name, name, keep_filled(now, connection, name, request, around_last))
-    except MusicsimError as error:
-        return Refreshed(connection.name, name, None, str(error))

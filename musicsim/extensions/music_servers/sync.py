@@ -126,7 +126,11 @@ def sync(library: Library, connection: Connection, tell: Tell, *, everything: bo
     gone = [server_id for server_id in known if server_id not in listed]
     ServerSongs(library).write(connection.name, changed, gone)
     _forget_places(library, connection.name, [known[server_id] for server_id in gone])
-    _count(report, listed.values(), known, changed, gone)
+    matched_by = Counter(song.how for song in listed.values() if song.song_id is not None)
+    report.matched_by, report.n_matched, report.n_songs = dict(matched_by), matched_by.total(), len(listed)
+    report.n_ambiguous = sum(song.candidates is not None for song in listed.values())
+    report.n_new = sum(song.id not in known for song in changed)
+    report.n_changed, report.n_gone = len(changed) - report.n_new, len(gone)
     if connection.takes_listening:
         report.listening = import_listening(library, connection, finder)
     if albums is not None:
@@ -183,26 +187,6 @@ def _forget_places(library: Library, server: str, gone: Iterable[ServerSong]) ->
         still_there, below = ServerSongs(library).ids_of(ids), servers_folder(library, server)
         paths = [song.path for song in library.songs(ids) if song.id not in still_there]
         library.files.mark(missing=[path for path in paths if is_below(path, below)], back=())
-
-
-def _count(
-    report: SyncReport,
-    songs: Iterable[ServerSong],
-    known: Mapping[str, ServerSong],
-    changed: Iterable[ServerSong],
-    gone: Iterable[str],
-) -> None:
-    matched_by: Counter[str] = Counter()
-    for song in songs:
-        report.n_songs += 1
-        report.n_ambiguous += song.candidates is not None
-        if song.song_id is not None:
-            matched_by[song.how] += 1
-    report.matched_by = dict(matched_by)
-    report.n_matched = matched_by.total()
-    report.n_new = sum(song.id not in known for song in changed)
-    report.n_changed = sum(song.id in known for song in changed)
-    report.n_gone = len(list(gone))
 
 
 class SongFinder:
@@ -298,7 +282,9 @@ def import_listening(library: Library, connection: Connection, finder: SongFinde
     time is not written again. Skips are none: the interface does not know them.
     """
     songs = [s for s in ServerSongs(library).of(connection.name).values() if s.title]
-    places = _places(library, [s.song_id for s in songs if s.song_id is not None])
+    # a file of each song, by which an import finds exactly this one
+    here = library.songs([s.song_id for s in songs if s.song_id is not None])
+    places = {song.id: os.fspath(song.path) for song in here}
     plays = Gatherer("plays", connection.listener)
     tags = Gatherer("tags", connection.listener)
     for song in songs:
@@ -326,8 +312,3 @@ def import_listening(library: Library, connection: Connection, finder: SongFinde
 def import_name(server: str, kind: str) -> str:
     """What an import of listening from a server is called."""
     return f"{server} ({kind})"
-
-
-def _places(library: Library, song_ids: Iterable[int]) -> dict[int, str]:
-    """A file of each song, by which an import finds exactly this one."""
-    return {song.id: os.fspath(song.path) for song in library.songs(song_ids)}
