@@ -36,6 +36,7 @@ from experiments._descriptors import split_rows
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.evaluation import paired_bootstrap
 from musicsim.evaluation.ranking import distance_scores
+from musicsim.extensions.lyrics.store import LyricsStore
 from musicsim.kernels import harmony_kernel, plays_cosine_kernel, ppk_kernel, rhythm_kernel, tfidf_cosine_kernel
 from musicsim.library import Library, Song
 from musicsim.metric import MultipleKernelMLR
@@ -141,7 +142,7 @@ def _fixed_kernels(library: Library, songs: list[Song]) -> Iterator[tuple[str, F
     yield RHYTHM, rhythm_kernel(aspects.rhythm)
     row_of = {song.id: row for row, song in enumerate(songs)}
     given = [(song_id, tag, weight) for song_id, of_song in library.tags(row_of).items() for tag, weight in of_song]
-    plays, lyrics = library.plays(), library.lyrics.table()
+    plays, lyrics = library.plays(), LyricsStore(library).table()
     said = {
         TAGS: _counts([i for i, _, _ in given], [tag for _, tag, _ in given], [w for _, _, w in given], row_of),
         PLAYS: _counts(plays.song_id, plays.listener, np.ones(len(plays.song_id)), row_of),

@@ -8,6 +8,7 @@ import pytest
 from musicsim.errors import ModelError
 from musicsim.explorer.models import arrays as model_arrays
 from musicsim.explorer.models.arrays import read_arrays
+from musicsim.explorer.models.encoders import CodewordEncoder
 from musicsim.explorer.models.local_metrics import LocalMetrics
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from tests.crafted_models import packed
@@ -18,7 +19,7 @@ def model():
     """A model of 60 songs with a metric; never changed by a test."""
     rng = np.random.default_rng(0)
     fitted = SimilarityModel("tfidf", n_codewords=16, random_state=0)
-    fitted.fit_codebook(rng.standard_normal((800, 39)).astype(np.float32))
+    fitted.use_encoder(CodewordEncoder.fit_frames(rng.standard_normal((800, 39)).astype(np.float32), 16, 4, 0))
     shares = rng.dirichlet(np.ones(16), 60) * (rng.random((60, 16)) < 0.7)  # what all songs have weighs nothing
     features = (shares / shares.sum(axis=1, keepdims=True)).astype(np.float32)
     vectors = fitted.fit_space(features).vectors(features)

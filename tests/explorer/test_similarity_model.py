@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from musicsim.errors import FeatureVersionError, ModelError
+from musicsim.explorer.models.encoders import CodewordEncoder
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.kernels import ppk_kernel, ppk_similarity
 
@@ -20,9 +21,13 @@ def songs(rng):
     return _songs(rng, 60)
 
 
+def encoder_of(songs):
+    return CodewordEncoder.fit_frames(np.concatenate(songs), 32, 4, 0)
+
+
 @pytest.fixture
 def model(songs):
-    fitted = SimilarityModel(n_codewords=32, random_state=0).fit_codebook(np.concatenate(songs))
+    fitted = SimilarityModel(n_codewords=32, random_state=0).use_encoder(encoder_of(songs))
     return fitted.fit_space(fitted.features(songs))
 
 
@@ -37,7 +42,7 @@ def test_similarity_of_vectors_is_the_kernel_up_to_the_variance_left_out(model, 
 
 
 def test_fewer_songs_than_fifty_keep_the_whole_space(songs):
-    few = SimilarityModel(n_codewords=32, random_state=0).fit_codebook(np.concatenate(songs))
+    few = SimilarityModel(n_codewords=32, random_state=0).use_encoder(encoder_of(songs))
     few.fit_space(few.features(songs[:5]))
     V = few.transform(songs)
     # the square-root map itself, a unit vector (float32)
@@ -95,4 +100,4 @@ def test_a_model_of_other_features_is_refused(model, tmp_path):
 
 def test_too_few_frames_are_a_clear_error():
     with pytest.raises(ModelError, match="3 frames are too few"):
-        SimilarityModel().fit_codebook(np.zeros((3, 39), dtype=np.float32))
+        CodewordEncoder.fit_frames(np.zeros((3, 39), dtype=np.float32), 1024, 4, None)

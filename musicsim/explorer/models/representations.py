@@ -79,6 +79,10 @@ def _as_they_are(features: Floats, _weights: object) -> Floats:
     return np.asarray(features, dtype=np.float32)
 
 
+def _rarity(features: Floats) -> Float64Array:
+    return kernels.inverse_document_frequency(features)  # loads SciPy
+
+
 def weight_by_rarity(features: Floats, weights: Float64Array | None) -> Floats:
     """Multiply counts by the weights of their columns, and scale the rows to unit length."""
     assert weights is not None
@@ -112,7 +116,7 @@ def sound_axes(features: Floats, within: Sequence[Float64Array] | None, variance
     return np.concatenate([timbre[0], fluctuation[0]]), block_diag(share[0] * timbre[1], share[1] * fluctuation[1])
 
 
-RARITY = Weights(kernels.inverse_document_frequency, ("f",))
+RARITY = Weights(_rarity, ("f",))
 """Weights of columns for :func:`weight_by_rarity`."""
 _STATISTICS = Weights(statistics, ("1 + f", "f"))
 

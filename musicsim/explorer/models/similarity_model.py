@@ -17,7 +17,7 @@ from musicsim._arrays import Float32Array, Float64Array, FloatingArray
 from musicsim.audio import FEATURE_VERSION, MIN_FEATURE_VERSION
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.models.arrays import MissingRepresentationError, read_arrays
-from musicsim.explorer.models.encoders import CodewordEncoder, Encoder, Frames
+from musicsim.explorer.models.encoders import Encoder, Frames
 from musicsim.explorer.models.joint_space import column_scales
 from musicsim.explorer.models.local_metrics import LocalMetrics
 from musicsim.explorer.models.representations import Representation, representations
@@ -96,13 +96,6 @@ class SimilarityModel:
         return representations()[self.representation]
 
     # --- fitting ------------------------------------------------------------------------------
-
-    def fit_codebook(self, frames: Float32Array) -> "SimilarityModel":
-        """Learn the codewords from frames sampled evenly over the songs, float32 (n_frames, 39).
-
-        Raises ModelError if there are fewer frames than `tau`.
-        """
-        return self.use_encoder(CodewordEncoder.fit_frames(frames, self.n_codewords, self.tau, self.random_state))
 
     def use_encoder(self, encoder: Encoder) -> "SimilarityModel":
         """Take a fitted encoder of the kind that the representation needs."""

@@ -192,7 +192,7 @@ def _topics(words: "sparse.csr_array", vocabulary: Sequence[str], tell: Tell) ->
     if n_sung < _MIN_WITH_WORDS:
         return found, ()
 
-    tell("reading lyrics")
+    tell("finding topics of words")
     n_topics = min(_N_TOPICS, n_sung // 2)
     model = playlist.lyrics_topics(words, n_topics, random_state=SEED)
     for row, topics in enumerate(model.topics):
@@ -204,7 +204,9 @@ def _load(snapshot: Snapshot) -> tuple[Sources, str]:
     """What was learned, aligned with the snapshot's songs, and the digest of what it was learned from."""
     arrays = readable_arrays(snapshot.library.folder / _FILE)
     if not arrays:
-        return Sources(np.empty(0, dtype=np.int64)), ""
+        n = snapshot.n_indexed
+        neighbours, topics = np.empty((n, 0), dtype=np.int64), np.full((n, _TOPIC_DEPTH), -1, dtype=np.int64)
+        return Sources(snapshot.row_ids, neighbours=neighbours, topics=topics), ""
     rows = places_among(arrays["song_ids"], snapshot.row_ids)
 
     def aligned(values: Int64Array) -> Int64Array:
@@ -220,24 +222,11 @@ def _load(snapshot: Snapshot) -> tuple[Sources, str]:
     near = arrays["neighbours"]
     rows_now = snapshot.rows_of(near.ravel())
     neighbours = aligned(rows_now.reshape(near.shape))
-    sources = Sources(
-        snapshot.row_ids,
-        groups["company"],
-        groups["listeners"],
-        neighbours,
-        aligned(arrays["topics"]),
-        tuple(arrays["topic_words"].tolist()),
-    )
+    topics, topic_words = aligned(arrays["topics"]), tuple(arrays["topic_words"].tolist())
+    sources = Sources(snapshot.row_ids, groups["company"], groups["listeners"], neighbours, topics, topic_words)
     return sources, str(arrays["digest"])
 
 
 def load_sources(snapshot: Snapshot) -> Sources:
     """What was learned last, aligned with the rows; songs that came later have no labels."""
-    sources, digest = _load(snapshot)
-    n = snapshot.n_indexed
-    if not digest:
-        ids = snapshot.row_ids
-        return Sources(
-            ids, neighbours=np.empty((n, 0), dtype=np.int64), topics=np.full((n, _TOPIC_DEPTH), -1, dtype=np.int64)
-        )
-    return sources
+    return _load(snapshot)[0]

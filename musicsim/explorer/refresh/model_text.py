@@ -78,17 +78,13 @@ def facts(library: Library, record: ModelRecord, report: Mapping[str, Any]) -> l
     if report:
         of = [source["name"] for source in report.get("sources", ())] or [report["base"]]
         lines.append(f"{report['detail']}; {settings_words(report['settings'], _quoted(of))}.")
-        lines.append(f"{_chosen(report)}. {headline(report)[1]}")
+        chosen = report["setting"] if "setting" in report else f"C = {report['C']:g}"
+        lines.append(f"{chosen}. {headline(report)[1]}")
         shares = [f"{row['of the distances']} “{row['source']}”" for row in source_rows(report)]
         lines += [f"Of its distances: {', '.join(shares)}."] if shares else []
         hubs = report["hubness"]
         lines.append(f"Hubness {hubs['before']:.2f} → {hubs['after']:.2f} (lower is better).")
     return lines
-
-
-def _chosen(report: Mapping[str, Any]) -> str:
-    """What was chosen on held-out artists: C, or the settings of a metric in closed form."""
-    return str(report["setting"]) if "setting" in report else f"C = {report['C']:g}"
 
 
 def _quoted(names: Sequence[str]) -> str:
@@ -181,14 +177,9 @@ def judged_on(report: Mapping[str, Any]) -> str:
             f"{songs['test']}.{stopped}"
         )
     return (
-        f"Learned from {songs['train']}, {_parameter(report)} chosen on {songs['validation']}, judged on "
-        f"{songs['test']}; no artist is "
-        f"in two of them.{stopped}"
+        f"Learned from {songs['train']}, {'settings' if 'setting' in report else 'C'} chosen on "
+        f"{songs['validation']}, judged on {songs['test']}; no artist is in two of them.{stopped}"
     )
-
-
-def _parameter(report: Mapping[str, Any]) -> str:
-    return "settings" if "setting" in report else "C"
 
 
 def source_rows(report: Mapping[str, Any]) -> list[dict[str, str]]:

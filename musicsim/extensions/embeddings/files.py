@@ -53,7 +53,6 @@ class EmbeddingFile:
     # a song id, or a hash or path, for each vector; None where the rows are the songs by rising id
     names: list[int] | list[str] | None
     vectors: Float32Array  # (n, d): finite, and none of them 0
-    n_read: int  # rows of the file, those that were left out among them
     # why rows were left out, a sentence each; the first 20, and how many more there are
     problems: tuple[str, ...]
     # one sentence on which columns of a table were taken as names and numbers; empty where none had to be
@@ -286,12 +285,12 @@ def _checked(label: str, names: npt.NDArray[Any] | None, vectors: npt.NDArray[An
     if called is None:
         # rows are of songs by their place: none may go
         rows[list(wrong)] = np.nan
-        return EmbeddingFile(None, rows, len(rows), problems, note)
-    if not wrong:
-        return EmbeddingFile(called, rows, len(rows), problems, note)
+        return EmbeddingFile(None, rows, problems, note)
+    if not wrong:  # without a copy
+        return EmbeddingFile(called, rows, problems, note)
     good = [i for i in range(len(rows)) if i not in wrong]
     chosen: Any = [called[i] for i in good]
-    return EmbeddingFile(chosen, rows[good], len(rows), problems, note)
+    return EmbeddingFile(chosen, rows[good], problems, note)
 
 
 def _wrong(rows: Float32Array, called: list[int] | list[str] | None) -> dict[int, str]:

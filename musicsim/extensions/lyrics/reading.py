@@ -26,18 +26,15 @@ _TIME = re.compile(r"[\[<]\d{1,4}:\d{1,2}(?:[.:]\d{1,3})?[\]>]")
 _HEADING = re.compile(r"^[ \t]*\[[^\]\n]*\][ \t]*$", re.MULTILINE)
 
 
-def read_lyrics(
-    library: Library, tell: Callable[[str, int, int], object] | None = None, limit: int | None = None
-) -> int:
+def read_lyrics(library: Library, tell: Callable[[str, int, int], object] | None = None) -> int:
     """Bring the words of a library's songs up to their files; how many were looked at.
 
     `tell` takes a message, how many songs are done, and of how many, with every batch; what it raises ends the
-    work, and all that was reported as done is kept. At most `limit` are looked at: the next call takes the next ones.
+    work, and all that was reported as done is kept.
     A file that cannot be reached now is left for the next time.
     """
     store = LyricsStore(library)
     songs = store.unread()
-    songs = songs if limit is None else songs[: max(limit, 0)]
     batch: list[ReadWords] = []
     n_read, since = 0, time.monotonic()
     for done, song in enumerate(songs):

@@ -104,10 +104,6 @@ class LyricsStore(Tables):
                 found.append(UnreadSong(row.song_id, row.path, row.mtime_ns, lrc))
         return found
 
-    def missing(self) -> list[int]:
-        """Ids of the songs of :meth:`unread`."""
-        return [song.song_id for song in self.unread()]
-
     def put(self, found: Iterable[ReadWords]) -> None:
         """Write the words of songs in one transaction, in place of earlier ones; forgotten songs are passed over."""
         now = time.time()

@@ -187,15 +187,12 @@ def _comparison(records: Sequence[ModelRecord], reports: dict[str, dict[str, Any
             for m in measures
         ]
     saved_table(pd.DataFrame(columns), name="two models", key="train_compared")
-    if len({_question(reports[model_id]) for model_id in chosen}) > 1:
+    targets = set()
+    for report in (reports[model_id] for model_id in chosen):
+        target = (report["settings"][name] for name in ("supervision", "k", "threshold", "random_state"))
+        targets.add((*target, report["n_songs"]))
+    if len(targets) > 1:
         st.caption("Trained on different targets; scores are not comparable.")
-
-
-def _question(report: dict[str, Any]) -> tuple[object, ...]:
-    """What held-out artists were judged by."""
-    settings = report["settings"]
-    names = ("supervision", "k", "threshold", "random_state")
-    return (*(settings[name] for name in names), report["n_songs"])
 
 
 # --- more models ----------------------------------------------------------------------------------

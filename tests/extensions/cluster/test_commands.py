@@ -9,6 +9,7 @@ from sklearn.base import clone
 from musicsim import metric
 from musicsim.explorer import job_process, jobs, query_blocks
 from musicsim.explorer.evaluation import quality
+from musicsim.explorer.models.encoders import CodewordEncoder
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.models.song_features import feature_blocks
 from musicsim.extensions.cluster.connection import cluster_of, on_cluster
@@ -81,7 +82,7 @@ def test_songs_are_encoded_on_a_cluster_to_the_same_numbers(dask, tiny_library, 
     monkeypatch.setattr("musicsim.explorer.models.song_features.BLOCK", 2)
     songs = tiny_library.songs()
     frames = np.concatenate([tiny_library.frames(song) for song in songs])
-    model = SimilarityModel(random_state=0).fit_codebook(frames)
+    model = SimilarityModel(random_state=0).use_encoder(CodewordEncoder.fit_frames(frames, 1024, 4, 0))
     said = []
     here = list(feature_blocks(tiny_library, model, songs, lambda *_: None))
     with on_cluster(tiny_library, dask.address):

@@ -224,15 +224,20 @@ def ids(library):
     return {song.path.name: song.id for song in library.songs()}
 
 
+def unread(library):
+    """Ids of the songs whose words are not known."""
+    return [song.song_id for song in LyricsStore(library).unread()]
+
+
 def test_every_song_is_looked_at_once(sung):
-    assert sorted(LyricsStore(sung).missing()) == sorted(ids(sung).values())
+    assert sorted(unread(sung)) == sorted(ids(sung).values())
     assert read_lyrics(sung) == 4
-    assert LyricsStore(sung).missing() == []
+    assert unread(sung) == []
     assert read_lyrics(sung) == 0
     assert LyricsStore(sung).words(ids(sung)["0.flac"]) == {"plum": 2, "tree": 1}
     assert LyricsStore(sung).words(ids(sung)["2.flac"]) == {}
     with Library.open(sung.folder) as again:
-        assert LyricsStore(again).missing() == []
+        assert unread(again) == []
 
 
 def test_a_file_that_changed_is_read_again_after_the_scan_that_saw_it(sung):
@@ -241,10 +246,10 @@ def test_a_file_that_changed_is_read_again_after_the_scan_that_saw_it(sung):
     by_item(FLAC, "LYRICS", "now it sings")(song.path)
     os.utime(song.path, ns=(0, 1_000_000_000))
     sung.add(song.path.parent, n_workers=1)
-    assert LyricsStore(sung).missing() == [song.id]
+    assert unread(sung) == [song.id]
     read_lyrics(sung)
     assert LyricsStore(sung).words(song.id) == {"now": 1, "it": 1, "sings": 1}
-    assert LyricsStore(sung).missing() == []
+    assert unread(sung) == []
 
 
 def test_an_lrc_file_that_comes_changes_and_goes_is_noticed_without_a_scan(sung):
@@ -252,7 +257,7 @@ def test_an_lrc_file_that_comes_changes_and_goes_is_noticed_without_a_scan(sung)
     song = sung.song(ids(sung)["2.flac"])
     lrc = song.path.with_suffix(".lrc")
     lrc.write_text("[00:01]first words")
-    assert LyricsStore(sung).missing() == [song.id]
+    assert unread(sung) == [song.id]
     read_lyrics(sung)
     assert LyricsStore(sung).words(song.id) == {"first": 1, "words": 1}
     lrc.write_text("[00:01]others")
@@ -286,11 +291,6 @@ def test_only_songs_whose_file_or_lrc_file_has_changed_are_unread(sung):
     assert [(s.song_id, s.path, s.mtime_ns, s.lrc_mtime_ns) for s in LyricsStore(sung).unread()] == expected
 
 
-def test_reading_in_parts_ends_with_the_same(sung):
-    assert [read_lyrics(sung, limit=n) for n in (0, 3, 3, 3)] == [0, 3, 1, 0]
-    assert len(LyricsStore(sung).table(min_songs=1, max_share=1.0).song_ids) == 3
-
-
 class Enough(Exception):
     """The user has seen enough."""
 
@@ -307,7 +307,7 @@ def test_what_was_told_of_as_done_is_kept_when_the_callback_ends_the_work(sung, 
     with pytest.raises(Enough):
         read_lyrics(sung, tell)
     assert told == [("looking for lyrics", 0, 4), ("looking for lyrics", 2, 4)]
-    assert len(LyricsStore(sung).missing()) == 2
+    assert len(unread(sung)) == 2
     assert read_lyrics(sung) == 2
 
 
@@ -316,7 +316,7 @@ def test_a_file_out_of_reach_is_left_for_the_next_time(sung):
     away = song.path.rename(song.path.with_name("away"))
     assert read_lyrics(sung) == 3
     away.rename(song.path)
-    assert LyricsStore(sung).missing() == [song.id]
+    assert unread(sung) == [song.id]
     assert read_lyrics(sung) == 1
 
 
