@@ -118,23 +118,23 @@ def add(folder: Path, music: Path, pool: Pool, progress: Any = None) -> float:
         return time.perf_counter() - start
 
 
-def cost(folder: Path, n_copies: int, seed: int, tell: Progress) -> tuple[list[Row], list[Claim]]:
+def cost(folder: Path, n_copies: int, seed: int, progress: Progress) -> tuple[list[Row], list[Claim]]:
     """CPU time and result beside local worker processes."""
     files, seconds = long_files(folder / "long", n_copies, seed)
     short_songs(folder / "first", 4, seed)
-    tell(f"{len(files)} files, {seconds / 3600:.1f} hours")
+    progress(f"{len(files)} files, {seconds / 3600:.1f} hours")
     rows: list[dict[str, Any]] = []
     cpu = CpuSeconds()
     wall = add(folder / "local", folder / "long", LocalPool(_N_WORKERS), cpu)
     rows.append({"who": "worker processes", "wall_s": wall, "cpu_s": cpu.total})
-    tell(f"here: {cpu.total:.1f} CPU seconds, {wall:.1f} s")
+    progress(f"here: {cpu.total:.1f} CPU seconds, {wall:.1f} s")
     with DaskProcesses(folder, _N_WORKERS) as dask, open_cluster(dask.address) as pool:
         add(folder / "before", folder / "first", pool)
         cpu = CpuSeconds()
         wall = add(folder / "cluster", folder / "long", pool, cpu)
         rows.append({"who": "Dask cluster", "wall_s": wall, "cpu_s": cpu.total})
     here, there = (row["cpu_s"] for row in rows)
-    tell(f"on the cluster: {there:.1f} CPU seconds, {wall:.1f} s")
+    progress(f"on the cluster: {there:.1f} CPU seconds, {wall:.1f} s")
     for row in rows:
         row |= {"what": "files of minutes", "files": len(files), "audio_s_per_cpu_s": seconds / row["cpu_s"]}
     lost = differences(folder / "local", folder / "cluster")
@@ -144,7 +144,7 @@ def cost(folder: Path, n_copies: int, seed: int, tell: Progress) -> tuple[list[R
     ]
 
 
-def comparing(folder: Path, n_songs: int, seed: int, tell: Progress) -> tuple[list[Row], list[Claim]]:
+def comparing(folder: Path, n_songs: int, seed: int, progress: Progress) -> tuple[list[Row], list[Claim]]:
     """CPU time and result of neighbour lists beside this process."""
     rows: list[dict[str, Any]] = []
 
@@ -155,11 +155,11 @@ def comparing(folder: Path, n_songs: int, seed: int, tell: Progress) -> tuple[li
             "neighbours",
             folder / "list.csv",
             ExportRequest(),
-            tell=lambda _, done, total: cpu(Step(done, total)),
+            progress=lambda _, done, total: cpu(Step(done, total)),
         )
         wall = time.perf_counter() - start
         rows.append({"what": "ten nearest", "who": who, "songs": n_songs, "wall_s": wall, "cpu_s": cpu.total})
-        tell(f"{who}: {cpu.total:.1f} CPU seconds, {wall:.1f} s")
+        progress(f"{who}: {cpu.total:.1f} CPU seconds, {wall:.1f} s")
         return (folder / "list.csv").read_bytes()
 
     with write_library(folder / "drawn", n_songs, random_state=seed) as library:
@@ -173,7 +173,7 @@ def comparing(folder: Path, n_songs: int, seed: int, tell: Progress) -> tuple[li
     ]
 
 
-def deaths(folder: Path, n_songs: int, seed: int, tell: Progress) -> tuple[list[Row], list[Claim]]:
+def deaths(folder: Path, n_songs: int, seed: int, progress: Progress) -> tuple[list[Row], list[Claim]]:
     """What is lost where workers and the scheduler die or hang in the middle."""
     short_songs(folder / "short", n_songs, seed)
     add(folder / "short here", folder / "short", LocalPool(_N_WORKERS))
@@ -197,7 +197,7 @@ def deaths(folder: Path, n_songs: int, seed: int, tell: Progress) -> tuple[list[
         lost = differences(folder / "short here", folder / name)
         rows.append({"what": name, "who": "Dask cluster", "files": n_songs, "wall_s": wall, "differences": lost})
         claims.append(at_most(f"{name}: rows and files that differ", lost, 0))
-        tell(f"{name}: {wall:.1f} s, {lost} differences")
+        progress(f"{name}: {wall:.1f} s, {lost} differences")
     return rows, claims
 
 
@@ -207,7 +207,7 @@ def _first_added(folder: Path, music: Path, address: str) -> dict[str, Any]:
         return {"wall_s": add(folder, music, pool, lambda step: step.done >= _STOP_AFTER)}
 
 
-def memory(folder: Path, seed: int, tell: Progress) -> tuple[list[Row], list[Claim]]:
+def memory(folder: Path, seed: int, progress: Progress) -> tuple[list[Row], list[Claim]]:
     """Peak memory of the writer and memory of the scheduler, by the number of files that wait."""
     rows: list[dict[str, Any]] = []
     with DaskProcesses(folder, _N_WORKERS) as dask:
@@ -218,7 +218,7 @@ def memory(folder: Path, seed: int, tell: Progress) -> tuple[list[Row], list[Cla
             scheduler = psutil.Process(dask.scheduler.pid).memory_info().rss / 1e6
             rows.append({"what": "files that wait", "who": "Dask cluster", "files": n_files, "writer_mb": peak,
                          "scheduler_mb": scheduler})  # fmt: skip
-            tell(f"{n_files} files wait: writer {peak:.0f} MB, scheduler {scheduler:.0f} MB")
+            progress(f"{n_files} files wait: writer {peak:.0f} MB, scheduler {scheduler:.0f} MB")
     writer, scheduler = (rows[1][name] - rows[0][name] for name in ("writer_mb", "scheduler_mb"))
     return rows, [
         at_most("writer's memory, kB more for each file that waits", writer / 9, 2.0),

@@ -16,13 +16,13 @@ from unittest import mock
 from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main
 from benchmarks.libraries import demo_library
 from musicsim import demo
-from musicsim.explorer.progress import silent
 from musicsim.extensions.music_servers.client import Subsonic
 from musicsim.extensions.music_servers.connections import Connections
 from musicsim.extensions.music_servers.fetch import fetch_missing
 from musicsim.extensions.music_servers.lists import save_list
 from musicsim.extensions.music_servers.sync import sync
 from musicsim.library import Library
+from musicsim.progress import no_progress
 from tests.extensions.music_servers.serving import Supysonic, supysonic
 
 __all__ = ["run"]
@@ -87,7 +87,7 @@ def _served(library: Library, music: Path, place: Callable[[int, Path], Path]) -
 def _synced(library: Library, server: Supysonic, places: Mapping[str, int]) -> dict[str, float]:
     connection = server.connection()
     Connections(library).put(connection)
-    report = sync(library, connection, silent)
+    report = sync(library, connection, no_progress)
     known = library.server_songs.of(connection.name).values()
     return {
         "songs": report.n_songs,
@@ -107,7 +107,7 @@ def _to_and_fro(library: Library, server: Supysonic, guest_seed: int) -> list[Cl
     starred = {song_id for song_id in ids if song_id not in before and song_id % _STAR_EVERY == 0}
     for song_id in starred:
         client._ask("star", id=there[song_id])
-    sync(library, connection, silent)
+    sync(library, connection, no_progress)
     came = _loved(library) - before == starred
     claims = [Claim(f"{len(starred)} stars came in, and no others", str(came), "True", came)]
 
@@ -118,7 +118,7 @@ def _to_and_fro(library: Library, server: Supysonic, guest_seed: int) -> list[Cl
 
     guest = demo.write_song(demo.plan_collection(seed=guest_seed)[0], server.music)
     server.scan()
-    sync(library, Connections(library).get("home"), silent)
+    sync(library, Connections(library).get("home"), no_progress)
     done = fetch_missing(library, connection, lambda **_: None)
     claims.append(at_least("songs without a file here that were analysed", done.n_added, 1))
     (fetched,) = (song for song in library.songs() if song.id not in set(ids))

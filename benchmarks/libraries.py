@@ -23,6 +23,7 @@ from musicsim.library import Library
 from musicsim.library.db import schema
 from musicsim.library.db.database import open_engine
 from musicsim.library.stores.models import NATIVE_KIND
+from musicsim.progress import no_progress
 
 __all__ = ["demo_library", "generated_library", "read_only"]
 
@@ -42,7 +43,7 @@ def demo_library(seed: int, progress: Callable[[str], None]) -> Library:
     with filelock.FileLock(_FOLDER / f"demo-{seed}.lock"):
         if not library.playlists():
             progress("composing the demo collection, once")
-            build_demo(library, seed=seed, report=lambda **_: None)
+            build_demo(library, seed=seed, progress=no_progress)
     return library
 
 

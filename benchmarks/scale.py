@@ -28,12 +28,12 @@ from benchmarks.cluster import CpuSeconds, add
 from benchmarks.ingest import long_files, short_songs
 from benchmarks.large_library import write_library
 from musicsim import LIBRARY_FILE
-from musicsim.explorer.progress import silent
 from musicsim.explorer.refresh.placing import save_clusters_and_map
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.snapshot import neighbours
 from musicsim.library import Library
 from musicsim.library.processes.pools import LocalPool
+from musicsim.progress import no_progress
 
 __all__ = ["COSTS", "Cost", "table"]
 
@@ -147,7 +147,7 @@ def _fitted(folder: Path, n_songs: int, seed: int, progress: Progress) -> _Found
     add(folder / "library", folder / "music", LocalPool(_N_WORKERS))
     phases = _Phases()
     with Library.open(folder / "library") as library:
-        refresh(library, tell=phases)
+        refresh(library, progress=phases)
     amounts = {
         FITTING: phases.total(),
         DATABASE: _mb(folder / "library", f"{LIBRARY_FILE}*"),
@@ -162,7 +162,7 @@ def _drawn(folder: Path, n_songs: int, seed: int, progress: Progress) -> _Found:
         native = library.models.native()
         progress("clusters, map and index")
         began = time.process_time()
-        save_clusters_and_map(library, native, silent)
+        save_clusters_and_map(library, native, no_progress)
         placing = time.process_time() - began
     progress("a refresh")
     refreshing = alone(_refreshed, folder)["mb"]

@@ -20,7 +20,6 @@ import numpy as np
 from benchmarks._report import Claim, Progress, Row, Settings, at_most, main
 from benchmarks._song_pages import serving
 from benchmarks.large_library import write_library
-from musicsim.explorer.progress import silent
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.music_servers.connections import Connection, Connections
 from musicsim.extensions.music_servers.sync import remove, sync
@@ -28,6 +27,7 @@ from musicsim.extensions.player_engine.access import answer_players
 from musicsim.extensions.player_engine.jellyfin import JellyfinIds
 from musicsim.extensions.player_engine.request import PlayerRules
 from musicsim.library import Library
+from musicsim.progress import no_progress
 
 __all__ = ["run"]
 
@@ -122,7 +122,7 @@ def _syncs(library: Library, progress: Progress) -> list[Row]:
             if what == "ten songs have gone":
                 server.drop(10)
             server.n_asked, started = 0, time.perf_counter()
-            report = sync(library, Connections(library).get(_SYNCED_SERVER), silent)
+            report = sync(library, Connections(library).get(_SYNCED_SERVER), no_progress)
             seconds = time.perf_counter() - started
             rows.append({"what": f"sync of {len(songs):,}: {what}", "s": seconds, "requests": server.n_asked})
             progress(f"{what}: {report.words}: {seconds:.1f} s, {server.n_asked} requests")

@@ -15,12 +15,12 @@ from benchmarks._memory import alone
 from benchmarks._report import Claim, Progress, Row, Settings, at_most, main
 from benchmarks.large_library import write_library
 from benchmarks.libraries import read_only
-from musicsim.explorer.progress import silent
 from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.bundles.bundle import ENDING, write_bundle
 from musicsim.extensions.bundles.unpacking import unpacked
 from musicsim.library import Library
+from musicsim.progress import no_progress
 
 _N_SONGS, _N_SONGS_FULL = 20_000, 1_000_000
 _MAX_S, _MAX_MB = 300.0, 2000.0
@@ -28,12 +28,12 @@ _MAX_S, _MAX_MB = 300.0, 2000.0
 
 def _written(library: Path, file: Path) -> dict[str, Any]:
     with read_only(library) as of:
-        report = write_bundle(of, file, silent)
+        report = write_bundle(of, file, no_progress)
     return {"n_songs": report.n_songs, "file_mb": report.n_bytes / 1e6}
 
 
 def _opened(file: Path) -> dict[str, Any]:
-    with unpacked(file, silent) as folder:
+    with unpacked(file, no_progress) as folder:
         unpacked_mb = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
         os.environ["MUSICSIM_PUBLIC"] = "1"
         with Library.open(folder) as library:

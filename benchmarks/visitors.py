@@ -47,7 +47,6 @@ from benchmarks._report import Claim, Progress, Row, Settings, at_most, main
 from benchmarks._streamlit import Session, session
 from benchmarks.libraries import demo_library, read_only
 from musicsim import demo
-from musicsim.explorer.progress import silent
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.feedback import Thumbs
 from musicsim.explorer.search.query import Example
@@ -58,6 +57,7 @@ from musicsim.extensions.bundles.bundle import ENDING, write_bundle
 from musicsim.extensions.bundles.unpacking import unpacked
 from musicsim.library import Library
 from musicsim.library.processes.decoding import decoder
+from musicsim.progress import no_progress
 
 N_CLIENTS, N_TABS = 50, 8
 CLICKS = (
@@ -460,10 +460,10 @@ def _several_processes(settings: Settings, scratch: Path, progress: Progress) ->
     if file is None or not file.is_file():
         with read_only(file) if file else demo_library(settings.seed, progress) as original:
             file = scratch / f"music{ENDING}"
-            write_bundle(original, file, silent)
+            write_bundle(original, file, no_progress)
     os.environ["XDG_CACHE_HOME"] = str(scratch / "caches")
     progress("unpacking")
-    with unpacked(file, silent) as folder:
+    with unpacked(file, no_progress) as folder:
         with read_only(folder) as library:
             settings.facts.update(songs=len(library), processes=settings.processes)
         command = [*_COMMAND, f"--snapshot={file}"]

@@ -5,7 +5,7 @@ import math
 from pathlib import Path
 
 from musicsim.explorer.models.representations import offered, representations
-from musicsim.explorer.progress import Stopped
+from musicsim.progress import Canceled
 from tests.sounds import KINDS, write_song
 
 __all__ = ["CORE_REPRESENTATIONS", "RANKED", "Watcher", "hush", "tag_by_kind", "write_styles"]
@@ -55,10 +55,10 @@ class Watcher:
         self.points, self.messages = [], []
         self._enough_after, self._stop_at = enough_after, stop_at
 
-    def tell(self, message, done=0, total=0):
+    def __call__(self, message, done=0, total=0, /, **_):
         self.messages.append(message)
         if self._stop_at is not None and self._stop_at in message:
-            raise Stopped
+            raise Canceled
 
     def trace(self, point):
         json.dumps(point)
@@ -68,7 +68,7 @@ class Watcher:
         return self._enough_after is not None and len(self.points) >= self._enough_after
 
 
-def hush(*_):
+def hush(*_, **_facts):
     """Nobody listens."""
 
 

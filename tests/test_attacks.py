@@ -14,8 +14,8 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import ClientConnection, connect
 
-from musicsim.explorer.progress import silent
 from musicsim.library import Library
+from musicsim.progress import no_progress
 from tests.intact import content
 from tests.sounds import write_song
 from tests.test_app_server import PATIENCE_S, Server, running
@@ -45,7 +45,7 @@ def attacked(request, home, tmp_path_factory) -> Iterator[tuple[Server, Path]]:
     caches = tmp_path_factory.mktemp("caches")
     file = caches / "music.tar.zst"
     with Library.open(home) as library:
-        bundles.write_bundle(library, file, silent, with_excerpts=True)
+        bundles.write_bundle(library, file, no_progress, with_excerpts=True)
     with running(caches, "--snapshot", str(file), lines=2, XDG_CACHE_HOME=str(caches)) as server:
         yield server, caches
 

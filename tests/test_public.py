@@ -37,7 +37,6 @@ from musicsim.explorer.health.backups import back_up
 from musicsim.explorer.libraries import create_library, library_folders, open_library
 from musicsim.explorer.playlists.fit import refit_walks
 from musicsim.explorer.playlists.walk import Walk
-from musicsim.explorer.progress import silent
 from musicsim.explorer.refresh.add_music import build_demo, keep_upload, scan_again
 from musicsim.explorer.refresh.fitting import RepresentationSettings
 from musicsim.explorer.refresh.learned_model import learn
@@ -57,6 +56,7 @@ from musicsim.library.disk.arrays import RowFile, atomic_folder, atomic_path
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.media.playlist_files import FORMATS
 from musicsim.library.stores.judgments import opinions_in_memory
+from musicsim.progress import no_progress
 from musicsim.public import safe_message, visitor_may
 from musicsim.ui.app import app_options
 from musicsim.ui.base.page_messages import is_of_a_page
@@ -221,14 +221,14 @@ def test_answers_of_visitors_may_be_kept_inside_the_library(strangers, monkeypat
     "action",
     [
         lambda library, _: refresh(library, force=True),
-        lambda library, _: bring_up_to_date(library, report=lambda **_: False),
-        lambda library, _: scan_again(library, report=lambda **_: False),
-        lambda library, _: build_demo(library, report=lambda **_: False),
-        lambda library, _: refit_walks(library, silent),
+        lambda library, _: bring_up_to_date(library, progress=no_progress),
+        lambda library, _: scan_again(library, progress=no_progress),
+        lambda library, _: build_demo(library, progress=no_progress),
+        lambda library, _: refit_walks(library, no_progress),
         lambda library, _: learn(library, LearningSettings(), "x", None),
-        lambda library, _: add_representation(library, RepresentationSettings(), "x", silent),
+        lambda library, _: add_representation(library, RepresentationSettings(), "x", no_progress),
         lambda library, _: keep_upload(library, "a.flac", b"x"),
-        lambda library, home: back_up(library, home / "x.backup", silent),
+        lambda library, home: back_up(library, home / "x.backup", no_progress),
         lambda library, _: update_index(library.models.path(library.models.active().id), take_snapshot(library).X),
     ],
 )

@@ -16,11 +16,11 @@ import zstandard
 from musicsim.errors import LibraryError, MusicsimError
 from musicsim.explorer.health.backups import restore
 from musicsim.explorer.models.files import read_model_file
-from musicsim.explorer.progress import silent
 from musicsim.extensions.embeddings.store import EmbeddingStore
 from musicsim.library import Library
 from musicsim.library.importing import preview, read_listening
 from musicsim.library.importing.answers import export_answers, import_answers
+from musicsim.progress import no_progress
 from tests.audio.signals import as_bytes, encoded, music
 from tests.crafted_models import mutant as model_mutant
 from tests.crafted_models import parts_of
@@ -264,7 +264,7 @@ def backup_mutants(folder: Path) -> Iterator[Attempt]:
         packed.write_bytes(zstandard.compress(path.read_bytes()))  # its own checks would find every change
         shutil.rmtree(place, ignore_errors=True)
         try:
-            if restore(packed, place, silent).n_songs != n_songs or faults_of(place):
+            if restore(packed, place, no_progress).n_songs != n_songs or faults_of(place):
                 raise RuntimeError("another library came of it")
         except LibraryError:
             if place.exists():

@@ -8,14 +8,15 @@ import logging
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+from rich.progress import Progress as Bar
 from rich.table import Column, Table
 
 from musicsim import LIBRARY_FILE, logs
@@ -26,12 +27,13 @@ from musicsim.explorer.rendering import render_song
 from musicsim.library import Library, Song
 from musicsim.library.db.database import damaged
 from musicsim.library.stores.files import SKIPPED, Failure
+from musicsim.progress import Progress
 from musicsim.storage import writing_to
 
 SOME_FAILED = 3
 _MAX_LISTED = 50
 
-_bars: list[Progress] = []  # progress bars on the screen
+_bars: list[Bar] = []  # progress bars on the screen
 _log = logging.getLogger(__name__)
 
 LibraryOption = Annotated[
@@ -104,8 +106,8 @@ def song_json(song: Song) -> dict[str, Any]:
 
 
 @contextmanager
-def progress_bar(*, is_noted: bool = True) -> Iterator[Callable[..., bool | None]]:
-    """Show a bar on stderr that takes a job's reports; with `is_noted`, the library's log gets a line."""
+def progress_bar(*, is_noted: bool = True) -> Iterator[Progress]:
+    """Show a progress bar on stderr; with `is_noted`, the library's log gets a line."""
     columns = (
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
@@ -114,23 +116,23 @@ def progress_bar(*, is_noted: bool = True) -> Iterator[Callable[..., bool | None
         TextColumn("{task.description}"),
     )
     noted = _noted() if is_noted else nullcontext()
-    with noted, Progress(*columns, console=errors, transient=True) as bar:
+    with noted, Bar(*columns, console=errors, transient=True) as bar:
         task = bar.add_task("", total=None, speed="", left="")
         _bars.append(bar)
 
-        def report(**values: Any) -> None:
-            speed, left = values.get("songs_per_second"), values.get("seconds_left")
+        def progress(message: str, done: int = 0, total: int = 0, /, **facts: Any) -> None:
+            speed, left = facts.get("songs_per_second"), facts.get("seconds_left")
             bar.update(
                 task,
-                description=safe(values.get("message", ""))[:50],
-                completed=values.get("done"),
-                total=values.get("total") or None,
+                description=safe(message)[:50],
+                completed=done,
+                total=total or None,
                 speed=f"{speed:.1f} songs/s" if speed else "",
                 left=f"{clock(left)} left" if left is not None else "",
             )
 
         try:
-            yield report
+            yield progress
         finally:
             _bars.remove(bar)
 

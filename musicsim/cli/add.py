@@ -54,8 +54,8 @@ def add(
     with open_library(library, create=True) as lib:
         if shortest is not None:
             lib.set_setting("shortest_s", shortest)
-        with pooled(lib), progress_bar() as report:
-            done = add_and_refresh(lib, sources, retry=retry, anyway=anyway, n_workers=workers, report=report)
+        with pooled(lib), progress_bar() as progress:
+            done = add_and_refresh(lib, sources, retry=retry, anyway=anyway, n_workers=workers, progress=progress)
         show_scan(lib, done, sources, as_json)
 
 
@@ -68,8 +68,8 @@ def scan(
     workers: _Workers = None,
 ) -> None:
     with open_library(library) as lib:
-        with pooled(lib), progress_bar() as report:
-            done = scan_again(lib, folders or (), n_workers=workers, report=report)
+        with pooled(lib), progress_bar() as progress:
+            done = scan_again(lib, folders or (), n_workers=workers, progress=progress)
         show_scan(lib, done, folders or lib.files.roots(), as_json)
 
 

@@ -10,7 +10,6 @@ from musicsim.cli._console import JsonOption, LibraryOption, YesOption, confirm,
 from musicsim.errors import LibraryError
 from musicsim.explorer.health import backups
 from musicsim.explorer.libraries import default_folder
-from musicsim.explorer.progress import teller
 
 
 def backup(
@@ -33,8 +32,8 @@ def backup(
         raise LibraryError(
             f"{file}: nothing was written. Say --yes to include passwords, or leave --with-passwords out."
         )
-    with open_library(library) as lib, progress_bar() as report:
-        done = backups.back_up(lib, file, teller(report), with_passwords=with_passwords)
+    with open_library(library) as lib, progress_bar() as progress:
+        done = backups.back_up(lib, file, progress, with_passwords=with_passwords)
     for name in done.damaged:
         warn("not in the backup", f"the model {name!r}: its files are gone or damaged.")
     if as_json:
@@ -77,11 +76,11 @@ def restore(
     if file is None:
         raise typer.BadParameter("name the backup, or take --small.")
     folder = library or default_folder()
-    with progress_bar() as report:
+    with progress_bar() as progress:
         done = backups.restore(
             file,
             folder,
-            teller(report),
+            progress,
             with_passwords=with_passwords,
             accept=lambda consent: confirm(f"{file.name}: {consent.words} Restore it?", yes=yes),
         )

@@ -14,8 +14,8 @@ def demo(
     seed: Annotated[int, typer.Option(help="A different seed composes different music.")] = 0,
 ) -> None:
     with open_library(library, create=True) as lib:
-        with progress_bar() as report:
-            build_demo(lib, seed=seed, report=report)
+        with progress_bar() as progress:
+            build_demo(lib, seed=seed, progress=progress)
         counts = {"library": str(lib.folder), **lib.counts()}
     if as_json:
         emit(counts)

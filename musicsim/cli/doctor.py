@@ -13,7 +13,6 @@ from musicsim.explorer.health.doctor import NOTE, PROBLEM, Finding, examine, rep
 from musicsim.explorer.health.machine import look_at
 from musicsim.explorer.health.report import bug_report, write_report
 from musicsim.explorer.libraries import default_folder
-from musicsim.explorer.progress import teller
 from musicsim.library import Library
 
 _MAX_NAMES = 3
@@ -31,8 +30,8 @@ def doctor(
         opened = _open(folder, stack)
         findings = _examine(folder, opened)
         if fix and isinstance(opened, Library) and any(finding.fix for finding in findings):
-            with progress_bar() as tell:
-                done = repair(opened, findings, tell)
+            with progress_bar() as progress:
+                done = repair(opened, findings, progress)
             findings = _examine(folder, opened)
     if as_json:
         emit({"findings": [asdict(finding) for finding in findings], "done": done})
@@ -76,8 +75,8 @@ def _open(folder: Path, stack: ExitStack) -> Library | Finding:
 def _examine(folder: Path, opened: Library | Finding) -> list[Finding]:
     if isinstance(opened, Finding):
         return [*look_at(folder), opened]
-    with progress_bar(is_noted=False) as tell:
-        return [*look_at(folder), *examine(opened, teller(tell))]
+    with progress_bar(is_noted=False) as progress:
+        return [*look_at(folder), *examine(opened, progress)]
 
 
 def _folder(library: Path | None) -> Path:

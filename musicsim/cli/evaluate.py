@@ -1,6 +1,6 @@
 """The command ``musicsim evaluate``: how good "similar" is."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -25,11 +25,11 @@ from musicsim.explorer.evaluation import quality
 from musicsim.explorer.evaluation.fixed_splits import known_faults
 from musicsim.explorer.evaluation.quality import Lists, Quality
 from musicsim.explorer.pools import pooled
-from musicsim.explorer.progress import teller
 from musicsim.explorer.requests.training import KINDS
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library, Song
 from musicsim.library.stores.models import ModelRecord
+from musicsim.progress import Progress, prefixed
 
 
 def evaluate(
@@ -55,10 +55,10 @@ def evaluate(
         return
     if by is not None and by not in KINDS:
         raise typer.BadParameter(f"{by!r} should be one of {', '.join(KINDS)}.", param_hint="--by")
-    with open_library(library) as lib, pooled(lib), progress_bar() as bar:
+    with open_library(library) as lib, pooled(lib), progress_bar() as progress:
         records = [lib.models.named(name) for name in model] if model else lib.models.all()
         covered = find_coverage(lib, records, by)
-        found, failed = _each(lib, records, covered.kind, split, bar)
+        found, failed = _each(lib, records, covered.kind, split, progress)
         faults = known_faults(lib)
         songs = {song.id: song for song in lib.songs()}
     if as_json:
@@ -84,7 +84,7 @@ def evaluate(
 
 
 def _each(
-    library: Library, records: Sequence[ModelRecord], kind: str, split: str | None, bar: Callable[..., object]
+    library: Library, records: Sequence[ModelRecord], kind: str, split: str | None, progress: Progress
 ) -> tuple[list[Quality], list[dict[str, str]]]:
     """Evaluate models; return the evaluations and the failures, or raise the reason if all fail."""
     found: list[Quality] = []
@@ -92,7 +92,7 @@ def _each(
     for record in records:
         try:
             snapshot = take_snapshot(library, record.id)
-            found.append(quality.evaluate(snapshot, kind, teller(bar, f"{record.name}: "), split=split))
+            found.append(quality.evaluate(snapshot, kind, prefixed(progress, f"{record.name}: "), split=split))
         except (ModelError, FeatureVersionError) as error:
             if len(failed) + 1 == len(records):
                 raise

@@ -1,6 +1,5 @@
 """The commands ``musicsim import`` and ``imports``."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,11 +8,11 @@ import typer
 from musicsim.cli._console import JsonOption, LibraryOption, echo, emit, errors, open_library, progress_bar, show
 from musicsim.errors import StoreLockedError
 from musicsim.explorer.playlists.fit import refit_walks
-from musicsim.explorer.progress import teller
 from musicsim.explorer.rendering import render_fields
 from musicsim.library import Library, importing
 from musicsim.library.importing import ImportReport, Preview, day_of
 from musicsim.library.stores.listening import ImportEntry
+from musicsim.progress import Progress
 
 _MAX_LISTED = 20
 _COUNTS = {"rows": "n_rows", "plays": "n_plays", "songs": "n_songs", "matched": "n_matched"}
@@ -66,29 +65,25 @@ def _import(
     accept_from: float | None,
 ) -> tuple[Preview, ImportReport | None]:
     """Return the preview, and the report of the import; without `accept_from` nothing is written."""
-    with progress_bar() as report:
-
-        def tell(done: int, total: int, message: str) -> bool | None:
-            return report(done=done, total=total, message=message)
-
+    with progress_bar() as progress:
         try:
-            batch = importing.read_listening(files, fmt, listener, tell, encoding=encoding)
+            batch = importing.read_listening(files, fmt, listener, progress, encoding=encoding)
         except ValueError as error:
             raise typer.BadParameter(str(error)) from error
-        seen = importing.preview(lib, batch, tell)
+        seen = importing.preview(lib, batch, progress)
         if accept_from is None:
             return seen, None
-        tell(0, 0, "writing")
+        progress("writing")
         done = importing.commit(lib, seen, [p for p in seen.proposals if p.score >= accept_from])
         if batch.kind == "playlists":
-            _refit_walks(lib, report)
+            _refit_walks(lib, progress)
     return seen, done
 
 
-def _refit_walks(lib: Library, report: Callable[..., bool | None]) -> None:
+def _refit_walks(lib: Library, progress: Progress) -> None:
     """Refit the playlist walk to the new lists."""
     try:
-        refit_walks(lib, teller(report))
+        refit_walks(lib, progress)
     except StoreLockedError:
         errors.print("Another job is running: new playlists will use these lists after the next scan.")
 

@@ -8,7 +8,6 @@ import typer
 from musicsim.cli._console import JsonOption, LibraryOption, echo, emit, open_library, progress_bar, show
 from musicsim.explorer.models.files import FILE_ENDING, save_model_file
 from musicsim.explorer.models.representations import offered
-from musicsim.explorer.progress import teller
 from musicsim.explorer.refresh.fitting import RepresentationSettings, free_name
 from musicsim.explorer.refresh.model_catalogue import add_representation, stale_reason, take_model
 from musicsim.explorer.refresh.model_text import headline, kind_words, report_of
@@ -87,8 +86,8 @@ def import_model(
     library: LibraryOption = None,
 ) -> None:
     """Import a model from another library, and apply it to all songs."""
-    with open_library(library) as lib, progress_bar() as report:
-        model_id = take_model(lib, file.expanduser().absolute(), teller(report))
+    with open_library(library) as lib, progress_bar() as progress:
+        model_id = take_model(lib, file.expanduser().absolute(), progress)
         name = lib.models.get(model_id).name
     echo(f"{name} was imported; `musicsim models use {name!r}` activates it.")
 
@@ -112,8 +111,8 @@ def add(
     if tau > codewords:
         raise typer.BadParameter(f"--tau {tau} should be at most --codewords {codewords}.")
     settings = RepresentationSettings(representation, codewords, tau)
-    with open_library(library) as lib, progress_bar() as report:
-        made = add_representation(lib, settings, free_name(lib, name or settings.name), teller(report))
+    with open_library(library) as lib, progress_bar() as progress:
+        made = add_representation(lib, settings, free_name(lib, name or settings.name), progress)
         record = lib.models.get(made)
     echo(f"{record.name} was added; `musicsim models use {record.name!r}` activates it.")
 

@@ -5,7 +5,6 @@ from pathlib import Path
 from rich.table import Column
 
 from musicsim.cli._console import emit, open_library, progress_bar, show
-from musicsim.explorer.progress import teller
 
 
 def show_search_speed(library: Path | None, model: str | None, *, as_json: bool) -> None:
@@ -13,9 +12,9 @@ def show_search_speed(library: Path | None, model: str | None, *, as_json: bool)
     from musicsim.explorer.evaluation.search_speed import K, measure_search
     from musicsim.explorer.snapshot.snapshot import take_snapshot
 
-    with open_library(library) as lib, progress_bar() as bar:
+    with open_library(library) as lib, progress_bar() as progress:
         snapshot = take_snapshot(lib, lib.models.named(model).id if model else None)
-        found = measure_search(snapshot, tell=teller(bar))
+        found = measure_search(snapshot, progress=progress)
     if as_json:
         emit(found.as_json())
         return

@@ -1,7 +1,7 @@
 """The command ``musicsim train``."""
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -9,10 +9,10 @@ import typer
 
 from musicsim.cli._console import JsonOption, LibraryOption, echo, emit, errors, open_library, progress_bar, show
 from musicsim.cli._options import taking
-from musicsim.explorer.progress import Stopped
 from musicsim.explorer.refresh.learned_model import learn
 from musicsim.explorer.refresh.model_text import figures, headline, judged_on, name_for, report_of, source_rows
 from musicsim.explorer.requests.training import TrainingRequest
+from musicsim.progress import Canceled, Progress
 
 if TYPE_CHECKING:
     pass
@@ -29,7 +29,7 @@ def train(request: TrainingRequest, library: LibraryOption = None, as_json: Json
             try:
                 name = name_for(lib, request.supervision, request.name)
                 model_id = learn(lib, request.settings, name, watcher, use=request.use)
-            except Stopped:
+            except Canceled:
                 errors.print("stopped; nothing was kept.")
                 raise typer.Exit(_STOPPED) from None
         record = lib.models.get(model_id)
@@ -43,14 +43,14 @@ def train(request: TrainingRequest, library: LibraryOption = None, as_json: Json
 class _Terminal:
     """The watcher of a training in the foreground: a bar, and what Ctrl-C asks for."""
 
-    def __init__(self, report: Callable[..., object]) -> None:
-        self._report, self._line = report, ""
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self._line = progress, ""
         self.interrupts = 0
 
-    def tell(self, message: str, done: int = 0, total: int = 0) -> None:
+    def __call__(self, message: str, done: int = 0, total: int = 0, /, **_: Any) -> None:
         if self.interrupts > 1:
-            raise Stopped
-        self._report(message=self._line or message, done=done, total=total)
+            raise Canceled
+        self._progress(self._line or message, done, total)
 
     def trace(self, point: dict[str, Any]) -> None:
         if "setting" in point:
@@ -67,8 +67,8 @@ class _Terminal:
 @contextmanager
 def _watched() -> Iterator[_Terminal]:
     """A watcher with a bar on stderr; a third Ctrl-C is the usual one again."""
-    with progress_bar() as report:
-        watcher = _Terminal(report)
+    with progress_bar() as progress:
+        watcher = _Terminal(progress)
 
         def interrupted(*_: object) -> None:
             watcher.interrupts += 1

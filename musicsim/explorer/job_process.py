@@ -17,7 +17,6 @@ from musicsim.explorer.health.backups import back_up
 from musicsim.explorer.jobs import job_kinds
 from musicsim.explorer.playlists.fit import refit_walks
 from musicsim.explorer.pools import pooled
-from musicsim.explorer.progress import Stopped
 from musicsim.explorer.refresh.add_music import add_and_refresh, scan_again
 from musicsim.explorer.refresh.fitting import RepresentationSettings
 from musicsim.explorer.refresh.learned_model import learn
@@ -28,32 +27,38 @@ from musicsim.explorer.requests.training import LearningSettings
 from musicsim.hooks import extensions
 from musicsim.library import AddReport, Library
 from musicsim.library.stores.jobs import Job
+from musicsim.progress import Canceled
 from musicsim.storage import writing_to
 
 _log = logging.getLogger(__name__)
 _WRITE_EVERY_S = 0.25
+_STORED_FACTS = ("failed", "songs_per_second", "seconds_left")
 
 
-class _Reporter:
-    """Writes a job's progress, not too often, and hears of a cancel or a pause."""
+class JobProgress:
+    """Stores the progress of a job, at most four times a second, and obeys a cancel or a pause.
+
+    Also a :class:`musicsim.explorer.learning.task.TrainingProgress`.
+    """
 
     def __init__(self, library: Library, job_id: int) -> None:
         self._library, self._job_id = library, job_id
         self._written = 0.0
         self._is_enough = False
         self.latest: dict[str, Any] = {}
-        self.outcome = ""  # what came of the job, in words
+        self.outcome = ""  # one sentence on the result of the job
 
-    def __call__(self, **values: Any) -> bool:
-        """Store progress; True when the job should stop. Returns only when a pause has ended.
+    def __call__(self, message: str, done: int = 0, total: int = 0, /, **facts: Any) -> None:
+        """Store progress; return only when a pause has ended, and raise Canceled if the job was canceled.
 
         Values that come too soon after the last write wait for the next one. The first total is written at once, so
-        that even the progress of a short job is seen.
+        that the pages show even the progress of a short job.
         """
-        has_first_total = bool(values.get("total")) and not self.latest.get("total")
-        self.latest |= values
+        has_first_total = bool(total) and not self.latest.get("total")
+        self.latest |= {"message": message, "done": done, "total": total}
+        self.latest |= {name: facts[name] for name in _STORED_FACTS if name in facts}
         if not has_first_total and time.monotonic() - self._written < _WRITE_EVERY_S:
-            return False
+            return
         self._library.jobs.update(self._job_id, **self.latest)
         job = self._library.jobs.get(self._job_id)
         if job.pause_requested and not job.cancel_requested:
@@ -64,14 +69,8 @@ class _Reporter:
             self._library.jobs.update(self._job_id, state="running")
         self._written = time.monotonic()
         self._is_enough = job.finish_requested
-        return job.cancel_requested
-
-    # --- as a Watcher of the training
-
-    def tell(self, message: str, done: int = 0, total: int = 0) -> None:
-        """Store progress; raises Stopped when the job was cancelled."""
-        if self(message=message, done=done, total=total):
-            raise Stopped
+        if job.cancel_requested:
+            raise Canceled
 
     def trace(self, point: Mapping[str, Any]) -> None:
         """Keep a point of the live lines."""
@@ -102,13 +101,13 @@ def run(library: Library, job_id: int) -> str:
 
 def _run(library: Library, job: Job) -> str:
     job_id = job.id
-    report = _Reporter(library, job_id)
+    progress = JobProgress(library, job_id)
     library.jobs.update(job_id, state="running", pid=os.getpid(), message="starting")
     try:
         kind = job_kinds()[job.kind]
         with writing_to(library.folder), pooled(library) if kind.uses_pool else contextlib.nullcontext():
-            finished = _target(job.kind)(library, report=report, **job.arguments)
-    except Stopped:
+            finished = _target(job.kind)(library, progress=progress, **job.arguments)
+    except Canceled:
         finished = False
     except MusicsimError as error:
         return _failed(library, job_id, str(error))
@@ -117,7 +116,7 @@ def _run(library: Library, job: Job) -> str:
         message = f"{type(error).__name__}: {error}. Details: {library.jobs.log_path(job_id)}"
         return _failed(library, job_id, message)
     state = "done" if finished else "cancelled"
-    last = report.latest | {"message": report.outcome, "seconds_left": None}  # what came too soon to be written
+    last = progress.latest | {"message": progress.outcome, "seconds_left": None}  # what came too soon to be written
     library.jobs.update(job_id, state=state, **last)
     return state
 
@@ -139,50 +138,52 @@ def _failed(library: Library, job_id: int, message: str) -> str:
     return "failed"
 
 
-def _add(library: Library, *, paths: Sequence[str], report: _Reporter, **options: bool) -> bool:
-    return _came_of(add_and_refresh(library, paths, report=report, **options), report)
+def _add(library: Library, *, paths: Sequence[str], progress: JobProgress, **options: bool) -> bool:
+    return _came_of(add_and_refresh(library, paths, progress=progress, **options), progress)
 
 
-def _scan(library: Library, *, folders: Sequence[str] = (), report: _Reporter) -> bool:
-    return _came_of(scan_again(library, folders, report=report), report)
+def _scan(library: Library, *, folders: Sequence[str] = (), progress: JobProgress) -> bool:
+    return _came_of(scan_again(library, folders, progress=progress), progress)
 
 
-def _came_of(scan: AddReport, report: _Reporter) -> bool:
+def _came_of(scan: AddReport, progress: JobProgress) -> bool:
     """Whether a scan came to its end; the job then says what became of the files."""
-    report.outcome = scan.words
+    progress.outcome = scan.words
     return not scan.cancelled
 
 
-def _upgrade(library: Library, *, report: _Reporter) -> bool:
-    return bring_up_to_date(library, report=report)
+def _upgrade(library: Library, *, progress: JobProgress) -> bool:
+    return bring_up_to_date(library, progress=progress)
 
 
-def _refresh(library: Library, *, force: bool = False, report: _Reporter) -> bool:
-    return refresh(library, force=force, tell=report.tell)
+def _refresh(library: Library, *, force: bool = False, progress: JobProgress) -> bool:
+    return refresh(library, force=force, progress=progress)
 
 
-def _train(library: Library, *, settings: Mapping[str, Any], name: str, use: bool = False, report: _Reporter) -> bool:
-    learn(library, LearningSettings(**settings), name, report, use=use)
+def _train(
+    library: Library, *, settings: Mapping[str, Any], name: str, use: bool = False, progress: JobProgress
+) -> bool:
+    learn(library, LearningSettings(**settings), name, progress, use=use)
     return True
 
 
-def _represent(library: Library, *, settings: Mapping[str, Any], name: str, report: _Reporter) -> bool:
-    add_representation(library, RepresentationSettings(**settings), name, report.tell)
+def _represent(library: Library, *, settings: Mapping[str, Any], name: str, progress: JobProgress) -> bool:
+    add_representation(library, RepresentationSettings(**settings), name, progress)
     return True
 
 
-def _walk(library: Library, *, report: _Reporter) -> bool:
-    refit_walks(library, report.tell)
+def _walk(library: Library, *, progress: JobProgress) -> bool:
+    refit_walks(library, progress)
     return True
 
 
-def _take_model(library: Library, *, path: str, report: _Reporter) -> bool:
-    take_model(library, Path(path), report.tell)
+def _take_model(library: Library, *, path: str, progress: JobProgress) -> bool:
+    take_model(library, Path(path), progress)
     return True
 
 
-def _backup(library: Library, *, path: str, report: _Reporter) -> bool:
-    done = back_up(library, Path(path), report.tell)
+def _backup(library: Library, *, path: str, progress: JobProgress) -> bool:
+    done = back_up(library, Path(path), progress)
     damaged = f" · without damaged models: {', '.join(done.damaged)}" if done.damaged else ""
-    report.outcome = f"{done.n_songs:,} songs · {done.n_bytes / 1e6:,.1f} MB · {path}{damaged}"
+    progress.outcome = f"{done.n_songs:,} songs · {done.n_bytes / 1e6:,.1f} MB · {path}{damaged}"
     return True

@@ -1,6 +1,5 @@
 from .library import Library as Library
 from .scan.ingest import AddReport as AddReport
-from .scan.ingest import Progress as Progress
 from .stores.files import Failure as Failure
 from .stores.playlists import SavedPlaylist as SavedPlaylist
 from .stores.songs import Song as Song

@@ -58,6 +58,7 @@ from musicsim.library.stores.song_tables import SongTables
 from musicsim.library.stores.songs import Song, make_song
 from musicsim.library.stores.splits import SplitStore
 from musicsim.library.stores.tag_edits import TagEdits
+from musicsim.progress import Progress, no_progress
 from musicsim.public import is_public, protect
 from musicsim.storage import writing_to
 
@@ -281,10 +282,7 @@ class Library(Tables, Opinions):
             raise damaged(file, error) from error
 
     def add(
-        self,
-        sources: str | Path | Sequence[str | Path],
-        progress: "scan.ProgressCallback | None" = None,
-        **options: Any,
+        self, sources: str | Path | Sequence[str | Path], progress: Progress = no_progress, **options: Any
     ) -> "scan.AddReport":
         """Analyze the audio files below `sources` and add them; see :func:`musicsim.library.scan.ingest.add`."""
         return scan.add(self, sources, progress=progress, **options)

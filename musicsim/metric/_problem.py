@@ -20,7 +20,7 @@ from musicsim.metric._oracles import Cut, Oracle, SampledOracle
 from musicsim.metric._planes import Planes
 from musicsim.metric._regularizers import Regularizer
 from musicsim.metric.cone import Cone, Projection
-from musicsim.metric.convergence import Progress
+from musicsim.metric.convergence import Convergence
 
 Watch = Callable[[dict[str, Any], Float64Array | None], object]
 """Called with each step and the best flat metric so far, None before the first; returns True to stop."""
@@ -72,8 +72,8 @@ class Problem:
 
 
 @dataclass
-class Search(Progress):
-    """Progress of a cutting-plane search."""
+class Search(Convergence):
+    """Convergence of a cutting-plane search."""
 
     problem: Problem
     max_cuts: int

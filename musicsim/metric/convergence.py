@@ -10,7 +10,7 @@ from musicsim.metric.cone import Projection
 
 
 @dataclass
-class Progress:
+class Convergence:
     """The best metric and the best lower bound of one fit so far, and its history."""
 
     tol: float

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from musicsim._arrays import Float64Array
-from musicsim.metric.convergence import Progress, next_momentum
+from musicsim.metric.convergence import Convergence, next_momentum
 from musicsim.order._objective import Objective
 
 _BOUND_EVERY = 10
@@ -24,8 +24,8 @@ _SHARE = 0.5
 
 
 @dataclass
-class Course(Progress):
-    """Progress of a solver that counts iterations."""
+class Course(Convergence):
+    """Convergence of a solver that counts iterations."""
 
     max_iter: int
     callback: Callable[[dict[str, Any]], object] | None = None

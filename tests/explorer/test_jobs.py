@@ -48,11 +48,11 @@ def test_a_folder_is_added_with_its_failures_while_nobody_waits(store, tmp_path)
 def test_the_first_count_of_a_short_job_is_stored_at_once(store, monkeypatch):
     stored = []
 
-    def count(_library, *, report):
-        report(message="looking for music")
-        report(done=1, total=2)
+    def count(_library, *, progress):
+        progress("looking for music")
+        progress("", 1, 2)
         stored.append(store.jobs.get(job_id))
-        report(done=2, total=2)
+        progress("", 2, 2)
         stored.append(store.jobs.get(job_id))
         return True
 

@@ -9,12 +9,12 @@ import pytest
 from musicsim.errors import ModelError, NotFoundError, StoreLockedError
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.models.artifacts import load_report
-from musicsim.explorer.progress import Stopped
 from musicsim.explorer.refresh import learned_model
 from musicsim.explorer.refresh.learned_model import learn
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
+from musicsim.progress import Canceled
 from tests.learning import Watcher
 
 
@@ -119,7 +119,7 @@ def test_enough_at_once_waits_for_something_to_keep(taught):
 @pytest.mark.parametrize("moment", ["trying C", "held-out artists", "drawing the map"])
 def test_a_training_that_is_cancelled_leaves_nothing(taught, moment):
     before = [record.id for record in taught.models.all()]
-    with pytest.raises(Stopped):
+    with pytest.raises(Canceled):
         learn(taught, LearningSettings(C=100.0), "gone", Watcher(stop_at=moment))
     assert [record.id for record in taught.models.all()] == before
     assert [folder.name for folder in taught.models.folder.iterdir()] == before

@@ -10,7 +10,6 @@ from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.models import representations as registry
 from musicsim.explorer.models.files import save_model_file
 from musicsim.explorer.models.similarity_model import SimilarityModel
-from musicsim.explorer.progress import teller
 from musicsim.explorer.refresh.fitting import CODEWORDS_NAME, NATIVE, RepresentationSettings, free_name
 from musicsim.explorer.refresh.learned_model import learn
 from musicsim.explorer.refresh.model_catalogue import add_representation, stale_models, stale_reason, take_model
@@ -20,6 +19,7 @@ from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.search.query import find_similar, read_example
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from tests.learning import CORE_REPRESENTATIONS, Watcher, hush, tag_by_kind
+from tests.progress import cancel_when
 from tests.sounds import stored_files, write_song
 
 
@@ -93,8 +93,8 @@ def test_a_learned_model_is_stale_when_its_features_go_and_is_made_again(twelve)
     assert stale_reason(twelve, twelve.models.get(learned)) is None
     old_native = twelve.models.native().id
 
-    stop_before_learning = teller(lambda message, **_: "refitting" in message)
-    assert not refresh(twelve, force=True, tell=stop_before_learning)
+    stop_before_learning = cancel_when(lambda message, *_: "refitting" in message)
+    assert not refresh(twelve, force=True, progress=stop_before_learning)
     record = twelve.models.get(learned)
     assert "was replaced" in stale_reason(twelve, record)
     assert stale_models(twelve) == [record]

@@ -202,7 +202,7 @@ def test_two_identical_songs(rng):
 
 def test_progress_is_told_to_the_end(mixed):
     told = []
-    measure_lists(mixed, tell=lambda *said: told.append(said))
+    measure_lists(mixed, progress=lambda *said: told.append(said))
     assert told[-1][1:] == (120, 120)
 
 

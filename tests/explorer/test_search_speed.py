@@ -6,9 +6,9 @@ import pytest
 from benchmarks.large_library import write_library
 from musicsim.errors import ModelError
 from musicsim.explorer.evaluation.search_speed import K, measure_search
-from musicsim.explorer.progress import Stopped
 from musicsim.explorer.snapshot.neighbours import KINDS, build_index
 from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.progress import Canceled
 
 MIN_RECALL = {"partition": 0.95, "forest": 0.95, "tree": 0.9, "codes": 0.95, "exact": 1.0}
 
@@ -34,7 +34,7 @@ def test_each_kind_reaches_its_recall(kind, rng):
 def test_all_kinds_are_measured_on_the_same_songs(library):
     library.set_setting("index_kind", "tree")
     steps = []
-    found = measure_search(take_snapshot(library), n_queries=50, tell=lambda *step: steps.append(step))
+    found = measure_search(take_snapshot(library), n_queries=50, progress=lambda *step: steps.append(step))
     assert [row.kind for row in found.rows] == list(KINDS)
     assert [row.kind for row in found.rows if row.is_chosen] == ["tree"]
     assert all(row.recall >= MIN_RECALL[row.kind] and row.ms > 0 for row in found.rows)
@@ -54,10 +54,10 @@ def test_a_very_large_library_is_sampled(library):
 def test_a_measurement_can_be_cancelled(library):
     def stop(message: str, done: int, total: int) -> None:
         if done == 1:
-            raise Stopped
+            raise Canceled
 
-    with pytest.raises(Stopped):
-        measure_search(take_snapshot(library), n_queries=10, tell=stop)
+    with pytest.raises(Canceled):
+        measure_search(take_snapshot(library), n_queries=10, progress=stop)
 
 
 def test_a_small_library_needs_no_index(tiny_library):

@@ -10,7 +10,7 @@ from musicsim.errors import FeatureVersionError
 from musicsim.explorer.models import song_features
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.models.song_features import feature_blocks
-from musicsim.explorer.progress import Stopped, silent
+from musicsim.progress import Canceled, no_progress
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_a_song_whose_frames_are_gone_ends_the_work_and_the_threads(tiny_library
     monkeypatch.setattr(song_features, "BLOCK", 1)
     songs = tiny_library.songs()
     tiny_library.frame_files.drop(songs[1].content_hash)
-    blocks = feature_blocks(tiny_library, model, songs, silent)
+    blocks = feature_blocks(tiny_library, model, songs, no_progress)
     assert next(blocks)[0] == songs[:1]
     with pytest.raises(FeatureVersionError):
         next(blocks)
@@ -47,10 +47,10 @@ def test_a_song_whose_frames_are_gone_ends_the_work_and_the_threads(tiny_library
 def test_a_stop_ends_the_threads(tiny_library, model, monkeypatch):
     monkeypatch.setattr(song_features, "BLOCK", 1)
 
-    def tell(_, done, total):
+    def progress(_, done, total):
         if done == 2:
-            raise Stopped
+            raise Canceled
 
-    with pytest.raises(Stopped):
-        list(feature_blocks(tiny_library, model, tiny_library.songs(), tell))
+    with pytest.raises(Canceled):
+        list(feature_blocks(tiny_library, model, tiny_library.songs(), progress))
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("core")]

@@ -7,7 +7,6 @@ import pytest
 
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.models.files import save_model_file
-from musicsim.explorer.progress import teller
 from musicsim.explorer.refresh.fitting import RepresentationSettings
 from musicsim.explorer.refresh.model_catalogue import add_representation
 from musicsim.explorer.refresh.placing import cluster_sizes
@@ -17,6 +16,7 @@ from musicsim.extensions.blind_lists.blind_test import contenders
 from musicsim.library import Library
 from musicsim.library.stores.frames import FrameStore
 from tests.learning import hush
+from tests.progress import cancel_when
 from tests.sounds import open_library, write_collection, write_song
 
 
@@ -101,7 +101,7 @@ def test_tiny_libraries_have_a_map_and_neighbours(store, tmp_path, n):
 
 def test_a_refresh_that_is_stopped_leaves_the_model_in_use(tiny_library):
     before = take_snapshot(tiny_library)
-    assert not refresh(tiny_library, force=True, tell=teller(lambda message, **_: "map" in message))
+    assert not refresh(tiny_library, force=True, progress=cancel_when(lambda message, *_: "map" in message))
     after = take_snapshot(tiny_library)
     assert after.record == before.record
     np.testing.assert_array_equal(after.X, before.X)

@@ -8,10 +8,10 @@ import pytest
 from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError
 from musicsim.explorer.health.backups import back_up, restore
-from musicsim.explorer.progress import silent
 from musicsim.library.db import schema
 from musicsim.library.db.changes import CHANGES_PREFIX
 from musicsim.library.db.value_check import find_wrong_value
+from musicsim.progress import no_progress
 
 WRONG = {
     "songs.duration_s": ["'x'", "x'00'", "9e999", "-1", "1e300"],
@@ -90,7 +90,7 @@ def test_a_wrong_fact_about_the_library_is_refused(tiny_library, key, value):
 )  # fmt: skip
 def test_backups_with_wrong_values_are_refused(tiny_library, tmp_path, column, value):
     change(tiny_library.folder / LIBRARY_FILE, column, value)
-    back_up(tiny_library, tmp_path / "bad", silent)
+    back_up(tiny_library, tmp_path / "bad", no_progress)
     with pytest.raises(LibraryError, match=rf"bad: this is no whole backup of musicsim .*{column}"):
-        restore(tmp_path / "bad", tmp_path / "there", silent)
+        restore(tmp_path / "bad", tmp_path / "there", no_progress)
     assert not (tmp_path / "there").exists()

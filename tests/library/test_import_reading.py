@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from musicsim.errors import LibraryError
-from musicsim.library.importing import FORMATS, ImportStoppedError, NamedSong, read_listening
+from musicsim.library.importing import FORMATS, NamedSong, read_listening
+from musicsim.progress import Canceled
 from tests.library.fixtures import FIXTURES, needs_fixtures, skipped
 from tests.library.listening import write_json, write_zip
+from tests.progress import cancel_when
 
 
 def summed(batch):
@@ -379,12 +381,12 @@ def test_progress_comes_in_bytes_and_stops(tmp_path):
     path = tmp_path / "plays.csv"
     path.write_text(HEADER + "ann,a,b,1\n" * 20_000)
     seen = []
-    read_listening([path], progress=lambda done, total, message: seen.append((done, total, message)) and None)
+    read_listening([path], progress=lambda message, done, total: seen.append((done, total, message)))
     done = np.array([step[0] for step in seen])
     assert (np.diff(done) >= 0).all()
     assert done[-1] <= path.stat().st_size == seen[0][1]
-    with pytest.raises(ImportStoppedError, match="nothing was written"):
-        read_listening([path], progress=lambda *_: True)
+    with pytest.raises(Canceled):
+        read_listening([path], progress=cancel_when(lambda *_: True))
 
 
 @pytest.mark.slow

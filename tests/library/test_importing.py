@@ -4,7 +4,6 @@ import pytest
 
 from musicsim.errors import NotFoundError
 from musicsim.library.importing import (
-    ImportStoppedError,
     accept,
     commit,
     import_files,
@@ -15,7 +14,9 @@ from musicsim.library.importing import (
     undo,
     waiting_proposals,
 )
+from musicsim.progress import Canceled
 from tests.library.listening import add_songs, played
+from tests.progress import cancel_when
 
 HEADER = "listener,artist,title,plays\n"
 
@@ -297,8 +298,8 @@ def test_a_stop_writes_nothing(store, tmp_path):
     add_songs(store, ("Me", "One"))
     batch = read_listening([write(tmp_path / "plays.csv", "ann,Me,One,3")])
     before = store.revision
-    with pytest.raises(ImportStoppedError):
-        preview(store, batch, lambda *_: True)
+    with pytest.raises(Canceled):
+        preview(store, batch, cancel_when(lambda *_: True))
     assert store.revision == before
 
 

@@ -18,6 +18,7 @@ from musicsim.errors import LibraryError, NoSoundError
 from musicsim.library.processes import pools
 from musicsim.library.processes.workers import OverTimeError, WorkerDied
 from musicsim.library.stores.files import Failure
+from tests.progress import Steps, cancel_when
 from tests.sounds import write_collection, write_song
 
 
@@ -119,17 +120,17 @@ def test_a_source_that_does_not_exist_is_an_error_before_anything_is_done(store,
 
 
 def test_progress_counts_up_to_all_files(store, music):
-    steps = []
-    store.add(music, progress=steps.append)
+    steps = Steps()
+    store.add(music, progress=steps)
     # it is told twice a second, too, where no file has been finished meanwhile
-    assert list(dict.fromkeys(s.done for s in steps if s.done)) == list(range(1, 8))
-    assert steps[-1].total == 7
-    assert steps[-1].failed == 4
+    assert list(dict.fromkeys(done for _, done, _, _ in steps if done)) == list(range(1, 8))
+    _, _, total, facts = steps[-1]
+    assert (total, facts["failed"]) == (7, 4)
 
 
 def test_a_scan_that_is_stopped_keeps_what_it_had(store, tmp_path):
     write_collection(tmp_path / "music", seconds=1)
-    report = store.add(tmp_path / "music", progress=lambda step: step.done >= 4)
+    report = store.add(tmp_path / "music", progress=cancel_when(lambda _, done, total: done >= 4))
     assert report.cancelled
     assert len(store) == 4
     assert store.add(tmp_path / "music").n_unchanged == 4
@@ -157,13 +158,13 @@ def test_good_files_are_not_blamed_for_workers_that_are_killed(store, tmp_path, 
         write_song(tmp_path / "music" / f"{n:02d}.flac", seed=n, seconds=20.0)
     seen, killed, n_servers = set(), set(), 0
 
-    def kill(step):
+    def kill(_message, done, _total, /, **_):
         """Kill 15 workers and two fork servers, all before files are done again: twice killed is not analysed."""
         nonlocal n_servers
         server, n_kills = forkserver._forkserver._forkserver_pid, len(killed) + n_servers
         seen.update(map(int, Path(f"/proc/{server}/task/{server}/children").read_text().split()))
         alive = seen - killed
-        if n_kills == 17 or step.done < 3 * n_kills or not alive:
+        if n_kills == 17 or done < 3 * n_kills or not alive:
             return
         time.sleep(rng.uniform(0, 0.2))
         if n_kills in (5, 10):

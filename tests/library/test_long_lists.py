@@ -51,12 +51,12 @@ def test_the_database_is_asked_once_for_ten_thousand_entries_and_progress_is_tol
     path = write_list(tmp_path / "list.m3u8", 25_000)
     asked, told = [], []
 
-    def tell(done, total, message):
+    def progress(message, done, total):
         told.append((message, done))
         assert 0 <= done <= total
 
     sa.event.listen(tiny_library.engine, "before_cursor_execute", lambda *args: asked.append(args[2]))
-    seen = preview(tiny_library, read_listening([path], progress=tell), tell)
+    seen = preview(tiny_library, read_listening([path], progress=progress), progress)
     assert (seen.n_rows, seen.n_matched) == (25_000, 0)
     by_place = [query for query in asked if "json_each" in query]
     assert len(by_place) == 3

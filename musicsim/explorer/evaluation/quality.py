@@ -22,12 +22,12 @@ from musicsim.explorer.evaluation.fixed_splits import split_rows
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.verdict import RANKED, Lead
 from musicsim.explorer.models.artifacts import load_report
-from musicsim.explorer.progress import Tell, silent
 from musicsim.explorer.query_blocks import QUERIES_AT_ONCE, of_blocks
 from musicsim.explorer.snapshot.neighbours import Neighbours
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
+from musicsim.progress import Progress, no_progress
 from musicsim.relevance import Relevance
 
 K = 10
@@ -172,14 +172,14 @@ class Quality:
     held_out: HeldOut | None = None
 
 
-def evaluate(snapshot: Snapshot, kind: str, tell: Tell = silent, *, split: str | None = None) -> Quality:
+def evaluate(snapshot: Snapshot, kind: str, progress: Progress = no_progress, *, split: str | None = None) -> Quality:
     """Everything of one model; arguments and errors of :func:`measure_scores`."""
-    scores = measure_scores(snapshot, kind, split=split, tell=tell)
+    scores = measure_scores(snapshot, kind, split=split, progress=progress)
     record = snapshot.record
     return Quality(
         record.name if record else "",
         scores,
-        measure_lists(snapshot, tell=tell),
+        measure_lists(snapshot, progress=progress),
         held_out(snapshot.library, record) if record else None,
     )
 
@@ -201,7 +201,7 @@ def measure_scores(
     split: str | None = None,
     most_queries: int = _MAX_QUERIES,
     random_state: int = 0,
-    tell: Tell = silent,
+    progress: Progress = no_progress,
 ) -> Scores:
     """Rank all songs for each song by plain distance, and compare with what is relevant to it.
 
@@ -215,7 +215,7 @@ def measure_scores(
         Of more songs a seeded sample is asked; all of them are ranked.
     random_state : int
         Of the sample and of the intervals, which whole artists are drawn for.
-    tell : callable, optional
+    progress : Progress, optional
         Told what is being done, how much of it, and of how much.
 
     Raises
@@ -231,7 +231,7 @@ def measure_scores(
     2 000 queries of 5 000 songs take a few seconds. Memory: 8 bytes times songs times dimensions, and what
     :func:`~musicsim.evaluation.query_scores` says: 260 MB for 100 000 songs of 139 dimensions.
     """
-    tell("reading listener data", 0, 0)
+    progress("reading listener data", 0, 0)
     supervision = Supervision(snapshot, kind)
     genres = snapshot.columns.genre.texts()
     queries_of = database = np.arange(snapshot.n_indexed)
@@ -241,7 +241,7 @@ def measure_scores(
     able = queries_of[relevance.n_relevant()[queries_of] > 0]
     asked = _sampled(able, most_queries, random_state)
     ranked = _sampled(database, _MAX_RANKED, random_state)
-    tell("ranking similar songs", 0, len(asked))
+    progress("ranking similar songs", 0, len(asked))
     scores = {name: np.empty(len(asked)) for name in RANKED}
     blocks = _blocks(len(asked))
     queries, X = _vectors(snapshot, asked), _vectors(snapshot, ranked)
@@ -249,7 +249,7 @@ def measure_scores(
     for block, found in zip(blocks, of_blocks(snapshot.library, ranking, blocks, len(blocks)), strict=True):
         for name, values in scores.items():
             values[block] = found[name]
-        tell("ranking similar songs", block[-1] + 1, len(asked))
+        progress("ranking similar songs", block[-1] + 1, len(asked))
     counted = np.isfinite(scores["auc"])
     artists = [supervision.groups[i] for i in asked[counted]]
     scores = {name: values[counted] for name, values in scores.items()}
@@ -312,7 +312,7 @@ def _by_genre(genres: Sequence[str | None], scores: dict[str, Float64Array]) -> 
 
 
 def measure_lists(
-    snapshot: Snapshot, *, most_songs: int = _MAX_SONGS, random_state: int = 0, tell: Tell = silent
+    snapshot: Snapshot, *, most_songs: int = _MAX_SONGS, random_state: int = 0, progress: Progress = no_progress
 ) -> ListsOfBoth | None:
     """The ten nearest of every song, without and with hub reduction.
 
@@ -322,7 +322,7 @@ def measure_lists(
         Of a larger library a seeded sample is compared within itself.
     random_state : int
         Of the sample.
-    tell : callable, optional
+    progress : Progress, optional
         Told what is being done, how much of it, and of how much.
 
     Returns
@@ -347,7 +347,7 @@ def measure_lists(
         index, proximity = snapshot.index_of(X), search.MutualProximity().fit(X)
     columns = snapshot.columns.take(rows)
     ids, artists = snapshot.row_ids[rows], columns.group.codes.astype(np.int64)
-    near = _nearest(snapshot.library, X, index, proximity, artists, tell)
+    near = _nearest(snapshot.library, X, index, proximity, artists, progress)
     plain, reduced = (_summary(*one, ids, artists, columns.genre.texts()) for one in near)
     return ListsOfBoth(plain, reduced, n, len(rows))
 
@@ -358,7 +358,7 @@ def _nearest(
     index: search.ExactIndex | Neighbours,
     proximity: search.MutualProximity,
     artists: Int64Array,
-    tell: Tell,
+    progress: Progress,
 ) -> list[tuple[Int64Array, Int64Array]]:
     """Plain and reduced order: rows of the ten nearest, of any artist and of others; -1 where there are fewer."""
     n = len(X)
@@ -370,7 +370,7 @@ def _nearest(
         strict=True,
     ):
         parts.append(near)
-        tell("looking for hubs", block[-1] + 1, n)
+        progress("looking for hubs", block[-1] + 1, n)
     plain, reduced = np.concatenate(parts, axis=2)
     return [(plain[0], plain[1]), (reduced[0], reduced[1])]
 

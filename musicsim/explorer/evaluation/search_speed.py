@@ -14,9 +14,9 @@ from musicsim import search
 from musicsim._arrays import Float32Array, Int64Array
 from musicsim._blas import one_blas_thread
 from musicsim.errors import ModelError
-from musicsim.explorer.progress import Tell, silent
 from musicsim.explorer.snapshot.neighbours import CHOSEN_FROM, KINDS, TITLES, build_index
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.progress import Progress, no_progress
 
 K = 10
 _N_QUERIES = 200
@@ -71,7 +71,7 @@ def measure_search(
     n_queries: int = _N_QUERIES,
     max_songs: int = _MAX_SONGS,
     random_state: int = 0,
-    tell: Tell = silent,
+    progress: Progress = no_progress,
 ) -> SearchSpeed:
     """Build each kind of index over the songs of a snapshot, and ask the same queries.
 
@@ -83,7 +83,7 @@ def measure_search(
         A larger library is measured on a seeded sample of this size.
     random_state : int
         Seed of the samples.
-    tell : callable, optional
+    progress : Progress, optional
         Gets what is being done, how much of it, and of how much. An exception that it raises ends the measurement.
 
     Raises
@@ -101,20 +101,20 @@ def measure_search(
     rng = np.random.default_rng(random_state)
     X = snapshot.X if n_songs <= max_songs else snapshot.vectors_at(np.sort(rng.permutation(n_songs)[:max_songs]))
     queries = np.sort(rng.permutation(len(X))[:n_queries])
-    tell("comparing every song", 0, len(KINDS))
+    progress("comparing every song", 0, len(KINDS))
     limits = _distances_of_last(X, queries)
     rows = []
     for place, kind in enumerate(KINDS):
         title = TITLES[kind].lower()
-        tell(f"building an index: {title}", place, len(KINDS))
+        progress(f"building an index: {title}", place, len(KINDS))
         started = time.perf_counter()
         index = build_index(kind, X)
         build_s = time.perf_counter() - started
-        tell(f"searching: {title}", place, len(KINDS))
+        progress(f"searching: {title}", place, len(KINDS))
         recall, ms = _searched(index, X, queries, limits)
         mb = 0.0 if isinstance(index, search.ExactIndex) else index.nbytes_ / 1e6
         rows.append(KindSpeed(kind, recall, ms, build_s, mb, kind == snapshot.index_kind))
-    tell("searching", len(KINDS), len(KINDS))
+    progress("searching", len(KINDS), len(KINDS))
     return SearchSpeed(snapshot.record.name if snapshot.record else "", n_songs, len(X), len(queries), rows)
 
 

@@ -4,33 +4,38 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from musicsim.explorer.progress import Tell
 from musicsim.hooks import extensions
 from musicsim.library import Library
 from musicsim.library.archive.backup import ENDING, BackupReport, Consent, Restored, refuse, restore_backup, save_backup
 from musicsim.library.stores.small_copies import BACKUPS_FOLDER
+from musicsim.progress import Progress
 
 
 def _files_with_passwords() -> tuple[str, ...]:
     return tuple(name for extension in extensions() for name in extension.backup_files)
 
 
-def back_up(library: Library, target: Path, tell: Tell, *, with_passwords: bool = False) -> BackupReport:
+def back_up(library: Library, target: Path, progress: Progress, *, with_passwords: bool = False) -> BackupReport:
     """Write a library as one file; see :func:`musicsim.library.archive.backup.save_backup`.
 
     `with_passwords` takes the connections to music servers and players, too, which hold passwords.
     """
-    return save_backup(library, target, tell, _files_with_passwords() if with_passwords else ())
+    return save_backup(library, target, progress, _files_with_passwords() if with_passwords else ())
 
 
 def restore(
-    source: Path, folder: Path, tell: Tell, *, with_passwords: bool = False, accept: Callable[[Consent], bool] = refuse
+    source: Path,
+    folder: Path,
+    progress: Progress,
+    *,
+    with_passwords: bool = False,
+    accept: Callable[[Consent], bool] = refuse,
 ) -> Restored:
     """Make a library of a backup; see :func:`musicsim.library.archive.backup.restore_backup`.
 
     `with_passwords` takes the connections to music servers and players from the backup, if it has them.
     """
-    return restore_backup(source, folder, tell, _files_with_passwords(), with_private=with_passwords, accept=accept)
+    return restore_backup(source, folder, progress, _files_with_passwords(), with_private=with_passwords, accept=accept)
 
 
 def new_backup_path(library: Library) -> Path:

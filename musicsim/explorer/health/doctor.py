@@ -12,8 +12,7 @@ from typing import Final, Literal
 
 from musicsim import LIBRARY_FILE
 from musicsim.explorer.learning.task import Quiet
-from musicsim.explorer.progress import Tell, teller
-from musicsim.explorer.refresh.add_music import Report, scan_and_refresh
+from musicsim.explorer.refresh.add_music import scan_and_refresh
 from musicsim.explorer.refresh.fitting import REPRESENTATION_KIND
 from musicsim.explorer.refresh.learned_model import LEARNED_KIND
 from musicsim.explorer.refresh.model_catalogue import damage, make_again, stale_reason
@@ -27,6 +26,7 @@ from musicsim.library.db.integrity import faults, is_of_indexes, rebuild_indexes
 from musicsim.library.disk.leftovers import leftovers
 from musicsim.library.media.sound import songs_elsewhere
 from musicsim.library.stores.models import BUILT_IN
+from musicsim.progress import Progress
 
 Level = Literal["ok", "note", "problem"]
 OK: Final = "ok"
@@ -53,7 +53,7 @@ class Finding:
     fix: str = ""  # which of the repairs mends it; empty: none does without losing something
 
 
-def examine(library: Library, tell: Tell) -> Iterator[Finding]:
+def examine(library: Library, progress: Progress) -> Iterator[Finding]:
     """Look at a library; each finding as it comes. Nothing is changed, and nothing need be writable."""
     found = faults(library.engine)
     yield _of_database(found)
@@ -66,7 +66,7 @@ def examine(library: Library, tell: Tell) -> Iterator[Finding]:
     if not is_writable(library.folder / LIBRARY_FILE):
         yield Finding("library", NOTE, "can be read, not written to", "Change its permissions to add to it.")
     yield from _of_songs(library)
-    yield from _of_features(library, tell)
+    yield from _of_features(library, progress)
     yield from _of_models(library)
     left = leftovers(library.folder)
     if left:
@@ -83,13 +83,13 @@ def examine(library: Library, tell: Tell) -> Iterator[Finding]:
     yield from _of_jobs(library)
 
 
-def repair(library: Library, findings: list[Finding], report: Report) -> list[str]:
+def repair(library: Library, findings: list[Finding], progress: Progress) -> list[str]:
     """Do what mends findings without losing anything; what was done, a sentence each.
 
     Raises StoreLockedError if another process is at work on this library; StorageError if it cannot be written to.
     """
     wanted = {finding.fix for finding in findings}
-    return [sentence for name, do in _REPAIRS.items() if name in wanted and (sentence := do(library, report))]
+    return [sentence for name, do in _REPAIRS.items() if name in wanted and (sentence := do(library, progress))]
 
 
 # --- looking ----------------------------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ def _of_songs(library: Library) -> Iterator[Finding]:
         yield Finding("version", NOTE, upgrade.words, "Open the app, which does it.")
 
 
-def _of_features(library: Library, tell: Tell) -> Iterator[Finding]:
+def _of_features(library: Library, progress: Progress) -> Iterator[Finding]:
     """Audio features against songs."""
     store, hashes = library.frame_files, library.content_hashes()
     orphans = tuple(map(str, store.orphans(hashes)))
@@ -155,7 +155,7 @@ def _of_features(library: Library, tell: Tell) -> Iterator[Finding]:
     if not library.settings["keep_frames"]:
         return
     kept, wanted = store.kept(), set(hashes)
-    lacking, damaged = wanted - kept, _damaged(library, tell)
+    lacking, damaged = wanted - kept, _damaged(library, progress)
     for which, words in ((lacking, "are not stored"), (damaged, "are damaged")):
         if not which:
             continue
@@ -180,12 +180,12 @@ def _of_features(library: Library, tell: Tell) -> Iterator[Finding]:
         yield Finding("features", OK, f"of {len(wanted):,} songs, all readable")
 
 
-def _damaged(library: Library, tell: Tell) -> set[str]:
+def _damaged(library: Library, progress: Progress) -> set[str]:
     damaged = set()
     kept = library.frame_files.kept() & set(library.content_hashes())
     for done, content_hash in enumerate(sorted(kept)):
         if done % _AT_ONCE == 0:
-            tell("reading audio features", done, len(kept))
+            progress("reading audio features", done, len(kept))
         if not library.frame_files.is_whole(content_hash):
             damaged.add(content_hash)
     return damaged
@@ -249,41 +249,40 @@ def _of_jobs(library: Library) -> Iterator[Finding]:
 # --- mending ----------------------------------------------------------------------------------------------------------
 
 
-def _rebuild_indexes(library: Library, _report: Report) -> str:
+def _rebuild_indexes(library: Library, _progress: Progress) -> str:
     return "the indexes of the database were rebuilt" if rebuild_indexes(library.write) else ""
 
 
-def _sweep(library: Library, _report: Report) -> str:
+def _sweep(library: Library, _progress: Progress) -> str:
     with library.exclusive("repairing files"):  # which sweeps what processes have left
         library.frame_files.sweep(library.content_hashes())
         library.models.discard_unfinished()
     return "what killed processes had left was deleted"
 
 
-def _analyse_again(library: Library, report: Report) -> str:
+def _analyse_again(library: Library, progress: Progress) -> str:
     kept, hashes = library.frame_files.kept(), set(library.content_hashes())
-    damaged = _damaged(library, teller(report))
+    damaged = _damaged(library, progress)
     songs = _to_analyse(library, (hashes - kept) | damaged)
     with library.exclusive("repairing files"):
         for song in songs:
             library.frame_files.drop(song.content_hash)
-    done = scan_and_refresh(library, [song.path for song in songs], report, absent_ok=True)
+    done = scan_and_refresh(library, [song.path for song in songs], progress, absent_ok=True)
     return f"{len(songs):,} songs were analysed again, {len(done.failures):,} of them in vain"
 
 
-def _refit(library: Library, report: Report) -> str:
-    tell = teller(report)
-    refresh(library, tell=tell)  # fits what is built in, and what is older than what it was made of
+def _refit(library: Library, progress: Progress) -> str:
+    refresh(library, progress=progress)  # fits what is built in, and what is older than what it was made of
     damaged = [record for record in library.models.all() if damage(library, record) is not None]
     again = [record for record in damaged if record.kind in _MADE_HERE]
     with library.exclusive("repairing files"):
-        n_made = sum(make_again(library, record, Quiet(tell)) for record in again)
+        n_made = sum(make_again(library, record, Quiet(progress)) for record in again)
     if n_made:
-        refresh(library, tell=tell)
+        refresh(library, progress=progress)
     return "models, map and playlist walk were brought up to date" + (f", {n_made} fitted again" if n_made else "")
 
 
-_REPAIRS: dict[str, Callable[[Library, Report], str]] = {
+_REPAIRS: dict[str, Callable[[Library, Progress], str]] = {
     "index": _rebuild_indexes,
     "sweep": _sweep,
     "features": _analyse_again,

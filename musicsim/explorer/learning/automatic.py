@@ -28,7 +28,7 @@ from musicsim.explorer.learning.task import (
     LearningSettings,
     Rows,
     Task,
-    Watcher,
+    TrainingProgress,
     about,
     artist_folds,
     no_example,
@@ -71,7 +71,7 @@ class Way:
 class _Choice:
     """The ways that were tried, each against the sound alone."""
 
-    def __init__(self, task: Task, watcher: Watcher, plain: FloatArray) -> None:
+    def __init__(self, task: Task, watcher: TrainingProgress, plain: FloatArray) -> None:
         self._task, self._watcher = task, watcher
         self.folds = list(_folds(task))
         self.plain = Way(SOUND_ALONE, lambda *_: plain)
@@ -129,7 +129,7 @@ class _Choice:
 
     def _judge(self, way: Way, number: int) -> None:
         fold = self.folds[number]
-        self._watcher.tell(f"trying {way.words}", number, len(self.folds))
+        self._watcher(f"trying {way.words}", number, len(self.folds))
         way.scores.append(_scores(self._task, way.learn(fold.train, _MAX_RANKED), fold.queries, fold.database))
 
 
@@ -270,7 +270,7 @@ def _blended(L: FloatArray, X: FloatArray) -> FloatArray:
 
 
 def learn_automatically(
-    snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: Watcher
+    snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: TrainingProgress
 ) -> tuple[FloatArray, dict[str, Any]]:
     """Choose a way of learning, or none; return L and the report.
 
@@ -280,7 +280,7 @@ def learn_automatically(
     to_learn_from(task)  # says in words what is missing
     every = np.eye(task.X.shape[1])
     plain = every[blocks[0]] if blocks else every
-    watcher.tell("comparing parts of songs")
+    watcher("comparing parts of songs")
     choice = _Choice(task, watcher, plain)
     spaces = [(plain, "")]
     if blocks:
@@ -295,7 +295,7 @@ def learn_automatically(
     if blocks:
         choice.try_all(_kernels(task), _RANKINGS_KEPT)
     chosen = choice.best()
-    watcher.tell("evaluating on held-out artists")
+    watcher("evaluating on held-out artists")
     known = np.concatenate([task.split.train, task.split.validation])
     queries, database = task.queries(task.split.test, MAX_TESTED)
     if not task.supervision.searches_itself:
@@ -311,7 +311,7 @@ def learn_automatically(
     )
     rejected = chosen.words if chosen is not choice.plain and (not leads or fallen(leads)) else ""
     kept = choice.plain if rejected else chosen
-    watcher.tell("learning from all songs")
+    watcher("learning from all songs")
     try:
         L = kept.learn(_whole_groups(task, np.arange(len(task.X)), MAX_SONGS), MAX_SONGS)
     except NothingLearnedError:
@@ -329,7 +329,7 @@ def learn_automatically(
     return L, report | what_changed(snapshot, settings, task.X @ plain.T, task.X @ L.T, leads)
 
 
-def learn_ranking(task: Task, watcher: Watcher) -> FloatArray | None:
+def learn_ranking(task: Task, watcher: TrainingProgress) -> FloatArray | None:
     """L by the ranking that is surely better on held-out artists of the training songs, learned from all of these.
 
     None where none is: then the vectors stay as they are. Test songs are not looked at.

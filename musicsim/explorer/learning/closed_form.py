@@ -18,7 +18,7 @@ from musicsim.explorer.learning.task import (
     FloatArray,
     Rows,
     Task,
-    Watcher,
+    TrainingProgress,
     about,
     sampled,
     to_choose_on,
@@ -106,7 +106,7 @@ def _plain_distances(Q: FloatArray, Y: FloatArray) -> FloatArray:
 
 
 def learn_means(
-    snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: Watcher
+    snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: TrainingProgress
 ) -> tuple[SimilarityModel, FloatArray, dict[str, Any]]:
     """The model, L and the report, of a metric in closed form, or of one for each region of songs."""
     task = Task.of(snapshot, settings, blocks)
@@ -116,7 +116,7 @@ def learn_means(
     best: tuple[float, Trial, Any] | None = None
     tried = trials(settings.method, len(train))
     for number, trial in enumerate(tried):
-        watcher.tell(f"trying {trial.words}", number, len(tried) + 1)
+        watcher(f"trying {trial.words}", number, len(tried) + 1)
         learner = fitted(task.X[train], relevance, settings.method, trial.options)
         scores = held_out_scores(learner, task.X, task.relevance, queries, database)[settings.loss]
         quality = float(np.nanmean(scores))
@@ -128,7 +128,7 @@ def learn_means(
             break
     assert best is not None
     _, trial, held_out = best
-    watcher.tell("learning from all songs", len(tried), len(tried) + 1)
+    watcher("learning from all songs", len(tried), len(tried) + 1)
     rows = sampled(task, np.arange(len(task.X)))
     everyone = task.supervision.relevance(rows).restrict(rows, rows)
     learner = fitted(task.X[rows], everyone, settings.method, trial.options)
@@ -137,7 +137,7 @@ def learn_means(
     assert model.metric_ is not None
     if settings.method == LOCAL:
         model = model.with_local(LocalMetrics.of(learner, model.metric_))
-    watcher.tell("evaluating on held-out artists")
+    watcher("evaluating on held-out artists")
     queries, database = task.queries(task.split.test, _MAX_TESTED)
     among = task.relevance.restrict(queries, database)
     before = evaluation.query_scores(task.X[queries], task.X[database], among, k=10)

@@ -141,11 +141,11 @@ class _Learner:
                 n_cuts = model.n_iter_
             else:
 
-                def tell(step: dict[str, Any]) -> bool:
+                def on_step(step: dict[str, Any]) -> bool:
                     has_learned = {"has_learned": lambda: bool(step["components"]().any())}
                     return told(step | {"iteration": step["cut"]} | has_learned)
 
-                model.fit(self.X[rows], relevance_of(here, len(rows)), callback=tell)
+                model.fit(self.X[rows], relevance_of(here, len(rows)), callback=on_step)
                 n_cuts = model.n_cuts_
         gap = max(0.0, model.objective_ - model.dual_bound_) / max(model.objective_, 1e-300)
         L: Float64Array = model.components_
@@ -280,7 +280,7 @@ class _Fits:
         """
         is_cut = False
 
-        def tell(step: dict[str, Any]) -> bool:
+        def on_step(step: dict[str, Any]) -> bool:
             nonlocal is_cut
             if step["iteration"] % _TRACE_EVERY == 1:
                 point = {name: step[name] for name in ("objective", "dual_bound", "gap", "seconds")}
@@ -291,7 +291,7 @@ class _Fits:
             is_cut = self._is_enough and (self._kept is not None or step["has_learned"]())
             return is_cut
 
-        L, about = self._learner.fit(answered.all(), C, tell)
+        L, about = self._learner.fit(answered.all(), C, on_step)
         if is_cut:
             raise _Enough(self._kept or _Kept(L, C, [_entry(C, [], about)]))
         return L, about

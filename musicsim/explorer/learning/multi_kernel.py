@@ -108,14 +108,14 @@ class SourceMLR(_OfSources):
     def fit(self, X: Float64Array, y: Any, callback: Callable[..., object] | None = None) -> Self:
         """Learn from a relevance among the rows of X; the callback is that of :meth:`musicsim.metric.MLR.fit`."""
 
-        def tell(step: dict[str, Any]) -> bool:
+        def on_step(step: dict[str, Any]) -> bool:
             joined = {"components": lambda: self._joined(step["components"](), X)}
             return bool(callback is not None and callback(step | joined))
 
         model = metric.MultipleKernelMLR(
             self.loss, self.k, self.C, tol=self.tol, max_cuts=self.max_cuts, random_state=self.random_state
         )
-        model.fit(self._kernels(X), y, tell)
+        model.fit(self._kernels(X), y, on_step)
         self.objective_, self.dual_bound_ = model.objective_, model.dual_bound_
         self.n_cuts_, self.history_ = model.n_cuts_, model.history_
         self.components_ = self._joined(model.components_, X)
@@ -130,14 +130,14 @@ class SourceMLR(_OfSources):
 
         for C in Cs:
 
-            def tell(step: dict[str, Any], C: float = C) -> bool:
+            def on_step(step: dict[str, Any], C: float = C) -> bool:
                 nonlocal is_over
                 is_over = bool(callback({"C": C, **step}))
                 return is_over
 
             one = copy.copy(self)
             one.C = C
-            fitted.append(one.fit(X, y, tell))
+            fitted.append(one.fit(X, y, on_step))
             if is_over:
                 break
         return fitted

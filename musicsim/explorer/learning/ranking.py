@@ -21,7 +21,7 @@ from musicsim.explorer.learning.task import (
     MAX_VALIDATED,
     FloatArray,
     Task,
-    Watcher,
+    TrainingProgress,
     about,
     sampled,
     to_choose_on,
@@ -40,7 +40,7 @@ _PATIENCE = 2  # values of C in a row that do not help
 class _Watch:
     """Turns the steps of the fits into live lines, and ends a path that no longer helps."""
 
-    def __init__(self, task: Task, watcher: Watcher, n_fits: int) -> None:
+    def __init__(self, task: Task, watcher: TrainingProgress, n_fits: int) -> None:
         self._task, self._watcher, self._n_fits = task, watcher, n_fits
         self._queries = task.queries(task.split.validation, MAX_VALIDATED)
         self.plain = task.score(None, *self._queries)
@@ -59,7 +59,7 @@ class _Watch:
             self._score()
         names = ("C", "cut", "objective", "dual_bound", "gap", "seconds")
         self._watcher.trace({**{n: step[n] for n in names}, "quality": self._quality, "untrained": self.plain})
-        self._watcher.tell(f"trying C = {self._C:g}", self._fit, self._n_fits)
+        self._watcher(f"trying C = {self._C:g}", self._fit, self._n_fits)
         return self._is_enough() or self._unhelped >= _PATIENCE
 
     def _is_enough(self) -> bool:
@@ -87,7 +87,7 @@ class _Watch:
 
 
 def learn_from_relevance(
-    snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: Watcher
+    snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: TrainingProgress
 ) -> tuple[FloatArray, dict[str, Any]]:
     """Learn L by ranking from who is similar to whom; return it and the report."""
     task = Task.of(snapshot, settings, blocks)
@@ -108,7 +108,7 @@ def _template(task: Task, **options: Any) -> Any:
     return metric.MLR(structure=settings.structure, regularizer=settings.regularizer, **options)
 
 
-def _chosen(task: Task, watcher: Watcher) -> tuple[dict[str, Any], list[dict[str, Any]], bool]:
+def _chosen(task: Task, watcher: TrainingProgress) -> tuple[dict[str, Any], list[dict[str, Any]], bool]:
     """The best entry of the path of C, the whole path, and whether it ran to its end."""
     train, relevance = to_learn_from(task)
     if task.settings.C is None:
@@ -139,29 +139,34 @@ def _chosen(task: Task, watcher: Watcher) -> tuple[dict[str, Any], list[dict[str
     return best, path, not watcher.is_enough()
 
 
-def _final(task: Task, chosen: dict[str, Any], watcher: Watcher) -> FloatArray:
+def _final(task: Task, chosen: dict[str, Any], watcher: TrainingProgress) -> FloatArray:
     """L of the metric learned with the chosen C on songs of all artists; the best so far when that is enough."""
     rows = sampled(task, np.arange(len(task.X)))
 
-    def tell(step: dict[str, Any]) -> bool:
+    def on_step(step: dict[str, Any]) -> bool:
         watcher.trace({n: step[n] for n in ("cut", "objective", "dual_bound", "gap", "seconds")} | {"C": None})
-        watcher.tell(f"learning from all songs, C = {chosen['C']:g}: gap {step['gap']:.1%}", 1, 1)
+        watcher(f"learning from all songs, C = {chosen['C']:g}: gap {step['gap']:.1%}", 1, 1)
         return watcher.is_enough()
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         mlr = _template(task, C=chosen["C"])
-        mlr.fit(task.X[rows], task.supervision.relevance(rows).restrict(rows, rows), callback=tell)
+        mlr.fit(task.X[rows], task.supervision.relevance(rows).restrict(rows, rows), callback=on_step)
     # one that was cut short may be worse than the one it was to follow
     is_whole = mlr.components_.any() and not watcher.is_enough()
     return mlr.components_ if is_whole else chosen["components"]
 
 
 def _report(
-    task: Task, snapshot: Snapshot, L: FloatArray, chosen: dict[str, Any], path: list[dict[str, Any]], watcher: Watcher
+    task: Task,
+    snapshot: Snapshot,
+    L: FloatArray,
+    chosen: dict[str, Any],
+    path: list[dict[str, Any]],
+    watcher: TrainingProgress,
 ) -> dict[str, Any]:
     """All that the model's card says, as JSON values."""
-    watcher.tell("evaluating on held-out artists")
+    watcher("evaluating on held-out artists")
     queries, database = task.queries(task.split.test, MAX_TESTED)
     held_out = task.X @ chosen["components"].T  # what is kept was learned from the test artists too
     leads = compare(task.X, held_out, task.relevance, queries, database, task.supervision.groups)

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from musicsim.explorer.learning.from_answers import Answered, learn_from_answers, shares_in_order
-from musicsim.explorer.learning.task import CS, FloatArray, Watcher, what_changed
+from musicsim.explorer.learning.task import CS, FloatArray, TrainingProgress, what_changed
 from musicsim.explorer.requests.training import ORDER, LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
 
 def learn_from_survey(
-    snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: Watcher
+    snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: TrainingProgress
 ) -> tuple[FloatArray, dict[str, Any]]:
     """Learn L from the answers of the Compare page; return it and the report."""
     X = np.asarray(snapshot.X, dtype=np.float64)
@@ -20,7 +20,7 @@ def learn_from_survey(
 
     def told(message: str, point: dict[str, Any]) -> bool:
         watcher.trace(point)
-        watcher.tell(message)
+        watcher(message)
         return watcher.is_enough()
 
     judged = learn_from_answers(

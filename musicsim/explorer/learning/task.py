@@ -14,9 +14,9 @@ from musicsim._arrays import Float64Array, Int64Array
 from musicsim.errors import ModelError
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.verdict import Lead, changed_queries, is_better, space_hubness
-from musicsim.explorer.progress import Tell
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.progress import Progress
 
 CS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 """Values of C that are tried, from weak to strong."""
@@ -32,11 +32,8 @@ FloatArray = Float64Array
 Rows = Int64Array
 
 
-class Watcher(Protocol):
-    """Whoever started the training."""
-
-    def tell(self, message: str, done: int = 0, total: int = 0) -> None:
-        """Hear of progress; raises :class:`musicsim.explorer.progress.Stopped` to leave everything as it was."""
+class TrainingProgress(Progress, Protocol):
+    """The progress of a training, which can also be drawn as lines and ended early."""
 
     def trace(self, point: dict[str, Any]) -> None:
         """Keep a point of the live lines."""
@@ -46,16 +43,20 @@ class Watcher(Protocol):
 
 
 class Quiet:
-    """Watches a training that nobody looks at."""
+    """A training progress without lines and without an early end."""
 
-    def __init__(self, tell: Tell) -> None:
-        self.tell = tell
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def __call__(self, message: str, done: int = 0, total: int = 0, /, **facts: Any) -> None:
+        """Pass the progress on."""
+        self._progress(message, done, total, **facts)
 
     def trace(self, point: dict[str, Any]) -> None:
-        """Nobody draws it."""
+        """Ignore the point."""
 
     def is_enough(self) -> bool:
-        """Never before its end."""
+        """Return False."""
         return False
 
 

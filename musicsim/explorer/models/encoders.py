@@ -24,9 +24,9 @@ from musicsim.audio import FLUCTUATION_SIZE, HARMONY_SIZE, RHYTHM_SIZE, SongFram
 from musicsim.audio.features import N_MFCC
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.models.schema import AboutModel
-from musicsim.explorer.progress import Tell
 from musicsim.library import Library, Song
 from musicsim.library.stores.song_gaussians import song_gaussian
+from musicsim.progress import Progress
 
 Floats: TypeAlias = Float32Array
 Frames: TypeAlias = SongFrames | Floats | Iterator[Floats]
@@ -144,7 +144,7 @@ class Encoder(Protocol):
 
     @classmethod
     def fit(
-        cls, library: Library, songs: Sequence[Song], settings: EncoderSettings, tell: Tell, /
+        cls, library: Library, songs: Sequence[Song], settings: EncoderSettings, progress: Progress, /
     ) -> tuple[Sequence[Song], Self]:
         """Fit an encoder on songs; returns those that have the data it needs, and the encoder.
 
@@ -153,7 +153,7 @@ class Encoder(Protocol):
         raise TypeError(f"{cls.__name__} cannot be fitted on a library by itself.")
 
     @abstractmethod
-    def reader(self, library: Library, tell: Tell, /) -> ReadFeatures:
+    def reader(self, library: Library, progress: Progress, /) -> ReadFeatures:
         """Prepare to read features of songs, which may lack the data; work for all songs together is done here."""
 
     def encode_frames(self, list_of_frames: Iterable[Frames], /) -> Floats:
@@ -216,7 +216,7 @@ class FrameEncoder(Encoder):
     def uses_audio(self) -> bool:
         return True
 
-    def reader(self, library: Library, _tell: Tell, /) -> ReadFeatures:
+    def reader(self, library: Library, _tell: Progress, /) -> ReadFeatures:
         return lambda songs: self.encode_frames(library.frame_files.frames(song.content_hash) for song in songs)
 
 
@@ -288,9 +288,9 @@ class CodewordEncoder(FrameEncoder):
 
     @classmethod
     def fit(
-        cls, library: Library, songs: Sequence[Song], settings: EncoderSettings, tell: Tell, /
+        cls, library: Library, songs: Sequence[Song], settings: EncoderSettings, progress: Progress, /
     ) -> tuple[Sequence[Song], Self]:
-        frames = _sample_frames(library, songs, tell)
+        frames = _sample_frames(library, songs, progress)
         return songs, cls.fit_frames(frames, settings.n_codewords, settings.tau, _SEED)
 
     @classmethod
@@ -336,7 +336,7 @@ class CodewordEncoder(FrameEncoder):
         return n_codewords
 
 
-def _sample_frames(library: Library, songs: Sequence[Song], tell: Tell) -> Floats:
+def _sample_frames(library: Library, songs: Sequence[Song], progress: Progress) -> Floats:
     """Draw frames evenly over the songs, at most :data:`_TRAINING_FRAMES`."""
     rng = np.random.default_rng(_SEED)
     chosen = rng.permutation(len(songs))[: _TRAINING_FRAMES // _MIN_FRAMES_A_SONG]
@@ -344,7 +344,7 @@ def _sample_frames(library: Library, songs: Sequence[Song], tell: Tell) -> Float
     sample = []
     for done, i in enumerate(sorted(chosen)):
         if done % 64 == 0:
-            tell("learning codewords", done, len(chosen))
+            progress("learning codewords", done, len(chosen))
         frames = library.frame_files.frames(songs[i].content_hash)
         sample.append(frames.rows(np.sort(rng.permutation(len(frames))[:quota])))
     return np.concatenate(sample)
@@ -358,7 +358,9 @@ _MIXTURES = {
 }
 
 
-def _sample_songs(library: Library, songs: Sequence[Song], tell: Tell) -> tuple[list[Song], Iterator[Iterator[Floats]]]:
+def _sample_songs(
+    library: Library, songs: Sequence[Song], progress: Progress
+) -> tuple[list[Song], Iterator[Iterator[Floats]]]:
     """Draw songs evenly, at most :data:`_SONGS_FOR_MIXTURES`; returns them and their frames."""
     chosen = np.random.default_rng(_SEED).permutation(len(songs))[:_SONGS_FOR_MIXTURES]
     some = [songs[i] for i in np.sort(chosen)]
@@ -366,7 +368,7 @@ def _sample_songs(library: Library, songs: Sequence[Song], tell: Tell) -> tuple[
     def frames() -> Iterator[Iterator[Floats]]:
         for done, song in enumerate(some):
             if done % 16 == 0:
-                tell("fitting mixtures of Gaussians", done, len(some))
+                progress("fitting mixtures of Gaussians", done, len(some))
             yield library.frame_files.blocks(song.content_hash)
 
     return some, frames()
@@ -387,9 +389,9 @@ class MixtureEncoder(FrameEncoder):
 
     @classmethod
     def fit(
-        cls, library: Library, songs: Sequence[Song], _settings: EncoderSettings, tell: Tell, /
+        cls, library: Library, songs: Sequence[Song], _settings: EncoderSettings, progress: Progress, /
     ) -> tuple[Sequence[Song], Self]:
-        _, frames = _sample_songs(library, songs, tell)
+        _, frames = _sample_songs(library, songs, progress)
         fitted = mixtures.fit_mixtures(frames, random_state=_SEED)
         return songs, cls(mixtures.MixtureSpace(random_state=_SEED).fit(fitted))
 
@@ -423,13 +425,13 @@ class SemanticEncoder(FrameEncoder):
 
     @classmethod
     def fit(
-        cls, library: Library, songs: Sequence[Song], _settings: EncoderSettings, tell: Tell, /
+        cls, library: Library, songs: Sequence[Song], _settings: EncoderSettings, progress: Progress, /
     ) -> tuple[Sequence[Song], Self]:
         tags = library.tags()
         tagged = [song for song in songs if song.id in tags]
         if not tagged:
             raise ModelError("no song of this library has a tag to learn words from: import tags first.")
-        some, frames = _sample_songs(library, tagged, tell)
+        some, frames = _sample_songs(library, tagged, progress)
         lists = [[tag for tag, _ in tags[song.id]] for song in some]
         return songs, cls(mixtures.SemanticMultinomials(random_state=_SEED).fit(frames, lists))
 
@@ -461,7 +463,7 @@ class TagEncoder(Encoder):
 
     @classmethod
     def fit(
-        cls, library: Library, songs: Sequence[Song], _settings: EncoderSettings, _tell: Tell, /
+        cls, library: Library, songs: Sequence[Song], _settings: EncoderSettings, _tell: Progress, /
     ) -> tuple[Sequence[Song], Self]:
         tags = library.tags()
         counts = Counter(tag for song in songs for tag, _ in tags.get(song.id, ()))
@@ -474,7 +476,7 @@ class TagEncoder(Encoder):
             )
         return tagged, cls(tuple(common[:_MAX_TAGS]))
 
-    def reader(self, library: Library, _tell: Tell, /) -> ReadFeatures:
+    def reader(self, library: Library, _tell: Progress, /) -> ReadFeatures:
         tags = library.tags()
         return lambda songs: self.encode_tags([[tag for tag, _ in tags.get(song.id, ())] for song in songs])
 
@@ -507,7 +509,7 @@ class AspectEncoder(Encoder):
 
     @classmethod
     def fit(
-        cls, library: Library, songs: Sequence[Song], settings: EncoderSettings, _tell: Tell, /
+        cls, library: Library, songs: Sequence[Song], settings: EncoderSettings, _tell: Progress, /
     ) -> tuple[Sequence[Song], Self]:
         kept = library.frame_files.kept_aspects()
         described = [song for song in songs if song.content_hash in kept]
@@ -518,7 +520,7 @@ class AspectEncoder(Encoder):
             )
         return described, cls(settings.representation)
 
-    def reader(self, library: Library, _tell: Tell, /) -> ReadFeatures:
+    def reader(self, library: Library, _tell: Progress, /) -> ReadFeatures:
         kept = library.frame_files.kept_aspects()
 
         def read(songs: Sequence[Song]) -> Floats:

@@ -34,8 +34,8 @@ from musicsim.explorer.models.encoders import (
     without_prefix,
 )
 from musicsim.explorer.models.schema import AboutModel, AboutSources, read_json
-from musicsim.explorer.progress import Tell
 from musicsim.library import Library, Song
+from musicsim.progress import Progress
 
 _RIDGE = 1e-6  # of the mean variance: columns that repeat others have a solution, too
 
@@ -67,9 +67,9 @@ class JointEncoder(Encoder):
     def own_keys(self) -> list[str]:
         return sorted({key for part in self.parts for key in part.encoder_.own_keys()})
 
-    def reader(self, library: Library, tell: Tell, /) -> ReadFeatures:
+    def reader(self, library: Library, progress: Progress, /) -> ReadFeatures:
         readers = [
-            _part_reader(library, part, model_id, tell)
+            _part_reader(library, part, model_id, progress)
             for part, model_id in zip(self.parts, self.model_ids, strict=True)
         ]
         return lambda songs: np.concatenate([read(songs) for read in readers], axis=1)
@@ -113,12 +113,12 @@ class JointEncoder(Encoder):
         return sum(model.n_dimensions_of_part(_prefix(number), part) for number, part in enumerate(parts))
 
 
-def _part_reader(library: Library, part: Part, model_id: str, tell: Tell) -> ReadFeatures:
+def _part_reader(library: Library, part: Part, model_id: str, progress: Progress) -> ReadFeatures:
     """Read vectors of songs under one of several models; NaN for songs without one."""
     if any(record.id == model_id and record.is_complete for record in library.models.all(retired=True)):
         kept = library.vectors(model_id)
         return known_rows(kept.song_ids, lambda at: kept.X[at], part.n_dimensions)
-    read = part.encoder_.reader(library, tell)
+    read = part.encoder_.reader(library, progress)
 
     def vectors(songs: Sequence[Song]) -> Floats:
         features = read(songs)

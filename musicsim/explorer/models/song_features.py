@@ -11,16 +11,16 @@ import numpy as np
 from musicsim.audio import read_song_frames
 from musicsim.explorer.models.encoders import Encoder, Floats, FrameEncoder, ReadFeatures
 from musicsim.explorer.models.similarity_model import SimilarityModel
-from musicsim.explorer.progress import Tell
 from musicsim.library import Library, Song
 from musicsim.library.processes.pools import in_order, on_all_cores
+from musicsim.progress import Progress
 
 BLOCK = 64
 _AT_ONCE = 16  # songs that a thread is given
 
 
 def feature_blocks(
-    library: Library, model: SimilarityModel, songs: Sequence[Song], tell: Tell
+    library: Library, model: SimilarityModel, songs: Sequence[Song], progress: Progress
 ) -> Iterator[tuple[Sequence[Song], Floats]]:
     """The features of songs under a model, some songs at a time: the songs, and float32 (n, n_features).
 
@@ -29,11 +29,11 @@ def feature_blocks(
     """
     if not songs:
         return
-    read = model.encoder_.reader(library, tell)
+    read = model.encoder_.reader(library, progress)
     blocks = [songs[start : start + BLOCK] for start in range(0, len(songs), BLOCK)]
     with closing(_read_blocks(library, model.encoder_, read, blocks)) as features:
         for number, block in enumerate(blocks):
-            tell(f"describing songs by {model.kind.description}", number * BLOCK, len(songs))
+            progress(f"describing songs by {model.kind.description}", number * BLOCK, len(songs))
             yield block, next(features)
 
 

@@ -15,9 +15,9 @@ from musicsim._arrays import Int64Array
 from musicsim.explorer.models.artifacts import FittedWalk, drop_walk, load_walk, save_walk
 from musicsim.explorer.playlists.edges import build_hypergraph, default_weights
 from musicsim.explorer.playlists.song_labels import SEED, learn_sources, read_words, with_company_of
-from musicsim.explorer.progress import Tell
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.library import Library
+from musicsim.progress import Progress
 
 STRENGTH = 200.0  # transitions that the weights by family count for: a few lists do not turn the walk over
 LEANING = 200.0  # transitions of the walk of all lists that a dialect begins with
@@ -61,12 +61,12 @@ def listed(snapshot: Snapshot, *, generated: bool = True) -> Lists:
     return found
 
 
-def refit_walks(library: Library, tell: Tell) -> None:
+def refit_walks(library: Library, progress: Progress) -> None:
     """Bring the walks of all models up to the library's playlists, plays and tags."""
     with library.exclusive("fitting playlist walks"):
-        read_words(library, tell)
+        read_words(library, progress)
         for record in library.models.all():
-            fit_walk(library, record.id, tell)
+            fit_walk(library, record.id, progress)
 
 
 def _digest(graph: playlist.Hypergraph, lists: Lists) -> str:
@@ -77,7 +77,7 @@ def _digest(graph: playlist.Hypergraph, lists: Lists) -> str:
     return found.hexdigest()
 
 
-def fit_walk(library: Library, model_id: str, tell: Tell) -> None:
+def fit_walk(library: Library, model_id: str, progress: Progress) -> None:
     """Fit the walk's weights on the library's playlists, with the words read before, and store them next to a model.
 
     Nothing is done where neither the edges nor the lists have changed. Where there are enough lists, a quarter is
@@ -87,7 +87,7 @@ def fit_walk(library: Library, model_id: str, tell: Tell) -> None:
     if snapshot.record is None or not snapshot.n_indexed:
         return
     lists = listed(snapshot)
-    sources = learn_sources(snapshot, lists.rows, tell)
+    sources = learn_sources(snapshot, lists.rows, progress)
     folder = library.models.path(snapshot.record.id)
     if not lists.rows:
         drop_walk(folder)  # of lists that have gone since
@@ -102,11 +102,11 @@ def fit_walk(library: Library, model_id: str, tell: Tell) -> None:
     def graph_of(made_of: Lists) -> playlist.Hypergraph:
         if made_of is lists:
             return graph
-        return build_hypergraph(snapshot, with_company_of(sources, made_of.rows, tell), own=False)
+        return build_hypergraph(snapshot, with_company_of(sources, made_of.rows, progress), own=False)
 
-    tell("evaluating on held-out playlists")
+    progress("evaluating on held-out playlists")
     facts, gains = _judged(lists, graph_of)
-    tell("fitting the playlist walk")
+    progress("fitting the playlist walk")
     fitted = fit_dialects(lists, graph_of)
     weights = np.stack([fitted.global_.weights_, *(m.weights_ for m in fitted.models_.values())])
     facts["fitted_on"] = digest

@@ -3,8 +3,8 @@
 None of them depends on a model of sound, so they are stored once in the library's folder, with a digest of the data
 that they were learned from. The next fit of a walk takes them from there, or learns them again.
 
-Words of songs come from the hook ``song_words``: a module with ``read(library: Library, tell: Tell) -> object``, which
-brings the words up to the files, and ``table(library: Library) -> WordTable``.
+Words of songs come from the hook ``song_words``: a module with ``read(library, progress) -> object``, which brings the
+words up to the files, and ``table(library) -> WordTable``.
 """
 
 import hashlib
@@ -17,10 +17,10 @@ import numpy as np
 from musicsim import playlist
 from musicsim._arrays import Float64Array, Int64Array, places_among
 from musicsim.explorer.models.artifacts import readable_arrays, save_arrays
-from musicsim.explorer.progress import Tell
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.hooks import load_hooks
 from musicsim.library import Library
+from musicsim.progress import Progress
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -55,10 +55,10 @@ class WordTable(Protocol):
         """Counts, (n, n_words)."""
 
 
-def read_words(library: Library, tell: Tell) -> None:
+def read_words(library: Library, progress: Progress) -> None:
     """Bring the words of songs up to their files."""
     for words in load_hooks("song_words"):
-        words.read(library, tell)
+        words.read(library, progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ def _words_table(snapshot: Snapshot) -> tuple[list[str], "sparse.csr_array"]:
     return vocabulary, sparse.csr_array(sparse.hstack(counts))
 
 
-def learn_sources(snapshot: Snapshot, playlists: Sequence[Sequence[int]], tell: Tell) -> Sources:
+def learn_sources(snapshot: Snapshot, playlists: Sequence[Sequence[int]], progress: Progress) -> Sources:
     """Learn what the edges need from playlists of rows, plays and words; at once when nothing of them has changed."""
     ids = snapshot.row_ids
     plays, (vocabulary, words) = _plays_table(snapshot), _words_table(snapshot)
@@ -139,9 +139,9 @@ def learn_sources(snapshot: Snapshot, playlists: Sequence[Sequence[int]], tell: 
     known, of = _load(snapshot)
     if of == digest:
         return known
-    topics, topic_words = _topics(words, vocabulary, tell)
-    groups, neighbours = _company(playlists, len(ids), tell)
-    sources = Sources(ids, groups, _listeners(plays, tell), neighbours, topics, topic_words)
+    topics, topic_words = _topics(words, vocabulary, progress)
+    groups, neighbours = _company(playlists, len(ids), progress)
+    sources = Sources(ids, groups, _listeners(plays, progress), neighbours, topics, topic_words)
     save_arrays(
         snapshot.library.folder / _FILE,
         digest=np.array(digest),
@@ -155,13 +155,15 @@ def learn_sources(snapshot: Snapshot, playlists: Sequence[Sequence[int]], tell: 
     return sources
 
 
-def _company(playlists: Sequence[Sequence[int]], n_songs: int, tell: Tell) -> tuple[dict[str, Int64Array], Int64Array]:
+def _company(
+    playlists: Sequence[Sequence[int]], n_songs: int, progress: Progress
+) -> tuple[dict[str, Int64Array], Int64Array]:
     """Groups of songs, and neighbours, by the company they keep on playlists; none where the lists are few."""
     nobody = np.empty((n_songs, 0), dtype=np.int64)
     if len(playlists) < _MIN_LISTS:
         return {}, nobody
 
-    tell("finding songs that share playlists")
+    progress("finding songs that share playlists")
     n_seen = len({row for rows in playlists for row in rows})
     vectors = playlist.cooccurrence_vectors(playlists, n_songs, random_state=SEED)
     groups = playlist.group_vectors(vectors, _sizes(n_seen), n_repeats=_GROUPINGS, random_state=SEED)
@@ -170,29 +172,31 @@ def _company(playlists: Sequence[Sequence[int]], n_songs: int, tell: Tell) -> tu
     return groups, playlist.nearest_by_direction(vectors, min(_MAX_NEIGHBOURS, max(_MIN_NEIGHBOURS, n_seen // 10)))
 
 
-def with_company_of(sources: Sources, playlists: Sequence[Sequence[int]], tell: Tell) -> Sources:
+def with_company_of(sources: Sources, playlists: Sequence[Sequence[int]], progress: Progress) -> Sources:
     """The same with company heard from other playlists: what is judged on the rest must not know the rest."""
-    groups, neighbours = _company(playlists, len(sources.song_ids), tell)
+    groups, neighbours = _company(playlists, len(sources.song_ids), progress)
     return replace(sources, company=groups, neighbours=neighbours)
 
 
-def _listeners(plays: "sparse.csr_array", tell: Tell) -> dict[str, Int64Array]:
+def _listeners(plays: "sparse.csr_array", progress: Progress) -> dict[str, Int64Array]:
     if plays.shape[0] < _MIN_LISTENERS:
         return {}
 
-    tell("finding songs that the same people play")
+    progress("finding songs that the same people play")
     n_played = int(np.unique(plays.indices).size)
     return playlist.listener_clusters(plays, _sizes(n_played)[:3], random_state=SEED)
 
 
-def _topics(words: "sparse.csr_array", vocabulary: Sequence[str], tell: Tell) -> tuple[Int64Array, tuple[str, ...]]:
+def _topics(
+    words: "sparse.csr_array", vocabulary: Sequence[str], progress: Progress
+) -> tuple[Int64Array, tuple[str, ...]]:
     n_songs = words.shape[0]
     found = np.full((n_songs, _TOPIC_DEPTH), -1, dtype=np.int64)
     n_sung = int(np.count_nonzero(np.diff(words.indptr)))
     if n_sung < _MIN_WITH_WORDS:
         return found, ()
 
-    tell("finding topics of words")
+    progress("finding topics of words")
     n_topics = min(_N_TOPICS, n_sung // 2)
     model = playlist.lyrics_topics(words, n_topics, random_state=SEED)
     for row, topics in enumerate(model.topics):

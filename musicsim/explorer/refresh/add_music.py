@@ -6,7 +6,7 @@ explore while the rest comes.
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -14,50 +14,43 @@ from typing import Any
 
 from musicsim import demo
 from musicsim.addresses import located
-from musicsim.explorer.progress import Stopped
 from musicsim.explorer.refresh.refresh import refresh
-from musicsim.library import AddReport, Library, Progress
+from musicsim.library import AddReport, Library
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.importing import import_files
 from musicsim.library.processes.workers import worker_context
 from musicsim.library.scan.files import content_hash
 from musicsim.library.scan.ingest import Scan, add_stream
+from musicsim.progress import Progress
 
 _FIRST_MAP = 60
 _DEMO_WORKERS = 2
 _UPLOADS = "uploads"
 _MAX_LEFTOVER_BYTES = 2 << 30
 
-Report = Callable[..., bool | None]
 
+def bring_model_up(library: Library, progress: Progress, done: int = 0, total: int = 0) -> bool:
+    """Fit or extend the model, unless it is up to the songs; return False if it was canceled.
 
-def bring_model_up(library: Library, report: Report) -> bool:
-    """Fit or extend the model, unless it is up to the songs; False when it was stopped."""
+    `progress` keeps showing that `done` of `total` files are added.
+    """
     if library.is_refreshed:
         return True
 
-    def tell(message: str, done: int = 0, total: int = 0) -> None:
-        of = f" ({done} of {total})" if total else ""
-        if report(message=f"{message}{of}", seconds_left=None):
-            raise Stopped
+    def report(message: str, n_done: int = 0, n_total: int = 0, /, **_: Any) -> None:
+        count = f" ({n_done} of {n_total})" if n_total else ""
+        progress(f"{message}{count}", done, total, seconds_left=None)
 
-    return refresh(library, tell=tell)
+    return refresh(library, progress=report)
 
 
-def _tell(report: Report, total: int, *, before: int = 0) -> Callable[[Progress], bool | None]:
-    """Progress of a scan as a job's report; `before` files of `total` were done earlier."""
+def _shifted(progress: Progress, total: int, *, before: int = 0) -> Progress:
+    """Return the progress of a part; `before` files of `total` were done earlier."""
 
-    def tell(step: Progress) -> bool | None:
-        return report(
-            message=step.current,
-            done=before + step.done,
-            total=total,
-            failed=step.failed,
-            songs_per_second=step.songs_per_second,
-            seconds_left=step.seconds_left,
-        )
+    def report(message: str, done: int = 0, _total: int = 0, /, **facts: Any) -> None:
+        progress(message, before + done, total, **facts)
 
-    return tell
+    return report
 
 
 def add_and_refresh(
@@ -67,22 +60,21 @@ def add_and_refresh(
     retry: bool = False,
     anyway: bool = False,
     n_workers: int | None = None,
-    report: Report,
+    progress: Progress,
 ) -> AddReport:
     """Add folders and files, then fit or extend the model.
 
-    `retry` opens files again that failed before, `anyway` takes short and silent ones, too. `report` is called with
-    keyword arguments message, done, total, failed, songs_per_second, seconds_left; True stops.
+    `retry` opens files again that failed before, `anyway` takes short and silent ones, too.
 
     Raises LibraryError if a source does not exist, or another process is adding to this library.
     """
     # a file that is tried again may have gone meanwhile
     options = {"retry": retry, "anyway": anyway, "absent_ok": retry or anyway, "n_workers": n_workers}
-    return scan_and_refresh(library, sources, report, **options)
+    return scan_and_refresh(library, sources, progress, **options)
 
 
 def scan_again(
-    library: Library, folders: Sequence[str | Path] = (), *, n_workers: int | None = None, report: Report
+    library: Library, folders: Sequence[str | Path] = (), *, n_workers: int | None = None, progress: Progress
 ) -> AddReport:
     """Look through the library's folders again, or some of them: new, changed, moved and missing files.
 
@@ -90,12 +82,12 @@ def scan_again(
     arguments are those of :func:`add_and_refresh`.
     """
     sources = list(folders) or library.files.roots()
-    return scan_and_refresh(library, sources, report, absent_ok=True, n_workers=n_workers)
+    return scan_and_refresh(library, sources, progress, absent_ok=True, n_workers=n_workers)
 
 
-def scan_and_refresh(library: Library, sources: Sequence[str | Path], report: Report, **options: Any) -> AddReport:
+def scan_and_refresh(library: Library, sources: Sequence[str | Path], progress: Progress, **options: Any) -> AddReport:
     """Look through the sources, with the options of :class:`Scan`, and bring the model up to what was found."""
-    report(message="looking for music")
+    progress("looking for music")
     # A model fits all songs or none: what an older version has described is analysed, too, after what is new.
     outdated = {path for path, _ in library.files.outdated() if located(path).exists()}
     scan = Scan(library, [*sources, *sorted(outdated)], **options)
@@ -105,7 +97,9 @@ def scan_and_refresh(library: Library, sources: Sequence[str | Path], report: Re
     total = scan.report.n_unchanged + len(scan.todo)
     ends = _first_maps(n_new) if library.models.active() is None else []
     for start, end in pairwise([0, *ends, n_new, len(scan.todo)]):
-        if not scan.run(_tell(report, total), n_files=end - start) or not bring_model_up(library, report):
+        if not scan.run(progress, n_files=end - start) or not bring_model_up(
+            library, progress, scan.report.n_unchanged + end, total
+        ):
             scan.report.cancelled = True
             return scan.report
     scan.finish()
@@ -182,14 +176,14 @@ def demo_folder(library: Library) -> Path:
     return library.folder / "music"
 
 
-def build_demo(library: Library, *, seed: int = 0, report: Report) -> bool:
+def build_demo(library: Library, *, seed: int = 0, progress: Progress) -> bool:
     """Compose the demo collection into the library's folder, add it, and import its listeners.
 
     Other seeds make other music. False when it was cancelled; what was written stays, and a second call goes on
-    from there. `report` is as of :func:`add_and_refresh`.
+    from there. `progress` is as of :func:`add_and_refresh`.
     """
 
-    report(message="composing the first songs")
+    progress("composing the first songs")
     plans = demo.plan_collection(seed=seed)
     folder = demo_folder(library)
     known = {song.path for song in library.songs()}
@@ -198,16 +192,16 @@ def build_demo(library: Library, *, seed: int = 0, report: Report) -> bool:
     ends = [*(_first_maps(len(plans_left)) if not known else ()), len(plans_left)]
     for start, end in pairwise([0, *ends]):
         counts = AddReport()
-        tell = _tell(report, len(plans), before=done + start)
+        part_progress = _shifted(progress, len(plans), before=done + start)
         part = plans_left[start:end]
         planned = [folder / plan.relative_path for plan in part]
-        add_stream(library, _compose(part, folder), planned, counts, progress=tell)
-        if counts.cancelled or not bring_model_up(library, report):
+        add_stream(library, _compose(part, folder), planned, counts, progress=part_progress)
+        if counts.cancelled or not bring_model_up(library, progress, done + end, len(plans)):
             return False
     library.files.add_roots([folder])
-    report(message="simulating two thousand listeners")
+    progress("simulating two thousand listeners")
     listening = library.folder / "listening"
     demo.write_listening(plans, listening, seed=seed)
     for name in ("plays.csv", "tags.csv", "playlists.csv"):
         import_files(library, listening / name)
-    return bring_model_up(library, report)
+    return bring_model_up(library, progress)

@@ -14,12 +14,12 @@ from musicsim.explorer.models.representations import CODEWORDS, representations
 from musicsim.explorer.models.schema import SOUND
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.models.song_features import feature_blocks
-from musicsim.explorer.progress import Tell
 from musicsim.explorer.refresh.placing import SEED, follow_owner, songs_with_frames
 from musicsim.explorer.refresh.publish import publish
 from musicsim.explorer.refresh.sound import fit_sound, song_parts
 from musicsim.library import Library, Song
 from musicsim.library.stores.models import CODEWORDS_KIND, MAX_NAME, NATIVE_KIND, ModelRecord
+from musicsim.progress import Progress
 
 NATIVE, CODEWORDS_NAME = "Sound", "Codewords"
 REPRESENTATION_KIND = "representation"
@@ -70,23 +70,25 @@ def new_record(
     )
 
 
-def fit_native(library: Library, songs: Sequence[Song], tell: Tell) -> None:
+def fit_native(library: Library, songs: Sequence[Song], progress: Progress) -> None:
     """Fit a new native model on the songs; it replaces the one before, and is used if that one was."""
-    encoder, within = fit_sound(song_parts(library, songs, tell))
+    encoder, within = fit_sound(song_parts(library, songs, progress))
     model = SimilarityModel(SOUND, random_state=SEED).use_encoder(encoder)
     first_of_all = library.models.active() is None
     # the refresh fits the walks of all models, once it knows which songs are copies
-    _fit_rest(library, model, songs, NATIVE_KIND, NATIVE, {}, tell, within=within, walk=False, activate=first_of_all)
+    _fit_rest(
+        library, model, songs, NATIVE_KIND, NATIVE, {}, progress, within=within, walk=False, activate=first_of_all
+    )
 
 
-def fit_codewords(library: Library, songs: Sequence[Song], tell: Tell) -> None:
+def fit_codewords(library: Library, songs: Sequence[Song], progress: Progress) -> None:
     """Fit a new model of codewords on the songs; it replaces the one before, and is used if that one was."""
     model = SimilarityModel(random_state=SEED).use_encoder(
-        CodewordEncoder.fit(library, songs, EncoderSettings(), tell)[1]
+        CodewordEncoder.fit(library, songs, EncoderSettings(), progress)[1]
     )
     before = library.models.codewords()
     name = before.name if before is not None else free_name(library, CODEWORDS_NAME)
-    _fit_rest(library, model, songs, CODEWORDS_KIND, name, {}, tell, walk=False)
+    _fit_rest(library, model, songs, CODEWORDS_KIND, name, {}, progress, walk=False)
 
 
 def free_name(library: Library, wanted: str) -> str:
@@ -98,7 +100,7 @@ def free_name(library: Library, wanted: str) -> str:
 
 
 def fit_representation(
-    library: Library, songs: Sequence[Song], settings: RepresentationSettings, name: str, tell: Tell
+    library: Library, songs: Sequence[Song], settings: RepresentationSettings, name: str, progress: Progress
 ) -> str:
     """Make a model of another representation, of :func:`songs_to_describe`; returns its id.
 
@@ -115,9 +117,9 @@ def fit_representation(
             record = new_record(
                 REPRESENTATION_KIND, name, model, len(histograms), base_id=built_in.id, **asdict(settings)
             )
-            return publish(library, model, record, fill=lambda: follow_owner(library, record), tell=tell)
-    songs, encoder = model.kind.encoder.fit(library, songs, settings, tell)
-    return _fit_rest(library, model.use_encoder(encoder), songs, REPRESENTATION_KIND, name, asdict(settings), tell)
+            return publish(library, model, record, fill=lambda: follow_owner(library, record), progress=progress)
+    songs, encoder = model.kind.encoder.fit(library, songs, settings, progress)
+    return _fit_rest(library, model.use_encoder(encoder), songs, REPRESENTATION_KIND, name, asdict(settings), progress)
 
 
 def _fit_rest(
@@ -127,7 +129,7 @@ def _fit_rest(
     kind: str,
     name: str,
     settings: dict[str, Any],
-    tell: Tell,
+    progress: Progress,
     *,
     within: Sequence[Float64Array] | None = None,
     walk: bool = True,
@@ -136,13 +138,13 @@ def _fit_rest(
     """Fit the space behind a fitted encoder and publish the model."""
     order = [songs[i] for i in np.random.default_rng(SEED).permutation(len(songs))]
     first, rest = order[:SONGS_FOR_AXES], order[SONGS_FOR_AXES:]
-    first_features = np.concatenate([f for _, f in feature_blocks(library, model, first, tell)])
+    first_features = np.concatenate([f for _, f in feature_blocks(library, model, first, progress)])
     model.fit_space(first_features, within)
     record = new_record(kind, name, model, len(songs), **settings)
 
     def fill() -> None:
         library.models.append(record.id, [s.id for s in first], first_features, model.vectors(first_features))
-        for block, features in feature_blocks(library, model, rest, tell):
+        for block, features in feature_blocks(library, model, rest, progress):
             library.models.append(record.id, [s.id for s in block], features, model.vectors(features))
 
-    return publish(library, model, record, fill=fill, tell=tell, walk=walk, activate=activate)
+    return publish(library, model, record, fill=fill, progress=progress, walk=walk, activate=activate)

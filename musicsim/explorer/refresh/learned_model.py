@@ -12,12 +12,11 @@ from musicsim.explorer.learning.closed_form import learn_means
 from musicsim.explorer.learning.multi_kernel import source_shares
 from musicsim.explorer.learning.ranking import learn_from_relevance
 from musicsim.explorer.learning.survey import learn_from_survey
-from musicsim.explorer.learning.task import Watcher
+from musicsim.explorer.learning.task import TrainingProgress
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.models.joint_space import JointEncoder
 from musicsim.explorer.models.representations import COMBINED
 from musicsim.explorer.models.similarity_model import SimilarityModel
-from musicsim.explorer.progress import Tell
 from musicsim.explorer.refresh.fitting import SONGS_FOR_AXES, new_record
 from musicsim.explorer.refresh.placing import SEED, follow_owner
 from musicsim.explorer.refresh.publish import publish
@@ -25,13 +24,16 @@ from musicsim.explorer.requests.training import ANSWERS, AUTOMATIC, RANKING, Lea
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
+from musicsim.progress import Progress
 
 LEARNED_KIND, COMBINED_KIND = "learned", "combined"
 _ROWS = 4_096
 _MIN_COVERAGE = 0.9  # of the songs, for a model that is learned on without being asked for
 
 
-def learn(library: Library, settings: LearningSettings, name: str, watcher: Watcher, *, use: bool = False) -> str:
+def learn(
+    library: Library, settings: LearningSettings, name: str, watcher: TrainingProgress, *, use: bool = False
+) -> str:
     """Learn a metric on the vectors of a model and keep it as a model of its own.
 
     Parameters
@@ -72,12 +74,12 @@ def learn(library: Library, settings: LearningSettings, name: str, watcher: Watc
             library.models.discard_unfinished()
 
 
-def learn_unlocked(library: Library, settings: LearningSettings, name: str, watcher: Watcher) -> str:
+def learn_unlocked(library: Library, settings: LearningSettings, name: str, watcher: TrainingProgress) -> str:
     """:func:`learn` for a caller that is the one process that changes the library already."""
     started = time.time()
-    watcher.tell("reading listener data")
+    watcher("reading listener data")
     chosen = _chosen_models(library, settings)
-    base = chosen[0] if len(chosen) == 1 else combine(library, chosen, watcher.tell)
+    base = chosen[0] if len(chosen) == 1 else combine(library, chosen, watcher)
     snapshot = take_snapshot(library, base.id)
     model = snapshot.model
     assert model is not None
@@ -113,7 +115,7 @@ def learn_unlocked(library: Library, settings: LearningSettings, name: str, watc
         if base.kind == COMBINED_KIND:
             hide(library, base)
 
-    return publish(library, model, record, fill=fill, report=report, tell=watcher.tell)
+    return publish(library, model, record, fill=fill, report=report, progress=watcher)
 
 
 def preselected_models(library: Library) -> list[ModelRecord]:
@@ -143,13 +145,13 @@ def _chosen_models(library: Library, settings: LearningSettings) -> list[ModelRe
 # --- several models as one space to learn on, which nobody sees by itself ---------------------------
 
 
-def combine(library: Library, records: Sequence[ModelRecord], tell: Tell) -> ModelRecord:
+def combine(library: Library, records: Sequence[ModelRecord], progress: Progress) -> ModelRecord:
     """Join the vectors of models for all songs that have one of them; the model is not finished.
 
     Scales, and what foresees missing sources, are taken from a seeded sample of 20,000 songs. Memory: 4 bytes times
     songs times dimensions of all; 120 MB for 100,000 songs of 300.
     """
-    tell("combining models")
+    progress("combining models")
     parts = tuple(SimilarityModel.load(library.models.path(record.id)) for record in records)
     encoder = JointEncoder(tuple(r.name for r in records), tuple(r.id for r in records), parts)
     stored = [library.vectors(record.id) for record in records]

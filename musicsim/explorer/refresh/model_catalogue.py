@@ -5,10 +5,9 @@ from pathlib import Path
 
 from musicsim._arrays import Float32Array
 from musicsim.errors import FeatureVersionError, ModelError, MusicsimError
-from musicsim.explorer.learning.task import Watcher
+from musicsim.explorer.learning.task import TrainingProgress
 from musicsim.explorer.models.files import read_model_file
 from musicsim.explorer.models.similarity_model import SimilarityModel
-from musicsim.explorer.progress import Tell
 from musicsim.explorer.refresh.fitting import (
     REPRESENTATION_KIND,
     RepresentationSettings,
@@ -25,6 +24,7 @@ from musicsim.explorer.snapshot import neighbours
 from musicsim.library import Library
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.stores.models import ModelRecord
+from musicsim.progress import Progress
 
 _log = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ def stale_models(library: Library) -> list[ModelRecord]:
     return sorted(stale, key=lambda record: record.kind == LEARNED_KIND)
 
 
-def make_again(library: Library, record: ModelRecord, watcher: Watcher) -> bool:
+def make_again(library: Library, record: ModelRecord, watcher: TrainingProgress) -> bool:
     """Make a stale model again with its own settings; the caller is the one process that changes the library.
 
     False when it cannot be made any more; the model stays as it was.
@@ -80,14 +80,14 @@ def make_again(library: Library, record: ModelRecord, watcher: Watcher) -> bool:
         else:
             described_by = RepresentationSettings(**record.settings)
             songs = songs_to_describe(library, described_by.representation)
-            fit_representation(library, songs, described_by, record.name, watcher.tell)
+            fit_representation(library, songs, described_by, record.name, watcher)
     except (MusicsimError, ValueError) as error:
         _log.warning("%s stays as it is: %s", record.name, error)
         return False
     return True
 
 
-def add_representation(library: Library, settings: RepresentationSettings, name: str, tell: Tell) -> str:
+def add_representation(library: Library, settings: RepresentationSettings, name: str, progress: Progress) -> str:
     """Make a model of another representation for all songs; returns its id.
 
     Raises ModelError if the library lacks what the representation is made of; FeatureVersionError if the
@@ -103,7 +103,7 @@ def add_representation(library: Library, settings: RepresentationSettings, name:
                     f"{len(songs)} songs were not stored. Turn on “Store audio features” (Library > "
                     "Settings; keep_frames on the command line) and add their folders again."
                 )
-            return fit_representation(library, described, settings, name, tell)
+            return fit_representation(library, described, settings, name, progress)
         finally:
             library.models.discard_unfinished()
 
@@ -111,7 +111,7 @@ def add_representation(library: Library, settings: RepresentationSettings, name:
 # --- from elsewhere --------------------------------------------------------------------------------
 
 
-def take_model(library: Library, source: Path, tell: Tell) -> str:
+def take_model(library: Library, source: Path, progress: Progress) -> str:
     """Take in a model of another library (:mod:`musicsim.explorer.models.files`) and describe all songs by it.
 
     Returns its id. Raises ModelError if the file holds no model; FeatureVersionError if it comes from another version
@@ -132,10 +132,10 @@ def take_model(library: Library, source: Path, tell: Tell) -> str:
             record = new_record(TAKEN_KIND, name, sent.model, len(songs), taken_from=source.name, keys=keys)
 
             def fill() -> None:
-                place_new(library, record, tell)
+                place_new(library, record, progress)
                 _check_vectors(library.vectors(record.id).X, source.name, sent.model)
 
-            return publish(library, sent.model, record, fill=fill, report=sent.report, tell=tell)
+            return publish(library, sent.model, record, fill=fill, report=sent.report, progress=progress)
         finally:
             library.models.discard_unfinished()
 

@@ -10,11 +10,11 @@ from musicsim.explorer.models.artifacts import load_clusters, load_map, save_clu
 from musicsim.explorer.models.encoders import has_features
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.models.song_features import feature_blocks
-from musicsim.explorer.progress import Tell
 from musicsim.explorer.refresh.map_layout import MapPlacer, fit_map
 from musicsim.explorer.snapshot import neighbours
 from musicsim.library import Library, Song
 from musicsim.library.stores.models import ModelRecord
+from musicsim.progress import Progress
 
 SEED = 0
 _ROWS = 4096
@@ -31,7 +31,7 @@ def songs_with_frames(library: Library, songs: Sequence[Song]) -> list[Song]:
     return sorted(readable, key=lambda song: song.content_hash)
 
 
-def place_new(library: Library, record: ModelRecord, tell: Tell) -> None:
+def place_new(library: Library, record: ModelRecord, progress: Progress) -> None:
     """Give songs with frames that have what a model's features are made of, but no vector, one under it as it is.
 
     Of a large library only the songs without a vector are read. Raises ModelError if the vectors of others are gone.
@@ -46,7 +46,7 @@ def place_new(library: Library, record: ModelRecord, tell: Tell) -> None:
     if not new:
         return
     model = SimilarityModel.load(library.models.path(record.id))
-    for block, features in feature_blocks(library, model, new, tell):
+    for block, features in feature_blocks(library, model, new, progress):
         ids = [song.id for song in block]
         kept = np.flatnonzero(has_features(features))  # songs without any tag have no place among tags
         if len(kept):
@@ -82,29 +82,29 @@ def _fit_clusters(X: Float32Array) -> dict[str, Int64Array]:
     return labels
 
 
-def save_clusters_and_map(library: Library, record: ModelRecord, tell: Tell) -> None:
+def save_clusters_and_map(library: Library, record: ModelRecord, progress: Progress) -> None:
     """Group all songs of a model, draw its map and put them in order for searching.
 
     The map of a model that was learned on another one starts from that one's map.
     """
     rows = library.vectors(record.id)
     folder = library.models.path(record.id)
-    tell("grouping songs into clusters")
+    progress("grouping songs into clusters")
     labels = _fit_clusters(rows.X)
-    tell("drawing the map")
+    progress("drawing the map")
     start = _places_of(library, record.base_id, rows.song_ids) if record.base_id else None
     places = fit_map(rows.X, start=start)
     # both are written when both are there: a job that is stopped before leaves them as they were
     save_clusters(folder, rows.song_ids, labels)
     save_map(folder, rows.song_ids, places)
-    _update_index(library, record, tell)
+    _update_index(library, record, progress)
 
 
-def _update_index(library: Library, record: ModelRecord, tell: Tell) -> None:
+def _update_index(library: Library, record: ModelRecord, progress: Progress) -> None:
     X = library.models.vector_file(record.id, library.models.song_rows(record.id))
     settings = library.settings
     if neighbours.index_kind(X.shape, settings["index_kind"]) != "exact":
-        tell("putting songs in order for searching")
+        progress("putting songs in order for searching")
         neighbours.update_index(library.models.path(record.id), X, settings["index_memory_mb"], settings["index_kind"])
 
 
@@ -115,12 +115,12 @@ def _places_of(library: Library, model_id: str, song_ids: Int64Array) -> Float32
     return None if not len(entries) or entries.min() < 0 else places[entries]
 
 
-def update_clusters_and_map(library: Library, record: ModelRecord, tell: Tell) -> None:
+def update_clusters_and_map(library: Library, record: ModelRecord, progress: Progress) -> None:
     """Place songs that joined since the map was drawn, and in the index; draw it again when it has grown by a fifth.
 
     The map and the clusters are looked at by themselves: a job may have been killed when it had written one of them.
     """
-    _update_index(library, record, tell)
+    _update_index(library, record, progress)
     rows = library.vectors(record.id)
     folder = library.models.path(record.id)
     (mapped, places), (grouped, labels) = load_map(folder), load_clusters(folder)
@@ -128,9 +128,9 @@ def update_clusters_and_map(library: Library, record: ModelRecord, tell: Tell) -
     if min(on_map.min(initial=0), in_clusters.min(initial=0)) >= 0:
         return
     if _has_outgrown(on_map):
-        save_clusters_and_map(library, record, tell)
+        save_clusters_and_map(library, record, progress)
         return
-    tell("placing new songs on the map")
+    progress("placing new songs on the map")
     labels = _labels_of_all(rows.X, labels, in_clusters)
     places = _places_of_all(rows.X, places, on_map)
     save_clusters(folder, rows.song_ids, labels)

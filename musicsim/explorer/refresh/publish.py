@@ -7,10 +7,10 @@ from musicsim.explorer.models.artifacts import save_report
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.playlists.fit import fit_walk
 from musicsim.explorer.playlists.song_labels import read_words
-from musicsim.explorer.progress import Tell
 from musicsim.explorer.refresh.placing import save_clusters_and_map
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
+from musicsim.progress import Progress
 
 
 def publish(
@@ -19,7 +19,7 @@ def publish(
     record: ModelRecord,
     *,
     fill: Callable[[], None],
-    tell: Tell,
+    progress: Progress,
     report: Mapping[str, Any] | None = None,
     walk: bool = True,
     activate: bool = False,
@@ -56,9 +56,9 @@ def publish(
         save_report(folder, report)
     library.models.register(record)
     fill()
-    save_clusters_and_map(library, record, tell)
+    save_clusters_and_map(library, record, progress)
     if walk:
-        read_words(library, tell)
-        fit_walk(library, record.id, tell)
+        read_words(library, progress)
+        fit_walk(library, record.id, progress)
     library.models.finish(record.id, activate=activate)
     return record.id

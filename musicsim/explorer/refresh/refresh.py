@@ -13,7 +13,6 @@ from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.learning.task import Quiet
 from musicsim.explorer.playlists.fit import fit_walk
 from musicsim.explorer.playlists.song_labels import read_words
-from musicsim.explorer.progress import Stopped, Tell, silent
 from musicsim.explorer.refresh.fitting import fit_codewords, fit_native
 from musicsim.explorer.refresh.model_catalogue import damage, make_again, stale_models
 from musicsim.explorer.refresh.outdated import native_is_outdated
@@ -23,6 +22,7 @@ from musicsim.hooks import load_hooks
 from musicsim.library import Library
 from musicsim.library.importing import match_waiting
 from musicsim.library.stores.models import ModelRecord
+from musicsim.progress import Canceled, Progress, no_progress
 
 _log = logging.getLogger(__name__)
 
@@ -37,12 +37,12 @@ def _warn_of_damage(library: Library, record: ModelRecord | None) -> None:
         _log.warning("%s cannot be read and is refitted: %s", record.name, error)
 
 
-def refresh(library: Library, *, force: bool = False, tell: Tell = silent) -> bool:
+def refresh(library: Library, *, force: bool = False, progress: Progress = no_progress) -> bool:
     """Bring the model, vectors, clusters, map and walk of a library up to its songs.
 
-    `force` fits the built-in models again even if the rule above does not ask for it. False when `tell` stopped it,
+    `force` fits the built-in models again even if the rule above does not ask for it. False when `progress` stopped it,
     by raising :class:`Stopped`; the model in use stays then. At the end it calls the hook ``after_refresh``, which is
-    ``function(library, tell)``.
+    ``function(library, progress)``.
 
     Raises StoreLockedError if another process is adding to this library; FeatureVersionError if a fit was asked for
     and the frames of some songs were not kept.
@@ -51,18 +51,18 @@ def refresh(library: Library, *, force: bool = False, tell: Tell = silent) -> bo
         if not len(library.table().ids):
             return True
         try:
-            _bring_up(library, force, tell)
-            _make_stale_again(library, tell)
-        except Stopped:
+            _bring_up(library, force, progress)
+            _make_stale_again(library, progress)
+        except Canceled:
             return False
         finally:
             library.models.discard_unfinished()
         if not library.settings["keep_frames"]:
             _drop_frames(library)
         library.note_refreshed()
-    with suppress(Stopped):  # the library itself is up to its songs
+    with suppress(Canceled):  # the library itself is up to its songs
         for hook in load_hooks("after_refresh"):
-            hook(library, tell)
+            hook(library, progress)
     return True
 
 
@@ -75,7 +75,7 @@ def _drop_frames(library: Library) -> None:
             library.frame_files.drop(content_hash)
 
 
-def _bring_up(library: Library, force: bool, tell: Tell) -> None:
+def _bring_up(library: Library, force: bool, progress: Progress) -> None:
     match_waiting(library)
     n_songs, built_in = len(library.table().ids), (library.models.native(), library.models.codewords())
     # songs are read where the most that a fit could have of them asks for one: a million take a minute, and 2 GB
@@ -83,7 +83,7 @@ def _bring_up(library: Library, force: bool, tell: Tell) -> None:
         library.frame_files.has_any()
         and (native_is_outdated(library) or any(needs_fit(library, record, n_songs) for record in built_in))
     ):
-        _fit_built_in(library, force, tell)
+        _fit_built_in(library, force, progress)
     native = library.models.native()
     if native is None:
         raise FeatureVersionError(
@@ -94,21 +94,21 @@ def _bring_up(library: Library, force: bool, tell: Tell) -> None:
     # owners of features first: the others follow them
     for record in sorted(library.models.all(retired=True), key=lambda r: r.base_id is not None):
         try:
-            place_new(library, record, tell)
+            place_new(library, record, progress)
         except ModelError as error:
             if record.id == native.id:
                 raise
             _log.warning("Songs are not placed in the model %r: %s", record.name, error)
             lost.add(record.id)
-    find_new_duplicates(library, tell)
-    read_words(library, tell)
+    find_new_duplicates(library, progress)
+    read_words(library, progress)
     for record in library.models.all():
         if record.id not in lost:
-            update_clusters_and_map(library, record, tell)
-            fit_walk(library, record.id, tell)
+            update_clusters_and_map(library, record, progress)
+            fit_walk(library, record.id, progress)
 
 
-def _fit_built_in(library: Library, force: bool, tell: Tell) -> None:
+def _fit_built_in(library: Library, force: bool, progress: Progress) -> None:
     """Fit the built-in models that the frames which are kept ask for, and allow."""
     songs = library.songs()
     with_frames = songs_with_frames(library, songs)
@@ -127,14 +127,14 @@ def _fit_built_in(library: Library, force: bool, tell: Tell) -> None:
         (force and n_current) or native_is_outdated(library) or needs_fit(library, library.models.native(), n_current)
     ):
         _warn_of_damage(library, library.models.native())
-        fit_native(library, current, tell)
+        fit_native(library, current, progress)
     if with_frames and (force or needs_fit(library, library.models.codewords(), n_songs)):
         _warn_of_damage(library, library.models.codewords())
-        fit_codewords(library, with_frames, tell)
+        fit_codewords(library, with_frames, progress)
 
 
-def _make_stale_again(library: Library, tell: Tell) -> None:
+def _make_stale_again(library: Library, progress: Progress) -> None:
     """Refit models that were made of others, or of songs, that have changed since."""
     for record in stale_models(library):
-        tell(f"refitting {record.name}")
-        make_again(library, record, Quiet(tell))
+        progress(f"refitting {record.name}")
+        make_again(library, record, Quiet(progress))

@@ -10,11 +10,11 @@ from musicsim import gaussians
 from musicsim._arrays import Float32Array, Float64Array
 from musicsim.audio import SongFrames
 from musicsim.explorer.models.encoders import SoundEncoder
-from musicsim.explorer.progress import Tell
 from musicsim.explorer.refresh.placing import SEED
 from musicsim.library import Library, Song
 from musicsim.library.processes.pools import on_all_cores
 from musicsim.library.stores.song_gaussians import part_gaussians, part_length
+from musicsim.progress import Progress
 
 _MAX_SONGS = 1_000
 
@@ -27,7 +27,7 @@ class SongParts:
     fluctuation: Float32Array  # (n_parts, 594): the mean pattern of each
 
 
-def song_parts(library: Library, songs: Sequence[Song], tell: Tell) -> list[SongParts]:
+def song_parts(library: Library, songs: Sequence[Song], progress: Progress) -> list[SongParts]:
     """The parts of each of a seeded sample of songs that this version has described; 70 MB for 1,000 songs."""
     chosen = np.sort(np.random.default_rng(SEED).permutation(len(songs))[:_MAX_SONGS]).tolist()
     hashes = (songs[i].content_hash for i in chosen)
@@ -35,7 +35,7 @@ def song_parts(library: Library, songs: Sequence[Song], tell: Tell) -> list[Song
     with closing(on_all_cores(lambda digest: parts_of(library.frame_files.frames(digest)), hashes)) as found:
         for _ in chosen:
             if len(parts) % 16 == 0:
-                tell("comparing parts of songs", len(parts), len(chosen))
+                progress("comparing parts of songs", len(parts), len(chosen))
             parts.append(next(found))
     return parts
 

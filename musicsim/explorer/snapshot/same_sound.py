@@ -44,12 +44,12 @@ def representatives(songs: Sequence[Song], pairs: Sequence[SamePair]) -> dict[in
     return {song.id: first.id for first, *others in groups(songs, pairs) for song in others} if pairs else {}
 
 
-def find_new_duplicates(library: Library, tell: Callable[..., None]) -> None:
+def find_new_duplicates(library: Library, progress: Callable[..., None]) -> None:
     """Compare songs that joined since the last time with all others, and keep the pairs with the same sound."""
     new = library.duplicates.not_compared()
     if not new:
         return
-    tell("looking for duplicates")
+    progress("looking for duplicates")
     native = library.models.native()
     assert native is not None  # songs are placed before they are compared
     vectors = library.vectors(native.id)  # what was learned of taste says nothing of recordings

@@ -37,7 +37,7 @@ from musicsim.library.db import schema
 from musicsim.library.db.changes import CHANGES_PREFIX
 from musicsim.library.db.database import open_engine
 from musicsim.library.db.settings import read_settings
-from musicsim.library.disk.archive_file import ArchiveKind, ArchiveWriter, Tell, folder_next_to
+from musicsim.library.disk.archive_file import ArchiveKind, ArchiveWriter, Progress, folder_next_to
 from musicsim.library.processes.pools import LocalPool
 from musicsim.library.stores.models import BUILT_IN, ModelRecord
 
@@ -78,7 +78,7 @@ class BundleReport:
 
 
 def write_bundle(
-    library: Library, target: Path, tell: Tell, *, models: Iterable[str] = (), with_excerpts: bool = False
+    library: Library, target: Path, progress: Progress, *, models: Iterable[str] = (), with_excerpts: bool = False
 ) -> BundleReport:
     """Write a bundle of a library, which is only read.
 
@@ -104,17 +104,17 @@ def write_bundle(
     with folder_next_to(target) as work, _BUNDLE.write(target, work) as archive:
         excerpts = Excerpts(suffix=transcode_suffix(), length_s=TYPICAL_S)
         if with_excerpts:
-            excerpts = replace(excerpts, song_ids=_add_excerpts(library, archive, work, excerpts.suffix, tell))
-        tell("copying the database", 0, 0)
+            excerpts = replace(excerpts, song_ids=_add_excerpts(library, archive, work, excerpts.suffix, progress))
+        progress("copying the database", 0, 0)
         database = work / LIBRARY_FILE
         copy_for_strangers(library.folder / LIBRARY_FILE, database, chosen, (float(low), float(high)), excerpts)
         with closing(Library(library.folder, open_engine(database, read_only=True))) as copy:
             for n_done, model_id in enumerate(chosen):
-                tell("copying models", n_done, len(chosen))
+                progress("copying models", n_done, len(chosen))
                 _add_model(archive, copy, copy.models.get(model_id))
             n_songs = len(copy)
         archive.add_file(_WALK_SOURCES, library.folder / _WALK_SOURCES)
-        tell("packing the database", 0, 0)
+        progress("packing the database", 0, 0)
         archive.add_file(LIBRARY_FILE, database)
     return BundleReport(n_songs, len(excerpts.song_ids), target.stat().st_size)
 
@@ -159,7 +159,7 @@ def _write_part(part: _Part) -> None:
     transcode(part.source, part.target, bitrate=_BITRATE, start_s=part.start_s, length_s=TYPICAL_S)
 
 
-def _add_excerpts(library: Library, archive: ArchiveWriter, work: Path, suffix: str, tell: Tell) -> set[int]:
+def _add_excerpts(library: Library, archive: ArchiveWriter, work: Path, suffix: str, progress: Progress) -> set[int]:
     """Add the typical part of every song that can be heard; their ids."""
     with library.engine.connect() as connection:
         query = schema.ids_with_file().distinct()
@@ -184,14 +184,14 @@ def _add_excerpts(library: Library, archive: ArchiveWriter, work: Path, suffix: 
                 else:
                     _log.info("song %s has no excerpt: %s", part.song_id, problem)
                 part.target.unlink(missing_ok=True)
-            tell("cutting excerpts", n_done, len(ids))
+            progress("cutting excerpts", n_done, len(ids))
     return added
 
 
 # --- reading --------------------------------------------------------------------------------------
 
 
-def unpack_bundle(stream: BinaryIO, name: str, target: Path, tell: Tell) -> None:
+def unpack_bundle(stream: BinaryIO, name: str, target: Path, progress: Progress) -> None:
     """Make an empty folder the library that a bundle holds, with what is kept next to a large one.
 
     Parameters
@@ -206,11 +206,11 @@ def unpack_bundle(stream: BinaryIO, name: str, target: Path, tell: Tell) -> None
         If it is no bundle, or not as it was written; the content of the folder is of no use then.
     """
     with _BUNDLE.refusing(name):
-        _BUNDLE.unpack(stream, name, target, tell)
-        tell("checking the database", 0, 0)
+        _BUNDLE.unpack(stream, name, target, progress)
+        progress("checking the database", 0, 0)
         with checked_library(target) as library:
             _check_is_for_strangers(library)
-            tell("listing the songs", 0, 0)
+            progress("listing the songs", 0, 0)
             library.table()
             for record in library.models.all(retired=True):
                 library.models.song_rows(record.id)

@@ -10,7 +10,6 @@ import typer
 
 from musicsim.cli._console import JsonOption, LibraryOption, emit, open_library, progress_bar
 from musicsim.cli._options import adding_options
-from musicsim.explorer.progress import teller
 from musicsim.extensions.bundles.bundle import write_bundle
 
 
@@ -31,8 +30,8 @@ def snapshot(
     ] = None,
 ) -> None:
     """It has songs, models, map, playlists and the walk, and nothing of who listened, of files, servers or settings."""
-    with open_library(library) as lib, progress_bar() as report:
-        done = write_bundle(lib, file, teller(report), models=model or (), with_excerpts=with_excerpts)
+    with open_library(library) as lib, progress_bar() as progress:
+        done = write_bundle(lib, file, progress, models=model or (), with_excerpts=with_excerpts)
     if as_json:
         emit({"file": str(file), "songs": done.n_songs, "excerpts": done.n_excerpts, "bytes": done.n_bytes})
         return
@@ -62,7 +61,7 @@ def with_bundle(
         return
     os.environ.pop("MUSICSIM_PUBLIC", None)  # visitors may not unpack anything
     with ExitStack() as held:
-        with progress_bar(is_noted=False) as report:
-            folder = held.enter_context(unpacked(snapshot, teller(report)))
+        with progress_bar(is_noted=False) as progress:
+            folder = held.enter_context(unpacked(snapshot, progress))
         os.environ["MUSICSIM_PUBLIC"] = "1"
         command(**values | {"library": folder})

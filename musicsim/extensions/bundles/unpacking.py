@@ -20,14 +20,14 @@ from musicsim import __version__
 from musicsim.errors import NotFoundError
 from musicsim.extensions.bundles.bundle import ENDING, unpack_bundle
 from musicsim.library.db.schema_version import SCHEMA_VERSION
-from musicsim.library.disk.archive_file import Tell
+from musicsim.library.disk.archive_file import Progress
 from musicsim.storage import writing_to
 
 _IN_USE, _AT_WORK = ".used", ".lock"  # held by all who use a folder, and by the one who makes it
 
 
 @contextmanager
-def unpacked(file: Path, tell: Tell) -> Iterator[Path]:
+def unpacked(file: Path, progress: Progress) -> Iterator[Path]:
     """The folder of the library that a bundle holds; it stays as it is until the block ends.
 
     Raises
@@ -52,7 +52,7 @@ def unpacked(file: Path, tell: Tell) -> Iterator[Path]:
             if not home.exists():
                 with writing_to(folder), filelock.FileLock(home.with_suffix(_AT_WORK)):
                     if not home.exists():
-                        _unpack(stream, file, home, tell)
+                        _unpack(stream, file, home, progress)
             _remove_unused(folder)
             yield _library_in(home, file)
         finally:
@@ -74,13 +74,13 @@ def _library_in(home: Path, file: Path) -> Path:
     return home / (file.name.removesuffix(ENDING) or "library")
 
 
-def _unpack(stream: BinaryIO, file: Path, home: Path, tell: Tell) -> None:
+def _unpack(stream: BinaryIO, file: Path, home: Path, progress: Progress) -> None:
     making = home.with_name(f".{home.name}")
     shutil.rmtree(making, ignore_errors=True)  # of a process that was killed
     try:
         library = _library_in(making, file)
         library.mkdir(parents=True)
-        unpack_bundle(stream, file.name, library, tell)
+        unpack_bundle(stream, file.name, library, progress)
         making.rename(home)
     finally:
         shutil.rmtree(making, ignore_errors=True)

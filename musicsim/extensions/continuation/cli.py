@@ -10,7 +10,6 @@ from musicsim.cli._console import emit, open_library, progress_bar, show
 from musicsim.cli._figures import format_figure
 from musicsim.cli._options import adding_options
 from musicsim.explorer.evaluation.quality import Figure
-from musicsim.explorer.progress import teller
 from musicsim.extensions.continuation.continuation import LISTS, MEASURES, continue_lists
 
 _Lists = Annotated[
@@ -31,8 +30,8 @@ def _evaluate(command: Callable[..., None], *, lists: _Lists = None, **values: A
         raise typer.BadParameter("takes no --model, --by or --split.", param_hint="--continue")
     if lists not in LISTS:
         raise typer.BadParameter(f"{lists!r} should be one of {', '.join(LISTS)}.", param_hint="--continue")
-    with open_library(values["library"]) as library, progress_bar() as bar:
-        result = continue_lists(library, lists, teller(bar))
+    with open_library(values["library"]) as library, progress_bar() as progress:
+        result = continue_lists(library, lists, progress)
     if values["as_json"]:
         emit(result.as_json())
         return

@@ -20,10 +20,10 @@ from musicsim.explorer.playlists.edges import build_hypergraph
 from musicsim.explorer.playlists.fit import Lists as Listed
 from musicsim.explorer.playlists.fit import fit_dialects, listed
 from musicsim.explorer.playlists.song_labels import load_sources, with_company_of
-from musicsim.explorer.progress import Tell, silent
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.extensions.continuation.continuing import WALK, Lists, Task, Ways, ways
 from musicsim.library import Library
+from musicsim.progress import Progress, no_progress, prefixed
 
 LISTS = ("playlists", "sittings")
 """What people made or played together: playlists, but for those that were generated here, and sittings."""
@@ -141,22 +141,22 @@ def recommended(scores: Float64Array, begun: Sequence[int]) -> Int64Array:
     return able[np.argsort(-kept[able], kind="stable")[:n]]
 
 
-def measure(task: Task, taken: Lists, by: Ways, tell: Tell = silent) -> dict[str, dict[str, Float64Array]]:
+def measure(task: Task, taken: Lists, by: Ways, progress: Progress = no_progress) -> dict[str, dict[str, Float64Array]]:
     """Scores of every way, by measure, of each list (n_judged,)."""
     found = {}
     for number, (name, fit) in enumerate(by.items()):
         n_done, total = number * len(taken), len(by) * len(taken)
-        tell(f"fitting: {name}", n_done, total)
+        progress(f"fitting: {name}", n_done, total)
         score, best = fit(), []
         for at, songs in enumerate(task.begun):
-            tell(f"continuing lists: {name}", n_done + at, total)
+            progress(f"continuing lists: {name}", n_done + at, total)
             best.append(recommended(score(at, songs), songs))
         found[name] = evaluation.continuation_scores(best, taken, (10,))
     return found
 
 
 def task_of(
-    snapshot: Snapshot, kind: str, train: Lists, begun: Lists, tell: Tell = silent, random_state: int = 0
+    snapshot: Snapshot, kind: str, train: Lists, begun: Lists, progress: Progress = no_progress, random_state: int = 0
 ) -> Task:
     """To continue lists of a library, as its app does: edges by company know the lists to learn from alone."""
     sources = load_sources(snapshot)
@@ -164,7 +164,7 @@ def task_of(
         sources = replace(sources, listeners={})  # those groups have heard of judged sittings
 
     def graph_of(made_of: Listed) -> playlist.Hypergraph:
-        return build_hypergraph(snapshot, with_company_of(sources, made_of.rows, tell), own=False)
+        return build_hypergraph(snapshot, with_company_of(sources, made_of.rows, progress), own=False)
 
     def fit_walk(lists: Lists) -> playlist.PlaylistModel:
         rows = [list(songs) for songs in lists]
@@ -174,7 +174,9 @@ def task_of(
     return Task(snapshot.n_indexed, train, begun, fit_walk, artists, snapshot.X, random_state)
 
 
-def continue_lists(library: Library, kind: str, tell: Tell = silent, *, random_state: int = 0) -> Continued:
+def continue_lists(
+    library: Library, kind: str, progress: Progress = no_progress, *, random_state: int = 0
+) -> Continued:
     """Judge every way on the lists of a library, by the built-in model of sound, which no list has taught.
 
     Parts of the lists are judged one after the other, each by what all other lists teach, until 200 lists are.
@@ -200,14 +202,11 @@ def continue_lists(library: Library, kind: str, tell: Tell = silent, *, random_s
     found: list[dict[str, dict[str, Float64Array]]] = []
     n_judged = 0
     for number, part in enumerate(parts, start=1):
-
-        def tell_part(message: str, done: int = 0, total: int = 0, which: str = f"part {number}: ") -> None:
-            tell(which + message, done, total)
-
+        part_progress = prefixed(progress, f"part {number}: ")
         judged = part[:MAX_JUDGED]
         train, begun, taken = split(lists, judged)
-        task = task_of(snapshot, kind, train, begun, tell_part, random_state)
-        found.append(measure(task, taken, ways(task), tell_part))
+        task = task_of(snapshot, kind, train, begun, part_progress, random_state)
+        found.append(measure(task, taken, ways(task), part_progress))
         n_judged += len(judged)
         if n_judged >= _ENOUGH:
             break

@@ -6,9 +6,9 @@ from musicsim.extensions.continuation.continuation import continue_lists
 from musicsim.library import Library
 
 
-def run(library: Library, *, lists: str, report: Any) -> bool:
+def run(library: Library, *, lists: str, progress: Any) -> bool:
     """Evaluate `lists`, one of LISTS, and keep the result as the trace of the job."""
-    found = continue_lists(library, lists, report.tell)
-    report.trace(found.as_json())
-    report.outcome = found.words
+    found = continue_lists(library, lists, progress)
+    progress.trace(found.as_json())
+    progress.outcome = found.words
     return True

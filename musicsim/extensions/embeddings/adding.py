@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from musicsim.errors import ModelError
-from musicsim.explorer.progress import Tell
 from musicsim.explorer.refresh.fitting import RepresentationSettings
 from musicsim.explorer.refresh.model_catalogue import add_representation
 from musicsim.extensions.embeddings.encoder import OWN
@@ -11,9 +10,10 @@ from musicsim.extensions.embeddings.onnx_models import OnnxModel, describe_songs
 from musicsim.extensions.embeddings.store import AboutEmbedding, EmbeddingStore, Matched
 from musicsim.library import Library
 from musicsim.library.disk.csv_cells import shortened
+from musicsim.progress import Progress
 
 
-def add_own_vectors(library: Library, file: Path, name: str, tell: Tell) -> tuple[str, AboutEmbedding, Matched]:
+def add_own_vectors(library: Library, file: Path, name: str, progress: Progress) -> tuple[str, AboutEmbedding, Matched]:
     """Import a file of vectors that another program made, and make a model of it.
 
     Parameters
@@ -43,10 +43,10 @@ def add_own_vectors(library: Library, file: Path, name: str, tell: Tell) -> tupl
     Vectors are scaled to length 1: distances are those of the cosine, scaled so that they read as those of other
     models do.
     """
-    return _add(library, EmbeddingStore(library).keep(file), name, tell)
+    return _add(library, EmbeddingStore(library).keep(file), name, progress)
 
 
-def add_onnx(library: Library, onnx: OnnxModel, name: str, tell: Tell) -> tuple[str, AboutEmbedding, Matched]:
+def add_onnx(library: Library, onnx: OnnxModel, name: str, progress: Progress) -> tuple[str, AboutEmbedding, Matched]:
     """Run somebody's ONNX model over the songs of a library, store its vectors, and make a model of them.
 
     A run that was stopped continues with the same file and settings; so does one that is started again after songs
@@ -69,19 +69,19 @@ def add_onnx(library: Library, onnx: OnnxModel, name: str, tell: Tell) -> tuple[
         If another process is adding to this library.
     """
     with library.exclusive("running a model over the songs"):
-        described = describe_songs(library, onnx, tell)
+        described = describe_songs(library, onnx, progress)
     if not described.hashes:
         why = described.problems[0] if described.problems else "add some songs first."
         raise ModelError(f"{onnx.path.name}: no song of this library has a vector by it: {why}")
     about = EmbeddingStore(library).keep_vectors(
         described.hashes, described.vectors, onnx.path.name, shortened(described.problems), described.model.words
     )
-    return _add(library, about, name, tell)
+    return _add(library, about, name, progress)
 
 
-def _add(library: Library, about: AboutEmbedding, name: str, tell: Tell) -> tuple[str, AboutEmbedding, Matched]:
+def _add(library: Library, about: AboutEmbedding, name: str, progress: Progress) -> tuple[str, AboutEmbedding, Matched]:
     settings = RepresentationSettings(OWN, vectors=about.key, label=about.label)
-    model_id = add_representation(library, settings, name, tell)
+    model_id = add_representation(library, settings, name, progress)
     return model_id, about, EmbeddingStore(library).match(about.key)
 
 

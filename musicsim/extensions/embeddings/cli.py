@@ -16,7 +16,6 @@ from musicsim.cli._console import (
     progress_bar,
     warn,
 )
-from musicsim.explorer.progress import teller
 from musicsim.explorer.refresh.fitting import free_name
 from musicsim.extensions.embeddings import adding
 from musicsim.extensions.embeddings.onnx_models import OnnxModel
@@ -41,10 +40,10 @@ def add_embedding(
     Songs are found by id, by path (from the root, or from a folder of the library), or by the hash of their file.
     Exits with code 3 if rows were left out or match no song of the library.
     """
-    with open_library(library) as lib, progress_bar() as report:
+    with open_library(library) as lib, progress_bar() as progress:
         source = file.expanduser().absolute()
         called = free_name(lib, name or source.stem)
-        made, about, matched = adding.add_own_vectors(lib, source, called, teller(report))
+        made, about, matched = adding.add_own_vectors(lib, source, called, progress)
         record = lib.models.get(made)
     _show_added(record.name, about, matched, as_json=as_json)
 
@@ -71,9 +70,9 @@ def add_onnx(
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     try:
-        with open_library(library) as lib, progress_bar() as report:
+        with open_library(library) as lib, progress_bar() as progress:
             called = free_name(lib, name or onnx.path.stem)
-            made, about, matched = adding.add_onnx(lib, onnx, called, teller(report))
+            made, about, matched = adding.add_onnx(lib, onnx, called, progress)
             record = lib.models.get(made)
     except KeyboardInterrupt:
         errors.print("stopped; the same command goes on where it was.")

@@ -21,10 +21,10 @@ from musicsim.explorer.models.encoders import (
 )
 from musicsim.explorer.models.representations import Representation
 from musicsim.explorer.models.schema import AboutModel
-from musicsim.explorer.progress import Tell
 from musicsim.extensions.embeddings.store import EmbeddingStore
 from musicsim.library import Library, Song
 from musicsim.library.stores.models import ModelRecord
+from musicsim.progress import Progress
 
 OWN = "own"
 """The representation of vectors that the user added."""
@@ -41,7 +41,7 @@ class VectorEncoder(Encoder):
 
     @classmethod
     def fit(
-        cls, library: Library, songs: Sequence[Song], settings: EncoderSettings, _tell: Tell, /
+        cls, library: Library, songs: Sequence[Song], settings: EncoderSettings, _tell: Progress, /
     ) -> tuple[Sequence[Song], Self]:
         store = EmbeddingStore(library)
         store.sweep({settings.vectors, *_used_keys(library)})
@@ -55,7 +55,7 @@ class VectorEncoder(Encoder):
             )
         return described, cls(about.key, about.n_dimensions)
 
-    def reader(self, library: Library, _tell: Tell, /) -> ReadFeatures:
+    def reader(self, library: Library, _tell: Progress, /) -> ReadFeatures:
         store, width = EmbeddingStore(library), self.n_features
         nothing = known_rows(np.empty(0, np.int64), lambda at: np.empty((len(at), width), np.float32), width)
         try:

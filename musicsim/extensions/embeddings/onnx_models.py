@@ -15,7 +15,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -36,6 +36,7 @@ from musicsim.library.processes.pools import LocalPool
 from musicsim.library.processes.workers import Limits, OverTimeError, WorkerDied
 from musicsim.library.scan.files import content_hash
 from musicsim.library.scan.ingest import failure_reason
+from musicsim.progress import Progress
 from musicsim.storage import writing_to
 
 MIN_RATE, MAX_RATE = 1_000, 192_000
@@ -48,8 +49,6 @@ _HASH_BYTES = 32
 _TIMES_ITS_SIZE = 4  # memory that a model takes when it is loaded
 _SEED = 0
 _METHOD = 1  # grows when the same file and settings give other vectors
-
-Tell = Callable[[str, int, int], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +102,11 @@ class Described:
     n_known: int  # songs that a run before this one had described
 
 
-def describe_songs(library: Library, model: OnnxModel, tell: Tell) -> Described:
+def describe_songs(library: Library, model: OnnxModel, progress: Progress) -> Described:
     """Run an ONNX model over the songs of a library, in as many processes as a scan.
 
     What is done is kept at once in the library's folder ``cache``: a run that was stopped goes on with the songs that
-    are left, and a later one with those that are new. `tell` takes a message, how many songs are done and of how many;
-    what it raises ends the run.
+    are left, and a later one with those that are new.
 
     Raises
     ------
@@ -120,8 +118,8 @@ def describe_songs(library: Library, model: OnnxModel, tell: Tell) -> Described:
     limits = library.file_limits
     n_mb = _TIMES_ITS_SIZE * model.path.stat().st_size >> 20
     limits = Limits(limits.seconds, limits.memory_mb + n_mb)
-    tell(f"reading {model.path.name}", 0, 0)
-    kept = _KeptVectors(library.folder / "cache" / f"onnx-{model.key}.rows", _tried(model, limits, tell))
+    progress(f"reading {model.path.name}", 0, 0)
+    kept = _KeptVectors(library.folder / "cache" / f"onnx-{model.key}.rows", _tried(model, limits, progress))
     songs = {song.content_hash: song.path for song in library.songs()}
     todo = [(digest, path) for digest, path in songs.items() if digest not in kept.hashes]
     n_known = n_done = len(songs) - len(todo)
@@ -138,7 +136,7 @@ def describe_songs(library: Library, model: OnnxModel, tell: Tell) -> Described:
                 else:
                     kept.append(hash_of[path], outcome)
                 n_done += 1
-            tell(f"running {model.path.name}", n_done, len(songs))
+            progress(f"running {model.path.name}", n_done, len(songs))
     hashes, vectors = kept.of(songs)
     return Described(model, hashes, vectors, problems, n_known)
 
@@ -152,12 +150,12 @@ def _digest(path: Path) -> str:
         raise LibraryError(f"{path.name}: it cannot be read ({error.strerror or error}).") from error
 
 
-def _tried(model: OnnxModel, limits: Limits, tell: Tell) -> int:
+def _tried(model: OnnxModel, limits: Limits, progress: Progress) -> int:
     """The length of the vectors of a model, which is run in a worker once; raises ModelError in one sentence."""
     outcome: Any = None
     with closing(LocalPool(1).outcomes(n_dimensions, [model], limits=limits)) as items:
         for item in items:
-            tell(f"reading {model.path.name}", 0, 0)
+            progress(f"reading {model.path.name}", 0, 0)
             outcome = outcome if item is None else item[1]
     if isinstance(outcome, WorkerDied):
         why = f"it crashes the process that runs it (exit code {outcome.exit_code})"

@@ -8,7 +8,6 @@ import typer
 
 from musicsim.cli._console import JsonOption, LibraryOption, ModelOption, emit, open_library, plain, progress_bar
 from musicsim.cli._options import taking
-from musicsim.explorer.progress import teller
 from musicsim.extensions.exports.request import EXPORTS, ExportRequest
 
 
@@ -29,9 +28,9 @@ def export(
     with (
         open_library(library) as lib,
         pooled(lib) if EXPORTS[what].compares else nullcontext(),
-        progress_bar() as report,
+        progress_bar() as progress,
     ):
-        done = write(lib, what, file, request, model=model, tell=teller(report))
+        done = write(lib, what, file, request, model=model, progress=progress)
     if as_json:
         emit({"file": str(done.path), "rows": done.n_rows, "bytes": done.n_bytes, "model": done.model or None})
     else:

@@ -13,7 +13,6 @@ import numpy as np
 from musicsim import __version__
 from musicsim.errors import LibraryError
 from musicsim.explorer.models.encoders import CodewordEncoder
-from musicsim.explorer.progress import Tell, silent
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.extensions.exports.request import EXPORTS, JAMS, MIREX, ExportRequest
 from musicsim.extensions.exports.table_files import utf8, write_table
@@ -22,6 +21,7 @@ from musicsim.library import Library, Song
 from musicsim.library.db.packed_texts import PackedTexts
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.stores.models import CODEWORDS_KIND
+from musicsim.progress import Progress, no_progress
 
 _MIREX_K = 100
 _AT_ONCE, _SONGS_AT_ONCE = 10_000, 1_000
@@ -38,7 +38,13 @@ class Exported:
 
 
 def export(
-    library: Library, kind: str, target: Path, request: ExportRequest, *, model: str | None = None, tell: Tell = silent
+    library: Library,
+    kind: str,
+    target: Path,
+    request: ExportRequest,
+    *,
+    model: str | None = None,
+    progress: Progress = no_progress,
 ) -> Exported:
     """Write what the ending of the file asks for, whole or not at all; `kind` is one of :data:`EXPORTS`.
 
@@ -62,9 +68,9 @@ def export(
         raise LibraryError(f"{target}: cannot be written. Name a file in a folder that is there.")
     now = take_snapshot(library, _model_id(library, kind, model))
     if (kind, target.suffix.lower()) in _OTHERS:
-        n_rows = _OTHERS[kind, target.suffix.lower()](now, target, request, tell)
+        n_rows = _OTHERS[kind, target.suffix.lower()](now, target, request, progress)
     else:
-        n_rows = write_table(target, TABLE_OF[kind](now, request, tell))
+        n_rows = write_table(target, TABLE_OF[kind](now, request, progress))
     has_model = kind in ("vectors", "histograms", "neighbours", "map")
     named = now.record.name if has_model and now.record else ""
     return Exported(target, n_rows, target.stat().st_size, named)
@@ -83,7 +89,7 @@ def _model_id(library: Library, kind: str, name: str | None) -> str | None:
 # --- what is no table -----------------------------------------------------------------------------
 
 
-def _write_mirex(now: Snapshot, target: Path, request: ExportRequest, tell: Tell) -> int:
+def _write_mirex(now: Snapshot, target: Path, request: ExportRequest, progress: Progress) -> int:
     """The sparse distance list of MIREX's *Audio Music Similarity and Retrieval*, 2007 to 2013.
 
     A line that names the algorithm; then one a query: the name of its file and, after a tab each, name and distance
@@ -94,7 +100,7 @@ def _write_mirex(now: Snapshot, target: Path, request: ExportRequest, tell: Tell
     assert now.record is not None
     with atomic_path(target) as temporary, temporary.open("w", encoding="utf-8", errors="replace") as stream:
         stream.write(f"musicsim {__version__}, {_one_line(now.record.name)}\n")
-        for some, near, far in neighbour_blocks(now, rows, k, tell, "finding neighbours"):
+        for some, near, far in neighbour_blocks(now, rows, k, progress, "finding neighbours"):
             for row, found, distances in zip(some.tolist(), near, far, strict=True):
                 results = [f"{name(i)},{d:.6g}" for i, d in zip(found.tolist(), distances.tolist(), strict=True)]
                 stream.write("\t".join([name(row), *results]) + "\n")
@@ -104,7 +110,7 @@ def _write_mirex(now: Snapshot, target: Path, request: ExportRequest, tell: Tell
 def _file_names(now: Snapshot) -> Callable[[int], str]:
     """The name of each row's file, or its path where several songs have that name; 0.1 kB a song."""
     parts, hashes = [], []
-    for some in row_blocks(all_rows(now), _AT_ONCE, silent, ""):
+    for some in row_blocks(all_rows(now), _AT_ONCE, no_progress, ""):
         paths = [_one_line(path) for _, path in files_at(now, some)]
         parts.append(PackedTexts.of(paths))
         hashes.append(np.array([hash(os.path.basename(path)) for path in paths], dtype=np.int64))
@@ -123,7 +129,7 @@ def _one_line(text: str) -> str:
     return " ".join(text.splitlines()).replace("\t", " ")
 
 
-def _write_jams(now: Snapshot, target: Path, request: ExportRequest, tell: Tell) -> int:
+def _write_jams(now: Snapshot, target: Path, request: ExportRequest, progress: Progress) -> int:
     """A zip of one JAMS file for every song that has tags: an annotation a source, a tag each with its weight."""
     n_songs = 0
     rows = groupby(now.library.listening.tag_rows(), key=lambda row: row[0])
@@ -131,7 +137,7 @@ def _write_jams(now: Snapshot, target: Path, request: ExportRequest, tell: Tell)
         for song, tags in _with_songs(now.library, rows):
             archive.writestr(f"{song.id}.jams", _jams(song, tags))
             n_songs += 1
-            tell("writing JAMS", n_songs, now.n_songs)
+            progress("writing JAMS", n_songs, now.n_songs)
     return n_songs
 
 
@@ -163,7 +169,7 @@ def _jams(song: Song, tags: list[tuple[int, str, str, float]]) -> str:
     return file.dumps()
 
 
-_OTHERS: dict[tuple[str, str], Callable[[Snapshot, Path, ExportRequest, Tell], int]] = {
+_OTHERS: dict[tuple[str, str], Callable[[Snapshot, Path, ExportRequest, Progress], int]] = {
     ("neighbours", MIREX): _write_mirex,
     ("tags", JAMS): _write_jams,
 }

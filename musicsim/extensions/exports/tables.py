@@ -14,7 +14,6 @@ from musicsim.audio import HEARD
 from musicsim.errors import ModelError, NotFoundError
 from musicsim.explorer.learning.task import Split
 from musicsim.explorer.models.encoders import CodewordEncoder
-from musicsim.explorer.progress import Tell
 from musicsim.explorer.query_blocks import QUERIES_AT_ONCE, of_blocks
 from musicsim.explorer.snapshot.neighbours import Neighbours
 from musicsim.explorer.snapshot.snapshot import Snapshot
@@ -24,6 +23,7 @@ from musicsim.library import Song
 from musicsim.library.disk.arrays import release_pages
 from musicsim.library.importing.answer_csv import ANSWER_COLUMNS, answer_cells
 from musicsim.library.importing.answers import filed_answers
+from musicsim.progress import Progress
 
 _MAX_ROWS, _MIN_ROWS, _MAX_NUMBERS = 10_000, 256, 1 << 20  # of a block
 _MAX_WITH_NEIGHBOURS = 100_000  # songs of a map that has neighbours unless they are asked for
@@ -58,10 +58,10 @@ def _named(songs: list[Song]) -> list[Any]:
     ]
 
 
-def row_blocks(rows: Int64Array, size: int, tell: Tell, words: str) -> Iterator[Int64Array]:
+def row_blocks(rows: Int64Array, size: int, progress: Progress, words: str) -> Iterator[Int64Array]:
     """Rows in blocks; pages of files that a block has read are let go when the next one is asked for."""
     for start in range(0, len(rows), size):
-        tell(words, start, len(rows))
+        progress(words, start, len(rows))
         yield rows[start : start + size]
         release_pages()
 
@@ -78,7 +78,7 @@ def all_rows(now: Snapshot) -> Int64Array:
 
 
 def neighbour_blocks(
-    now: Snapshot, rows: Int64Array, k: int, tell: Tell, words: str
+    now: Snapshot, rows: Int64Array, k: int, progress: Progress, words: str
 ) -> Iterator[tuple[Int64Array, Int64Array, Float32Array]]:
     """Some rows in blocks, with the rows of the `k` nearest other songs of each and their distances.
 
@@ -89,7 +89,7 @@ def neighbour_blocks(
     blocks = [rows[start : start + QUERIES_AT_ONCE] for start in range(0, len(rows), QUERIES_AT_ONCE)]
     with_vectors = ((some, now.vectors_at(some)) for some in blocks)
     found = of_blocks(now.library, partial(_nearest, now.index, k), with_vectors, len(blocks))
-    for some, near in zip(row_blocks(rows, QUERIES_AT_ONCE, tell, words), found, strict=True):
+    for some, near in zip(row_blocks(rows, QUERIES_AT_ONCE, progress, words), found, strict=True):
         yield some, *near
 
 
@@ -109,16 +109,17 @@ def queries(now: Snapshot, request: ExportRequest) -> Int64Array:
     return np.sort(np.random.default_rng(request.seed).choice(rows, request.sample, replace=False))
 
 
-def _vectors(now: Snapshot, request: ExportRequest, tell: Tell) -> Table:
+def _vectors(now: Snapshot, request: ExportRequest, progress: Progress) -> Table:
     rows = all_rows(now)
     width = now.X.shape[1]
     blocks = (
-        (*_of_rows(now, some), now.vectors_at(some)) for some in row_blocks(rows, _size(width), tell, "writing vectors")
+        (*_of_rows(now, some), now.vectors_at(some))
+        for some in row_blocks(rows, _size(width), progress, "writing vectors")
     )
     return Table((*_NAMED, Column("vector", "f4", width)), blocks)
 
 
-def _histograms(now: Snapshot, request: ExportRequest, tell: Tell) -> Table:
+def _histograms(now: Snapshot, request: ExportRequest, progress: Progress) -> Table:
     rows, record = all_rows(now), now.record
     assert record is not None
     assert now.model is not None
@@ -131,25 +132,25 @@ def _histograms(now: Snapshot, request: ExportRequest, tell: Tell) -> Table:
     places = kept.rows[order[np.searchsorted(kept.song_ids, now.row_ids, sorter=order)]]
     blocks = (
         (*_of_rows(now, some), np.asarray(X[places[some]]))
-        for some in row_blocks(rows, _size(X.shape[1]), tell, "writing histograms")
+        for some in row_blocks(rows, _size(X.shape[1]), progress, "writing histograms")
     )
     return Table((*_NAMED, Column("histogram", "f4", X.shape[1])), blocks)
 
 
-def _neighbours(now: Snapshot, request: ExportRequest, tell: Tell) -> Table:
+def _neighbours(now: Snapshot, request: ExportRequest, progress: Progress) -> Table:
     rows = queries(now, request)
     k = min(_K if request.k is None else request.k, now.n_indexed - 1)
     if k < 1:
         raise NotFoundError(f"{now.library.name}: no neighbours to export. It takes two songs, and a k of at least 1.")
 
     def blocks() -> Iterator[Block]:
-        for some, found, distances in neighbour_blocks(now, rows, k, tell, "finding neighbours"):
+        for some, found, distances in neighbour_blocks(now, rows, k, progress, "finding neighbours"):
             yield (*_of_rows(now, some), now.row_ids[found], distances)
 
     return Table((*_NAMED, Column("neighbour_ids", "i8", k), Column("distances", "f4", k)), blocks())
 
 
-def _map(now: Snapshot, request: ExportRequest, tell: Tell) -> Table:
+def _map(now: Snapshot, request: ExportRequest, progress: Progress) -> Table:
     rows = all_rows(now)
     k = request.k
     if k is None:
@@ -164,9 +165,9 @@ def _map(now: Snapshot, request: ExportRequest, tell: Tell) -> Table:
 
     def blocks() -> Iterator[Block]:
         words = "writing the map"
-        parts: Iterator[tuple[Any, ...]] = ((some,) for some in row_blocks(rows, _MAX_ROWS, tell, words))
+        parts: Iterator[tuple[Any, ...]] = ((some,) for some in row_blocks(rows, _MAX_ROWS, progress, words))
         if k:
-            parts = neighbour_blocks(now, rows, k, tell, words)
+            parts = neighbour_blocks(now, rows, k, progress, words)
         for some, *near in parts:
             of = now.columns
             block = [*_of_rows(now, some)]
@@ -178,7 +179,7 @@ def _map(now: Snapshot, request: ExportRequest, tell: Tell) -> Table:
     return Table((*_NAMED, *columns), blocks())
 
 
-def _splits(now: Snapshot, request: ExportRequest, tell: Tell) -> Table:
+def _splits(now: Snapshot, request: ExportRequest, progress: Progress) -> Table:
     rows = all_rows(now)
     split = Split.by_artist([str(group) for group in now.columns.group.texts()], request.seed)
     by_artist = dict.fromkeys(split.train.tolist(), "train")
@@ -186,7 +187,7 @@ def _splits(now: Snapshot, request: ExportRequest, tell: Tell) -> Table:
     fixed = {name: now.library.splits.get(name) for name in now.library.splits.names()}
 
     def blocks() -> Iterator[Block]:
-        for some in row_blocks(rows, _MAX_ROWS, tell, "writing splits"):
+        for some in row_blocks(rows, _MAX_ROWS, progress, "writing splits"):
             ids = now.row_ids[some].tolist()
             parts = [by_artist[row] for row in some.tolist()]
             yield [*_of_rows(now, some), parts, *(list(map(of.get, ids)) for of in fixed.values())]
@@ -204,25 +205,25 @@ def _with_songs(now: Snapshot, rows: Iterator[list[list]], place: int) -> Iterat
         yield [*_named([found[i] for i in columns[place]]), *columns[:place], *columns[place + 1 :]]
 
 
-def _plays(now: Snapshot, request: ExportRequest, tell: Tell) -> Table:
+def _plays(now: Snapshot, request: ExportRequest, progress: Progress) -> Table:
     rows = now.library.listening.play_rows()
     columns = (*_NAMED, Column("listener", TEXT), Column("plays", "i8"))
     return Table(columns, _with_songs(now, in_blocks(rows, _MAX_ROWS), 1))
 
 
-def _tags(now: Snapshot, request: ExportRequest, tell: Tell) -> Table:
+def _tags(now: Snapshot, request: ExportRequest, progress: Progress) -> Table:
     rows = now.library.listening.tag_rows()
     columns = (*_NAMED, Column("tag", TEXT), Column("source", TEXT), Column("weight", "f4"))
     return Table(columns, _with_songs(now, in_blocks(rows, _MAX_ROWS), 0))
 
 
-def _answers(now: Snapshot, request: ExportRequest, tell: Tell) -> Table:
+def _answers(now: Snapshot, request: ExportRequest, progress: Progress) -> Table:
     rows = map(answer_cells, filed_answers(now.library))
     columns = tuple(Column(name, TEXT) for name in ANSWER_COLUMNS)
     return Table(columns, in_blocks(rows, _MAX_ROWS))
 
 
-TABLE_OF: dict[str, Callable[[Snapshot, ExportRequest, Tell], Table]] = {
+TABLE_OF: dict[str, Callable[[Snapshot, ExportRequest, Progress], Table]] = {
     "vectors": _vectors,
     "histograms": _histograms,
     "neighbours": _neighbours,

@@ -7,14 +7,13 @@ from musicsim.cli._console import JsonOption, LibraryOption, emit, open_library,
 
 def index(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """The app does it by itself while it runs, and so does what adds songs."""
-    from musicsim.explorer.progress import teller
     from musicsim.explorer.snapshot.snapshot import take_snapshot
     from musicsim.extensions.index_server.push import push
     from musicsim.extensions.index_server.remote_index import remote_of
 
     with open_library(library) as lib:
-        with progress_bar() as report:
-            is_pushed = push(take_snapshot(lib), teller(report))
+        with progress_bar() as progress:
+            is_pushed = push(take_snapshot(lib), progress)
         snapshot = take_snapshot(lib)
         trouble, remote, n = snapshot.search_trouble, remote_of(snapshot), snapshot.n_indexed
     server = None if remote is None else str(remote.server)

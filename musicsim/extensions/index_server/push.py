@@ -19,7 +19,6 @@ import numpy as np
 from musicsim._arrays import Int64Array
 from musicsim.errors import OwnerOnlyError
 from musicsim.explorer.models.artifacts import readable_arrays
-from musicsim.explorer.progress import Tell, silent
 from musicsim.explorer.snapshot.neighbours import INDEXED_FROM
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.extensions.index_server.remote_index import (
@@ -36,6 +35,7 @@ from musicsim.extensions.index_server.remote_index import (
 )
 from musicsim.library import Library
 from musicsim.library.db.cache import save_arrays
+from musicsim.progress import Progress, no_progress
 from musicsim.public import refuse_visitors
 
 _log = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ _MOST_HELD = 10  # times the songs here: a collection may hold those of an earli
 _LONG_S = 600.0  # one call may build the index of a collection
 
 
-def push(snapshot: Snapshot, tell: Tell = silent, *, exact: bool | None = None) -> bool:
+def push(snapshot: Snapshot, progress: Progress = no_progress, *, exact: bool | None = None) -> bool:
     """Bring the songs under the model in use to the server, as they are in a snapshot.
 
     Parameters
@@ -74,7 +74,7 @@ def push(snapshot: Snapshot, tell: Tell = silent, *, exact: bool | None = None) 
     with suppress(filelock.Timeout), filelock.FileLock(folder / "push.lock", timeout=0):
         name = give_name(snapshot.library)
         collection = collection_of(name, snapshot.record.id)
-        return _Push(snapshot, remote, folder, collection, exact).run(prefix_of(name), tell)
+        return _Push(snapshot, remote, folder, collection, exact).run(prefix_of(name), progress)
     return False
 
 
@@ -89,14 +89,14 @@ class _Push:
         self._record = folder / "pushed.npz"  # what the alias stands for
         self._ask = partial(self._remote.server.ask, timeout=_LONG_S)
 
-    def run(self, prefix: str, tell: Tell) -> bool:
+    def run(self, prefix: str, progress: Progress) -> bool:
         """Bring the songs there; names of the library's collections begin with `prefix`."""
         pushed = {"ids": self._snapshot.row_ids, "digests": self._remote.digests}
         alias = alias_of(self._collection, **pushed)
         is_there = self._ask("has_collection", alias)
         if not is_there:
-            tell("bringing songs to the index server")
-            self._bring(*self._held(), tell)
+            progress("bringing songs to the index server")
+            self._bring(*self._held(), progress)
             self._ask("create_alias", self._collection, alias)
             save_arrays(self._record, **pushed)
         with self._remote.server.understood():
@@ -134,7 +134,7 @@ class _Push:
         options = {"schema": schema, "index_params": index, "consistency_level": "Strong"}
         self._ask("create_collection", self._collection, **options)
 
-    def _bring(self, ids: Int64Array, digests: Int64Array, tell: Tell) -> None:
+    def _bring(self, ids: Int64Array, digests: Int64Array, progress: Progress) -> None:
         """Let the collection, which has some songs, have those of the snapshot and no others."""
         here = self._snapshot.row_ids
         gone = ids[~np.isin(ids, here)]
@@ -150,7 +150,7 @@ class _Push:
         batch = max(1, min(_MAX_BATCH, _BATCH_BYTES // (4 * self._snapshot.X.shape[1])))
         for rows, method in ((np.flatnonzero(is_new), "insert"), (changed, "upsert")):
             for start in range(0, len(rows), batch):
-                tell("bringing songs to the index server", start, len(rows))
+                progress("bringing songs to the index server", start, len(rows))
                 self._ask(method, self._collection, self._entries(rows[start : start + batch]))
         self._ask("flush", self._collection)
         self._ask("load_collection", self._collection)
@@ -222,15 +222,15 @@ def _push_wanted(folder: Path) -> None:
         _push_if_it_can(snapshot)
 
 
-def push_after_refresh(library: Library, tell: Tell) -> None:
+def push_after_refresh(library: Library, progress: Progress) -> None:
     """Bring the songs of a refreshed library to the server."""
     if index_server() is not None:
-        _push_if_it_can(take_snapshot(library), tell)
+        _push_if_it_can(take_snapshot(library), progress)
 
 
-def _push_if_it_can(snapshot: Snapshot, tell: Tell = silent) -> None:
+def _push_if_it_can(snapshot: Snapshot, progress: Progress = no_progress) -> None:
     """Bring the songs to the server, and note in the log where it is away: searches say so, too."""
     try:
-        push(snapshot, tell)
+        push(snapshot, progress)
     except (IndexServerError, OwnerOnlyError) as error:
         _log.warning("The songs were not brought to the index server: %s", error)

@@ -27,7 +27,7 @@ _SEED = 0  # of intervals: the same grades, the same figures
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class Participation:
     """How far a listener has come."""
 
     listener: InvitedListener
@@ -81,7 +81,7 @@ class PairOfModels:
 class Results:
     """Of one test."""
 
-    progress: tuple[Progress, ...]
+    progress: tuple[Participation, ...]
     models: tuple[ModelGrades, ...]
     n_queries: int  # that every model has scores for
     ranks: "evaluation.RankComparison | None"  # None with fewer than two such queries
@@ -123,7 +123,7 @@ def results(test: ListeningTest, listeners: Sequence[InvitedListener], grades: G
     )
 
 
-def _progress(test: ListeningTest, listener: InvitedListener, grades: Sequence[Grade]) -> Progress:
+def _progress(test: ListeningTest, listener: InvitedListener, grades: Sequence[Grade]) -> Participation:
     said = {grade.pair: grade for grade in grades}
     failed = sum(
         grade.category is not None and grade.category < _VERY
@@ -131,7 +131,7 @@ def _progress(test: ListeningTest, listener: InvitedListener, grades: Sequence[G
         if test.pairs[pair].is_check
     )
     n = len(test.pairs)
-    return Progress(listener, len(said), n, failed, len(said) == n and failed <= test.max_failed_checks)
+    return Participation(listener, len(said), n, failed, len(said) == n and failed <= test.max_failed_checks)
 
 
 def _matrix(

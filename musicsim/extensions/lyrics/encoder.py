@@ -20,10 +20,10 @@ from musicsim.explorer.models.encoders import (
 )
 from musicsim.explorer.models.representations import RARITY, Representation, weight_by_rarity
 from musicsim.explorer.models.schema import AboutModel
-from musicsim.explorer.progress import Tell
 from musicsim.extensions.lyrics.reading import read_lyrics
 from musicsim.extensions.lyrics.store import LyricsStore
 from musicsim.library import Library, Song
+from musicsim.progress import Progress
 
 _MAX_WORDS = 1_000
 
@@ -38,10 +38,10 @@ class LyricEncoder(Encoder):
 
     @classmethod
     def fit(
-        cls, library: Library, songs: Sequence[Song], _settings: EncoderSettings, tell: Tell, /
+        cls, library: Library, songs: Sequence[Song], _settings: EncoderSettings, progress: Progress, /
     ) -> tuple[Sequence[Song], Self]:
         """Take the words that most songs have, except those that more than half of them have."""
-        read_lyrics(library, tell=tell)
+        read_lyrics(library, progress=progress)
         table = LyricsStore(library).table(min_songs=MIN_SONGS_A_LABEL)
         n_songs = np.asarray((table.counts > 0).sum(axis=0)).ravel()
         chosen = np.sort(np.argsort(-n_songs, kind="stable")[:_MAX_WORDS])
@@ -54,8 +54,8 @@ class LyricEncoder(Encoder):
             )
         return described, cls(tuple(table.vocabulary[i] for i in chosen.tolist()))
 
-    def reader(self, library: Library, tell: Tell, /) -> ReadFeatures:
-        read_lyrics(library, tell=tell)
+    def reader(self, library: Library, progress: Progress, /) -> ReadFeatures:
+        read_lyrics(library, progress=progress)
         table = LyricsStore(library).table(min_songs=1, max_share=1.0)  # the fit has chosen the words
         column = {word: at for at, word in enumerate(table.vocabulary)}
         columns = [column.get(word, -1) for word in self.words]

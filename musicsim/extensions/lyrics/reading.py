@@ -26,10 +26,10 @@ _TIME = re.compile(r"[\[<]\d{1,4}:\d{1,2}(?:[.:]\d{1,3})?[\]>]")
 _HEADING = re.compile(r"^[ \t]*\[[^\]\n]*\][ \t]*$", re.MULTILINE)
 
 
-def read_lyrics(library: Library, tell: Callable[[str, int, int], object] | None = None) -> int:
+def read_lyrics(library: Library, progress: Callable[[str, int, int], object] | None = None) -> int:
     """Bring the words of a library's songs up to their files; how many were looked at.
 
-    `tell` takes a message, how many songs are done, and of how many, with every batch; what it raises ends the
+    `progress` takes a message, how many songs are done, and of how many, with every batch; what it raises ends the
     work, and all that was reported as done is kept.
     A file that cannot be reached now is left for the next time.
     """
@@ -38,8 +38,8 @@ def read_lyrics(library: Library, tell: Callable[[str, int, int], object] | None
     batch: list[ReadWords] = []
     n_read, since = 0, time.monotonic()
     for done, song in enumerate(songs):
-        if tell is not None and not batch:
-            tell("looking for lyrics", done, len(songs))
+        if progress is not None and not batch:
+            progress("looking for lyrics", done, len(songs))
         if song.path.is_file():
             batch.append(ReadWords(song, read_words(song.path)))
         if len(batch) >= _BATCH or time.monotonic() - since > _BATCH_S:
@@ -47,8 +47,8 @@ def read_lyrics(library: Library, tell: Callable[[str, int, int], object] | None
             n_read += len(batch)
             batch, since = [], time.monotonic()
     store.put(batch)
-    if tell is not None:
-        tell("looking for lyrics", len(songs), len(songs))
+    if progress is not None:
+        progress("looking for lyrics", len(songs), len(songs))
     return n_read + len(batch)
 
 

@@ -1,15 +1,15 @@
 """Words of lyrics for searches and for the edges of the playlist walk."""
 
 from musicsim._arrays import Int64Array
-from musicsim.explorer.progress import Tell
 from musicsim.extensions.lyrics.reading import read_lyrics
 from musicsim.extensions.lyrics.store import LyricsStore, WordTable
 from musicsim.library import Library
+from musicsim.progress import Progress
 
 
-def read(library: Library, tell: Tell) -> None:
+def read(library: Library, progress: Progress) -> None:
     """Bring the words of all songs up to their files."""
-    read_lyrics(library, tell=tell)
+    read_lyrics(library, progress=progress)
 
 
 def table(library: Library) -> WordTable:

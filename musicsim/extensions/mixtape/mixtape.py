@@ -19,9 +19,9 @@ from musicsim import audio
 from musicsim._arrays import Float32Array
 from musicsim.audio.reader import Block, SoundReader, open_source
 from musicsim.errors import AudioDecodeError, AudioError
-from musicsim.explorer.progress import Tell, silent
 from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import atomic_path
+from musicsim.progress import Progress, no_progress
 
 _RMS = 0.1  # of an excerpt: -20 dB, which leaves most music its peaks
 # Two excerpts at their peaks add up to sqrt(2) of it where they cross: 0.85, and lossy codecs may overshoot.
@@ -68,7 +68,7 @@ def render_mix(
     *,
     seconds: float = 30.0,
     crossfade_s: float = 4.0,
-    tell: Tell | None = None,
+    progress: Progress | None = None,
 ) -> Mix:
     """Write a mix of the most typical parts of some songs.
 
@@ -85,9 +85,9 @@ def render_mix(
         Length of an excerpt; a song that is shorter is taken whole.
     crossfade_s : float, 0 to seconds / 2
         Equal-power fade between two songs, at both ends of the mix too; at most half of a short excerpt.
-    tell : callable, optional
+    progress : Progress, optional
         Told before each song what is being done; what it raises
-        (:class:`~musicsim.explorer.progress.Stopped`) ends the work, and nothing is written.
+        (:class:`~musicsim.progress.Stopped`) ends the work, and nothing is written.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def render_mix(
         raise ValueError(f"seconds={seconds} must be between {_SHORTEST_S:g} and {_MAX_S:g}.")
     if not 0 <= crossfade_s <= seconds / 2:
         raise ValueError(f"crossfade_s={crossfade_s} must be between 0 and half of seconds={seconds}.")
-    excerpts = _Excerpts(library, songs, seconds, form.rate, tell or silent)
+    excerpts = _Excerpts(library, songs, seconds, form.rate, progress or no_progress)
     with atomic_path(target) as partial, contextlib.ExitStack() as stack:
         mixer: _Mixer | None = None
         for excerpt in excerpts:
@@ -145,8 +145,8 @@ def _form(target: Path) -> _Form:
 class _Excerpts:
     """The excerpts of songs, one after the other, and account of the songs that give none."""
 
-    def __init__(self, library: Library, songs: Sequence[Song], seconds: float, rate: int, tell: Tell) -> None:
-        self._songs, self._seconds, self._rate, self._tell = songs, seconds, rate, tell
+    def __init__(self, library: Library, songs: Sequence[Song], seconds: float, rate: int, progress: Progress) -> None:
+        self._songs, self._seconds, self._rate, self._tell = songs, seconds, rate, progress
         self._now = {song.id: song for song in library.songs({s.id for s in songs}, missing=True)}
         self.taken: list[Song] = []
         self.left_out: list[tuple[Song, str]] = []

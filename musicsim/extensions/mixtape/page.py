@@ -11,7 +11,8 @@ import streamlit as st
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.mixtape.mixtape import MIX_ENDINGS, Mix, render_mix
 from musicsim.library import Song
-from musicsim.ui.base.desk import Tell, desk, value_of, wait_for
+from musicsim.progress import Progress
+from musicsim.ui.base.desk import desk, value_of, wait_for
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.base.uploads import Upload
@@ -44,8 +45,8 @@ def _order(now: Snapshot, songs: Sequence[Song]) -> None:
     target = folder / f"{uuid.uuid4().hex}{_ENDING.get()}"
     seconds, fade = float(_SECONDS.get()), min(float(_FADE.get()), _SECONDS.get() / 2)
 
-    def work(tell: Tell) -> Mix:
-        return render_mix(now.library, songs, target, seconds=seconds, crossfade_s=fade, tell=tell)
+    def work(progress: Progress) -> Mix:
+        return render_mix(now.library, songs, target, seconds=seconds, crossfade_s=fade, progress=progress)
 
     desk().ask(("mix", target), work)
     _MIX.set(target)

@@ -10,7 +10,6 @@ from rich.table import Column
 from musicsim.cli._console import emit, open_library, plain, progress_bar, show
 from musicsim.cli._figures import MEASURES, find_coverage, format_figure, replace_nan
 from musicsim.cli._options import adding_options
-from musicsim.explorer.progress import teller
 from musicsim.explorer.requests.training import KINDS
 from musicsim.extensions.model_comparison.comparison import compare_with
 
@@ -33,9 +32,9 @@ def _evaluate(command: Callable[..., None], *, against: _Against = None, **value
         raise typer.BadParameter(f"{kind!r} should be one of {', '.join(KINDS)}.", param_hint="--by")
     if values["model"] or values["split"] is not None or values.get("lists"):
         raise typer.BadParameter("it goes with neither --model nor --split, nor --continue.", param_hint="--against")
-    with open_library(values["library"]) as library, progress_bar() as bar:
+    with open_library(values["library"]) as library, progress_bar() as progress:
         covered = find_coverage(library, library.models.all(), kind)
-        result = compare_with(library, against, covered.kind, teller(bar))
+        result = compare_with(library, against, covered.kind, progress)
     if values["as_json"]:
         differences = [asdict(one) | {"words": one.words} for one in result.differences]
         emit(replace_nan(asdict(result) | {"differences": differences}))

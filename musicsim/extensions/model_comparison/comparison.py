@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,11 +23,11 @@ from musicsim.explorer.learning.automatic import learn_ranking
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.task import MIN_ARTISTS, Fold, Quiet, Split, Task, artist_folds
 from musicsim.explorer.learning.verdict import MEASURES, RANKED, Lead, fallen, lead_words, leads_of, listed
-from musicsim.explorer.progress import Tell, silent
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
+from musicsim.progress import Progress, no_progress
 
 _FOLDS, _FOLDS_OF_ITSELF = 5, 3
 _MAX_QUERIES = 2_000
@@ -96,7 +97,7 @@ class Against:
         )
 
 
-def compare_with(library: Library, name: str, kind: str, tell: Tell = silent) -> Against:
+def compare_with(library: Library, name: str, kind: str, progress: Progress = no_progress) -> Against:
     """Compare a model, such as an embedding that was brought, with the sound of a library by one protocol.
 
     Parameters
@@ -105,7 +106,7 @@ def compare_with(library: Library, name: str, kind: str, tell: Tell = silent) ->
         Of the model.
     kind : str
         What says that songs are similar; one of :data:`musicsim.explorer.requests.training.KINDS`.
-    tell : callable, optional
+    progress : Progress, optional
         Told what is being done, how much of it, and of how much.
 
     Returns
@@ -127,7 +128,7 @@ def compare_with(library: Library, name: str, kind: str, tell: Tell = silent) ->
     A minute for 300 songs, of which learning is all; C is chosen on 1,500 songs of a fold at most, and 2,000 queries
     are asked. Memory: 16 bytes times songs times dimensions of all rows.
     """
-    tell("reading listener data", 0, 0)
+    progress("reading listener data", 0, 0)
     record, native = library.models.named(name), library.models.native()
     if native is None or record not in comparable(library):
         raise ModelError(
@@ -145,7 +146,7 @@ def compare_with(library: Library, name: str, kind: str, tell: Tell = silent) ->
     rows = np.flatnonzero(np.logical_and.reduce([has_one for _, has_one in spaces.values()]))
     folds = _folds(supervision, rows)
     learned_on = (native.name, record.name)
-    parts, n_learned = _scored({own: X for own, (X, _) in spaces.items()}, learned_on, supervision, folds, tell)
+    parts, n_learned = _scored({own: X for own, (X, _) in spaces.items()}, learned_on, supervision, folds, progress)
     notes |= {_learned(own): _kept_note(len(folds) - n, len(folds)) for own, n in n_learned.items()}
     scores = {
         own: {measure: np.concatenate([part[measure] for part in found]) for measure in RANKED}
@@ -188,7 +189,7 @@ def _scored(
     learned_on: Sequence[str],
     supervision: Supervision,
     folds: Sequence[Fold],
-    tell: Tell,
+    progress: Progress,
 ) -> tuple[dict[str, list[dict[str, Float64Array]]], dict[str, int]]:
     """Scores of the queries of each fold, by space and what is learned on it; and in how many folds it is."""
     scores: dict[str, list[dict[str, Float64Array]]] = {}
@@ -200,12 +201,20 @@ def _scored(
                 continue
             words = f"learning, fold {number + 1} of {len(folds)}"
             done, total = sum(map(len, scores.values())), len(folds) * (len(spaces) + len(learned_on))
-            told = Quiet(lambda *_, at=(words, done, total): tell(*at))
-            L = learn_ranking(_task(supervision, X, fold), told)
+            L = learn_ranking(_task(supervision, X, fold), Quiet(_constant(progress, words, done, total)))
             n_learned[own] += L is not None
             learned = X if L is None else X @ L.T
             scores.setdefault(_learned(own), []).append(_scores(supervision, learned, fold))
     return scores, n_learned
+
+
+def _constant(progress: Progress, message: str, done: int, total: int) -> Progress:
+    """Return a progress that stays where it is."""
+
+    def report(_message: str, _done: int = 0, _total: int = 0, /, **_facts: Any) -> None:
+        progress(message, done, total)
+
+    return report
 
 
 def comparable(library: Library) -> list[ModelRecord]:

@@ -9,7 +9,8 @@ import streamlit as st
 from musicsim.explorer.learning.verdict import BETTER, NO_DIFFERENCE, RANKED, WORSE
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.model_comparison.comparison import Against, Difference, comparable, compare_with
-from musicsim.ui.base.desk import AT_ONCE_S, Tell, desk, task_key, value_of, wait_for
+from musicsim.progress import Progress
+from musicsim.ui.base.desk import AT_ONCE_S, desk, task_key, value_of, wait_for
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import in_chart, plain
 from musicsim.ui.components.charts import chart
@@ -63,8 +64,8 @@ def draw(now: Snapshot, *, busy: bool) -> None:
 
 
 def _ask(key: Hashable, now: Snapshot, name: str, kind: str) -> None:
-    def work(tell: Tell) -> Against:
-        return compare_with(now.library, name, kind, tell)
+    def work(progress: Progress) -> Against:
+        return compare_with(now.library, name, kind, progress)
 
     desk(_DESK).ask(key, work)
 

@@ -23,7 +23,6 @@ from musicsim.cli._console import (
 )
 from musicsim.cli._options import taking
 from musicsim.errors import NotFoundError, ServerError
-from musicsim.explorer.progress import silent
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import snapshot_under
 from musicsim.extensions.music_servers.client import Subsonic
@@ -36,6 +35,7 @@ from musicsim.extensions.music_servers.sync import remove as remove_server
 from musicsim.extensions.music_servers.sync import sync as sync_songs
 from musicsim.library import Library
 from musicsim.library.importing import day_of
+from musicsim.progress import no_progress
 
 _SECRET = "MUSICSIM_SERVER_SECRET"
 _MAX_LISTED = 50
@@ -101,10 +101,10 @@ def sync(
 ) -> None:
     """Read the songs of servers, match them, and import plays, stars and ratings."""
     done, n_failed = [], 0
-    with _opened(names, library) as (lib, connections), progress_bar() as report:
+    with _opened(names, library) as (lib, connections), progress_bar() as progress:
         for connection in connections:
             try:
-                came = sync_and_fetch(lib, connection, everything=everything, fetch=fetch, report=report)
+                came = sync_and_fetch(lib, connection, everything=everything, fetch=fetch, progress=progress)
             except ServerError as error:
                 warn("not synced", error)
                 n_failed += 1
@@ -230,7 +230,7 @@ def refresh(
     with _opened(names, library) as (lib, connections):
         for connection in connections:
             try:
-                sync_songs(lib, connection, silent)
+                sync_songs(lib, connection, no_progress)
             except ServerError as error:
                 warn("not synced", error)
                 is_all_well = False

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,12 +17,11 @@ from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.processes.workers import outcomes
 from musicsim.library.scan.analysis import Analysis, Same, Skipped, Task, analyse
 from musicsim.library.scan.catalogue import enter_song
+from musicsim.progress import Canceled, Progress
 
 _MAX_FAILED = 20  # in a row: the server has gone
 _LENGTH_S, _LENGTH_SHARE = 5.0, 0.05
 _ENDING = re.compile(r"\.[A-Za-z0-9]{1,5}$")
-
-Report = Callable[..., bool | None]
 
 
 @dataclass(slots=True)
@@ -36,10 +35,8 @@ class FetchReport:
     is_cancelled: bool = False
 
 
-def fetch_missing(library: Library, connection: Connection, report: Report) -> FetchReport:
+def fetch_missing(library: Library, connection: Connection, progress: Progress) -> FetchReport:
     """Analyse the songs of a server that are not here; what is done stays, whatever happens.
-
-    `report` takes message, done, total and failed by name; True stops.
 
     Raises StoreLockedError if another process is adding to this library; StorageError if there is no room.
     """
@@ -51,12 +48,17 @@ def fetch_missing(library: Library, connection: Connection, report: Report) -> F
     done = FetchReport(len(wanted))
     if wanted:
         with library.exclusive("fetching songs of a server"), scratch_of(library.folder).folder() as scratch:
-            _fetch_all(library, connection, wanted, scratch, done, report)
+            _fetch_all(library, connection, wanted, scratch, done, progress)
     return done
 
 
 def _fetch_all(
-    library: Library, connection: Connection, wanted: list[ServerSong], scratch: Path, done: FetchReport, report: Report
+    library: Library,
+    connection: Connection,
+    wanted: list[ServerSong],
+    scratch: Path,
+    done: FetchReport,
+    progress: Progress,
 ) -> None:
     settings = library.settings
     songs: dict[Path, ServerSong] = {}
@@ -93,10 +95,11 @@ def _fetch_all(
                 _enter(library, connection, song, outcome, done)
                 task.path.unlink(missing_ok=True)
             n_done = done.n_added + done.n_known + len(done.failures)
-            if report(
-                message=f"{connection.name}: songs without a file here", done=n_done, total=len(wanted),
-                failed=len(done.failures),
-            ):  # fmt: skip
+            try:
+                progress(
+                    f"{connection.name}: songs without a file here", n_done, len(wanted), failed=len(done.failures)
+                )
+            except Canceled:
                 done.is_cancelled = True
                 return
 

@@ -3,7 +3,7 @@
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -27,6 +27,7 @@ from musicsim.library.importing.json_formats import LOVED, LOVED_WEIGHT
 from musicsim.library.importing.matching import Matcher
 from musicsim.library.importing.records import Gatherer
 from musicsim.library.stores.files import is_below
+from musicsim.progress import Progress
 
 FORMAT = "music server"
 """What imports of listening from servers are called."""
@@ -39,9 +40,6 @@ _MAX_CANDIDATES = 10
 _LENGTH_S, _LENGTH_SHARE = 3.0, 0.02
 _BY_HOW = {"path": "path", "path end": "path", "mbid": "MusicBrainz id", "exact": "tags", "loose": "tags"}
 _SAME_LIST = ("title", "artist", "album", "path", "mbid", "duration_s")
-
-Tell = Callable[..., None]
-"""Told a message and how much of it is done; what it raises ends the work, and nothing is written."""
 
 
 @dataclass(slots=True)
@@ -85,7 +83,7 @@ class SyncReport:
         return f"{self.server}: {' · '.join(words)}"
 
 
-def sync(library: Library, connection: Connection, tell: Tell, *, everything: bool = False) -> SyncReport:
+def sync(library: Library, connection: Connection, progress: Progress, *, everything: bool = False) -> SyncReport:
     """Read a server's songs, match them, and import what its user did; all is written at the end, or nothing.
 
     Where the server says that its songs are as they were, only stars and what was played since are asked for; where
@@ -97,7 +95,7 @@ def sync(library: Library, connection: Connection, tell: Tell, *, everything: bo
     started, started_at = time.monotonic(), time.time()
     report = SyncReport(connection.name)
     client = Subsonic(connection)
-    tell(f"{connection.name}: asking the server")
+    progress(f"{connection.name}: asking the server")
     client.ping()
     state = client.state()  # first: what changes from now on is found by the next sync
     known = ServerSongs(library).of(connection.name)
@@ -112,12 +110,12 @@ def sync(library: Library, connection: Connection, tell: Tell, *, everything: bo
         albums = differing.albums
     else:
         report.is_full = True
-        listed, albums, report.left_out = _all_songs(client, len(known), tell)
+        listed, albums, report.left_out = _all_songs(client, len(known), progress)
     finder = SongFinder(library)
     changed = []
     for n, song in enumerate(listed.values()):
         if n % 1000 == 0:
-            tell(f"{connection.name}: matching songs", n, len(listed))
+            progress(f"{connection.name}: matching songs", n, len(listed))
         before = known.get(song.id)
         now = _with_match(song, before, finder)
         listed[song.id] = now
@@ -141,11 +139,13 @@ def sync(library: Library, connection: Connection, tell: Tell, *, everything: bo
     return report
 
 
-def _all_songs(client: Subsonic, n_known: int, tell: Tell) -> tuple[dict[str, ServerSong], Albums, dict[str, int]]:
+def _all_songs(
+    client: Subsonic, n_known: int, progress: Progress
+) -> tuple[dict[str, ServerSong], Albums, dict[str, int]]:
     """Every song of a server by its id, what to keep of its albums, and entries that are no songs, by reason."""
     name = client.connection.name
     albums = client.albums()  # first: an album that changes meanwhile is read the next time
-    listing = client.songs(lambda n: tell(f"{name}: {n:,} songs listed", n, n_known))
+    listing = client.songs(lambda n: progress(f"{name}: {n:,} songs listed", n, n_known))
     if n_known and not listing.songs:
         raise ServerError(
             f"{name}: the server lists no songs any more. Nothing was changed: sync again when it has looked through "

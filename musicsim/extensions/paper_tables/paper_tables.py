@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -23,6 +23,7 @@ from typing import IO, Any
 import musicsim
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library.disk.arrays import atomic_path
+from musicsim.progress import Canceled, Progress
 
 Row = Mapping[str, Any]
 
@@ -151,11 +152,11 @@ def _spread_of(name: str, names: Sequence[str]) -> str | None:
     return None
 
 
-def run_experiment(name: str, report: Callable[..., bool | None], options: Sequence[str] = ()) -> bool:
+def run_experiment(name: str, progress: Progress, options: Sequence[str] = ()) -> bool:
     """Do the short run of an experiment in a process of its own, and keep what it prints.
 
-    `report` is given `message`, the last line of progress, a few times a second, and ends the run by returning True:
-    then it is False, and the result before it stays. `options` are further ones of the experiment's command.
+    `progress` gets the last line of output a few times a second. If it cancels the run, the result is False, and the
+    earlier result stays. `options` are further ones of the experiment's command.
 
     Raises NotFoundError if there is no such experiment here; LibraryError, with its last words, if it fails;
     NothingMeasured if its data are absent. The result before it stays then, too.
@@ -167,7 +168,9 @@ def run_experiment(name: str, report: Callable[..., bool | None], options: Seque
         last = ""
         for line in _lines(process):
             last = line or last
-            if report(message=last):
+            try:
+                progress(last)
+            except Canceled:
                 return False
         if process.wait() != 0:
             raise LibraryError(f"the experiment {name} ended with an error: {last[-_TOLD_OF_A_FAILURE:]}")

@@ -21,7 +21,7 @@ from musicsim.library.archive.contents import MODEL_FILES, add_model, checked_li
 from musicsim.library.archive.restored import adapt_to_machine, find_addresses, name_some, read_own_texts, renew_tokens
 from musicsim.library.db.database import open_engine
 from musicsim.library.db.integrity import check_database
-from musicsim.library.disk.archive_file import ArchiveKind, ArchiveWriter, Tell, folder_next_to
+from musicsim.library.disk.archive_file import ArchiveKind, ArchiveWriter, Progress, folder_next_to
 from musicsim.library.disk.replacing import replace_parts
 from musicsim.library.disk.scratch import Scratch, scratch_folder
 from musicsim.library.disk.writer import locked_error, note_doing, writer_lock
@@ -57,7 +57,7 @@ class BackupReport:
 # --- making one -----------------------------------------------------------------------------------
 
 
-def save_backup(library: Library, target: Path, tell: Tell, private: Collection[str] = ()) -> BackupReport:
+def save_backup(library: Library, target: Path, progress: Progress, private: Collection[str] = ()) -> BackupReport:
     """Write a library as one file that only its owner can read.
 
     Parameters
@@ -74,15 +74,15 @@ def save_backup(library: Library, target: Path, tell: Tell, private: Collection[
         If `target` is something else than a backup, or the library's database is damaged.
     """
     with folder_next_to(target) as work, _BACKUP.write(target, work) as archive:
-        n_songs, damaged = _Writing(library, archive, work, tell).run(private)
+        n_songs, damaged = _Writing(library, archive, work, progress).run(private)
     return BackupReport(n_songs, target.stat().st_size, damaged)
 
 
 class _Writing:
     """A backup that is being written."""
 
-    def __init__(self, library: Library, archive: ArchiveWriter, work: Path, tell: Tell) -> None:
-        self._library, self._archive, self._work, self._tell = library, archive, work, tell
+    def __init__(self, library: Library, archive: ArchiveWriter, work: Path, progress: Progress) -> None:
+        self._library, self._archive, self._work, self._tell = library, archive, work, progress
         self._frames: set[str] = set()  # hashes of songs whose files are in it
 
     def run(self, private: Collection[str]) -> tuple[int, tuple[str, ...]]:
@@ -204,7 +204,7 @@ def refuse(_: Consent) -> bool:
 def restore_backup(
     source: Path,
     folder: Path,
-    tell: Tell,
+    progress: Progress,
     private: Collection[str] = (),
     *,
     with_private: bool = False,
@@ -247,8 +247,8 @@ def restore_backup(
             ready.mkdir()
             with _BACKUP.refusing(source.name):
                 with _BACKUP.open(source) as stream:
-                    names, created_at = _BACKUP.unpack(stream, source.name, ready, tell, private)
-                tell("checking the database", 0, 0)
+                    names, created_at = _BACKUP.unpack(stream, source.name, ready, progress, private)
+                progress("checking the database", 0, 0)
                 for name in _FOLDERS:
                     (ready / name).mkdir(exist_ok=True)
                 with checked_library(ready) as library:

@@ -12,7 +12,7 @@ import os
 import re
 import tarfile
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,10 +24,8 @@ from musicsim import LIBRARY_FILE, __version__
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library.disk.archives import DAMAGED, in_short
 from musicsim.library.disk.scratch import Scratch
+from musicsim.progress import Progress
 from musicsim.storage import writing_to
-
-Tell = Callable[[str, int, int], None]
-"""Takes a message, the number of files that are done, and the number of all; what it raises ends the work."""
 
 _FORMAT = 1
 _HASHES = "hashes.txt"
@@ -114,7 +112,7 @@ class ArchiveKind:
             yield stream
 
     def unpack(
-        self, stream: BinaryIO, name: str, folder: Path, tell: Tell, also: Collection[str] = ()
+        self, stream: BinaryIO, name: str, folder: Path, progress: Progress, also: Collection[str] = ()
     ) -> tuple[set[str], float]:
         """Unpack an archive with the database of a library into an empty folder.
 
@@ -160,7 +158,7 @@ class ArchiveKind:
                 n_bytes_of_hashes += len(line.encode())
                 hashes.update(line.encode())
                 written.add(member.name)
-                tell("unpacking", len(written), 0)
+                progress("unpacking", len(written), 0)
             else:
                 raise ValueError("it is cut off")
             if member.size != n_bytes_of_hashes:

@@ -16,7 +16,6 @@ from .reading import FORMATS as FORMATS
 from .reading import ME as ME
 from .reading import read_listening as read_listening
 from .records import Batch as Batch
-from .records import ImportStoppedError as ImportStoppedError
 from .records import NamedSong as NamedSong
 from .records import Skipped as Skipped
 from .records import day_of as day_of

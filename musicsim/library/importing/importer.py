@@ -17,13 +17,13 @@ from musicsim.library.db import schema
 from musicsim.library.importing.matching import How, Match, Matcher, Proposal
 from musicsim.library.importing.places import file_name, is_web
 from musicsim.library.importing.reading import read_listening
-from musicsim.library.importing.records import Batch, ImportStoppedError, NamedSong, Skipped
-from musicsim.library.importing.sources import ProgressCallback
+from musicsim.library.importing.records import Batch, NamedSong, Skipped
 from musicsim.library.library import Library
 from musicsim.library.stores.listening import ImportEntry, Waiting, playlists_source
+from musicsim.progress import Progress, no_progress
 
 _AT_ONCE = 10_000  # rows a statement
-_TELL_EVERY = 1000
+_PROGRESS_EVERY = 1000
 _MAX_PROPOSALS = 100
 _UNUSUAL = re.compile(r"//|/\.(?:/|$)|/$")
 
@@ -146,15 +146,11 @@ class ImportReport:
 
 
 def preview(
-    library: Library,
-    batch: Batch,
-    progress: ProgressCallback | None = None,
-    matcher: Callable[[], Matcher] | None = None,
+    library: Library, batch: Batch, progress: Progress = no_progress, matcher: Callable[[], Matcher] | None = None
 ) -> Preview:
     """Match a batch to the library's songs: a dry run.
 
-    `progress` is called with songs matched, songs in all and a message; where it says True, ImportStoppedError is
-    raised. `matcher` gives one that is made already; it is asked for only where a song is not found by its very path.
+    `matcher` returns a matcher that exists already; it is called only if a song is not found by its path.
     """
     made = cache(matcher or partial(Matcher, library))
     at_path = _songs_at_places(library, batch.songs, progress)
@@ -164,8 +160,8 @@ def preview(
     plays_by: Counter[How] = Counter()
     loose, recording_ids = [], {}
     for i, song in enumerate(batch.songs):
-        if i % _TELL_EVERY == 0 and progress and progress(i, len(batch.songs), "matching songs"):
-            raise ImportStoppedError("The import was stopped; nothing was written.")
+        if i % _PROGRESS_EVERY == 0:
+            progress("matching songs", i, len(batch.songs))
         known = at_path.get(song.place)
         match = made().find(song) if known is None else Match(known, "path")
         if match is not None:
@@ -187,12 +183,11 @@ def preview(
     )  # fmt: skip
 
 
-def _songs_at_places(library: Library, songs: Sequence[NamedSong], progress: ProgressCallback | None) -> dict[str, int]:
+def _songs_at_places(library: Library, songs: Sequence[NamedSong], progress: Progress) -> dict[str, int]:
     """Ids of the songs whose file is at the place that an entry names, by place."""
     found: dict[str, int] = {}
     for start in range(0, len(songs), _AT_ONCE):
-        if progress and progress(start, len(songs), "looking for files"):
-            raise ImportStoppedError("The import was stopped; nothing was written.")
+        progress("looking for files", start, len(songs))
         absolute = [song.place for song in songs[start : start + _AT_ONCE] if os.path.isabs(song.place)]
         # few places need a Path, which takes long
         places = {place: os.fspath(Path(place)) if _UNUSUAL.search(place) else place for place in absolute}
@@ -348,12 +343,8 @@ def match_waiting(library: Library) -> int:
     return library.listening.give(found)
 
 
-def waiting_proposals(library: Library, progress: ProgressCallback | None = None) -> list[Proposal]:
-    """Close spellings for the most played songs that wait; to be confirmed with :func:`accept`, or refused.
-
-    `progress` is called with songs compared, songs in all and a message; where it says True, ImportStoppedError is
-    raised.
-    """
+def waiting_proposals(library: Library, progress: Progress = no_progress) -> list[Proposal]:
+    """Close spellings for the most played songs that wait; to be confirmed with :func:`accept`, or refused."""
     named = [(NamedSong(w.artist, w.title, w.album), w.count) for w in library.listening.unmatched()]
     return Matcher(library).propose(named, progress)[:_MAX_PROPOSALS]
 

@@ -15,11 +15,11 @@ import sqlalchemy as sa
 
 from musicsim.library.db import schema
 from musicsim.library.importing.places import PlaceIndex, is_web
-from musicsim.library.importing.records import ImportStoppedError, NamedSong
-from musicsim.library.importing.sources import ProgressCallback
+from musicsim.library.importing.records import NamedSong
 from musicsim.library.importing.spelling import exact, plain_artist, plain_title
 from musicsim.library.library import Library
 from musicsim.library.tags.artists import known_artist
+from musicsim.progress import Progress, no_progress
 
 How = Literal["path", "path end", "confirmed", "mbid", "exact", "loose"]
 """By what a song was found: the path of its file, the end of that path, what a person has said, the recording's id,
@@ -27,7 +27,7 @@ artist and title, or their plainest spelling."""
 
 _LIKE = 0.84  # share of letters in common, in their order: one wrong letter in six, two in thirteen
 _MAX_IN_BLOCK = 200
-_TELL_EVERY = 50
+_PROGRESS_EVERY = 50
 _MAX_PROPOSED_FOR = 5_000
 _LEAD = re.compile(r"\s*(?:[,;/、]|\s[xX×]\s|\s(?:vs\.?|versus)\s).*$")
 
@@ -175,17 +175,12 @@ class Matcher:
             n_telling += 1 if said == self._names[song_id] else -2
         return Match(song_id, "path end") if n_telling >= 1 else None
 
-    def propose(
-        self, songs: Iterable[tuple[NamedSong, int]], progress: ProgressCallback | None = None
-    ) -> list[Proposal]:
+    def propose(self, songs: Iterable[tuple[NamedSong, int]], progress: Progress = no_progress) -> list[Proposal]:
         """For songs that were not found: the likest song of the library, where one is like enough.
 
         Songs of one artist and title are one, whatever their albums; the 5000 most counted are looked at, as
         comparing letters takes a few milliseconds a song, and come first. Titles that differ in a number ("No. 5",
         "No. 6") are never alike, and a song that a person has refused is not proposed again for the same name.
-
-        `progress` is called with songs compared, songs in all and a message; where it says True, ImportStoppedError
-        is raised.
         """
         counts: Counter[tuple[str, str]] = Counter()
         first: dict[tuple[str, str], NamedSong] = {}
@@ -195,8 +190,8 @@ class Matcher:
         asked = sorted(counts.items(), key=lambda pair: -pair[1])[:_MAX_PROPOSED_FOR]
         found = []
         for i, (name, count) in enumerate(asked):
-            if i % _TELL_EVERY == 0 and progress and progress(i, len(asked), "comparing spellings"):
-                raise ImportStoppedError("The comparison was stopped; nothing was written.")
+            if i % _PROGRESS_EVERY == 0:
+                progress("comparing spellings", i, len(asked))
             song = first[name]
             best = self._likest(song)
             if best is not None:

@@ -18,15 +18,8 @@ from musicsim.library.importing import text_formats as from_text
 from musicsim.library.importing.formats import Format
 from musicsim.library.importing.places import names_audio, spelled_out
 from musicsim.library.importing.records import Batch, Gatherer, Kind, NamedSong
-from musicsim.library.importing.sources import (
-    HEAD_LENGTH,
-    JsonStream,
-    ProgressCallback,
-    RawBytes,
-    Source,
-    TextLines,
-    find_sources,
-)
+from musicsim.library.importing.sources import HEAD_LENGTH, JsonStream, RawBytes, Source, TextLines, find_sources
+from musicsim.progress import Progress, no_progress
 
 ME = "me"  # who listened to what a service exports for its one user
 
@@ -182,7 +175,7 @@ def read_listening(
     paths: Sequence[str | Path],
     fmt: str | None = None,
     listener: str | None = None,
-    progress: ProgressCallback | None = None,
+    progress: Progress = no_progress,
     *,
     encoding: str | None = None,
 ) -> Batch:
@@ -191,12 +184,12 @@ def read_listening(
     Of folders and archives (.zip) all files that are recognized are read, and the others left out; if they hold plays
     and something else, the plays are taken. `fmt` is a name of :data:`FORMATS`; without it each file is recognized by
     its content. A named file of another format is refused. `listener` is who listened if the files do not say so, "me"
-    by default. `progress` is called with bytes read, bytes in all and the file's name; True stops. `encoding` is utf-8,
+    by default. `progress` counts bytes. `encoding` is utf-8,
     utf-16, latin-1 or cp1252; UTF-8 by default, and UTF-16 with a byte order mark. Files are read by lines, JSON by
     entries; for memory see :class:`Gatherer`.
 
     Raises LibraryError if a file cannot be read, is of no known format, or has a wrong line (it names both), or if
-    playlists name no songs; ImportStoppedError if `progress` returned True; ValueError if there is no such format or
+    playlists name no songs; ValueError if there is no such format or
     encoding, or no file.
     """
     if not paths:
@@ -285,13 +278,13 @@ def _refusal(source: Source, head: str, fmt: str | None) -> str:
     )
 
 
-def _read_all(todo: Sequence[tuple[Source, str]], rows: Gatherer, progress: ProgressCallback | None) -> None:
+def _read_all(todo: Sequence[tuple[Source, str]], rows: Gatherer, progress: Progress) -> None:
     total, before = sum(source.size for source, _ in todo), 0
     names: dict[str, NamedSong] = {}
     for source, name in todo:
 
-        def watch(done: int, source: Source = source, before: int = before) -> bool | None:
-            return progress(before + done, total, source.member or source.path.name) if progress else None
+        def watch(done: int, source: Source = source, before: int = before) -> None:
+            progress(source.member or source.path.name, before + done, total)
 
         lenient = name in _FORMATS and _FORMATS[name].is_lenient
         with source.text("surrogateescape" if lenient else "strict") as (stream, below):

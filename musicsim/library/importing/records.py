@@ -14,7 +14,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from musicsim._arrays import Float64Array, Int32Array, Int64Array, Uint32Array
-from musicsim.errors import LibraryError
 
 Kind = Literal["plays", "tags", "playlists"]
 
@@ -22,10 +21,6 @@ NO_NAME = "no artist or title"
 _MAX_LINES = 20  # lines that are named of each reason for leaving rows out
 _MAX_ROWS = 1 << 22  # rows that are held before they are summed
 _END_OF_TIME = 1 << 32  # seconds: times are kept in 32 bits
-
-
-class ImportStoppedError(LibraryError):
-    """Whoever watched an import stopped it; nothing was written."""
 
 
 class NamedSong(NamedTuple):

@@ -11,7 +11,7 @@ import re
 import stat
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -19,10 +19,6 @@ from typing import IO, Any
 
 from musicsim.errors import LibraryError
 from musicsim.library.disk.archives import in_short
-from musicsim.library.importing.records import ImportStoppedError
-
-ProgressCallback = Callable[[int, int, str], bool | None]
-"""Called with how much is done, of how much, and what; True stops."""
 
 ENCODINGS = ("utf-8", "utf-16", "latin-1", "cp1252")
 HEAD_LENGTH = 1 << 16  # characters that a format is recognised by
@@ -191,8 +187,8 @@ class _Watched:
         return f"{self.source.member or self.source.path.name}, line {self.line}"
 
     def _told(self) -> None:
-        if self._watch is not None and self._watch(self._below.tell()):
-            raise ImportStoppedError(f"{self.source.label}: the import was stopped; nothing was written.")
+        if self._watch is not None:
+            self._watch(self._below.tell())
 
 
 class TextLines(_Watched):

@@ -11,7 +11,7 @@ below it without files, and a scan does not miss them.
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,29 +29,12 @@ from musicsim.library.scan.files import Found, FoundFile, find_audio
 from musicsim.library.scan.forecast import Forecast
 from musicsim.library.scan.target import ScanTarget
 from musicsim.library.stores.files import ERROR, NO_SOUND, SHORT, SKIPPED, Failure, KnownFile, absolute
+from musicsim.progress import Canceled, Progress, no_progress
 
 _log = logging.getLogger(__name__)
 
 # Clips cut to one length have one size; the hashes of all of them, sent with every file, would cost more than decoding.
 _MAX_SAME_SIZE = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a scan is."""
-
-    # files; `done` counts failed, skipped and unchanged ones too
-    done: int
-    total: int
-    failed: int
-    skipped: int
-    songs_per_second: float | None
-    # from what the files of each kind have cost so far; None until there is a speed
-    seconds_left: float | None
-    current: str  # name of the file that was finished last
-
-
-ProgressCallback = Callable[[Progress], bool | None]
 
 
 @dataclass(slots=True)
@@ -183,11 +166,11 @@ class Scan:
     def _is_current(file: KnownFile, kept: set[str] | None) -> bool:
         return file.feature_version == FEATURE_VERSION and (kept is None or file.content_hash in kept)
 
-    def run(self, progress: ProgressCallback | None = None, *, n_files: int | None = None) -> bool:
+    def run(self, progress: Progress = no_progress, *, n_files: int | None = None) -> bool:
         """Analyse the next `n_files` files, or all that are left; False when it was stopped.
 
-        `progress` is called with a :class:`Progress` after each file and at least twice a second; True stops the
-        scan, what is done stays. It may take its time: that is a pause.
+        `progress` is called after each file and at least twice a second, with the name of the file that was finished
+        last. If it cancels the scan, what is done stays.
 
         Raises StorageError if the library's folder takes no more; what is done stays.
         """
@@ -218,25 +201,31 @@ class Scan:
 
 @dataclass(slots=True)
 class _Counts:
-    """What a scan tells of itself."""
+    """The progress of a scan."""
 
     done: int
     total: int
     forecast: Forecast
-    progress: ProgressCallback | None
+    progress: Progress
     current: str = ""
 
-    def tell(self, report: AddReport) -> bool:
-        """Report; True when the scan should stop. The time this takes is a pause."""
-        if self.progress is None:
-            return False
-        failed = len(report.failures) - report.n_skipped
-        speed = (self.forecast.songs_per_second, self.forecast.seconds_left)
-        step = Progress(self.done, self.total, failed, report.n_skipped, *speed, self.current)
+    def show(self, report: AddReport) -> bool:
+        """Show the progress; return True if the scan was canceled."""
         started = time.monotonic()
-        stop = bool(self.progress(step))
-        self.forecast.rest(time.monotonic() - started)
-        return stop
+        try:
+            self.progress(
+                self.current,
+                self.done,
+                self.total,
+                failed=len(report.failures) - report.n_skipped,
+                skipped=report.n_skipped,
+                songs_per_second=self.forecast.songs_per_second,
+                seconds_left=self.forecast.seconds_left,
+            )
+        except Canceled:
+            return True
+        self.forecast.rest(time.monotonic() - started)  # a progress that waits is a pause
+        return False
 
 
 def _analyse_all(library: ScanTarget, tasks: Iterable[Task], report: AddReport, counts: _Counts, pool: Pool) -> None:
@@ -253,7 +242,7 @@ def _analyse_all(library: ScanTarget, tasks: Iterable[Task], report: AddReport, 
                 counts.done += 1
                 counts.current = task.path.name
                 counts.forecast.done(task.path, task.size, getattr(outcome, "busy_s", 0.0))
-            if counts.tell(report):
+            if counts.show(report):
                 report.cancelled = counts.done < counts.total
                 break
     report.seconds += time.monotonic() - started
@@ -324,7 +313,7 @@ def add(
     library: ScanTarget,
     sources: str | Path | Sequence[str | Path],
     *,
-    progress: ProgressCallback | None = None,
+    progress: Progress = no_progress,
     n_workers: int | None = None,
     retry: bool = False,
     anyway: bool = False,
@@ -350,7 +339,7 @@ def add_stream(
     planned: Sequence[Path],
     report: AddReport,
     *,
-    progress: ProgressCallback | None = None,
+    progress: Progress = no_progress,
 ) -> None:
     """Analyse and add files as an iterable brings them, counting into `report`; see :func:`add`.
 

@@ -29,6 +29,7 @@ from musicsim.library.db.value_check import find_wrong_value
 from musicsim.library.disk.archive_file import ArchiveKind
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.stores.tag_edits import TagEdits
+from musicsim.progress import no_progress
 
 _log = logging.getLogger(__name__)
 
@@ -122,7 +123,7 @@ class SmallCopies:
         """
         with scratch_of(self._library).folder() as work, _SMALL_COPY.refusing(path.name):
             with _SMALL_COPY.open(path) as stream:
-                _SMALL_COPY.unpack(stream, path.name, work, lambda *_: None)
+                _SMALL_COPY.unpack(stream, path.name, work, no_progress)
             try:
                 with closing(_connect(work / LIBRARY_FILE, "ro")) as database:
                     copy = _SmallCopy(database)

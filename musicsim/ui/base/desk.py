@@ -10,13 +10,10 @@ from typing import Any
 import streamlit as st
 
 from musicsim.errors import MusicsimError
-from musicsim.explorer.progress import Stopped
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.progress import Canceled, Progress
 from musicsim.ui.base.memory import give_back
 from musicsim.ui.base.text import plain
-
-Tell = Callable[[str, int, int], None]
-"""Told what is being done, how much of it is done, and of how much."""
 
 AT_ONCE_S = 0.5
 """Work that is done so soon is waited for: nothing flickers."""
@@ -53,7 +50,7 @@ class Desk:
         self._tasks: dict[Hashable, Task] = {}
         self._lock = threading.Lock()
 
-    def ask(self, key: Hashable, work: Callable[[Tell], Any]) -> Task:
+    def ask(self, key: Hashable, work: Callable[[Progress], Any]) -> Task:
         """The task of this key, begun if there is none yet."""
         with self._lock:
             if key not in self._tasks:
@@ -62,12 +59,12 @@ class Desk:
                 said: dict[str, Any] = {"message": "waiting", "done": 0, "total": 0}
                 cancelled = threading.Event()
 
-                def tell(message: str, done: int, total: int) -> None:
+                def progress(message: str, done: int = 0, total: int = 0, /, **_: Any) -> None:
                     if cancelled.is_set():
-                        raise Stopped
+                        raise Canceled
                     said.update(message=message, done=done, total=total)
 
-                self._tasks[key] = Task(self._pool.submit(_done, work, tell), said, cancelled)
+                self._tasks[key] = Task(self._pool.submit(_done, work, progress), said, cancelled)
             return self._tasks[key]
 
     def known(self, key: Hashable) -> Task | None:
@@ -82,10 +79,10 @@ class Desk:
             task.cancel()
 
 
-def _done(work: Callable[[Tell], Any], tell: Tell) -> Any:
+def _done(work: Callable[[Progress], Any], progress: Progress) -> Any:
     """What comes of work; memory that it has freed or read goes back to the system."""
     try:
-        return work(tell)
+        return work(progress)
     finally:
         give_back()
 

@@ -3,14 +3,15 @@
 from musicsim.explorer.learning.supervision import Coverage, coverage
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.stores.judgments import FORMS, RESULT
-from musicsim.ui.base.desk import Task, Tell, desk, task_key
+from musicsim.progress import Progress
+from musicsim.ui.base.desk import Task, desk, task_key
 
 
 def ask_coverage(of: Snapshot) -> Task:
     """How many songs each kind of supervision speaks of, list of :class:`Coverage`."""
 
-    def work(tell: Tell) -> list[Coverage]:
-        tell("reading what this library says about similarity", 0, 0)
+    def work(progress: Progress) -> list[Coverage]:
+        progress("reading what this library says about similarity", 0, 0)
         return coverage(of)
 
     # answers and thumbs are no change of the library's revision, or every page would be drawn again after each of them

@@ -26,7 +26,8 @@ from musicsim.explorer.snapshot.map_colours import UNKNOWN_COLOUR, label_colours
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.stores.judgments import FORMS, RESULT
 from musicsim.library.stores.models import ModelRecord
-from musicsim.ui.base.desk import AT_ONCE_S, Task, Tell, desk, done_of, result_of, task_key, value_of, wait_for
+from musicsim.progress import Progress
+from musicsim.ui.base.desk import AT_ONCE_S, Task, desk, done_of, result_of, task_key, value_of, wait_for
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.openers import snapshot
 from musicsim.ui.base.text import in_chart, interval, plain
@@ -62,15 +63,15 @@ def _scores_key(of: Snapshot, kind: str) -> Hashable:
 def _ask_scores(of: Snapshot, kind: str) -> Task:
     split = _SPLIT.get() or None
 
-    def work(tell: Tell) -> Scores:
-        return measure_scores(of, kind, split=split, tell=tell)
+    def work(progress: Progress) -> Scores:
+        return measure_scores(of, kind, split=split, progress=progress)
 
     return desk().ask(_scores_key(of, kind), work)
 
 
 def _ask_lists(of: Snapshot) -> Task:
-    def work(tell: Tell) -> ListsOfBoth | None:
-        return measure_lists(of, tell=tell)
+    def work(progress: Progress) -> ListsOfBoth | None:
+        return measure_lists(of, progress=progress)
 
     return desk().ask(task_key(of, "lists"), work)
 

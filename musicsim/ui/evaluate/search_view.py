@@ -41,7 +41,7 @@ def show_search(snapshot: Snapshot) -> None:
 
 
 def _start(snapshot: Snapshot, key: Hashable) -> None:
-    desk(_DESK).ask(key, lambda tell: measure_search(snapshot, tell=tell))
+    desk(_DESK).ask(key, lambda progress: measure_search(snapshot, progress=progress))
 
 
 def _restart(snapshot: Snapshot, key: Hashable) -> None:

@@ -29,8 +29,8 @@ from musicsim.library.importing import (
     preview,
     read_listening,
 )
-from musicsim.library.importing.sources import ProgressCallback
 from musicsim.library.stores.listening import ImportEntry, Waiting
+from musicsim.progress import Progress
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain, shown
@@ -39,7 +39,7 @@ from musicsim.ui.library.listening_lists import learn_walk, show_lists
 
 _SUFFIXES = (*(suffix.lstrip(".") for suffix in READ_SUFFIXES), "zip")
 _LISTED = 500  # rows of a table: what is more is in the file to download
-_TELL_EVERY_S = 0.2
+_PROGRESS_EVERY_S = 0.2
 _FOUND_BY = {
     "path": "path of the file",
     "path end": "end of the path",
@@ -79,18 +79,18 @@ _ROUND: Key[int] = Key("listening_round", int, "imports made or left: each begin
 
 
 @contextmanager
-def telling(text: str) -> Iterator[ProgressCallback]:
+def show_progress(text: str) -> Iterator[Progress]:
     """A progress bar while the work lasts, moved a few times a second."""
     bar, last = st.progress(0.0, text=text), 0.0
 
-    def tell(done: int, total: int, message: str) -> None:
+    def progress(message: str, done: int = 0, total: int = 0, /, **_: Any) -> None:
         nonlocal last
-        if time.monotonic() - last > _TELL_EVERY_S:
+        if time.monotonic() - last > _PROGRESS_EVERY_S:
             last = time.monotonic()
             bar.progress(min(1.0, done / max(total, 1)), text=f"{text} · {plain(message)}")
 
     try:
-        yield tell
+        yield progress
     finally:
         bar.empty()
 
@@ -129,8 +129,8 @@ def _up_to_date(library: Library, *, busy: bool) -> Looked | None:
         return None
     if looked.revision != library.revision and not busy:  # a job at work changes it every second
         revision = library.revision
-        with telling("Matching songs") as tell:
-            looked = replace(looked, revision=revision, seen=preview(library, looked.seen.batch, tell))
+        with show_progress("Matching songs") as progress:
+            looked = replace(looked, revision=revision, seen=preview(library, looked.seen.batch, progress))
         _LOOKED.set(looked)
     return looked
 
@@ -186,19 +186,17 @@ def _look(library: Library, files: Sequence[Any], path: str, fmt: str, listener:
     _LOOKED.set(None)
     revision = library.revision
     try:
-        with telling("Reading") as tell:
-            batch = _read(files, typed, fmt or None, listener or None, tell)
-        with telling("Matching songs") as tell:
-            seen = preview(library, batch, tell)
+        with show_progress("Reading") as progress:
+            batch = _read(files, typed, fmt or None, listener or None, progress)
+        with show_progress("Matching songs") as progress:
+            seen = preview(library, batch, progress)
     except LibraryError as error:
         st.error(plain(error), icon=":material/error:")
         return
     _LOOKED.set(Looked(token, library.folder, revision, seen))
 
 
-def _read(
-    files: Sequence[Any], typed: Path | None, fmt: str | None, listener: str | None, tell: ProgressCallback
-) -> Batch:
+def _read(files: Sequence[Any], typed: Path | None, fmt: str | None, listener: str | None, progress: Progress) -> Batch:
     with tempfile.TemporaryDirectory(prefix="musicsim-") as folder:
         paths = [typed] if typed else []
         for number, file in enumerate(files):  # each in a folder of its own: two may have one name
@@ -208,7 +206,7 @@ def _read(
             path.write_bytes(file.getbuffer())
             paths.append(path)
         try:
-            return read_listening(paths, fmt, listener, tell)
+            return read_listening(paths, fmt, listener, progress)
         except LibraryError as error:
             words = str(error)
             for path in paths[len(paths) - len(files) :]:

@@ -15,7 +15,7 @@ from musicsim.ui.library.listening_import import (
     format_label,
     import_panel,
     proposals_table,
-    telling,
+    show_progress,
     waiting_table,
 )
 from musicsim.ui.library.listening_lists import learn_walk
@@ -111,8 +111,8 @@ def _waiting(library: Library) -> None:
 
 def _compare(library: Library) -> None:
     match_waiting(library)  # tags may have been corrected since the last scan
-    with telling("Comparing") as tell:
-        found = waiting_proposals(library, progress=tell)
+    with show_progress("Comparing") as progress:
+        found = waiting_proposals(library, progress=progress)
     _CLOSE.set((library.folder, found))
     _ROUND.set(_ROUND.get() + 1)
 

@@ -12,8 +12,9 @@ import streamlit as st
 from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.hooks import load_hooks
+from musicsim.progress import Progress
 from musicsim.public import is_public, visitor_may
-from musicsim.ui.base.desk import AT_ONCE_S, Tell, desk, task_key, value_of, wait_for
+from musicsim.ui.base.desk import AT_ONCE_S, desk, task_key, value_of, wait_for
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.openers import snapshot, walk
 from musicsim.ui.base.sections import Tab, tabs_of
@@ -89,8 +90,8 @@ def _make_playlist(now: Snapshot, walker: Walk) -> None:
 def _walker(now: Snapshot) -> Walk | None:
     """The walk; None, with a bar, while that of very many songs is being made."""
 
-    def work(tell: Tell) -> Walk:
-        tell("weighing what songs have in common", 0, 0)
+    def work(progress: Progress) -> Walk:
+        progress("weighing what songs have in common", 0, 0)
         return walk(now)
 
     task = desk("walks").ask(task_key(now, "walk"), work)

@@ -17,12 +17,12 @@ from musicsim.explorer.evaluation.quality import measure_lists
 from musicsim.explorer.health import machine
 from musicsim.explorer.health.doctor import NOTE, OK, PROBLEM, examine, repair
 from musicsim.explorer.health.machine import look_at
-from musicsim.explorer.progress import silent
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 from musicsim.library.db.schema_version import SCHEMA_VERSION
+from musicsim.progress import no_progress
 from tests.command import run
 from tests.disks import make_read_only, small_disk
 from tests.sounds import open_library, write_song
@@ -30,7 +30,7 @@ from tests.sounds import open_library, write_song
 
 def found(library, level=None):
     """What is found that is not well, or on a level."""
-    listed = list(examine(library, silent))
+    listed = list(examine(library, no_progress))
     return [f for f in listed if (f.level == level if level else f.level != OK)]
 
 

@@ -5,6 +5,8 @@ import pytest
 from musicsim.explorer.refresh import add_music as building
 from musicsim.explorer.refresh.add_music import add_and_refresh
 from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.progress import no_progress
+from tests.progress import cancel_when
 from tests.sounds import write_collection
 
 
@@ -21,15 +23,15 @@ def test_a_new_library_has_a_map_before_the_scan_has_ended(store, tmp_path, repo
     (folder / "zz.mp3").touch()
     models = {}
 
-    def report(**values):
-        reports.append(values)
+    def progress(_message, done=0, total=0, /, **facts):
+        reports.append({"done": done, "total": total} | facts)
         record = store.models.active()
-        models[values.get("done", -1)] = record and record.n_songs_fitted
+        models[done] = record and record.n_songs_fitted
 
-    assert not add_and_refresh(store, [folder], report=report).cancelled
-    last = [r for r in reports if "done" in r][-1]
+    assert not add_and_refresh(store, [folder], progress=progress).cancelled
+    last = [r for r in reports if "failed" in r][-1]
     assert (last["done"], last["total"], last["failed"]) == (20, 20, 2)
-    done = [r["done"] for r in reports if "done" in r]
+    done = [r["done"] for r in reports]
     assert done == sorted(done)
     assert models[5] == 3, "the first map is of the first four files, one of them broken"
     assert store.models.active().n_songs_fitted > 6
@@ -39,7 +41,7 @@ def test_a_new_library_has_a_map_before_the_scan_has_ended(store, tmp_path, repo
 
 def test_a_cancel_between_two_maps_keeps_the_first(store, tmp_path, reports):
     folder = write_collection(tmp_path / "music", n_songs=6, seconds=1)
-    assert add_and_refresh(store, [folder], report=lambda **values: values.get("done", 0) >= 6).cancelled
+    assert add_and_refresh(store, [folder], progress=cancel_when(lambda _, done, total: done >= 6)).cancelled
     assert len(take_snapshot(store).songs_at()) == 4
-    assert not add_and_refresh(store, [folder], report=lambda **values: False).cancelled
+    assert not add_and_refresh(store, [folder], progress=no_progress).cancelled
     assert len(take_snapshot(store).songs_at()) == 18

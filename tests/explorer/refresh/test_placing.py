@@ -8,10 +8,10 @@ from sklearn.neighbors import NearestCentroid
 
 from benchmarks.large_library import write_library
 from musicsim.explorer.models.artifacts import load_clusters, load_map, save_clusters, save_map
-from musicsim.explorer.progress import Stopped
 from musicsim.explorer.refresh import placing
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
+from musicsim.progress import Canceled, no_progress
 
 N = 120
 
@@ -48,8 +48,8 @@ class Drawn:
     def keep_map(self, rows) -> None:
         save_map(self.folder, self.ids[rows], self.places[rows])
 
-    def place_new(self, tell=lambda *_: None) -> None:
-        placing.update_clusters_and_map(self.library, self.record, tell)
+    def place_new(self, progress=no_progress) -> None:
+        placing.update_clusters_and_map(self.library, self.record, progress)
 
     def kept(self):
         """Labels by song, places by song, as they are kept now."""
@@ -149,9 +149,9 @@ def test_a_map_whose_drawing_is_cancelled_leaves_clusters_as_they_were(model):
 
     def cancelled(text, *_):
         if text == "drawing the map":
-            raise Stopped
+            raise Canceled
 
-    with pytest.raises(Stopped):
+    with pytest.raises(Canceled):
         model.place_new(cancelled)
     assert model.kept() == model.as_kept(ALL[:90])
 

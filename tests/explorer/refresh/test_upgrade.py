@@ -18,6 +18,7 @@ from musicsim.explorer.search.why_sides import explained
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library.db import schema
 from tests.old_features import make_feature_version_2, set_feature_version
+from tests.progress import cancel_when
 from tests.sounds import write_collection, write_song
 from tests.waiting import until
 
@@ -62,7 +63,7 @@ def test_until_all_is_done_everything_works_as_before(older, collection, tmp_pat
     old, before = older.models.active().id, take_snapshot(older)
     song = older.songs()[0]
     assert refresh(older)
-    assert not bring_up_to_date(older, report=lambda **values: values.get("done", 0) >= 4)
+    assert not bring_up_to_date(older, progress=cancel_when(lambda _, done, total: done >= 4))
     assert 0 < pending_upgrade(older).n_songs < 12
     assert refresh(older)
     assert older.models.active().id == old
@@ -257,5 +258,5 @@ def test_songs_without_harmony_and_rhythm_have_no_key_and_tempo(undescribed):
 
 
 def test_describing_can_be_stopped(undescribed):
-    assert not bring_up_to_date(undescribed, report=lambda **_values: True)
+    assert not bring_up_to_date(undescribed, progress=cancel_when(lambda *_: True))
     assert pending_upgrade(undescribed).n_undescribed == 12

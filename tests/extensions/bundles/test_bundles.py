@@ -26,7 +26,6 @@ from musicsim.errors import LibraryError, NotFoundError
 from musicsim.explorer.models.artifacts import save_report
 from musicsim.explorer.playlists.edges import build_hypergraph
 from musicsim.explorer.playlists.song_labels import load_sources
-from musicsim.explorer.progress import silent
 from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.bundles.bundle import unpack_bundle, write_bundle
@@ -34,6 +33,7 @@ from musicsim.extensions.bundles.public_copy import FILLED
 from musicsim.extensions.bundles.unpacking import unpacked
 from musicsim.library import Library
 from musicsim.library.db import schema
+from musicsim.progress import no_progress
 from tests.archives import parts_of, write_parts
 from tests.command import run
 from tests.sounds import write_song
@@ -52,7 +52,7 @@ def caches(tmp_path, monkeypatch):
 @pytest.fixture
 def file(tiny_library, tmp_path):
     """A snapshot file of the tiny library."""
-    write_bundle(tiny_library, tmp_path / "tiny.tar.zst", silent)
+    write_bundle(tiny_library, tmp_path / "tiny.tar.zst", no_progress)
     return tmp_path / "tiny.tar.zst"
 
 
@@ -69,7 +69,7 @@ def answers(library):
 
 
 def test_a_snapshot_file_answers_as_its_library(tiny_library, file):
-    with unpacked(file, silent) as folder, Library.open(folder) as there:
+    with unpacked(file, no_progress) as folder, Library.open(folder) as there:
         assert answers(there) == answers(tiny_library)
         ours, theirs = take_snapshot(tiny_library), take_snapshot(there)
         np.testing.assert_array_equal(theirs.map, ours.map)
@@ -91,14 +91,14 @@ def test_the_walk_has_the_same_edges(tiny_library, tmp_path):
     tiny_library.add_playlists([("mine", None, [3, 1, 2])], "saved")
     tiny_library.add_playlists([("theirs", "evening", [4, 1, 2])], "lists of anna.csv (import 3)")
     tiny_library.add_playlists([("theirs", "evening", [4, 2, 1])], "other lists.csv (import 4)")
-    write_bundle(tiny_library, tmp_path / "x.tar.zst", silent)
+    write_bundle(tiny_library, tmp_path / "x.tar.zst", no_progress)
 
     def edges(library):
         now = take_snapshot(library)
         graph = build_hypergraph(now, load_sources(now), own=True)
         return graph.names, graph.incidence.toarray().tolist()
 
-    with unpacked(tmp_path / "x.tar.zst", silent) as folder, Library.open(folder) as there:
+    with unpacked(tmp_path / "x.tar.zst", no_progress) as folder, Library.open(folder) as there:
         assert edges(there) == edges(tiny_library)
         assert any(name.startswith("familiarity:") for name in edges(there)[0])
         assert [(p.name, p.category, p.song_ids) for p in there.playlists()] == [
@@ -118,8 +118,8 @@ def test_folders_stand_in_for_unknown_artists_under_their_names_alone(store, tmp
     from musicsim.explorer.refresh.refresh import refresh
 
     refresh(store)
-    write_bundle(store, tmp_path / "x.tar.zst", silent)
-    with unpacked(tmp_path / "x.tar.zst", silent) as folder, Library.open(folder) as there:
+    write_bundle(store, tmp_path / "x.tar.zst", no_progress)
+    with unpacked(tmp_path / "x.tar.zst", no_progress) as folder, Library.open(folder) as there:
         ours, theirs = store.songs(), there.songs()
         assert [song.by for song in theirs] == [song.by for song in ours]
         assert {song.by for song in theirs} >= {"in “Tape”", "in “Box”", "unknown artist", "Somebody"}
@@ -133,9 +133,9 @@ def test_folders_stand_in_for_unknown_artists_under_their_names_alone(store, tmp
 def test_songs_without_a_file_are_not_in_it(tiny_library, tmp_path):
     with tiny_library.write() as connection:
         connection.execute(schema.files.update().where(schema.files.c.song_id == 12).values(missing_since=1.0))
-    report = write_bundle(tiny_library, tmp_path / "x.tar.zst", silent)
+    report = write_bundle(tiny_library, tmp_path / "x.tar.zst", no_progress)
     assert report.n_songs == 11
-    with unpacked(tmp_path / "x.tar.zst", silent) as folder, Library.open(folder) as there:
+    with unpacked(tmp_path / "x.tar.zst", no_progress) as folder, Library.open(folder) as there:
         assert len(there.songs(missing=True)) == take_snapshot(there).n_indexed == 11
 
 
@@ -214,8 +214,8 @@ def test_nothing_private_is_in_it(tiny_library, tmp_path):
     folder = tiny_library.models.path(tiny_library.models.get().id)
     save_report(folder, said)
     assert SECRET.encode() in everything_in(tiny_library.folder)
-    write_bundle(tiny_library, tmp_path / "x.tar.zst", silent)
-    with unpacked(tmp_path / "x.tar.zst", silent) as there:
+    write_bundle(tiny_library, tmp_path / "x.tar.zst", no_progress)
+    with unpacked(tmp_path / "x.tar.zst", no_progress) as there:
         told = everything_in(there)
         assert json.loads((there / "models" / folder.name / "report.json").read_text())["leads"] == {}
         with closing(sqlite3.connect(there / LIBRARY_FILE)) as database:
@@ -230,7 +230,7 @@ def test_nothing_private_is_in_it(tiny_library, tmp_path):
 
 def test_what_a_table_has_beyond_what_is_filled_is_left_to_its_defaults(file):
     """A column that comes later is not in it until somebody has thought of it."""
-    with unpacked(file, silent) as folder, closing(sqlite3.connect(folder / LIBRARY_FILE)) as database:
+    with unpacked(file, no_progress) as folder, closing(sqlite3.connect(folder / LIBRARY_FILE)) as database:
         for name, filled in FILLED.items():
             for column in schema.metadata.tables[name].c:
                 if column.name not in filled:
@@ -253,9 +253,9 @@ def test_excerpts_are_the_typical_part_of_each_song(store, tmp_path, monkeypatch
     with store.write() as connection:
         connection.execute(schema.songs.update().where(schema.songs.c.duration_s > 60).values(typical_s=25.0))
     gone.unlink()
-    report = write_bundle(store, tmp_path / "x.tar.zst", silent, with_excerpts=True)
+    report = write_bundle(store, tmp_path / "x.tar.zst", no_progress, with_excerpts=True)
     assert (report.n_songs, report.n_excerpts) == (3, 2)
-    with unpacked(tmp_path / "x.tar.zst", silent) as folder, Library.open(folder) as there:
+    with unpacked(tmp_path / "x.tar.zst", no_progress) as folder, Library.open(folder) as there:
         heard = {song.title: decode(song.path) for song in there.songs() if song.path.exists()}
         songs = {song.title: song for song in there.songs()}
         assert {title: round(sound.duration_s) for title, sound in heard.items()} == {"long": TYPICAL_S, "short": 5}
@@ -307,7 +307,7 @@ def test_a_hostile_member_is_refused_and_nothing_is_left(file, tmp_path, caches,
     write_parts(tmp_path / "bad.tar.zst", parts_of(file), OTHERS[what])
     with (
         pytest.raises(LibraryError, match=r"bad\.tar\.zst: this is no whole snapshot file") as caught,
-        unpacked(tmp_path / "bad.tar.zst", silent),
+        unpacked(tmp_path / "bad.tar.zst", no_progress),
     ):
         pass
     assert "\n" not in str(caught.value)
@@ -318,7 +318,7 @@ def test_a_hostile_member_is_refused_and_nothing_is_left(file, tmp_path, caches,
 def test_the_same_parts_with_hashes_that_fit_are_taken(file, tmp_path):
     """So what the test above refuses is refused for the member that was added."""
     write_parts(tmp_path / "good.tar.zst", parts_of(file))
-    with unpacked(tmp_path / "good.tar.zst", silent) as folder, Library.open(folder) as there:
+    with unpacked(tmp_path / "good.tar.zst", no_progress) as folder, Library.open(folder) as there:
         assert len(there) == 12
 
 
@@ -380,7 +380,7 @@ def test_parts_that_do_not_belong_there_are_refused(file, tmp_path, what):
     write_parts(tmp_path / "bad.tar.zst", CHANGES[what](parts_of(file), tmp_path))
     with (
         pytest.raises(LibraryError, match="this is no whole snapshot file"),
-        unpacked(tmp_path / "bad.tar.zst", silent),
+        unpacked(tmp_path / "bad.tar.zst", no_progress),
     ):
         pass
 
@@ -391,12 +391,12 @@ def test_very_many_empty_parts_are_refused_and_nothing_is_left(file, tmp_path, c
     write_parts(tmp_path / "bad.tar.zst", {"snapshot.json": parts["snapshot.json"], **empty, **parts})
     written = []
 
-    def tell(message, done, total):
+    def progress(message, done, total):
         written.append(done)
 
     with (
         pytest.raises(LibraryError, match=r"no whole snapshot file .*it has more than 1\d,\d\d\d parts"),
-        unpacked(tmp_path / "bad.tar.zst", tell),
+        unpacked(tmp_path / "bad.tar.zst", progress),
     ):
         pass
     assert max(written) < 20_000
@@ -409,7 +409,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked(file, tmp_path):
     assert (tmp_path / "bad.tar.zst").stat().st_size < 2 << 20
     with (
         pytest.raises(LibraryError, match="unpacks to more than") as caught,
-        unpacked(tmp_path / "bad.tar.zst", silent),
+        unpacked(tmp_path / "bad.tar.zst", no_progress),
     ):
         pass
     assert "MB" in str(caught.value)
@@ -428,17 +428,17 @@ def test_every_cut_and_changed_file_is_refused(file, tmp_path, rng):
         target.mkdir()
         (tmp_path / "wrong").write_bytes(data)
         with (tmp_path / "wrong").open("rb") as stream, pytest.raises(LibraryError, match="wrong: this is no whole"):
-            unpack_bundle(stream, "wrong", target, silent)
+            unpack_bundle(stream, "wrong", target, no_progress)
 
 
 def test_a_file_of_a_newer_version_says_so(file, tmp_path):
     write_parts(tmp_path / "x.tar.zst", {"snapshot.json": b'{"format": 2}', "else": b""})
-    with pytest.raises(LibraryError, match="newer musicsim"), unpacked(tmp_path / "x.tar.zst", silent):
+    with pytest.raises(LibraryError, match="newer musicsim"), unpacked(tmp_path / "x.tar.zst", no_progress):
         pass
 
 
 def test_a_file_that_is_not_there_says_so(tmp_path):
-    with pytest.raises(NotFoundError, match="there is no such file"), unpacked(tmp_path / "x", silent):
+    with pytest.raises(NotFoundError, match="there is no such file"), unpacked(tmp_path / "x", no_progress):
         pass
 
 
@@ -446,9 +446,9 @@ def test_another_file_is_not_overwritten(tiny_library, file):
     song = tiny_library.songs()[0].path
     before = song.read_bytes()
     with pytest.raises(LibraryError, match="and no snapshot file"):
-        write_bundle(tiny_library, song, silent)
+        write_bundle(tiny_library, song, no_progress)
     assert song.read_bytes() == before
-    write_bundle(tiny_library, file, silent)
+    write_bundle(tiny_library, file, no_progress)
 
 
 # --- unpacked once --------------------------------------------------------------------------------
@@ -487,35 +487,35 @@ def test_what_is_unpacked_is_found_by_the_next_process_and_replaced_with_the_fil
     def homes():
         return {path for path in caches.iterdir() if path.is_dir()}
 
-    with unpacked(file, silent):
+    with unpacked(file, no_progress):
         (first,) = homes()
         told = []
         with unpacked(file, lambda *said: told.append(said)):
             assert not told
         tiny_library.add_tags([{"song_id": 1, "tag": "new", "weight": 1.0}])
-        write_bundle(tiny_library, file, silent)
-        with unpacked(file, silent) as folder, Library.open(folder) as there:
+        write_bundle(tiny_library, file, no_progress)
+        with unpacked(file, no_progress) as folder, Library.open(folder) as there:
             assert "new" in dict(there.tags()[1])
             assert first in homes(), "somebody still uses it"
-    with unpacked(file, silent):
+    with unpacked(file, no_progress):
         assert first not in homes()
         assert len(homes()) == 1
     file.rename(file.with_name("renamed.tar.zst"))
-    with unpacked(file.with_name("renamed.tar.zst"), silent):
+    with unpacked(file.with_name("renamed.tar.zst"), no_progress):
         assert len(homes()) == 1, "there is no file any more of the other one"
 
 
 def test_what_a_killed_process_left_half_unpacked_is_no_harm(file, caches):
-    with unpacked(file, silent):
+    with unpacked(file, no_progress):
         (home,) = (path for path in caches.iterdir() if path.is_dir())
     home.rename(home.with_name(f".{home.name}"))
-    with unpacked(file, silent) as folder, Library.open(folder) as there:
+    with unpacked(file, no_progress) as folder, Library.open(folder) as there:
         assert len(there) == 12
     assert not list(caches.glob(".*"))
 
 
 def test_visitors_only_read_what_is_unpacked(file, monkeypatch):
-    with unpacked(file, silent) as folder:
+    with unpacked(file, no_progress) as folder:
         monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
         before = sorted(path.name for path in folder.iterdir())
         with Library.open(folder) as one, Library.open(folder) as other:

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from musicsim.explorer.progress import silent
 from musicsim.extensions.bundles.bundle import write_bundle
+from musicsim.progress import no_progress
 from tests.test_app_server import running
 
 pytestmark = pytest.mark.slow
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 def test_processes_on_one_snapshot_file_are_a_public_demonstration_of_it(tiny_library, tmp_path):
     file = tmp_path / "music.tar.zst"
-    write_bundle(tiny_library, file, silent)
+    write_bundle(tiny_library, file, no_progress)
     titles = {song.title for song in tiny_library.songs()}
     with (
         running(tmp_path, "--snapshot", str(file), lines=2, XDG_CACHE_HOME=str(tmp_path)) as one,

@@ -15,6 +15,7 @@ from musicsim.library.db import schema
 from musicsim.library.processes.workers import Limits, OverTimeError, WorkerDied
 from tests.extensions.cluster.cluster_tasks import kill_the_worker_of_dask, nap
 from tests.library.test_workers import double, misbehave
+from tests.progress import cancel_when
 from tests.sounds import open_library, write_collection
 
 pytest.importorskip("distributed")
@@ -177,15 +178,15 @@ def test_a_scan_on_a_cluster_can_pause_stop_and_go_on(dask, tmp_path):
     music = write_collection(tmp_path / "music", n_songs=4)
     steps = []
 
-    def pause_then_stop(step):
-        steps.append(step)
+    def pause_then_stop(_message, done, total):
+        steps.append(total)
         time.sleep(0.2)
-        return step.done >= 4
+        return done >= 4
 
     with open_library(tmp_path / "library") as library, ClusterPool(dask.address) as library.pool:
-        first = library.add(music, progress=pause_then_stop)
+        first = library.add(music, progress=cancel_when(pause_then_stop))
         assert first.cancelled
         assert first.n_added == 4
         second = library.add(music)
         assert (second.n_added, second.n_unchanged) == (8, 4)
-    assert steps[-1].total == 12
+    assert steps[-1] == 12

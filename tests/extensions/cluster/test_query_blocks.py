@@ -14,6 +14,7 @@ from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.cluster.connection import on_cluster
 from musicsim.library import Library
 from musicsim.library.processes.pools import map_of
+from musicsim.progress import no_progress
 from musicsim.search import ExactIndex, PartitionIndex
 
 pytest.importorskip("distributed")
@@ -59,16 +60,16 @@ def only_there(monkeypatch):
     monkeypatch.setattr(query_blocks, "done_by", done_there)
 
 
-def evaluated(library, tell):
+def evaluated(library, progress):
     """Scores and lists of the model in use."""
     now = take_snapshot(library)
-    scores = quality.measure_scores(now, "genre", most_queries=400, tell=tell)
-    lists = quality.measure_lists(now, most_songs=500, tell=tell), quality.measure_lists(now, tell=tell)
+    scores = quality.measure_scores(now, "genre", most_queries=400, progress=progress)
+    lists = quality.measure_lists(now, most_songs=500, progress=progress), quality.measure_lists(now, progress=progress)
     return dataclasses.asdict(scores), [dataclasses.asdict(one) for one in lists]
 
 
-def neighbour_list(library, path, tell):
-    export(library, "neighbours", path, ExportRequest(k=7), tell=tell)
+def neighbour_list(library, path, progress):
+    export(library, "neighbours", path, ExportRequest(k=7), progress=progress)
     return path.read_bytes()
 
 
@@ -85,7 +86,7 @@ def test_a_cluster_gives_the_same_numbers_and_a_worker_that_is_killed_costs_noth
         now = take_snapshot(library)
         neighbours.update_index(library.models.path(now.record.id), now.X)
     assert type(take_snapshot(library).index._index) is (PartitionIndex if "partition" in what else ExactIndex)
-    here = do(library, tell=lambda *_: None)
+    here = do(library, progress=no_progress)
     told = []
 
     def kill(*said):
@@ -94,6 +95,6 @@ def test_a_cluster_gives_the_same_numbers_and_a_worker_that_is_killed_costs_noth
             dask.workers[0].kill()  # the nanny, whose worker ends with it
 
     with on_cluster(library, dask.address):
-        there = do(library, tell=kill)
+        there = do(library, progress=kill)
     assert len(told) > 25
     np.testing.assert_equal(there, here)

@@ -8,9 +8,9 @@ import pytest
 
 from musicsim.explorer import job_process
 from musicsim.explorer.health.backups import back_up, restore
-from musicsim.explorer.progress import silent
 from musicsim.extensions.cluster.connection import cluster_of
 from musicsim.library import Library
+from musicsim.progress import no_progress
 from tests.command import run
 from tests.sounds import write_collection
 
@@ -46,7 +46,7 @@ def test_nothing_connects_to_the_cluster_that_a_backup_names(tiny_library, tmp_p
     music = write_collection(tmp_path / "music", n_songs=1, seconds=2)
     with listening() as (port, connections):
         tiny_library.set_setting("cluster", f"tcp://127.0.0.1:{port}")
-        back_up(tiny_library, tmp_path / "gift", silent)
+        back_up(tiny_library, tmp_path / "gift", no_progress)
         run("restore", tmp_path / "gift", library=victim)
         run("scan", library=victim)
         run("add", music, "--shortest", "1", library=victim)
@@ -62,10 +62,10 @@ def test_nothing_connects_to_the_cluster_that_a_backup_names(tiny_library, tmp_p
 
 def test_a_restored_library_keeps_the_cluster_of_this_machine(tiny_library, tmp_path):
     tiny_library.set_setting("cluster", "tcp://evil.example:8786")
-    back_up(tiny_library, tmp_path / "gift", silent)
+    back_up(tiny_library, tmp_path / "gift", no_progress)
     with Library.open(tmp_path / "mine") as library:
         library.set_setting("cluster", "local:2")
     for name, cluster in (("new", ""), ("mine", "local:2")):
-        restore(tmp_path / "gift", tmp_path / name, silent)
+        restore(tmp_path / "gift", tmp_path / name, no_progress)
         with Library.open(tmp_path / name, create=False) as library:
             assert cluster_of(library) == cluster

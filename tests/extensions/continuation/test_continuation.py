@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from musicsim.errors import ModelError
-from musicsim.explorer.progress import Stopped
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.continuation import continuing
 from musicsim.extensions.continuation.continuation import (
@@ -26,6 +25,7 @@ from musicsim.extensions.continuation.continuing import ARTIST, ITEM_KNN, POPULA
 from musicsim.library import Library
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from musicsim.playlist import PlaylistModel, build_edges
+from musicsim.progress import Canceled
 
 GROUPS = 3
 
@@ -174,9 +174,9 @@ def test_judging_ends_where_it_is_told_to(tiny_library):
 
     def stop(message, *_):
         if "continuing" in message:
-            raise Stopped
+            raise Canceled
 
-    with pytest.raises(Stopped):
+    with pytest.raises(Canceled):
         continue_lists(tiny_library, "playlists", stop)
 
 

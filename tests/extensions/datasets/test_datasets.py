@@ -17,6 +17,7 @@ from musicsim.explorer.refresh.add_music import add_and_refresh
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.datasets import datasets
 from musicsim.extensions.datasets.datasets import DatasetTracks, label_songs, read_dataset
+from musicsim.progress import no_progress
 from tests.command import run
 from tests.sounds import write_song
 
@@ -197,7 +198,7 @@ def test_labels_tags_and_split_of_a_data_set_become_those_of_the_songs(store, tm
         tags={path: {"loud": 0.75} if path.stem == "0" else {} for path in paths},
         parts={path: "test" if path.stem == "1" else "train" for path in paths},
     )
-    add_and_refresh(store, tracks.folders, anyway=True, n_workers=1, report=lambda **_: None)
+    add_and_refresh(store, tracks.folders, anyway=True, n_workers=1, progress=no_progress)
     label_songs(store, tracks)
     songs = {song.path: song for song in store.songs()}
     for path in paths:

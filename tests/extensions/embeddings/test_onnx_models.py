@@ -11,13 +11,13 @@ from onnx import TensorProto, helper
 
 from musicsim.audio import load
 from musicsim.errors import LibraryError, ModelError, OwnerOnlyError
-from musicsim.explorer.progress import Stopped
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.embeddings.adding import add_onnx
 from musicsim.extensions.embeddings.onnx_models import OnnxModel, describe_songs, n_dimensions, song_vector, windows
 from musicsim.extensions.embeddings.store import EmbeddingStore
 from musicsim.library.db import schema
 from musicsim.library.scan.files import content_hash
+from musicsim.progress import Canceled
 from tests.command import run
 from tests.extensions.embeddings.onnx_files import loudness, write_onnx
 from tests.learning import hush
@@ -176,10 +176,10 @@ def test_a_model_that_never_ends_is_stopped(tiny_library, tmp_path):
 
 
 def test_songs_that_cannot_be_read_are_named_and_the_rest_goes_on(tiny_library, tmp_path):
-    broken, silent, *others = tiny_library.songs()
+    broken, no_progress, *others = tiny_library.songs()
     (tmp_path / "broken.flac").write_bytes(b"no sound" * 100)
     with tiny_library.write() as connection:
-        for song, path in ((broken, "broken.flac"), (silent, "gone.flac")):
+        for song, path in ((broken, "broken.flac"), (no_progress, "gone.flac")):
             at = schema.files.c.song_id == song.id
             connection.execute(sa.update(schema.files).where(at).values(path=str(tmp_path / path)))
     model = OnnxModel(write_onnx(tmp_path / "net.onnx"), RATE, WINDOW)
@@ -205,9 +205,9 @@ def test_a_run_that_was_stopped_goes_on_and_computes_no_song_twice(tiny_library,
 
     def stop(message, done, total):
         if done >= 5:
-            raise Stopped
+            raise Canceled
 
-    with pytest.raises(Stopped):
+    with pytest.raises(Canceled):
         describe_songs(tiny_library, model, stop)
     (kept,) = (tiny_library.folder / "cache").glob("onnx-*.rows")
     rows = np.fromfile(kept, np.dtype([("hash", "S32"), ("vector", "<f4", (2,))]))

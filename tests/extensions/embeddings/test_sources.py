@@ -188,12 +188,12 @@ def test_answers_teach_it_too(three_sources, structure):
 
 
 def test_a_training_that_is_cancelled_leaves_no_hidden_model(three_sources):
-    from musicsim.explorer.progress import Stopped
+    from musicsim.progress import Canceled
 
     before = [record.id for record in three_sources.models.all(retired=True)]
     for moment in ("trying C", "drawing the map"):
         settings = LearningSettings("genre", (SOUND, "tags"), C=100.0)
-        with pytest.raises(Stopped):
+        with pytest.raises(Canceled):
             learn(three_sources, settings, "gone", Watcher(stop_at=moment))
         assert [record.id for record in three_sources.models.all(retired=True)] == before
         assert len(list(three_sources.models.folder.iterdir())) == len(before)

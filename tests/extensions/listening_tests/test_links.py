@@ -8,9 +8,9 @@ from musicsim.library.archive.small_restore import bring_back
 
 from musicsim.errors import NotFoundError
 from musicsim.explorer.health.backups import back_up
-from musicsim.explorer.progress import silent
 from musicsim.extensions.listening_tests.store import ListeningTestStore
 from musicsim.library import Library
+from musicsim.progress import no_progress
 from tests.command import run
 
 
@@ -46,7 +46,7 @@ def test_a_backup_has_the_links_only_if_asked_for(tiny_library, theirs, tmp_path
 
 
 def test_the_maker_of_a_backup_knows_the_links_only_if_asked_for(tiny_library, theirs, tmp_path):
-    back_up(tiny_library, tmp_path / "private", silent, with_passwords=True)
+    back_up(tiny_library, tmp_path / "private", no_progress, with_passwords=True)
     run("restore", tmp_path / "private", library=tmp_path / "mine")
     assert len(tokens(tmp_path / "mine")) == 2
     assert not tokens(tmp_path / "mine") & theirs

@@ -299,13 +299,13 @@ def test_what_was_told_of_as_done_is_kept_when_the_callback_ends_the_work(sung, 
     monkeypatch.setattr("musicsim.extensions.lyrics.reading._BATCH", 2)
     told = []
 
-    def tell(message, done, total):
+    def progress(message, done, total):
         told.append((message, done, total))
         if done == 2:
             raise Enough
 
     with pytest.raises(Enough):
-        read_lyrics(sung, tell)
+        read_lyrics(sung, progress)
     assert told == [("looking for lyrics", 0, 4), ("looking for lyrics", 2, 4)]
     assert len(unread(sung)) == 2
     assert read_lyrics(sung) == 2

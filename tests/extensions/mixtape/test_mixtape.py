@@ -10,9 +10,10 @@ import soundfile
 
 from musicsim.audio import decode
 from musicsim.errors import AudioDecodeError
-from musicsim.explorer.progress import Stopped, teller
 from musicsim.extensions.mixtape.mixtape import MIX_ENDINGS, render_mix
 from musicsim.library.db import schema
+from musicsim.progress import Canceled
+from tests.progress import cancel_when
 
 RATE = 44_100
 # An encoder fills up its last frame; AAC may add one more. Opus, MP3 and the formats without loss state their length.
@@ -251,12 +252,12 @@ def test_stopping_leaves_the_old_mix_and_no_other_file(store, mixable, tmp_path)
     target.write_text("old")
     told = []
 
-    def report(message, done, total):
+    def stop(message, done, total):
         told.append((done, total))
         return done == 2
 
-    with pytest.raises(Stopped):
-        render_mix(store, songs, target, seconds=2, crossfade_s=0.5, tell=teller(report))
+    with pytest.raises(Canceled):
+        render_mix(store, songs, target, seconds=2, crossfade_s=0.5, progress=cancel_when(stop))
     assert told == [(0, 3), (1, 3), (2, 3)]
     assert target.read_text() == "old"
     assert list(tmp_path.glob(".*")) == []

@@ -5,11 +5,11 @@ from email.utils import formatdate
 
 import pytest
 
-from musicsim.explorer.progress import silent
 from musicsim.extensions.music_servers.client import PAGE, Subsonic
 from musicsim.extensions.music_servers.connections import Connections
 from musicsim.extensions.music_servers.server_songs import ServerSong, ServerSongs
 from musicsim.extensions.music_servers.sync import LIST_EVERY_S, remove, sync
+from musicsim.progress import no_progress
 from tests.extensions.music_servers.serving import scripted
 from tests.sounds import open_library
 
@@ -78,7 +78,7 @@ def synced(library, there):
 
         def again(**more):
             server.asked.clear()
-            report = sync(library, Connections(library).get("home"), silent, **more)
+            report = sync(library, Connections(library).get("home"), no_progress, **more)
             assert set(ServerSongs(library).of("home")) == set(there.songs)
             return report, [call for call, _, _ in server.asked]
 
@@ -208,10 +208,10 @@ def test_a_server_that_lists_no_albums_is_synced_as_a_whole(there, library):
     with scripted(answer) as server:
         Connections(library).put(server.connection())
         for is_full in (True, False):
-            report = sync(library, Connections(library).get("home"), silent)
+            report = sync(library, Connections(library).get("home"), no_progress)
             assert (report.is_full, report.is_unchanged) == (is_full, not is_full)
         there.modified += 60_000
-        assert sync(library, Connections(library).get("home"), silent).is_full
+        assert sync(library, Connections(library).get("home"), no_progress).is_full
 
 
 def test_a_server_whose_albums_are_gone_loses_no_song_here(synced, there, library):

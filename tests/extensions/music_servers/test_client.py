@@ -11,7 +11,6 @@ import pytest
 import sqlalchemy as sa
 
 from musicsim.errors import LibraryError, NotFoundError, ServerError
-from musicsim.explorer.progress import silent
 from musicsim.extensions.music_servers.client import Subsonic, song_of
 from musicsim.extensions.music_servers.connections import SERVERS_FILE, Connection, Connections, place_of
 from musicsim.extensions.music_servers.fetch import fetch_missing
@@ -19,6 +18,7 @@ from musicsim.extensions.music_servers.lists import save_list
 from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.extensions.music_servers.sync import sync
 from musicsim.library.media.sound import has_sound
+from musicsim.progress import no_progress
 from tests.extensions.music_servers.serving import enter, having, ok, scripted
 from tests.sounds import open_library, write_song
 
@@ -182,12 +182,12 @@ def test_a_server_that_dies_in_the_middle_of_a_sync_changes_nothing(library):
         return b"oops" if is_late else alive(call, values)
 
     with scripted(alive) as server:
-        before = sync(library, connected(library, server.connection()), silent)
+        before = sync(library, connected(library, server.connection()), no_progress)
     assert before.n_songs == 1200
     known = ServerSongs(library).of("home")
     songs[:] = [entry(i, title="other") for i in range(600)]
     with scripted(dying) as server, pytest.raises(ServerError, match="no answer"):
-        sync(library, connected(library, server.connection()), silent)
+        sync(library, connected(library, server.connection()), no_progress)
     assert ServerSongs(library).of("home") == known
 
 
@@ -195,17 +195,17 @@ def test_a_server_that_lists_nothing_any_more_takes_nothing_away(library):
     songs = [entry(1)]
     with scripted(having(songs)) as server:
         connection = connected(library, server.connection())
-        sync(library, connection, silent)
+        sync(library, connection, no_progress)
         songs.clear()
         with pytest.raises(ServerError, match="lists no songs any more"):
-            sync(library, connection, silent)
+            sync(library, connection, no_progress)
     assert list(ServerSongs(library).of("home")) == ["so-1"]
 
 
 def test_a_page_without_a_song_is_not_the_last(library):
     songs = [entry(i, id="") for i in range(500)] + [entry(501)]
     with scripted(having(songs)) as server:
-        assert sync(library, connected(library, server.connection()), silent).n_songs == 1
+        assert sync(library, connected(library, server.connection()), no_progress).n_songs == 1
 
 
 def test_entries_that_are_no_songs_are_left_out_and_the_rest_is_taken(library):
@@ -222,7 +222,7 @@ def test_entries_that_are_no_songs_are_left_out_and_the_rest_is_taken(library):
         entry(5, id=12),
     ]
     with scripted(having(odd)) as server:
-        report = sync(library, connected(library, server.connection()), silent)
+        report = sync(library, connected(library, server.connection()), no_progress)
     assert report.left_out == {"no entry of a song": 2, "no id, or one that is too long": 4, "a folder or a video": 1}
     songs = ServerSongs(library).of("home")
     assert sorted(songs) == ["12", "so-3", "so-4"]
@@ -234,7 +234,7 @@ def test_entries_that_are_no_songs_are_left_out_and_the_rest_is_taken(library):
 def test_a_server_that_gives_the_same_page_again_and_again_comes_to_an_end(library):
     page = [entry(i) for i in range(500)]
     with scripted(lambda call, _: {"searchResult3": {"song": page}} if call == "search3" else {}) as server:
-        report = sync(library, connected(library, server.connection()), silent)
+        report = sync(library, connected(library, server.connection()), no_progress)
     assert report.n_songs == 500
     assert [call for call, _, _ in server.asked].count("search3") == 2
 
@@ -249,7 +249,7 @@ def test_songs_are_read_album_by_album_where_a_search_for_nothing_finds_nothing(
         return {}
 
     with scripted(answer) as server:
-        report = sync(library, connected(library, server.connection()), silent)
+        report = sync(library, connected(library, server.connection()), no_progress)
     assert report.n_songs == 3
 
 
@@ -277,7 +277,7 @@ def test_a_song_that_may_be_one_of_two_waits_for_a_person_and_stays_what_was_cho
     ]
     with scripted(having(listed)) as server:
         connection = connected(library, server.connection())
-        report = sync(library, connection, silent)
+        report = sync(library, connection, no_progress)
         assert (report.n_matched, report.n_ambiguous) == (2, 2)
         songs = ServerSongs(library).of("home")
         assert songs["so-2"].song_id == ids["Second"], "the album tells them apart"
@@ -286,7 +286,7 @@ def test_a_song_that_may_be_one_of_two_waits_for_a_person_and_stays_what_was_cho
         assert set(songs["so-4"].candidates) == set(ids.values())
         ServerSongs(library).choose("home", "so-1", ids["First"])
         ServerSongs(library).choose("home", "so-4", None)
-        report = sync(library, connection, silent, everything=True)
+        report = sync(library, connection, no_progress, everything=True)
     assert (report.n_matched, report.n_ambiguous, report.n_unmatched) == (3, 0, 1)
     assert ServerSongs(library).song_of("1") == ids["First"]
 
@@ -297,7 +297,7 @@ def test_a_path_tells_songs_apart_that_have_the_same_names(library, tmp_path):
     listed = [entry(i, title="One", path=f"Me/Album {i}/01 One.flac") for i in (1, 2)]
     listed.append(entry(3, title="Another", artist="Somebody", path="Somebody/01 One.flac"))
     with scripted(having(listed)) as server:
-        report = sync(library, connected(library, server.connection()), silent)
+        report = sync(library, connected(library, server.connection()), no_progress)
     assert report.matched_by == {"path": 2}
     assert [ServerSongs(library).song_of(f"so-{i}") for i in (1, 2, 3)] == [1, 2, None]
 
@@ -308,7 +308,7 @@ def test_a_recording_id_matches_whatever_the_names(library, tmp_path):
     library.add(path.parent)
     listed = [entry(1, title="Eins", artist="Ich", duration=2, musicBrainzId=mbid.upper(), path="a/b.mp3")]
     with scripted(having(listed)) as server:
-        assert sync(library, connected(library, server.connection()), silent).matched_by == {"MusicBrainz id": 1}
+        assert sync(library, connected(library, server.connection()), no_progress).matched_by == {"MusicBrainz id": 1}
 
 
 # --- what people did ----------------------------------------------------------------------------
@@ -329,13 +329,13 @@ def test_plays_come_in_once_and_what_was_played_since_is_all_that_is_asked_for(l
 
     with scripted(answer) as server:
         connection = connected(library, server.connection())
-        sync(library, connection, silent)
+        sync(library, connection, no_progress)
         assert library.listening.play_counts() == {song.id: 3}
         assert library.listening.imports()[0].listener == "anna"
         revision = library.revision
         listed[0]["playCount"] = 4
         server.asked.clear()
-        report = sync(library, Connections(library).get("home"), silent)
+        report = sync(library, Connections(library).get("home"), no_progress)
         assert report.is_unchanged
         assert "search3" not in {call for call, _, _ in server.asked}
         assert library.listening.play_counts() == {song.id: 4}
@@ -343,7 +343,7 @@ def test_plays_come_in_once_and_what_was_played_since_is_all_that_is_asked_for(l
         assert len(library.listening.imports()) == 2, "one of plays and one of tags: the latest takes its own place"
         assert library.revision > revision
         revision = library.revision
-        sync(library, Connections(library).get("home"), silent)
+        sync(library, Connections(library).get("home"), no_progress)
         assert library.revision == revision, "nothing new is no change"
 
 
@@ -358,11 +358,11 @@ def test_the_names_of_all_songs_are_read_once_a_sync(library, tmp_path):
     listed = [entry(1, playCount=3, starred="2026-01-01"), entry(2), entry(9, title="Not here", playCount=1)]
     with scripted(having(listed)) as server:
         connection = connected(library, server.connection())
-        report = sync(library, connection, silent)
+        report = sync(library, connection, no_progress)
         assert (report.n_matched, len(report.listening), len(read)) == (2, 2, 1)
         del listed[2]
         listed[0]["playCount"] = 4
-        sync(library, connection, silent)
+        sync(library, connection, no_progress)
         assert library.listening.play_counts() == {1: 4}
         assert len(read) == 1, "songs that are known need no names"
 
@@ -395,8 +395,8 @@ def test_a_song_with_another_songs_file_is_not_taken_and_the_others_are(library,
 
     with scripted(answer) as server:
         connection = connected(library, server.connection())
-        sync(library, connection, silent)
-        done = fetch_missing(library, connection, lambda **_: None)
+        sync(library, connection, no_progress)
+        done = fetch_missing(library, connection, no_progress)
         assert (done.n_wanted, done.n_added, len(done.failures)) == (5, 2, 3)
         assert {song.title for song in library.songs()} == {"Song 1", "Song 3"}
         assert all(has_sound(library, song) for song in library.songs())
@@ -404,8 +404,8 @@ def test_a_song_with_another_songs_file_is_not_taken_and_the_others_are(library,
         assert "Song 2 — Me: the server sent 4 s of sound where it lists 90 s" in others
         assert "not found" in others, others
         assert str(library.folder) not in others
-        sync(library, connection, silent, everything=True)
-        assert fetch_missing(library, connection, lambda **_: None).n_wanted == 1, "what was no use is left alone"
+        sync(library, connection, no_progress, everything=True)
+        assert fetch_missing(library, connection, no_progress).n_wanted == 1, "what was no use is left alone"
 
 
 def test_a_list_of_which_the_server_has_nothing_is_not_written(library):

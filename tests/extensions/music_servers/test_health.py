@@ -2,15 +2,15 @@
 
 from musicsim import logs
 from musicsim.explorer.health.doctor import PROBLEM, examine
-from musicsim.explorer.progress import silent
 from musicsim.extensions.music_servers.connections import SERVERS_FILE, Connection, Connections
 from musicsim.extensions.music_servers.server_songs import ServerSongs
+from musicsim.progress import no_progress
 from tests.command import run
 
 
 def test_a_list_of_servers_that_cannot_be_read_is_found(tiny_library):
     (tiny_library.folder / SERVERS_FILE).write_text("[{")
-    (problem,) = (finding for finding in examine(tiny_library, silent) if finding.level == PROBLEM)
+    (problem,) = (finding for finding in examine(tiny_library, no_progress) if finding.level == PROBLEM)
     assert problem.what == "connections"
     assert SERVERS_FILE not in problem.words
     assert SERVERS_FILE in problem.names[0]
@@ -21,7 +21,7 @@ def test_a_song_that_a_server_has_lacks_no_file(tiny_library):
     with tiny_library.write() as connection:
         connection.exec_driver_sql("UPDATE files SET path = '/nowhere/' || song_id || '.flac'")
     ServerSongs(tiny_library).remember("home", [(song.id, [f"so-{song.id}"]) for song in songs[1:]])
-    (finding,) = (finding for finding in examine(tiny_library, silent) if finding.what == "files")
+    (finding,) = (finding for finding in examine(tiny_library, no_progress) if finding.what == "files")
     assert finding.names == (f"/nowhere/{songs[0].id}.flac",)
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from musicsim.explorer.progress import silent
 from musicsim.extensions.music_servers.connections import Connections
 from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.extensions.music_servers.sync import sync
+from musicsim.progress import no_progress
 from tests.extensions.music_servers.serving import having, scripted
 from tests.pages.actions import labels, open_page, said, show_section
 
@@ -52,7 +52,7 @@ def test_a_server_is_connected_once_it_knows_the_user_and_its_password_is_nowher
 
 def test_where_a_match_is_unclear_a_person_chooses(full, server):
     Connections(full).put(server.connection())
-    sync(full, Connections(full).get("home"), silent)
+    sync(full, Connections(full).get("home"), no_progress)
     app = section()
     assert "2 songs · 0 matched · 1 to choose" in said(app)
     assert "Fetch 1 songs" in labels(app)

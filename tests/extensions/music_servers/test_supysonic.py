@@ -5,7 +5,6 @@ import shutil
 import pytest
 
 from musicsim.errors import NotFoundError, ServerError
-from musicsim.explorer.progress import silent
 from musicsim.extensions.music_servers.client import Subsonic
 from musicsim.extensions.music_servers.connections import Connection, Connections
 from musicsim.extensions.music_servers.fetch import fetch_missing
@@ -14,6 +13,7 @@ from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.extensions.music_servers.sync import remove, sync
 from musicsim.library import Library
 from musicsim.library.importing import undo
+from musicsim.progress import no_progress
 from tests.extensions.music_servers.serving import supysonic
 from tests.sounds import open_library, write_collection, write_song
 from tests.waiting import until
@@ -64,13 +64,13 @@ def ask(connection, call, **parameters):
 def test_all_songs_match_by_path_and_a_second_sync_asks_for_no_song(library, served):
     connection = connected(library, served.connection())
     until(Subsonic(connection).state)  # changes of these seconds are not told apart
-    report = sync(library, connection, silent)
+    report = sync(library, connection, no_progress)
     assert (report.n_songs, report.n_matched, report.matched_by) == (N_SONGS, N_SONGS, {"path": N_SONGS})
     for song in library.songs():
         server_id = ServerSongs(library).id_of(song.id, "home")
         assert ask(connection, "getSong", id=server_id)["song"]["title"] == song.title
         assert ServerSongs(library).song_of(server_id) == song.id
-    again = sync(library, Connections(library).get("home"), silent)
+    again = sync(library, Connections(library).get("home"), no_progress)
     assert (again.is_unchanged, again.n_matched, again.n_new, again.n_changed) == (True, N_SONGS, 0, 0)
 
 
@@ -80,7 +80,7 @@ def test_songs_match_by_tags_and_length_where_paths_differ(music, library, tmp_p
     for number, path in enumerate(sorted(music.rglob("*.flac"))):
         shutil.copy(path, other / f"{number:03d}.flac")
     with supysonic(tmp_path / "state", other) as server:
-        report = sync(library, connected(library, server.connection()), silent)
+        report = sync(library, connected(library, server.connection()), no_progress)
     assert report.matched_by == {"tags": N_SONGS}
 
 
@@ -88,14 +88,14 @@ def test_stars_and_ratings_of_each_user_come_in_and_can_be_undone(library, serve
     first, second, third = library.songs()[:3]
     users = [connected(library, served.connection(user, name=f"home {user}")) for user in ("anna", "ben")]
     for connection in users:
-        sync(library, connection, silent)
+        sync(library, connection, no_progress)
     ids = {song.id: ServerSongs(library).id_of(song.id) for song in (first, second, third)}
     ask(users[0], "star", id=ids[first.id])
     ask(users[0], "setRating", id=ids[second.id], rating=4)
     ask(users[1], "star", id=ids[third.id])
     try:
         for connection in users:
-            sync(library, Connections(library).get(connection.name), silent, everything=True)
+            sync(library, Connections(library).get(connection.name), no_progress, everything=True)
         assert library.tags() == {
             first.id: [("loved", 100.0)],
             second.id: [("rated 4", 100.0)],
@@ -108,13 +108,13 @@ def test_stars_and_ratings_of_each_user_come_in_and_can_be_undone(library, serve
         ask(users[0], "unstar", id=ids[first.id])
         ask(users[0], "setRating", id=ids[second.id], rating=0)
         ask(users[1], "unstar", id=ids[third.id])
-    sync(library, Connections(library).get("home ben"), silent)
+    sync(library, Connections(library).get("home ben"), no_progress)
     assert library.tags() == {}, "what is no longer starred there is no longer loved here"
 
 
 def test_a_playlist_goes_there_is_updated_and_deleted_and_others_stay(library, served):
     connection = connected(library, served.connection())
-    sync(library, connection, silent)
+    sync(library, connection, no_progress)
     client, ids = Subsonic(connection), [song.id for song in library.songs()]
     theirs = client.create_playlist("Evening", [ServerSongs(library).id_of(ids[0])])
     saved = save_list(library, connection, "Evening", ids[3:6], "because")
@@ -144,9 +144,9 @@ def test_songs_without_a_file_here_are_analysed_and_play_through_us(library, ser
     served.scan()
     try:
         connection = connected(library, served.connection())
-        report = sync(library, connection, silent)
+        report = sync(library, connection, no_progress)
         assert (report.n_matched, report.n_unmatched) == (N_SONGS, 1)
-        done = fetch_missing(library, connection, lambda **_: None)
+        done = fetch_missing(library, connection, no_progress)
         assert (done.n_added, done.failures) == (1, [])
         (song,) = (s for s in library.songs() if s.artist == "Guest")
         assert len(library.frame_files.mfcc(song.content_hash)) > 9
@@ -158,11 +158,11 @@ def test_songs_without_a_file_here_are_analysed_and_play_through_us(library, ser
         assert client.sound(server_id, "raw", 100, 50) == (data[100:150], len(data))
         assert client.sound(server_id, "raw", 0, 1 << 30) == (data, len(data))
         assert client.sound(server_id, "raw", len(data) + 5, 10) == (b"", len(data))
-        assert sync(library, Connections(library).get("home"), silent).n_unmatched == 0
+        assert sync(library, Connections(library).get("home"), no_progress).n_unmatched == 0
     finally:
         extra.unlink()
         served.scan()  # in the same second, perhaps
-    gone = sync(library, Connections(library).get("home"), silent)
+    gone = sync(library, Connections(library).get("home"), no_progress)
     assert (gone.n_gone, gone.n_songs) == (1, N_SONGS)
     assert [s.artist for s in library.missing_songs()] == ["Guest"]
     remove(library, "home")

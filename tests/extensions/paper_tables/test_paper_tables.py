@@ -7,6 +7,8 @@ import pytest
 
 import musicsim.extensions.paper_tables.paper_tables as tables
 from musicsim.errors import LibraryError, NotFoundError
+from musicsim.progress import no_progress
+from tests.progress import cancel_when
 
 PRINTS = '''"""A small experiment. It has more to say."""
 import json, sys, time
@@ -54,7 +56,7 @@ def test_an_installed_package_has_none(checkout):
     assert tables.experiments() == []
     assert tables.load_table("small") is None
     with pytest.raises(NotFoundError, match="checkout"):
-        tables.run_experiment("small", lambda **_: None)
+        tables.run_experiment("small", no_progress)
 
 
 def test_the_newer_result_is_shown(checkout):
@@ -72,7 +74,7 @@ def test_the_newer_result_is_shown(checkout):
 
 def test_a_run_tells_its_progress_and_is_kept(checkout):
     told = []
-    assert tables.run_experiment("small", lambda **said: told.append(said["message"])) is True
+    assert tables.run_experiment("small", told.append) is True
     assert "[ 0.1 s] step one" in told
     table = tables.load_table("small")
     assert (table.rows, table.is_own) == (ROWS, True)
@@ -84,7 +86,7 @@ def test_a_run_is_ended_when_it_is_asked_to(checkout):
     own = keep(checkout, "2026-01-06T00:00:00+00:00", "data/experiments/results")
     before = own.read_text()
     started = time.monotonic()
-    assert tables.run_experiment("small", lambda **said: "step one" in said["message"]) is False
+    assert tables.run_experiment("small", cancel_when(lambda message, *_: "step one" in message)) is False
     assert time.monotonic() - started < 30  # not the minute that it would have slept
     assert own.read_text() == before
 
@@ -98,7 +100,7 @@ def test_a_run_that_fails_says_why_and_leaves_the_last_result(checkout, last, wo
     own = keep(checkout, "2026-01-06T00:00:00+00:00", "data/experiments/results")
     before = own.read_text()
     with pytest.raises(LibraryError, match=words):
-        tables.run_experiment("small", lambda **_: None)
+        tables.run_experiment("small", no_progress)
     assert own.read_text() == before
     assert [p.name for p in own.parent.iterdir()] == ["small.json"]
 
@@ -108,14 +110,14 @@ def test_a_run_without_its_data_says_so_and_leaves_the_last_result(checkout):
     before = own.read_text()
     write(checkout, rows=[])
     with pytest.raises(tables.NothingMeasured, match="--full"):  # the small one says its options here
-        tables.run_experiment("small", lambda **_: None, ["--full"])
+        tables.run_experiment("small", no_progress, ["--full"])
     assert own.read_text() == before
 
 
 @pytest.mark.parametrize("name", ["_shared", "other", "../small", "small; x"])
 def test_only_experiments_that_are_here_are_run(checkout, name):
     with pytest.raises(NotFoundError, match="no experiment"):
-        tables.run_experiment(name, lambda **_: None)
+        tables.run_experiment(name, no_progress)
 
 
 def test_the_papers_figures_stand_beside_ours():

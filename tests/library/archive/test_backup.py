@@ -23,12 +23,12 @@ from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError, MusicsimError, StoreLockedError
 from musicsim.explorer import job_process
 from musicsim.explorer.health.backups import back_up, backups_of, restore
-from musicsim.explorer.progress import Stopped, silent
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 from musicsim.library.db import schema
+from musicsim.progress import Canceled, no_progress
 from tests.archives import packed, parts_of, with_hashes, write_parts
 from tests.command import run
 from tests.sounds import open_library, write_song
@@ -40,7 +40,7 @@ SECRET = "swordfish"
 @pytest.fixture
 def backup(tiny_library, tmp_path):
     """A backup of the tiny library."""
-    back_up(tiny_library, tmp_path / "tiny.backup", silent)
+    back_up(tiny_library, tmp_path / "tiny.backup", no_progress)
     return tmp_path / "tiny.backup"
 
 
@@ -76,9 +76,9 @@ def answers(library):
 
 def test_a_backup_restored_elsewhere_is_the_same_library(tiny_library, tmp_path):
     tiny_library.add_playlists([("mine", None, [3, 1, 2], {"seed": 4})], "saved")
-    report = back_up(tiny_library, tmp_path / "b", silent)
+    report = back_up(tiny_library, tmp_path / "b", no_progress)
     assert (report.n_songs, report.damaged) == (12, ())
-    restored = restore(tmp_path / "b", tmp_path / "elsewhere", silent)
+    restored = restore(tmp_path / "b", tmp_path / "elsewhere", no_progress)
     assert restored.n_songs == 12
     assert abs(restored.created_at - time.time()) < 600
     with Library.open(tmp_path / "elsewhere", create=False) as there:
@@ -105,8 +105,8 @@ def test_passwords_and_sound_are_in_it_only_if_asked_for(tiny_library, tmp_path)
     for name in ("servers.json", "listenbrainz.token", "players.json"):
         (tiny_library.folder / name).write_text(SECRET)
     write_song(tiny_library.folder / "uploads" / "a.flac")
-    back_up(tiny_library, tmp_path / "plain", silent)
-    back_up(tiny_library, tmp_path / "private", silent, with_passwords=True)
+    back_up(tiny_library, tmp_path / "plain", no_progress)
+    back_up(tiny_library, tmp_path / "private", no_progress, with_passwords=True)
     assert SECRET.encode() not in b"".join(parts_of(tmp_path / "plain").values())
     assert b"".join(parts_of(tmp_path / "private").values()).count(SECRET.encode()) == 3
     for name in ("plain", "private"):
@@ -118,7 +118,7 @@ def test_passwords_and_sound_are_in_it_only_if_asked_for(tiny_library, tmp_path)
         asked.append(consent.private)
         return True
 
-    restore(tmp_path / "private", tmp_path / "there", silent, with_passwords=True, accept=accept)
+    restore(tmp_path / "private", tmp_path / "there", no_progress, with_passwords=True, accept=accept)
     assert asked == [("servers.json", "listenbrainz.token", "players.json")]
     token = tmp_path / "there" / "listenbrainz.token"
     assert (token.read_text(), stat.S_IMODE(token.stat().st_mode)) == (SECRET, 0o600)
@@ -132,7 +132,7 @@ def test_a_restore_replaces_the_library_and_keeps_its_uploads_and_connections(ti
     (folder / "servers.json").write_text(SECRET)
     upload = write_song(folder / "uploads" / "a.flac")
     tiny_library.close()
-    restore(backup, folder, silent)
+    restore(backup, folder, no_progress)
     assert rows(folder) == before
     with Library.open(folder) as library:
         assert not faults(library)
@@ -146,7 +146,7 @@ def test_a_damaged_library_is_replaced(tiny_library, backup):
     tiny_library.close()
     (tiny_library.folder / LIBRARY_FILE).write_bytes(b"these are only words\n" * 1000)
     (tiny_library.folder / f"{LIBRARY_FILE}-wal").write_bytes(b"and these")
-    restore(backup, tiny_library.folder, silent)
+    restore(backup, tiny_library.folder, no_progress)
     assert rows(tiny_library.folder) == before
 
 
@@ -165,14 +165,14 @@ def test_a_backup_taken_while_another_process_adds_is_the_library_at_one_moment(
         while adds.poll() is None:
             if len(library) > 20 * len(taken):
                 name = tmp_path / f"{len(taken)}.backup"
-                taken.append((name, back_up(library, name, silent).n_songs))
+                taken.append((name, back_up(library, name, no_progress).n_songs))
             time.sleep(0.02)
         assert adds.returncode == 0
         final = {song.id: song.content_hash for song in library.songs()}
     assert len(final) == 80
     assert len({n for _, n in taken} - {0, 80}) >= 2, "or nothing was added meanwhile"
     for name, n_songs in taken:
-        restore(name, tmp_path / name.stem, silent)
+        restore(name, tmp_path / name.stem, no_progress)
         with Library.open(tmp_path / name.stem, create=False) as there:
             songs = {song.id: song.content_hash for song in there.songs()}
             assert len(songs) == n_songs
@@ -186,15 +186,15 @@ def test_songs_that_go_while_it_is_taken_are_not_in_it(tiny_library, tmp_path):
     """The backup is of a moment behind that, not of one that lacks their sound."""
     gone = tiny_library.songs()[-3:]
 
-    def tell(message, done, total):
+    def progress(message, done, total):
         if message == "copying songs" and done == 5 and gone[0] in tiny_library.songs():
             with tiny_library.write() as connection:
                 connection.execute(schema.songs.delete().where(schema.songs.c.id.in_([s.id for s in gone])))
             for song in gone:
                 tiny_library.frame_files.drop(song.content_hash)
 
-    assert back_up(tiny_library, tmp_path / "b", tell).n_songs == 9
-    restore(tmp_path / "b", tmp_path / "there", silent)
+    assert back_up(tiny_library, tmp_path / "b", progress).n_songs == 9
+    restore(tmp_path / "b", tmp_path / "there", no_progress)
     with Library.open(tmp_path / "there", create=False) as there:
         assert len(there) == 9
         assert not faults(there)
@@ -204,14 +204,14 @@ def test_rows_that_come_while_it_is_taken_are_cut_off(tiny_library, tmp_path):
     native = tiny_library.models.native()
     X = tiny_library.vectors().X.copy()
 
-    def tell(message, done, total):
+    def progress(message, done, total):
         if message == "copying songs" and done == 1:
             for _ in range(2):
                 features = np.ones((1, native.n_features)) if native.base_id is None else None
                 tiny_library.models.append(native.id, [1], features, np.ones((1, native.n_dimensions)))
 
-    back_up(tiny_library, tmp_path / "b", tell)
-    restore(tmp_path / "b", tmp_path / "there", silent)
+    back_up(tiny_library, tmp_path / "b", progress)
+    restore(tmp_path / "b", tmp_path / "there", no_progress)
     with Library.open(tmp_path / "there", create=False) as there:
         np.testing.assert_array_equal(there.vectors().X, X)
         assert not faults(there)
@@ -219,11 +219,11 @@ def test_rows_that_come_while_it_is_taken_are_cut_off(tiny_library, tmp_path):
 
 def test_a_backup_that_is_cancelled_leaves_nothing(tiny_library, tmp_path):
     def stop(*_):
-        raise Stopped
+        raise Canceled
 
     folder = tmp_path / "disk"
     folder.mkdir()
-    with pytest.raises(Stopped):
+    with pytest.raises(Canceled):
         back_up(tiny_library, folder / "b", stop)
     assert not list(folder.iterdir())
 
@@ -288,17 +288,17 @@ def test_a_cut_or_altered_backup_is_refused_and_nothing_is_changed(tiny_library,
     folder = tiny_library.folder
     tiny_library.close()
     honest = backup.read_bytes()
-    restore(backup, folder, silent)
+    restore(backup, folder, no_progress)
     before = contents(folder)
     for number in range(12 if way in (_cut, _flipped) else 1):
         (tmp_path / "wrong").write_bytes(way(honest, rng, tmp_path))
         with pytest.raises(LibraryError, match="wrong: this is no whole backup of musicsim") as caught:
-            restore(tmp_path / "wrong", folder, silent)
+            restore(tmp_path / "wrong", folder, no_progress)
         assert "\n" not in str(caught.value), number
         assert contents(folder) == before, number
         assert not list((folder / "scratch").glob("*/*"))
         with pytest.raises(LibraryError):
-            restore(tmp_path / "wrong", tmp_path / "new", silent)
+            restore(tmp_path / "wrong", tmp_path / "new", no_progress)
         assert not (tmp_path / "new").exists()
     assert not (tmp_path.parent / "walk_sources.npz").exists()
 
@@ -340,11 +340,11 @@ def test_a_backup_of_very_many_empty_parts_is_refused(backup, tmp_path):
     parts = parts_of(backup)
     few = {f"models/a/{'b' * (n // 26)}{chr(97 + n % 26)}.json": b"" for n in range(50)}
     write_parts(tmp_path / "few", {"backup.json": parts["backup.json"], **few, **parts})
-    restore(tmp_path / "few", tmp_path / "there", silent)
+    restore(tmp_path / "few", tmp_path / "there", no_progress)
     many = {f"frames/ab/ab{n}.npy": b"" for n in range(20_000)}
     write_parts(tmp_path / "bad", {"backup.json": parts["backup.json"], **many, **parts})
     with pytest.raises(LibraryError, match=r"it has more than 1\d,\d\d\d parts"):
-        restore(tmp_path / "bad", tmp_path / "not", silent)
+        restore(tmp_path / "bad", tmp_path / "not", no_progress)
     assert not (tmp_path / "not").exists()
 
 
@@ -352,7 +352,7 @@ def test_a_backup_of_very_many_empty_parts_is_refused(backup, tmp_path):
 def test_what_is_no_backup_is_refused(tmp_path, data):
     (tmp_path / "x").write_bytes(data)
     with pytest.raises(LibraryError, match="x: this is no whole backup"):
-        restore(tmp_path / "x", tmp_path / "there", silent)
+        restore(tmp_path / "x", tmp_path / "there", no_progress)
 
 
 def test_a_backup_of_a_newer_version_says_so(backup, tmp_path):
@@ -360,15 +360,15 @@ def test_a_backup_of_a_newer_version_says_so(backup, tmp_path):
     parts = {"backup.json": json.dumps(about).encode(), "else": b""}
     (tmp_path / "x").write_bytes(packed(parts))
     with pytest.raises(LibraryError, match="newer musicsim"):
-        restore(tmp_path / "x", tmp_path / "there", silent)
+        restore(tmp_path / "x", tmp_path / "there", no_progress)
 
 
 def test_another_file_is_not_overwritten(tiny_library, tmp_path):
     song = write_song(tmp_path / "song.flac")
     with pytest.raises(LibraryError, match="and no backup"):
-        back_up(tiny_library, song, silent)
-    back_up(tiny_library, tmp_path / "b", silent)
-    back_up(tiny_library, tmp_path / "b", silent)
+        back_up(tiny_library, song, no_progress)
+    back_up(tiny_library, tmp_path / "b", no_progress)
+    back_up(tiny_library, tmp_path / "b", no_progress)
 
 
 def test_a_damaged_database_is_not_backed_up(tiny_library, tmp_path):
@@ -382,7 +382,7 @@ def test_a_damaged_database_is_not_backed_up(tiny_library, tmp_path):
         stream.seek((page - 1) * size)
         stream.write(b"\xff" * 64)
     with Library.open(tiny_library.folder) as library, pytest.raises(LibraryError, match="no backup was made"):
-        back_up(library, tmp_path / "b", silent)
+        back_up(library, tmp_path / "b", no_progress)
     assert not (tmp_path / "b").exists()
 
 
@@ -390,8 +390,8 @@ def test_a_model_that_is_damaged_is_left_out_and_made_again(tiny_library, tmp_pa
     native = tiny_library.models.native()
     vectors = tiny_library.models.path(native.id) / "vectors.f32"
     os.truncate(vectors, vectors.stat().st_size - 1)
-    assert back_up(tiny_library, tmp_path / "b", silent).damaged == (native.name,)
-    restore(tmp_path / "b", tmp_path / "there", silent)
+    assert back_up(tiny_library, tmp_path / "b", no_progress).damaged == (native.name,)
+    restore(tmp_path / "b", tmp_path / "there", no_progress)
     with Library.open(tmp_path / "there") as there:
         refresh(there)
         assert not faults(there)
@@ -403,7 +403,7 @@ def test_a_model_that_is_damaged_is_left_out_and_made_again(tiny_library, tmp_pa
 def test_a_library_that_is_open_is_not_replaced(tiny_library, backup):
     before = rows(tiny_library.folder)
     with pytest.raises(StoreLockedError, match="has this library open"):
-        restore(backup, tiny_library.folder, silent)
+        restore(backup, tiny_library.folder, no_progress)
     assert rows(tiny_library.folder) == before
     tiny_library.add_playlists([("still works", None, [1])], "saved")
 
@@ -422,7 +422,7 @@ def _killed_at(number, backup, folder):
 
         Path.rename = dies
         try:
-            restore(backup, folder, silent)
+            restore(backup, folder, no_progress)
         finally:
             os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
@@ -465,7 +465,7 @@ def test_a_job_makes_a_backup_and_says_where(tiny_library, tmp_path):
     message = tiny_library.jobs.get(job_id).message
     assert message.startswith("12 songs · ")
     assert str(tmp_path / "b") in message
-    assert restore(tmp_path / "b", tmp_path / "there", silent).n_songs == 12
+    assert restore(tmp_path / "b", tmp_path / "there", no_progress).n_songs == 12
 
 
 def test_the_commands_make_a_backup_and_a_library_of_it(tiny_library, tmp_path):
@@ -479,14 +479,14 @@ def test_the_commands_make_a_backup_and_a_library_of_it(tiny_library, tmp_path):
 
 def test_backups_in_the_library_are_in_no_backup(tiny_library, tmp_path):
     inside = tiny_library.folder / "backups" / "first.musicsim-backup"
-    back_up(tiny_library, inside, silent)
-    back_up(tiny_library, tmp_path / "b", silent)
+    back_up(tiny_library, inside, no_progress)
+    back_up(tiny_library, tmp_path / "b", no_progress)
     assert (tmp_path / "b").stat().st_size < 1.5 * inside.stat().st_size
     assert backups_of(tiny_library) == [inside]
 
 
 def test_every_error_is_one_of_ours(tiny_library, tmp_path, rng):
-    back_up(tiny_library, tmp_path / "b", silent)
+    back_up(tiny_library, tmp_path / "b", no_progress)
     honest = (tmp_path / "b").read_bytes()
     for number in range(60):
         wrong = bytearray(honest)
@@ -495,7 +495,7 @@ def test_every_error_is_one_of_ours(tiny_library, tmp_path, rng):
         (tmp_path / "wrong").write_bytes(wrong)
         refused = ""
         try:
-            restore(tmp_path / "wrong", tmp_path / f"{number}", silent)
+            restore(tmp_path / "wrong", tmp_path / f"{number}", no_progress)
         except MusicsimError as error:
             refused = str(error)
         assert refused.startswith("wrong: this is no whole backup")

@@ -13,8 +13,8 @@ import pytest
 from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError
 from musicsim.explorer.health.backups import back_up, restore
-from musicsim.explorer.progress import silent
 from musicsim.library import Library
+from musicsim.progress import no_progress
 from tests.archives import parts_of
 from tests.command import run
 
@@ -48,9 +48,9 @@ def test_a_restored_library_keeps_the_settings_of_this_machine(tiny_library, tmp
     }.items():  # fmt: skip
         tiny_library.set_setting(name, value)
     tiny_library.set_text("machine.name", "theirs")
-    back_up(tiny_library, tmp_path / "gift", silent)
+    back_up(tiny_library, tmp_path / "gift", no_progress)
 
-    restore(tmp_path / "gift", tmp_path / "new", silent)
+    restore(tmp_path / "gift", tmp_path / "new", no_progress)
     with Library.open(tmp_path / "new", create=False) as library:
         found = library.settings
         assert (found["n_workers"], found["file_seconds"]) == (0, 600)
@@ -62,7 +62,7 @@ def test_a_restored_library_keeps_the_settings_of_this_machine(tiny_library, tmp
         library.set_setting("n_workers", 3)
         library.set_setting("shortest_s", 5)
         library.set_text("machine.name", "mine")
-    restore(tmp_path / "gift", tmp_path / "mine", silent)
+    restore(tmp_path / "gift", tmp_path / "mine", no_progress)
     with Library.open(tmp_path / "mine", create=False) as library:
         found = library.settings
         assert (found["n_workers"], found["shortest_s"]) == (3, 11)
@@ -72,19 +72,19 @@ def test_a_restored_library_keeps_the_settings_of_this_machine(tiny_library, tmp
 @pytest.mark.parametrize("settings", ["[]", "nonsense", '{"shortest_s": "x"}', '{"hub_reduction": 1e999}'])
 def test_damaged_settings_are_refused_and_nothing_is_changed(tiny_library, tmp_path, settings):
     change(tiny_library.folder, ("INSERT OR REPLACE INTO meta (key, value) VALUES ('settings', ?)", (settings,)))
-    back_up(tiny_library, tmp_path / "gift", silent)
+    back_up(tiny_library, tmp_path / "gift", no_progress)
     with pytest.raises(LibraryError, match="gift: this is no whole backup"):
-        restore(tmp_path / "gift", tmp_path / "new", silent)
+        restore(tmp_path / "gift", tmp_path / "new", no_progress)
     assert not (tmp_path / "new").exists()
 
 
 def test_jobs_of_another_machine_are_not_restored(tiny_library, tmp_path):
     tiny_library.jobs.create("export", {"what": "vectors", "path": str(Path.home() / ".profile")})
-    back_up(tiny_library, tmp_path / "gift", silent)
+    back_up(tiny_library, tmp_path / "gift", no_progress)
     run("list", library=tmp_path / "mine", expect=1)
     with Library.open(tmp_path / "mine") as library:
         library.jobs.add_trace(1, {"of": "the library before"})
-    restore(tmp_path / "gift", tmp_path / "mine", silent)
+    restore(tmp_path / "gift", tmp_path / "mine", no_progress)
     with Library.open(tmp_path / "mine", create=False) as library:
         assert library.jobs.recent() == []
         assert library.jobs.trace(1) == []
@@ -97,11 +97,11 @@ def test_no_model_leads_out_of_the_library(tiny_library, tmp_path):
     other = {"id": "'../../victim'", "name": "'x'", "is_complete": "0", "is_active": "0"}
     values = ", ".join(other.get(name, name) for name in columns)
     change(tiny_library.folder, f"INSERT INTO models SELECT {values} FROM models LIMIT 1")
-    back_up(tiny_library, tmp_path / "gift", silent)
+    back_up(tiny_library, tmp_path / "gift", no_progress)
     for victim in (tmp_path / "victim", tiny_library.folder.parent / "victim"):
         victim.mkdir()
     with pytest.raises(LibraryError, match=r"gift: this is no whole backup .*models\.id"):
-        restore(tmp_path / "gift", tmp_path / "mine", silent)
+        restore(tmp_path / "gift", tmp_path / "mine", no_progress)
     with pytest.raises(LibraryError, match="is not the name of a folder"):
         tiny_library.models.discard_unfinished()
     assert victim.exists()
@@ -115,7 +115,7 @@ def private_backup(tiny_library, tmp_path):
     """A backup with the connections of its maker."""
     (tiny_library.folder / "servers.json").write_text(SECRET)
     (tiny_library.folder / "players.json").write_text(SECRET)
-    back_up(tiny_library, tmp_path / "private", silent, with_passwords=True)
+    back_up(tiny_library, tmp_path / "private", no_progress, with_passwords=True)
     return tmp_path / "private"
 
 
@@ -172,7 +172,7 @@ def test_passwords_go_into_a_backup_only_if_asked_for_and_confirmed(tiny_library
 )
 def test_addresses_in_a_backup_are_named_and_confirmed(tiny_library, tmp_path, statement):
     change(tiny_library.folder, statement)
-    back_up(tiny_library, tmp_path / "gift", silent)
+    back_up(tiny_library, tmp_path / "gift", no_progress)
     mine = tmp_path / "mine"
     with Library.open(mine) as library:
         library.set_setting("shortest_s", 5)
@@ -183,7 +183,7 @@ def test_addresses_in_a_backup_are_named_and_confirmed(tiny_library, tmp_path, s
     assert "Nothing was changed" in " ".join(said.split())
     assert query(mine, "SELECT * FROM meta") == before
     with pytest.raises(LibraryError, match=EXAMPLE_ADDRESS):
-        restore(tmp_path / "gift", tmp_path / "new", silent)
+        restore(tmp_path / "gift", tmp_path / "new", no_progress)
     assert not (tmp_path / "new").exists()
     with answering("y\n"):
         run("restore", tmp_path / "gift", library=mine)
@@ -193,5 +193,5 @@ def test_addresses_in_a_backup_are_named_and_confirmed(tiny_library, tmp_path, s
 
 def test_folders_of_this_machine_need_no_consent(tiny_library, tmp_path):
     change(tiny_library.folder, "INSERT INTO roots (path, added_at) VALUES ('/music/a:/b', 1)")
-    back_up(tiny_library, tmp_path / "b", silent)
-    assert restore(tmp_path / "b", tmp_path / "there", silent).n_songs == 12
+    back_up(tiny_library, tmp_path / "b", no_progress)
+    assert restore(tmp_path / "b", tmp_path / "there", no_progress).n_songs == 12

@@ -1,0 +1,30 @@
+"""Progress of long work, and canceling it."""
+
+from typing import Any, Protocol
+
+
+class Canceled(Exception):
+    """The user canceled the work."""
+
+
+class Progress(Protocol):
+    """Receives the progress of long work; raises :class:`Canceled` to end it.
+
+    `message` says what is being done; `done` of `total` parts are finished, 0 if the numbers are not known. Scans also
+    pass `failed`, `skipped`, `songs_per_second` and `seconds_left`. A call may take its time: that pauses the work.
+    """
+
+    def __call__(self, message: str, done: int = 0, total: int = 0, /, **facts: Any) -> None: ...
+
+
+def no_progress(message: str, done: int = 0, total: int = 0, /, **facts: Any) -> None:
+    """Ignore progress."""
+
+
+def prefixed(progress: Progress, prefix: str) -> Progress:
+    """Return a progress that puts a prefix in front of each message."""
+
+    def report(message: str, done: int = 0, total: int = 0, /, **facts: Any) -> None:
+        progress(prefix + message, done, total, **facts)
+
+    return report
