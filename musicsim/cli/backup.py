@@ -1,4 +1,4 @@
-"""Commands that write a library as one file: backup and restore, and a snapshot file for strangers."""
+"""Commands that write a library as one file and restore it."""
 
 from datetime import datetime
 from pathlib import Path

@@ -143,7 +143,7 @@ class Store(Tables, Opinions):
         self.lyrics = LyricsStore(engine, self.write)
         self.splits = SplitStore(engine, self.write)
         self.server_songs = ServerSongs(engine, self._write_unseen)
-        self.pool: Pool | None = None  # a cluster that analyses and encodes songs; None: this machine does
+        self.pool: Pool | None = None  # workers elsewhere that analyze and encode songs; None: this machine does
         self._tables = SongTables(folder / "cache" / "songs.npz", engine, self.write, self._log, self.duplicates)
 
     @classmethod
@@ -560,5 +560,5 @@ def _song(row: dict[str, Any], roots: Sequence[Path], library: Path) -> Song:
     group = artist_group(row["artist"], row["folder"], roots) or f"song:{row['id']}"
     stand_in = None if row["artist"] else stand_in_name(row["folder"], roots)
     row["folder"] = str(row["folder"])
-    row["path"] = library / row["path"]  # in a snapshot file, files lie in the library's folder
+    row["path"] = library / row["path"]  # a relative path lies in the library's folder
     return Song(**row, is_missing=is_missing, group=group, stand_in=stand_in)

@@ -238,7 +238,8 @@ class RemoteIndex:
     def values(self) -> dict[str, npt.NDArray[Any]]:
         """The columns as a collection has them, by name, (n_rows,) each."""
         texts = {name: _hashes(getattr(self._columns, name)) for name in NAMES}
-        return texts | {name: _numbers(getattr(self._columns, name)) for name in NUMBERS}
+        numbers = {name: getattr(self._columns, name).astype(np.float64) for name in NUMBERS}
+        return texts | {name: np.nan_to_num(values, nan=_UNKNOWN) for name, values in numbers.items()}
 
     @cached_property
     def digests(self) -> Int64Array:
@@ -364,10 +365,6 @@ def hash_of(name: str) -> int:
 
 def _hashes(labels: Labels) -> Int64Array:
     return np.array([*map(hash_of, labels.names), 0], dtype=np.int64)[labels.codes]
-
-
-def _numbers(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    return np.nan_to_num(values.astype(np.float64), nan=_UNKNOWN)
 
 
 def _bound(column: str, value: float) -> float:

@@ -136,14 +136,15 @@ class ArchiveKind:
         """
         n_bytes = os.fstat(stream.fileno()).st_size
         left, max_members = _MAX_SMALL + _MAX_RATIO * n_bytes, _MAX_FEW + n_bytes // _LEAST_FILE
-        with _opened(stream) as tar:
-            members = _members(tar)
+        with _opened(stream) as (tar, members):
             about, line = self._read_about(members, tar)
             if about["format"] != _FORMAT:
                 raise LibraryError(
                     f"{name}: this {self.title} was made by a newer musicsim. Update musicsim, and try again."
                 )
-            _check_time(about["created_at"])
+            made = about["created_at"]
+            if isinstance(made, bool) or not isinstance(made, int | float) or not 0 <= made < _LATEST_S:
+                raise ValueError("it does not say when it was made")
             hashes, n_bytes_of_hashes = hashlib.sha256(line.encode()), len(line)
             written: set[str] = set()
             for number, member in enumerate(members):
@@ -165,18 +166,18 @@ class ArchiveKind:
                 raise ValueError("it is cut off")
             if member.size != n_bytes_of_hashes:
                 raise ValueError("something was added to it, or is missing")
-            if hashlib.sha256(data := _read(tar, member)).digest() != hashes.digest():
-                raise ValueError(_first_altered(data, folder, written))
+            if hashlib.sha256(_read(tar, member)).digest() != hashes.digest():
+                raise ValueError("it was altered")
             if next(members, None) is not None:
                 raise ValueError("something was added to it")
         if LIBRARY_FILE not in written:
             raise ValueError("it has no database")
-        return written, float(about["created_at"])
+        return written, float(made)
 
     def _is_one(self, path: Path) -> bool:
         try:
-            with path.open("rb") as stream, _opened(stream) as tar:
-                self._read_about(_members(tar), tar)
+            with path.open("rb") as stream, _opened(stream) as (tar, members):
+                self._read_about(members, tar)
         except (*_MALFORMED, OSError):
             return False
         return True
@@ -262,25 +263,19 @@ class _PlainMember(tarfile.TarInfo):
 
 
 @contextmanager
-def _opened(stream: BinaryIO) -> Iterator[tarfile.TarFile]:
+def _opened(stream: BinaryIO) -> Iterator[tuple[tarfile.TarFile, Iterator[tarfile.TarInfo]]]:
     unpacker = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
     with (
         unpacker.stream_reader(stream, read_size=_CHUNK, closefd=False) as packed,
         tarfile.open(fileobj=packed, mode="r|", bufsize=_CHUNK, tarinfo=_PlainMember) as tar,
     ):
-        yield tar
+        yield tar, _members(tar)
 
 
 def _members(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
     while (member := tar.next()) is not None:
         yield member
         tar.members.clear()  # type: ignore[attr-defined]  # or all are remembered
-
-
-def _check_time(seconds: object) -> None:
-    """Raise ValueError unless these are seconds since 1970 that have a date."""
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < _LATEST_S:
-        raise ValueError("it does not say when it was made")
 
 
 def _read(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
@@ -304,14 +299,3 @@ def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> str:
     if left:
         raise ValueError("it is cut off")
     return digest.hexdigest()
-
-
-def _first_altered(hashes: bytes, folder: Path, names: Collection[str]) -> str:
-    """Say which member is not as it was written."""
-    for line in hashes.decode("utf-8", "replace").splitlines():
-        digest, _, name = line.partition("  ")
-        if name in names:
-            with (folder / name).open("rb") as stream:
-                if hashlib.file_digest(stream, "sha256").hexdigest() != digest:
-                    return f"{name} was altered"
-    return "it was altered"

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -38,7 +37,6 @@ _NAME = re.compile(r"small-\d{4}-\d\d-\d\d-\d{6}-\d{6}\.tar\.zst")
 _SMALL_COPY = ArchiveKind(
     "small copy", "small.json", re.compile(re.escape(LIBRARY_FILE)), "; nothing was changed. Name another one."
 )
-_AT_ONCE = 10_000
 
 TABLES = (
     schema.imports, schema.waiting, schema.plays, schema.tags, schema.listens, schema.spellings, schema.playlists,
@@ -132,7 +130,7 @@ class SmallCopies:
             try:
                 with closing(_connect(work / LIBRARY_FILE, "ro")) as database:
                     copy = _SmallCopy(database)
-                    songs = copy.songs()
+                    songs = copy.songs
                     before = self.keep_now()
                     with library.write() as connection:
                         here = _matched(connection, songs)
@@ -193,17 +191,12 @@ class _CopiedSong(NamedTuple):
 
 
 class _SmallCopy:
-    """A copy that is read. Raises ValueError if it is none."""
+    """A copy that is read. Raises sqlite3.DatabaseError if it is none."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-        if not {"songs", "plays", "playlists"} <= tables:
-            raise ValueError("it holds something else")
-
-    def songs(self) -> list[_CopiedSong]:
-        rows = self._connection.execute("SELECT id, content_hash, sound_hash, edits, path FROM songs")
-        return [_CopiedSong(*row) for row in rows]
+        rows = connection.execute("SELECT id, content_hash, sound_hash, edits, path FROM songs")
+        self.songs = [_CopiedSong(*row) for row in rows]
 
     def rows(self, table: sa.Table) -> tuple[list[str], Iterator[tuple[object, ...]]]:
         """The columns of a table that this program has, too, and its rows; none of a table that came later."""
@@ -237,16 +230,14 @@ def _replace(connection: sa.Connection, copy: _SmallCopy, here: Mapping[int, int
     for table in reversed(TABLES):
         connection.exec_driver_sql(f"DELETE FROM {table.name} WHERE {said_by_people(table)}")
     for table in TABLES:
-        if table is schema.aliases:
-            continue
         columns, rows = copy.rows(table)
+        if table is schema.aliases or not columns:
+            continue
         names, marks = ", ".join(f'"{name}"' for name in columns), ", ".join("?" * len(columns))
         places = [columns.index(name) for name in song_columns(table) if name in columns]
         # of two songs that are one by now, the first has the say
         put = f"INSERT OR IGNORE INTO {table.name} ({names}) VALUES ({marks})"
-        changed = _with_own_ids(rows, places, here, in_order=table is schema.duplicates)
-        while part := list(islice(changed, _AT_ONCE)):
-            connection.exec_driver_sql(put, part)
+        _driver(connection).executemany(put, _with_own_ids(rows, places, here, in_order=table is schema.duplicates))
 
 
 def _with_own_ids(
