@@ -1,7 +1,7 @@
 """A bundle, which users know as a snapshot file: a library for visitors, without its music, in one file.
 
 It is an archive (:mod:`musicsim.library.archive.archive_file`). :mod:`musicsim.extensions.bundles.public_copy` makes
-its database. Of models it has what they cannot do without, and their index. Unpacked, it is the folder of a library.
+its database. It has the needed files of models, and their index. Unpacked, it is the folder of a library.
 """
 
 import json
@@ -147,7 +147,7 @@ def _add_model(archive: ArchiveWriter, copy: Store, record: ModelRecord) -> None
 
 
 class _Part(NamedTuple):
-    """The part of a song that is to be heard, and where its sound is written."""
+    """An excerpt of a song, and the file for its sound."""
 
     song_id: int
     source: Path
@@ -156,7 +156,7 @@ class _Part(NamedTuple):
 
 
 def _write_part(part: _Part) -> None:
-    """Write the sound of a part; in a worker."""
+    """Write the sound of an excerpt, in a worker."""
     transcode(part.source, part.target, bitrate=_BITRATE, start_s=part.start_s, length_s=TYPICAL_S)
 
 
@@ -193,18 +193,9 @@ def _add_excerpts(library: Store, archive: ArchiveWriter, work: Path, suffix: st
 
 
 def unpack_bundle(stream: BinaryIO, name: str, target: Path, tell: Tell) -> None:
-    """Make an empty folder the library that a bundle holds, with what is kept next to a large one.
+    """Unpack a bundle into an empty folder, and make the caches of a large library.
 
-    Parameters
-    ----------
-    stream : binary file
-    name : str
-        Name of the file for messages.
-
-    Raises
-    ------
-    LibraryError
-        If it is no bundle, or not as it was written; the content of the folder is of no use then.
+    `name` is that of the file in messages. Raises LibraryError if it is another file, or was altered.
     """
     with _BUNDLE.refusing(name):
         _BUNDLE.unpack(stream, name, target, tell)
@@ -215,7 +206,7 @@ def unpack_bundle(stream: BinaryIO, name: str, target: Path, tell: Tell) -> None
             library.table()
             for record in library.models.all(retired=True):
                 library.models.song_rows(record.id)
-    # readers need no files beside it then
+    # so that readers need nothing but this file
     with closing(sqlite3.connect(target / LIBRARY_FILE)) as connection:
         connection.execute("PRAGMA journal_mode=DELETE")
 

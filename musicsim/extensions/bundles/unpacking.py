@@ -1,8 +1,8 @@
 """Bundles that are served on this machine, each unpacked once for all processes that serve it.
 
-They lie among the user's caches, under a name that another content of the file would not have. Whoever comes first
-unpacks and checks, and the others wait for it; then all map the same arrays into memory. What is of no file any more,
-and used by no process, is removed by the next one that comes.
+Each is in a folder of the user's caches, whose name depends on the content of the file. The first process unpacks and
+checks it, and the others wait; then all map the same arrays into memory. The next process removes folders that are
+neither used nor current.
 """
 
 import fcntl
@@ -28,16 +28,10 @@ _IN_USE, _AT_WORK = ".used", ".lock"  # held by all who use a folder, and by the
 
 @contextmanager
 def unpacked(file: Path, tell: Tell) -> Iterator[Path]:
-    """The folder of the library that a bundle holds; it stays as it is until the block ends.
+    """Give the folder of the library in a bundle, unchanged until the block ends.
 
-    Raises
-    ------
-    NotFoundError
-        If there is no such file.
-    LibraryError
-        If it is no bundle, or not as it was written.
-    StorageError
-        If there is no room for it.
+    Raises NotFoundError if the file is missing; LibraryError if it is something else, or was altered; StorageError if
+    the disk is full.
     """
     file = file.expanduser().resolve()
     if not file.is_file():
@@ -60,12 +54,12 @@ def unpacked(file: Path, tell: Tell) -> Iterator[Path]:
 
 
 def _caches_folder() -> Path:
-    """Where caches of this user lie, as the XDG Base Directory Specification has it."""
+    """The user's caches, by the XDG Base Directory Specification."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "musicsim"
 
 
 def _key(file: Path, facts: os.stat_result) -> str:
-    """A name for what a file holds as it is now, and what this version of the program makes of it."""
+    """A name that depends on the state of the file and on the version of the program."""
     said = f"{file}\n{facts.st_size} {facts.st_mtime_ns} {facts.st_ino}\n{__version__} {SCHEMA_VERSION}"
     return blake2b(os.fsencode(said), digest_size=12).hexdigest()
 
@@ -100,7 +94,7 @@ def _mark_used(home: Path, file: Path) -> int:
 
 
 def _remove_unused(folder: Path) -> None:
-    """Remove what no process uses and what is of no file, or of one that has changed since."""
+    """Remove unused folders whose file is missing or has changed."""
     for mark in folder.glob(f"*{_IN_USE}"):
         with suppress(OSError), mark.open("rb") as held:  # used, removed by another one, or not ours
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -46,7 +46,7 @@ def status(
 
 
 group.command()(status)
-group.callback()(lambda: None)  # with one command alone, its name would not be asked for
+group.callback()(lambda: None)  # a group with one command would not take its name
 
 
 @adding_options
@@ -73,7 +73,7 @@ def with_trust(
     ] = None,
     **values: Any,
 ) -> None:
-    """Run `musicsim settings`, which takes no address of a cluster that is not trusted."""
+    """Run `musicsim settings`, and refuse the address of a cluster that is not trusted."""
     from musicsim.extensions.cluster.address import check_address
     from musicsim.extensions.cluster.pool import UNTRUSTED
     from musicsim.extensions.cluster.trust import is_trusted, needs_trust, trust

@@ -47,7 +47,7 @@ _MALFORMED = (tarfile.TarError, zstandard.ZstdError, KeyError, TypeError, Recurs
 
 @contextmanager
 def folder_next_to(target: Path) -> Iterator[Path]:
-    """Give a folder to work in on the disk of a file, where there has to be room anyway."""
+    """Give a temporary folder on the disk of a file, which needs the room anyway."""
     working = target.absolute().parent / ".musicsim-backup"
     scratch = Scratch(working)
     try:
@@ -71,7 +71,7 @@ class ArchiveKind:
 
     @contextmanager
     def write(self, target: Path, work: Path) -> Iterator["ArchiveWriter"]:
-        """Write an archive in a folder on the same disk; it takes the place of `target` if the block ends well.
+        """Write an archive in a folder on the same disk; it replaces `target` if the block ends well.
 
         Raises LibraryError if `target` is something else; StorageError as :func:`writing_to`.
         """
@@ -98,7 +98,7 @@ class ArchiveKind:
 
     @contextmanager
     def refusing(self, name: str) -> Iterator[None]:
-        """Raise LibraryError for what shows that an archive is not as it was written; `name` is that of its file."""
+        """Raise LibraryError for errors that show a damaged or altered archive; `name` is that of its file."""
         try:
             yield
         except _MALFORMED as error:
@@ -107,7 +107,7 @@ class ArchiveKind:
 
     @contextmanager
     def open(self, path: Path) -> Iterator[BinaryIO]:
-        """Open an archive. Raises NotFoundError if there is none."""
+        """Open an archive. Raises NotFoundError if it is missing."""
         if not path.is_file():
             raise NotFoundError(f"{path}: there is no such file.")
         with path.open("rb") as stream:
@@ -236,7 +236,7 @@ class ArchiveWriter:
 
 
 class _HashedStream:
-    """A stream whose bytes are hashed as they are read."""
+    """A stream that hashes the bytes that it reads."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream, self.hash = stream, hashlib.sha256()
@@ -255,7 +255,7 @@ class _PlainMember(tarfile.TarInfo):
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        """A member from its header; raises ValueError if it is no plain file."""
+        """Read a header; raises ValueError for anything else than a plain file."""
         member = super().frombuf(buf, encoding, errors)
         if member.type != tarfile.REGTYPE or member.issparse() or member.size < 0:
             raise ValueError(f"{member.name[:80]!r} is no plain file")

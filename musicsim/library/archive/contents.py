@@ -39,7 +39,7 @@ def add_model(archive: ArchiveWriter, moment: Store, record: ModelRecord, *, lef
 def checked_library(folder: Path) -> Iterator[Store]:
     """Open an unpacked library.
 
-    Raises ValueError if its database or arrays are not whole, or the database holds what none does.
+    Raises ValueError if its database or arrays are damaged, or the database has anything that no library has.
     """
     check_arrays_are_stored(folder)
     try:

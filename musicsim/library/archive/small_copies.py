@@ -1,8 +1,7 @@
-"""A copy a day of what cannot be made again from the sound: plays, tags, playlists, answers, thumbs and edits.
+"""Daily copies of everything that people said: plays, tags, playlists, answers, thumbs and edits.
 
-Each is an archive in the library's folder ``backups`` with a database of these tables. Its songs are named by the
-hashes of their bytes and of their sound and by their paths, so that it can be brought back to a library whose songs
-were analysed again.
+Each is an archive in the library's folder ``backups`` with a database of these tables. It identifies songs by the
+hashes of their bytes and of their sound and by their paths, so it also fits a library whose songs were analyzed again.
 """
 
 import json
@@ -55,17 +54,17 @@ def song_columns(table: sa.Table) -> list[str]:
 
 
 def said_by_people(table: sa.Table) -> str:
-    """Which rows of a table no program can make, as a condition of SQL."""
+    """A condition in SQL for the rows of a table that people made."""
     return "NOT is_same" if table is schema.duplicates else "1"
 
 
 @dataclass(frozen=True, slots=True)
 class BroughtBack:
-    """What came of it."""
+    """Result of bringing a copy back."""
 
     n_songs: int  # songs of the copy that are in the library
-    n_absent: int  # and those that are not: what is said of them was left out
-    before: Path | None  # a copy of what was replaced; None where there was nothing
+    n_absent: int  # songs of the copy that are missing, with all that was said of them
+    before: Path | None  # a copy of the replaced rows, if there were any
 
 
 class SmallCopies:
@@ -82,7 +81,7 @@ class SmallCopies:
         return sorted(path for path in self.folder.iterdir() if _NAME.fullmatch(path.name))
 
     def latest(self) -> Path:
-        """The copy that was taken last. Raises NotFoundError if there is none."""
+        """The last copy. Raises NotFoundError without any."""
         copies = self.all()
         if not copies:
             raise NotFoundError(f"{self.folder}: there is no copy of plays, lists, answers and edits here yet.")
@@ -101,7 +100,7 @@ class SmallCopies:
             _log.warning("No copy of plays, lists, answers and edits was kept today: %s", error)
 
     def keep_now(self) -> Path | None:
-        """Take a copy; None where there is nothing to keep."""
+        """Take a copy; None if people have not said anything."""
         target = self.folder / datetime.now().strftime("small-%Y-%m-%d-%H%M%S-%f.tar.zst")
         with closing(_connect(self._library.folder / LIBRARY_FILE, "rw")) as connection:
             if not _has_something(connection):
@@ -116,7 +115,7 @@ class SmallCopies:
         return target
 
     def bring_back(self, path: Path) -> BroughtBack:
-        """Replace what people said by what a copy holds; the copy of what it replaces is taken first.
+        """Replace the rows of what people said by those of a copy, after taking a copy of the present ones.
 
         Songs are matched by the hash of their bytes, that of their sound, or their path. Links of listening tests get
         new tokens if the copy is not one of the library's own.
@@ -191,7 +190,7 @@ class _CopiedSong(NamedTuple):
 
 
 class _SmallCopy:
-    """A copy that is read. Raises sqlite3.DatabaseError if it is none."""
+    """A copy that is read. Raises sqlite3.DatabaseError for another database."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
