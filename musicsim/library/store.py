@@ -35,7 +35,6 @@ from musicsim.audio import derivatives
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.extensions.listening_tests.store import ListeningTestStore
 from musicsim.extensions.lyrics.store import LyricsStore
-from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.library.db import schema
 from musicsim.library.db.changes import ChangeLog
 from musicsim.library.db.columns import SongTable, nobody, some_ids, song_label
@@ -129,20 +128,19 @@ class Store(Tables, Opinions):
         self.folder = folder
         Tables.__init__(self, engine, self.write)
         self.engine, self._log = engine, ChangeLog()
-        Opinions.__init__(self, engine, self._write_unseen)
+        Opinions.__init__(self, engine, self.write_unseen)
         self.models = ModelStore(folder / "models", engine, self.write, self._log, lambda: self.revision)
         self.files = FileStore(engine, self.write)
         self.frame_files = FrameStore(folder / "frames")
         self.descriptors = DescriptorStore(engine, self.write)
         self.edits = TagEdits(engine, self.write)
         self.duplicates = DuplicateStore(engine, self.write)
-        self.jobs = JobStore(folder / "jobs", engine, self._write_unseen)
+        self.jobs = JobStore(folder / "jobs", engine, self.write_unseen)
         self.listening = ListeningStore(engine, self.write)
-        self.listening_tests = ListeningTestStore(engine, self._write_unseen)
+        self.listening_tests = ListeningTestStore(engine, self.write_unseen)
         self.saved_playlists = PlaylistStore(engine, self.write)
         self.lyrics = LyricsStore(engine, self.write)
         self.splits = SplitStore(engine, self.write)
-        self.server_songs = ServerSongs(engine, self._write_unseen)
         self.pool: Pool | None = None  # workers elsewhere that analyze and encode songs; None: this machine does
         self._tables = SongTables(folder / "cache" / "songs.npz", engine, self.write, self._log, self.duplicates)
 
@@ -209,7 +207,7 @@ class Store(Tables, Opinions):
     # --- transactions -------------------------------------------------------------------------
 
     @contextmanager
-    def _write_unseen(self) -> Iterator[sa.Connection]:
+    def write_unseen(self) -> Iterator[sa.Connection]:
         """A transaction that pages need not be drawn again for: the revision stays."""
         with writer(self.engine).begin() as connection:
             yield connection
@@ -221,7 +219,7 @@ class Store(Tables, Opinions):
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
         """A transaction that changes songs or what is said of them; readers see :attr:`revision` move."""
-        with self._write_unseen() as connection:
+        with self.write_unseen() as connection:
             self._log.watch(connection)
             yield connection
             connection.execute(
@@ -256,7 +254,7 @@ class Store(Tables, Opinions):
 
     def set_text(self, key: str, value: str, *, is_change: bool = False) -> None:
         """Keep a text about the library. Readers see :attr:`revision` move only if `is_change`."""
-        with (self.write if is_change else self._write_unseen)() as connection:
+        with (self.write if is_change else self.write_unseen)() as connection:
             connection.execute(schema.meta.insert().prefix_with("OR REPLACE").values(key=key, value=value))
 
     def _refreshed(self) -> str:

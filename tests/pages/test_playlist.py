@@ -15,6 +15,7 @@ from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.extensions.listenbrainz.client import keep_token
 from musicsim.extensions.music_servers.connections import Connections
+from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.library.db import schema
 from musicsim.ui.base.frame import PAGES, SHELL
 from musicsim.ui.components.song_list import Action
@@ -498,13 +499,13 @@ def test_a_list_is_saved_updated_kept_filled_and_deleted_on_a_server(full):
         return {}
 
     def kept():
-        return full.server_songs.lists("home")
+        return ServerSongs(full).lists("home")
 
     assert "playlist_server_save" not in [button.key for button in drawn().button]
     with scripted(answer) as server:
         Connections(full).put(server.connection())
         songs = full.songs()
-        full.server_songs.remember("home", [(song.id, [f"so-{song.id}"]) for song in songs])
+        ServerSongs(full).remember("home", [(song.id, [f"so-{song.id}"]) for song in songs])
         app = drawn()
         assert app.button(key="playlist_server_save").label == "Save “My playlist” on home"
         press(app, "playlist_server_save")

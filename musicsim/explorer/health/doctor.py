@@ -20,6 +20,7 @@ from musicsim.explorer.refresh.model_catalogue import damage, make_again, stale_
 from musicsim.explorer.refresh.outdated import pending_upgrade
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.extensions.music_servers.connections import Connections
+from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.extensions.player_engine.access import player_access
 from musicsim.library import Library, Song
 from musicsim.library.db.cache import load_arrays
@@ -107,7 +108,7 @@ def _of_database(found: list[str]) -> Finding:
 def _of_songs(library: Library) -> Iterator[Finding]:
     songs, n_missing = library.songs(), len(library.missing_songs())
     absent = {song.id: str(song.path) for song in songs if not song.path.exists()}
-    on_server = library.server_songs.ids_of(absent) if absent else {}
+    on_server = ServerSongs(library).ids_of(absent) if absent else {}
     gone = [path for song_id, path in absent.items() if song_id not in on_server]
     yield Finding("songs", OK, f"{len(songs):,} songs with a file")
     if n_missing:

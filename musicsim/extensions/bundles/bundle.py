@@ -38,6 +38,7 @@ from musicsim.library.db import schema
 from musicsim.library.db.changes import CHANGES_PREFIX
 from musicsim.library.db.database import open_engine
 from musicsim.library.db.settings import read_settings
+from musicsim.library.db.tables import all_tables
 from musicsim.library.processes.pools import LocalPool
 from musicsim.library.store import Store
 from musicsim.library.stores.models import BUILT_IN, ModelRecord
@@ -219,7 +220,7 @@ def _check_is_for_strangers(library: Store) -> None:
         read_settings(meta.get("settings"))  # checks their values
         if not names <= _META or not json.loads(meta.get("settings", "{}")).keys() <= SETTINGS:
             raise ValueError("it has settings of a machine")
-        for table in schema.metadata.sorted_tables:
+        for table in all_tables():
             if table.name not in (*FILLED, schema.meta.name) and connection.scalar(
                 sa.select(sa.exists().select_from(table))
             ):

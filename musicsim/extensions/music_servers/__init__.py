@@ -7,5 +7,7 @@ EXTENSION = Extension(
     commands={"server": Command("cli:group", "Connect music servers (Subsonic, OpenSubsonic).", "Other programs")},
     jobs={"sync": Job("job:run", "Syncing a music server")},
     sections=(Section("library", "Servers", "page:draw", tab="servers", needs_songs=False, place=70),),
+    tables="tables",
+    hooks={"folder_of_remote_songs": "server_songs:SERVERS_FOLDER"},
     backup_files=("servers.json",),
 )

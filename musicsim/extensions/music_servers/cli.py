@@ -21,6 +21,7 @@ from musicsim.cli._console import (
 )
 from musicsim.cli._options import taking
 from musicsim.explorer.requests.playlist import PlaylistRequest
+from musicsim.extensions.music_servers.server_songs import ServerSongs
 
 _SECRET = "MUSICSIM_SERVER_SECRET"
 _MAX_LISTED = 50
@@ -123,7 +124,7 @@ def list_servers(library: LibraryOption = None, as_json: JsonOption = False) -> 
     from musicsim.library.importing import day_of
 
     with _asked(None, library) as (lib, connections):
-        counts = lib.server_songs.counts()
+        counts = ServerSongs(lib).counts()
         rows: list[dict[str, Any]] = [
             {
                 "name": c.name,
@@ -133,7 +134,7 @@ def list_servers(library: LibraryOption = None, as_json: JsonOption = False) -> 
                 "synced": day_of(c.synced_at),
                 "playlists": {
                     name: "kept filled" if kept.request is not None else "saved"
-                    for name, kept in lib.server_songs.lists(c.name).items()
+                    for name, kept in ServerSongs(lib).lists(c.name).items()
                 },
             }
             for c in connections
@@ -160,11 +161,11 @@ def review(
     if name is not None and (server_id is None or song is None):
         raise typer.BadParameter("name a server, the id of a song there, and the id of a song here.")
     with open_library(library) as lib:
-        if name is not None:
-            lib.server_songs.choose(name, server_id, song or None)
+        if name is not None and server_id is not None:
+            ServerSongs(lib).choose(name, server_id, song or None)
             _done({"server": name, "id": server_id, "song": song or None}, "noted.", as_json=as_json)
             return
-        waiting = lib.server_songs.ambiguous()
+        waiting = ServerSongs(lib).ambiguous()
         labels = {s.id: s.label for s in lib.songs({i for _, w in waiting for i in w.candidates or ()})}
     rows: list[dict[str, Any]] = [
         {

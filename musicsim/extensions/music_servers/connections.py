@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from musicsim import logs
 from musicsim.errors import LibraryError, NotFoundError
-from musicsim.extensions.music_servers.server_songs import SERVERS_FOLDER
+from musicsim.extensions.music_servers.server_songs import SERVERS_FOLDER, ServerSongs
 from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import private_path
 from musicsim.public import is_public
@@ -132,7 +132,7 @@ def has_sound(library: Library, song: Song) -> bool:
     """Whether a song can be heard: from its file, or from a server."""
     if song.path.is_file() or is_public():  # a visitor does not hear what the owner's servers have
         return song.path.is_file()
-    return library.server_songs.id_of(song.id) is not None
+    return ServerSongs(library).id_of(song.id) is not None
 
 
 def servers_folder(library: Library, server: str) -> Path:

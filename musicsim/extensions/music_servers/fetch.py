@@ -11,7 +11,7 @@ from typing import Any
 from musicsim.errors import MusicsimError, ServerError, StorageError
 from musicsim.extensions.music_servers.client import Subsonic
 from musicsim.extensions.music_servers.connections import FETCHED, Connection, place_of
-from musicsim.extensions.music_servers.server_songs import ServerSong
+from musicsim.extensions.music_servers.server_songs import ServerSong, ServerSongs
 from musicsim.library import Library
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.processes.workers import outcomes
@@ -45,7 +45,7 @@ def fetch_missing(library: Library, connection: Connection, report: Report) -> F
     """
     wanted = [
         song
-        for song in library.server_songs.of(connection.name).values()
+        for song in ServerSongs(library).of(connection.name).values()
         if song.song_id is None and song.candidates is None and not song.how
     ]
     done = FetchReport(len(wanted))
@@ -123,13 +123,13 @@ def _enter(library: Library, connection: Connection, song: ServerSong, outcome: 
         done.n_added += 1
     else:
         done.n_known += 1
-    library.server_songs.write(connection.name, [replace(song, song_id=known, how=FETCHED)])
+    ServerSongs(library).write(connection.name, [replace(song, song_id=known, how=FETCHED)])
 
 
 def _leave(library: Library, connection: Connection, song: ServerSong, reason: str, done: FetchReport) -> None:
     """Note why a song is not taken: it is fetched again when the server lists it otherwise."""
     done.failures.append(f"{_name(song)}: {reason}")
-    library.server_songs.write(connection.name, [replace(song, how=reason)])
+    ServerSongs(library).write(connection.name, [replace(song, how=reason)])
 
 
 def _free_place(library: Library, connection: Connection, song: ServerSong, song_id: int | None) -> Path:

@@ -7,6 +7,7 @@ from typing import Any
 from musicsim.errors import NotFoundError
 from musicsim.extensions.music_servers.client import RefusedError, Subsonic
 from musicsim.extensions.music_servers.connections import Connection
+from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.library import Library
 
 _MAX_COMMENT = 500  # characters: what servers show
@@ -37,19 +38,19 @@ def save_list(
 
     Raises NotFoundError if the server has none of the songs; ServerError if it fails.
     """
-    ids = library.server_songs.ids_of(song_ids, connection.name)
+    ids = ServerSongs(library).ids_of(song_ids, connection.name)
     there = [song_id for song_id in song_ids if song_id in ids]
     if not there:
         raise NotFoundError(
             f"{connection.name}: the server has none of the songs of “{name}”. Sync it, or see which songs match."
         )
     client = Subsonic(connection)
-    known = library.server_songs.lists(connection.name).get(name)
+    known = ServerSongs(library).lists(connection.name).get(name)
     list_id = _replaced(client, known.id, name, [ids[i] for i in there]) if known else None
     if list_id is None:
         list_id = client.create_playlist(name, [ids[i] for i in there])
     # noted before anything else can fail, so that the next time replaces it
-    library.server_songs.keep_list(connection.name, name, list_id, request)
+    ServerSongs(library).keep_list(connection.name, name, list_id, request)
     client.describe_playlist(list_id, comment[:_MAX_COMMENT])
     absent = tuple(song_id for song_id in song_ids if song_id not in ids)
     return SavedList(connection.name, name, list_id, tuple(there), absent)
@@ -71,8 +72,8 @@ def delete_list(library: Library, connection: Connection, name: str) -> None:
 
     Raises NotFoundError if none of this name was written there; ServerError if the server fails.
     """
-    known = library.server_songs.lists(connection.name).get(name)
+    known = ServerSongs(library).lists(connection.name).get(name)
     if known is None:
         raise NotFoundError(f"{connection.name}: no playlist “{name}” was written there from here.")
     Subsonic(connection).delete_playlist(known.id)
-    library.server_songs.forget_list(connection.name, name)
+    ServerSongs(library).forget_list(connection.name, name)

@@ -6,7 +6,7 @@ from musicsim.errors import MusicsimError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.music_servers.client import Subsonic
 from musicsim.extensions.music_servers.connections import Connection, Connections, Sends
-from musicsim.extensions.music_servers.server_songs import ServerSong
+from musicsim.extensions.music_servers.server_songs import ServerSong, ServerSongs
 from musicsim.extensions.music_servers.sync import remove
 from musicsim.library import Library
 from musicsim.library.importing import day_of
@@ -33,7 +33,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
     except MusicsimError as error:
         st.error(plain(error), icon=":material/error:")
         return
-    counts = library.server_songs.counts()
+    counts = ServerSongs(library).counts()
     for connection in connections:
         _card(library, connection, counts.get(connection.name, (0, 0, 0)), busy=busy)
     with st.container():
@@ -46,7 +46,7 @@ def _card(library: Library, connection: Connection, counts: tuple[int, int, int]
     facts = [f"{n_songs:,} songs", f"{n_matched:,} matched"] if n_songs else []
     facts += [f"{n_ambiguous:,} to choose"] if n_ambiguous else []
     facts += [f"synced {day_of(connection.synced_at)}" if connection.synced_at else "not synced yet"]
-    lists = library.server_songs.lists(connection.name)
+    lists = ServerSongs(library).lists(connection.name)
     facts += [f"{len(lists)} playlist{'s' * (len(lists) != 1)} written"] if lists else []
     name = connection.name
     with st.container(border=True):
@@ -112,7 +112,7 @@ def _form(library: Library, *, is_first: bool) -> None:
 
 def _review(library: Library) -> None:
     """Songs of servers that may be one of several here."""
-    waiting = library.server_songs.ambiguous()
+    waiting = ServerSongs(library).ambiguous()
     if not waiting:
         return
     st.subheader("Which song is it?", anchor=False)
@@ -146,6 +146,6 @@ def _choice(library: Library, server: str, song: ServerSong, labels: dict[int, s
 
 def _choose(library: Library, server: str, server_id: str, song_id: int | None) -> None:
     try:
-        library.server_songs.choose(server, server_id, song_id)
+        ServerSongs(library).choose(server, server_id, song_id)
     except MusicsimError as error:
         st.toast(plain(error), icon=":material/warning:")

@@ -8,7 +8,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.music_servers.connections import Connection, Connections
 from musicsim.extensions.music_servers.lists import SavedList, delete_list, save_list
 from musicsim.extensions.music_servers.server_playlists import comment_of, keep_filled, read_request, saved_request
-from musicsim.extensions.music_servers.server_songs import ServerList
+from musicsim.extensions.music_servers.server_songs import ServerList, ServerSongs
 from musicsim.library import Library
 from musicsim.library.importing import day_of
 from musicsim.ui.base.state import Key
@@ -44,7 +44,7 @@ def send_to_server(now: Snapshot, name: str, draft: PlaylistDraft, drawn: DrawnP
     if len(servers) > 1:
         st.selectbox("Music server", list(servers), key=_SERVER.name, persist_state="session")
     server = _SERVER.get()
-    known = now.library.server_songs.lists(server).get(name)
+    known = ServerSongs(now.library).lists(server).get(name)
     is_kept = st.toggle(
         "Keep it filled", bool(known and known.request is not None), key=f"playlist_keep_{server}_{name}",
         disabled=draft.request is None,
@@ -101,7 +101,7 @@ def server_lists(now: Snapshot) -> None:
     """Choose among the playlists that were written to servers, to generate one again or to delete it there."""
     servers = servers_of(now.library)
     written = {
-        (server, name): kept for server in servers for name, kept in now.library.server_songs.lists(server).items()
+        (server, name): kept for server in servers for name, kept in ServerSongs(now.library).lists(server).items()
     }
     if not written:
         return

@@ -11,6 +11,7 @@ from musicsim.audio import BROWSER_EXTENSIONS, media_type
 from musicsim.errors import ServerError
 from musicsim.extensions.music_servers.client import Subsonic
 from musicsim.extensions.music_servers.connections import Connections
+from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.library import Library, Song
 
 _log = logging.getLogger(__name__)
@@ -24,7 +25,7 @@ def remote_sound(library: Library, song: Song, request: Request) -> Response | N
     """
     is_known = False
     for connection in Connections(library).all():
-        server_id = library.server_songs.id_of(song.id, connection.name)
+        server_id = ServerSongs(library).id_of(song.id, connection.name)
         if server_id is None:
             continue
         is_known = True

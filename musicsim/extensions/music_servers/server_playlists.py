@@ -13,7 +13,7 @@ from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.music_servers.connections import Connection
 from musicsim.extensions.music_servers.lists import SavedList, save_list
-from musicsim.extensions.music_servers.server_songs import ServerList
+from musicsim.extensions.music_servers.server_songs import ServerList, ServerSongs
 from musicsim.extensions.music_servers.sync import played_last
 from musicsim.library import Library, Song
 from musicsim.library.importing import day_of
@@ -100,7 +100,7 @@ def comment_of(drawn: DrawnPlaylist, seeds: Sequence[Song] = ()) -> str:
 def refresh_lists(now: Snapshot, connection: Connection) -> list[Refreshed]:
     """Draw the playlists of a server that are kept filled again; one that fails leaves the others."""
     done = []
-    for name, kept in now.library.server_songs.lists(connection.name).items():
+    for name, kept in ServerSongs(now.library).lists(connection.name).items():
         if kept.request is not None:
             done.append(_refreshed(now, connection, name, kept))
     return done

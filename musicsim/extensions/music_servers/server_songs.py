@@ -11,7 +11,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from musicsim.errors import NotFoundError
-from musicsim.library.db import schema
+from musicsim.extensions.music_servers import tables
+from musicsim.library import Library
 from musicsim.library.db.columns import some_ids
 from musicsim.library.db.database import Tables
 from musicsim.library.stores.opinions import checked_details
@@ -87,6 +88,9 @@ class ServerSongs(Tables):
     They are no change that pages have to be drawn again for: the library's revision stays.
     """
 
+    def __init__(self, library: Library) -> None:
+        super().__init__(library.engine, library.write_unseen)
+
     # --- ids ----------------------------------------------------------------------------------
 
     def song_of(self, server_id: str, server: str | None = None) -> int | None:
@@ -101,10 +105,10 @@ class ServerSongs(Tables):
         """The server that an id is of, and the song here that it means; see :meth:`song_of`."""
         if not is_id(server_id):
             return None
-        i, s = schema.server_ids.c, schema.server_songs.c
+        i, s = tables.server_ids.c, tables.server_songs.c
         query = (
             sa.select(s.server, s.song_id)
-            .join(schema.server_ids, sa.and_(i.server == s.server, i.id == s.id))
+            .join(tables.server_ids, sa.and_(i.server == s.server, i.id == s.id))
             .where(i.form == server_id, s.song_id.is_not(None))
         )
         if server is not None:
@@ -113,7 +117,7 @@ class ServerSongs(Tables):
 
     def first_server(self) -> str | None:
         """The first server by name that songs are known of; None where there is none."""
-        return self._value(sa.select(sa.func.min(schema.server_songs.c.server)))
+        return self._value(sa.select(sa.func.min(tables.server_songs.c.server)))
 
     def id_of(self, song_id: int, server: str | None = None) -> str | None:
         """The id with which a server is asked for a song; None where it does not have it."""
@@ -121,7 +125,7 @@ class ServerSongs(Tables):
 
     def ids_of(self, song_ids: Iterable[int], server: str | None = None) -> dict[int, str]:
         """Ids with which a server is asked for songs, by song id, of those that it has; see :meth:`song_of`."""
-        s = schema.server_songs.c
+        s = tables.server_songs.c
         query = sa.select(s.song_id, s.id, s.server).where(s.song_id.in_(some_ids(song_ids)))
         # of several the first server's, and of copies on it the first id, is the last to be entered; were the server
         # a condition, SQLite would look through all of its songs
@@ -137,14 +141,14 @@ class ServerSongs(Tables):
 
     def of(self, server: str) -> dict[str, ServerSong]:
         """Songs of a server by their ids there; 0.5 kB each."""
-        return {song.id: song for _, song in self._songs(schema.server_songs.c.server == server)}
+        return {song.id: song for _, song in self._songs(tables.server_songs.c.server == server)}
 
     def ambiguous(self) -> list[tuple[str, ServerSong]]:
         """Songs that a person has to choose for, with their servers."""
-        return list(self._songs(schema.server_songs.c.candidates.is_not(None)))
+        return list(self._songs(tables.server_songs.c.candidates.is_not(None)))
 
     def _songs(self, which: sa.ColumnElement[bool]) -> Iterable[tuple[str, ServerSong]]:
-        s = schema.server_songs.c
+        s = tables.server_songs.c
         query = sa.select(s.server, *(s[f.name] for f in fields(ServerSong))).where(which)
         for server, *values in self._rows(query.order_by(s.server, s.id)):
             song = ServerSong(*values)
@@ -152,18 +156,18 @@ class ServerSongs(Tables):
 
     def counts(self) -> dict[str, tuple[int, int, int]]:
         """By server: songs, those that are matched, and those that a person has to choose for."""
-        s = schema.server_songs.c
+        s = tables.server_songs.c
         n = sa.func.count
         query = sa.select(s.server, n(), n(s.song_id), n(s.candidates)).group_by(s.server).order_by(s.server)
         return {row[0]: (row[1], row[2], row[3]) for row in self._rows(query)}
 
     def write(self, server: str, songs: Iterable[ServerSong], gone: Iterable[str] = ()) -> None:
         """Enter songs in place of what is known of them, and forget those that have gone, in one transaction."""
-        s = schema.server_songs.c
+        s = tables.server_songs.c
         with self._write() as connection:
             listed = sa.func.json_each(json.dumps(list(gone))).table_valued("value")
             connection.execute(
-                schema.server_songs.delete().where(s.server == server, s.id.in_(sa.select(listed.c.value)))
+                tables.server_songs.delete().where(s.server == server, s.id.in_(sa.select(listed.c.value)))
             )
             _put(connection, server, ((song, id_forms(song.id)) for song in songs))
 
@@ -172,11 +176,11 @@ class ServerSongs(Tables):
 
         Raises NotFoundError if either is not there any more.
         """
-        s = schema.server_songs.c
+        s = tables.server_songs.c
         values = {"song_id": song_id, "how": _REFUSED if song_id is None else _CHOSEN, "candidates": None}
         try:
             with self._write() as connection:
-                change = schema.server_songs.update().where(s.server == server, s.id == server_id)
+                change = tables.server_songs.update().where(s.server == server, s.id == server_id)
                 n_changed = connection.execute(change.values(**values)).rowcount
         except sa.exc.IntegrityError:
             n_changed = 0
@@ -186,14 +190,14 @@ class ServerSongs(Tables):
     def forget(self, server: str) -> None:
         """Forget a server's songs, ids and playlists; what is said of songs here stays."""
         with self._write() as connection:
-            for table in (schema.server_lists, schema.server_songs):
+            for table in (tables.server_lists, tables.server_songs):
                 connection.execute(table.delete().where(table.c.server == server))
 
     # --- playlists ----------------------------------------------------------------------------
 
     def lists(self, server: str) -> dict[str, ServerList]:
         """Playlists that were written to a server, by their names."""
-        p = schema.server_lists.c
+        p = tables.server_lists.c
         query = sa.select(p.name, p.id, p.request, p.written_at).where(p.server == server).order_by(p.name)
         return {row.name: ServerList(*row) for row in self._rows(query)}
 
@@ -204,14 +208,14 @@ class ServerSongs(Tables):
         """
         row = {"server": server, "name": name, "id": list_id, "request": checked_details(request)}
         with self._write() as connection:
-            statement = schema.server_lists.insert().prefix_with("OR REPLACE")
+            statement = tables.server_lists.insert().prefix_with("OR REPLACE")
             connection.execute(statement.values(**row, written_at=time.time()))
 
     def forget_list(self, server: str, name: str) -> None:
         """Forget a playlist that was written to a server."""
-        p = schema.server_lists.c
+        p = tables.server_lists.c
         with self._write() as connection:
-            connection.execute(schema.server_lists.delete().where(p.server == server, p.name == name))
+            connection.execute(tables.server_lists.delete().where(p.server == server, p.name == name))
 
 
 _COLUMNS = ("server", *(f.name for f in fields(ServerSong)))

@@ -20,7 +20,7 @@ from musicsim.extensions.music_servers.albums import (
 )
 from musicsim.extensions.music_servers.client import Subsonic
 from musicsim.extensions.music_servers.connections import FETCHED, Connection, Connections, servers_folder
-from musicsim.extensions.music_servers.server_songs import BY_A_PERSON, ServerSong
+from musicsim.extensions.music_servers.server_songs import BY_A_PERSON, ServerSong, ServerSongs
 from musicsim.library import Library
 from musicsim.library.importing import ImportReport, NamedSong, commit, preview, undo
 from musicsim.library.importing.json_formats import LOVED, LOVED_WEIGHT
@@ -100,7 +100,7 @@ def sync(library: Library, connection: Connection, tell: Tell, *, everything: bo
     tell(f"{connection.name}: asking the server")
     client.ping()
     state = client.state()  # first: what changes from now on is found by the next sync
-    known = library.server_songs.of(connection.name)
+    known = ServerSongs(library).of(connection.name)
     is_due = everything or not known or started_at - (connection.listed_at or 0.0) > LIST_EVERY_S
     report.is_unchanged = not is_due and bool(state) and state == connection.modified
     albums = None
@@ -124,7 +124,7 @@ def sync(library: Library, connection: Connection, tell: Tell, *, everything: bo
         if now != before:
             changed.append(now)
     gone = [server_id for server_id in known if server_id not in listed]
-    library.server_songs.write(connection.name, changed, gone)
+    ServerSongs(library).write(connection.name, changed, gone)
     _forget_places(library, connection.name, [known[server_id] for server_id in gone])
     _count(report, listed.values(), known, changed, gone)
     if connection.takes_listening:
@@ -180,7 +180,7 @@ def _forget_places(library: Library, server: str, gone: Iterable[ServerSong]) ->
     """Songs that were on the server only are missing from now on."""
     ids = [song.song_id for song in gone if song.how == FETCHED and song.song_id is not None]
     if ids:
-        still_there, below = library.server_songs.ids_of(ids), servers_folder(library, server)
+        still_there, below = ServerSongs(library).ids_of(ids), servers_folder(library, server)
         paths = [song.path for song in library.songs(ids) if song.id not in still_there]
         library.files.mark(missing=[path for path in paths if is_below(path, below)], back=())
 
@@ -267,7 +267,7 @@ def remove(library: Library, name: str) -> None:
     Connections(library).remove(name)
     forget_albums(library, name)
     library.files.forget_root(servers_folder(library, name))
-    library.server_songs.forget(name)
+    ServerSongs(library).forget(name)
 
 
 def played_last(library: Library, connection: Connection, n_songs: int) -> list[int]:
@@ -275,7 +275,7 @@ def played_last(library: Library, connection: Connection, n_songs: int) -> list[
 
     As far as it tells when, else how often; of a server that tells neither, songs of the albums played last.
     """
-    known = library.server_songs.of(connection.name)
+    known = ServerSongs(library).of(connection.name)
     played = [song for song in known.values() if song.plays and song.song_id is not None]
     played.sort(key=lambda song: (-(song.played_at or 0.0), -song.plays, song.id))
     ids = dict.fromkeys(song.song_id for song in played if song.song_id is not None)
@@ -297,7 +297,7 @@ def import_listening(library: Library, connection: Connection, finder: SongFinde
     Plays are counts of the listener; a star is the tag "loved", a rating of 4 is "rated 4". What is the same as last
     time is not written again. Skips are none: the interface does not know them.
     """
-    songs = [s for s in library.server_songs.of(connection.name).values() if s.title]
+    songs = [s for s in ServerSongs(library).of(connection.name).values() if s.title]
     places = _places(library, [s.song_id for s in songs if s.song_id is not None])
     plays = Gatherer("plays", connection.listener)
     tags = Gatherer("tags", connection.listener)

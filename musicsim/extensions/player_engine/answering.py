@@ -19,7 +19,7 @@ from musicsim.explorer.search.query import Hit, Query, examples_of, find_similar
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.extensions.music_servers.client import RefusedError, Subsonic
 from musicsim.extensions.music_servers.connections import Connection, Connections
-from musicsim.extensions.music_servers.server_songs import is_id
+from musicsim.extensions.music_servers.server_songs import ServerSongs, is_id
 from musicsim.extensions.player_engine.jellyfin import JellyfinIds
 from musicsim.extensions.player_engine.request import PlayerRules
 from musicsim.library import Library, Song
@@ -75,10 +75,10 @@ class Answering:
 
         Raises NotFoundError if there is none, or it has no vector yet.
         """
-        known = self._library.server_songs.known(item_id)
+        known = ServerSongs(self._library).known(item_id)
         if known is not None:
             return self._with_vector(known[1], known[0])
-        is_connected = self._library.server_songs.first_server() is not None
+        is_connected = ServerSongs(self._library).first_server() is not None
         if self._rules.jellyfin or not is_connected:
             in_jellyfin = self._jellyfin.song(item_id)
             if in_jellyfin is not None:
@@ -179,7 +179,7 @@ class Answering:
     @property
     def _server(self) -> str | None:
         """Whose ids are answered where a question has none."""
-        return self._library.server_songs.first_server() or (JELLYFIN if self._rules.jellyfin else None)
+        return ServerSongs(self._library).first_server() or (JELLYFIN if self._rules.jellyfin else None)
 
     @property
     def _left_out(self) -> frozenset[int]:
@@ -208,11 +208,11 @@ class Answering:
             return {song_id: str(song_id) for song_id in song_ids}
         if server == JELLYFIN:
             return self._jellyfin.ids_of(song_ids)
-        ids = self._library.server_songs.ids_of(song_ids, server)
+        ids = ServerSongs(self._library).ids_of(song_ids, server)
         missing = set(song_ids) - ids.keys()
         shown = self.snapshot.representative_of
         copies = {copy: one for copy, one in shown.items() if one in missing} if missing else {}
-        of_copies = self._library.server_songs.ids_of(copies, server) if copies else {}
+        of_copies = ServerSongs(self._library).ids_of(copies, server) if copies else {}
         return {copies[copy]: item_id for copy, item_id in of_copies.items()} | ids
 
 

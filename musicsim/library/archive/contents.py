@@ -10,8 +10,8 @@ import sqlalchemy as sa
 
 from musicsim import LIBRARY_FILE
 from musicsim.library.archive.archive_file import ArchiveWriter
-from musicsim.library.db import schema
 from musicsim.library.db.integrity import check_database
+from musicsim.library.db.tables import all_tables
 from musicsim.library.db.value_check import find_wrong_value
 from musicsim.library.disk.archives import check_arrays_are_stored
 from musicsim.library.store import Store
@@ -50,7 +50,7 @@ def checked_library(folder: Path) -> Iterator[Store]:
     with Store.open(folder, create=False) as library:
         look = sa.inspect(library.engine)
         found = {name: {c["name"] for c in look.get_columns(name)} for name in look.get_table_names()}
-        wanted = {table.name: {c.name for c in table.c} for table in schema.metadata.sorted_tables}
+        wanted = {table.name: {c.name for c in table.c} for table in all_tables()}
         if {name: found.get(name) for name in wanted} != wanted:
             raise ValueError("its tables are not those of a library")
         with library.engine.connect() as connection:

@@ -23,6 +23,7 @@ from musicsim.errors import NotFoundError, StorageError
 from musicsim.library.archive.archive_file import ArchiveKind
 from musicsim.library.archive.restored import renew_tokens
 from musicsim.library.db import schema
+from musicsim.library.db.tables import small_copy_tables
 from musicsim.library.db.value_check import find_wrong_value
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.store import Store
@@ -36,13 +37,6 @@ _NAME = re.compile(r"small-\d{4}-\d\d-\d\d-\d{6}-\d{6}\.tar\.zst")
 _SMALL_COPY = ArchiveKind(
     "small copy", "small.json", re.compile(re.escape(LIBRARY_FILE)), "; nothing was changed. Name another one."
 )
-
-TABLES = (
-    schema.imports, schema.waiting, schema.plays, schema.tags, schema.listens, schema.spellings, schema.playlists,
-    schema.playlist_songs, schema.feedback, schema.preferences, schema.answers, schema.judgements, schema.aliases,
-    schema.duplicates, schema.server_lists, schema.listening_tests, schema.test_listeners, schema.grades,
-)  # fmt: skip
-"""What is copied beside the edits of songs; a table comes behind those that its rows refer to."""
 
 _SONGS = """SELECT id, content_hash, sound_hash, edits,
     coalesce((SELECT min(path) FROM main.files WHERE song_id = songs.id), last_path) AS path FROM main.songs"""
@@ -137,7 +131,7 @@ class SmallCopies:
                         edits = {here[s.id]: json.loads(s.edits) or {} for s in songs if s.edits and s.id in here}
                         _, aliases = copy.rows(schema.aliases)
                         library.edits.replace(connection, edits, {str(old): str(new) for old, new in aliases})
-                        wrong = find_wrong_value(_driver(connection), (*TABLES, schema.songs))
+                        wrong = find_wrong_value(_driver(connection), (*small_copy_tables(), schema.songs))
                         if wrong is not None:
                             raise ValueError(f"it has a value in the column {wrong} that no library has")
                         if not path.resolve().is_relative_to(self.folder.resolve()):
@@ -159,7 +153,7 @@ def _driver(connection: sa.Connection) -> sqlite3.Connection:
 
 
 def _has_something(connection: sqlite3.Connection) -> bool:
-    looks = [f"SELECT 1 FROM {table.name} WHERE {said_by_people(table)}" for table in TABLES]
+    looks = [f"SELECT 1 FROM {table.name} WHERE {said_by_people(table)}" for table in small_copy_tables()]
     looks.append("SELECT 1 FROM songs WHERE edits IS NOT NULL")
     return any(connection.execute(f"{look} LIMIT 1").fetchone() for look in looks)
 
@@ -168,7 +162,7 @@ def _copy(connection: sqlite3.Connection, target: Path) -> None:
     connection.execute("ATTACH ? AS copy", (str(target),))
     connection.execute("BEGIN")
     spoken_of = ["SELECT id FROM main.songs WHERE edits IS NOT NULL"]
-    for table in TABLES:
+    for table in small_copy_tables():
         which = said_by_people(table)
         connection.execute(f"CREATE TABLE copy.{table.name} AS SELECT * FROM main.{table.name} WHERE {which}")
         spoken_of += [f"SELECT {column} FROM copy.{table.name}" for column in song_columns(table)]
@@ -226,9 +220,9 @@ def _matched(connection: sa.Connection, songs: Iterable[_CopiedSong]) -> dict[in
 
 def _replace(connection: sa.Connection, copy: _SmallCopy, here: Mapping[int, int]) -> None:
     """Replace the rows of all tables except the aliases of artists."""
-    for table in reversed(TABLES):
+    for table in reversed(small_copy_tables()):
         connection.exec_driver_sql(f"DELETE FROM {table.name} WHERE {said_by_people(table)}")
-    for table in TABLES:
+    for table in small_copy_tables():
         columns, rows = copy.rows(table)
         if table is schema.aliases or not columns:
             continue

@@ -53,6 +53,9 @@ def path_of(text: str) -> Path:
 
 metadata = sa.MetaData()
 
+IN_SMALL_COPY = {"in_small_copy": True}
+"""The `info` of tables whose rows are in the daily small copy."""
+
 
 def _table(name: str, *items: sa.schema.SchemaItem, **options: Any) -> sa.Table:
     return sa.Table(name, metadata, *items, **options)
@@ -118,7 +121,10 @@ failures = _table(
 )
 
 aliases = _table(
-    "aliases", sa.Column("spelling", sa.Text, primary_key=True), sa.Column("artist", sa.Text, nullable=False)
+    "aliases",
+    sa.Column("spelling", sa.Text, primary_key=True),
+    sa.Column("artist", sa.Text, nullable=False),
+    info=IN_SMALL_COPY,
 )
 
 duplicates = _table(
@@ -128,6 +134,7 @@ duplicates = _table(
     sa.Column("similarity", sa.Float, nullable=False),
     sa.Column("offset_s", sa.Float, nullable=False),
     sa.Column("is_same", sa.Boolean, nullable=False),  # False: a listener said that these are two songs
+    info=IN_SMALL_COPY,
 )
 
 tags = _table(
@@ -136,6 +143,7 @@ tags = _table(
     sa.Column("tag", sa.Text, primary_key=True),
     sa.Column("source", sa.Text, primary_key=True),
     sa.Column("weight", sa.Float, nullable=False),
+    info=IN_SMALL_COPY,
 )
 
 plays = _table(
@@ -144,6 +152,7 @@ plays = _table(
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True, index=True),
     sa.Column("source", sa.Text, primary_key=True),  # an import, or what else counted them: sources add up
     sa.Column("count", sa.Integer, nullable=False),
+    info=IN_SMALL_COPY,
 )
 
 imports = _table(
@@ -163,6 +172,7 @@ imports = _table(
     sa.Column("first_at", sa.Float),
     sa.Column("last_at", sa.Float),
     sqlite_autoincrement=True,  # the number of an import that was undone is never given again
+    info=IN_SMALL_COPY,
 )
 
 # What was imported of songs that the library does not have, or not yet.
@@ -178,6 +188,7 @@ waiting = _table(
     sa.Column("value", sa.Float, nullable=False),  # plays, or the tag's weight
     sa.Column("times", sa.LargeBinary),  # as in listens
     sa.Index("ix_waiting_song", "artist", "title"),
+    info=IN_SMALL_COPY,
 )
 
 # When a listener started a song, where an import says it: 4 bytes a listen, and 60 for each song of a listener.
@@ -188,6 +199,7 @@ listens = _table(
     sa.Column("listener", sa.Text, nullable=False),
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), nullable=False, index=True),
     sa.Column("times", sa.LargeBinary, nullable=False),  # seconds since 1970, little-endian uint32 each
+    info=IN_SMALL_COPY,
 )
 
 # A person said that this name of an import is that song of the library, or is not: nobody is asked again.
@@ -197,6 +209,7 @@ spellings = _table(
     sa.Column("title", sa.Text, primary_key=True),
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True, index=True),
     sa.Column("is_same", sa.Boolean, nullable=False),
+    info=IN_SMALL_COPY,
 )
 
 playlists = _table(
@@ -208,6 +221,7 @@ playlists = _table(
     sa.Column("created_at", sa.Float, nullable=False),
     sa.Column("details", sa.JSON(none_as_null=True)),  # what it was drawn with: reasons, seed, settings
     sa.UniqueConstraint("source", "name", "category"),
+    info=IN_SMALL_COPY,
 )
 
 playlist_songs = _table(
@@ -215,6 +229,7 @@ playlist_songs = _table(
     sa.Column("playlist_id", sa.ForeignKey("playlists.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("position", sa.Integer, primary_key=True),
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), nullable=False),
+    info=IN_SMALL_COPY,
 )
 
 models = _table(
@@ -265,6 +280,7 @@ feedback = _table(
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("value", sa.Integer, nullable=False),
     sa.Column("created_at", sa.Float, nullable=False),
+    info=IN_SMALL_COPY,
 )
 
 # A bag of words, never the text itself; empty where the files have none, so that they are not opened again.
@@ -286,6 +302,7 @@ preferences = _table(
     sa.Column("model_b", sa.Text, nullable=False),
     sa.Column("chosen", sa.Text, nullable=False),  # a, b or same
     sa.Column("details", sa.JSON(none_as_null=True)),
+    info=IN_SMALL_COPY,
 )
 
 # What listeners said when they were asked to compare songs; an answer goes with the first of its songs that goes.
@@ -304,6 +321,7 @@ answers = _table(
     sa.Column("foreseen", sa.Boolean),
     sa.Column("model", sa.Text, nullable=False),  # a name, which outlives its model
     sqlite_autoincrement=True,  # whoever takes an answer back twice takes no other one
+    info=IN_SMALL_COPY,
 )
 
 ANSWER_SONGS = (answers.c.song_1, answers.c.song_2, answers.c.song_3, answers.c.song_4)
@@ -316,6 +334,7 @@ judgements = _table(
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True, index=True),
     sa.Column("value", sa.Integer, nullable=False),  # 1: more like this; -1: less
     sa.Column("created_at", sa.Float, nullable=False),
+    info=IN_SMALL_COPY,
 )
 
 # Listening tests, frozen: see musicsim/explorer/listening_tests. Their songs are named by hashes, inside the document.
@@ -327,6 +346,7 @@ listening_tests = _table(
     sa.Column("created_at", sa.Float, nullable=False),
     sa.Column("document", sa.Text, nullable=False),  # JSON
     sqlite_autoincrement=True,
+    info=IN_SMALL_COPY,
 )
 
 # Who takes part in a listening test, each with a link of their own.
@@ -339,6 +359,7 @@ test_listeners = _table(
     sa.Column("token", sa.Text, nullable=False, unique=True),
     sa.Column("consented_at", sa.Float),  # None: not yet
     sqlite_autoincrement=True,
+    info=IN_SMALL_COPY,
 )
 
 grades = _table(
@@ -348,48 +369,11 @@ grades = _table(
     sa.Column("category", sa.Integer),  # 0 not, 1 somewhat, 2 very similar; None: it could not be heard
     sa.Column("fine", sa.Integer),  # 0 to 100; None as above
     sa.Column("graded_at", sa.Float, nullable=False),
+    info=IN_SMALL_COPY,
 )
 
-
-# Songs as music servers list them, each as one user of the server sees it; see musicsim/servers.
-server_songs = _table(
-    "server_songs",
-    sa.Column("server", sa.Text, primary_key=True),  # the name of the connection: one server and one user of it
-    sa.Column("id", sa.Text, primary_key=True),  # as the server is asked with it
-    sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="SET NULL"), index=True),  # None: not matched
-    sa.Column("how", sa.Text, nullable=False),  # it was matched, or why it was not
-    sa.Column("candidates", sa.JSON(none_as_null=True)),  # song ids that a person has to choose from
-    sa.Column("title", sa.Text, nullable=False),
-    sa.Column("artist", sa.Text, nullable=False),
-    sa.Column("album", sa.Text, nullable=False),
-    sa.Column("path", sa.Text, nullable=False),
-    sa.Column("mbid", sa.Text, nullable=False),
-    sa.Column("duration_s", sa.Float),
-    sa.Column("plays", sa.Integer, nullable=False),
-    sa.Column("rating", sa.Integer, nullable=False),  # 1 to 5; 0: none
-    sa.Column("is_starred", sa.Boolean, nullable=False),
-    sa.Column("played_at", sa.Float),  # last, where the server tells
-)
-
-# Every form in which an id is handed out or asked with, such as 12 and so-12.
-server_ids = _table(
-    "server_ids",
-    sa.Column("server", sa.Text, primary_key=True),
-    sa.Column("form", sa.Text, primary_key=True, index=True),
-    sa.Column("id", sa.Text, nullable=False),
-    sa.ForeignKeyConstraint(["server", "id"], ["server_songs.server", "server_songs.id"], ondelete="CASCADE"),
-    sa.Index("ix_server_ids_id", "server", "id"),
-)
-
-# Playlists that were written to a server.
-server_lists = _table(
-    "server_lists",
-    sa.Column("server", sa.Text, primary_key=True),
-    sa.Column("name", sa.Text, primary_key=True),
-    sa.Column("id", sa.Text, nullable=False),  # of the playlist on the server
-    sa.Column("request", sa.JSON(none_as_null=True)),  # what it is drawn with again and again; None: it is as it is
-    sa.Column("written_at", sa.Float, nullable=False),
-)
+CORE_TABLES = frozenset(metadata.tables)
+"""Names of the tables above, which every library has; those of extensions come later."""
 
 
 def ids_with_file() -> sa.Select[tuple[int]]:

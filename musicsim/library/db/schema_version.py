@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError
 from musicsim.library.db import schema
+from musicsim.library.db.tables import all_tables
 
 # To change the tables, edit `schema.py` and raise this number by one. Then let `prepare_tables` bring a library of the
 # version before to this one in its transaction. Write its SQL statements out, as later versions may change `schema.py`
@@ -17,12 +18,14 @@ SCHEMA_VERSION = 10
 
 def create_tables(connection: sa.Connection) -> None:
     """Create the tables of an empty database, and store their version."""
-    schema.metadata.create_all(connection)
+    schema.metadata.create_all(connection, tables=all_tables())
     connection.execute(schema.meta.insert().values(key="schema_version", value=str(SCHEMA_VERSION)))
 
 
 def prepare_tables(connection: sa.Connection, place: str, *, read_only: bool = False) -> None:
     """Create the tables of an empty database, or check the version of those that are there.
+
+    Tables of extensions that were installed later are created, too.
 
     Raises LibraryError if they have another version than :data:`SCHEMA_VERSION`, or belong to another program.
     """
@@ -49,3 +52,11 @@ def prepare_tables(connection: sa.Connection, place: str, *, read_only: bool = F
             f"{place}: this library was made by a musicsim before version 1.0 and cannot be opened (schema {found}, "
             f"this program needs {SCHEMA_VERSION}). Add its folders of music to a new library."
         )
+    added = [table for table in all_tables() if table.name not in tables and table.name not in schema.CORE_TABLES]
+    if added and read_only:
+        raise LibraryError(
+            f"{place}: this library has no table {added[0].name!r} yet, and cannot be changed. Open it once with "
+            "permission to write."
+        )
+    if added:
+        schema.metadata.create_all(connection, tables=added)

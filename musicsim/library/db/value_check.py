@@ -7,7 +7,7 @@ such as ``../..`` would lead out of the library.
 import json
 import re
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields
 from itertools import starmap
 from typing import Any
@@ -16,6 +16,7 @@ import sqlalchemy as sa
 
 from musicsim.library.db import schema
 from musicsim.library.db.changes import CHANGES_PREFIX
+from musicsim.library.db.tables import all_tables
 from musicsim.library.tags.file_tags import FileTags
 
 _LATEST_S = 253_402_000_000.0  # in the year 9999, the last that a date can have
@@ -37,16 +38,15 @@ _TAGS = frozenset(field.name for field in fields(FileTags))
 _NUMBERS = ("track", "year")  # of the tags of a song; all others are texts
 
 
-def find_wrong_value(
-    connection: sqlite3.Connection, tables: Collection[sa.Table] = schema.metadata.sorted_tables
-) -> str | None:
+def find_wrong_value(connection: sqlite3.Connection, tables: Collection[sa.Table] | None = None) -> str | None:
     """Name the first column with a wrong value, such as ``songs.title``; None if all values are right.
 
-    It reads every row: half a minute for a million songs. Tables and columns have to be those of the schema.
+    It looks at all tables by default, and reads every row: half a minute for a million songs. Tables and columns have
+    to be those of the schema.
     """
     connection.create_function("is_json_of", 2, _is_json_of, deterministic=True)
     connection.create_function("is_folder_name", 1, _is_folder_name, deterministic=True)
-    for table in tables:
+    for table in all_tables() if tables is None else tables:
         columns = list(table.columns)
         tests = ", ".join(f"min({_condition(column)})" for column in columns)
         try:
@@ -132,9 +132,9 @@ def _is_json_of(text: object, name: str) -> bool:
         return found is None or (isinstance(found, dict) and all(starmap(_is_tag, found.items())))
     if name == "lyrics.words":
         return isinstance(found, dict) and all(isinstance(n, int) for n in found.values())
-    if name == "server_songs.candidates":
-        return found is None or _is_list_of(int, found)
-    return isinstance(found, dict)
+    table, _, column = name.partition(".")
+    check: Callable[[object], bool] | None = schema.metadata.tables[table].c[column].info.get("check")
+    return check(found) if check else isinstance(found, dict)
 
 
 def _is_meta(key: str, value: str) -> bool:

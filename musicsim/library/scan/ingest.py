@@ -4,6 +4,9 @@ A bad file costs that file: its reason is listed (:meth:`FileStore.failures`) an
 stands unchanged since it was added, or since it failed, is not opened again; one that failed through no fault of its
 own is. A full disk is the fault of no file: it ends the scan. Files that have gone are marked
 missing; their songs keep all that was said of them until the file is back, here or elsewhere.
+
+The hook ``folder_of_remote_songs`` is the name of a folder in the library's folder. Songs of other places are listed
+below it without files, and a scan does not miss them.
 """
 
 import logging
@@ -17,7 +20,7 @@ from typing import Any
 from musicsim.addresses import located
 from musicsim.audio import FEATURE_VERSION
 from musicsim.errors import MusicsimError, NoSoundError, StorageError
-from musicsim.extensions.music_servers.server_songs import SERVERS_FOLDER
+from musicsim.hooks import load_hooks
 from musicsim.library.processes.pools import LocalPool, Pool
 from musicsim.library.processes.workers import Limits, OverTimeError, WorkerDied
 from musicsim.library.scan.analysis import Analysis, Parcel, Same, Skipped, Task, analyse, analyse_apart
@@ -148,11 +151,16 @@ class Scan:
         """Note what has gone, what is back, and which folders cannot be read."""
         files = self.library.files
         here = {file.path for file in found.files}
-        elsewhere = self.library.folder / SERVERS_FOLDER  # songs that a music server has
+        elsewhere = [self.library.folder / name for name in load_hooks("folder_of_remote_songs")]
 
         def gone(path: Path) -> bool:
             looked_for = path in self._named or not self._named.isdisjoint(path.parents)
-            return path not in here and looked_for and not found.unread(path) and elsewhere not in path.parents
+            return (
+                path not in here
+                and looked_for
+                and not found.unread(path)
+                and not any(folder in path.parents for folder in elsewhere)
+            )
 
         missing = [path for path, file in known.items() if not file.is_missing and gone(path)]
         back = [file.path for file in found.files if file.path in known and known[file.path].is_missing]

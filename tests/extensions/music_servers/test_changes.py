@@ -8,7 +8,7 @@ import pytest
 from musicsim.explorer.progress import silent
 from musicsim.extensions.music_servers.client import PAGE, Subsonic
 from musicsim.extensions.music_servers.connections import Connections
-from musicsim.extensions.music_servers.server_songs import ServerSong
+from musicsim.extensions.music_servers.server_songs import ServerSong, ServerSongs
 from musicsim.extensions.music_servers.sync import LIST_EVERY_S, remove, sync
 from tests.extensions.music_servers.serving import scripted
 from tests.sounds import open_library
@@ -79,7 +79,7 @@ def synced(library, there):
         def again(**more):
             server.asked.clear()
             report = sync(library, Connections(library).get("home"), silent, **more)
-            assert set(library.server_songs.of("home")) == set(there.songs)
+            assert set(ServerSongs(library).of("home")) == set(there.songs)
             return report, [call for call, _, _ in server.asked]
 
         assert again()[0].is_full
@@ -103,7 +103,7 @@ def test_of_changed_albums_the_songs_are_read_and_of_no_others(synced, there, li
     assert not report.is_full
     assert calls == STATE + ["getAlbumList2"] * n_pages + ["getAlbum"] * 4 + LISTENING
     assert (report.n_gone, report.n_new, report.n_changed) == (1, 2, 1)
-    known = library.server_songs.of("home")
+    known = ServerSongs(library).of("home")
     assert known["so-1999"] == ServerSong("so-1999", title="Longer", duration_s=61.0)
     assert known["so-9002"].is_starred
     assert synced()[0].is_unchanged

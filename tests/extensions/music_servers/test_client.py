@@ -16,6 +16,7 @@ from musicsim.extensions.music_servers.client import Subsonic, song_of
 from musicsim.extensions.music_servers.connections import SERVERS_FILE, Connection, Connections, has_sound, place_of
 from musicsim.extensions.music_servers.fetch import fetch_missing
 from musicsim.extensions.music_servers.lists import save_list
+from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.extensions.music_servers.sync import sync
 from tests.extensions.music_servers.serving import enter, having, ok, scripted
 from tests.sounds import open_library, write_song
@@ -182,11 +183,11 @@ def test_a_server_that_dies_in_the_middle_of_a_sync_changes_nothing(library):
     with scripted(alive) as server:
         before = sync(library, connected(library, server.connection()), silent)
     assert before.n_songs == 1200
-    known = library.server_songs.of("home")
+    known = ServerSongs(library).of("home")
     songs[:] = [entry(i, title="other") for i in range(600)]
     with scripted(dying) as server, pytest.raises(ServerError, match="no answer"):
         sync(library, connected(library, server.connection()), silent)
-    assert library.server_songs.of("home") == known
+    assert ServerSongs(library).of("home") == known
 
 
 def test_a_server_that_lists_nothing_any_more_takes_nothing_away(library):
@@ -197,7 +198,7 @@ def test_a_server_that_lists_nothing_any_more_takes_nothing_away(library):
         songs.clear()
         with pytest.raises(ServerError, match="lists no songs any more"):
             sync(library, connection, silent)
-    assert list(library.server_songs.of("home")) == ["so-1"]
+    assert list(ServerSongs(library).of("home")) == ["so-1"]
 
 
 def test_a_page_without_a_song_is_not_the_last(library):
@@ -222,7 +223,7 @@ def test_entries_that_are_no_songs_are_left_out_and_the_rest_is_taken(library):
     with scripted(having(odd)) as server:
         report = sync(library, connected(library, server.connection()), silent)
     assert report.left_out == {"no entry of a song": 2, "no id, or one that is too long": 4, "a folder or a video": 1}
-    songs = library.server_songs.of("home")
+    songs = ServerSongs(library).of("home")
     assert sorted(songs) == ["12", "so-3", "so-4"]
     assert (songs["so-3"].plays, songs["so-3"].rating, songs["so-3"].duration_s) == (0, 0, None)
     assert len(songs["so-4"].title) == 1000
@@ -277,16 +278,16 @@ def test_a_song_that_may_be_one_of_two_waits_for_a_person_and_stays_what_was_cho
         connection = connected(library, server.connection())
         report = sync(library, connection, silent)
         assert (report.n_matched, report.n_ambiguous) == (2, 2)
-        songs = library.server_songs.of("home")
+        songs = ServerSongs(library).of("home")
         assert songs["so-2"].song_id == ids["Second"], "the album tells them apart"
         assert songs["so-3"].song_id == ids["Third"], "the length does"
         assert set(songs["so-1"].candidates) == {ids["First"], ids["Second"]}
         assert set(songs["so-4"].candidates) == set(ids.values())
-        library.server_songs.choose("home", "so-1", ids["First"])
-        library.server_songs.choose("home", "so-4", None)
+        ServerSongs(library).choose("home", "so-1", ids["First"])
+        ServerSongs(library).choose("home", "so-4", None)
         report = sync(library, connection, silent, everything=True)
     assert (report.n_matched, report.n_ambiguous, report.n_unmatched) == (3, 0, 1)
-    assert library.server_songs.song_of("1") == ids["First"]
+    assert ServerSongs(library).song_of("1") == ids["First"]
 
 
 def test_a_path_tells_songs_apart_that_have_the_same_names(library, tmp_path):
@@ -297,7 +298,7 @@ def test_a_path_tells_songs_apart_that_have_the_same_names(library, tmp_path):
     with scripted(having(listed)) as server:
         report = sync(library, connected(library, server.connection()), silent)
     assert report.matched_by == {"path": 2}
-    assert [library.server_songs.song_of(f"so-{i}") for i in (1, 2, 3)] == [1, 2, None]
+    assert [ServerSongs(library).song_of(f"so-{i}") for i in (1, 2, 3)] == [1, 2, None]
 
 
 def test_a_recording_id_matches_whatever_the_names(library, tmp_path):

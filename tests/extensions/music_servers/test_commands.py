@@ -12,6 +12,7 @@ from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.music_servers.client import Subsonic
 from musicsim.extensions.music_servers.connections import Connections
 from musicsim.extensions.music_servers.server_playlists import keep_filled, read_request, refresh_lists, saved_request
+from musicsim.extensions.music_servers.server_songs import ServerSongs
 from tests.command import run
 from tests.extensions.music_servers.serving import having, scripted, supysonic
 from tests.extensions.music_servers.supysonic_process import PASSWORDS
@@ -52,7 +53,7 @@ def test_a_server_is_added_synced_written_to_and_removed(tiny_library, tmp_path)
         client = Subsonic(connection)
         assert "Mine: 3 songs on home" in run("server", "save", "home", "Mine", library=library)[0]
         (mine,) = client.playlist_ids("Mine")
-        assert [tiny_library.server_songs.song_of(i) for i in client.playlist_songs(mine)] == [
+        assert [ServerSongs(tiny_library).song_of(i) for i in client.playlist_songs(mine)] == [
             s.id for s in tiny_library.songs()[:3]
         ]
         client.sound(client.playlist_songs(mine)[0], "raw", 0, 9)  # it is what was played last from now on
@@ -99,11 +100,11 @@ def test_a_list_that_cannot_be_drawn_again_leaves_the_others(tiny_library):
 
     with scripted(answer) as server:
         connection = server.connection()
-        tiny_library.server_songs.remember("home", [(i, [f"so-{i}"]) for i in ids])
+        ServerSongs(tiny_library).remember("home", [(i, [f"so-{i}"]) for i in ids])
         now = take_snapshot(tiny_library)
         keep_filled(now, connection, "One", PlaylistRequest(length=3))
         keep_filled(now, connection, "Two", PlaylistRequest(length=3))
-        tiny_library.server_songs.keep_list("home", "One", "pl-One", {"unknown": 1})
+        ServerSongs(tiny_library).keep_list("home", "One", "pl-One", {"unknown": 1})
         done = refresh_lists(now, connection)
         assert [(one.name, one.saved is None) for one in done] == [("One", True), ("Two", False)]
         assert "Save the playlist again" in done[0].problem

@@ -5,6 +5,7 @@ import pytest
 from musicsim.explorer.progress import silent
 from musicsim.extensions.mpd.client import MpdAddress, is_mpd_set, mpd_address
 from musicsim.extensions.music_servers.connections import Connections
+from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.extensions.music_servers.sync import sync
 from tests.extensions.mpd.real_mpd import real_mpd
 from tests.extensions.music_servers.serving import having, scripted
@@ -80,7 +81,7 @@ def test_where_a_match_is_unclear_a_person_chooses(full, server):
     assert "Fetch 1 songs" in labels(app)
     app = app.button(key="server_choose_0").click().run()
     assert not app.exception
-    assert full.server_songs.song_of("so-1") == full.songs()[0].id
+    assert ServerSongs(full).song_of("so-1") == full.songs()[0].id
     assert "Which song is it?" not in [s.value for s in app.subheader]
     app = app.button(key="server_remove_home").click().run()
     assert not app.exception

@@ -8,6 +8,7 @@ from starlette.testclient import TestClient
 
 from musicsim.api import routes
 from musicsim.extensions.music_servers.connections import Connections, place_of
+from musicsim.extensions.music_servers.server_songs import ServerSongs
 from tests.extensions.music_servers.serving import enter, scripted
 
 SECRET = "red apple"
@@ -40,7 +41,7 @@ def heard(store, monkeypatch):
     """What a browser gets that asks for a song which the server in `reply` has."""
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(store.folder))
     enter(store, 1, place_of(store, "home", "so-1", "Me/One.flac"))
-    store.server_songs.remember("home", [(1, ["so-1"])])
+    ServerSongs(store).remember("home", [(1, ["so-1"])])
 
     def ask(reply, **headers):
         with scripted(lambda call, values: reply) as server:
@@ -74,5 +75,5 @@ def test_a_server_that_does_not_send_it_is_a_sentence(heard, reply):
 
 
 def test_a_song_that_no_server_has_is_missing(heard, store):
-    store.server_songs.forget("home")
+    ServerSongs(store).forget("home")
     assert heard(file).status_code == 410

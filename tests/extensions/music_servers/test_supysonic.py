@@ -10,6 +10,7 @@ from musicsim.extensions.music_servers.client import Subsonic
 from musicsim.extensions.music_servers.connections import Connection, Connections
 from musicsim.extensions.music_servers.fetch import fetch_missing
 from musicsim.extensions.music_servers.lists import delete_list, save_list
+from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.extensions.music_servers.sync import remove, sync
 from musicsim.library import Library
 from musicsim.library.importing import undo
@@ -66,9 +67,9 @@ def test_all_songs_match_by_path_and_a_second_sync_asks_for_no_song(library, ser
     report = sync(library, connection, silent)
     assert (report.n_songs, report.n_matched, report.matched_by) == (N_SONGS, N_SONGS, {"path": N_SONGS})
     for song in library.songs():
-        server_id = library.server_songs.id_of(song.id, "home")
+        server_id = ServerSongs(library).id_of(song.id, "home")
         assert ask(connection, "getSong", id=server_id)["song"]["title"] == song.title
-        assert library.server_songs.song_of(server_id) == song.id
+        assert ServerSongs(library).song_of(server_id) == song.id
     again = sync(library, Connections(library).get("home"), silent)
     assert (again.is_unchanged, again.n_matched, again.n_new, again.n_changed) == (True, N_SONGS, 0, 0)
 
@@ -88,7 +89,7 @@ def test_stars_and_ratings_of_each_user_come_in_and_can_be_undone(library, serve
     users = [connected(library, served.connection(user, name=f"home {user}")) for user in ("anna", "ben")]
     for connection in users:
         sync(library, connection, silent)
-    ids = {song.id: library.server_songs.id_of(song.id) for song in (first, second, third)}
+    ids = {song.id: ServerSongs(library).id_of(song.id) for song in (first, second, third)}
     ask(users[0], "star", id=ids[first.id])
     ask(users[0], "setRating", id=ids[second.id], rating=4)
     ask(users[1], "star", id=ids[third.id])
@@ -115,12 +116,12 @@ def test_a_playlist_goes_there_is_updated_and_deleted_and_others_stay(library, s
     connection = connected(library, served.connection())
     sync(library, connection, silent)
     client, ids = Subsonic(connection), [song.id for song in library.songs()]
-    theirs = client.create_playlist("Evening", [library.server_songs.id_of(ids[0])])
+    theirs = client.create_playlist("Evening", [ServerSongs(library).id_of(ids[0])])
     saved = save_list(library, connection, "Evening", ids[3:6], "because")
     assert saved.id != theirs
 
     def there(list_id):
-        return [library.server_songs.song_of(i) for i in client.playlist_songs(list_id)]
+        return [ServerSongs(library).song_of(i) for i in client.playlist_songs(list_id)]
 
     assert there(saved.id) == ids[3:6]
     assert ask(connection, "getPlaylist", id=saved.id)["playlist"]["comment"] == "because"
@@ -152,7 +153,7 @@ def test_songs_without_a_file_here_are_analysed_and_play_through_us(library, ser
         assert not song.is_missing
         assert not song.path.exists()
         assert not list((library.folder / "scratch").rglob("*.flac")), "no copy is kept"
-        client, server_id = Subsonic(connection), library.server_songs.id_of(song.id, "home")
+        client, server_id = Subsonic(connection), ServerSongs(library).id_of(song.id, "home")
         data = extra.read_bytes()
         assert client.sound(server_id, "raw", 100, 50) == (data[100:150], len(data))
         assert client.sound(server_id, "raw", 0, 1 << 30) == (data, len(data))

@@ -20,6 +20,7 @@ from musicsim.explorer.search.query import find_similar, similarity_of
 from musicsim.explorer.snapshot.filtering import passing
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.music_servers.connections import Connection, Connections
+from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.extensions.player_engine.access import answer_players, player_access, refuse_players
 from musicsim.extensions.player_engine.answering import Answering, length_of
 from musicsim.extensions.player_engine.jellyfin import jellyfin_id
@@ -44,7 +45,7 @@ def ids(matches):
 def connect(library, without=()):
     """A server that has all songs but some, each under two forms of an id; gives ids there by song id."""
     there = {song.id: f"so-{song.id + 100}" for song in library.songs() if song.id not in without}
-    library.server_songs.remember("home", [(i, [key, key[3:]]) for i, key in there.items()])
+    ServerSongs(library).remember("home", [(i, [key, key[3:]]) for i, key in there.items()])
     return there
 
 
@@ -207,8 +208,8 @@ def test_songs_that_sound_the_same_are_a_path_and_songs_of_two_servers_are_none(
     library.duplicates.enter([SamePair(3, 4, 1.0, 0.0)], ())
     answering = Answering(library, PlayerRules())
     assert ids(answering.path(answering.song("3"), answering.song("4"), 9)) == ["3", "4"]
-    library.server_songs.remember("home", [(3, ["a"])])
-    library.server_songs.remember("work", [(20, ["b"])])
+    ServerSongs(library).remember("home", [(3, ["a"])])
+    ServerSongs(library).remember("work", [(20, ["b"])])
     with pytest.raises(NotFoundError):
         answering.path(answering.song("a"), answering.song("b"), 9)
 

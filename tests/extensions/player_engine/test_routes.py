@@ -15,6 +15,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from musicsim.api import routes
+from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.extensions.player_engine.access import answer_players, refuse_players
 from musicsim.extensions.player_engine.jellyfin import jellyfin_id
 from musicsim.extensions.player_engine.request import PlayerRules
@@ -340,7 +341,7 @@ def test_the_plugin_of_jellyfin(ask, library):
 
 def test_the_plugin_of_ampache_which_has_no_token_of_its_own(ask, library, token):
     """ampache/ampache, AmpacheAudioMuse.php: it asks with a number first, then with so-<number>."""
-    library.server_songs.remember("ampache", [(song.id, [f"so-{song.id + 50}"]) for song in library.songs()])
+    ServerSongs(library).remember("ampache", [(song.id, [f"so-{song.id + 50}"]) for song in library.songs()])
     try:
         base, headers = f"/players/{token}", {"Accept": "application/json"}
         status, refused = ask(f"{base}/api/similar_tracks?item_id=57&n=10", headers)
@@ -352,7 +353,7 @@ def test_the_plugin_of_ampache_which_has_no_token_of_its_own(ask, library, token
         assert (status, tracks(path["path"])[0], tracks(path["path"])[-1]) == (200, "so-57", "so-70")
         assert ask("/players/wrong/api/similar_tracks?item_id=so-57&n=10", headers)[0] == 401
     finally:
-        library.server_songs.forget("ampache")
+        ServerSongs(library).forget("ampache")
 
 
 def test_the_plugin_of_lyrion(ask):
