@@ -12,6 +12,7 @@ from musicsim.cli._console import JsonOption, LibraryOption, emit, open_library,
 from musicsim.cli._options import adding_options
 from musicsim.explorer.progress import teller
 from musicsim.extensions.bundles.bundle import write_bundle
+from musicsim.extensions.bundles.unpacking import unpacked
 
 
 def snapshot(
@@ -58,8 +59,6 @@ def with_bundle(
     **values: Any,
 ) -> None:
     """Run the app, on the library that a file holds if one is named."""
-    from musicsim.extensions.bundles.unpacking import unpacked
-
     if snapshot is None:
         command(**values)
         return
