@@ -4,14 +4,17 @@ import json
 import re
 import shutil
 from pathlib import Path
+from typing import Annotated
 
 import pytest
 import typer
 from starlette.testclient import TestClient
+from typer.testing import CliRunner
 
 from musicsim.api.http import http_interface
 from musicsim.cli import COMMANDS as PROGRAM
 from musicsim.cli import program
+from musicsim.cli._options import adding_options
 from tests.command import run, run_process
 from tests.sounds import write_collection, write_song
 
@@ -245,3 +248,19 @@ def test_every_command_has_a_help_that_names_json():
         text = runner.invoke(program, [command, "--help"])
         assert text.exit_code == 0
         assert command == "app" or "--json" in text.stdout
+
+
+def test_an_extension_adds_options_to_a_command():
+    def show(song: Annotated[int, typer.Argument()], name: Annotated[str, typer.Option()] = "x") -> None:
+        typer.echo(f"{song} {name}")
+
+    @adding_options
+    def more(command, *, times: Annotated[int, typer.Option(help="How often.")] = 1, **values):
+        for _ in range(times):
+            command(**values)
+
+    program = typer.Typer()
+    program.command()(more(show))
+    assert CliRunner().invoke(program, ["7", "--name", "y", "--times", "2"]).output == "7 y\n7 y\n"
+    assert CliRunner().invoke(program, ["7"]).output == "7 x\n"
+    assert CliRunner().invoke(program, ["7", "--times", "z"]).exit_code == 2

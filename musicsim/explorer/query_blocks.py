@@ -1,4 +1,4 @@
-"""Blocks of songs that are compared with all others: by this process, or by the cluster of a library."""
+"""Blocks of songs that are compared with all others: by this process, or by the pool of a library."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -12,7 +12,7 @@ from musicsim.library.processes.workers import Limits
 T = TypeVar("T")
 
 QUERIES_AT_ONCE = 256
-"""Songs of a block. Here and on a cluster the same, so that numbers are, too."""
+"""Songs of a block. The same here and in a pool, so that numbers are the same, too."""
 
 _WORTH_SENDING_S = 10.0
 """Of work here, from which on workers are given it: they take some 4 s to begin."""

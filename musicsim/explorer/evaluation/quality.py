@@ -279,7 +279,7 @@ def _vectors(snapshot: Snapshot, rows: Int64Array) -> Float32Array:
 
 
 def _ranked(queries: Float32Array, X: Float32Array, relevance: Relevance, block: range) -> dict[str, Float64Array]:
-    """Scores of a block of queries; runs on a cluster, too."""
+    """Scores of a block of queries; also runs in a pool."""
     return evaluation.query_scores(queries[block], X, relevance.restrict(block), K)
 
 
@@ -383,7 +383,7 @@ def _nearest_of(
     reach: int,
     block: range,
 ) -> Int64Array:
-    """The same of some rows, (order, artists, n, K); runs on a cluster, too."""
+    """The same of some rows, (order, artists, n, K); also runs in a pool."""
     near = np.full((2, 2, len(block), K), -1, dtype=np.int64)
     distances, found = index.query(X[block], reach)
     for place, (q, d, rows) in enumerate(zip(block, distances, found, strict=True)):

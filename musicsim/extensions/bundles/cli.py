@@ -11,6 +11,7 @@ import typer
 from musicsim.cli._console import JsonOption, LibraryOption, emit, open_library, progress_bar
 from musicsim.cli._options import adding_options
 from musicsim.extensions.bundles.bundle import write_bundle
+from musicsim.extensions.bundles.unpacking import unpacked
 
 
 def snapshot(
@@ -54,8 +55,6 @@ def with_bundle(
     **values: Any,
 ) -> None:
     """Run the app, on the library that a file holds if one is named."""
-    from musicsim.extensions.bundles.unpacking import unpacked
-
     if snapshot is None:
         command(**values)
         return

@@ -1,7 +1,7 @@
-"""A copy of a library's database for strangers: what the public pages show, and nothing else.
+"""A copy of a library's database for visitors, with the content of the public pages only.
 
-It is made new and filled column by column, by what is named here: what nobody has named, a table or column that comes
-later among it, is not in it. So there are no listeners, plays, answers, imports, jobs, servers or paths in it.
+It is filled column by column with the values that this module names. A table or column of a later version is not in it
+until somebody names it. It is without listeners, plays, answers, imports, jobs, servers and paths.
 """
 
 import json
@@ -23,9 +23,9 @@ from musicsim.library.tags.artists import artist_group, known_artist, stand_in_n
 from musicsim.storage import storage_error
 
 EXCERPTS = "excerpts"
-"""Where the sound of songs lies in the folder of such a copy, if any."""
+"""Folder of the excerpts."""
 NOWHERE = "."
-"""The folder of a song that no folder says anything of."""
+"""Folder of a song with a known artist."""
 
 _PLAIN = (
     *("title", "artist", "album_artist", "album", "track", "year", "genre", "duration_s"),
@@ -36,7 +36,7 @@ _MODEL = (
     *("id", "name", "created_at", "n_songs_fitted", "n_features", "n_dimensions", "is_active", "is_complete"),
     *("kind", "base_id", "is_retired"),
 )
-# what the pages say of a model; other settings may name files and listeners
+# settings that pages show; others may name files and listeners
 _SETTINGS_OF_MODELS = (
     *("supervision", "representation", "label", "n_codewords", "tau", "sources", "model_ids", "vectors"),
 )
@@ -111,26 +111,11 @@ class Excerpts:
 def copy_for_strangers(
     source: Path, target: Path, model_ids: Collection[str], thirds: tuple[float, float], excerpts: Excerpts = Excerpts()
 ) -> None:
-    """Write the database of a library as strangers may have it, as it is at one moment.
+    """Write a new database with the public part of one at one moment.
 
-    Parameters
-    ----------
-    source : Path
-        The database of the library, which is only read.
-    target : Path
-        The new one; nothing is there yet.
-    model_ids : collection of str
-        The models that are in it.
-    thirds : (float, float)
-        The numbers of plays that the least played third of the songs has at most, and the middle one.
-    excerpts : Excerpts
+    `thirds` are the most plays of a song of the least played third, and of the middle one.
 
-    Raises
-    ------
-    LibraryError
-        If the library's database is damaged.
-    StorageError
-        If there is no room.
+    Raises LibraryError if the source is damaged; StorageError if the disk is full.
     """
     engine = open_engine(target, read_only=False)
     with engine.begin() as connection:
@@ -157,14 +142,14 @@ def copy_for_strangers(
 
 
 def excerpt_path(song_id: int, suffix: str) -> str:
-    """Where the sound of a song lies in the folder of a copy."""
+    """The file of a song's excerpt in the folder of a copy."""
     return f"{EXCERPTS}/{song_id % 1000:03d}/{song_id}{suffix}"
 
 
 def _add_functions(
     copy: sqlite3.Connection, model_ids: Collection[str], thirds: tuple[float, float], excerpts: Excerpts
 ) -> None:
-    """Make the functions known that :data:`FILLED` and :data:`_FROM` name."""
+    """Define the SQL functions of :data:`FILLED` and :data:`_FROM`."""
     heard = frozenset(excerpts.song_ids)
     roots = [schema.path_of(text) for (text,) in copy.execute("SELECT path FROM src.roots")]
     is_nobody = cache(lambda artist: known_artist(artist) is None)
@@ -172,7 +157,7 @@ def _add_functions(
 
     @cache
     def stand_in(folder: str) -> str:
-        """A name for the folder that stands in for an unknown artist, which tells it from others of its name."""
+        """A unique name for the folder that replaces an unknown artist."""
         group = artist_group(None, schema.path_of(folder), roots)
         return (
             NOWHERE

@@ -10,7 +10,7 @@ _ENCRYPTED = ("tls", "wss")
 
 
 def check_address(address: str) -> str:
-    """The address of a cluster, without blanks around it; ValueError if it is none."""
+    """Return the address of a cluster without blanks around it. Raises ValueError if it is malformed."""
     address = address.strip()
     if not (_LOCAL.fullmatch(address) or _SCHEDULER.fullmatch(address)):
         raise ValueError(
@@ -44,7 +44,7 @@ def is_on_this_machine(address: str) -> bool:
 
 
 def n_own(address: str) -> int:
-    """How many workers a scan starts for itself on this machine; 0 where the address is of a scheduler."""
+    """Number of workers that a scan starts on this machine; 0 for the address of a scheduler."""
     found = _LOCAL.fullmatch(address.strip())
     return int(found[1]) if found else 0
 

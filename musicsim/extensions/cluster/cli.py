@@ -8,7 +8,10 @@ import typer
 
 from musicsim.cli._console import JsonOption, LibraryOption, emit, open_library
 from musicsim.cli._options import adding_options
-from musicsim.extensions.cluster.trust import CLUSTER_VARIABLE
+from musicsim.extensions.cluster.address import check_address
+from musicsim.extensions.cluster.connection import choosing, cluster_state
+from musicsim.extensions.cluster.pool import UNTRUSTED
+from musicsim.extensions.cluster.trust import CLUSTER_VARIABLE, is_trusted, needs_trust, trust
 
 _RISK = "Dask exchanges pickles: whoever controls the scheduler or the network on the way can run code on this machine."
 _Cluster = Annotated[
@@ -33,8 +36,6 @@ def status(
     trust_cluster: _TrustCluster = False,
 ) -> None:
     """Show whether the cluster answers, what its workers have, and where its dashboard is."""
-    from musicsim.extensions.cluster.connection import cluster_state
-
     with open_library(library, create=True) as lib:
         state = cluster_state(lib, cluster, trusted=trust_cluster)
     if as_json:
@@ -46,7 +47,7 @@ def status(
 
 
 group.command()(status)
-group.callback()(lambda: None)  # with one command alone, its name would not be asked for
+group.callback()(lambda: None)  # a group with one command would not take its name
 
 
 @adding_options
@@ -54,8 +55,6 @@ def with_cluster(
     command: Callable[..., None], *, cluster: _Cluster = None, trust_cluster: _TrustCluster = False, **values: Any
 ) -> None:
     """Run a command that may use a cluster."""
-    from musicsim.extensions.cluster.connection import choosing
-
     with choosing(cluster, trusted=trust_cluster):
         command(**values)
 
@@ -73,11 +72,7 @@ def with_trust(
     ] = None,
     **values: Any,
 ) -> None:
-    """Run `musicsim settings`, which takes no address of a cluster that is not trusted."""
-    from musicsim.extensions.cluster.address import check_address
-    from musicsim.extensions.cluster.pool import UNTRUSTED
-    from musicsim.extensions.cluster.trust import is_trusted, needs_trust, trust
-
+    """Run `musicsim settings`, and refuse the address of a cluster that is not trusted."""
     name, value = values["name"], values["value"]
     if trust_cluster is not None and (name != "cluster" or not value):
         raise typer.BadParameter("it goes with an address: settings cluster ADDRESS.", param_hint="--trust-cluster")

@@ -65,7 +65,7 @@ def on_cluster(library: Library, named: str | None = None, *, trusted: bool = Fa
 def cluster_state(library: Library, named: str | None = None, *, trusted: bool = False) -> ClusterState:
     """The state of a library's cluster at this moment; `trusted` as of :func:`on_cluster`.
 
-    Raises LibraryError if there is none, it is not trusted, or nobody answers.
+    Raises LibraryError if the library is without one, it is not trusted, or nobody answers.
     """
     address = cluster_of(library, named).strip()
     if not address:

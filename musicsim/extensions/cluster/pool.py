@@ -1,13 +1,11 @@
 """Tasks on the workers of a Dask cluster.
 
-Here, at the client, tasks go out in batches of some seconds of work, never more than twice as many as the workers have
-threads: what waits, and what has come back and was not taken, is bounded, however many tasks there are. A worker of
-Dask hands its batch to a worker process of ours (:mod:`musicsim.library.processes.workers`), so that one file is
-under the same limits as on one machine: what crashes, hangs or swells costs that process, not Dask's.
+The client sends tasks in batches of some seconds of work, at most two for each thread of the workers. So memory is
+bounded for any number of tasks. A worker of Dask gives its batch to a worker process of ours
+(:mod:`musicsim.library.processes.workers`), which has the same limits per file as on one machine.
 
-Whatever dies, tasks are done again: those of a worker by Dask itself, those that a scheduler took along by this client,
-once it has found the scheduler again. A batch that has cost Dask too many workers is done once more at the end, file
-by file.
+Dask repeats the tasks of a worker that dies. This client repeats those of a scheduler that dies, when it is back. A
+batch that has killed too many workers is repeated at the end, file by file.
 """
 
 import logging
@@ -39,7 +37,7 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _AHEAD = 2  # batches a thread of the cluster: one at work, one to go on with
-_BATCH_S = 2.0  # of work: long enough that a message to and fro costs nothing beside it
+_BATCH_S = 2.0  # of work: much longer than a message takes
 _MAX_BATCH = 32
 _TICK_S = 0.5
 _COUNT_EVERY_S = 2.0
@@ -52,7 +50,7 @@ UNTRUSTED = (
     "can run code on this machine. Use tls:// with certificates of your own, or trust the address: by --trust-cluster, "
     "by MUSICSIM_TRUST_CLUSTER=1 next to MUSICSIM_CLUSTER, or in the settings on the Library page."
 )
-"""What to say of a cluster that would be connected to without the consent of this machine's owner."""
+"""Message on a cluster to which the owner of this machine has not consented."""
 _CERTIFICATES = (
     "Set DASK_DISTRIBUTED__COMM__TLS__CA_FILE, ...__CLIENT__CERT and ...__CLIENT__KEY, or the same in "
     "~/.config/dask/distributed.yaml (docs/scale.md)."
@@ -62,13 +60,13 @@ _IDLE_S = 30.0  # then a worker process that was left on a cluster ends
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """What a cluster has at this moment, as its scheduler says."""
+    """Workers of a cluster at one moment."""
 
     address: str
-    dashboard: str | None  # where the scheduler shows what it does
+    dashboard: str | None  # address of the scheduler's page
     n_workers: int
     n_threads: int
-    memory_bytes: int  # that its workers may take; 0 where nobody limits them
+    memory_bytes: int  # limit of its workers; 0 without one
 
     @property
     def words(self) -> str:
@@ -172,7 +170,7 @@ class ClusterPool:
             self._cluster.close()
 
     def state(self) -> ClusterState:
-        """What the cluster has at this moment."""
+        """State of the cluster."""
         workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
         try:
             dashboard = self._client.dashboard_link
@@ -255,7 +253,7 @@ class ClusterPool:
                 future.release()
 
     def _share(self, work: "_Work") -> "Future | None":
-        """Give every worker what is to be done; None while there is no worker."""
+        """Send the work to every worker; None without any worker."""
         if self._client.status != "running" or not self._client.nthreads():
             return None
         try:
@@ -272,7 +270,7 @@ class ClusterPool:
         return _AHEAD * max(1, self._n_threads)
 
     def _take(self, future: "Future") -> "_Done | None":
-        """What came of a batch, which the cluster may forget now; None if it got lost on the way."""
+        """Return the results of a batch, which the cluster may forget; None if it got lost."""
         from distributed import KilledWorker
 
         try:
@@ -330,7 +328,7 @@ class _Killed:
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """What came of a batch."""
+    """Results of a batch."""
 
     results: list[Any]  # of each task; empty if it was not done
     seconds: float
@@ -338,7 +336,7 @@ class _Done:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What is to be done with every task."""
+    """The work on every task."""
 
     name: str  # which no other work has
     function: Callable[[Any], Any]

@@ -8,6 +8,7 @@ import typer
 
 from musicsim.cli._console import open_library, warn
 from musicsim.cli._options import adding_options
+from musicsim.extensions.datasets.datasets import label_songs, read_dataset
 
 
 @adding_options
@@ -23,8 +24,6 @@ def with_dataset(
     **values: Any,
 ) -> None:
     """Add music, or the files of a data set with their labels."""
-    from musicsim.extensions.datasets.datasets import label_songs, read_dataset
-
     if mirdata is None:
         command(**values)
         return

@@ -14,7 +14,7 @@ from musicsim.errors import LibraryError
 from musicsim.library import Library
 from musicsim.library.stores.splits import part_of
 
-# What loaders call these, the first that is there.
+# attributes of loaders; the first that exists counts
 _TEXTS = {
     "artist": ("artist", "artists", "composer"),
     "title": ("title",),
@@ -37,17 +37,17 @@ _KNOWN_FAULTS = {
 
 @dataclass(slots=True)
 class DatasetTracks:
-    """What a loader says of the tracks that have audio."""
+    """Labels of the tracks that have audio."""
 
     name: str
     labels: dict[Path, dict[str, str]] = field(default_factory=dict)  # names as the library edits them
     tags: dict[Path, dict[str, float]] = field(default_factory=dict)  # weight by tag
-    parts: dict[Path, str] = field(default_factory=dict)  # of the official split; empty where there is none
+    parts: dict[Path, str] = field(default_factory=dict)  # of the official split, if there is one
     n_absent: int = 0  # tracks whose file is not in the folder
 
     @property
     def folders(self) -> list[Path]:
-        """Folders with audio. Each is added by itself, so that a folder of a genre stands in for no artist."""
+        """Folders with audio. As folders of the library, they are not taken for artists."""
         return sorted({path.parent for path in self.labels})
 
 

@@ -1,8 +1,8 @@
 """Songs on their way to the server that answers searches (:mod:`musicsim.extensions.index_server.remote_index`).
 
-A collection for each library and model. What it has already is compared with the songs by their digests, so a push that
-was killed goes on where it was. Only when it is whole does it get the alias by which it is searched; until then, and
-while songs come and go, every machine searches by itself. Then what is left of other models is dropped.
+Each library and model has a collection. Its entries are compared with the songs by their digests, so the next push
+continues one that was killed. A whole collection gets the alias for searches; until then every machine searches its own
+index. At the end the collections of other models are dropped.
 """
 
 import logging
@@ -86,7 +86,7 @@ class _Push:
     ) -> None:
         self._snapshot, self._remote, self._collection = snapshot, remote, collection
         self._exact = snapshot.n_indexed < INDEXED_FROM if exact is None else exact
-        self._record = folder / "pushed.npz"  # what the alias stands for
+        self._record = folder / "pushed.npz"  # content of the alias
         self._ask = partial(self._remote.server.ask, timeout=_LONG_S)
 
     def run(self, prefix: str, progress: Progress) -> bool:
@@ -107,7 +107,7 @@ class _Push:
         return not is_there
 
     def _held(self) -> tuple[Int64Array, Int64Array]:
-        """Ids and digests of what the collection has, which from now on it is not found by; it is made if need be."""
+        """Return ids and digests of the collection, which is made if it is missing, and remove its aliases."""
         if not self._ask("has_collection", self._collection):
             self._create()
             return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -156,7 +156,7 @@ class _Push:
         self._ask("load_collection", self._collection)
 
     def _read(self, client: Any) -> tuple[Int64Array, Int64Array]:
-        """Ids and digests of what the collection has, from the server: 30 s for 200,000 songs on Milvus Lite."""
+        """Return ids and digests of the collection from the server: 30 s for 200,000 songs on Milvus Lite."""
         ids, digests = [], []
         found = client.query_iterator(
             self._collection, batch_size=_READ_AT_ONCE, filter="", output_fields=["id", "digest"]

@@ -46,7 +46,7 @@ _MAX_NUMBER = 1e29  # of a bound
 MAX_ROWS = 16_384
 """Rows that Milvus finds at once."""
 _MAX_LISTED = 10_000  # names or ids of one expression: 0.2 MB
-_SPARE = 16  # asked for beside those wanted: songs that are no results, which the server does not know
+_SPARE = 16  # further rows, in place of songs that are not results
 _WITHIN_S = 5.0
 _MAX_ANSWER = 64 << 20  # bytes
 _ASK_AGAIN_S = 30.0  # a server that is away is left alone for as long
@@ -82,11 +82,11 @@ class Server:
         return "The index server" if is_public() else f"Milvus at {shown}"
 
     def ask(self, method: str, *args: Any, **options: Any) -> Any:
-        """What a method of pymilvus' client gives; raises as :meth:`call`."""
+        """Return the result of a method of pymilvus' client; raises as :meth:`call`."""
         return self.call(lambda client: getattr(client, method)(*args, **options))
 
     def call(self, question: Callable[[Any], T]) -> T:
-        """What a question to a client gives.
+        """Return the result of a question to a client.
 
         Raises IndexServerError if the server does not answer, or refuses.
         """
@@ -219,7 +219,7 @@ class RemoteIndex:
     ----------
     server : Server
     named : callable
-        Gives what the songs of this library and model are called there; None until they are brought for the first time.
+        Returns the name of the collection; None until the first push.
     rows : ModelRows
     columns : SongColumns
         Of these rows.
@@ -238,7 +238,8 @@ class RemoteIndex:
     def values(self) -> dict[str, npt.NDArray[Any]]:
         """The columns as a collection has them, by name, (n_rows,) each."""
         texts = {name: _hashes(getattr(self._columns, name)) for name in NAMES}
-        return texts | {name: _numbers(getattr(self._columns, name)) for name in NUMBERS}
+        numbers = {name: getattr(self._columns, name).astype(np.float64) for name in NUMBERS}
+        return texts | {name: np.nan_to_num(values, nan=_UNKNOWN) for name, values in numbers.items()}
 
     @cached_property
     def digests(self) -> Int64Array:
@@ -250,7 +251,7 @@ class RemoteIndex:
 
     @property
     def alias(self) -> str | None:
-        """What a collection is called that has exactly these rows; None until any are brought for the first time."""
+        """Name of a collection with exactly these rows; None until the first push."""
         if self._alias is None and (collection := self._named()) is not None:
             self._alias = alias_of(collection, self._rows.ids, self.digests)
         return self._alias
@@ -259,7 +260,7 @@ class RemoteIndex:
 
     @property
     def trouble(self) -> str | None:
-        """Why this machine searches by itself, in one sentence; None where the server does."""
+        """The reason why this machine searches, in one sentence; None if the server does."""
         self._try(lambda: None)
         return self._trouble
 
@@ -325,11 +326,10 @@ class RemoteIndex:
             reach = min(4 * reach, MAX_ROWS)
 
     def _filter(self, allowed: BoolArray | None, condition: All | None) -> str:
-        """A filter in the words of the server.
+        """Make a filter for the server.
 
-        Conditions on columns. Where there are others, on tags or what is sung, which a collection does not have as
-        every import changes them: the ids of the songs, or if these are too many, nothing, and songs are left out of
-        those that it finds.
+        It has conditions on columns. A collection lacks tags and lyrics, as every import changes them. Conditions on
+        these become the ids of the songs; if these are too many, results are filtered here.
         """
         if allowed is None or condition is None:
             return ""
@@ -366,10 +366,6 @@ def _hashes(labels: Labels) -> Int64Array:
     return np.array([*map(hash_of, labels.names), 0], dtype=np.int64)[labels.codes]
 
 
-def _numbers(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    return np.nan_to_num(values.astype(np.float64), nan=_UNKNOWN)
-
-
 def _bound(column: str, value: float) -> float:
     """A bound as numpy compares it with a column."""
     limited = min(max(float(value), -_MAX_NUMBER), _MAX_NUMBER)
@@ -385,17 +381,17 @@ def _mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 
 def alias_of(collection: str, ids: Int64Array, digests: Int64Array) -> str:
-    """What a collection is called that has exactly the songs of some ids, each with its digest."""
+    """Name of a collection with exactly the songs of some ids, each with its digest."""
     order = np.argsort(ids)
     held = ids[order].tobytes() + digests[order].tobytes()
     return f"{collection}_{blake2b(held, digest_size=8).hexdigest()}"
 
 
 def collection_of(library_name: str, model_id: str) -> str:
-    """What the songs of a library and model are called on a server."""
+    """Name of the collection of a library and model."""
     return f"{prefix_of(library_name)}{re.sub(r'[^A-Za-z0-9]', '_', model_id)}"
 
 
 def prefix_of(library_name: str) -> str:
-    """How the names of all collections of a library begin."""
+    """Prefix of the names of all collections of a library."""
     return f"musicsim_{library_name}_"

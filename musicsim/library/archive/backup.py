@@ -108,7 +108,7 @@ class _Writing:
         return self._archive.add_file(path.relative_to(self._library.folder).as_posix(), path)
 
     def _copy_database(self, *, with_tokens: bool) -> Path:
-        """Copy the database as it is at one moment, whole; with new tokens for links, unless `with_tokens`."""
+        """Copy the database at one moment; with new tokens for links, unless `with_tokens`."""
         self._tell("copying the database", 0, 0)
         target = self._work / LIBRARY_FILE
         target.unlink(missing_ok=True)
@@ -157,7 +157,7 @@ class _Writing:
         return sorted(damaged.values())
 
     def _add_frames(self, content_hash: str) -> bool:
-        """Add the stored features of a song; False if there are none."""
+        """Add the stored features of a song; False if they are missing."""
         if content_hash not in self._frames:
             added = [self._add(path) for path in self._library.frame_files.files(content_hash)]
             if not any(added):
@@ -212,7 +212,7 @@ def restore_backup(
 ) -> Restored:
     """Put the library that a backup holds in the place of a library, or make a new one.
 
-    Everything is unpacked and checked first. These stay as they are on this machine: uploaded songs, settings of the
+    Everything is unpacked and checked first. The library keeps uploaded songs, settings of the
     machine (:func:`musicsim.library.db.settings.is_of_machine`), and the files in `private`.
 
     Parameters

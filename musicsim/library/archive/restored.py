@@ -1,7 +1,7 @@
 """Parts of an unpacked backup that must not act on this machine before its owner agrees.
 
-A backup may come from anybody. Its settings, jobs and links were made for another machine. The settings could name a
-cluster that runs code here. Jobs could be started again with their paths. The maker of the backup knows its tokens.
+A backup may come from anybody. Its settings, jobs and links were made for another machine. The settings could name
+workers that run code here. Jobs could be started again with their paths. The maker of the backup knows its tokens.
 """
 
 import os

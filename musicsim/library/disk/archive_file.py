@@ -45,7 +45,7 @@ _MALFORMED = (tarfile.TarError, zstandard.ZstdError, KeyError, TypeError, Recurs
 
 @contextmanager
 def folder_next_to(target: Path) -> Iterator[Path]:
-    """Give a folder to work in on the disk of a file, where there has to be room anyway."""
+    """Give a temporary folder on the disk of a file, which needs the room anyway."""
     working = target.absolute().parent / ".musicsim-backup"
     scratch = Scratch(working)
     try:
@@ -69,7 +69,7 @@ class ArchiveKind:
 
     @contextmanager
     def write(self, target: Path, work: Path) -> Iterator["ArchiveWriter"]:
-        """Write an archive in a folder on the same disk; it takes the place of `target` if the block ends well.
+        """Write an archive in a folder on the same disk; it replaces `target` if the block ends well.
 
         Raises LibraryError if `target` is something else; StorageError as :func:`writing_to`.
         """
@@ -96,7 +96,7 @@ class ArchiveKind:
 
     @contextmanager
     def refusing(self, name: str) -> Iterator[None]:
-        """Raise LibraryError for what shows that an archive is not as it was written; `name` is that of its file."""
+        """Raise LibraryError for errors that show a damaged or altered archive; `name` is that of its file."""
         try:
             yield
         except _MALFORMED as error:
@@ -105,7 +105,7 @@ class ArchiveKind:
 
     @contextmanager
     def open(self, path: Path) -> Iterator[BinaryIO]:
-        """Open an archive. Raises NotFoundError if there is none."""
+        """Open an archive. Raises NotFoundError if it is missing."""
         if not path.is_file():
             raise NotFoundError(f"{path}: there is no such file.")
         with path.open("rb") as stream:
@@ -134,14 +134,15 @@ class ArchiveKind:
         """
         n_bytes = os.fstat(stream.fileno()).st_size
         left, max_members = _MAX_SMALL + _MAX_RATIO * n_bytes, _MAX_FEW + n_bytes // _LEAST_FILE
-        with _opened(stream) as tar:
-            members = _members(tar)
+        with _opened(stream) as (tar, members):
             about, line = self._read_about(members, tar)
             if about["format"] != _FORMAT:
                 raise LibraryError(
                     f"{name}: this {self.title} was made by a newer musicsim. Update musicsim, and try again."
                 )
-            _check_time(about["created_at"])
+            made = about["created_at"]
+            if isinstance(made, bool) or not isinstance(made, int | float) or not 0 <= made < _LATEST_S:
+                raise ValueError("it does not say when it was made")
             hashes, n_bytes_of_hashes = hashlib.sha256(line.encode()), len(line)
             written: set[str] = set()
             for number, member in enumerate(members):
@@ -163,18 +164,18 @@ class ArchiveKind:
                 raise ValueError("it is cut off")
             if member.size != n_bytes_of_hashes:
                 raise ValueError("something was added to it, or is missing")
-            if hashlib.sha256(data := _read(tar, member)).digest() != hashes.digest():
-                raise ValueError(_first_altered(data, folder, written))
+            if hashlib.sha256(_read(tar, member)).digest() != hashes.digest():
+                raise ValueError("it was altered")
             if next(members, None) is not None:
                 raise ValueError("something was added to it")
         if LIBRARY_FILE not in written:
             raise ValueError("it has no database")
-        return written, float(about["created_at"])
+        return written, float(made)
 
     def _is_one(self, path: Path) -> bool:
         try:
-            with path.open("rb") as stream, _opened(stream) as tar:
-                self._read_about(_members(tar), tar)
+            with path.open("rb") as stream, _opened(stream) as (tar, members):
+                self._read_about(members, tar)
         except (*_MALFORMED, OSError):
             return False
         return True
@@ -233,7 +234,7 @@ class ArchiveWriter:
 
 
 class _HashedStream:
-    """A stream whose bytes are hashed as they are read."""
+    """A stream that hashes the bytes that it reads."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream, self.hash = stream, hashlib.sha256()
@@ -252,7 +253,7 @@ class _PlainMember(tarfile.TarInfo):
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        """A member from its header; raises ValueError if it is no plain file."""
+        """Read a header; raises ValueError for anything else than a plain file."""
         member = super().frombuf(buf, encoding, errors)
         if member.type != tarfile.REGTYPE or member.issparse() or member.size < 0:
             raise ValueError(f"{member.name[:80]!r} is no plain file")
@@ -260,25 +261,19 @@ class _PlainMember(tarfile.TarInfo):
 
 
 @contextmanager
-def _opened(stream: BinaryIO) -> Iterator[tarfile.TarFile]:
+def _opened(stream: BinaryIO) -> Iterator[tuple[tarfile.TarFile, Iterator[tarfile.TarInfo]]]:
     unpacker = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
     with (
         unpacker.stream_reader(stream, read_size=_CHUNK, closefd=False) as packed,
         tarfile.open(fileobj=packed, mode="r|", bufsize=_CHUNK, tarinfo=_PlainMember) as tar,
     ):
-        yield tar
+        yield tar, _members(tar)
 
 
 def _members(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
     while (member := tar.next()) is not None:
         yield member
         tar.members.clear()  # type: ignore[attr-defined]  # or all are remembered
-
-
-def _check_time(seconds: object) -> None:
-    """Raise ValueError unless these are seconds since 1970 that have a date."""
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < _LATEST_S:
-        raise ValueError("it does not say when it was made")
 
 
 def _read(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
@@ -302,14 +297,3 @@ def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> str:
     if left:
         raise ValueError("it is cut off")
     return digest.hexdigest()
-
-
-def _first_altered(hashes: bytes, folder: Path, names: Collection[str]) -> str:
-    """Say which member is not as it was written."""
-    for line in hashes.decode("utf-8", "replace").splitlines():
-        digest, _, name = line.partition("  ")
-        if name in names:
-            with (folder / name).open("rb") as stream:
-                if hashlib.file_digest(stream, "sha256").hexdigest() != digest:
-                    return f"{name} was altered"
-    return "it was altered"
