@@ -49,14 +49,15 @@ from benchmarks.libraries import demo_library, read_only
 from musicsim import demo
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.feedback import Thumbs
-from musicsim.explorer.search.query import Example
+from musicsim.explorer.search.query import Example, make_example
 from musicsim.explorer.search.requested import find_requested
-from musicsim.explorer.search.uploads import hear
+from musicsim.explorer.search.uploads import decode_upload
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.extensions.bundles.bundle import ENDING, write_bundle
 from musicsim.extensions.bundles.unpacking import unpacked
 from musicsim.library import Library
 from musicsim.library.processes.decoding import decoder
+from musicsim.library.scan.files import content_hash
 from musicsim.progress import no_progress
 
 N_CLIENTS, N_TABS = 50, 8
@@ -394,10 +395,12 @@ class _Answers:
 
     def _example(self, recording: Recording) -> Example:
         if recording.name not in self._examples:
-            decoding = hear(self._now, recording.data, recording.name)
+            decoding = decode_upload(self._now, recording.data, recording.name)
             while not decoding.within(1.0):
                 pass
-            self._examples[recording.name] = decoding.future.result().under(self._now)
+            self._examples[recording.name] = make_example(
+                self._now, decoding.future.result(), content_hash(recording.data), recording.name
+            )
         return self._examples[recording.name]
 
 

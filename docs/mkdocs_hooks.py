@@ -21,15 +21,15 @@ PACKAGES = (
 )  # fmt: skip
 """Packages whose stubs list what is public."""
 EXPLORER = (
-    "upkeep.refresh", "upkeep.learned_model", "upkeep.model_catalogue", "upkeep.map_layout", "snapshot.snapshot",
-    "search.query", "playlists.walk", "evaluation.quality", "requests.filters", "requests.playlist",
+    "refresh.refresh", "refresh.learned_model", "refresh.model_catalogue", "refresh.map_layout",
+    "snapshot.snapshot", "search.query", "playlists.walk", "evaluation.quality", "requests.filters", "requests.playlist",
     "requests.search", "requests.training",
 )  # fmt: skip
 """Modules of musicsim.explorer that scripts begin with."""
 _PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "experiments/README.md", "musicsim/**/README.md")
 _LINKED = (
-    "CITATION.cff", "LICENSE", "docker/Dockerfile", "docs/images/*", "docs/site.css", "musicsim/public.py",
-    "musicsim/ui/assets/icon.svg",
+    "CITATION.cff", "LICENSE", "docker/Dockerfile", "docs/images/*", "docs/site.css", "musicsim/hooks.py",
+    "musicsim/public.py", "musicsim/ui/assets/icon.svg",
 )  # fmt: skip
 _ROLE = re.compile(r":(?:attr|class|data|exc|func|meth|mod|obj):<code>~?([\w.]+)</code>")
 

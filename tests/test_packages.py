@@ -55,6 +55,8 @@ def _imports(places: tuple[str, ...]) -> Iterator[tuple[str, str]]:
                 elif isinstance(node, ast.ImportFrom) and not node.level:
                     names = [str(node.module)]
                 elif isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.importorskip":
+                    if not isinstance(node.args[0], ast.Constant):
+                        continue
                     names = [ast.literal_eval(node.args[0])]
                 else:
                     continue

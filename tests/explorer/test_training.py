@@ -42,8 +42,10 @@ def test_a_refresh_reads_no_other_songs_than_new_ones(tiny_library, tmp_path, mo
     tiny_library.note_change()
     read = []
 
+    read_songs = Library.songs
+
     def songs(library, ids=None, *, missing=False):
-        found = Library.__base__.songs(library, ids, missing=missing)
+        found = read_songs(library, ids, missing=missing)
         read.extend(song.title for song in found)
         return found
 

@@ -1,6 +1,5 @@
 """Judgments: ratings of results, choices between two options, and libraries with the tables of version 10."""
 
-import gzip
 import sqlite3
 from contextlib import closing
 from itertools import pairwise
@@ -9,7 +8,6 @@ import pytest
 import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from musicsim.library.archive.small_restore import bring_back
 
 from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError, NotFoundError
@@ -250,18 +248,3 @@ def test_a_library_of_version_10_is_not_changed_where_nothing_can_be_written(old
     with pytest.raises(LibraryError, match=r"older musicsim \(schema 10\)"):
         Library.open(old_library)
     assert (old_library / LIBRARY_FILE).read_bytes() == before
-
-
-def test_a_small_copy_of_version_10_is_brought_back(tiny_library, tmp_path):
-    copied = ("judgments", "imports", "plays", "playlists", "feedback")
-    with closing(sqlite3.connect(tmp_path / "copy")) as copy:
-        copy.execute("ATTACH ? AS library", (str(tiny_library.folder / LIBRARY_FILE),))
-        copy.execute("CREATE TABLE meta (key, value)")
-        for table in (*copied, "waiting", "tags", "listens", "spellings", "playlist_songs", "aliases", "duplicates"):
-            copy.execute(f"CREATE TABLE {table} AS SELECT * FROM library.{table}")
-        copy.execute("CREATE TABLE songs AS SELECT *, last_path AS path FROM library.songs")
-        copy.commit()
-        copy.executescript(OLD_TABLES)
-    (tmp_path / "copy.gz").write_bytes(gzip.compress((tmp_path / "copy").read_bytes()))
-    bring_back(tiny_library, tmp_path / "copy.gz")
-    assert content(tiny_library) == MOVED

@@ -193,7 +193,7 @@ def test_answers_are_the_visitors_own_and_kept_when_the_owner_says_so(strangers,
         from musicsim.ui.base.visitors import keep_answers, opinions, visitor_name
 
         library = open_library()
-        store = opinions(library).answers
+        store = opinions(library).judgments
         ids = [song.id for song in library.songs()]
 
         def answer() -> None:

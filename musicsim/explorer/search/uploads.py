@@ -33,7 +33,7 @@ def max_mb() -> int:
 
 def decode_upload(
     snapshot: Snapshot, source: Path | bytes, name: str, minutes: float = MINUTES, *, visitor: str = ""
-) -> Decoding[audio.Sound]:
+) -> Decoding["audio.Sound"]:
     """Start to decode a file or a recording in a worker process; the result has its coefficients.
 
     Limits of time and memory are those of the library that will be searched, and bytes are written to a temporary
@@ -48,7 +48,7 @@ def decode_upload(
         raise AudioError(f"{name}: the file is larger than {max_mb()} MB. Send a part of it.")
     folder, limits = snapshot.library.folder, snapshot.library.file_limits
 
-    def work(run: Run) -> audio.Sound:
+    def work(run: Run) -> "audio.Sound":
         with scratch_of(folder).folder() as scratch:
             path = source if isinstance(source, Path) else _written(scratch / "upload", source)
             frames = scratch / "frames.npy"

@@ -8,6 +8,8 @@ import typer
 
 from musicsim.cli._console import JsonOption, LibraryOption, ModelOption, emit, open_library, plain, progress_bar
 from musicsim.cli._options import taking
+from musicsim.explorer.pools import pooled
+from musicsim.extensions.exports.export import export as write
 from musicsim.extensions.exports.request import EXPORTS, ExportRequest
 
 
@@ -20,9 +22,6 @@ def export(
     as_json: JsonOption = False,
     model: ModelOption = None,
 ) -> None:
-    from musicsim.explorer.pools import pooled
-    from musicsim.extensions.exports.export import export as write
-
     if what not in EXPORTS:
         raise typer.BadParameter(f"{what!r} should be one of {', '.join(EXPORTS)}.", param_hint="WHAT")
     with (

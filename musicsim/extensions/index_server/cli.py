@@ -3,14 +3,13 @@
 import typer
 
 from musicsim.cli._console import JsonOption, LibraryOption, emit, open_library, plain, progress_bar
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.extensions.index_server.push import push
+from musicsim.extensions.index_server.remote_index import remote_of
 
 
 def index(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """The app does it by itself while it runs, and so does what adds songs."""
-    from musicsim.explorer.snapshot.snapshot import take_snapshot
-    from musicsim.extensions.index_server.push import push
-    from musicsim.extensions.index_server.remote_index import remote_of
-
     with open_library(library) as lib:
         with progress_bar() as progress:
             is_pushed = push(take_snapshot(lib), progress)

@@ -48,7 +48,7 @@ _FROM_10 = {
 }
 
 
-def join_judgments(execute: Callable[[str], Any]) -> None:
+def _join_judgments(execute: Callable[[str], Any]) -> None:
     """Move the rows of the three tables of version 10 with judgments to the one of version 11."""
     execute(_JUDGMENTS)
     for column in _JUDGMENT_COLUMNS:
@@ -96,7 +96,7 @@ def prepare_tables(connection: sa.Connection, place: str, *, read_only: bool = F
                 f"{place}: this library was written by an older musicsim (schema 10), and cannot be changed here. Open "
                 "it once where it can be written to, or copy it there."
             )
-        join_judgments(connection.exec_driver_sql)
+        _join_judgments(connection.exec_driver_sql)
         connection.execute(schema.meta.update().where(schema.meta.c.key == "schema_version").values(value="11"))
     elif int(found) < SCHEMA_VERSION:
         raise LibraryError(

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import streamlit as st
 
+from musicsim import audio
 from musicsim._arrays import Float32Array
 from musicsim.api.budgets import network_of
-from musicsim.audio import Sound
 from musicsim.explorer.refresh.map_layout import MapPlacer
 from musicsim.explorer.search.query import Example, make_example
 from musicsim.explorer.search.uploads import MAX_MINUTES, MINUTES, decode_upload
@@ -27,7 +27,7 @@ class Upload:
     data: bytes
     digest: str  # hash of the bytes
     is_whole: bool = False  # whether all of it is analyzed, however long it is
-    decoding: Decoding[Sound] | None = None
+    decoding: Decoding["audio.Sound"] | None = None
     example: Example | None = None  # under the model of the latest search
     place: Float32Array | None = None  # (2,), of the example on the map
     # the library, model and revision that `example` belongs to; with the upload, so that visitors do not compete
@@ -71,7 +71,7 @@ def example_of(snapshot: Snapshot, upload: Upload) -> Example:
     return upload.example
 
 
-def _wait_for(snapshot: Snapshot, upload: Upload) -> Sound:
+def _wait_for(snapshot: Snapshot, upload: Upload) -> "audio.Sound":
     place = st.empty()
     while True:
         if upload.decoding is None:

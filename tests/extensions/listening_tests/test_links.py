@@ -4,7 +4,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from musicsim.library.archive.small_restore import bring_back
 
 from musicsim.errors import NotFoundError
 from musicsim.explorer.health.backups import back_up
@@ -18,9 +17,9 @@ def test_links_of_listening_tests_stay_only_in_a_copy_of_the_library_itself(tiny
     tests = ListeningTestStore(tiny_library)
     (ann,) = tests.invite(tests.add("test", "digest", "{}"), ["Ann"])
     own = tiny_library.copies.keep_now()
-    bring_back(tiny_library, own)
+    tiny_library.copies.bring_back(own)
     assert tests.listener_of(ann.token).name == "Ann"
-    bring_back(tiny_library, Path(shutil.copy(own, tmp_path)))
+    tiny_library.copies.bring_back(Path(shutil.copy(own, tmp_path)))
     with pytest.raises(NotFoundError):  # the sender of the file knows this token
         tests.listener_of(ann.token)
 
