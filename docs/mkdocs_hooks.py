@@ -21,8 +21,8 @@ PACKAGES = (
 )  # fmt: skip
 """Packages whose stubs list what is public."""
 EXPLORER = (
-    "refresh.refresh", "refresh.learned_model", "refresh.model_catalogue", "refresh.map_layout",
-    "snapshot.snapshot", "search.query", "playlists.walk", "evaluation.quality", "requests.filters", "requests.playlist",
+    "refresh.refresh", "refresh.learned_model", "refresh.model_catalogue", "refresh.map_layout", "snapshot.snapshot",
+    "search.query", "playlists.walk", "evaluation.quality", "requests.filters", "requests.playlist",
     "requests.search", "requests.training",
 )  # fmt: skip
 """Modules of musicsim.explorer that scripts begin with."""
