@@ -20,6 +20,7 @@ from musicsim.extensions.music_servers.client import Subsonic
 from musicsim.extensions.music_servers.connections import Connections
 from musicsim.extensions.music_servers.fetch import fetch_missing
 from musicsim.extensions.music_servers.lists import save_list
+from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.extensions.music_servers.sync import sync
 from musicsim.library import Library
 from musicsim.progress import no_progress
@@ -88,7 +89,7 @@ def _synced(library: Library, server: Supysonic, places: Mapping[str, int]) -> d
     connection = server.connection()
     Connections(library).put(connection)
     report = sync(library, connection, no_progress)
-    known = library.server_songs.of(connection.name).values()
+    known = ServerSongs(library).of(connection.name).values()
     return {
         "songs": report.n_songs,
         "matched": report.n_matched,
@@ -103,7 +104,7 @@ def _synced(library: Library, server: Supysonic, places: Mapping[str, int]) -> d
 def _to_and_fro(library: Library, server: Supysonic, guest_seed: int) -> list[Claim]:
     connection = Connections(library).get("home")
     client, ids = Subsonic(connection), [song.id for song in library.songs()]
-    there, before = library.server_songs.ids_of(ids), _loved(library)
+    there, before = ServerSongs(library).ids_of(ids), _loved(library)
     starred = {song_id for song_id in ids if song_id not in before and song_id % _STAR_EVERY == 0}
     for song_id in starred:
         client._ask("star", id=there[song_id])
@@ -113,7 +114,7 @@ def _to_and_fro(library: Library, server: Supysonic, guest_seed: int) -> list[Cl
 
     wanted = ids[::-7][:_LIST]
     saved = save_list(library, connection, "Evening", wanted, "because")
-    read = [library.server_songs.song_of(i) for i in client.playlist_songs(saved.id)]
+    read = [ServerSongs(library).song_of(i) for i in client.playlist_songs(saved.id)]
     claims.append(Claim(f"a playlist of {_LIST} read back", str(read == wanted), "True", read == wanted))
 
     guest = demo.write_song(demo.plan_collection(seed=guest_seed)[0], server.music)

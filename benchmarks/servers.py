@@ -22,6 +22,7 @@ from benchmarks._song_pages import serving
 from benchmarks.large_library import write_library
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.music_servers.connections import Connection, Connections
+from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.extensions.music_servers.sync import remove, sync
 from musicsim.extensions.player_engine.access import answer_players
 from musicsim.extensions.player_engine.jellyfin import JellyfinIds
@@ -89,7 +90,7 @@ def run(settings: Settings, progress: Progress) -> tuple[Sequence[Row], Sequence
         rows += syncs
         started = time.perf_counter()
         there = ((i, [f"so-{i}", str(i)]) for i in library.table().ids.tolist())
-        library.server_songs.remember(_SERVER, there)
+        ServerSongs(library).remember(_SERVER, there)
         progress(f"ids of a server: {time.perf_counter() - started:.0f} s")
         p95 = {
             "similar songs": measure("similar songs, ids of a server", similar_there, ids[:-1]),
