@@ -19,6 +19,7 @@ from musicsim.cli._console import (
 )
 from musicsim.cli._options import taking
 from musicsim.explorer.progress import teller
+from musicsim.extensions.exports.export import export as write_export
 from musicsim.extensions.exports.request import EXPORTS, ExportRequest
 
 
@@ -35,7 +36,6 @@ def export(
 ) -> None:
     """Export vectors, neighbours, the map, splits, tags, plays or answers for other programs (docs/data.md)."""
     from musicsim.extensions.cluster.connection import on_cluster
-    from musicsim.extensions.exports.export import export as write
 
     if what not in EXPORTS:
         raise typer.BadParameter(f"{what!r} should be one of {', '.join(EXPORTS)}.", param_hint="WHAT")
@@ -44,7 +44,7 @@ def export(
         on_cluster(lib, cluster, trusted=trust_cluster) if EXPORTS[what].compares else nullcontext(),
         progress_bar() as report,
     ):
-        done = write(lib, what, file, request, model=model, tell=teller(report))
+        done = write_export(lib, what, file, request, model=model, tell=teller(report))
     if as_json:
         emit({"file": str(done.path), "rows": done.n_rows, "bytes": done.n_bytes, "model": done.model or None})
     else:

@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 
 from musicsim.cli._console import JsonOption, LibraryOption, ModelOption, emit, open_library, show, song_json
+from musicsim.explorer.snapshot.snapshot import snapshot_under
+from musicsim.extensions.guessing.guess import MIN_RIGHT, N_VOTES, USUAL_VOTES, enter_guesses, guess_labels
 
 
 class _Target(StrEnum):
@@ -41,9 +43,6 @@ def guess(
     ] = None,
 ) -> None:
     """Guess a missing genre, or artist and album, from similar songs."""
-    from musicsim.explorer.snapshot.snapshot import snapshot_under
-    from musicsim.extensions.guessing.guess import MIN_RIGHT, N_VOTES, USUAL_VOTES, enter_guesses, guess_labels
-
     least = USUAL_VOTES[target] if votes is None else votes
     if least > N_VOTES[target]:
         raise typer.BadParameter(
