@@ -24,7 +24,7 @@ def format_figure(figure: Figure) -> str:
 
 
 def replace_nan(value: Any) -> Any:
-    """Replace each NaN in mappings and lists by None, as JSON has no NaN."""
+    """Replace each NaN in mappings and lists by None, for JSON."""
     if isinstance(value, dict):
         return {key: replace_nan(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -9,8 +9,6 @@ from musicsim.explorer.playlists.song_labels import load_sources
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.snapshot.filtering import passing
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.extensions.guessing.guess import MIN_RIGHT, Guesses
-from musicsim.extensions.guessing.judging import Judged
 
 
 def spelled_in_two_ways(library):
@@ -48,11 +46,6 @@ def test_genres_of_fewer_than_five_songs_are_in_no_figure(twelve):
     assert len(lists.plain.same_genre_of) == 3
     scores = measure_scores(now, "genre")
     assert "Oddities" not in {genre.genre for genre in scores.by_genre}
-
-
-def test_all_guesses_can_be_accepted_only_where_they_are_right_often_enough():
-    found = Guesses("genre", [], Judged({1: 0.5, 6: MIN_RIGHT, 8: 0.95}, None, 50), 50)
-    assert [found.can_accept_all(least) for least in (1, 6, 8, 10)] == [False, True, True, False]
 
 
 def test_spellings_are_one_edge_of_playlists(twelve):

@@ -30,6 +30,13 @@ def show_section(app: AppTest, name: str) -> AppTest:
     return app.run()
 
 
+def open_evaluation(name: str) -> AppTest:
+    """The Evaluate page with another section."""
+    app = open_page("evaluate")
+    app.session_state["evaluate_section"] = name
+    return app.run()
+
+
 def labels(app: AppTest) -> list[str]:
     return [button.label for button in app.button]
 

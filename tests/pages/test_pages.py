@@ -2,16 +2,10 @@
 
 import re
 import time
-from functools import partial
-from urllib.parse import unquote
 
 import pytest
-from starlette.applications import Starlette
-from starlette.testclient import TestClient
-from streamlit import config
 from streamlit.testing.v1 import AppTest
 
-from musicsim.api import routes
 from musicsim.audio import FEATURE_VERSION
 from musicsim.explorer import job_process, jobs
 from musicsim.explorer.libraries import open_library
@@ -19,10 +13,6 @@ from musicsim.explorer.refresh.add_music import demo_folder
 from musicsim.explorer.refresh.fitting import RepresentationSettings
 from musicsim.explorer.refresh.model_catalogue import add_representation
 from musicsim.explorer.refresh.refresh import refresh
-from musicsim.extensions.exports.made import exports_of
-from musicsim.extensions.exports.page import NAMES
-from musicsim.extensions.exports.request import EXPORTS
-from musicsim.extensions.guessing.guess import Guesses
 from musicsim.library.db import schema
 from musicsim.library.stores.duplicates import SamePair
 from musicsim.ui.base.frame import PAGES, SHELL
@@ -220,33 +210,6 @@ def test_a_backup_is_made_and_named_and_the_daily_copy_too(full, monkeypatch):
     assert full.copies.latest().name in said(app)
 
 
-def test_every_export_has_a_button_and_what_was_exported_can_be_downloaded(full, monkeypatch, request):
-    started = []
-    monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
-    app = show_section(open_page("library"), "exports")
-    assert not app.exception
-    for kind, what in EXPORTS.items():
-        assert tuple(app.selectbox(key=f"export_as_{kind}").options) == tuple(map(NAMES.get, what.endings))
-        app.button(key=f"export_{kind}").click().run()
-    assert [arguments["what"] for _, arguments in started] == list(EXPORTS)
-    app.selectbox(key="export_as_tags").set_value(".csv").run()
-    app.button(key="export_tags").click().run()
-    kind, arguments = started[-1]
-    assert job_process.run(full, full.jobs.create(kind, arguments)) == "done"
-    app = show_section(open_page("library"), "exports")
-    assert not app.exception
-    (made,) = exports_of(full)
-    (link,) = app.get("link_button")
-    assert made.suffix == ".csv"
-    assert unquote(link.proto.url) == f"/exports/{made.name}?library={full.name}"
-    request.addfinalizer(partial(config.set_option, "server.baseUrlPath", ""))
-    config.set_option("server.baseUrlPath", "deep/music")
-    (link,) = show_section(open_page("library"), "exports").get("link_button")
-    served = Starlette(routes=routes("deep/music"))
-    with TestClient(served, base_url="http://localhost") as client:
-        assert client.get(link.proto.url).content == made.read_bytes()
-
-
 def test_after_an_update_it_is_said_what_happens_and_why(full):
     with full.write() as connection:
         connection.execute(schema.songs.update().values(feature_version=FEATURE_VERSION - 1))
@@ -322,48 +285,6 @@ def test_two_maps_stand_side_by_side(two_models):
     assert len(maps(app)) == 1
 
 
-def test_genres_are_guessed_accepted_and_taken_back(full, monkeypatch):
-    truth = {i: genre for genre, i in {song.genre: song.id for song in full.songs()}.items()}
-    full.edits.edit(truth, {"genre": None})
-    app = open_page("library")
-    app.session_state["library_section"] = "genres"
-    app.run()
-    assert not app.exception
-    app.slider(key="genres_votes").set_value(1).run()
-    assert any("3 of 3 songs without a genre" in c.value for c in app.caption)
-    app.segmented_control(key="genres_by").set_value("codes").run()
-    assert not app.exception
-    assert any("nearest learned codes vote" in c.value for c in app.caption)
-    assert app.button(key="genres_accept").disabled, "nobody knows how often these are right"
-    monkeypatch.setattr(Guesses, "can_accept_all", lambda *_: True)  # nine songs do not show 80 %
-    app.segmented_control(key="genres_by").set_value("vectors").run()
-    app.button(key="genres_accept").click().run()
-    assert {song.id: song.genre for song in full.songs() if song.id in truth} == truth
-    assert any("Every analysed song already has a genre" in c.value for c in app.caption)
-    corrected, *others = truth
-    full.edits.edit([corrected], {"genre": "mine"})
-    app.button(key="genres_back").click().run()
-    assert not app.exception
-    assert {song.id: song.genre for song in full.songs() if song.id in truth} == {
-        corrected: "mine",
-        **dict.fromkeys(others),
-    }
-
-
-def test_all_guesses_are_accepted_at_once_only_where_most_are_right(full):
-    songs = full.songs()
-    full.edits.edit([songs[0].id], {"genre": None})
-    for place, song in enumerate(songs[1:]):  # genres that have nothing to do with the sound
-        full.edits.edit([song.id], {"genre": f"genre {place % 2}"})
-    app = open_page("library")
-    app.session_state["library_section"] = "genres"
-    app.run()
-    app.slider(key="genres_votes").set_value(1).run()
-    assert not app.exception
-    assert app.button(key="genres_accept").disabled
-    assert "all at once can be accepted where at least 80%" in " ".join(c.value for c in app.caption)
-
-
 def test_spellings_of_a_genre_are_merged_and_taken_back(full):
     songs = [song for song in full.songs() if song.genre == full.songs()[0].genre]
     genre, odd = songs[0].genre, songs[-1]
@@ -377,40 +298,3 @@ def test_spellings_of_a_genre_are_merged_and_taken_back(full):
     assert any("No genre has two spellings" in c.value for c in app.caption)
     app.button(key="genres_part").click().run()
     assert full.song(odd.id).genre == genre.upper()
-
-
-def test_who_votes_can_be_chosen_where_codes_cannot_be_learned(full, monkeypatch):
-    first, *others = (song.id for song in full.songs())
-    full.edits.edit(others, {"genre": "all the same"})
-    full.edits.edit([first], {"genre": None})
-    app = open_page("library")
-    app.session_state["library_section"] = "genres"
-    app.session_state["genres_by"] = "codes"
-    with monkeypatch.context() as patch:
-        # the nearest songs are not asked for nothing
-        patch.setattr("musicsim.extensions.guessing.guess.VectorVoters", None)
-        app.run()
-    assert not app.exception
-    assert any("at least two" in info.value for info in app.info)
-    app.segmented_control(key="genres_by").set_value("vectors").run()
-    assert not app.exception
-    assert any("1 of 1 songs without a genre" in c.value for c in app.caption)
-
-
-def test_artists_are_guessed_with_their_albums(full):
-    full.edits.edit([song.id for song in full.songs()], {"album": "the one"})
-    truth = {i: artist for artist, i in {song.artist: song.id for song in full.songs()}.items()}
-    full.edits.edit(truth, {"artist": None, "album": None})
-    app = open_page("library")
-    app.session_state["library_section"] = "artists"
-    app.run()
-    assert not app.exception
-    assert not any("without an artist" in c.value for c in app.caption), "guesses of artists are not wanted by most"
-    app.toggle(key="guess_artists").set_value(True).run()
-    assert any("3 of 3 songs without an artist" in c.value for c in app.caption)
-    app.button(key="artists_accept").click().run()
-    found = {song.id: (song.artist, song.album) for song in full.songs() if song.id in truth}
-    assert found == {i: (artist, "the one") for i, artist in truth.items()}
-    app.button(key="artists_back").click().run()
-    assert not app.exception
-    assert {song.artist for song in full.songs() if song.id in truth} == {None}

@@ -295,7 +295,6 @@ def standing(answers: Sequence[Judgment], listener: str | None = None) -> Standi
 
 
 def _guess(answer: Judgment) -> float:
-    """The chance to name what was chosen."""
     return 1 / (len(answer.song_ids) - (answer.kind == "like"))
 
 

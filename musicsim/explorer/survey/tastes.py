@@ -122,6 +122,5 @@ def softness(apart: Float64Array) -> float:
 
 
 def _entropy(chances: Float64Array) -> Float64Array:
-    """Along the second axis, in nats."""
     logs = np.log(chances, out=np.zeros_like(chances), where=chances > 0)
     return -(chances * logs).sum(axis=1)

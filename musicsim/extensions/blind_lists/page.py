@@ -246,7 +246,6 @@ def _answer(choice: Choice) -> None:
 
 
 def _reveal(asked: _Asked) -> bool:
-    """Who drew which list; whether the next pair is wanted."""
     assert asked.chosen is not None
     left, right = (plain(one.name) for one in (asked.pair.left_is, asked.pair.right_is))
     names = f"List 1 was made by **{left}**, list 2 by **{right}**."

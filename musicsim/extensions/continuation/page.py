@@ -58,7 +58,6 @@ def _choose(able: list[str], n_long: dict[str, int]) -> str:
 
 
 def _runs(library: Library, kind: str) -> list[Job]:
-    """The runs on lists of a kind, newest first."""
     recent = library.jobs.recent(jobs.MAX_KEPT)
     return [job for job in recent if job.kind == "continue" and job.arguments == {"lists": kind}]
 
@@ -92,7 +91,6 @@ def _start(library: Library, kind: str) -> None:
 
 
 def _show(found: Continued) -> None:
-    """The ways in the order of their NDCG; who is first comes before them."""
     st.markdown(f"**{plain(found.words)}**")
     lines = [
         {"Method": way} | {name: interval(*scores[of], places=_PLACES.get(of, 3)) for of, name in MEASURES.items()}

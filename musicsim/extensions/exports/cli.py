@@ -9,7 +9,7 @@ import typer
 from musicsim.cli._console import JsonOption, LibraryOption, ModelOption, emit, open_library, plain, progress_bar
 from musicsim.cli._options import taking
 from musicsim.explorer.pools import pooled
-from musicsim.extensions.exports.export import export as write
+from musicsim.extensions.exports.export import export as write_export
 from musicsim.extensions.exports.request import EXPORTS, ExportRequest
 
 
@@ -29,7 +29,7 @@ def export(
         pooled(lib) if EXPORTS[what].compares else nullcontext(),
         progress_bar() as progress,
     ):
-        done = write(lib, what, file, request, model=model, progress=progress)
+        done = write_export(lib, what, file, request, model=model, progress=progress)
     if as_json:
         emit({"file": str(done.path), "rows": done.n_rows, "bytes": done.n_bytes, "model": done.model or None})
     else:

@@ -144,7 +144,6 @@ def _write_jams(now: Snapshot, target: Path, request: ExportRequest, progress: P
 def _with_songs(
     library: Library, rows: Iterator[tuple[int, Any]]
 ) -> Iterator[tuple[Song, list[tuple[int, str, str, float]]]]:
-    """Songs with their tags, read a few at a time."""
     while held := {song_id: list(tags) for song_id, tags in islice(rows, _SONGS_AT_ONCE)}:
         for song in library.songs(held, missing=True):
             yield song, held[song.id]

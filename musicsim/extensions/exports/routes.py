@@ -11,7 +11,6 @@ from musicsim.extensions.exports.made import exports_of
 
 
 def _export(request: Request) -> Response:
-    """A file that was exported on the Library page, as it is read from the disk."""
     try:
         made = exports_of(open_library(request.query_params.get("library")))
     except LibraryError as error:

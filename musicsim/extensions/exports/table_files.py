@@ -56,7 +56,6 @@ def write_table(target: Path, table: Table) -> int:
 
 
 def _write_parquet(path: Path, table: Table) -> int:
-    """A row group a block."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -238,7 +238,6 @@ def _files(library: Library, kept: KeptTest) -> None:
 
 
 def _imported(library: Library, files: list[tuple[bytes, str]]) -> str:
-    """Import files; what is wrong with some of them."""
     wrong = []
     for content, name in files:
         try:

@@ -206,7 +206,6 @@ def results_json(library: Library, test_id: int) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON holds it."""
     if isinstance(value, dict):
         return {name: _plain(one) for name, one in value.items()}
     if isinstance(value, list | tuple | np.ndarray):

@@ -48,7 +48,6 @@ def _refused(error: Exception) -> JSONResponse:
 
 @visitor_may
 def _page(request: Request) -> Response:
-    """The page; the same for all links."""
     return FileResponse(_ASSETS / "listen.html", headers=_PAGE_HEADERS)
 
 
@@ -65,7 +64,6 @@ def _state(request: Request) -> Response:
 
 @visitor_may
 def _consent(request: Request) -> Response:
-    """Note that the listener agrees to take part."""
     try:
         _, part = _part(request)
         part.consent()
@@ -127,7 +125,6 @@ async def _sound(request: Request) -> Response:
 
 @visitor_may
 def _asset(request: Request) -> Response:
-    """Script and style of the page."""
     return FileResponse(_ASSETS / Path(request.url.path).name, headers={"Cache-Control": "no-cache"})
 
 

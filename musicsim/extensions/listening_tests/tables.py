@@ -1,4 +1,4 @@
-"""Tables of listening tests. Songs have no ids there: the document of a test names them by hashes."""
+"""Tables of listening tests. The document of a test identifies songs by hashes, not by ids."""
 
 import sqlalchemy as sa
 

@@ -33,8 +33,6 @@ class _SaidGrade(Said):
 
 
 class _SaidGrades(Said):
-    """The file of one listener."""
-
     test: Annotated[str, Field(max_length=100)]  # its digest
     number: Annotated[int, Field(ge=0)]
     consented_at: float | None

@@ -264,7 +264,6 @@ def _scores(supervision: Supervision, X: Float64Array, fold: Fold) -> dict[str, 
 
 
 def _task(supervision: Supervision, X: Float64Array, fold: Fold) -> Task:
-    """Learning from the songs of a fold that are not held out."""
     nothing = np.empty(0, dtype=np.int64)
     return Task(
         X, supervision, Split(fold.train, nothing, fold.queries), LearningSettings(supervision.kind, loss="auc"),

@@ -154,7 +154,7 @@ def summarize(
 class JudgmentStore(Tables):
     """The judgments in one database. Each is deleted with the first of its songs that is deleted.
 
-    A judgment does not change the pages: transactions leave the revision of the library as it is.
+    A judgment does not change the pages: transactions keep the revision of the library.
     """
 
     def add(self, listener: str, kind: str, song_ids: Sequence[int], chosen: int | None, **context: Any) -> int:
@@ -162,8 +162,8 @@ class JudgmentStore(Tables):
 
         The arguments are those of :class:`Judgment`.
 
-        Raises ValueError, which names the argument, if the judgment makes no sense; NotFoundError if a song is not in
-        the library.
+        Raises ValueError, which names the argument, if the judgment is invalid; NotFoundError if a song is not in the
+        library.
         """
         row = judgment_row(time.time(), listener, kind, song_ids, chosen, context)
         try:
@@ -217,7 +217,7 @@ class JudgmentStore(Tables):
     def rename(self, old: str, new: str) -> None:
         """Rename a listener; a listener who has the new name becomes the same one.
 
-        Raises ValueError if `new` is no name.
+        Raises ValueError if `new` is empty or cannot be stored.
         """
         change = schema.judgments.update().where(schema.judgments.c.listener == old)
         with self._write() as connection:
@@ -307,7 +307,7 @@ def judgment_row(
     chosen: int | None,
     context: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Check a judgment and make its row of the table. Raises ValueError if it makes no sense."""
+    """Check a judgment and make its row of the table. Raises ValueError if it is invalid."""
     ids, context = [int(song_id) for song_id in song_ids], context or {}
     if kind in FORMS:
         _check_question(kind, ids, chosen)

@@ -96,7 +96,6 @@ def _track(library: Library, song: Song, mark: str, *, is_named: bool) -> dict[s
 
 
 def _last(now: Snapshot, asked: Question, chosen: int | None) -> dict[str, Any]:
-    """The answer before, with the names of its songs."""
     labels = {song.id: shown(song.label) for song in now.songs_by_id(asked.song_ids)}
     return {
         "said": _said(asked, chosen),

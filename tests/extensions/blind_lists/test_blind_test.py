@@ -220,6 +220,12 @@ def test_a_model_is_asked_about_against_the_native_one_and_that_one_against_the_
     assert {c.name for c in contenders(tiny_library)} == {native.name, "Codewords", "mine", "yours", "shuffle"}
 
 
+def test_a_model_that_lost_its_files_is_no_contender(tiny_library):
+    native, codewords = tiny_library.models.all()
+    (tiny_library.models.path(codewords.id) / "vectors.f32").unlink()
+    assert [c.name for c in contenders(tiny_library)] == [native.name, "shuffle"]
+
+
 def test_a_tally_counts_either_side_and_says_how_much_is_chance(store):
     a, b = Contender("1", "A"), Contender("2", "B")
     for n in range(7):

@@ -1,0 +1,59 @@
+"""Playlists on the Evaluate page: a job continues them, and its result is shown."""
+
+import pytest
+
+from musicsim.explorer import jobs
+from musicsim.extensions.continuation.continuation import MEASURES, Continued
+from tests.pages.actions import open_evaluation, open_page
+from tests.waiting import until
+
+
+def with_lists(library, n_lists):
+    """Playlists of seven songs."""
+    ids = [song.id for song in library.songs()]
+    lists = [(f"list {n}", None, (ids[n % 5 :] + ids)[:7]) for n in range(n_lists)]
+    library.add_playlists(lists, source="test")
+
+
+def test_too_few_lists_have_a_next_step(full):
+    with_lists(full, 9)
+    app = open_evaluation("Playlists")
+    assert not app.exception
+    assert any("9 playlists or sittings with 6 songs or more" in info.value for info in app.info)
+    assert not [button for button in app.button if button.key == "evaluate_continue"]
+
+
+@pytest.mark.slow
+def test_lists_are_continued_by_a_job_and_what_came_of_it_is_shown(full):
+    with_lists(full, 12)
+    app = open_evaluation("Playlists")
+    app.button(key="evaluate_continue").click().run()
+    assert not app.exception
+    job = jobs.current(full)
+    assert (job.kind, job.arguments) == ("continue", {"lists": "playlists"})
+    jobs.cancel(full, job.id)
+    until(lambda: jobs.current(full) is None)
+    assert not app.run().exception
+    assert any("cancelled" in markdown.value for markdown in app.markdown)
+    assert not app.table
+
+    scores = {way: dict.fromkeys(MEASURES, (0.25, 0.125, 0.5)) for way in ("item-kNN", "walk")}
+    leads = {"item-kNN": (-0.25, -0.5, -0.125)}
+    full.jobs.update(job.id, state="done")
+    full.jobs.add_trace(job.id, Continued("playlists", 12, 12, 5, 12, scores, leads).as_json())
+    app.run()
+    assert not app.exception
+    first = app.markdown[[m.value.startswith("**By NDCG") for m in app.markdown].index(True)].value
+    assert "item-kNN is first" in first
+    table = app.table[0].value
+    assert table["Method"].tolist() == ["item-kNN", "walk"]
+    assert table["NDCG"].iloc[0] == "**0.250** :small[:gray[0.125–0.500]]"
+    assert any("12 of 12 playlists" in c.value for c in app.caption)
+
+
+def test_visitors_are_not_offered_to_continue_lists(full, monkeypatch):
+    full.close()
+    monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
+    app = open_page("evaluate")
+    assert not app.exception
+    assert not [box for box in app.segmented_control if "Playlists" in box.options]

@@ -1,0 +1,42 @@
+"""Exports on the Library page."""
+
+from functools import partial
+from urllib.parse import unquote
+
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+from streamlit import config
+
+from musicsim.api import routes
+from musicsim.explorer import job_process, jobs
+from musicsim.extensions.exports.made import exports_of
+from musicsim.extensions.exports.page import NAMES
+from musicsim.extensions.exports.request import EXPORTS
+from tests.pages.actions import open_page, show_section
+
+
+def test_every_export_has_a_button_and_what_was_exported_can_be_downloaded(full, monkeypatch, request):
+    started = []
+    monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
+    app = show_section(open_page("library"), "exports")
+    assert not app.exception
+    for kind, what in EXPORTS.items():
+        assert tuple(app.selectbox(key=f"export_as_{kind}").options) == tuple(map(NAMES.get, what.endings))
+        app.button(key=f"export_{kind}").click().run()
+    assert [arguments["what"] for _, arguments in started] == list(EXPORTS)
+    app.selectbox(key="export_as_tags").set_value(".csv").run()
+    app.button(key="export_tags").click().run()
+    kind, arguments = started[-1]
+    assert job_process.run(full, full.jobs.create(kind, arguments)) == "done"
+    app = show_section(open_page("library"), "exports")
+    assert not app.exception
+    (made,) = exports_of(full)
+    (link,) = app.get("link_button")
+    assert made.suffix == ".csv"
+    assert unquote(link.proto.url) == f"/exports/{made.name}?library={full.name}"
+    request.addfinalizer(partial(config.set_option, "server.baseUrlPath", ""))
+    config.set_option("server.baseUrlPath", "deep/music")
+    (link,) = show_section(open_page("library"), "exports").get("link_button")
+    served = Starlette(routes=routes("deep/music"))
+    with TestClient(served, base_url="http://localhost") as client:
+        assert client.get(link.proto.url).content == made.read_bytes()

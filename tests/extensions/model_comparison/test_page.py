@@ -1,0 +1,66 @@
+"""Ours against theirs on the Evaluate page."""
+
+import shutil
+import time
+
+import numpy as np
+from streamlit.testing.v1 import AppTest
+
+from musicsim.explorer.refresh.model_catalogue import add_own_vectors
+from musicsim.library import Library
+from tests.learning import hush
+from tests.pages.actions import open_evaluation
+
+
+def against(library, monkeypatch) -> AppTest:
+    """The section for a library."""
+    monkeypatch.setenv("MUSICSIM_LIBRARY", str(library))
+    return open_evaluation("Ours against theirs")
+
+
+def test_an_embedding_is_compared_with_the_sound(styles_library, tmp_path, monkeypatch):
+    monkeypatch.setattr("musicsim.extensions.model_comparison.comparison.learn_ranking", lambda *_: None)  # for time
+    shutil.copytree(styles_library, tmp_path / "library")
+    with Library.open(tmp_path / "library") as library:
+        ids = [song.id for song in library.songs()]
+        np.savez(tmp_path / "net.npz", ids=ids, vectors=np.random.default_rng(0).standard_normal((30, 6)))
+        add_own_vectors(library, tmp_path / "net.npz", "my_net", hush)
+    app = against(tmp_path / "library", monkeypatch)
+    assert app.selectbox(key="evaluate_against").options == ["my\\_net", "Codewords"]
+    app.selectbox(key="evaluate_kind").select("genre").run()
+    app.button(key="evaluate_compare").click().run()
+    for _ in range(240):
+        assert not app.exception
+        if app.table:
+            break
+        time.sleep(0.25)
+        app.run()
+    assert app.table[0].value["Model"].tolist() == ["Sound", "Sound, learned", "my\\_net", "my\\_net, learned"]
+    verdicts = next(m.value for m in app.markdown if m.value.startswith("- "))
+    assert verdicts.startswith("- my\\_net is worse than Sound\\: ")
+    assert len(verdicts.splitlines()) == 6
+    app.session_state["evaluate_against_by"] = "auc"
+    app.run()
+    assert not app.exception
+    assert any("Gain in AUC" in c.value for c in app.caption)
+
+
+def test_what_cannot_be_compared_is_said(full, monkeypatch):
+    app = against(full.folder, monkeypatch)
+    app.button(key="evaluate_compare").click().run()
+    for _ in range(120):
+        if any("at least 5 artists" in info.value for info in app.info):
+            break
+        time.sleep(0.1)
+        app.run()
+    assert not app.exception
+    assert any("songs of 3 artists" in info.value for info in app.info)
+
+
+def test_visitors_have_no_button_that_takes_a_minute(full, monkeypatch):
+    monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
+    full.close()
+    app = against(full.folder, monkeypatch)
+    assert not app.exception
+    assert not [button for button in app.button if button.key == "evaluate_compare"]
+    assert "Ours against theirs" not in app.get("button_group")[0].options

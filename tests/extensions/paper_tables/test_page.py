@@ -1,0 +1,73 @@
+"""The papers on the Evaluate page."""
+
+import pytest
+
+import musicsim.extensions.paper_tables.page as papers
+from musicsim.extensions.paper_tables.paper_tables import Experiment, PaperTable
+from tests.pages.actions import open_evaluation
+
+
+def test_papers_stand_beside_our_figures(full, monkeypatch):
+    table = PaperTable(
+        "small",
+        "2026-03-04T00:00:00+00:00",
+        {"cores": 2, "cpu": "a CPU"},
+        {"protocol": "short", "splits": 5, "seconds": 61.2},
+        [{"set": "iris", "error, %": 4.25, "sd": 0.5, "paper": 5.3, "chosen": None}],
+        [{"claim": "below the paper's", "value": 4.25, "goal": 5.3, "holds": True}],
+        is_own=False,
+        commit="0123456789ab",
+        inputs={"flowers": "fedcba"},
+    )
+    monkeypatch.setattr(papers, "experiments", lambda: [Experiment("other", "Other."), Experiment("small", "Small.")])
+    monkeypatch.setattr(papers, "load_table", lambda name: table if name == "small" else None)
+    app = open_evaluation("The papers")
+    assert not app.exception
+    rows, claims = (frame.value for frame in app.dataframe)
+    assert rows.columns.tolist() == ["set", "error, %", "paper", "chosen"]
+    assert rows.iloc[0].tolist() == ["iris", "4.25 ± 0.5", "5.3", ""]
+    assert claims.iloc[0].tolist() == [True, "below the paper's", "4.25", "5.3"]
+    facts = " ".join(c.value for c in app.caption)
+    for words in ("2026", "shipped with the program", "5 splits", "2 cores, a CPU", "61 s", "0123456789ab"):
+        assert words in facts
+    assert "the full one has not been run" in facts
+    assert app.table[0].value.loc["SHA-256 of flowers"].tolist() == ["fedcba"]
+    app.session_state["evaluate_experiment"] = "other"
+    app.run()
+    assert not app.exception
+    assert any("no result of this experiment" in info.value for info in app.info)
+
+
+@pytest.mark.parametrize(("n_failed", "words"), [(0, "All 2 claims hold"), (2, "2 of 4 claims do not hold")])
+def test_what_does_not_hold_is_the_first_sentence(full, monkeypatch, n_failed, words):
+    ours = {"claim": "below 3 %", "value": 4.0, "goal": 3.0, "holds": False}
+    papers_order = {"claim": "A above B (paper's order)", "value": -0.5, "goal": 0.0, "holds": False}
+    held = [{"claim": "held", "value": 1.0, "goal": 0.0, "holds": True}] * 2
+    claims = [*held, ours, papers_order][: 2 + n_failed]
+    table = PaperTable("small", "2026-03-04T00:00:00+00:00", {}, {"seed": 0}, [{"set": "iris"}], claims, is_own=False)
+    monkeypatch.setattr(papers, "experiments", lambda: [Experiment("small", "Small.")])
+    monkeypatch.setattr(papers, "load_table", lambda name: table)
+    app = open_evaluation("The papers")
+    said = [markdown.value for markdown in app.markdown]
+    sentence = said[said.index("**Small.**") + 1]
+    assert words in sentence
+    if n_failed:  # the paper's order comes before a goal of ours
+        assert sentence.index("(-0.5, goal 0)") < sentence.index("(4, goal 3)")
+
+
+def test_an_installed_package_says_where_the_experiments_are(full, monkeypatch):
+    monkeypatch.setattr(papers, "experiments", list)
+    app = open_evaluation("The papers")
+    assert not app.exception
+    assert any("clone the repository" in info.value for info in app.info)
+
+
+def test_the_short_run_starts_a_job_of_the_experiment(full, monkeypatch):
+    started = []
+    monkeypatch.setattr(papers, "start_job", lambda library, kind, **given: started.append((kind, given)))
+    app = open_evaluation("The papers")
+    app.button(key="evaluate_run").click().run()
+    assert not app.exception
+    names = [experiment.name for experiment in papers.experiments()]
+    with_result = [name for name in names if papers.load_table(name)]
+    assert started == [("experiment", {"name": (with_result or names)[0]})]
