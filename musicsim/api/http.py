@@ -47,7 +47,7 @@ _Model = Annotated[str | None, Query(description="name of a model; the one in us
 
 
 def _render_results(hits: list[Hit]) -> list[dict[str, Any]]:
-    return [render_song(hit.song) | render_result(rank, hit) for rank, hit in enumerate(hits, 1)]
+    return [render_song(hit.song) | render_result(rank, hit.similarity, hit.reason) for rank, hit in enumerate(hits, 1)]
 
 
 router = APIRouter()
