@@ -49,7 +49,7 @@ _Model = Annotated[str | None, Query(description="name of a model; the one in us
 
 
 def _render_results(hits: list[Hit]) -> list[dict[str, Any]]:
-    return [render_song(hit.song) | render_result(rank, hit) for rank, hit in enumerate(hits, 1)]
+    return [render_song(hit.song) | render_result(rank, hit.similarity, hit.reason) for rank, hit in enumerate(hits, 1)]
 
 
 router = APIRouter()
@@ -65,7 +65,7 @@ def libraries() -> list[str]:
 @router.get("/models")
 @visitor_may
 def models(library: str | None = None) -> list[dict[str, Any]]:
-    """The models of a library: what each is, whether it is in use, and what it came to on held-out artists."""
+    """The models of a library, with their kinds and their results on held-out artists."""
     opened = open_library(library)
     return [
         render_model(record, load_report(opened.models.path(record.id)))
@@ -86,7 +86,7 @@ def train(
 
 @router.get("/jobs/{job_id}")
 def job(job_id: Annotated[int, Path(ge=0, lt=2**63)], library: str | None = None) -> dict[str, Any]:
-    """What a job does, and how it ended."""
+    """The progress and the outcome of a job."""
     opened = open_library(library)
     jobs.current(opened)  # notices a process that has gone
     found = opened.jobs.get(job_id)
@@ -171,15 +171,15 @@ async def similar_to_file(
 ) -> list[dict[str, Any]]:
     """The songs that sound most like the audio file in the body, sent as `application/octet-stream` or its own type.
 
-    It may have 200 MB, in a public demonstration 20. What was odd about the file, and whether it goes on behind the
-    minutes that were analysed, is in the header `Musicsim-Notes`. Files wait in one line; where it is too long, the
-    answer is 503 with `Retry-After`.
+    It may have 200 MB, in a public demonstration 20. The header `Musicsim-Notes` has notes about the file, also if it
+    is longer than the minutes that were analysed. Files wait in one line; if it is too long, the answer is 503 with
+    `Retry-After`.
     """
     _require_sound_type(request)
     opened = await run_in_threadpool(open_library, library)
     with (await run_in_threadpool(scratch_of, opened.folder)).folder() as folder:
         file = await _received(request, folder / "upload")
-        with _one_of_few():  # a file that comes slowly takes no place
+        with _one_of_few():  # only for files that have arrived: slow senders do not block others
             snapshot = await run_in_threadpool(snapshot_under, opened, model)
             ask = partial(decode_upload, visitor=address_of(request.scope))
             decoding = await run_in_threadpool(ask, snapshot, file, _SENT, minutes)
@@ -248,7 +248,7 @@ async def _refused(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _gone(request: Request, error: Exception) -> Response:
-    """For a client that does not listen any more: what a log says of it."""
+    """Return the status that logs show for a client that has closed its connection."""
     return Response(status_code=499)
 
 

@@ -1,4 +1,4 @@
-"""Which addresses the app's server listens on, and how they are written."""
+"""Addresses of the app's server: sockets that listen on them, and their URLs."""
 
 import errno
 import socket
@@ -65,12 +65,12 @@ def _is_here(family: socket.AddressFamily, address: str) -> bool:
 
 
 def is_open_to_others(sockets: Sequence[socket.socket]) -> bool:
-    """Whether other machines may reach what listens there."""
+    """Return whether other machines may reach these sockets."""
     return not all(ip_address(one.getsockname()[0]).is_loopback for one in sockets)
 
 
 def urls(host: str | None, sockets: Sequence[socket.socket]) -> list[str]:
-    """What to type into a browser; the first one is for this machine itself, if it can be reached from there."""
+    """Return URLs for browsers; the first one is for this machine, if it can reach the server."""
     port = sockets[0].getsockname()[1]
     if host is None:
         hosts = ["localhost"]

@@ -42,7 +42,7 @@ def note_output(context: typer.Context, output: OutputFile) -> None:
 
 @dataclass(frozen=True, slots=True)
 class AskedSongs:
-    """The songs of a playlist that a command was asked for, and which wishes could not be met."""
+    """The songs of a saved or generated playlist, and notes on wishes that could not be met."""
 
     songs: Sequence[Song]
     notes: Sequence[str] = ()
@@ -75,7 +75,7 @@ def playlist(
 
 
 def asked_songs(library: Library, request: PlaylistRequest, saved: str | None, model: str | None) -> AskedSongs:
-    """The saved playlist that was named, or one generated for the request.
+    """Return the saved playlist of this name, or generate one for the request.
 
     Raises NotFoundError if there is no such playlist, or no song matches.
     """

@@ -48,7 +48,12 @@ def similar(
     if trouble:
         warn("search", trouble)
     if as_json:
-        emit([render_result(rank, hit) | {"song": song_json(hit.song)} for rank, hit in enumerate(hits, 1)])
+        emit(
+            [
+                render_result(rank, hit.similarity, hit.reason) | {"song": song_json(hit.song)}
+                for rank, hit in enumerate(hits, 1)
+            ]
+        )
         return
     rows = [
         (rank, hit.song.id, "" if hit.similarity is None else f"{hit.similarity:.3f}", hit.song.title,

@@ -1,14 +1,11 @@
 """Songs, results and models as JSON, for the command line and the HTTP interface."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from musicsim.audio import HEARD
 from musicsim.library import Song
 from musicsim.library.stores.models import ModelRecord
-
-if TYPE_CHECKING:  # commands that do not search need not wait for it
-    from musicsim.explorer.search.query import Hit
 
 _SONG_FIELDS = ("id", "title", "artist", "album", "track", "year", "genre", "duration_s", "key", "mode", *HEARD)
 
@@ -26,10 +23,9 @@ def render_song(song: Song, *, with_files: bool = False) -> dict[str, Any]:
     return render_fields(song, *_SONG_FIELDS) | files
 
 
-def render_result(rank: int, hit: "Hit") -> dict[str, Any]:
-    """A result without its song: rank, similarity (None for a search by words alone), and reason."""
-    similarity = None if hit.similarity is None else round(hit.similarity, 4)
-    return {"rank": rank, "similarity": similarity, "reason": hit.reason}
+def render_result(rank: int, similarity: float | None, reason: str) -> dict[str, Any]:
+    """A result without its song; the similarity is None for a search by words alone."""
+    return {"rank": rank, "similarity": None if similarity is None else round(similarity, 4), "reason": reason}
 
 
 def render_model(record: ModelRecord, report: Mapping[str, Any]) -> dict[str, Any]:
