@@ -20,7 +20,7 @@ import numpy as np
 
 from musicsim._arrays import Float16Array, Float32Array, Float64Array, FloatingArray
 from musicsim.audio._mono import MonoSound, check_duration, read_mono
-from musicsim.audio.features import HOP, N_MELS, N_MFCC, SAMPLE_RATE, LevelStream, cepstra
+from musicsim.audio.features import HOP, N_MELS, N_MFCC, SAMPLE_RATE, LevelStream, cepstra, check_rate
 from musicsim.audio.fluctuation import FluctuationStream
 from musicsim.audio.harmony import HarmonyStream
 from musicsim.audio.reader import AudioSource, open_source
@@ -197,8 +197,7 @@ def analyse_sound(
     for bit, and the outline is that of ``peaks``. A sound of 10 hours takes 125 MB of memory with all
     imports (200 MB where the coefficients are returned), and 500 MB of disk while it is read.
     """
-    if not (np.isfinite(sr) and sr >= 8000):
-        raise ValueError(f"sr={sr} should be at least 8000 samples a second.")
+    check_rate(sr)
     check_duration(duration)
     opened, label = open_source(source, name)
     folder = None if frames_to is None else str(frames_to.parent)

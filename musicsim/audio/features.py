@@ -401,6 +401,36 @@ def dct_basis() -> Float32Array:
     return basis.astype(np.float32)
 
 
+class BlockBuffer:
+    """Samples that come in parts of any size, until there is a block of them.
+
+    A subclass takes the block in :meth:`_take_full`, and sets `_n_samples` to the samples that it leaves at the front.
+    """
+
+    _samples: Float32Array
+    _n_samples = 0
+
+    def add(self, samples: FloatingArray) -> None:
+        """Take the next samples: (n,), floating."""
+        at = 0
+        while at < len(samples):
+            part = samples[at : at + len(self._samples) - self._n_samples]
+            self._samples[self._n_samples : self._n_samples + len(part)] = part
+            self._n_samples += len(part)
+            at += len(part)
+            if self._n_samples == len(self._samples):
+                self._take_full()
+
+    def _take_full(self) -> None:
+        raise NotImplementedError
+
+
+def check_rate(sr: float) -> None:
+    """Raise ValueError for fewer than 8000 samples per second."""
+    if not (np.isfinite(sr) and sr >= 8000):
+        raise ValueError(f"sr={sr} should be at least 8000 samples a second.")
+
+
 def joined_histograms(*sums: Float64Array) -> Float32Array:
     """Join histograms, each of which sums to 1, into one row; of sums that are all 0 all entries are equal."""
     totals = [part.sum() for part in sums]

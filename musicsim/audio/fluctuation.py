@@ -19,7 +19,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from musicsim._arrays import Float16Array, Float32Array, Float64Array, FloatingArray
-from musicsim.audio.features import SAMPLE_RATE, checked_samples
+from musicsim.audio.features import SAMPLE_RATE, BlockBuffer, check_rate, checked_samples
 
 N_BANDS, N_MODULATIONS = 33, 18
 FLUCTUATION_SIZE = N_BANDS * N_MODULATIONS
@@ -60,40 +60,30 @@ def fluctuation(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float16Array:
     return stream.finish()
 
 
-class FluctuationStream:
+class FluctuationStream(BlockBuffer):
     """Turn samples that come block by block into the patterns of a song; see :func:`fluctuation`.
 
     `sr`, the samples per second, is 8000 at least; else ValueError is raised. Memory: 1.2 kB for each 6 s, and 2 MB.
     """
 
     def __init__(self, sr: float) -> None:
-        if not sr >= 8000:
-            raise ValueError(f"sr={sr} should be at least 8000 samples a second.")
+        check_rate(sr)
         size = 1 << round(np.log2(_SPECTRUM_S * sr))
         self._hop = size // _OVERLAP
         self._window = (0.5 - 0.5 * np.cos(2 * np.pi * np.arange(size) / size)).astype(np.float32)
         self._bands = _bands(sr, size)
         self._samples = np.zeros(size + (_SPECTRA - 1) * self._hop, np.float32)
         self._frames = sliding_window_view(self._samples, size)[:: self._hop]
-        self._n_samples = 0
         self._length = 1 << round(np.log2(2 * PATTERN_S * sr / self._hop))
         self._modulation = _modulation(self._length, sr / self._hop)
         self._levels = np.empty((self._length, N_BANDS), np.float32)
         self._n_levels = 0
         self._patterns: list[Float16Array] = []
 
-    def add(self, samples: FloatingArray) -> None:
-        """Take the next samples: (n,), floating."""
-        at = 0
-        while at < len(samples):
-            part = samples[at : at + len(self._samples) - self._n_samples]
-            self._samples[self._n_samples : self._n_samples + len(part)] = part
-            self._n_samples += len(part)
-            at += len(part)
-            if self._n_samples == len(self._samples):
-                self._take_spectra(_SPECTRA)
-                self._n_samples -= _SPECTRA * self._hop
-                self._samples[: self._n_samples] = self._samples[-self._n_samples :]
+    def _take_full(self) -> None:
+        self._take_spectra(_SPECTRA)
+        self._n_samples -= _SPECTRA * self._hop
+        self._samples[: self._n_samples] = self._samples[-self._n_samples :]
 
     def finish(self) -> Float16Array:
         """Return the patterns of all samples."""

@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray
-from musicsim.audio.features import SAMPLE_RATE, checked_samples, joined_histograms
+from musicsim.audio.features import SAMPLE_RATE, BlockBuffer, check_rate, checked_samples, joined_histograms
 
 N_CLASSES = 12
 HARMONY_SIZE = N_CLASSES + N_CLASSES**2
@@ -68,15 +68,14 @@ def harmony(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
     return stream.finish()
 
 
-class HarmonyStream:
+class HarmonyStream(BlockBuffer):
     """Turn samples that come block by block into the harmony of a song; see :func:`harmony`.
 
     `sr`, the samples per second, is 8000 at least; else ValueError is raised.
     """
 
     def __init__(self, sr: float) -> None:
-        if not sr >= 8000:
-            raise ValueError(f"sr={sr} should be at least 8000 samples a second: partials up to 2 kHz are looked at.")
+        check_rate(sr)
         self._step = max(1, int(sr / _RATE))
         self._filter = _low_pass(self._step)
         rate = sr / self._step
@@ -93,16 +92,8 @@ class HarmonyStream:
         self._slow = np.empty((_BLOCK_SPECTRA, self._size), np.float32)
         self._chords = _Chords()
 
-    def add(self, samples: FloatingArray) -> None:
-        """Take the next samples: (n,), floating."""
-        at = 0
-        while at < len(samples):
-            part = samples[at : at + len(self._samples) - self._n_samples]
-            self._samples[self._n_samples : self._n_samples + len(part)] = part
-            self._n_samples += len(part)
-            at += len(part)
-            if self._n_samples == len(self._samples):
-                self._take_block(_BLOCK_SPECTRA)
+    def _take_full(self) -> None:
+        self._take_block(_BLOCK_SPECTRA)
 
     def finish(self) -> Float32Array:
         """Return the harmony of all samples: (156,), float32."""

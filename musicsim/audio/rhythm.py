@@ -23,6 +23,7 @@ from musicsim.audio.features import (
     N_MELS,
     SAMPLE_RATE,
     LevelStream,
+    check_rate,
     checked_samples,
     joined_histograms,
     raise_to_floor,
@@ -81,8 +82,7 @@ class RhythmStream:
     """
 
     def __init__(self, sr: float) -> None:
-        if not sr >= 8000:
-            raise ValueError(f"sr={sr} should be at least 8000 samples a second: frames would be too long for beats.")
+        check_rate(sr)
         rate = sr / HOP
         self._size = 1 << round(np.log2(_WINDOW_S * rate))
         self._onsets = np.zeros((N_BANDS, self._size))

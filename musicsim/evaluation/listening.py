@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float64Array, Int64Array
+from musicsim._checks import check_choice, check_whole
 
 Level = Literal["nominal", "ordinal", "interval"]
 _LEVELS = ("nominal", "ordinal", "interval")
@@ -61,8 +62,7 @@ def krippendorff_alpha(
         raise ValueError(f"ratings: shape {given.shape} should be (n_listeners, n_items).")
     if np.isinf(given).any():
         raise ValueError("ratings should be finite, or nan where there is none.")
-    if level not in _LEVELS:
-        raise ValueError(f"level={level!r} should be one of {', '.join(_LEVELS)}.")
+    check_choice("level", level, _LEVELS)
     given = given[:, np.isfinite(given).sum(axis=0) >= _MIN_RATINGS]
     n_items = given.shape[1]
     values = np.unique(given[np.isfinite(given)])
@@ -202,8 +202,7 @@ def williams_square(n: int) -> Int64Array:
     -----
     E. J. Williams, Experimental designs balanced for the estimation of residual effects of treatments (1949).
     """
-    if n < 1:
-        raise ValueError(f"n={n} should be at least 1.")
+    check_whole("n", n, 1)
     steps = np.arange(n)
     first = np.where(steps % 2, (steps + 1) // 2, (n - steps // 2) % n)  # 0, 1, n - 1, 2, n - 2, ...
     square: Int64Array = (steps[:, None] + first[None, :]) % n

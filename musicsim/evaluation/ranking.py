@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float64Array, FloatingArray, Int8Array, Int64Array
+from musicsim._checks import check_whole
 from musicsim.relevance import Relevance, group_codes
 
 _MEASURES = ("auc", "map", "mrr", "ndcg", "precision")
@@ -190,8 +191,7 @@ def query_scores(
     """
     from scipy.spatial.distance import cdist
 
-    if k < 1:
-        raise ValueError(f"k={k} should be at least 1.")
+    check_whole("k", k, 1)
     Q, X = _checked_vectors(queries, "queries"), _checked_vectors(database, "database")
     if Q.shape[1] != X.shape[1]:
         raise ValueError(f"queries have {Q.shape[1]} features and database {X.shape[1]}; both need the same.")
@@ -222,8 +222,7 @@ def distance_scores(distances: npt.ArrayLike, relevance: Relevance, k: int = 10)
     ValueError
         If sizes do not agree, distances are not finite, or `k` is below 1.
     """
-    if k < 1:
-        raise ValueError(f"k={k} should be at least 1.")
+    check_whole("k", k, 1)
     D = np.asarray(distances, dtype=np.float64)
     if D.shape != (len(relevance), relevance.n_items):
         raise ValueError(

@@ -1,14 +1,12 @@
 """Base of all hashes: rows to bits, bits to codes."""
 
-from numbers import Integral
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from musicsim._arrays import BoolArray, Float64Array, Uint64Array
+from musicsim._checks import check_whole
 from musicsim.hashing._kernels import MAX_BITS
 from musicsim.hashing.packing import pack_bits
 
@@ -70,13 +68,6 @@ class BitHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     @property
     def _n_features_out(self) -> int:
         return -(-self.n_bits // 64)
-
-
-def check_whole(name: str, value: Any, least: int, most: int | None = None) -> None:
-    """Raise a ValueError unless `value` is a whole number from `least` to `most`."""
-    if not isinstance(value, Integral) or int(value) < least or (most is not None and int(value) > most):
-        until = "" if most is None else f" and at most {most}"
-        raise ValueError(f"{name}={value!r} should be a whole number, at least {least}{until}.")
 
 
 def principal_axes(centered: Float64Array, most: int | None = None) -> tuple[Float64Array, Float64Array]:

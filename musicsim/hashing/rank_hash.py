@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from musicsim._arrays import BoolArray, Float64Array
 from musicsim._blas import one_blas_thread
 from musicsim._callbacks import StepCallback
-from musicsim.hashing._base import BitHash, check_whole, principal_axes
+from musicsim._checks import check_choice, check_number, check_positive, check_whole
+from musicsim.hashing._base import BitHash, principal_axes
 from musicsim.hashing._exact import ExactProjection
 from musicsim.hashing._gains import SCORES, gains_of
 from musicsim.hashing._kernels import MAX_SCORE
@@ -277,8 +278,7 @@ class RankHash(BitHash):
 
     def _check_parameters(self) -> None:
         for name, legal in (("score", SCORES), ("method", _METHODS)):
-            if getattr(self, name) not in legal:
-                raise ValueError(f"{name}={getattr(self, name)!r} should be one of {', '.join(legal)}.")
+            check_choice(name, getattr(self, name), legal)
         least = {"n_bins": 1, "radius": 0, "n_components": 1, "n_hidden": 0}
         least |= {"ranknet_steps": 0, "lambdarank_steps": 0}
         least |= {"n_queries": 1, "ranknet_documents": 2, "lambdarank_documents": 2}
@@ -287,8 +287,7 @@ class RankHash(BitHash):
         if self.n_targets is not None:
             check_whole("n_targets", self.n_targets, 1)
         for name in ("step_size", "start", "temperature"):
-            if not (isinstance(getattr(self, name), Real) and 0 < float(getattr(self, name)) < np.inf):
-                raise ValueError(f"{name}={getattr(self, name)!r} should be a number greater than 0.")
+            check_positive(name, getattr(self, name))
         if self.n_bits > 2 * MAX_SCORE * self.temperature:
             raise ValueError(
                 f"temperature={self.temperature!r} should be at least {self.n_bits / (2 * MAX_SCORE)} with "
@@ -296,8 +295,7 @@ class RankHash(BitHash):
             )
         if not (isinstance(self.momentum, Real) and 0 <= float(self.momentum) < 1):
             raise ValueError(f"momentum={self.momentum!r} should be at least 0 and below 1.")
-        if not (isinstance(self.noise, Real) and 0 <= float(self.noise) < np.inf):
-            raise ValueError(f"noise={self.noise!r} should be a number, at least 0.")
+        check_number("noise", self.noise, 0)
 
 
 def _projection_of(arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> ExactProjection:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import BoolArray, Float64Array, Int64Array, IntegerArray, Uint64Array
-from musicsim.hashing._base import check_whole
+from musicsim._checks import check_whole
 from musicsim.hashing.packing import checked_words, hamming_distances
 from musicsim.relevance import label_codes
 

@@ -1,6 +1,5 @@
 """Geometric means of positive definite matrices, and the metric that they give (Su, King, Lyu, SIGIR 2017, 3.1)."""
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -8,6 +7,7 @@ import numpy.typing as npt
 from scipy import linalg
 
 from musicsim._arrays import Float64Array
+from musicsim._checks import check_number
 
 _SYMMETRY = 1e-8
 """Largest difference of a matrix to its transpose, relative to its largest entry, that counts as rounding."""
@@ -149,10 +149,8 @@ def checked_prior(prior: Any, X: Float64Array) -> Float64Array:
 
 def check_mean_parameters(t: Any, reg: Any) -> None:
     """Raise ValueError where `t` or `reg` is out of range."""
-    if not (isinstance(t, Real) and 0 <= float(t) <= 1):
-        raise ValueError(f"t={t!r} should be a number from 0 to 1.")
-    if not (isinstance(reg, Real) and 0 <= float(reg) < np.inf):
-        raise ValueError(f"reg={reg!r} should be a number, at least 0.")
+    check_number("t", t, 0, 1)
+    check_number("reg", reg, 0)
 
 
 def regularized(S: Float64Array, D: Float64Array, prior: Float64Array, reg: float) -> tuple[Float64Array, Float64Array]:

@@ -1,7 +1,6 @@
 """Base of the estimators of metric learning to rank: parameters, choice of a solver, results."""
 
 import warnings
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from musicsim._arrays import Float64Array
 from musicsim._blas import one_blas_thread
+from musicsim._checks import check_choice, check_positive, check_whole
 from musicsim.metric._bundle import BundleState, solve_bundle
 from musicsim.metric._cutting_plane import ADMM, Subgradient, solve_cutting_plane
 from musicsim.metric._oracles import LOSSES, Oracle
@@ -73,22 +73,17 @@ class RankingLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
-        for name, legal in _CHOICES.items():
-            if getattr(self, name) not in legal:
-                raise ValueError(f"{name}={getattr(self, name)!r} should be one of {', '.join(legal)}.")
+        for name, choices in _CHOICES.items():
+            check_choice(name, getattr(self, name), choices)
         for name in ("k", "admm_steps", "max_cuts"):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(f"{name}={value!r} should be a whole number, at least 1.")
+            check_whole(name, getattr(self, name), 1)
         if self.n_queries is not None and (self.n_queries < 1 or self.solver != "bundle" or self.max_cuts < 2):
             raise ValueError(
                 f"n_queries={self.n_queries!r} should be None, or a whole number of at least 1; then solver should be "
                 f"'bundle', and max_cuts at least 2."
             )
         for name in ("C", "tol"):
-            value = getattr(self, name)
-            if not (isinstance(value, Real) and 0 < float(value) < np.inf):
-                raise ValueError(f"{name}={value!r} should be a number greater than 0.")
+            check_positive(name, getattr(self, name))
 
     def _solve(
         self,

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from musicsim._arrays import BoolArray, Float64Array, Int32Array, Int64Array
 from musicsim._blas import one_blas_thread
+from musicsim._checks import check_choice, check_whole
 from musicsim.evaluation.ranking import ndcg_gains
 from musicsim.metric import _kernels as kernels
 from musicsim.metric._pairs import Pairs
@@ -116,16 +117,13 @@ class Oracle:
             raise ValueError("X holds NaN or infinite values.")
         if len(relevance) != len(X):
             raise ValueError(f"relevance is of {len(relevance)} songs, X has {len(X)} rows.")
-        if loss not in LOSSES:
-            raise ValueError(f"loss={loss!r} should be one of {', '.join(LOSSES)}.")
-        if k < 1:
-            raise ValueError(f"k={k} should be at least 1.")
+        check_choice("loss", loss, LOSSES)
+        check_whole("k", k, 1)
         if structure not in {"full", "diagonal"}:
             raise ValueError(f"structure={structure!r} should be 'full' or 'diagonal'.")
         if widths is not None and (sum(widths) != X.shape[1] or min(widths, default=0) < 1):
             raise ValueError(f"widths={widths!r} should be positive and sum to the {X.shape[1]} columns of X.")
-        if block_bytes < 1:
-            raise ValueError(f"block_bytes={block_bytes} should be at least 1.")
+        check_whole("block_bytes", block_bytes, 1)
         self.loss, self.k, self.structure = loss, int(k), structure
         ends = np.cumsum([X.shape[1]] if widths is None else widths)
         self._is_flat = widths is not None

@@ -7,13 +7,13 @@ query's own (section 3.2). Everything is in closed form, and no mark changes not
 """
 
 from dataclasses import dataclass
-from numbers import Real
 
 import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
 from musicsim._arrays import Float64Array, FloatingArray
+from musicsim._checks import check_number
 from musicsim.metric._geometric import geometric_mean_metric
 from musicsim.metric.linear import factor
 
@@ -132,10 +132,8 @@ def feedback_metric(
     query = _vector(x)
     d = len(query)
     ups, downs = _rows(up, d, "up"), _rows(down, d, "down")
-    if not (isinstance(strength, Real) and 0 <= float(strength) <= _STRONGEST):
-        raise ValueError(f"strength={strength!r} should be a number from 0 to {_STRONGEST:g}.")
-    if not (isinstance(move, Real) and 0 <= float(move) < np.inf):
-        raise ValueError(f"move={move!r} should be a number, at least 0.")
+    check_number("strength", strength, 0, _STRONGEST)
+    check_number("move", move, 0)
     L = None
     if base is not None:
         metric = np.asarray(base, dtype=np.float64)
@@ -219,8 +217,7 @@ def adapt_weights(
     before = np.ones(len(M)) if weights is None else np.asarray(weights, dtype=np.float64)
     if before.shape != (len(M),) or not ((before >= 0) & (before < np.inf)).all() or not before.any():
         raise ValueError(f"weights should be {len(M)} finite numbers, not negative, not all 0.")
-    if not (isinstance(strength, Real) and 0 <= float(strength) < np.inf):
-        raise ValueError(f"strength={strength!r} should be a number, at least 0.")
+    check_number("strength", strength, 0)
     before = before / before.max()
     before /= before.sum()
     marks = np.concatenate([ups, downs])

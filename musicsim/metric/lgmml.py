@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim._callbacks import StepCallback
+from musicsim._checks import check_choice, check_positive, check_whole
 from musicsim.evaluation.graded import check_labels, checked_groups, graded_scores
 from musicsim.metric._geometric import check_mean_parameters, checked_prior
 from musicsim.metric._local import QUANTILE, LocalMetrics, Queries, closeness, learn_local_metrics, weighted_sums
@@ -250,19 +250,13 @@ class LGMML(BaseEstimator):
         return float(graded_scores(self.predict(X, group), y, group, (int(self.k),))[f"ndcg@{self.k}"].mean())
 
     def _check_parameters(self) -> None:
-        for name, legal in _CHOICES.items():
-            if getattr(self, name) not in legal:
-                raise ValueError(f"{name}={getattr(self, name)!r} should be one of {', '.join(map(str, legal))}.")
+        for name, choices in _CHOICES.items():
+            check_choice(name, getattr(self, name), choices)
         for name in _COUNTS:
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(f"{name}={value!r} should be a whole number, at least 1.")
+            check_whole(name, getattr(self, name), 1)
         for name in ("margin", "learning_rate"):
-            value = getattr(self, name)
-            if not (isinstance(value, Real) and 0 < float(value) < np.inf):
-                raise ValueError(f"{name}={value!r} should be a number greater than 0.")
-        if not (isinstance(self.max_features, Real) and 0 < float(self.max_features) <= 1):
-            raise ValueError(f"max_features={self.max_features!r} should be a number above 0, at most 1.")
+            check_positive(name, getattr(self, name))
+        check_positive("max_features", self.max_features, most=1)
         check_mean_parameters(self.t, self.reg)
 
     def _standardized(self, X: Float64Array, starts: Int64Array) -> Float64Array:

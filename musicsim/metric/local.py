@@ -1,6 +1,5 @@
 """Query by example with local geometric mean metrics (Su, King, Lyu, SIGIR 2017, 4.4)."""
 
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -9,6 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from musicsim._arrays import Float64Array, Int64Array
+from musicsim._checks import check_number, check_whole
 from musicsim.metric._geometric import check_mean_parameters, checked_prior, geometric_mean_metric, regularized
 from musicsim.metric._learner import as_relevance
 from musicsim.metric._local import QUANTILE, squared_lengths
@@ -198,10 +198,8 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_mean_parameters(self.t, self.reg)
-        if not isinstance(self.n_metrics, Integral) or self.n_metrics < 1:
-            raise ValueError(f"n_metrics={self.n_metrics!r} should be a whole number, at least 1.")
-        if not (isinstance(self.rho, Real) and 0 <= float(self.rho) < np.inf):
-            raise ValueError(f"rho={self.rho!r} should be a number, at least 0.")
+        check_whole("n_metrics", self.n_metrics, 1)
+        check_number("rho", self.rho, 0)
 
     def _mean(self, similar: Scatter, dissimilar: Scatter, prior: Float64Array) -> Float64Array:
         S, D = regularized(similar.mean(), dissimilar.mean(), prior, float(self.reg))

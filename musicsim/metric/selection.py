@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from musicsim._arrays import Float64Array
 from musicsim._callbacks import StepCallback
+from musicsim._checks import check_choice
 from musicsim.evaluation import ArtistSplit, query_scores
 from musicsim.metric._learner import as_relevance
 from musicsim.metric.mlr import MLR
@@ -114,8 +115,7 @@ class MLRCV(TransformerMixin, BaseEstimator):
         """
         template = MLR() if self.mlr is None else self.mlr
         scoring = template.loss if self.scoring is None else self.scoring
-        if scoring not in _SCORES:
-            raise ValueError(f"scoring={scoring!r} should be one of {', '.join(_SCORES)}.")
+        check_choice("scoring", scoring, _SCORES)
         Cs = np.unique(np.asarray(self.Cs, dtype=np.float64))
         if len(Cs) == 0 or not (np.isfinite(Cs) & (Cs > 0)).all():
             raise ValueError(f"Cs={self.Cs!r} should be numbers greater than 0, at least one.")

@@ -1,7 +1,6 @@
 """Within-class covariance normalisation: whitening by what varies in a class (Hatch, Kajarekar, Stolcke, 2006)."""
 
 from collections.abc import Iterable
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from musicsim import gaussians
 from musicsim._arrays import Float64Array
+from musicsim._checks import check_number
 from musicsim.metric._learner import as_relevance
 from musicsim.metric._scatter import relevance_scatters
 from musicsim.metric.linear import LinearMetric
@@ -88,8 +88,7 @@ class WCCN(LinearMetric, BaseEstimator):
         ValueError
             If there is none, their shapes differ, one is 0 or not finite, or S is singular.
         """
-        if not isinstance(self.shrinkage, Real) or not 0 <= self.shrinkage <= 1:
-            raise ValueError(f"shrinkage={self.shrinkage!r} should be from 0 to 1.")
+        check_number("shrinkage", self.shrinkage, 0, 1)
         given = [np.asarray(W, dtype=np.float64) for W in covariances]
         if not given:
             raise ValueError("covariances: give one at least.")

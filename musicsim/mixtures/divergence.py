@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float64Array, IntpArray
+from musicsim._checks import check_whole
 from musicsim.mixtures._kernels import mean_log_sums
 from musicsim.mixtures.songs import SongMixtures, fixed_seed, quadratic_form
 
@@ -136,8 +137,7 @@ def _draws(
     n_samples: int, n_features: int, random_state: int | np.random.Generator | None
 ) -> tuple[Float64Array, Float64Array]:
     """A uniform number and a normal vector a sample."""
-    if n_samples < 1:
-        raise ValueError(f"n_samples={n_samples} should be at least 1.")
+    check_whole("n_samples", n_samples, 1)
     rng = np.random.default_rng(fixed_seed(random_state))
     return rng.random(n_samples), rng.normal(size=(n_samples, n_features))
 

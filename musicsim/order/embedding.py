@@ -1,7 +1,7 @@
 """Partial order embedding: spaces where pairs of songs are as near as comparisons say (thesis 2.3 and 2.4)."""
 
 import warnings
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim._blas import one_blas_thread
 from musicsim._callbacks import StepCallback
+from musicsim._checks import check_choice, check_positive, check_whole
 from musicsim.metric.cone import Cone, Projection
 from musicsim.metric.coordinates import Axes, Columns
 from musicsim.metric.kernel_spaces import KernelProjections, KernelSpaces, training_kernels
@@ -72,15 +73,12 @@ class _OrderEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     max_iter: int
 
     def _check_parameters(self) -> None:
-        for name, legal in _CHOICES.items():
-            if hasattr(self, name) and getattr(self, name) not in legal:
-                raise ValueError(f"{name}={getattr(self, name)!r} should be one of {', '.join(legal)}.")
-        if not isinstance(self.max_iter, Integral) or self.max_iter < 1:
-            raise ValueError(f"max_iter={self.max_iter!r} should be a whole number, at least 1.")
+        for name, choices in _CHOICES.items():
+            if hasattr(self, name):
+                check_choice(name, getattr(self, name), choices)
+        check_whole("max_iter", self.max_iter, 1)
         for name in ("C", "tol"):
-            value = getattr(self, name)
-            if not (isinstance(value, Real) and 0 < float(value) < np.inf):
-                raise ValueError(f"{name}={value!r} should be a number greater than 0.")
+            check_positive(name, getattr(self, name))
 
     def _solve(
         self, songs: Float64Array, comparisons: Int64Array, cone: Cone, callback: StepCallback | None

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from musicsim._arrays import Float64Array, Int64Array
+from musicsim._checks import check_whole
 
 # Between 0.5, which spreads the groups over weak directions too, and 1; better than 0 and 0.5 on yes.com.
 _SINGULAR_POWER = 0.75
@@ -86,10 +87,8 @@ def cooccurrence_vectors(
     Memory: 24 bytes for each pair of neighbours (at most 2 `window` pairs a place of the playlists), and
     8 n_songs n_dimensions bytes, 51 MB for 100,000 songs.
     """
-    if window < 1:
-        raise ValueError(f"window={window} must be at least 1")
-    if n_dimensions < 1:
-        raise ValueError(f"n_dimensions={n_dimensions} must be at least 1")
+    check_whole("window", window, 1)
+    check_whole("n_dimensions", n_dimensions, 1)
     information = _positive_information(_neighbour_counts(playlists, n_songs, window))
     vectors = np.zeros((n_songs, n_dimensions))
     seen = np.flatnonzero(np.diff(information.indptr))
@@ -221,8 +220,7 @@ def nearest_by_direction(vectors: npt.ArrayLike, n_nearest: int) -> Int64Array:
     -----
     Time: n_songs^2 n_dimensions. Memory: 4 KiB a song for one block of cosines.
     """
-    if n_nearest < 2:
-        raise ValueError(f"n_nearest={n_nearest} must be at least 2")
+    check_whole("n_nearest", n_nearest, 2)
     points = np.asarray(vectors, dtype=np.float32)
     length = np.linalg.norm(points, axis=1)
     rows = np.flatnonzero(length > 0)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
+from musicsim._checks import check_number
 from musicsim.playlist.held_out import reweighted
 from musicsim.playlist.hypergraph import Hypergraph
 from musicsim.playlist.model import PlaylistModel
@@ -99,8 +100,7 @@ class Dialects(BaseEstimator):
         ValueError
             If there is not one category a playlist, or `strength` is negative.
         """
-        if self.strength < 0:
-            raise ValueError(f"strength={self.strength} must not be negative")
+        check_number("strength", self.strength, 0)
         groups = self._groups(playlists, categories)
         self.global_ = self._model(self.prior).fit(playlists)
         self.models_ = {}

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from musicsim._arrays import Int64Array, IntegerArray
+from musicsim._checks import check_whole
 from musicsim.playlist.hypergraph import UNIFORM, Hypergraph, is_missing, name_parts
 
 _TOPIC_DEPTHS = (1, 3, 5)
@@ -329,8 +330,7 @@ def build_edges(
         raise ValueError(f"min_size={min_size}, min_joint_size={min_joint_size}: an edge needs at least 2 songs")
     if not 0 < max_overlap <= 1:
         raise ValueError(f"max_overlap={max_overlap} must lie in (0, 1]")
-    if max_tags < 1:
-        raise ValueError(f"max_tags={max_tags} must be at least 1")
+    check_whole("max_tags", max_tags, 1)
     to = _Collector(n_songs)
     _add_clusters(to, "cluster", "clusters", clusters or {})
     _add_clusters(to, "listeners", "listener_clusters", listener_clusters or {})

@@ -8,6 +8,7 @@ from scipy import sparse
 
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim._blas import one_blas_thread
+from musicsim._checks import check_whole
 from musicsim.playlist.cooccurrence import group_vectors
 from musicsim.playlist.counts import counted
 
@@ -90,8 +91,7 @@ def listener_clusters(
     """
     if method not in ("bpr", "als"):
         raise ValueError(f"method={method!r} must be 'bpr' or 'als'")
-    if n_factors < 1:
-        raise ValueError(f"n_factors={n_factors} must be at least 1")
+    check_whole("n_factors", n_factors, 1)
     if not regularization >= 0:
         raise ValueError(f"regularization={regularization} must not be negative")
     matrix = counted(plays, np.float32, "plays", "how often each listener played each song")

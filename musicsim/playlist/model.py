@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from musicsim._arrays import Float64Array, IntpArray
+from musicsim._checks import check_whole
 from musicsim.playlist._ascent import Floor, maximise
 from musicsim.playlist._bridge import Bridge, Weighing
 from musicsim.playlist._likelihood import Likelihood, pair_matrix
@@ -172,8 +173,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         graph = self.hypergraph
         if not 0 <= self.uniform_floor < 1:
             raise ValueError(f"uniform_floor={self.uniform_floor} must lie in [0, 1)")
-        if self.max_iter < 1:
-            raise ValueError(f"max_iter={self.max_iter} must be at least 1")
+        check_whole("max_iter", self.max_iter, 1)
         if graph.n_edges == 0:
             raise ValueError("the hypergraph has no edges: a walk needs two songs or more")
         counts = Counts.of(playlists, graph.n_songs)
@@ -402,10 +402,8 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         Memory: with `fixed` 12 bytes a membership and 8 bytes a song for each place of the longest gap.
         """
         graph = self.hypergraph
-        if length < 1:
-            raise ValueError(f"length={length} must be at least 1")
-        if spacing < 0:
-            raise ValueError(f"spacing={spacing} must be at least 0")
+        check_whole("length", length, 1)
+        check_whole("spacing", spacing, 0)
         if not (np.isfinite(temperature) and temperature > 0):
             raise ValueError(f"temperature={temperature} must be positive")
         restrictions = Restrictions(

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from musicsim._arrays import Float64Array
+from musicsim._checks import check_whole
 from musicsim.playlist.counts import counted
 
 
@@ -86,14 +87,11 @@ def lyrics_topics(
     1 / n_topics. Five passes over 8,259 songs of musiXmatch and 5,000 words take half a minute on one
     core, and the time grows with the number of songs. Memory: 12 bytes a count, and 8 n_topics bytes a song.
     """
-    if n_topics < 1:
-        raise ValueError(f"n_topics={n_topics} must be at least 1")
-    if n_top < 1:
-        raise ValueError(f"n_top={n_top} must be at least 1")
+    check_whole("n_topics", n_topics, 1)
+    check_whole("n_top", n_top, 1)
     if not 0 < max_share <= 1:
         raise ValueError(f"max_share={max_share} must lie in (0, 1]")
-    if n_passes < 1:
-        raise ValueError(f"n_passes={n_passes} must be at least 1")
+    check_whole("n_passes", n_passes, 1)
     matrix = counted(counts, np.float64, "counts", "how often each word stands in each song")
     n_songs, n_words = matrix.shape
     n_sung = np.count_nonzero(np.diff(matrix.indptr))

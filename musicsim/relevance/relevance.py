@@ -19,6 +19,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from musicsim._arrays import Float64Array, Int8Array, Int64Array
+from musicsim._checks import check_whole
 from musicsim.relevance._kernels import count_shared
 
 _BLOCK_ENTRIES = 2_000_000
@@ -305,8 +306,7 @@ class Relevance:
         18 bytes a play, 40 for triples, and 8 bytes an item and thread. Time goes with the sum over users of the
         square of what they have heard; as many threads share the items as numba may use.
         """
-        if k < 1:
-            raise ValueError(f"k={k} should be at least 1.")
+        check_whole("k", k, 1)
         if not threshold > 0:
             raise ValueError(f"threshold={threshold} should be above 0: who never played it is no listener.")
         artists = None if groups is None else _item_numbers(groups)

@@ -1,6 +1,7 @@
-"""Parameters as scikit-learn's estimators have them, without its base class: that one takes a second to import.
+"""Parameters of indexes, as scikit-learn's BaseEstimator has them.
 
-Whoever asks for a single search would wait for it; ``clone`` and pipelines of scikit-learn work all the same.
+Importing that class doubles the CPU time of ``musicsim similar``. ``clone`` and pipelines of scikit-learn work with
+this one, too.
 """
 
 from inspect import signature
@@ -8,18 +9,18 @@ from typing import Any, Self
 
 
 class Estimator:
-    """Base of what has parameters: the arguments of its constructor, kept under their names."""
+    """Base class: each argument of the constructor is a parameter, stored under its name."""
 
     @classmethod
     def _names(cls) -> list[str]:
         return sorted(signature(cls).parameters)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name; `deep` says nothing here, as none of them is an estimator."""
+        """Return the parameters by name; no parameter is an estimator, so `deep` has no effect."""
         return {name: getattr(self, name) for name in self._names()}
 
     def set_params(self, **params: Any) -> Self:
-        """Set some parameters; raises ValueError for a name that is none."""
+        """Set parameters; raise ValueError for an unknown name."""
         known = self._names()
         for name, value in params.items():
             if name not in known:
@@ -37,7 +38,7 @@ class Estimator:
         return BaseEstimator().__sklearn_tags__()
 
     def _check_is_fitted(self, attribute: str) -> None:
-        """Raise scikit-learn's NotFittedError unless there is an attribute that fitting sets."""
+        """Raise scikit-learn's NotFittedError if `fit` has not set an attribute."""
         if not hasattr(self, attribute):
             from sklearn.exceptions import NotFittedError
 

@@ -1,12 +1,12 @@
 """Base of the indexes that look into leaves of 8-bit codes, the most promising first, until they have seen enough."""
 
-from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import BoolArray, Float32Array, Float64Array, Int32Array, Int64Array, Uint8Array
+from musicsim._checks import check_whole
 from musicsim.search import _query_kernels as kernels
 from musicsim.search._code_kernels import code_size
 from musicsim.search._kernels import beyond
@@ -169,9 +169,8 @@ class ProbedIndex(TreeIndex):
 
 
 def _check_probes(n_probes: int) -> None:
-    # the first is much the quicker
-    if not ((type(n_probes) is int or isinstance(n_probes, Integral)) and n_probes >= 1):
-        raise ValueError(f"n_probes={n_probes!r} should be a whole number of at least 1.")
+    if type(n_probes) is not int or n_probes < 1:  # much quicker than the check
+        check_whole("n_probes", n_probes, 1)
 
 
 def code_step(Y: Float32Array) -> float:

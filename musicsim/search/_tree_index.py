@@ -38,10 +38,15 @@ class TreeIndex(VectorIndex):
         """
         rows = checked(X, "X")
         self._check()  # options are checked before they count
-        trees = self._grown(rows, self._seeds())
+        seeds = np.random.default_rng(self.random_state).integers(2**63, size=self._n_seeds).tolist()
+        trees = self._grown(rows, tuple(seeds))
         self._take(rows)
         self._trees, self.n_built_ = trees, len(rows)
         return self
+
+    @property
+    def _n_seeds(self) -> int:
+        return 1
 
     def _grown(self, rows: Float32Array, seeds: tuple[int, ...]) -> Leaves:
         """The trees of some rows, a seed for each."""
@@ -50,13 +55,6 @@ class TreeIndex(VectorIndex):
     def _check(self) -> None:
         """Raise ValueError for an option that is out of range."""
         raise NotImplementedError
-
-    @property
-    def _n_seeds(self) -> int:
-        return 1
-
-    def _seeds(self) -> tuple[int, ...]:
-        return tuple(np.random.default_rng(self.random_state).integers(2**63, size=self._n_seeds).tolist())
 
     @property
     def n_leaves_(self) -> int:

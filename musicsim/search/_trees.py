@@ -12,12 +12,12 @@ A parent of -1 is above the root. Memory: (d + 5) * 4 bytes a node, beside the l
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
 
 from musicsim._arrays import Float32Array, Int32Array, Int64Array
+from musicsim._checks import check_choice, check_whole
 from musicsim.search import _kernels as kernels
 from musicsim.search._code_kernels import code_size
 from musicsim.search._leaves import Leaves, encoded, within
@@ -45,20 +45,12 @@ class Growth:
 
     def check(self) -> None:
         """Raise ValueError for an option that is out of range."""
-        if self.rule not in kernels.RULES:
-            raise ValueError(f"split={self.rule!r} should be one of {', '.join(kernels.RULES)}.")
+        check_choice("split", self.rule, kernels.RULES)
         if not 0 <= self.spill < 0.5:
             raise ValueError(f"spill={self.spill} should be at least 0 and below 0.5.")
-        for name in ("max_depth", "leaf_size", "n_sample"):
-            value = getattr(self, name)
-            if value is not None and not isinstance(value, Integral):
-                raise ValueError(f"{name}={value!r} should be a whole number.")
-        if self.max_depth is not None and self.max_depth < 0:
-            raise ValueError(f"max_depth={self.max_depth} should be 0 or more, or None.")
-        if self.leaf_size < 1:
-            raise ValueError(f"leaf_size={self.leaf_size} should be at least 1.")
-        if self.n_sample is not None and self.n_sample < 2:
-            raise ValueError(f"n_sample={self.n_sample} should be at least 2, or None for all rows.")
+        for name, least in (("max_depth", 0), ("leaf_size", 1), ("n_sample", 2)):
+            if name == "leaf_size" or getattr(self, name) is not None:
+                check_whole(name, getattr(self, name), least)
 
     @property
     def options(self) -> tuple[int, float, int, int, int, int, int]:

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float32Array, Int64Array, Uint8Array
+from musicsim._checks import check_whole
 from musicsim.search._rows import checked
 from musicsim.search._vector_index import VectorIndex
 
@@ -50,8 +51,7 @@ class ExactIndex(VectorIndex):
         ValueError
             If `X` is not two-dimensional or holds NaN, or `block_rows` is below 1.
         """
-        if self.block_rows < 1:
-            raise ValueError(f"block_rows={self.block_rows} should be at least 1.")
+        check_whole("block_rows", self.block_rows, 1)
         self._take(checked(X, "X"))
         self._centre = _middle(self._X)
         self._longest = self._farthest = 0.0

@@ -1,11 +1,11 @@
 """A forest of spill trees, probed best first: recall for time."""
 
-from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
 
 from musicsim._arrays import Float32Array, Int64Array, Uint8Array
+from musicsim._checks import check_whole
 from musicsim.search import _query_kernels as kernels
 from musicsim.search._probed_index import ProbedIndex, code_step
 from musicsim.search._rows import n_threads, read_only
@@ -87,8 +87,7 @@ class SpillForest(ProbedIndex):
     def _growth(self) -> Growth:
         growth = Growth(self.split, self.spill, None, self.leaf_size, self.n_sample, fills_leaves=True, n_iterations=4)
         growth.check()
-        if not (isinstance(self.n_trees, Integral) and self.n_trees >= 1):
-            raise ValueError(f"n_trees={self.n_trees!r} should be a whole number of at least 1.")
+        check_whole("n_trees", self.n_trees, 1)
         self._check_options()
         return growth
 

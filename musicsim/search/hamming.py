@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import BoolArray, Int32Array, Int64Array, Uint8Array, Uint32Array, Uint64Array
+from musicsim._checks import check_choice
 from musicsim.hashing.packing import checked_words
 from musicsim.search import _hamming_kernels as kernels
 from musicsim.search._folders import DAMAGED, UNREADABLE, read_meta, replaced, write_meta
@@ -89,8 +90,7 @@ class HammingIndex(Index):
         ValueError
             If `codes` is not of that type and shape, has bits beyond `n_bits`, or an option is out of range.
         """
-        if self.method not in METHODS:
-            raise ValueError(f"method={self.method!r} should be one of {', '.join(METHODS)}.")
+        check_choice("method", self.method, METHODS)
         check_n_jobs(self.n_jobs)
         rows = checked_codes(codes, "codes", self.n_bits)
         self.n_features_in_ = rows.shape[1]

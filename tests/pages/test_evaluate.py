@@ -13,6 +13,7 @@ from musicsim.explorer.refresh.refresh import refresh
 from musicsim.ui.base.frame import PAGES, SHELL
 from musicsim.ui.evaluate import search_view
 from tests.learning import RANKED
+from tests.pages import actions
 from tests.sounds import write_song
 from tests.waiting import until
 
@@ -122,7 +123,7 @@ def open_search() -> AppTest:
 
 
 def test_a_small_library_has_no_index_to_measure(full):
-    app = open_search()
+    app = show_section("Search")
     assert any("at least 1,000 songs" in info.value for info in app.info)
     assert not any(button.label == "Measure search" for button in app.button)
 
@@ -130,7 +131,7 @@ def test_a_small_library_has_no_index_to_measure(full):
 def test_kinds_of_index_are_measured(tmp_path, monkeypatch):
     write_library(tmp_path / "library", 1200, n_dimensions=20).close()
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(tmp_path / "library"))
-    app = open_search()
+    app = show_section("Search")
     app.button(key="measure_search").click().run()
 
     def is_measured() -> bool:
@@ -159,10 +160,20 @@ def test_a_measurement_of_search_can_be_cancelled(tmp_path, monkeypatch):
             ended.set()
 
     monkeypatch.setattr(search_view, "measure_search", endless)
-    app = open_search()
+    app = show_section("Search")
     app.button(key="measure_search").click().run()
     assert begun.wait(60)
     app.button(key="cancel_search").click().run()
     assert ended.wait(60)
     assert not app.exception
     assert any(button.label == "Measure search" for button in app.button)
+
+
+def test_the_settings_choose_the_kind_of_index(full):
+    app = AppTest.from_file(SHELL, default_timeout=60).run()
+    app = actions.show_section(app.switch_page(PAGES["library"]).run(), "settings")
+    box = app.selectbox(key="setting_index_kind")
+    assert (box.value, box.options[:3]) == ("automatic", ["Automatic", "Partition", "Spill forest"])
+    box.set_value("forest").run()
+    assert not app.exception
+    assert full.settings["index_kind"] == "forest"

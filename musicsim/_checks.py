@@ -1,0 +1,34 @@
+"""Checks of parameters; each raises a ValueError that names the parameter, its value and the values allowed."""
+
+from collections.abc import Collection
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+
+def check_choice(name: str, value: Any, choices: Collection[Any]) -> None:
+    """Check that a value is one of some choices."""
+    if value not in choices:
+        raise ValueError(f"{name}={value!r} should be one of {', '.join(map(str, choices))}.")
+
+
+def check_whole(name: str, value: Any, least: int, most: int | None = None) -> None:
+    """Check that a value is a whole number from `least` to `most`."""
+    if not isinstance(value, Integral) or int(value) < least or (most is not None and int(value) > most):
+        until = "" if most is None else f" and at most {most}"
+        raise ValueError(f"{name}={value!r} should be a whole number, at least {least}{until}.")
+
+
+def check_number(name: str, value: Any, least: float, most: float = np.inf) -> None:
+    """Check that a value is a finite number from `least` to `most`."""
+    if not (isinstance(value, Real) and least <= float(value) <= most and float(value) < np.inf):
+        until = f", at least {least:g}" if most == np.inf else f" from {least:g} to {most:g}"
+        raise ValueError(f"{name}={value!r} should be a number{until}.")
+
+
+def check_positive(name: str, value: Any, most: float = np.inf) -> None:
+    """Check that a value is a finite number above 0, at most `most`."""
+    if not (isinstance(value, Real) and 0 < float(value) <= most and float(value) < np.inf):
+        until = "greater than 0" if most == np.inf else f"above 0, at most {most:g}"
+        raise ValueError(f"{name}={value!r} should be a number {until}.")
