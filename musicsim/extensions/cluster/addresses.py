@@ -1,4 +1,4 @@
-"""Addresses of clusters, and what the cluster at an address has."""
+"""Addresses of clusters, and the state of a cluster."""
 
 import ipaddress
 from dataclasses import dataclass

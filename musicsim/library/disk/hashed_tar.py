@@ -168,13 +168,12 @@ def unpack(
     max_bytes: float = math.inf,
     max_members: float = math.inf,
 ) -> tuple[set[str], dict[str, Any]]:
-    """Write the members of an archive into an empty folder; return their names, and what the archive says of itself.
+    """Write the members of an archive into an empty folder; return their names and the content of the first one.
 
-    `about` is the name of the first member; `check_about` gets its content before anything else is read, and what it
-    raises ends the work. `is_expected` has to refuse names that lead out of the folder. Each member counts at least as
-    a small file.
+    `about` is the name of the first member; `check_about` gets its content before anything else is read, and may raise.
+    `is_expected` has to refuse names that lead out of the folder. Each member counts at least as a small file.
 
-    Raises one of :data:`MALFORMED` if the archive is not as it was written.
+    Raises one of :data:`MALFORMED` if the archive was altered or cut off.
     """
     members = _members(tar)
     said, line = _about(members, tar, about)
@@ -245,7 +244,6 @@ def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> str:
 
 
 def _first_altered(hashes: bytes, folder: Path, names: set[str]) -> str:
-    """Which member is not as it was written."""
     for line in hashes.decode("utf-8", "replace").splitlines():
         digest, _, name = line.partition("  ")
         if name in names:

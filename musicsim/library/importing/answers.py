@@ -123,7 +123,7 @@ def _filed_songs(library: Store, ids: set[int]) -> dict[int, FiledSong]:
 
 
 def _found(library: Store, songs: set[FiledSong]) -> dict[FiledSong, int | None]:
-    """The library's song for each that a file names; None if it has none."""
+    """The library's song, or None, for each that a file names."""
     s = schema.songs.c
     hashes = sa.func.json_each(json.dumps([song.content_hash for song in songs])).table_valued("value")
     with library.engine.connect() as connection:

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import blake2b
 from io import BytesIO
 from pathlib import Path
@@ -64,7 +64,7 @@ class Covers:
         return blake2b(repr((_VERSION, stats)).encode("utf-8", "replace"), digest_size=16).hexdigest()
 
     def cover_of(self, library: Store, song: Song, tag: str) -> bytes | Decoding[bytes]:
-        """The cover as a JPEG file of at most 320 x 320 pixels, or work that makes it; empty if there is none.
+        """The cover as a JPEG file of at most 320 x 320 pixels, or work that makes it; empty for a song without one.
 
         The work ends with an AudioError if it takes too long or the file cannot be read; that is not kept. `tag` is of
         :meth:`tag_of`.
@@ -75,12 +75,9 @@ class Covers:
             with suppress(OSError):  # a library that cannot be written to
                 os.utime(target)
             return data
-        return self._decoder.ask(
-            lambda run: self._make(run, song.path, target),
-            name=str(song.path),
-            limits=_LIMITS,
-            is_urgent=True,  # it takes milliseconds, and a page shows its place
-        )
+        # urgent: it takes milliseconds, and a page shows its place
+        work = partial(self._make, path=song.path, target=target)
+        return self._decoder.ask(work, name=str(song.path), limits=_LIMITS, is_urgent=True)
 
     def _make(self, run: Run, path: Path, target: Path) -> bytes:
         data: bytes = run(make_cover, path)
@@ -93,7 +90,7 @@ class Covers:
 
 
 def make_cover(path: Path) -> bytes:
-    """The cover of an audio file, made in this process; empty if there is none.
+    """The cover of an audio file, made in this process; empty without one.
 
     Raises AudioError if the file cannot be read.
     """
@@ -126,7 +123,6 @@ def thumbnail(image: bytes) -> bytes:
 
 
 def _pictures(path: Path) -> Iterator[bytes]:
-    """Image files that may be the cover, best first."""
     with path.open("rb") as raw:
         for read in (_of_container, _of_id3v2, _of_chunk):
             raw.seek(0)
@@ -143,7 +139,6 @@ def _pictures(path: Path) -> Iterator[bytes]:
 
 
 def _of_container(file: FrugalFile) -> bytes | None:
-    """From FLAC, Ogg or MP4."""
     from mutagen.flac import Picture
 
     audio = open_container(file)
@@ -162,7 +157,6 @@ def _of_id3v2(file: FrugalFile) -> bytes | None:
 
 
 def _of_chunk(file: FrugalFile) -> bytes | None:
-    """From ID3v2 in WAV or AIFF."""
     head = file.read(4)
     if head in (b"RIFF", b"FORM"):
         for name, _, _ in file_chunks(file, "<" if head == b"RIFF" else ">", 12, None):
@@ -172,7 +166,6 @@ def _of_chunk(file: FrugalFile) -> bytes | None:
 
 
 def _front(pictures: Sequence[Any]) -> bytes | None:
-    """The front cover, else the first picture."""
     return min(pictures, key=lambda picture: picture.type != _FRONT).data if pictures else None
 
 
