@@ -123,7 +123,7 @@ def open_search() -> AppTest:
 
 
 def test_a_small_library_has_no_index_to_measure(full):
-    app = show_section("Search")
+    app = open_search()
     assert any("at least 1,000 songs" in info.value for info in app.info)
     assert not any(button.label == "Measure search" for button in app.button)
 
@@ -131,7 +131,7 @@ def test_a_small_library_has_no_index_to_measure(full):
 def test_kinds_of_index_are_measured(tmp_path, monkeypatch):
     write_library(tmp_path / "library", 1200, n_dimensions=20).close()
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(tmp_path / "library"))
-    app = show_section("Search")
+    app = open_search()
     app.button(key="measure_search").click().run()
 
     def is_measured() -> bool:
@@ -160,7 +160,7 @@ def test_a_measurement_of_search_can_be_cancelled(tmp_path, monkeypatch):
             ended.set()
 
     monkeypatch.setattr(search_view, "measure_search", endless)
-    app = show_section("Search")
+    app = open_search()
     app.button(key="measure_search").click().run()
     assert begun.wait(60)
     app.button(key="cancel_search").click().run()

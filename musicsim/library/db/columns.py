@@ -151,11 +151,8 @@ class SongTable(_Record):
             names, codes = _joined(old.names, added)
             return _in_use(Labels(merged(old.codes, codes), names))
 
-        def column(name: str) -> npt.NDArray:
-            return merged(getattr(self.columns, name), getattr(new.columns, name))
-
         columns: dict[str, Any] = {name: labels(name) for name in _LABELS}
-        columns |= {name: column(name) for name in _NUMBERS}
+        columns |= {name: merged(getattr(self.columns, name), getattr(new.columns, name)) for name in _NUMBERS}
         all_ids = merged(self.ids, new.ids)
         return type(self)(
             # the very same array where the songs are the same, so that what is aligned with it is seen to be so
@@ -289,15 +286,9 @@ def read_table(connection: sa.Connection, roots: Sequence[Path], ids: Iterable[i
         chosen = some_ids(ids)
         files, which = files.where(f.song_id.in_(chosen)), s.id.in_(chosen)
     here = files.subquery()
-    query = (
-        sa.select(
-            s.id, s.title, s.artist, s.genre, here.c.folder, s.key, s.mode, s.year, s.duration_s,
-            *(s[name] for name in HEARD),
-        )
-        .join(here, here.c.song_id == s.id)
-        .where(which)
-        .order_by(s.id)
-    )  # fmt: skip
+    columns = (s.id, s.title, s.artist, s.genre, here.c.folder, s.key, s.mode, s.year, s.duration_s)
+    query = sa.select(*columns, *(s[name] for name in HEARD)).join(here, here.c.song_id == s.id)
+    query = query.where(which).order_by(s.id)
     # past SQLAlchemy's rows, which take longer to make than the driver's
     cursor = connection.execute(query).cursor
     assert cursor is not None
@@ -308,8 +299,6 @@ def read_table(connection: sa.Connection, roots: Sequence[Path], ids: Iterable[i
 
 
 class _Reading:
-    """Songs on their way from rows to columns, some at a time."""
-
     def __init__(self) -> None:
         self._numbers: list[Float64Array] = [np.empty((0, 1 + len(_NUMBERS)))]
         self._codes: list[Int32Array] = [np.empty((5, 0), dtype=np.int32)]
@@ -322,15 +311,11 @@ class _Reading:
         ids, titles, artists, genres, folders, keys, modes, years, *numbers = zip(*rows, strict=True)
         # what is not known, None, becomes nan
         self._numbers.append(np.array([ids, [year or 0 for year in years], *numbers], dtype=np.float64).T)
-        self._codes.append(
-            np.array(
-                [
-                    [-1 if value is None else places.setdefault(value, len(places)) for value in values]
-                    for places, values in zip(self._places, (artists, genres, folders, keys, modes), strict=True)
-                ],
-                dtype=np.int32,
-            )
-        )
+        codes = [
+            [-1 if value is None else places.setdefault(value, len(places)) for value in values]
+            for places, values in zip(self._places, (artists, genres, folders, keys, modes), strict=True)
+        ]
+        self._codes.append(np.array(codes, dtype=np.int32))
         self._titles.append(PackedTexts.of(titles))
         texts = (f"{title} {artist or ''}".casefold() for title, artist in zip(titles, artists, strict=True))
         self._matched.append(PackedTexts.of(texts))
@@ -343,17 +328,13 @@ class _Reading:
         artists, genres, stored, keys, modes = (list(places) for places in self._places)
         heard = zip(HEARD, numbers[:, 3:].T.astype(np.float32), strict=True)
         paths = [schema.path_of(name) for name in stored]
+        by_artist, folders = Labels(artist, artists), Labels(folder, [str(path) for path in paths])
         columns = SongColumns(
-            artist=Labels(artist, artists),
-            genre=Labels(genre, genres),
-            folder=Labels(folder, [str(path) for path in paths]),
-            group=_groups(ids, Labels(artist, artists), folder, paths, roots),
-            key=Labels(key, keys),
-            mode=Labels(mode, modes),
-            year=numbers[:, 1].astype(np.int16),
-            duration_s=np.ascontiguousarray(numbers[:, 2]),
+            artist=by_artist, genre=Labels(genre, genres), folder=folders, key=Labels(key, keys),
+            mode=Labels(mode, modes), group=_groups(ids, by_artist, folder, paths, roots),
+            year=numbers[:, 1].astype(np.int16), duration_s=np.ascontiguousarray(numbers[:, 2]),
             **{name: np.ascontiguousarray(values) for name, values in heard},
-        )
+        )  # fmt: skip
         return SongTable(
             ids=ids, columns=columns, titles=PackedTexts.joined(self._titles), matched=PackedTexts.joined(self._matched)
         )

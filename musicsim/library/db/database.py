@@ -139,6 +139,5 @@ class Tables:
             return list(connection.scalars(query))
 
     def _value(self, query: sa.Executable) -> Any:
-        """The first column of the first row; None where there is none."""
         with self._engine.connect() as connection:
             return connection.scalar(query)

@@ -106,7 +106,6 @@ class PackedTexts:
         return type(self)(b"".join(pieces), np.concatenate([[1], 1 + np.cumsum(lengths)]))
 
     def _pieces(self, without: Int64Array) -> Iterator[bytes]:
-        """The text in pieces between some lines."""
         start = 0
         for row in without.tolist():
             yield self.text[start : int(self.starts[row])]

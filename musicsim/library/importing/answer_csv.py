@@ -73,15 +73,10 @@ def write_answers(file: BinaryIO, answers: Iterable[FiledAnswer]) -> None:
 
 def answer_cells(answer: FiledAnswer) -> list[str]:
     """An answer as a row of a table with :data:`ANSWER_COLUMNS`."""
-    cells = [
-        "" if answer.created_at is None else datetime.fromtimestamp(answer.created_at, UTC).isoformat(),
-        answer.listener,
-        answer.form,
-        _UNSURE if answer.chosen is None else f"song{answer.chosen + 1}",
-        _YES_NO[answer.is_random],
-        _YES_NO[answer.foreseen],
-        answer.model,
-    ]
+    when = "" if answer.created_at is None else datetime.fromtimestamp(answer.created_at, UTC).isoformat()
+    chosen = _UNSURE if answer.chosen is None else f"song{answer.chosen + 1}"
+    is_random, foreseen = _YES_NO[answer.is_random], _YES_NO[answer.foreseen]
+    cells = [when, answer.listener, answer.form, chosen, is_random, foreseen, answer.model]
     for song in answer.songs:
         way = "/".join(PurePath(song.path).parts[-_N_PARTS:])
         cells += [song.content_hash, song.artist, song.title, spelled_out(way)]

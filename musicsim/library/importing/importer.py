@@ -266,15 +266,12 @@ def commit(library: Library, seen: Preview, accepted: Iterable[Proposal] = ()) -
     values |= {"n_songs": len(batch.songs), "n_matched": n_matched, "n_skipped": n_skipped}
     values["n_plays"] = seen.n_plays if batch.kind == "plays" else 0
     is_lists = batch.kind == "playlists"
+    judged = [(*name, song_id) for name, song_id in confirmed.items() if song_id in known]
     import_id = library.listening.enter(
-        values,
-        [] if is_lists else _said(batch, song_ids),
-        _listens(batch, song_ids),
-        [] if is_lists else _waiting(batch, song_ids),
-        _playlists(batch, song_ids) if is_lists else [],
-        [old.id for old in seen.replaces],
-        [(*name, song_id) for name, song_id in confirmed.items() if song_id in known],
-    )
+        values, [] if is_lists else _said(batch, song_ids), _listens(batch, song_ids),
+        [] if is_lists else _waiting(batch, song_ids), _playlists(batch, song_ids) if is_lists else [],
+        [old.id for old in seen.replaces], judged,
+    )  # fmt: skip
     missed = seen.unmatched
     if not np.array_equal(song_ids, seen.song_ids):
         plays = _counts(batch)

@@ -24,13 +24,17 @@ from musicsim.library.importing.sources import JsonStream, TextLines
 
 SHORTEST_PLAY_MS = 30_000  # Spotify itself counts no shorter play
 LOVED = ("loved", "")
+_SPOTIFY_NAMES = tuple(f"master_metadata_{name}_name" for name in ("album_artist", "track", "album_album"))
+_SPOKEN = ("episode_name", "spotify_episode_uri", "audiobook_title", "audiobook_uri")
 LOVED_WEIGHT = 100.0  # tags of Last.fm weigh up to 100
 
 Entries = JsonStream | TextLines
 
 
 class Record:
-    """An entry of a file, whose values are checked as they are read: a wrong one is an error with its line."""
+    """An entry of a file. A value of the wrong type raises an error with its line."""
+
+    __slots__ = ("entries", "fields")
 
     def __init__(self, entries: Entries, fields: Any) -> None:
         if not isinstance(fields, dict):
@@ -38,13 +42,18 @@ class Record:
         self.entries, self.fields = entries, fields
 
     def text(self, name: str) -> str:
-        """The text under a name in one line, "" if there is none."""
-        value = self._value(name, str, "text")
-        return plain(value) if value is not None else ""
+        """The text under a name in one line, "" by default."""
+        value = self.fields.get(name)
+        if value is None or isinstance(value, str):
+            return plain(value) if value else ""
+        raise self._fault(name, "text")
 
     def object(self, name: str) -> "Record":
-        """The object under a name, an empty one if there is none."""
-        return Record(self.entries, self._value(name, dict, "an object") or {})
+        """The object under a name, an empty one by default."""
+        value = self.fields.get(name)
+        if value is None or isinstance(value, dict):
+            return Record(self.entries, value or {})
+        raise self._fault(name, "an object")
 
     def number(self, name: str) -> float:
         """The number under a name, which may be a text."""
@@ -58,7 +67,7 @@ class Record:
         return number
 
     def seconds(self, name: str) -> float | None:
-        """The number under a name, None if there is none."""
+        """The number under a name, None by default."""
         return None if self.fields.get(name) is None else self.number(name)
 
     def texts(self, name: str) -> list[str]:
@@ -72,12 +81,6 @@ class Record:
     def song(self, *names: str) -> NamedSong:
         """The song whose artist, title and album are under these names."""
         return NamedSong(*map(self.text, names))
-
-    def _value(self, name: str, kind: type, should_be: str) -> Any:
-        value = self.fields.get(name)
-        if value is not None and not isinstance(value, kind):
-            raise self._fault(name, should_be)
-        return value
 
     def _fault(self, name: str, should_be: str) -> LibraryError:
         return self.entries.fault(f"has {name} {str(self.fields.get(name))[:40]!r}, which should be {should_be}.")
@@ -115,12 +118,10 @@ def read_spotify(entries: Entries, rows: Gatherer) -> None:
             song = entry.song("artistName", "trackName")
         elif "ms_played" in entry.fields:
             played, when = entry.number("ms_played"), entry.text("ts")
-            names = ("album_artist_name", "track_name", "album_album_name")
-            song = entry.song(*(f"master_metadata_{name}" for name in names))
+            song = entry.song(*_SPOTIFY_NAMES)
         else:
             raise entries.fault("has neither msPlayed nor ms_played: this is not a Spotify history.")
-        spoken = ("episode_name", "spotify_episode_uri", "audiobook_title", "audiobook_uri")
-        if not song.title and any(map(entry.fields.get, spoken)):
+        if not song.title and any(map(entry.fields.get, _SPOKEN)):
             rows.skip("episode or audiobook", entries.place)
         elif played < SHORTEST_PLAY_MS:
             rows.skip("skipped before 30 s", entries.place)

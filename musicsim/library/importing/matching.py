@@ -159,7 +159,6 @@ class Matcher:
 
     @cached_property
     def _names(self) -> dict[int, tuple[str, str]]:
-        """Plain artist ("" if unknown) and title of each song."""
         return {known.id: (known.plain_artist, known.plain_title) for found in self._exact.values() for known in found}
 
     def at_place(self, song: NamedSong) -> Match | None:
@@ -233,15 +232,12 @@ def _best(found: Sequence[KnownSong], song: NamedSong) -> int:
     if len(found) == 1:
         return found[0].id
     album = plain_title(song.album)[0] if song.album else None
-    return max(
-        found,
-        key=lambda known: (
-            not known.is_missing,
-            album is not None and plain_title(known.album)[0] == album,
-            known.duration_s,
-            -known.id,
-        ),
-    ).id
+
+    def rank(known: KnownSong) -> tuple[bool, bool, float, int]:
+        is_on_album = album is not None and plain_title(known.album)[0] == album
+        return not known.is_missing, is_on_album, known.duration_s, -known.id
+
+    return max(found, key=rank).id
 
 
 def _rows(library: Library) -> Sequence[sa.Row]:

@@ -189,8 +189,7 @@ def read_listening(
     entries; for memory see :class:`Gatherer`.
 
     Raises LibraryError if a file cannot be read, is of no known format, or has a wrong line (it names both), or if
-    playlists name no songs; ValueError if there is no such format or
-    encoding, or no file.
+    no song is in the playlists; ValueError if the format or encoding is unknown, or `paths` is empty.
     """
     if not paths:
         raise ValueError("paths is empty: name one file at least.")

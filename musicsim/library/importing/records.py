@@ -139,7 +139,7 @@ class Gatherer:
         value: float = 1.0,
         at: float | None = None,
     ) -> None:
-        """Count a row as :meth:`add` does, or leave it out if its song has no artist or title."""
+        """Count a row as :meth:`add` does, but leave it out if its song lacks an artist or title."""
         if song.artist and song.title:
             self.add(song, group, value, at)
         else:
@@ -181,7 +181,6 @@ class Gatherer:
         )  # fmt: skip
 
     def _times_of(self, song: Int32Array, group: Int32Array) -> tuple[Uint32Array, Int64Array]:
-        """Times in the order of the summed rows, and where those of each row begin."""
         if not self._times:
             return np.empty(0, dtype=np.uint32), np.zeros(len(song) + 1, dtype=np.int64)
         n_songs = len(self._songs)

@@ -81,7 +81,6 @@ _MAX_STEPS = 12
 
 
 def _step(text: str) -> tuple[str, str, str]:
-    """One round of :func:`plain_title`."""
     found: list[tuple[str, str]] = []
 
     def judged(inside: str, otherwise: str) -> str:

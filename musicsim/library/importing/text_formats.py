@@ -167,8 +167,6 @@ def read_lastfm(lines: TextLines, rows: Gatherer) -> None:
 
 
 class _Peek:
-    """Lines of a text that is here already, for :func:`table`."""
-
     def __init__(self, text: str) -> None:
         self.line, self._lines = 0, text.splitlines(keepends=True)
 

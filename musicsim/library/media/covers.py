@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import blake2b
 from io import BytesIO
 from pathlib import Path
@@ -76,12 +76,9 @@ class Covers:
             with suppress(OSError):  # a library that cannot be written to
                 os.utime(target)
             return data
-        return self._decoder.ask(
-            lambda run: self._make(run, song.path, target),
-            name=str(song.path),
-            limits=_LIMITS,
-            is_urgent=True,  # it takes milliseconds, and a page shows its place
-        )
+        # urgent: it takes milliseconds, and a page shows its place
+        work = partial(self._make, path=song.path, target=target)
+        return self._decoder.ask(work, name=str(song.path), limits=_LIMITS, is_urgent=True)
 
     def _make(self, run: Run, path: Path, target: Path) -> bytes:
         data: bytes = run(make_cover, path)
@@ -94,7 +91,7 @@ class Covers:
 
 
 def make_cover(path: Path) -> bytes:
-    """The cover of an audio file, made in this process; empty if there is none.
+    """The cover of an audio file, made in this process; empty without one.
 
     Raises AudioError if the file cannot be read.
     """
@@ -127,7 +124,6 @@ def thumbnail(image: bytes) -> bytes:
 
 
 def _pictures(path: Path) -> Iterator[bytes]:
-    """Image files that may be the cover, best first."""
     with path.open("rb") as raw:
         for read in (_of_container, _of_id3v2, _of_chunk):
             raw.seek(0)
@@ -144,7 +140,6 @@ def _pictures(path: Path) -> Iterator[bytes]:
 
 
 def _of_container(file: FrugalFile) -> bytes | None:
-    """From FLAC, Ogg or MP4."""
     from mutagen.flac import Picture
 
     audio = open_container(file)
@@ -163,7 +158,6 @@ def _of_id3v2(file: FrugalFile) -> bytes | None:
 
 
 def _of_chunk(file: FrugalFile) -> bytes | None:
-    """From ID3v2 in WAV or AIFF."""
     head = file.read(4)
     if head in (b"RIFF", b"FORM"):
         for name, _, _ in file_chunks(file, "<" if head == b"RIFF" else ">", 12, None):
@@ -173,7 +167,6 @@ def _of_chunk(file: FrugalFile) -> bytes | None:
 
 
 def _front(pictures: Sequence[Any]) -> bytes | None:
-    """The front cover, else the first picture."""
     return min(pictures, key=lambda picture: picture.type != _FRONT).data if pictures else None
 
 

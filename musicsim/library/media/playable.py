@@ -4,6 +4,7 @@ import os
 import re
 import threading
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from musicsim import audio
@@ -21,10 +22,8 @@ _COPY = re.compile(r"[0-9a-f]{32}\.(mp3|wav)")
 class PlayableCopies:
     """Copies in the folder ``cache`` of libraries, each made in a worker.
 
-    Parameters
-    ----------
-    max_bytes : int
-        Of all copies of a library together: those not heard for longest make room. A single copy may be larger.
+    Those not heard for longest make room, as soon as all copies of a library take more than `max_bytes`. A single copy
+    may be larger.
     """
 
     def __init__(self, decoder: Decoder, max_bytes: int = _MAX_BYTES) -> None:
@@ -41,12 +40,10 @@ class PlayableCopies:
                 return target
             making = self._at_work.get(target)
             if making is None or making.future.done():
-                making = self._at_work[target] = self._decoder.ask(
-                    lambda run: self._make(run, library.folder, song.path, target),
-                    name=str(song.path),
-                    limits=library.file_limits,
-                    is_urgent=True,  # somebody has pressed Play
-                )
+                work = partial(self._make, folder=library.folder, source=song.path, target=target)
+                limits = library.file_limits
+                making = self._decoder.ask(work, name=str(song.path), limits=limits, is_urgent=True)
+                self._at_work[target] = making
             making.keep()
         return making
 

@@ -71,7 +71,6 @@ def pls(title: str, songs: Sequence[Song], *, relative_to: Path | None = None) -
 
 
 def _line(song: Song, relative_to: Path | None, kind: str) -> bytes:
-    """A path on a line of its own."""
     way = _relative(song.path, relative_to)
     path = os.fsencode(way or song.path)
     if b"\n" in path or b"\r" in path:
@@ -124,19 +123,14 @@ def xspf(title: str, songs: Sequence[Song], *, relative_to: Path | None = None) 
 
 def jspf(title: str, songs: Sequence[Song], *, relative_to: Path | None = None) -> bytes:
     """The same as JSON."""
-    tracks = [
-        {
-            name: [value] if name in ("location", "identifier") else value
-            for name, value in _fields(song, relative_to).items()
-        }
-        for song in songs
-    ]
+    listed = ("location", "identifier")
+    fields = (_fields(song, relative_to).items() for song in songs)
+    tracks = [{name: [value] if name in listed else value for name, value in track} for track in fields]
     content = {"playlist": {"title": title, "track": tracks}}
     return json.dumps(content, ensure_ascii=False, indent=2).encode("utf-8", "replace")
 
 
 def _xml_text(text: str) -> str:
-    """Without the characters that XML has no way to write."""
     return _NOT_IN_XML.sub("", text)
 
 

@@ -297,7 +297,6 @@ class _Task(NamedTuple):
 
 
 def _get_warm() -> None:
-    """Import and set up all that decoding needs."""
     if hasattr(os, "nice"):
         os.nice(_NICENESS)
     silence = io.BytesIO()

@@ -144,7 +144,7 @@ def outcomes(
     The function is importable by name, or a partial of such; the arguments of a partial go to each worker when it
     starts. Tasks are taken only when a worker has room, so that there may be no end of them. A task that crashes its
     process, takes too long or too much memory costs nothing else; if its worker died or ran out of memory, it is done
-    once more at the end, alone in a worker of its own. Workers share the modules of `preload`.
+    a second time at the end, alone in a new worker. Workers share the modules of `preload`.
 
     Yields (task, result) or (task, exception), or None if half a second has passed without a result. The exception is
     the one of the function, OverTimeError or WorkerDied. Raises LibraryError if no worker can be started.
@@ -260,7 +260,6 @@ class Crew(Generic[T]):
             yield task, answer
 
     def _dismiss(self, worker: "Worker[T]") -> None:
-        """Let a worker go; what it has left to do is given to others."""
         worker.stop()
         self._workers.remove(worker)
         self._returned.extendleft(reversed(worker.tasks))
@@ -333,7 +332,6 @@ class Worker(Generic[T]):
 
 
 def _work(pipe: Connection, function: Callable[[Any], Any], prepare: Callable[[], object]) -> None:
-    """Do tasks until the program has no more; runs in the worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal; the program stops its workers itself
     logs.begin()
     prepare()
@@ -356,7 +354,6 @@ def _answer(function: Callable[[Any], Any], task: Any) -> Any:
 
 
 def _prepare(memory_mb: int) -> None:
-    """Make a fresh worker polite and bounded."""
     if hasattr(os, "nice"):
         os.nice(10)
     limit_memory(memory_mb)

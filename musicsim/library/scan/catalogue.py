@@ -32,20 +32,11 @@ def enter_song(library: ScanTarget, path: Path, analysis: Analysis) -> bool:
     with it plays, playlists and edits.
     """
     tags, aliases = asdict(analysis.tags), library.edits.aliases()
-    values = {
-        "file_tags": tags,
-        "content_hash": analysis.content_hash,
-        "sound_hash": analysis.sound.sound_hash,
-        "duration_s": analysis.sound.duration_s,
-        "typical_s": analysis.sound.typical_s,
-        "notes": "; ".join(analysis.sound.notes),
-        "outline": analysis.outline,
-        "feature_version": FEATURE_VERSION,
-        "last_path": path,
-        "is_compared": False,
-        "descriptor_version": DESCRIPTOR_VERSION,
-        **asdict(analysis.descriptors),
-    }
+    sound = analysis.sound
+    values = {"file_tags": tags, "content_hash": analysis.content_hash, "outline": analysis.outline, "last_path": path}
+    values |= {name: getattr(sound, name) for name in ("sound_hash", "duration_s", "typical_s")}
+    values |= {"notes": "; ".join(sound.notes), "feature_version": FEATURE_VERSION, "is_compared": False}
+    values |= {"descriptor_version": DESCRIPTOR_VERSION, **asdict(analysis.descriptors)}
     s = schema.songs.c
     with library.write() as connection:
         known = _song_of(connection, path, analysis)

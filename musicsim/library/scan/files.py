@@ -275,7 +275,6 @@ class _Walk:
         return [_Rules(path.parent, patterns)]
 
     def _visit(self, level: _Level, entry: os.DirEntry[str]) -> None:
-        """Take a file, enter a folder, or say why not."""
         path = level.path / entry.name
         try:
             status = entry.stat()
@@ -298,7 +297,6 @@ class _Walk:
             self.files.append(FoundFile(path, status.st_size, status.st_mtime_ns))
 
     def _go_down(self, path: Path, identity: _Identity, rules: tuple[_Rules, ...]) -> None:
-        """Enter a folder unless it was walked; a way back up is a problem."""
         if (above := self._levels.get(identity)) is not None:
             self.problems.append(
                 (path, f"{path}: leads back to {above.path} and is not followed. Remove the link that does.")

@@ -44,7 +44,6 @@ class Forecast:
         self._rested += seconds
 
     def _clock(self) -> float:
-        """Seconds, without pauses."""
         return time.monotonic() - self._rested
 
     @property

@@ -73,7 +73,7 @@ class AddReport:
 class Scan:
     """One pass over folders and files: they are listed at once, and analyzed by :meth:`run`, in parts if need be.
 
-    A file that is named on purpose is taken however short it is. `retry` opens files again that failed before and have
+    A file among `sources` is taken however short it is. `retry` opens files again that failed before and have
     not changed; `anyway` takes short and silent files, too; `absent_ok` goes on if a source does not exist, so that its
     songs become missing. `n_workers` are as the library's settings say by default; a library with a pool uses that.
     `todo` lists what is left, `report` counts what was done. Memory: 1 kB for each file listed, 0.5 kB for each known.

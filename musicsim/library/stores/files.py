@@ -125,8 +125,7 @@ class FileStore(Tables):
     def here(self) -> Iterator[tuple[int, Path]]:
         """Every file that is there, with the song that it holds."""
         f = schema.files.c
-        for row in self._rows(sa.select(f.song_id, f.path).where(f.missing_since.is_(None))):
-            yield row.song_id, row.path
+        yield from map(tuple, self._rows(sa.select(f.song_id, f.path).where(f.missing_since.is_(None))))
 
     def song_at(self, path: Path, *, missing: bool = False) -> int | None:
         """The song that the file at a path holds, or held if missing files count; None where there is none."""
@@ -158,14 +157,10 @@ class FileStore(Tables):
         Those that could not be analysed again are left out: a scan opens them when they have changed.
         """
         f, s, bad = schema.files.c, schema.songs.c, schema.failures.c
-        query = (
-            sa.select(sa.func.min(f.path, type_=schema.FilePath()), s.feature_version)
-            .join(schema.songs, s.id == f.song_id)
-            .where(f.missing_since.is_(None), s.feature_version < FEATURE_VERSION)
-            .where(f.path.not_in(sa.select(bad.path)))
-            .group_by(s.id)
-        )
-        return [(row[0], row[1]) for row in self._rows(query)]
+        path = sa.func.min(f.path, type_=schema.FilePath())
+        query = sa.select(path, s.feature_version).join(schema.songs, s.id == f.song_id).group_by(s.id)
+        query = query.where(f.missing_since.is_(None), s.feature_version < FEATURE_VERSION)
+        return [(row[0], row[1]) for row in self._rows(query.where(f.path.not_in(sa.select(bad.path))))]
 
     def failed(self) -> dict[Path, tuple[int, int, str, float | None]]:
         """Size, time, kind and length in seconds of every file that was not added, by path.
@@ -210,9 +205,8 @@ class FileStore(Tables):
         f = schema.files.c
         here = schema.ids_with_file()
         moved = schema.files.delete().where(f.missing_since.is_not(None), f.song_id.in_(here))
-        said = [
-            sa.select(table.c.song_id) for table in (schema.plays, schema.tags, schema.feedback, schema.playlist_songs)
-        ]
+        tables = (schema.plays, schema.tags, schema.feedback, schema.playlist_songs)
+        said = [sa.select(table.c.song_id) for table in tables]
         said += [sa.select(song).where(song.is_not(None)) for song in schema.JUDGED_SONGS]
         silent = sa.and_(*(schema.songs.c.id.not_in(query) for query in said), schema.songs.c.edits.is_(None))
         n_old = self._value(sa.select(sa.func.count()).where(f.missing_since.is_not(None), f.song_id.in_(here)))

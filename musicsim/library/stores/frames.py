@@ -66,7 +66,6 @@ class FrameStore:
         return any(True for _ in self._whole_files())
 
     def _whole_files(self) -> Iterator[Path]:
-        """Files of frames, without those that are being written."""
         return (path for path in self.folder.glob("??/*.npy") if not path.name.startswith("."))
 
     def kept_of(self, content_hashes: Sequence[str]) -> set[str]:

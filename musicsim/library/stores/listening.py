@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -96,12 +96,8 @@ class ListeningStore(Tables):
     def plays(self) -> Plays:
         """Plays of the songs that the library has, missing ones too."""
         listeners: dict[str, int] = {}
-        numbers = (
-            number
-            for name, song, n in self.play_rows()
-            for number in (listeners.setdefault(name, len(listeners)), song, n)
-        )
-        table = np.fromiter(numbers, dtype=np.int64).reshape(-1, 3)
+        rows = ((listeners.setdefault(name, len(listeners)), song, n) for name, song, n in self.play_rows())
+        table = np.fromiter(chain.from_iterable(rows), dtype=np.int64).reshape(-1, 3)
         return Plays(list(listeners), *(np.ascontiguousarray(column) for column in table.T))
 
     def play_rows(self) -> Iterator[tuple[str, int, int]]:
@@ -221,7 +217,7 @@ class ListeningStore(Tables):
         replacing: Iterable[int],
         confirmed: Iterable[tuple[str, str, int]],
     ) -> int:
-        """Write one import whole, in one transaction, in place of those of `replacing`; return its number.
+        """Write one import whole, in one transaction, and undo those of `replacing`; return its number.
 
         `values` are those of :class:`ImportEntry` except id and created_at. The others are rows: `said` of
         (listener or tag, song id, plays or weight); `listens` of (listener, song id, seconds since 1970 as

@@ -24,8 +24,6 @@ from musicsim.library.db.database import Tables, Write
 from musicsim.library.disk.arrays import RowFile
 
 MAX_NAME = 60
-
-
 NATIVE_KIND, CODEWORDS_KIND = "native", "codewords"
 BUILT_IN = (NATIVE_KIND, CODEWORDS_KIND)
 """Kinds of the models that every library has; there is one of each."""
@@ -362,7 +360,6 @@ class ModelStore(Tables):
 
 
 def _n_rows(connection: sa.Connection, model_id: str) -> int:
-    """Rows that a model's files should have."""
     v = schema.vectors.c
     last = connection.scalar(sa.select(sa.func.max(v.row)).where(v.model_id == model_id))
     return 0 if last is None else int(last) + 1

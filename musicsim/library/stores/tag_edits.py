@@ -51,14 +51,14 @@ class TagEdits(Tables):
     def edit(self, song_ids: Iterable[int], changes: Mapping[str, Any]) -> None:
         """Change tags of songs: names of :data:`EDITABLE` with their values; None empties a tag.
 
-        Raises ValueError if a name cannot be edited, a title is emptied, or a number is none.
+        Raises ValueError if a name cannot be edited, a title is emptied, or a number is invalid.
         """
         checked = {name: _checked(name, value) for name, value in changes.items()}
         with self._write() as connection:
             self._change(connection, song_ids, lambda edits: edits | checked)
 
     def change(self, changes: Iterable[TagChange]) -> list[TagChange]:
-        """Change tags of songs that still are as they were known, in one transaction.
+        """Change tags of songs that nobody has changed meanwhile, in one transaction.
 
         Returns one TagChange for each changed tag: given here, they take back what nobody has changed since. Raises
         ValueError as :meth:`edit` does, or if an edited tag is not among the known ones; nothing is changed then.

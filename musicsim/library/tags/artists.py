@@ -162,7 +162,6 @@ def spelling_groups(groups: Iterable[Iterable[str]], counts: Mapping[str, int]) 
 
 
 def _letters(text: str) -> str:
-    """Letters and digits of a text without case and accents."""
     return "".join(c for c in unaccented(text) if c.isalnum())
 
 
@@ -209,7 +208,6 @@ def _stand_in(folder: PurePath, roots: Iterable[PurePath]) -> PurePath | None:
 
 @lru_cache(maxsize=16)
 def _up_to(roots: tuple[PurePath, ...]) -> frozenset[str]:
-    """The roots and all folders above them."""
     return frozenset(str(folder) for root in roots for folder in (root, *root.parents))
 
 

@@ -39,7 +39,7 @@ _NAMES = {
     "album_artist": ("tpe2", "albumartist", "album artist", "album_artist", "aart", "wm/albumartist"),
     "album": ("talb", "album", "\xa9alb", "wm/albumtitle", "iprd"),
     "track": ("trck", "tracknumber", "track", "trkn", "wm/tracknumber", "itrk", "iprt"),
-    "date": (
+    "year": (
         *("tdrc", "tyer", "date", "\xa9day", "year", "wm/year", "icrd", "date_released", "date_recorded"),
         *("tdor", "tory", "originaldate", "originalyear", "wm/originalreleaseyear"),
     ),
@@ -118,18 +118,10 @@ def read_tags(path: Path) -> FileTags:
         parsed = (parse(text) for text in found.get(field, ()))
         return next((value for value in parsed if value is not None), None)
 
-    return FileTags(
-        title=first("title", _clean) or _title_from_name(path),
-        artist=first("artist", _clean),
-        album_artist=first("album_artist", _clean),
-        album=first("album", _clean),
-        track=first("track", _track),
-        year=first("date", _year),
-        genre=first("genre", _genre),
-        mb_recording_id=first("mb_recording_id", _uuid),
-        mb_artist_id=first("mb_artist_id", _uuid),
-        mb_album_id=first("mb_album_id", _uuid),
-    )
+    parsers = {"track": _track, "year": _year, "genre": _genre}
+    others = {field: _uuid if field.startswith("mb_") else _clean for field in _NAMES}
+    tags = {field: first(field, parse) for field, parse in (others | parsers).items()}
+    return FileTags(**tags | {"title": tags["title"] or _title_from_name(path)})
 
 
 def read_lyric_tags(path: Path) -> list[str]:
@@ -146,7 +138,6 @@ def read_lyric_tags(path: Path) -> list[str]:
 
 
 def _gather(path: Path, wanted: _Wanted, readers: Sequence[Callable[["FrugalFile", _Wanted], _Found]]) -> _Found:
-    """All values of each field, best first."""
     found: _Found = {}
     with path.open("rb") as raw:
         for read in readers:
@@ -214,7 +205,6 @@ def open_container(file: FrugalFile) -> Any:
 
 
 def _own(file: FrugalFile, wanted: _Wanted) -> _Found:
-    """Tags of such containers."""
     from mutagen.mp4 import MP4Tags
 
     container = open_container(file)
@@ -316,7 +306,6 @@ def read_id3v2(file: FrugalFile, wanted: frozenset[bytes], max_frame: int = _MAX
 
 
 def _seven_bits(size: int) -> bytes:
-    """A size as ID3v2.4 has it."""
     return bytes((size >> 21 & 127, size >> 14 & 127, size >> 7 & 127, size & 127))
 
 
@@ -430,7 +419,6 @@ def _ape_place(file: FrugalFile) -> tuple[int, int, int]:
 
 
 def _id3v1(file: FrugalFile, _wanted: _Wanted) -> _Found:
-    """The last 128 bytes: names of 30 letters, the last resort but one."""
     from mutagen.id3 import ParseID3v1
 
     if file.seek(0, 2) < 128:
