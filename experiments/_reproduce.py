@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -21,6 +22,7 @@ from experiments._results import KEPT, OWN, ROOT, Report, keep_report, read
 from musicsim._commit import from_git
 from musicsim.errors import LibraryError
 from musicsim.extensions.paper_tables.paper_tables import NothingMeasured, experiments, run_experiment
+from musicsim.progress import Canceled
 
 __all__ = ["THREADS", "reproduce"]
 
@@ -134,15 +136,16 @@ def _outcome(name: str, full: bool, commit: str, stop: threading.Event) -> _Outc
     print(f"{name}: started ({_seconds_before(name):,.0f} s in the kept result)", flush=True)
     said_at = time.monotonic()
 
-    def report(*, message: str) -> bool:
+    def progress(message: str, _done: int = 0, _total: int = 0, /, **_: Any) -> None:
         nonlocal said_at
         if message and time.monotonic() - said_at > _SAY_EVERY_S:
             said_at = time.monotonic()
             print(f"{name}: {message}", flush=True)
-        return stop.is_set()
+        if stop.is_set():
+            raise Canceled
 
     try:
-        if not run_experiment(name, report, _options(name, full=full)):
+        if not run_experiment(name, progress, _options(name, full=full)):
             return _Outcome(name, skipped="stopped")
     except NothingMeasured as absent:
         outcome = _Outcome(name, skipped=str(absent).partition(": ")[2])

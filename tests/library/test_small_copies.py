@@ -8,7 +8,7 @@ import pytest
 
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library import Library
-from musicsim.library.stores.small_copies import MAX_COPIES
+from musicsim.library.stores.small_copies import MAX_COPIES, SmallCopies
 from tests.archives import parts_of, write_parts
 from tests.command import run
 from tests.sounds import open_library
@@ -49,7 +49,7 @@ def say(library):
 
 def test_the_first_change_of_a_day_makes_a_copy_and_the_next_does_not(store):
     assert store.copies.all() == [], "there is nothing to keep yet"
-    store.copies = type(store.copies)(store)  # as the next process finds it
+    store.copies = SmallCopies(store.folder, store.write, store.edits)  # as the next process finds it
     store.saved_playlists.add([("mine", None, [])], "saved")
     (copy,) = store.copies.all()
     assert copy.name.startswith(time.strftime("small-%Y-%m-%d-"))
@@ -63,7 +63,7 @@ def test_the_first_change_of_a_day_makes_a_copy_and_the_next_does_not(store):
 @pytest.mark.parametrize("year", [2001, 2999])
 def test_seven_are_kept_and_the_new_one_always(store, year):
     """Also where the clock has been set back behind all of them."""
-    store.copies = type(store.copies)(store)
+    store.copies = SmallCopies(store.folder, store.write, store.edits)
     store.copies.folder.mkdir()
     old = [store.copies.folder / f"small-{year}-01-{day:02d}-120000-000000.tar.zst" for day in range(1, 11)]
     for path in old:
@@ -79,7 +79,7 @@ def test_seven_are_kept_and_the_new_one_always(store, year):
 
 
 def test_a_copy_that_cannot_be_kept_is_a_line_in_the_log(store, caplog):
-    store.copies = type(store.copies)(store)
+    store.copies = SmallCopies(store.folder, store.write, store.edits)
     store.copies.folder.write_text("in the way")
     store.saved_playlists.add([("mine", None, [])], "saved")
     assert [p.name for p in store.playlists()] == ["mine"]

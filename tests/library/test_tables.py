@@ -37,7 +37,7 @@ def test_a_lost_table_of_the_core_is_not_made_again(tiny_library):
 
 def test_a_table_of_the_small_copy_follows_those_that_its_rows_refer_to():
     copied = tables.small_copy_tables()
-    assert {schema.plays, schema.tags, schema.playlists, schema.answers, schema.feedback} <= set(copied)
+    assert {schema.plays, schema.tags, schema.playlists, schema.judgments, schema.feedback} <= set(copied)
     assert schema.songs not in copied
     assert schema.jobs not in copied
     for place, table in enumerate(copied):

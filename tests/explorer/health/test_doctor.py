@@ -36,7 +36,7 @@ def found(library, level=None):
 
 def mend(library):
     """Repair until nothing is left that can be; the sentences."""
-    return repair(library, found(library), lambda **_: None)
+    return repair(library, found(library), no_progress)
 
 
 def test_a_library_that_is_well_has_nothing_to_be_done(tiny_library):

@@ -17,14 +17,11 @@ from musicsim.explorer.search.query import find_similar, read_example
 from musicsim.explorer.search.why_sides import explained
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library.db import schema
+from musicsim.progress import no_progress
 from tests.old_features import make_feature_version_2, set_feature_version
 from tests.progress import cancel_when
 from tests.sounds import write_collection, write_song
 from tests.waiting import until
-
-
-def report(**_values):
-    """Nobody listens."""
 
 
 @pytest.fixture
@@ -51,7 +48,7 @@ def test_what_will_be_done_and_why_is_said(older):
 
 def test_all_songs_are_analysed_again_and_keep_their_ids(older):
     before = {song.id: song.title for song in older.songs()}
-    assert bring_up_to_date(older, report=report)
+    assert bring_up_to_date(older, progress=no_progress)
     assert pending_upgrade(older) is None
     assert {song.id: song.title for song in older.songs()} == before
     snapshot = take_snapshot(older)
@@ -82,7 +79,7 @@ def test_until_all_is_done_everything_works_as_before(older, collection, tmp_pat
 
 def test_then_sound_is_fitted_again_on_what_was_analysed(older):
     old = older.models.active()
-    bring_up_to_date(older, report=report)
+    bring_up_to_date(older, progress=no_progress)
     snapshot = take_snapshot(older)
     assert snapshot.record.id != old.id
     assert (snapshot.record.kind, snapshot.record.name) == ("native", "Sound")
@@ -94,7 +91,7 @@ def test_then_sound_is_fitted_again_on_what_was_analysed(older):
 def test_codewords_are_the_same_before_and_after(older):
     codewords = older.models.codewords()
     model, before = (SimilarityModel.load(older.models.path(codewords.id)), older.vectors(codewords.id).X.copy())
-    bring_up_to_date(older, report=report)
+    bring_up_to_date(older, progress=no_progress)
     assert older.models.codewords() == codewords
     np.testing.assert_array_equal(older.vectors(codewords.id).X, before)
     songs = {song.id: song for song in older.songs()}
@@ -111,7 +108,7 @@ def test_a_file_that_can_be_read_no_more_does_not_hold_up_the_rest(older):
         files = schema.files
         connection.execute(files.update().where(files.c.song_id == broken.id).values(path=path))
     path.write_bytes(b"no music any more")
-    bring_up_to_date(older, report=report)
+    bring_up_to_date(older, progress=no_progress)
     assert pending_upgrade(older) is None
     assert take_snapshot(older).model.representation == SOUND
     assert len(take_snapshot(older).songs_at()) == 11
@@ -145,7 +142,7 @@ def test_a_killed_update_goes_on_where_it_was(store, tmp_path):
 def test_adding_a_song_first_brings_up_what_is_old(older, tmp_path):
     from musicsim.explorer.refresh.add_music import add_and_refresh
 
-    add_and_refresh(older, [write_song(tmp_path / "new.flac", "noise", seed=77)], report=report)
+    add_and_refresh(older, [write_song(tmp_path / "new.flac", "noise", seed=77)], progress=no_progress)
     assert pending_upgrade(older) is None
     assert len(take_snapshot(older).songs_at()) == 13
 
@@ -155,7 +152,7 @@ def test_a_song_whose_file_has_gone_does_not_hold_up_the_rest(older, collection,
     with older.write() as connection:
         files = schema.files
         connection.execute(files.update().where(files.c.song_id == song.id).values(path=tmp_path / "gone.flac"))
-    bring_up_to_date(older, report=report)
+    bring_up_to_date(older, progress=no_progress)
     assert pending_upgrade(older) is None
     assert older.song(song.id).is_missing
 
@@ -176,7 +173,7 @@ def test_the_native_model_is_updated_without_reading_a_file(with_older_native):
     upgrade = pending_upgrade(with_older_native)
     assert upgrade.n_songs == 0
     assert "without reading the files again" in upgrade.words
-    assert bring_up_to_date(with_older_native, report=report)
+    assert bring_up_to_date(with_older_native, progress=no_progress)
     assert pending_upgrade(with_older_native) is None
     snapshot = take_snapshot(with_older_native)
     assert (snapshot.record.kind, snapshot.record.name) == ("native", "Sound")
@@ -222,7 +219,7 @@ def test_what_can_be_heard_is_worked_out_from_what_is_kept(undescribed):
     upgrade = pending_upgrade(undescribed)
     assert (upgrade.n_songs, upgrade.n_undescribed) == (0, 12)
     assert "12 songs are worked out in the background, without reading the files again" in upgrade.words
-    assert bring_up_to_date(undescribed, report=report)
+    assert bring_up_to_date(undescribed, progress=no_progress)
     assert pending_upgrade(undescribed) is None
     assert undescribed.is_refreshed, "models are left as they are"
     for tempo, _, _, loudness, brightness, energy in heard(undescribed).values():
@@ -238,14 +235,14 @@ def test_it_is_the_same_as_when_the_song_is_analysed(store, tmp_path):
     assert None not in next(iter(before.values()))[3:]
     with store.write() as connection:
         connection.execute(schema.songs.update().values(**dict.fromkeys(HEARD), descriptor_version=0))
-    assert bring_up_to_date(store, report=report)
+    assert bring_up_to_date(store, progress=no_progress)
     assert heard(store) == before
 
 
 def test_songs_of_which_nothing_is_kept_do_not_hold_it_up(undescribed):
     for song in undescribed.songs():
         undescribed.frame_files.drop(song.content_hash)
-    assert bring_up_to_date(undescribed, report=report)
+    assert bring_up_to_date(undescribed, progress=no_progress)
     assert pending_upgrade(undescribed) is None
     assert set(heard(undescribed).values()) == {(None,) * 6}
 
@@ -253,7 +250,7 @@ def test_songs_of_which_nothing_is_kept_do_not_hold_it_up(undescribed):
 def test_songs_without_harmony_and_rhythm_have_no_key_and_tempo(undescribed):
     for path in undescribed.frame_files.folder.glob("??/*.npz"):
         path.unlink()
-    assert bring_up_to_date(undescribed, report=report)
+    assert bring_up_to_date(undescribed, progress=no_progress)
     assert all(of[:3] == (None, None, None) and of[3] is not None for of in heard(undescribed).values())
 
 
