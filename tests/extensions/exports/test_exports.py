@@ -19,7 +19,6 @@ from musicsim.errors import LibraryError, ModelError, NotFoundError
 from musicsim.explorer import job_process
 from musicsim.explorer.learning.task import Split
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.extensions.embeddings.files import read_embedding
 from musicsim.extensions.exports.export import export
 from musicsim.extensions.exports.made import export_path, exports_of
 from musicsim.extensions.exports.request import EXPORTS, ExportRequest
@@ -81,8 +80,9 @@ def test_vectors_come_back_as_they_are_in_pandas_and_numpy(library, tmp_path):
 
 @pytest.mark.parametrize("ending", [".npz", ".parquet"])
 def test_exported_vectors_can_be_read_as_vectors_of_ones_own(library, tmp_path, ending):
+    embedding_files = pytest.importorskip("musicsim.extensions.embeddings.files", reason="another extension")
     exported(library, "vectors", tmp_path / f"v{ending}")
-    found = read_embedding(tmp_path / f"v{ending}")
+    found = embedding_files.read_embedding(tmp_path / f"v{ending}")
     now = take_snapshot(library)
     assert found.names == now.row_ids.tolist()
     assert np.array_equal(found.vectors, now.X)

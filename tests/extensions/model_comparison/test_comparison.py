@@ -14,12 +14,13 @@ from musicsim.explorer.learning.verdict import RANKED, Lead
 from musicsim.explorer.refresh.learned_model import learn
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.extensions.embeddings.adding import add_own_vectors
 from musicsim.extensions.model_comparison import comparison as against
 from musicsim.extensions.model_comparison.comparison import Difference, comparable, compare_with
 from musicsim.library import Library
 from tests.command import run
 from tests.learning import Watcher, hush
+
+adding = pytest.importorskip("musicsim.extensions.embeddings.adding", reason="another extension")
 
 NAMES = ("Sound", "Sound, learned", "net", "net, learned")
 
@@ -42,7 +43,7 @@ def bring(library, songs, columns, name="net"):
     """An embedding of some songs."""
     path = library.folder.parent / f"{name}.npz"
     np.savez(path, ids=[song.id for song in songs], vectors=np.asarray(columns, dtype=np.float32))
-    return add_own_vectors(library, path, name, hush)[0]
+    return adding.add_own_vectors(library, path, name, hush)[0]
 
 
 def noise(n, d=6, seed=0):

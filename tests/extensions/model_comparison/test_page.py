@@ -4,12 +4,14 @@ import shutil
 import time
 
 import numpy as np
+import pytest
 from streamlit.testing.v1 import AppTest
 
-from musicsim.explorer.refresh.model_catalogue import add_own_vectors
 from musicsim.library import Library
 from tests.learning import hush
 from tests.pages.actions import open_evaluation
+
+adding = pytest.importorskip("musicsim.extensions.embeddings.adding", reason="another extension")
 
 
 def against(library, monkeypatch) -> AppTest:
@@ -24,7 +26,7 @@ def test_an_embedding_is_compared_with_the_sound(styles_library, tmp_path, monke
     with Library.open(tmp_path / "library") as library:
         ids = [song.id for song in library.songs()]
         np.savez(tmp_path / "net.npz", ids=ids, vectors=np.random.default_rng(0).standard_normal((30, 6)))
-        add_own_vectors(library, tmp_path / "net.npz", "my_net", hush)
+        adding.add_own_vectors(library, tmp_path / "net.npz", "my_net", hush)
     app = against(tmp_path / "library", monkeypatch)
     assert app.selectbox(key="evaluate_against").options == ["my\\_net", "Codewords"]
     app.selectbox(key="evaluate_kind").select("genre").run()
