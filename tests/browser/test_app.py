@@ -485,6 +485,8 @@ def test_a_folder_of_real_recordings_goes_the_whole_way(page, address, home):
         expect(rows(page).first).to_have_attribute("data-song-id", str(fairy.id))
         assert f"{STAR}:1" in names_on_map(wait_for_map(page))
         page.get_by_test_id("stFileUploader").get_by_role("button", name=re.compile("Remove|Delete|Clear")).click()
+        # a file that comes while the one before is being removed would be removed with it
+        expect(page.get_by_text("Drop an audio file, hum")).to_be_visible()
     switch(page, "playlist")
     page.get_by_role("button", name="Generate a playlist").click()
     expect(page.get_by_test_id("transition").first).to_be_visible()
