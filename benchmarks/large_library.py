@@ -23,6 +23,7 @@ from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.refresh.fitting import NATIVE, new_record
 from musicsim.explorer.refresh.placing import cluster_sizes
 from musicsim.library import Library
+from musicsim.library.db.tables import all_tables
 from musicsim.library.stores.models import NATIVE_KIND
 
 __all__ = ["VECTOR_DIMENSIONS", "drawn_vectors", "write_library"]
@@ -115,7 +116,8 @@ def _enter_songs(library: Library, music: Path, plan: _Plan, rng: np.random.Gene
             songs, files = _rows(start, artists, plan, names, pool, genre_of, str(music), rng)
             connection.exec_driver_sql(_SONGS, songs)
             connection.exec_driver_sql(_FILES, files)
-            connection.exec_driver_sql(_LYRICS, [(song[0],) for song in songs])
+            if "lyrics" in {table.name for table in all_tables()}:  # an extension
+                connection.exec_driver_sql(_LYRICS, [(song[0],) for song in songs])
 
 
 def _rows(

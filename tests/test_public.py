@@ -29,7 +29,7 @@ from musicsim import logs, public, search
 from musicsim.api import Visitors, http, offered, routes
 from musicsim.api.budgets import Budgets
 from musicsim.api.visitors import MAX_HELD
-from musicsim.cli import app as program
+from musicsim.cli import program
 from musicsim.cli._lazy import LazyCommand
 from musicsim.errors import AudioError, LibraryError, NotFoundError, OwnerOnlyError, StorageError
 from musicsim.explorer import jobs
@@ -274,7 +274,7 @@ def commands() -> dict[tuple[str, ...], list[str]]:
     """All commands by their names, with an argument for each that they need."""
 
     def leaves(command: Any, *names: str) -> Iterator[tuple[tuple[str, ...], list[str]]]:
-        command = command._load() if isinstance(command, LazyCommand) else command
+        command = command.load() if isinstance(command, LazyCommand) else command
         for name, inner in getattr(command, "commands", {}).items():
             yield from leaves(inner, *names, name)
         if not getattr(command, "commands", {}):

@@ -1,10 +1,12 @@
 """What people said is copied once a day, and comes back to a library whose songs were analysed again."""
 
 import sqlite3
+import tarfile
 import time
 from contextlib import closing
 
 import pytest
+import zstandard
 
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library import Library
@@ -118,6 +120,13 @@ def test_songs_that_are_not_here_are_counted_and_left_out(tiny_library, collecti
         assert {title for _, title, _ in by_label(part)["plays"]} <= titles
 
 
+def has_the_same_parts(one, other):
+    try:
+        return one.stat().st_size == other.stat().st_size and parts_of(one) == parts_of(other)
+    except (zstandard.ZstdError, tarfile.TarError, ValueError):
+        return False
+
+
 def test_an_altered_copy_is_refused_and_nothing_is_changed(tiny_library, rng, tmp_path):
     say(tiny_library)
     honest = tiny_library.copies.keep_now()
@@ -130,6 +139,12 @@ def test_an_altered_copy_is_refused_and_nothing_is_changed(tiny_library, rng, tm
         else:
             data[rng.integers(10, len(data))] ^= 1 << rng.integers(8)
         wrong.write_bytes(data)
+        if has_the_same_parts(wrong, honest):  # a few bits of an archive have no meaning
+            continue
+        with pytest.raises(LibraryError, match="wrong: this is no whole small copy"):
+            tiny_library.copies.bring_back(wrong)
+    for cut in range(1, 16):
+        wrong.write_bytes(honest.read_bytes()[:-cut])
         with pytest.raises(LibraryError, match="wrong: this is no whole small copy"):
             tiny_library.copies.bring_back(wrong)
     for database in (b"words", parts_of(honest)["small.json"]):

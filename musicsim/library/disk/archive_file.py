@@ -262,12 +262,30 @@ class _PlainMember(tarfile.TarInfo):
 
 @contextmanager
 def _opened(stream: BinaryIO) -> Iterator[tuple[tarfile.TarFile, Iterator[tarfile.TarInfo]]]:
+    _check_end(stream)
     unpacker = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
-    with (
-        unpacker.stream_reader(stream, read_size=_CHUNK, closefd=False) as packed,
-        tarfile.open(fileobj=packed, mode="r|", bufsize=_CHUNK, tarinfo=_PlainMember) as tar,
-    ):
-        yield tar, _members(tar)
+    with unpacker.stream_reader(stream, read_size=_CHUNK, closefd=False) as packed:
+        with tarfile.open(fileobj=packed, mode="r|", bufsize=_CHUNK, tarinfo=_PlainMember) as tar:
+            yield tar, _members(tar)
+        while packed.read(_CHUNK):  # up to the checksum, which covers the padding, too
+            pass
+
+
+def _check_end(stream: BinaryIO) -> None:
+    """Raise ValueError unless the file is one whole frame of Zstandard; the decompressor accepts a cut checksum."""
+    start = stream.tell()
+    header = stream.read(18)
+    parameters = zstandard.get_frame_parameters(header)
+    stream.seek(start + zstandard.frame_header_size(header))
+    is_last = False
+    while not is_last:
+        block = int.from_bytes(stream.read(3).ljust(3, b"\1"), "little")
+        is_last = bool(block & 1)
+        stream.seek(1 if block >> 1 & 3 == 1 else block >> 3, os.SEEK_CUR)  # a block of one repeated byte has one byte
+    end = stream.tell() + 4 * parameters.has_checksum
+    if end != stream.seek(0, os.SEEK_END):
+        raise ValueError("it is cut off, or goes on after its end")
+    stream.seek(start)
 
 
 def _members(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:

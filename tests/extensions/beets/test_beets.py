@@ -19,7 +19,7 @@ from tests.command import run
 
 pytest.importorskip("beets", reason="beets is not installed")
 
-CHECKOUT = Path(__file__).parents[2]
+CHECKOUT = Path(__file__).parents[3]
 MBIDS = [f"12345678-1234-4234-8234-12345678900{n}" for n in range(3)]
 TIMEOUT_S = 240
 

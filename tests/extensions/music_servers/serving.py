@@ -43,7 +43,7 @@ def supysonic(state: Path, music: Path) -> Iterator[Supysonic]:
         stdout=subprocess.PIPE,
         stderr=(state / "log").open("w"),
         text=True,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
     )
     try:
         yield Supysonic(process, music)
