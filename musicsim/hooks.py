@@ -65,7 +65,7 @@ class Extension:
     jobs: Mapping[str, Job] = field(default_factory=dict)
     sections: tuple[Section, ...] = ()
     routes: str = ""
-    """``function(base: str) -> list[BaseRoute]``. For the owner only, except endpoints marked with
+    """``function(prefix: str) -> list[BaseRoute]``. For the owner only, except endpoints marked with
     :func:`musicsim.public.visitor_may`."""
     tables: str = ""
     """Module with SQLAlchemy tables on :data:`musicsim.library.db.schema.metadata`; imported before a library opens."""

@@ -137,6 +137,11 @@ async def _when_first_asked(scope: Scope, receive: Receive, send: Send) -> None:
     await _interface()(scope, receive, send)
 
 
+def path_prefix(base: str) -> str:
+    """Return the path that the app is served under with a leading slash only; empty at the root."""
+    return f"/{base.strip('/')}" if base.strip("/") else ""
+
+
 def routes(base: str = "") -> list[BaseRoute]:
     """Routes for ``st.App``.
 
@@ -145,9 +150,14 @@ def routes(base: str = "") -> list[BaseRoute]:
     base : str
         The path the app is served under (``server.baseUrlPath``), which Streamlit adds to its own routes only.
     """
-    prefix = f"/{base.strip('/')}" if base.strip("/") else ""
+    prefix = path_prefix(base)
     return [
-        *(route for extension in extensions() if extension.routes for route in extension.load(extension.routes)(base)),
+        *(
+            route
+            for extension in extensions()
+            if extension.routes
+            for route in extension.load(extension.routes)(prefix)
+        ),
         Route(prefix + "/songs/{song_id:song_id}/audio", _audio),
         Route(prefix + "/songs/{song_id:song_id}/peaks", _peaks),
         Route(prefix + "/songs/{song_id:song_id}/cover", _cover),

@@ -14,7 +14,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 
 from musicsim import __version__, logs
 from musicsim._parsing import parse_in_turn
-from musicsim.api import Guard, Visitors, named_hosts, offered, routes
+from musicsim.api import Guard, Visitors, named_hosts, offered, path_prefix, routes
 from musicsim.explorer.libraries import default_folder
 from musicsim.explorer.search.uploads import VISITORS_MB
 from musicsim.public import is_public, visitor_may
@@ -57,7 +57,7 @@ def app_options() -> dict[str, Any]:
     logs.begin()
     logs.keep_in(default_folder())
     _log.info("the app starts, version %s", logs.Public(__version__))
-    base = st.get_option("server.baseUrlPath") or ""
+    prefix = path_prefix(st.get_option("server.baseUrlPath") or "")
     visits = is_public()
     if visits:
         for option, value in _FOR_VISITORS.items():
@@ -71,9 +71,9 @@ def app_options() -> dict[str, Any]:
         when_left=tidy_up,
         max_file=(VISITORS_MB << 20) + _FRAME_OF_A_FILE,
     )
-    first_page = Route("/" + f"{base}/explore".strip("/"), _explore)
+    first_page = Route(f"{prefix}/explore", _explore)
     return {
-        "routes": offered([*routes(base), *map_script_routes(base), *player_routes(base), first_page]),
+        "routes": offered([*routes(prefix), *map_script_routes(prefix), *player_routes(prefix), first_page]),
         "middleware": [Middleware(Guard, names=named_hosts()), *([limits] if visits else [])],
         "on_script_error": show_error,
     }

@@ -4,6 +4,7 @@ from urllib.parse import quote
 
 import streamlit as st
 
+from musicsim.api import path_prefix
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.exports.made import export_path, exports_of
 from musicsim.extensions.exports.request import EXPORTS
@@ -32,9 +33,9 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
     made = exports_of(library)
     if made:
         st.subheader("Exported files", anchor=False)
-    base = (st.get_option("server.baseUrlPath") or "").strip("/")
+    prefix = path_prefix(st.get_option("server.baseUrlPath") or "")
     for path in made:
-        address = f"{base and f'/{base}'}/exports/{quote(path.name)}?library={quote(library.name)}"
+        address = f"{prefix}/exports/{quote(path.name)}?library={quote(library.name)}"
         n_bytes = path.stat().st_size
         size = f"{n_bytes / 1e6:,.1f} MB" if n_bytes >= 1e6 else f"{n_bytes / 1e3:,.1f} kB"
         st.link_button(plain(f"{path.name} · {size}"), address, icon=":material/download:", type="tertiary")

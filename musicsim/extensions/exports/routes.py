@@ -22,7 +22,6 @@ def _export(request: Request) -> Response:
     return FileResponse(path, filename=path.name)
 
 
-def routes(base: str = "") -> list[BaseRoute]:
+def routes(prefix: str = "") -> list[BaseRoute]:
     """Return the routes, under the path that the app is served at."""
-    prefix = f"/{base.strip('/')}" if base.strip("/") else ""
     return [Route(prefix + "/exports/{name}", _export)]

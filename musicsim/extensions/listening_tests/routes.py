@@ -128,15 +128,14 @@ def _asset(request: Request) -> Response:
     return FileResponse(_ASSETS / Path(request.url.path).name, headers={"Cache-Control": "no-cache"})
 
 
-def listen_routes(base: str = "") -> list[BaseRoute]:
+def listen_routes(prefix: str = "") -> list[BaseRoute]:
     """Routes for ``st.App``.
 
     Parameters
     ----------
-    base : str
-        The path the app is served under (``server.baseUrlPath``), which Streamlit adds to its own routes only.
+    prefix : str
+        The path the app is served under, as :func:`musicsim.api.path_prefix` writes it.
     """
-    prefix = f"/{base.strip('/')}" if base.strip("/") else ""
     listener = prefix + "/listen/{token}"
     return [
         *(Route(f"{prefix}/{name}", _asset) for name in ("listen.css", "listen.js")),

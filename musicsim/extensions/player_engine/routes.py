@@ -134,9 +134,8 @@ _BACK_END = {
 }
 
 
-def players_routes(base: str = "") -> list[BaseRoute]:
+def players_routes(prefix: str = "") -> list[BaseRoute]:
     """The routes below a path that begins with a slash, or at the root; before those of ``/api``."""
-    prefix = f"/{base.strip('/')}" if base.strip("/") else ""
     found: list[BaseRoute] = [Route(prefix + "/rest/{method}", subsonic, methods=["GET", "POST"])]
     for address in ("", "/players/{token}"):
         found += [Route(f"{prefix}{address}/api/{name}", _answered(answer)) for name, answer in _BACK_END.items()]

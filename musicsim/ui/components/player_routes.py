@@ -75,13 +75,12 @@ def _radio(request: Request) -> Response:
     return Response(json.dumps(following), media_type="application/json")  # names of folders may be no UTF-8
 
 
-def player_routes(base: str = "") -> list[BaseRoute]:
+def player_routes(prefix: str = "") -> list[BaseRoute]:
     """Routes for ``st.App``.
 
     Parameters
     ----------
-    base : str
-        The path the app is served under (``server.baseUrlPath``), which Streamlit adds to its own routes only.
+    prefix : str
+        The path the app is served under, as :func:`musicsim.api.path_prefix` writes it.
     """
-    prefix = f"/{base.strip('/')}" if base.strip("/") else ""
     return [Route(prefix + "/uploads/{digest}", _upload), Route(prefix + "/radio", _radio)]

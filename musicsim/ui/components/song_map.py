@@ -146,13 +146,13 @@ def _of_entries(snapshot: Snapshot, rows: Int64Array, by: str, codes: Any) -> In
     return rows[np.isin(colouring(snapshot, by).codes[rows], [c for c in codes if isinstance(c, int)])]
 
 
-def map_script_routes(base: str = "") -> list[BaseRoute]:
+def map_script_routes(prefix: str = "") -> list[BaseRoute]:
     """The address of what draws the points, for ``st.App``.
 
     Parameters
     ----------
-    base : str
-        The path the app is served under (``server.baseUrlPath``), which Streamlit adds to its own routes only.
+    prefix : str
+        The path the app is served under, as :func:`musicsim.api.path_prefix` writes it.
     """
     file = Path(__file__).resolve().parents[1] / "assets" / "vendor" / _SCRIPT
 
@@ -161,4 +161,4 @@ def map_script_routes(base: str = "") -> list[BaseRoute]:
         unchanging = {"Cache-Control": "public, max-age=31536000, immutable"}
         return FileResponse(file, media_type="text/javascript", headers=unchanging)
 
-    return [Route("/" + "/".join(part for part in (base.strip("/"), _ADDRESS) if part), script)]
+    return [Route(f"{prefix}/{_ADDRESS}", script)]
