@@ -127,14 +127,14 @@ def refused(error: LibraryError) -> Response:
 
 
 @cache
-def _interface() -> ASGIApp:
+def _interface(_public: bool) -> ASGIApp:
     return api.http_interface()
 
 
 @visitor_may
 async def _when_first_asked(scope: Scope, receive: Receive, send: Send) -> None:
     """The HTTP interface; made at the first request, so that pages come up without waiting for it."""
-    await _interface()(scope, receive, send)
+    await _interface(is_public())(scope, receive, send)
 
 
 def path_prefix(base: str) -> str:
