@@ -1,78 +1,101 @@
-# make app     environment, install, demo collection, opens the app
-# make test    lint and all tests but the longest; THOROUGH=1 adds these, and repeats the numeric tests for each processor
-#              that this machine can run (tests/processors.py); PROCESSORS=Nehalem repeats them for one
-# make test-all  the longest tests, too, for each processor, and without each of the extensions in turn
-# make bench   the claims about speed, against their rivals; KEEP=1: docs/results and the table of README made of them, too
-# make reproduce  every experiment, and which claims hold; KEEP=1: docs/results and the tables made of them, too; FULL=1: the papers' protocols
-# make docs    the documentation as a site, in site/; warnings are errors
-# make newest  every test, with the newest versions of all libraries instead of the locked ones
-# make lock    the newest versions become the locked ones, and docs/licences.md lists them
-# make torture kills, full disks, damaged files: 20 minutes of it, or 3 hours: make torture LONG=1
-FITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
-PYTHON ?= $(shell for p in python3 python3.12 python3.13 python3.11; do $$p -c '$(FITS)' 2>/dev/null && echo $$p && break; done)
+# Run `make help` for the targets.
+## make app       create the environment, install, and open the app with the demo library
+## make check     format, lint, types, import rules, and the tests that your changes can break; under two minutes
+## make test      lint, all usual tests and one browser story per page; PYTEST_ARGS="tests/playlist -x" runs a part
+## make test-all  the tests that `make test` leaves out: long stories, other processors and Pythons, damage, each
+##                extension removed in turn; PARTS="long-unit damage" runs some of them
+## make format    format the code and fix what ruff can fix
+## make docs      the documentation as a site, in site/; warnings are errors
+## make bench     the claims about speed, against their rivals; KEEP=1 updates docs/results and the tables
+## make reproduce the experiments and their claims; KEEP=1 updates docs/results and the tables; FULL=1: the papers' protocols
+## make torture   kills, full disks and damaged files for 20 minutes; LONG=1: 3 hours
+## make newest    all tests with the newest versions of all libraries
+## make lock      lock the newest versions, and list them in docs/licences.md
+## make clean     remove the environment and everything built
+FITS := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do $$p -c '$(FITS)' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
-# On two cores: tests with processes and with disks wait for a third of their time. Those with a browser have processes of their own, for playwright leaves an
-# loop of events running in which no other test could start one.
-JOBS ?= 3
-BROWSERS ?= 2
 BIN := $(VENV)/bin
-# The app's own workers give way to everything else: beside tests that do not, they would starve. Tests start hundreds of
-# processes, each of which would compile all modules again where bytecode is not written.
-RUN = env -u PYTHONDONTWRITEBYTECODE nice -n 19 $(BIN)/python -m pytest
-CHOSEN := $(if $(THOROUGH),,and not thorough)
-BROWSE = $(RUN) -m "browser $(CHOSEN)" -o cache_dir=$(VENV)/browser_cache
-OTHERS = $(RUN) -m "not browser $(CHOSEN)" -o cache_dir=$(VENV)/other_cache
-AGAIN = --last-failed --last-failed-no-failures none
+N_CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+# One worker more than cores, because tests wait for processes and disks.
+JOBS ?= $(shell expr $(N_CORES) + 1)
+BROWSERS ?= $(N_CORES)
+# Tests start hundreds of processes, each of which would compile all modules again without bytecode.
+RUN = env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
+SPREAD = -q -p no:cacheprovider --dist loadfile --no-loadscope-reorder
+# Tests with a browser have worker processes of their own: Playwright leaves an event loop running, next to which other
+# tests cannot start one.
+UNIT = $(RUN) $(SPREAD) -n $(JOBS) -m
+STORIES = $(RUN) $(SPREAD) -n $(BROWSERS) -m
 # Tests whose results depend on rounding, and the processors to repeat them for (tests/processors.py).
-NUMERIC = $(addprefix tests/,audio codebook gaussians kernels mixtures relevance metric order hashing search playlist evaluation experiments explorer test_blas.py)
-PROCESSORS ?= $(if $(THOROUGH),$(shell $(PYTHON) -m tests.processors list))
-# Extensions that `make test` removes from a copy, one at a time, before it tests the rest; empty for all of them.
-WITHOUT ?= mpd lyrics
+NUMERIC = $(addprefix tests/,audio codebook gaussians kernels mixtures relevance metric order hashing search playlist evaluation)
+PROCESSORS ?= $(shell $(PYTHON) -m tests.processors pick $$(git rev-list --count HEAD 2>/dev/null || echo 0))
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Versions and hashes of all that is installed; `make newest` leaves them out.
 APP_PACKAGES = --require-hashes -r requirements.txt
 TEST_PACKAGES = --require-hashes -r requirements/test.txt
-# uv takes a fraction of pip's time; where it cannot be had, or does not find a package, pip installs.
+# uv takes a fraction of pip's time; if it is not available or does not find a package, pip installs.
 NEW_VENV = $(PYTHON) -m venv $(VENV) && { $(PIP) --require-hashes -r requirements/uv.txt || true; }
 install = { $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python $(1) || $(PIP) $(1); }
+# Run a part of the tests in the background of others: print its output when it has ended.
+quietly = @$(1) > $(VENV)/$@.log 2>&1; status=$$?; echo "--- $@"; cat $(VENV)/$@.log; exit $$status
 
-.PHONY: app install test test-all lint format bench reproduce docs torture rivals citation newest lock clean
+.PHONY: help app install check test style unit stories test-all long-unit long-stories without-each processors pythons
+.PHONY: damage lint format bench reproduce docs torture rivals citation newest lock clean
 
-install: $(VENV)/installed
 app: $(VENV)/installed
 	@echo "Starting musicsim…"
 	@$(BIN)/musicsim app --demo
 
-test: lint $(VENV)/browser
+help:
+	@sed -n 's/^## //p' Makefile
+
+install: $(VENV)/installed
+
+check: lint
+	$(UNIT) "not browser and not long" --changed
+
 ifdef PYTEST_ARGS
+test: lint $(VENV)/browser
 	$(RUN) $(PYTEST_ARGS)
 else
-	@status=0; others=0; \
-	{ $(BROWSE) -n $(BROWSERS) --dist loadfile --no-loadscope-reorder > $(VENV)/browser.log 2>&1; echo $$? > $(VENV)/browser.status; \
-	  nice -n 19 $(BIN)/python -m torture --minutes 1 > $(VENV)/torture.log 2>&1; echo $$? > $(VENV)/torture.status; \
-	  nice -n 19 $(BIN)/python -m tests.without $(WITHOUT) > $(VENV)/without.log 2>&1; echo $$? > $(VENV)/without.status; } & beside=$$!; \
-	$(OTHERS) -n $(JOBS) --dist loadfile --no-loadscope-reorder || others=1; \
-	for processor in $(PROCESSORS); do \
-	    echo "The numeric tests with the code for the processor $$processor"; \
-	    $(BIN)/python -m tests.processors $$processor $(RUN) -m "not browser $(CHOSEN)" -n $(JOBS) --dist loadfile --no-loadscope-reorder $(NUMERIC) || status=1; \
-	done; \
-	wait $$beside; \
-	echo "The tests with a browser, which ran beside them"; cat $(VENV)/browser.log; \
-	echo "A minute of torture, which came after these"; cat $(VENV)/torture.log; \
-	[ "$$(cat $(VENV)/torture.status)" = 0 ] || status=1; \
-	echo "The core without some of the extensions"; cat $(VENV)/without.log; \
-	[ "$$(cat $(VENV)/without.status)" = 0 ] || status=1; \
-	if [ "$$others$$(cat $(VENV)/browser.status)" != 00 ]; then \
-	    echo "What failed beside all the others, once more by itself"; \
-	    [ $$others = 0 ] || $(OTHERS) $(AGAIN) || status=1; \
-	    [ "$$(cat $(VENV)/browser.status)" = 0 ] || $(BROWSE) $(AGAIN) || status=1; \
-	fi; \
-	exit $$status
+test: $(VENV)/browser
+	@$(MAKE) --no-print-directory --keep-going -j3 style stories unit
 endif
 
-# Everything: the longest tests, all processors, and the core without each of the extensions.
-test-all:
-	$(MAKE) test THOROUGH=1 WITHOUT=
+unit:
+	$(UNIT) "not browser and not long"
+
+style:
+	$(call quietly,$(MAKE) --no-print-directory lint)
+
+stories:
+	$(call quietly,$(STORIES) "browser and not long")
+
+PARTS ?= long-stories long-unit without-each damage processors pythons
+test-all: $(VENV)/browser
+	@$(MAKE) --no-print-directory --keep-going -j2 $(PARTS)
+
+long-unit:
+	$(call quietly,$(UNIT) "not browser and long")
+
+long-stories:
+	$(call quietly,$(STORIES) "browser and long")
+
+without-each:
+	$(call quietly,$(BIN)/python -m tests.without)
+
+damage:
+	$(call quietly,$(BIN)/python -m torture --minutes 1)
+
+processors:
+	$(call quietly,for processor in $(PROCESSORS); do \
+	    echo "The numeric tests with the code for the processor $$processor"; \
+	    $(BIN)/python -m tests.processors $$processor $(UNIT) "not browser and not long" $(NUMERIC) || exit 1; \
+	done)
+
+pythons:
+	$(call quietly,$(BIN)/python -m tests.pythons)
 
 lint: $(VENV)/tested
 	$(BIN)/ruff format --check .
@@ -116,7 +139,7 @@ citation: | $(BIN)/python
 
 # Stamps: a second call finds them and starts at once.
 $(BIN)/python:
-	@test -n "$(PYTHON)" && $(PYTHON) -c '$(FITS)' || { echo "musicsim needs Python 3.11, 3.12 or 3.13: install one, or name it: make PYTHON=/path/to/python" >&2; exit 1; }
+	@test -n "$(PYTHON)" && $(PYTHON) -c '$(FITS)' || { echo "musicsim needs Python 3.11 or later: install it, or give its path: make PYTHON=/path/to/python" >&2; exit 1; }
 	@echo "Creating a Python environment in $(VENV)…"
 	@$(NEW_VENV)
 
@@ -136,9 +159,9 @@ $(VENV)/browser: $(VENV)/tested
 
 newest:
 	rm -rf .venv-newest
-	$(MAKE) test THOROUGH=1 VENV=.venv-newest APP_PACKAGES='setuptools -e .' TEST_PACKAGES="--upgrade -e '.[docs,test]'"
+	$(MAKE) test test-all VENV=.venv-newest APP_PACKAGES='setuptools -e .' TEST_PACKAGES="--upgrade -e '.[docs,test]'"
 
-# For every system and for Python 3.11 to 3.13 at once. setuptools builds what is installed from the checkout.
+# For every system and for Python 3.11 and later at once. setuptools builds what is installed from the checkout.
 COMPILE = UV_CUSTOM_COMPILE_COMMAND='make lock' $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes
 lock: $(VENV)/tested
 	sed -n 's/^requires = \["\(.*\)"\]/\1/p' pyproject.toml | $(COMPILE) -o requirements.txt pyproject.toml -

@@ -1,4 +1,4 @@
-"""Writes the commit into wheels, for ``musicsim --version``; all else is in pyproject.toml."""
+"""Write the commit into wheels, for ``musicsim --version``; everything else is in pyproject.toml."""
 
 import runpy
 from pathlib import Path
@@ -7,11 +7,11 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 _HERE = Path(__file__).parent
-_OURS = runpy.run_path(str(_HERE / "musicsim" / "_commit.py"))
+_OURS = runpy.run_path(str(_HERE / "musicsim" / "commit.py"))
 
 
 class BuildWithCommit(build_py):
-    """The package as it is, and a file that says which commit it was built from."""
+    """Build the package, and add a file with the commit that it was built from."""
 
     def run(self) -> None:
         super().run()

@@ -1,7 +1,7 @@
 """Similar songs and playlists of musicsim in beets: ``beet similar QUERY`` and ``beet simlist QUERY``.
 
-Items of beets and songs of musicsim are the same where their files are. Set ``plugins: musicsim`` and, unless it is the
-default one, ``musicsim: {library: FOLDER}``.
+Items of beets and songs of musicsim are matched by the paths of their files. Set ``plugins: musicsim``. If the library
+is not the default one, also set ``musicsim: {library: FOLDER}``.
 """
 
 import os
@@ -18,14 +18,14 @@ _MAX_EXAMPLES = 20
 
 
 class MusicsimPlugin(BeetsPlugin):
-    """Two commands; nothing is imported from musicsim until one of them runs."""
+    """Plugin with two commands; it does not import musicsim until one of them runs."""
 
     def __init__(self) -> None:
         super().__init__()
         self.config.add({"library": ""})
 
     def commands(self) -> list[ui.Subcommand]:
-        """``similar`` and ``simlist``."""
+        """Return the commands ``similar`` and ``simlist``."""
         similar = ui.Subcommand("similar", help="list the songs that sound most like those of a query")
         similar.parser.add_option("-n", "--number", type="int", default=10, help="number of songs (10)")
         similar.func = self._similar
@@ -65,7 +65,7 @@ class MusicsimPlugin(BeetsPlugin):
 
     @contextmanager
     def _library(self) -> Iterator[Any]:
-        """The library of musicsim that the configuration names; its errors are those of beets."""
+        """Open the configured library of musicsim; raise its errors as those of beets."""
         from musicsim.errors import MusicsimError
         from musicsim.explorer.libraries import default_folder
         from musicsim.library import Library
@@ -78,7 +78,7 @@ class MusicsimPlugin(BeetsPlugin):
             raise ui.UserError(f"musicsim: {error}") from error
 
     def _song_ids(self, lib: Any, library: Any, query: Sequence[str]) -> list[int]:
-        """The songs of musicsim for the items of a query."""
+        """Return the musicsim songs for the items of a query."""
         items = list(lib.items(query))
         if len(items) > _MAX_EXAMPLES:
             raise ui.UserError(f"the query matches {len(items)} items: name at most {_MAX_EXAMPLES}")
@@ -91,7 +91,7 @@ class MusicsimPlugin(BeetsPlugin):
         return ids
 
     def _show(self, lib: Any, library: Any, lines: Sequence[tuple[Any, str]], opts: Any) -> None:
-        """Print the items of songs, each behind its similarity; where a format is asked for, in that format alone."""
+        """Print the items of songs, each after its similarity; with a format option, in that format alone."""
         paths = library.files.paths_of(song.id for song, _ in lines)
         for song, lead in lines:
             found = (lib.items(PathQuery("path", bytes(path))).get() for path in paths.get(song.id, ()))

@@ -1,1 +1,1 @@
-"""One file a claim about speed or memory, against a named rival: ``python -m benchmarks.NAME``."""
+"""Benchmarks: one file per claim about speed or memory, each against a named rival (``python -m benchmarks.NAME``)."""

@@ -1,23 +1,23 @@
-"""Adding music on a Dask cluster: the same library as one machine makes, what it costs more, and what deaths cost.
+"""Adding music on a Dask cluster: whether the library equals that of one machine, the extra cost, and worker deaths.
 
-A real scheduler and two workers, processes on this machine that talk over TCP on the loopback. The rival is
+A real scheduler and two workers run as processes on this machine and talk over TCP on the loopback. The rival is
 `Library.add` with two worker processes.
 
-Dask has its defaults but for these: no profile of workers, quieter monitors, clocks that tick once a second instead of
-50 times, and workers that hang are given up after 6 s instead of 5 minutes.
+Dask has its defaults, with these exceptions: no profile of workers, quieter monitors, and clocks that tick once per
+second instead of 50 times. Hanging workers are given up after 6 s instead of 5 minutes.
 
-Cost: files of three to four minutes in every format (those of `benchmarks.ingest`); CPU seconds of all processes from
-the call to the last commit: the writer, the workers and what they start, the scheduler. The cluster has done a scan
-before, as one that waits for work has; local worker processes are started by each scan. What is kept is
-compared bit for bit: the files of frames and aspects, and the rows of songs.
+Cost: files of three to four minutes in every format (those of `benchmarks.ingest`). CPU seconds are those of all
+processes from the call to the last commit: the writer, the workers and their children, the scheduler. The cluster has
+done a scan before, because a real cluster is already warm; local worker processes are started by each scan. The stored
+results are compared bit for bit: the files of frames and aspects, and the rows of songs.
 
 Comparing: the ten nearest of all drawn songs, exported by this process and on the cluster; CPU seconds of all
 processes, and the files byte for byte.
 
-Deaths: songs of 25 s, while a worker is killed, a worker is stopped (SIGSTOP) until the scheduler gives it up, and the
-scheduler is killed and started again with new workers. Each time the library is compared with the one made here.
+Deaths: songs of 25 s. A worker is killed; a worker is stopped (SIGSTOP) until the scheduler gives it up; the scheduler
+is killed and restarted with new workers. Each time the library is compared with the local one.
 
-Memory: the peak of the writing process, which stops after 500 files, with 1,000 and with 10,000 files to be done.
+Memory: the peak of the writing process, which stops after 500 files, with 1,000 and with 10,000 files queued.
 """
 
 import signal
@@ -32,11 +32,11 @@ from typing import Any, NamedTuple
 import psutil
 import sqlalchemy as sa
 
-from benchmarks._dask import DaskProcesses
-from benchmarks._memory import alone
-from benchmarks._report import Claim, Progress, Row, Settings, at_most, main
 from benchmarks.ingest import long_files, short_songs, tiny_songs
 from benchmarks.large_library import write_library
+from benchmarks.support.dask_processes import DaskProcesses
+from benchmarks.support.memory import alone
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_most, main
 from musicsim.extensions.cluster.connection import on_cluster
 from musicsim.extensions.cluster.pool import open_cluster
 from musicsim.extensions.exports.export import export
@@ -51,16 +51,16 @@ _STOP_AFTER = 500
 
 
 class Step(NamedTuple):
-    """How far a task is."""
+    """The progress of a task."""
 
     done: int
     total: int
 
 
 class CpuSeconds:
-    """CPU seconds that this process and all it has started use from now on, asked for while a scan goes on.
+    """CPU seconds of this process and its descendants from now on, sampled during a scan.
 
-    Workers end with the scan: what they used is known from its last step.
+    Workers end with the scan, so their usage is read at its last step.
     """
 
     def __init__(self) -> None:
@@ -70,13 +70,13 @@ class CpuSeconds:
         self._before = dict(self._used)
 
     def __call__(self, step: Any) -> None:
-        """Ask at most once a second, and at the last step."""
+        """Sample at most once per second, and at the last step."""
         if step.done == step.total or time.monotonic() - self._asked > 1.0:
             self._ask()
 
     @property
     def total(self) -> float:
-        """All of them, but for what asking took."""
+        """Return the seconds of all processes, without those of sampling."""
         self._ask()
         used = sum(seconds - self._before.get(process, 0.0) for process, seconds in self._used.items())
         return used - self._asking_s
@@ -92,7 +92,7 @@ class CpuSeconds:
 
 
 def what_is_kept(folder: Path) -> tuple[dict[str, str], dict[str, bytes]]:
-    """Rows of songs by the hash of their bytes, without ids and times, and files of frames and aspects."""
+    """Return rows of songs by the hash of their bytes, without ids and times, and files of frames and aspects."""
     columns = [column for column in schema.songs.c if column.name not in ("id", "added_at")]
     with Library.open(folder) as library:
         with library.engine.connect() as connection:
@@ -103,13 +103,13 @@ def what_is_kept(folder: Path) -> tuple[dict[str, str], dict[str, bytes]]:
 
 
 def differences(one: Path, other: Path) -> int:
-    """Rows and files that are in one of two libraries only, or differ."""
+    """Return the number of rows and files that are in one of two libraries only, or differ."""
     parts = zip(what_is_kept(one), what_is_kept(other), strict=True)
     return sum(a.get(name) != b.get(name) for a, b in parts for name in a.keys() | b.keys())
 
 
 def add(folder: Path, music: Path, pool: Pool, progress: Any = None) -> float:
-    """Add music to a new library; wall seconds."""
+    """Add music to a new library; return wall seconds."""
     with Library.open(folder) as library:
         library.set_setting("shortest_s", 0.0)
         library.pool = pool
@@ -119,7 +119,7 @@ def add(folder: Path, music: Path, pool: Pool, progress: Any = None) -> float:
 
 
 def cost(folder: Path, n_copies: int, seed: int, progress: Progress) -> tuple[list[Row], list[Claim]]:
-    """CPU time and result beside local worker processes."""
+    """Compare CPU time and result with those of local worker processes."""
     files, seconds = long_files(folder / "long", n_copies, seed)
     short_songs(folder / "first", 4, seed)
     progress(f"{len(files)} files, {seconds / 3600:.1f} hours")
@@ -145,7 +145,7 @@ def cost(folder: Path, n_copies: int, seed: int, progress: Progress) -> tuple[li
 
 
 def comparing(folder: Path, n_songs: int, seed: int, progress: Progress) -> tuple[list[Row], list[Claim]]:
-    """CPU time and result of neighbour lists beside this process."""
+    """Compare CPU time and result of neighbor lists with those of this process."""
     rows: list[dict[str, Any]] = []
 
     def listed(who: str) -> bytes:
@@ -174,7 +174,7 @@ def comparing(folder: Path, n_songs: int, seed: int, progress: Progress) -> tupl
 
 
 def deaths(folder: Path, n_songs: int, seed: int, progress: Progress) -> tuple[list[Row], list[Claim]]:
-    """What is lost where workers and the scheduler die or hang in the middle."""
+    """Count losses after workers and the scheduler die or hang in the middle of a scan."""
     short_songs(folder / "short", n_songs, seed)
     add(folder / "short here", folder / "short", LocalPool(_N_WORKERS))
     accidents: dict[str, Callable[[DaskProcesses], object]] = {
@@ -208,7 +208,7 @@ def _first_added(folder: Path, music: Path, address: str) -> dict[str, Any]:
 
 
 def memory(folder: Path, seed: int, progress: Progress) -> tuple[list[Row], list[Claim]]:
-    """Peak memory of the writer and memory of the scheduler, by the number of files that wait."""
+    """Measure the peak memory of the writer and the memory of the scheduler by the number of queued files."""
     rows: list[dict[str, Any]] = []
     with DaskProcesses(folder, _N_WORKERS) as dask:
         for n_files in (1_000, 10_000):

@@ -1,13 +1,13 @@
 """The codebook against scikit-learn, numpy and faiss: 1,024 codewords of 39 features, one thread.
 
-Fit: one pass over the frames; ours gets them raw and z-scores them on the clock, the rivals get them
-z-scored. Histograms: eight nearest codewords of the frames of songs of 30 s; the rivals again get
-z-scored frames for nothing, each song by itself and many at once, and their best form counts.
-Seconds are CPU seconds after a warm-up round, so compilation is not in them.
+Fit: one pass over the frames. Ours gets raw frames and z-scores them on the clock; the rivals get z-scored frames.
+Histograms: eight nearest codewords of the frames of songs of 30 s. The rivals again get z-scored frames for free, one
+song at a time and many at once, and their best form counts. Seconds are CPU seconds after a warm-up round, so they
+exclude compilation.
 
-Float32Array: a seeded synthetic process (a sound from a Gaussian mixture held for 50 frames, plus an AR(1)
-process of coefficient 0.9); where the optional data folder is present also the delta-MFCC frames of its
-recordings by librosa, with other recordings held out than fitted to.
+Data: a seeded synthetic process (a sound from a Gaussian mixture held for 50 frames, plus an AR(1) process of
+coefficient 0.9). If the optional data folder exists, also the delta-MFCC frames of its recordings by librosa; fit and
+evaluation use different recordings.
 """
 
 from collections.abc import Callable
@@ -21,8 +21,8 @@ from scipy.signal import lfilter
 from sklearn.cluster import MiniBatchKMeans
 from threadpoolctl import threadpool_limits
 
-from benchmarks._report import Claim, Progress, Row, Settings, at_least, main, race, shared_data, version
-from benchmarks._rival import Answer, RivalError, RivalProcess, timed
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, main, race, shared_data, version
+from benchmarks.support.rival import Answer, RivalError, RivalProcess, timed
 from musicsim._arrays import Float32Array, FloatingArray, Int64Array
 from musicsim.codebook import Codebook
 
@@ -32,7 +32,7 @@ SONG = 2584
 
 
 def synthetic_frames(n_frames: int, seed: int) -> Float32Array:
-    """Draw raw frames (n_frames, 39) that resemble their neighbours in time."""
+    """Draw raw frames (n_frames, 39) that resemble their neighbors in time."""
     rng = np.random.default_rng(seed)
     sounds = 2.0 * rng.standard_normal((300, 39))
     held = np.repeat(sounds[rng.integers(300, size=-(-n_frames // 50))], 50, axis=0)[:n_frames]
@@ -45,7 +45,7 @@ def recorded_frames(folder: Path) -> tuple[Float32Array, Float32Array]:
     """Return the frames of real recordings for the fit, and those of every fourth recording, held out."""
     import librosa
 
-    # the other folders, and files named so, hold the same music once more in another format
+    # the other folders, and files named like that, have the same music in another format
     paths = sorted(p for part in ("excerpts", "originals") for p in (folder / part).iterdir())
     kept = [p for p in paths if p.suffix in {".ogg", ".mp3", ".flac"} and not p.stem.endswith("_22k_mono")]
     sides: tuple[list[Float32Array], list[Float32Array]] = ([], [])
@@ -58,7 +58,7 @@ def recorded_frames(folder: Path) -> tuple[Float32Array, Float32Array]:
 
 
 def mean_squared_distance(points: Float32Array, codewords: FloatingArray) -> float:
-    """Measure all codebooks alike: float64, from the definition, by blocks."""
+    """Return the mean squared distance in float64, from the definition, by blocks; the same for all codebooks."""
     squares = (codewords.astype(np.float64) ** 2).sum(axis=1)
     total = 0.0
     for start in range(0, len(points), 1024):
@@ -127,7 +127,7 @@ def fit_rows(
 
 
 def _numpy_forms(codewords: Float32Array, songs: list[Float32Array]) -> dict[str, Callable[[], npt.NDArray]]:
-    """Top-8 histograms by a matrix product and a partial sort, in the forms that come to mind."""
+    """Return the obvious numpy forms of top-8 histograms: a matrix product and a partial sort."""
     products, squares = np.ascontiguousarray(-2.0 * codewords.T), (codewords**2).sum(axis=1)
 
     def by_index(points: Float32Array, block: int) -> Int64Array:
@@ -173,7 +173,7 @@ class FaissForms:
         self._joined = np.concatenate(songs)
 
     def one_by_one(self) -> Int64Array:
-        """Search a song at once."""
+        """Search one song at a time."""
         return np.array([_counts(self._index.search(song, TAU)[1]) for song in self._songs])
 
     def together(self) -> Int64Array:

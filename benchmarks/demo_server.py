@@ -1,8 +1,8 @@
-"""The demo library on a real Supysonic: which songs match and by what, and what goes to and fro.
+"""The demo library on a real Supysonic: matched songs by kind of match, and the traffic.
 
-Its songs are served under their own paths and under others, each by a Supysonic of its own on the loopback. A match is
-wrong where the server's path belongs to another file than the song's. ``--library FOLDER`` names a library that has the
-demo already; it is not changed. Needs the test extra.
+Its songs are served under their own paths and under others, each time by a separate Supysonic on the loopback. A match
+is wrong if the server's path belongs to another file than the song's. ``--library FOLDER`` selects a library that has
+the demo already; it is not changed. Needs the test extra.
 """
 
 import os
@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
-from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main
 from benchmarks.libraries import demo_library
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main
 from musicsim import demo
 from musicsim.extensions.music_servers.client import Subsonic
 from musicsim.extensions.music_servers.connections import Connections
@@ -39,7 +39,7 @@ _PLACES: dict[str, Callable[[int, Path], Path]] = {
 
 
 def run(settings: Settings, progress: Progress) -> tuple[Sequence[Row], Sequence[Claim]]:
-    """Sync under each kind of paths; then stars, a playlist and a song that is not here."""
+    """Sync with each kind of path; then test stars, a playlist and a song that is missing here."""
     rows: list[Row] = []
     claims: list[Claim] = []
     with tempfile.TemporaryDirectory(prefix="musicsim-demo-server-") as name, _library(settings, progress) as original:
@@ -74,7 +74,7 @@ def _library(settings: Settings, progress: Progress) -> Iterator[Library]:
 
 
 def _served(library: Library, music: Path, place: Callable[[int, Path], Path]) -> dict[str, int]:
-    """Put the songs' files under other paths; songs by these paths."""
+    """Copy the songs' files to other paths; return the songs by these paths."""
     (root,) = library.files.roots()
     places = {}
     for number, song in enumerate(library.songs()):
@@ -107,7 +107,7 @@ def _to_and_fro(library: Library, server: Supysonic, guest_seed: int) -> list[Cl
     there, before = ServerSongs(library).ids_of(ids), _loved(library)
     starred = {song_id for song_id in ids if song_id not in before and song_id % _STAR_EVERY == 0}
     for song_id in starred:
-        client._ask("star", id=there[song_id])
+        client.ask("star", id=there[song_id])
     sync(library, connection, no_progress)
     came = _loved(library) - before == starred
     claims = [Claim(f"{len(starred)} stars came in, and no others", str(came), "True", came)]
@@ -133,7 +133,7 @@ def _loved(library: Library) -> set[int]:
 
 
 def _heard(library: Library, song_id: int) -> bytes:
-    """What a player gets of a song that asks for a megabyte at a time."""
+    """Return the bytes of a song as a player gets them, one megabyte per request."""
     from starlette.applications import Starlette
     from starlette.testclient import TestClient
 

@@ -1,16 +1,17 @@
 """From a file to delta-MFCC frames: ours against the librosa reference and against bliss, one process, one thread.
 
-Ours: `analyse_sound` (mono, 22,050 Hz, 13 MFCC, outline, typical part, hash of the sound) and the derivatives.
-librosa: `librosa.load` at 22,050 Hz mono, `mfcc`, two `delta`s. bliss: `bliss_audio.Song(path)`, the fastest open
-rival, in a process of its own; it takes other features (23 numbers a song) and may panic, or crash where the processor
-lacks what it was compiled for: those files are counted and left out of its ratio.
-Seconds are CPU seconds, the least of several rounds that take turns, after one to warm up.
+Ours: `analyse_sound` (mono, 22,050 Hz, 13 MFCC, outline, typical part, hash of the sound) and the derivatives. The
+librosa reference: `librosa.load` at 22,050 Hz mono, `mfcc`, two `delta`s. The rival bliss: `bliss_audio.Song(path)`,
+the fastest open rival, in a separate process. bliss computes other features (23 numbers per song). It may panic, or
+crash if the processor lacks an instruction set; those files are counted and left out of its ratio. Seconds are CPU
+seconds: the minimum of several alternating rounds, after one to warm up.
 
-Harmony and rhythm, taken in the same pass, may cost half of what MFCC, outline and hash do: their share is measured on
-the decoded samples as a plain WAV file, so that little of the difference is the decoder's.
+Harmony and rhythm, computed in the same pass, may cost half of what MFCC, outline and hash do. Their share is measured
+on the decoded samples as a plain WAV file, so that the decoder adds little to the difference.
 
-Recordings: those of the optional data folder, one minute or so each, as they are and re-encoded where a format has no
-long recording; without that folder, pieces of the demo collection joined to two minutes and encoded in every format.
+Recordings: those of the optional data folder, about one minute each. They are used unchanged, and re-encoded for
+formats without a long recording. Without that folder, pieces of the demo collection are joined to two minutes and
+encoded in every format.
 """
 
 import io
@@ -24,9 +25,20 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks._encoding import ENDINGS, encode
-from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, race, shared_data, version
-from benchmarks._rival import RivalError, RivalProcess
+from benchmarks.support.encoding import ENDINGS, encode
+from benchmarks.support.report import (
+    Claim,
+    Progress,
+    Row,
+    Settings,
+    at_least,
+    at_most,
+    main,
+    race,
+    shared_data,
+    version,
+)
+from benchmarks.support.rival import RivalError, RivalProcess
 from musicsim.audio import analyse_sound, decode, delta_mfcc, derivatives
 from musicsim.demo import SAMPLE_RATE, plan_collection, render
 
@@ -34,20 +46,20 @@ REFERENCE_SR = 22050
 
 
 def by_us(path: Path) -> np.ndarray:
-    """Delta-MFCC as the library stores them: MFCC in half precision, derivatives from these."""
+    """Return delta-MFCC as the library stores them: MFCC in half precision, derivatives computed from these."""
     sound = analyse_sound(path)
     return derivatives(sound.mfcc.astype(np.float32))
 
 
 def librosa_samples(path: Path) -> np.ndarray:
-    """A file as the reference reads it."""
+    """Read a file as the reference does."""
     import librosa
 
     return librosa.load(path, sr=REFERENCE_SR, mono=True)[0]
 
 
 def aspects_share(path: Path, repeats: int) -> float:
-    """Seconds that harmony and rhythm add to `analyse_sound`, over its seconds without them and without decoding."""
+    """Return the seconds that harmony and rhythm add to `analyse_sound`, over its seconds without them and decoding."""
     import soundfile
 
     plain = io.BytesIO()
@@ -65,7 +77,7 @@ def aspects_share(path: Path, repeats: int) -> float:
 
 
 def by_librosa(path: Path) -> np.ndarray:
-    """The reference: (n_frames, 39)."""
+    """Return the frames of the reference: (n_frames, 39)."""
     import librosa
 
     y, sr = librosa_samples(path), REFERENCE_SR
@@ -74,12 +86,12 @@ def by_librosa(path: Path) -> np.ndarray:
 
 
 def librosa_frames(path: Path) -> int:
-    """How many frames the reference finds; a name that worker processes can be given."""
+    """Return the number of frames of the reference; a module-level function that worker processes can run."""
     return len(by_librosa(path))
 
 
 def exact_by_us(path: Path) -> np.ndarray:
-    """Delta-MFCC of our decoder in full precision, for the comparison of numbers."""
+    """Return delta-MFCC of our decoder in full precision, for the numeric comparison."""
     return delta_mfcc(decode(path).samples)
 
 
@@ -92,21 +104,21 @@ class Bliss:
         self._song = bliss_audio.Song
 
     def analyse(self, path: Path) -> None:
-        """Analyse a file and drop what comes out, which cannot be sent to another process."""
+        """Analyze a file and drop the result, which cannot be sent to another process."""
         self._song(str(path))
 
 
 def _refusal_of_librosa(path: Path) -> str:
-    """Empty if librosa reads the file, else what it says."""
+    """Return librosa's error for a file, or an empty string if it reads the file."""
     try:
         by_librosa(path)
-    except Exception as error:  # any failure is an answer
+    except Exception as error:  # any failure counts
         return f"{type(error).__name__}: {error}".splitlines()[0][:80]
     return ""
 
 
 def _bliss_on(path: Path, held: ExitStack) -> tuple[RivalProcess | None, str]:
-    """Bliss in a process of its own if it reads the file, and what it says if not."""
+    """Return a process of bliss if it reads the file, or else its error."""
     if not version("bliss-audio"):
         return None, "not installed"
     try:
@@ -118,7 +130,7 @@ def _bliss_on(path: Path, held: ExitStack) -> tuple[RivalProcess | None, str]:
 
 
 def recordings(folder: Path, seed: int) -> list[Path]:
-    """Two recordings of each ending: those of the data folder, and what is missing encoded from its longest."""
+    """Return two recordings per suffix: those of the data folder; missing ones are encoded from its longest."""
     data = shared_data()
     originals = sorted((data / "audio" / "originals").glob("*.*")) if data else []
     long = [p for p in originals if p.stat().st_size > 500_000]
@@ -136,7 +148,7 @@ def recordings(folder: Path, seed: int) -> list[Path]:
 
 
 def demo_pieces(seed: int, n_pieces: int = 2, songs_a_piece: int = 5) -> dict[str, np.ndarray]:
-    """Songs of the demo collection joined to about two minutes each, mono, 44,100 Hz."""
+    """Return songs of the demo collection joined to about two minutes each, mono, 44,100 Hz."""
     import soxr
 
     plans = plan_collection(seed=seed)
@@ -150,7 +162,7 @@ def demo_pieces(seed: int, n_pieces: int = 2, songs_a_piece: int = 5) -> dict[st
 
 
 def measure(path: Path, repeats: int) -> dict[str, Any]:
-    """CPU seconds of all three on one file, and how far our numbers are from librosa's."""
+    """Return the CPU seconds of all three on one file, and the deviation of our numbers from librosa's."""
     decoded = decode(path)
     rivals: dict[str, Callable[[], object]] = {
         "ours": partial(by_us, path),
@@ -176,10 +188,10 @@ def measure(path: Path, repeats: int) -> dict[str, Any]:
             row[f"{name}_says"] = refused[name]
     if "librosa" in seconds:
         reference, ours = by_librosa(path), exact_by_us(path)
-        # librosa reads some formats only in part: what it reads whole is compared
+        # librosa reads some formats only in part: compare only files that it reads completely
         row["librosa_reads_whole"] = abs(len(reference) - len(ours)) <= 1
         if row["librosa_reads_whole"]:
-            n = min(len(reference), len(ours)) - 8  # the last frames see the end of the sound
+            n = min(len(reference), len(ours)) - 8  # the last frames depend on the end of the sound
             row["largest_difference"] = float(np.abs(reference[:n] - ours[:n]).max())
             same = delta_mfcc(librosa_samples(path))
             row["same_samples"] = float(np.abs(reference - same).max())

@@ -1,18 +1,20 @@
-"""Exact search in bit codes: microseconds a query for the ten nearest and for all within 2 bits, beside faiss.
+"""Exact search in bit codes against faiss: microseconds per query for the ten nearest and for all within 2 bits.
 
-Microseconds are CPU time on one thread, after numba has compiled: `top10_us` where a call brings 500 queries (fewer
-of those that take long, but never fewer than 20), `one_us` where each comes alone, `radius2_us` for all codes within
-2 bits, 500 queries a call. Every contender is asked the same way; rounds over them take turns, and the least time of
-each counts. `recall` is the share of the ten places that hold a code no further than the true tenth; `within` the
-share of the codes within 2 bits that were found, empty where there are none. The truth is numpy's, for 50 queries.
-`mb` is what an index holds, a copy of the codes included (empty: not told by the library).
+Microseconds are CPU time on one thread, after numba has compiled. `top10_us` is for calls with 500 queries (fewer if
+they are slow, but at least 20), `one_us` for calls with one query. `radius2_us` is for all codes within 2 bits, 500
+queries per call. All contenders are measured the same way: rounds alternate between them, and the minimum time of each
+counts.
 
-Codes: see `_hamming_data`. faiss BinaryHash has buckets of 16 bits and looks into those up to 2 bits off, MultiHash
-a table for each 16 bits and looks up to 1 bit off: both may miss codes, see `recall`. usearch compares with all in
-its exact form; its graph is built over 100,000 codes only, since a million take it a quarter of an hour and more.
+`recall` is the share of the ten places that have a code no further than the true tenth. `within` is the share of the
+codes within 2 bits that were found, or empty without such codes. The truth is computed with numpy for 50 queries.
+`mb` is the memory of an index, including its copy of the codes (empty if the library does not report it).
 
-The paper's figure: 100,000 queries among 1.46 million codes of 32 bits by an inverted index in 1.37 s, 13.7 us a
-query, on a Xeon of 2.33 GHz (Nair, Mahajan, Sundararajan, WWW 2012, 1 and 5.4).
+Codes: see `_hamming_data`. faiss BinaryHash has buckets of 16 bits and searches those up to 2 bits away. MultiHash has
+a table for each 16 bits and searches up to 1 bit away. Both may miss codes, see `recall`. usearch compares with all
+codes in its exact form. Its graph is built over 100,000 codes only, because a million take 15 minutes or more.
+
+The paper (Nair, Mahajan, Sundararajan, WWW 2012, 1 and 5.4) reports 13.7 us per query: 100,000 queries among 1.46
+million codes of 32 bits in 1.37 s. It uses an inverted index on a Xeon of 2.33 GHz.
 """
 
 import gc
@@ -28,11 +30,11 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks._cascade import HammingCascade
-from benchmarks._hamming_data import KINDS, bytes_of
-from benchmarks._parts import kept_parts
-from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, version
-from benchmarks._rival import Answer, RivalError, RivalProcess, timed
+from benchmarks.support.cascade import HammingCascade
+from benchmarks.support.hamming_data import KINDS, bytes_of
+from benchmarks.support.parts import kept_parts
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main, version
+from benchmarks.support.rival import Answer, RivalError, RivalProcess, timed
 from musicsim._arrays import Int64Array, Uint16Array, Uint64Array
 from musicsim.search import HammingIndex
 
@@ -42,36 +44,36 @@ K, RADIUS = 10, 2
 N_CODES, N_MANY, N_FEW = 1_460_000, 10_000_000, 100_000
 N_QUERIES, _TRUE_QUERIES, _SINGLE_QUERIES = 500, 50, 50
 _ROUNDS = 3
-# Seconds that a round of one contender should take at most.
+# Maximum seconds of a round of one contender.
 _ROUND_S = 0.3
 _MIN_QUERIES = 20
 
 _SCAN, _BALLS = "musicsim scan", "musicsim balls"
 _FLAT, _HASH, _MULTI = "faiss BinaryFlat", "faiss BinaryHash", "faiss BinaryMultiHash"
 
-# Microseconds of MultiHash by bits, on codes like the clustered ones, when the goals were set.
+# Microseconds of MultiHash by bits, on codes like the clustered ones, at the time the goals were set.
 _MULTI_THEN = {64: 190.0, 256: 242.0}
 
 
 @dataclass(frozen=True)
 class Built:
-    """An index that is ready: the ten nearest ids of queries, (n, 10), those within 2 bits, the bytes it holds."""
+    """An index that is ready: the ten nearest ids of queries, (n, 10), those within 2 bits, and its size in bytes."""
 
     nearest: Callable[[Uint64Array], Int64Array | Answer]
     within: Callable[[Uint64Array], Sequence[Int64Array] | Answer] | None = None
     n_bytes: int | None = None
 
     def one_by_one(self, Q: Uint64Array) -> object:
-        """Ask for the nearest of one query at a time."""
+        """Search the nearest of one query at a time."""
         return [self.nearest(q[None]) for q in Q]
 
     def facts(self) -> tuple[bool, int | None]:
-        """Whether it finds what lies within 2 bits, and its bytes."""
+        """Return whether it finds the codes within 2 bits, and its size in bytes."""
         return self.within is not None, self.n_bytes
 
 
 class RemoteBuilt(Built):
-    """An index of a rival, in a process of its own."""
+    """An index of a rival, in a separate process."""
 
     def __init__(self, process: RivalProcess) -> None:
         has_within, n_bytes = process.call("facts").value
@@ -80,7 +82,7 @@ class RemoteBuilt(Built):
         object.__setattr__(self, "_process", process)
 
     def one_by_one(self, Q: Uint64Array) -> Answer:
-        """Ask for the nearest of one query at a time, over there."""
+        """Search the nearest of one query at a time, in the other process."""
         return self._process.call("one_by_one", Q)
 
 
@@ -95,7 +97,7 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Uint64Array of a kind, and who searches them."""
+    """Codes of a kind, and the contenders that search them."""
 
     kind: str
     n_codes: int
@@ -103,7 +105,7 @@ class Case:
     contenders: Sequence[Contender]
 
     def row(self, index: str) -> dict[str, Any]:
-        """How the line of an index begins."""
+        """Return the first columns of an index's row."""
         return {"data": self.kind, "codes": self.n_codes, "bits": self.n_bits, "index": index}
 
     def __str__(self) -> str:
@@ -112,7 +114,7 @@ class Case:
 
 @dataclass(slots=True)
 class Measured:
-    """An index and the least microseconds of each way to ask it."""
+    """An index and the minimum microseconds of each kind of search."""
 
     name: str
     built: Built
@@ -126,7 +128,7 @@ class Measured:
         return ways if built.within is None else ways | {"radius2_us": built.within}
 
     def warm_up(self, Q: Uint64Array) -> None:
-        """Ask a few queries, which says how many a round can have."""
+        """Run a few queries, and set the number of queries per round from their time."""
         for way, ask in self.ways().items():
             ask(Q[:2])
             a_query = timed(ask, Q[:_MIN_QUERIES]).seconds / _MIN_QUERIES
@@ -142,7 +144,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What every index should find for some queries: the tenth distance, and how many codes lie within 2 bits."""
+    """Expected results for some queries: the tenth distance, and the number of codes within 2 bits."""
 
     X: Uint64Array
     Q: Uint64Array
@@ -150,7 +152,7 @@ class Truth:
     n_near: int
 
     def shares(self, built: Built) -> tuple[float, float | None]:
-        """Recall of the ten nearest, and the share found of what lies within 2 bits (None where nothing does)."""
+        """Return the recall of the ten nearest, and of the codes within 2 bits (None without such codes)."""
         hits = self._count(timed(built.nearest, self.Q).value, self.tenth)
         if built.within is None or not self.n_near:
             return hits / (K * len(self.Q)), None
@@ -158,7 +160,7 @@ class Truth:
         return hits / (K * len(self.Q)), found / self.n_near
 
     def _count(self, found: Sequence[Int64Array] | Int64Array, limits: Int64Array) -> int:
-        """Int64Array whose codes are no further than a limit, each counted once a query."""
+        """Return the number of codes no further than a limit, each counted once per query."""
         different = [np.unique(ids[ids >= 0]) for ids in found]
         return sum(
             np.count_nonzero(differing(self.X[ids], q) <= limit)
@@ -167,7 +169,7 @@ class Truth:
 
 
 def differing(X: Uint64Array, q: Uint64Array) -> Uint16Array:
-    """Bits in which each code differs from one, word after word."""
+    """Return the number of bits in which each code differs from one, word after word."""
     total = np.zeros(len(X), np.uint16)
     for words, word in zip(X.T, q, strict=True):
         total += np.bitwise_count(words ^ word)
@@ -175,7 +177,7 @@ def differing(X: Uint64Array, q: Uint64Array) -> Uint16Array:
 
 
 def truth(X: Uint64Array, Q: Uint64Array) -> Truth:
-    """Compare queries with all codes, by numpy."""
+    """Compare queries with all codes, with numpy."""
     tenth, n_near = np.zeros(len(Q), np.int64), 0
     for i, q in enumerate(Q):
         counts = np.bincount(differing(X, q))
@@ -185,7 +187,7 @@ def truth(X: Uint64Array, Q: Uint64Array) -> Truth:
 
 
 def measure(case: Case, seed: int, progress: Progress) -> list[Row]:
-    """Build and ask all contenders of a case; a rival that fails or crashes has a row that says so in `failed`."""
+    """Build and measure all contenders of a case; the row of a failed or crashed rival has the error in `failed`."""
     X, Q = KINDS[case.kind](case.n_codes, N_QUERIES, case.n_bits, seed)
     progress(f"{case}: drawn")
     rows: dict[str, Row] = {}
@@ -220,7 +222,7 @@ def measure(case: Case, seed: int, progress: Progress) -> list[Row]:
 
 
 def build(contender: Contender, X: Uint64Array, n_bits: int, held: ExitStack) -> Measured:
-    """Build an index, a rival's in a process that ends with `held`."""
+    """Build an index; a rival's is built in a process that ends with `held`."""
     gc.collect()
     if contender.rival:
         process = held.enter_context(RivalProcess(contender.build, X, n_bits))
@@ -250,7 +252,7 @@ def _ours(X: Uint64Array, n_bits: int, method: str) -> Built:
 
 
 def _cascade(X: Uint64Array, n_bits: int) -> Built:
-    # the first 32 bits are a code of their own here
+    # the first 32 bits are a separate code here
     def short(codes: Uint64Array) -> Uint64Array:
         return codes[:, :1] & np.uint64(0xFFFFFFFF)
 
@@ -259,7 +261,7 @@ def _cascade(X: Uint64Array, n_bits: int) -> Built:
 
 
 def _split(bounds: Int64Array, ids: Int64Array) -> list[Int64Array]:
-    """What faiss returns of a radius: a part for each query."""
+    """Split faiss's radius results by query."""
     ends = bounds.astype(np.int64).tolist()
     return [ids[start:end] for start, end in pairwise(ends)]
 
@@ -314,7 +316,7 @@ def _usearch_graph(X: Uint64Array, n_bits: int) -> Built:
 
 
 def contenders(n_codes: int, n_bits: int) -> list[Contender]:
-    """Who searches so many codes of so many bits."""
+    """Return the contenders for this many codes and bits."""
     made = [
         Contender(_SCAN, partial(_ours, method="scan")),
         Contender(_BALLS, partial(_ours, method="balls")),
@@ -332,7 +334,7 @@ def contenders(n_codes: int, n_bits: int) -> list[Contender]:
 
 
 def claims(case: Case, rows: Sequence[Row]) -> list[Claim]:
-    """What was asked for on 1.46 million codes."""
+    """Return the claims on 1.46 million codes."""
     by_name: dict[str, Row] = {row["index"]: row for row in rows}
     label = f"{case.kind}, {case.n_bits} bits"
 
@@ -368,7 +370,7 @@ def claims(case: Case, rows: Sequence[Row]) -> list[Claim]:
 
 
 def cases(settings: Settings) -> Iterator[Case]:
-    """The short form has ten million codes of 32 and 64 bits only, by the contenders that build quickly."""
+    """Yield the cases; the short form has ten million codes of 32 and 64 bits, for contenders that build quickly."""
     for kind in KINDS:
         for n_bits in (32, 64, 256):
             yield Case(kind, N_CODES, n_bits, contenders(N_CODES, n_bits))
@@ -393,7 +395,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     made: list[Claim] = []
     kept = kept_parts("hamming", settings).cache(measure, ignore=["progress"])
     with threadpool_limits(1):
-        for n_bits in (32, 256):  # compiles what is ours
+        for n_bits in (32, 256):  # compile our kernels
             X, Q = KINDS["clustered"](2_000, 4, n_bits, settings.seed)
             for contender in contenders(len(X), n_bits):
                 if not contender.rival:

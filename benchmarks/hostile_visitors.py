@@ -1,15 +1,15 @@
-"""Hostile visitors of a public demonstration: the time that other visitors wait meanwhile.
+"""Hostile visitors of a public demonstration, and the time that other visitors wait during an attack.
 
-``musicsim app --public`` serves the demo collection. Every visitor has an address of its own, which
-``X-Forwarded-For`` names as a proxy does.
+``musicsim app --public`` serves the demo collection. Every visitor has a separate address, sent in ``X-Forwarded-For``
+as by a proxy.
 
-- *reruns*: one visitor asks 3,000 and then 30,000 times at once for a run of the page's script.
-- *many sockets*: one address opens 150 pages, and each asks 200 times for a run.
-- *slow bodies*: 32 files come to ``POST /api/similar`` and 32 to the page's uploader, 5 bytes every 3 s. First they
-  come from one address, then from 64.
+- *reruns*: one visitor requests 3,000 and then 30,000 runs of the page's script at once.
+- *many sockets*: one address opens 150 pages, and each requests 200 runs.
+- *slow bodies*: 32 files are sent to ``POST /api/similar`` and 32 to the page's uploader, 5 bytes every 3 s. First
+  they come from one address, then from 64.
 
-Meanwhile another visitor opens a page, clicks, and searches with a file, by the page and by the interface, again and
-again. A health check runs next to it.
+During each attack another visitor repeatedly opens a page, clicks, and searches with a file, on the page and over the
+API. A health check runs in parallel.
 """
 
 import asyncio
@@ -25,10 +25,10 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from benchmarks._app import served
-from benchmarks._report import Claim, Progress, Row, Settings, at_most, main
-from benchmarks._streamlit import Session, session, upload_request
 from benchmarks.libraries import demo_library
+from benchmarks.support.app import served
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_most, main
+from benchmarks.support.streamlit_session import Session, session, upload_request
 from musicsim import demo
 from musicsim.library import Library
 
@@ -37,7 +37,7 @@ _HOSTILE, _OTHER = "198.51.100.1", "203.0.113.7"
 _N_SLOW, _DRIP_EVERY_S = 64, 3.0
 _N_SOCKETS, _N_EACH = 150, 200
 _PATIENCE_S = 120.0
-_LOOK_S = 12.0  # that each attack is watched
+_LOOK_S = 12.0  # duration of the measurement per attack
 _MAX_HEALTH_S, _MAX_CLICK_S, _MAX_UPLOAD_S = 1.0, 3.0, 10.0
 
 
@@ -61,7 +61,7 @@ async def _health(address: str) -> None:
 
 
 async def _post(address: str, data: bytes) -> None:
-    """Search by the interface; raise RuntimeError for another answer than 200."""
+    """Search over the API; raise RuntimeError if the status is not 200."""
 
     def ask() -> tuple[int, bytes]:
         connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=_PATIENCE_S)
@@ -86,9 +86,9 @@ class _Watch:
         self.seconds: dict[str, list[float]] = {"health": [], "click": []}
 
     async def during(self, attack: Awaitable[object], uploads: tuple[str, bytes] | None = None) -> None:
-        """Look until the attack and a while are over."""
+        """Measure until the attack and the minimum duration are over."""
         attacking = asyncio.ensure_future(attack)
-        await asyncio.sleep(0.1)  # its first messages are on their way
+        await asyncio.sleep(0.1)  # its first messages are sent by then
         until = time.monotonic() + _LOOK_S
         tasks = [asyncio.create_task(self._check(until)), asyncio.create_task(self._visit(until, uploads))]
         try:
@@ -142,7 +142,7 @@ async def _sockets(address: str, watch: _Watch) -> None:
 
 
 async def _slow_bodies(address: str, watch: _Watch, recording: tuple[str, bytes], n_addresses: int) -> None:
-    """Files that come slowly, half of them to the interface, and half to the page."""
+    """Send files slowly, half of them to the API and half to the page."""
     place = urlsplit(address)
 
     async def drip(head: str) -> None:
@@ -200,7 +200,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
                 failure = ""
                 try:
                     asyncio.run(attack(address, watch))
-                except Exception as error:  # the other visitor was not served
+                except Exception as error:  # the other visitor failed
                     failure = f"{type(error).__name__}: {str(error)[:200]}"
                     progress(failure)
             for what, seconds in watch.seconds.items():

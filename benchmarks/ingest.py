@@ -1,16 +1,16 @@
 """Adding a folder of music, end to end, on both cores: speed, memory, and scanning again.
 
-Speed: `Library.add` of files of three to four minutes (generated songs joined and encoded; copies have another tag, so
-that every file is decoded), from the call to the last commit, the start of workers included; the best of three runs.
-Of twenty files ten are MP3, four FLAC, three M4A, one Ogg, one Opus and one WAV; the cost of each format is in the
-table. The rival is what a script does with librosa: `librosa.load`, `mfcc` and two `delta`s in a process pool, over one
-file a format and piece.
+Speed: `Library.add` of files of three to four minutes, from the call to the last commit, including the start of
+workers; the best of three runs. The files are generated songs joined and encoded; copies have another tag, so that
+every file is decoded. Of twenty files ten are MP3, four FLAC, three M4A, one Ogg, one Opus and one WAV; the table has
+the cost of each format. The rival is a typical script with librosa: `librosa.load`, `mfcc` and two `delta`s in a
+process pool, over one file per format and piece.
 
-Memory: the whole command `python -m musicsim add` on 300 and on 1,500 different songs of 25 s, a model fitted at its
-end. The peak of all its processes together, as the system divides shared pages (PSS); RSS beside it counts
+Memory: the whole command `python -m musicsim add` on 300 and on 1,500 different songs of 25 s, including the fit of a
+model at its end. It is the peak of all its processes together, with shared pages divided between them (PSS); RSS counts
 those several times.
 
-All of it takes about seven minutes, most of them for writing the music.
+The whole benchmark takes about seven minutes, most of them for writing the music.
 
 Scan again: the whole command `python -m musicsim scan` on 10,000 songs that have not changed.
 """
@@ -30,10 +30,10 @@ import mutagen
 import numpy as np
 import soundfile
 
-from benchmarks._encoding import encode
-from benchmarks._memory import family_memory
-from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, version
 from benchmarks.extraction import demo_pieces, librosa_frames
+from benchmarks.support.encoding import encode
+from benchmarks.support.memory import family_memory
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main, version
 from musicsim.audio import analyse_sound
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.library import Library
@@ -50,11 +50,11 @@ _RUNS = 3
 
 
 def long_files(folder: Path, n_copies: int, seed: int) -> tuple[list[Path], float]:
-    """Pieces of minutes in every format, `n_copies` times the mix, each with a tag of its own; seconds in all."""
+    """Write long pieces in every format, `n_copies` times the mix, with different tags; return also the seconds."""
     folder.mkdir()
     pieces = demo_pieces(seed, n_pieces=2, songs_a_piece=8)
     wanted = [(folder / f"{name} {e[1:]}{e}", samples, _SR) for e in _MIX for name, samples in pieces.items()]
-    with ProcessPoolExecutor(os.cpu_count(), mp_context=worker_context("benchmarks._encoding")) as pool:
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=worker_context("benchmarks.support.encoding")) as pool:
         firsts = list(pool.map(encode, *zip(*wanted, strict=True)))
     files, seconds = [], 0.0
     for first, (_, samples, _) in zip(firsts, wanted, strict=True):
@@ -82,7 +82,7 @@ def _tag(path: Path, title: str) -> None:
 
 
 def short_songs(folder: Path, n_songs: int, seed: int, seconds: float = 25.0) -> None:
-    """Different songs: two stretches of generated music mixed, other stretches and levels in each."""
+    """Write different songs: two stretches of generated music mixed, other stretches and levels in each."""
     folder.mkdir()
     rng = np.random.default_rng(seed)
     music = np.concatenate(list(demo_pieces(seed, n_pieces=2, songs_a_piece=10).values()))
@@ -93,12 +93,12 @@ def short_songs(folder: Path, n_songs: int, seed: int, seconds: float = 25.0) ->
         soundfile.write(folder / f"{number:04d}.flac", song, _SR)
 
     drawn = (rng.integers(0, len(music) - n, (2, n_songs)), rng.uniform(0.2, 0.8, n_songs))
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # the encoder lets go of the interpreter
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # the encoder releases the GIL
         list(pool.map(write, range(n_songs), *drawn[0], drawn[1]))
 
 
 def tiny_songs(folder: Path, n_songs: int, seed: int, max_s: float = 0.2) -> list[Path]:
-    """Songs of a fifth of a second, or of a fifth to `max_s`, a hundred a folder."""
+    """Write songs of a fifth of a second, or of a fifth to `max_s`, a hundred per folder."""
     rng = np.random.default_rng(seed)
     paths = [folder / f"{number // 100:03d}" / f"{number:05d}.wav" for number in range(n_songs)]
     for path, seconds in zip(paths, rng.uniform(0.2, max_s, n_songs), strict=True):
@@ -111,7 +111,7 @@ def tiny_songs(folder: Path, n_songs: int, seed: int, max_s: float = 0.2) -> lis
 
 
 def speed(folder: Path, n_copies: int, seed: int, progress: Progress) -> tuple[list[Row], list[Claim]]:
-    """Seconds of audio a wall second, ours and the rival's."""
+    """Measure seconds of audio per wall second, ours and the rival's."""
     files, seconds = long_files(folder / "long", n_copies, seed)
     progress(f"{len(files)} files, {seconds / 3600:.1f} hours")
     runs = []
@@ -124,7 +124,7 @@ def speed(folder: Path, n_copies: int, seed: int, progress: Progress) -> tuple[l
         if report.n_added != len(files):
             raise RuntimeError(f"{len(files) - report.n_added} of {len(files)} files were not added")
     ours = min(runs)
-    # librosa gets a part of the files: it takes several times as long
+    # librosa gets a subset of the files: it takes several times as long
     part = [path for path in files if path.stem.endswith(" 0") and path.suffix != ".m4a"]
     progress(f"librosa on {len(part)} of them")
     start = time.perf_counter()
@@ -146,9 +146,9 @@ def speed(folder: Path, n_copies: int, seed: int, progress: Progress) -> tuple[l
 
 
 def _costs(files: Sequence[Path]) -> list[Row]:
-    """CPU seconds that a minute of each format costs one worker."""
+    """Return the CPU seconds of one worker per minute of each format."""
     rows = []
-    analyse_sound(files[0])  # to warm up
+    analyse_sound(files[0])  # warm up
     for ending in _MIX:
         path = next(path for path in files if path.suffix == ending)
         start = time.process_time()
@@ -159,7 +159,7 @@ def _costs(files: Sequence[Path]) -> list[Row]:
 
 
 def command(arguments: Sequence[str], progress: Progress) -> dict[str, Any]:
-    """Run a command of ours; its wall time, what it said, and the peak memory of it and all its children."""
+    """Run a musicsim command; return its wall time, its output, and the peak memory of its process tree."""
     import psutil
 
     with tempfile.TemporaryFile() as errors:
@@ -184,7 +184,7 @@ def command(arguments: Sequence[str], progress: Progress) -> dict[str, Any]:
 
 
 def memory(folder: Path, sizes: tuple[int, int], seed: int, progress: Progress) -> tuple[list[Row], list[Claim]]:
-    """Peak memory of a small and a large folder."""
+    """Measure the peak memory for a small and a large folder."""
     rows: list[dict[str, Any]] = []
     for n_songs in sizes:
         progress(f"writing {n_songs} songs")
@@ -204,7 +204,7 @@ def memory(folder: Path, sizes: tuple[int, int], seed: int, progress: Progress) 
 
 
 def again(folder: Path, n_songs: int, seed: int, progress: Progress) -> tuple[list[Row], list[Claim]]:
-    """Scanning a folder in which nothing has changed."""
+    """Measure a scan of a folder in which nothing has changed."""
     progress(f"writing and adding {n_songs} songs of 0.2 s")
     tiny_songs(folder / "tiny", n_songs, seed)
     library = folder / "tiny library"

@@ -1,9 +1,9 @@
 """A library of up to a million songs without sound: names, files, a complete model, clusters and a map.
 
-Everything is drawn: artists of which few have many songs, clusters of artists that sound alike, genres that follow
-the clusters. A song is a mixture of Gaussians in a space of 20 dimensions, from which the loudness of 100 codewords
-follows; its vector is the root of their histogram, as the native model has it before principal axes are taken, so
-that sound from outside can be searched with, too.
+Everything is drawn: artists of which few have many songs, clusters of artists that sound alike, genres that follow the
+clusters. A song is a mixture of Gaussians in a space of 20 dimensions, which determines the loudness of 100 codewords.
+Its vector is the square root of their histogram, as in the built-in model before the principal axes, so that recordings
+from outside can be queries too.
 """
 
 import json
@@ -36,26 +36,26 @@ _LATENT = 20
 _BLOCK = 50_000
 _SONGS_AN_ARTIST, _SONGS_A_CLUSTER, _SONGS_AN_ALBUM = 20, 500, 12
 _MIN_CLUSTERS = 20
-_TITLES = 20_000  # that many different ones at most
+_TITLES = 20_000  # maximum number of different titles
 _GENRES = (
     *("Ambient", "Blues", "Chanson", "Classical", "Country", "Disco", "Drum and Bass", "Electronic", "Folk", "Funk"),
     *("Hip-Hop", "House", "Jazz", "Metal", "Pop", "Punk", "Reggae", "Rock", "Soul", "Techno"),
 )
-# Spread of the latent space: between clusters, between artists of one, between songs of an artist
+# Spread of the latent space: between clusters, between artists of a cluster, between songs of an artist
 _SPREAD = (1.0, 0.45, 0.35)
 _OUTLINE = 400
 
 _SONGS = """INSERT INTO songs (id, content_hash, title, artist, album, track, year, genre, duration_s, notes, outline,
     feature_version, added_at, file_tags, sound_hash, typical_s, is_compared, last_path, descriptor_version)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, 0, ?, ?, 30.0, 1, ?, ?)"""
-# looked for, and none found
+# lyrics were looked for and not found
 _LYRICS = "INSERT INTO lyrics (song_id, words, mtime_ns, read_at) VALUES (?, '{}', 1, 0)"
 _FILES = "INSERT INTO files (path, song_id, folder, size, mtime_ns) VALUES (?, ?, ?, 1, 1)"
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """Which artist made each song, and which cluster each artist belongs to."""
+    """The artist of each song, and the cluster of each artist."""
 
     artist: Int64Array
     cluster: Int64Array
@@ -64,18 +64,18 @@ class _Plan:
 
 
 def write_library(folder: Path, n_songs: int, *, n_dimensions: int = _CODEWORDS, random_state: int = 0) -> Library:
-    """Write a library of drawn songs and open it; nothing is left to do for a job.
+    """Write a library of drawn songs and open it; no job is left to run.
 
     Parameters
     ----------
     folder : Path
-        Must not hold a library.
+        Must not contain a library.
     n_songs : int >= 1
-        About 90 s and 2.5 GB on the disk for a million.
+        A million songs take about 90 s and 2.5 GB on the disk.
     n_dimensions : int
-        Of the vectors: codewords, of which no axes are taken.
+        Dimensions of the vectors: codewords, without principal axes.
     random_state : int
-        The same songs and vectors for the same number.
+        The same number gives the same songs and vectors.
     """
     rng = np.random.default_rng(random_state)
     plan = _plan(n_songs, rng)
@@ -88,7 +88,7 @@ def write_library(folder: Path, n_songs: int, *, n_dimensions: int = _CODEWORDS,
 
 
 def drawn_vectors(n_songs: int, n_dimensions: int, random_state: int) -> Iterator[Float32Array]:
-    """Vectors as those of such a library, float32 (n, n_dimensions), some at a time, artists in no order."""
+    """Yield vectors like those of such a library, float32 (n, n_dimensions), in parts, artists in random order."""
     rng = np.random.default_rng(random_state)
     plan = _plan(n_songs, rng)
     for histograms in _histograms(plan, rng.permutation(n_songs), n_dimensions, rng):
@@ -96,7 +96,7 @@ def drawn_vectors(n_songs: int, n_dimensions: int, random_state: int) -> Iterato
 
 
 def _plan(n_songs: int, rng: np.random.Generator) -> _Plan:
-    """Artists by a law as Zipf's: the first of 50,000 has some thousands of songs, most have a few."""
+    """Draw artists by a law like Zipf's: the first of 50,000 has some thousands of songs, most have a few."""
     n_artists = max(1, n_songs // _SONGS_AN_ARTIST)
     n_clusters = max(n_songs // _SONGS_A_CLUSTER, min(n_artists, _MIN_CLUSTERS))
     weight = (np.arange(n_artists) + 10.0) ** -0.8
@@ -116,7 +116,7 @@ def _enter_songs(library: Library, music: Path, plan: _Plan, rng: np.random.Gene
             songs, files = _rows(start, artists, plan, names, pool, genre_of, str(music), rng)
             connection.exec_driver_sql(_SONGS, songs)
             connection.exec_driver_sql(_FILES, files)
-            if "lyrics" in {table.name for table in all_tables()}:  # an extension
+            if "lyrics" in {table.name for table in all_tables()}:  # the table belongs to an extension
                 connection.exec_driver_sql(_LYRICS, [(song[0],) for song in songs])
 
 
@@ -130,7 +130,7 @@ def _rows(
     music: str,
     rng: np.random.Generator,
 ) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:
-    """Rows of the tables `songs` and `files`; some songs lack an artist, a genre or a year."""
+    """Return rows of the tables `songs` and `files`; some songs lack an artist, a genre or a year."""
     n = len(artists)
     genre = np.where(rng.random(n) < 0.9, genre_of[plan.cluster[artists]], rng.integers(len(_GENRES), size=n))
     columns = (
@@ -166,7 +166,7 @@ def _rows(
 
 
 def _histograms(plan: _Plan, order: Int64Array, n_codewords: int, rng: np.random.Generator) -> Iterator[Float32Array]:
-    """Histograms of the songs in the order of their rows, some at a time."""
+    """Yield histograms of the songs in the order of their rows, in parts."""
     loud = rng.standard_normal((_LATENT, n_codewords), dtype=np.float32) * np.float32(0.8 / np.sqrt(_LATENT) * 2)
     usual = rng.standard_normal(n_codewords, dtype=np.float32) * np.float32(0.5)
     for start in range(0, len(order), _BLOCK):
@@ -180,13 +180,13 @@ def _histograms(plan: _Plan, order: Int64Array, n_codewords: int, rng: np.random
 
 
 def _model(n_codewords: int, rng: np.random.Generator) -> SimilarityModel:
-    """A native model whose vectors are the roots of histograms; its codewords lie where frames of music do."""
+    """Make a built-in model with roots of histograms as vectors; its codewords are in the range of real frames."""
     level = np.concatenate([[-200.0, 90.0], np.zeros(37)])
     spread = np.concatenate([[90.0, 45.0], np.full(11, 18.0), np.full(13, 3.0), np.full(13, 1.0)])
     frames = level + spread * rng.standard_normal((60 * n_codewords, 39))
     book = Codebook(n_codewords, tau=4, random_state=0).fit(frames.astype(np.float32))
     model = SimilarityModel(n_codewords=n_codewords, random_state=0).use_encoder(CodewordEncoder(book))
-    # of fewer than 50 songs no axes are taken: the whole space is kept
+    # with fewer than 50 songs no axes are fitted: the whole space is used
     return model.fit_space(np.full((2, n_codewords), 1.0 / n_codewords, dtype=np.float32))
 
 
@@ -197,7 +197,7 @@ def _enter_model(library: Library, plan: _Plan, n_codewords: int, rng: np.random
     folder = library.models.path(record.id)
     model.save(folder)
     library.models.register(record)
-    order = rng.permutation(n)  # a fit takes its songs in the order of their hashes
+    order = rng.permutation(n)  # a fit processes songs in the order of their hashes
     for start, histograms in zip(range(0, n, _BLOCK), _histograms(plan, order, n_codewords, rng), strict=True):
         ids = (order[start : start + _BLOCK] + 1).tolist()
         library.models.append(record.id, ids, histograms, model.vectors(histograms))
@@ -209,7 +209,7 @@ def _enter_model(library: Library, plan: _Plan, n_codewords: int, rng: np.random
 
 
 def _coarser(centres: Float32Array) -> dict[str, Int64Array]:
-    """Labels of the clusters among 16, 64 and 256 larger ones."""
+    """Return the labels of the clusters among 16, 64 and 256 larger ones."""
     from sklearn.cluster import KMeans
 
     return {
@@ -219,7 +219,7 @@ def _coarser(centres: Float32Array) -> dict[str, Int64Array]:
 
 
 def _places(plan: _Plan, artist: Int64Array, cluster: Int64Array, rng: np.random.Generator) -> Float32Array:
-    """A map: the two main axes of the clusters, artists around them, songs around their artist."""
+    """Draw a map: the two main axes of the clusters, artists around them, songs around their artist."""
     centred = plan.centres - plan.centres.mean(axis=0)
     axes = np.linalg.svd(centred)[2][:2]
     places = 20.0 * (centred @ axes.T)[cluster] + 4.0 * (plan.own @ axes.T)[artist]

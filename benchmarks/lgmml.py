@@ -1,19 +1,22 @@
-"""Geometric mean metrics: the mean itself, GMML beside learners that iterate, and how L-GMML grows.
+"""Geometric mean metrics: the mean itself, GMML against iterative learners, and the scaling of L-GMML.
 
-The mean: A # B of random positive definite matrices of d rows beside the naive way, two roots by scipy's sqrtm and
-two inverses; the least CPU seconds of some rounds. Beside it the whole fit of GMML on 2,000 songs of 20 classes.
+The mean: A # B of random positive definite matrices of d rows against the naive way, two roots by scipy's sqrtm and two
+inverses. CPU seconds are the minimum of some rounds. The table also has the whole fit of GMML on 2,000 songs of 20
+classes.
 
-Rivals: GMML beside metric-learn's ITML and LMNN (default parameters, but 30 sweeps of ITML in place of 1,000 in the
-short form) and beside R-MLR (L2,1 norm, C = 10^4, gap of 1e-2), which the paper compares with, on 1,000 songs of 100
-dimensions; L-GMML by example with 50 metrics, the number of the paper's table 3, on the same songs. t and reg of both
-are chosen by the songs themselves, one half asking the other; `with_choice_s` counts these fits and their scores too,
-where the others have one setting given. AUC and MAP are those of 500 held-out queries of the same classes: who is
-faster and ranks worse is no equal. One thread, CPU seconds.
+Rivals: GMML against ITML and LMNN of metric-learn and against R-MLR (L2,1 norm, C = 10^4, gap of 1e-2), which the paper
+compares with. They fit 1,000 songs of 100 dimensions. ITML and LMNN have default parameters, but the short form gives
+ITML 30 sweeps instead of 1,000. L-GMML has 50 metrics by example, the number of the paper's table 3, on the same songs.
 
-Growth: queries of 20 documents with made-up labels. Seconds of a metric (its pairs, its mean, its anchor), of the
-table of all distances, and of an epoch of WARP, against the documents n, the columns d and the metrics m; slopes of
-their logarithms. An epoch looks at as many tuples as there are relevant documents and at every row of the table once,
-so that it grows with n m and not with d.
+t and reg of GMML and L-GMML are chosen on the songs themselves: one half is the queries, the other the database.
+`with_choice_s` includes these fits and their scores; the rivals have one fixed setting. AUC and MAP are those of 500
+held-out queries of the same classes, because a faster learner that ranks worse is not comparable. One thread, CPU
+seconds.
+
+Growth: queries of 20 documents with artificial labels. The seconds are those of a metric (its pairs, its mean, its
+anchor), of the table of all distances, and of an epoch of WARP. They are given by the documents n, the columns d and
+the metrics m, with the slopes of their logarithms. An epoch visits as many tuples as there are relevant documents and
+every row of the table once. So it grows with n m and not with d.
 """
 
 import os
@@ -28,9 +31,9 @@ from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from benchmarks._metric_learn import MetricLearn
-from benchmarks._ranking_tasks import ClassTask, nearly_separable
-from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, race
+from benchmarks.support.metric_learn_process import MetricLearn
+from benchmarks.support.ranking_tasks import ClassTask, nearly_separable
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main, race
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.evaluation.ranking import distance_scores
 from musicsim.metric import GMML, LGMML, MLR, LGMMLByExample, geometric_mean
@@ -46,7 +49,7 @@ _LOCAL = "L-GMML by example, m 50"
 
 
 def timed(function: Callable[[], Any]) -> tuple[Any, float]:
-    """What the function returns, and CPU seconds."""
+    """Return the result of the function, and its CPU seconds."""
     started = time.process_time()
     return function(), time.process_time() - started
 
@@ -55,7 +58,7 @@ def timed(function: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def naive_mean(A: Float64Array, B: Float64Array) -> Float64Array:
-    """A^1/2 (A^-1/2 B A^-1/2)^1/2 A^1/2 by roots of general matrices."""
+    """Return A^1/2 (A^-1/2 B A^-1/2)^1/2 A^1/2 by roots of general matrices."""
     root = linalg.sqrtm(A)
     inverse = linalg.inv(root)
     mean: Float64Array = np.real(root @ linalg.sqrtm(inverse @ B @ inverse) @ root)
@@ -63,7 +66,7 @@ def naive_mean(A: Float64Array, B: Float64Array) -> Float64Array:
 
 
 def mean_rows(sizes: tuple[int, ...], seed: int, progress: Progress) -> tuple[list[Row], list[Claim]]:
-    """Each size by both ways."""
+    """Measure each size in both ways."""
     rows: list[Row] = []
     claims = []
     rng = np.random.default_rng(seed)
@@ -100,7 +103,7 @@ def _by(task: ClassTask, components: Float64Array) -> dict[str, float]:
 
 
 def _chosen(task: ClassTask, learner: type, grid: list[dict[str, Any]], name: str) -> Row:
-    """The setting with which one half of the songs ranks best for the other, and its fit on all of them."""
+    """Return the setting with which one half of the songs ranks the other best, and its fit on all of them."""
     half = Relevance.from_labels(task.y).restrict(np.arange(1, len(task.y), 2), np.arange(0, len(task.y), 2))
 
     def mean_ap(given: dict[str, Any]) -> float:
@@ -122,11 +125,11 @@ def _distances(model: Any, queries: Float64Array, songs: Float64Array) -> Float6
 
 
 def rival_rows(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
-    """Learners on the same songs."""
+    """Fit all learners on the same songs."""
     task = nearly_separable(settings.seed)
     X, y = task.X, task.y
     rows: list[Row] = [{"part": "rivals", "method": "no metric", **_by(task, np.eye(X.shape[1]))}]
-    GMML().fit(X, y)  # libraries are loaded by the first call
+    GMML().fit(X, y)  # the first call loads libraries
     grid = [{"t": t, "reg": reg} for t in (0.0, 0.25, 0.5) for reg in (1e-3, 1e-2, 1e-1)]
     ours = _chosen(task, GMML, grid, "GMML")
     local = _chosen(task, LGMMLByExample, [{**g, "n_metrics": 50, "random_state": settings.seed} for g in grid], _LOCAL)
@@ -141,7 +144,7 @@ def rival_rows(settings: Settings, progress: Progress) -> tuple[list[Row], list[
     for name, given in (("itml", {} if settings.full else {"max_iter": _ITML_SWEEPS}), ("lmnn", {})):
         row = {"part": "rivals", "method": name.upper()}
         try:
-            with MetricLearn() as rival:  # one that crashes costs its own line only
+            with MetricLearn() as rival:  # a crash costs only its own row
                 settings.facts["metric-learn"] = rival.version
                 components, used = rival.fit(name, X, y, random_state=settings.seed, **given)
         except FileNotFoundError as error:
@@ -174,7 +177,7 @@ def rival_rows(settings: Settings, progress: Progress) -> tuple[list[Row], list[
 
 
 def documents(n: int, d: int, seed: int) -> tuple[Float64Array, Int64Array, Int64Array]:
-    """X, labels 0 to 2 by a noisy direction, and groups."""
+    """Return X, labels 0 to 2 by a noisy direction, and groups."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d))
     taste = X @ rng.standard_normal(d) / np.sqrt(d) + rng.standard_normal(n)
@@ -183,7 +186,7 @@ def documents(n: int, d: int, seed: int) -> tuple[Float64Array, Int64Array, Int6
 
 
 def growth_row(n: int, d: int, m: int, seed: int) -> Row:
-    """One fit; callbacks tell when its stages end."""
+    """Fit once; callbacks mark the ends of its stages."""
     X, y, group = documents(n, d, seed)
     marks: list[tuple[str, float]] = []
     started = time.process_time()
@@ -205,7 +208,7 @@ def growth_row(n: int, d: int, m: int, seed: int) -> Row:
 
 
 def growth_rows(full: bool, seed: int, progress: Progress) -> tuple[list[Row], list[Claim]]:
-    """Each size doubled in turn."""
+    """Double each size in turn."""
     factors = (1, 2, 4, 8) if full else (1, 2, 4)
     growth_row(2000, 10, 3, seed)  # compiles
     rows, claims = [], []
@@ -225,8 +228,8 @@ def growth_rows(full: bool, seed: int, progress: Progress) -> tuple[list[Row], l
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
-    """Every part, one thread."""
-    os.environ["OMP_NUM_THREADS"] = "1"  # of the process of metric-learn
+    """Run every part on one thread."""
+    os.environ["OMP_NUM_THREADS"] = "1"  # for the process of metric-learn
     with threadpool_limits(1):
         rows, claims = mean_rows((100, 500, 1000), settings.seed, progress)
         growth, of_growth = growth_rows(settings.full, settings.seed, progress)

@@ -1,7 +1,7 @@
 """Libraries to measure on: the demo collection, and generated songs with a taste hidden in their histograms.
 
-Each artist of the generated songs has a taste and a production; both change how often codewords sound, production more
-than taste, and listeners choose artists by taste alone. A model should learn to look at taste and to ignore production.
+Each artist of the generated songs has a taste and a production. Both change how often codewords occur, production more
+than taste, and listeners choose artists by taste alone. A good model learns to use taste and to ignore production.
 """
 
 from collections.abc import Callable
@@ -28,19 +28,19 @@ from musicsim.progress import no_progress
 __all__ = ["demo_library", "generated_library", "read_only"]
 
 
-_FOLDER = Path(__file__).parents[1] / "data" / "experiments"
+DATA_FOLDER = Path(__file__).parents[1] / "data" / "experiments"
 
 _TASTES, _PRODUCTIONS = 6, 10
-_LOUDER = 2.0  # how much more production shows than taste
+_LOUDER = 2.0  # effect of production relative to that of taste
 _FRAMES_A_SONG = 17_000
 _ARTISTS_A_LISTENER = 25
 _BLOCK = 1_000
 
 
 def demo_library(seed: int, progress: Callable[[str], None]) -> Library:
-    """The demo collection of this seed, composed at the first run; whoever else wants it meanwhile waits."""
-    library = Library.open(_FOLDER / f"demo-{seed}")
-    with filelock.FileLock(_FOLDER / f"demo-{seed}.lock"):
+    """Open the demo collection of this seed; the first run composes it while other processes wait."""
+    library = Library.open(DATA_FOLDER / f"demo-{seed}")
+    with filelock.FileLock(DATA_FOLDER / f"demo-{seed}.lock"):
         if not library.playlists():
             progress("composing the demo collection, once")
             build_demo(library, seed=seed, progress=no_progress)
@@ -48,7 +48,7 @@ def demo_library(seed: int, progress: Callable[[str], None]) -> Library:
 
 
 def read_only(folder: Path) -> Library:
-    """A library that is only read, whoever else has it open."""
+    """Open a library for reading, even if another process has it open."""
     return Library(folder, open_engine(folder / LIBRARY_FILE, read_only=True))
 
 
@@ -61,12 +61,12 @@ def generated_library(
     n_codewords: int = 1_024,
     random_state: int = 0,
 ) -> Library:
-    """Make a library with songs, a native model with a map, and plays; no sound.
+    """Make a library with songs, a built-in model with a map, and plays; no sound.
 
     Parameters
     ----------
     folder : Path
-        Must not hold a library.
+        Must not contain a library.
     n_artists : int, optional
         By default a tenth of the songs.
     """
@@ -104,7 +104,7 @@ def _enter_songs(library: Library, folder: Path, artist: Int64Array) -> list[int
 
 
 def _histograms(artist: Int64Array, taste: Float64Array, n_codewords: int, rng: np.random.Generator) -> Float32Array:
-    """Counts of codewords, a log-linear model of taste, production and chance."""
+    """Draw counts of codewords from a log-linear model of taste, production and chance."""
     production = rng.standard_normal((len(taste), _PRODUCTIONS))
     usual = rng.standard_normal(n_codewords)
     by_taste = 0.5 * rng.standard_normal((_TASTES, n_codewords)) / np.sqrt(_TASTES)
@@ -142,7 +142,7 @@ def _enter_model(
     for start in range(0, len(ids), _BLOCK):
         block = slice(start, start + _BLOCK)
         library.models.append(record.id, ids[block], histograms[block], model.vectors(histograms[block]))
-    # the principal axes as a map: drawing one of 20,000 songs takes a minute that nobody measures here
+    # the principal axes serve as the map: drawing one of 20,000 songs takes a minute that is not measured here
     vectors = library.vectors(record.id)
     save_map(library.models.path(record.id), vectors.song_ids, vectors.X[:, :2])
     library.models.finish(record.id, activate=True)
@@ -156,7 +156,7 @@ def _enter_plays(
     n_listeners: int,
     rng: np.random.Generator,
 ) -> None:
-    """Each listener plays songs of the artists nearest to a taste of their own, with chance among them."""
+    """Add plays: each listener plays songs of the artists nearest to a taste of their own, with some randomness."""
     songs_of = np.searchsorted(artist, np.arange(len(taste) + 1))
     rows = []
     for listener in range(n_listeners):

@@ -1,29 +1,29 @@
 """A million files on disk, without a browser: adding them, and scanning again when nothing has changed.
 
 Different sounds of .2 to .7 s are written and added once, 5,000 or (``--full``) 50,000; twenty times as many files are
-hard links to them. `musicsim add` finds, plans and reads each of them, knows its sound by the hash of its bytes, and
-enters it as one more place of that song. After each size: the whole command `musicsim scan` with nothing changed. What
-a new sound costs besides, decoding and its frames, is in `benchmarks.ingest`.
+hard links to them. `musicsim add` finds, plans and reads each of them, recognizes its sound by the hash of its bytes,
+and enters it as another file of that song. After each size, the whole command `musicsim scan` runs with nothing
+changed. The additional cost of a new sound, decoding and frames, is measured in `benchmarks.ingest`.
 
-The short form ends with 100,000 files; ``--full`` goes to a million, which takes the better part of an hour.
+The short form ends with 100,000 files; ``--full`` goes to a million, which takes most of an hour.
 """
 
 import os
 import tempfile
 from pathlib import Path
 
-from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, version
 from benchmarks.ingest import command, tiny_songs
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main, version
 from musicsim import LIBRARY_FILE
 
 _A_FOLDER = 1_000
-_LINKS = 20  # a sound
+_LINKS = 20  # per sound
 _GOAL_RESCAN_S = 240.0
-_LINEAR = 1.25  # what a file costs at the largest size, of what it costs at the one before
+_LINEAR = 1.25  # maximum ratio of the cost per file at the largest size to that at the size before
 
 
 def link(sounds: list[Path], folder: Path, first: int, last: int) -> None:
-    """Hard links number `first` to `last`, a thousand a folder."""
+    """Make hard links number `first` to `last`, a thousand per folder."""
     for number in range(first, last):
         place = folder / f"{number // _A_FOLDER:04d}"
         if number % _A_FOLDER == 0 or number == first:

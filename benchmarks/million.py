@@ -1,7 +1,6 @@
-"""What the service takes to answer from a library of a million songs.
+"""Response times of the service for a library of a million songs.
 
-``python -m benchmarks.million FOLDER --songs 1000000`` writes one; ``--measure``, in a process
-of its own, measures it.
+``python -m benchmarks.million FOLDER --songs 1000000`` writes one; ``--measure``, in a separate process, measures it.
 """
 
 import argparse
@@ -25,12 +24,12 @@ T = TypeVar("T")
 
 
 def measure(folder: Path) -> list[dict[str, float | str]]:
-    """Time what the service does with a library, from opening it on; each step once, in this process.
+    """Time the operations of the service on a library, starting with opening it; each step once, in this process.
 
     Returns
     -------
     list of dict
-        One a step: what, seconds by the clock, CPU seconds, and the MB that the process holds after it.
+        One per step: its name, wall seconds, CPU seconds, and the memory of the process after it in MB.
     """
     import psutil
 

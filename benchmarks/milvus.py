@@ -1,9 +1,9 @@
-"""Search by a Milvus server: whether it finds what this machine finds, stays in step, and what a query takes.
+"""Search by a Milvus server: agreement with local search, staying in sync, and the time per query.
 
-Milvus Lite, a file, with the client of any Milvus: 200,000 songs of 105 dimensions (``--full``: 1,000,000), drawn as
-:mod:`benchmarks.large_library` draws them, first compared with all of them (FLAT), then, under a new model, by a graph
-(HNSW). Truth is :class:`musicsim.search.ExactIndex`. What only a cluster shows is not measured: shards, replicas, a
-network. Needs the extras milvus and bench.
+Milvus Lite, a file, with the client of any Milvus: 200,000 songs of 105 dimensions (``--full``: 1,000,000), drawn by
+:mod:`benchmarks.large_library`. They are searched first by comparison with all songs (FLAT), then, under a new model,
+by a graph (HNSW). The truth is :class:`musicsim.search.ExactIndex`. Effects that only a cluster shows are not measured:
+shards, replicas, a network. Needs the extras milvus and bench.
 """
 
 import os
@@ -15,8 +15,8 @@ from unittest import mock
 
 import numpy as np
 
-from benchmarks._report import Claim, Progress, Row, Settings, at_least, main
 from benchmarks.large_library import write_library
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, main
 from musicsim._arrays import Float32Array
 from musicsim.explorer.refresh.fitting import new_record
 from musicsim.explorer.requests.filters import Filters
@@ -33,12 +33,12 @@ __all__ = ["run"]
 
 _N, _N_FULL, _DIMENSIONS = 200_000, 1_000_000, 105
 _QUERIES, _K, _FEW = 40, 10, 5
-_MOVED = 1_000  # songs that go and come back
-_NOISE = 0.01  # of a coordinate, between a song and a query near it
+_MOVED = 1_000  # songs that are removed and restored
+_NOISE = 0.01  # per coordinate, between a song and a query near it
 
 
 def run(settings: Settings, progress: Progress) -> tuple[Sequence[Row], Sequence[Claim]]:
-    """Push, ask, filter, let songs go and come, and push a new model."""
+    """Push, search, filter, remove and restore songs, and push a new model."""
     n = _N_FULL if settings.full else _N
     settings.facts.update({"songs": n, "dimensions": _DIMENSIONS, "queries": _QUERIES})
     with (
@@ -60,7 +60,7 @@ class _Run:
         self._claims: list[Claim] = []
 
     def all(self) -> tuple[Sequence[Row], Sequence[Claim]]:
-        """Everything, in its order."""
+        """Run all parts in order."""
         self._timed("push, FLAT", lambda: push(self._now(), exact=True))
         Q = self._queries()
         self._recall("FLAT", Q, 1.0)
@@ -95,7 +95,7 @@ class _Run:
         return Q + _NOISE * self._rng.standard_normal(Q.shape, dtype=np.float32)
 
     def _ask(self, now: Snapshot, Q: Float32Array, how: str, ask: Callable[[Float32Array], object]) -> list[object]:
-        """What is found for each query; keeps how long the median one took."""
+        """Return the results of each query; record the median time."""
         seconds, found = [], []
         for q in Q:
             started = time.perf_counter()
@@ -105,7 +105,7 @@ class _Run:
         return found
 
     def _recall(self, kind: str, Q: Float32Array, goal: float) -> None:
-        """Share of the ten nearest, and of the 500 candidates of a search, that the server finds."""
+        """Measure the share of the ten nearest, and of the 500 candidates of a search, that the server finds."""
         now = self._now()
         assert now.search_trouble is None, now.search_trouble
         truth = ExactIndex().fit(now.X)
@@ -144,7 +144,7 @@ class _Run:
         self._progress("filters")
 
     def _moves(self) -> None:
-        """Songs that go and come back."""
+        """Remove songs and restore them."""
         f = schema.files.c
         ids = self._rng.choice(self._now().row_ids, _MOVED, replace=False).tolist()
         for what, missing_since in (("are removed", 1.0), ("are added", None)):
@@ -158,14 +158,14 @@ class _Run:
             self._claim(f"in step after {_MOVED} songs {what}", now.search_trouble is None and count == now.n_indexed)
 
     def _searches(self) -> None:
-        """Whole searches, hub reduction included, by each engine."""
+        """Time whole searches, including hub reduction, with each engine."""
         now = self._now()
         ids = self._rng.choice(now.row_ids, 3 * _FEW, replace=False).tolist()
         found = {}
         with mock.patch.dict(os.environ, MUSICSIM_INDEX="local"):
             here = self._now()
         for how, snapshot in (("Milvus", now), ("this machine", here)):
-            find_similar(snapshot, ids[0])  # the moments of hub reduction are kept
+            find_similar(snapshot, ids[0])  # the moments of hub reduction are cached
             started = time.perf_counter()
             found[how] = [[hit.song.id for hit in find_similar(snapshot, song_id)] for song_id in ids]
             self._rows.append(
@@ -176,7 +176,7 @@ class _Run:
 
 
 def _use_new_model(library: Library, rng: np.random.Generator) -> None:
-    """A model by which other songs are near, in use from now on."""
+    """Start using a model with different neighbors."""
     now = take_snapshot(library)
     assert now.model is not None
     record = new_record("learned", "another", now.model, now.n_indexed)

@@ -1,23 +1,25 @@
-"""Metric learning to rank: its three solvers side by side, LMNN and NCA on the same songs, and how it grows.
+"""Metric learning to rank: its three solvers side by side, LMNN and NCA on the same songs, and its scaling.
 
-Solvers: "a" is of CAL10K's shape (2,122 songs of 253 dimensions, AUC, C = 100, tol 1e-3), "b" nearly separable
-(1,000 x 100, AUC, C = 10^4, tol 1e-2). The default solver's seconds are the least of three fits; the baselines of
-the thesis get one fit and a limit of wall time, 20 s in the short form and 300 s in the full one. `ended` says what
-ended a fit: the gap, the time, or the number of cuts. `near_s` is the wall time until the objective was within 1e-3 of
-the default solver's; oracle, qp and psd (the projections) are shares of the wall time, `eigh` counts projections.
+Solvers: "a" has CAL10K's shape (2,122 songs of 253 dimensions, AUC, C = 100, tol 1e-3), "b" is nearly separable (1,000
+x 100, AUC, C = 10^4, tol 1e-2). The default solver's seconds are the minimum of three fits. The baselines of the thesis
+get one fit and a limit of wall time, 20 s in the short form and 300 s in the full one. `ended` is the reason that a fit
+ended: the gap, the time, or the number of cuts. `near_s` is the wall time until the objective was within 1e-3 of the
+default solver's. oracle, qp and psd (the projections) are shares of the wall time; `eigh` counts projections.
 
-Rivals: metric-learn's LMNN and scikit-learn's NCA on the songs of "b", with their default parameters, one fit of
-LMNN and the least of three of NCA. Their matrix products get one thread, and CPU seconds are compared, so that the
-second core is nobody's gain. AUC and MAP are those of 500 held-out queries of the same classes, which rank the songs
-of the fit; a rival that is faster and ranks worse is no equal.
+Rivals: metric-learn's LMNN and scikit-learn's NCA on the songs of "b", with their default parameters, one fit of LMNN
+and the minimum of three of NCA. Their matrix products get one thread, and CPU seconds are compared, so that the second
+core does not help anyone. AUC and MAP are those of 500 held-out queries of the same classes, which rank the songs of
+the fit: a faster rival that ranks worse is not comparable.
 
-Growth: ten cuts on songs as of "b", each size in a process of its own. Its peak memory, `mb`, counts the libraries
-too; `mb_before` is the peak before the fit. A fit of hundreds of cuts holds up to 256 planes of 8 d^2 bytes more.
+Growth: ten cuts on songs like those of "b", each size in a separate process. Its peak memory, `mb`, includes the
+libraries; `mb_before` is the peak before the fit. A fit of hundreds of cuts stores up to 256 planes of 8 d^2 bytes
+more.
 
-Large (``--full``): 20,000 songs of 256 dimensions like those of "a", C = 100, tol 1e-2, by all queries, and by samples
-of 2,000 a cut, of which the last asks all: its objective and bound are the certificate. One fit each.
+Large (``--full``): 20,000 songs of 256 dimensions like those of "a", C = 100, tol 1e-2. One fit uses all queries,
+another samples of 2,000 per cut. The last cut of the samples uses all queries: its objective and bound are the
+certificate. One fit each.
 
-Everything compiled is warm before the clock starts.
+Everything is compiled before the clock starts.
 """
 
 import multiprocessing
@@ -34,10 +36,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from threadpoolctl import threadpool_limits
 
-from benchmarks._memory import peak_bytes
-from benchmarks._metric_learn import MetricLearn
-from benchmarks._ranking_tasks import ClassTask, Task, cal10k_like, nearly_separable
-from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main
+from benchmarks.support.memory import peak_bytes
+from benchmarks.support.metric_learn_process import MetricLearn
+from benchmarks.support.ranking_tasks import ClassTask, Task, cal10k_like, nearly_separable
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main
 from musicsim._arrays import Float64Array
 from musicsim.evaluation import ranking_scores
 from musicsim.metric import MLR
@@ -59,7 +61,7 @@ _SOLVERS = ("bundle", "admm", "subgradient")
 
 
 def timed(function: Callable[[], Any], runs: int = 1) -> tuple[Any, dict[str, float]]:
-    """What the function returns, and the least wall and CPU seconds of its runs."""
+    """Return the result of the function, and the minimum wall and CPU seconds of its runs."""
     seconds = {"wall_s": np.inf, "cpu_s": np.inf}
     for _ in range(runs):
         wall, cpu = time.perf_counter(), time.process_time()
@@ -70,14 +72,14 @@ def timed(function: Callable[[], Any], runs: int = 1) -> tuple[Any, dict[str, fl
 
 
 def fit(task: Task, limit_s: float = np.inf, **parameters: Any) -> MLR:
-    """Fit until the gap is closed or the time is over; how it ended is the caller's to say."""
+    """Fit until the gap is closed or the time is over; the caller reports the reason."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return MLR(**parameters).fit(task.X, task.relevance, callback=lambda step: step["seconds"] >= limit_s)
 
 
 def warm_up() -> None:
-    """A tiny fit by each solver, so that nothing is compiled on the clock."""
+    """Run a tiny fit by each solver, so that nothing is compiled on the clock."""
     tiny = nearly_separable(n_songs=80, d=10)
     for solver in _SOLVERS:
         fit(tiny, solver=solver, max_cuts=3)
@@ -87,7 +89,7 @@ def warm_up() -> None:
 
 
 def solver_rows(name: str, task: Task, limit_s: float, progress: Progress) -> tuple[list[dict[str, Any]], list[Claim]]:
-    """One task by every solver; the default one is the first row."""
+    """Fit one task with every solver; the default one is the first row."""
     given = _PARAMETERS[name]
     rows: list[dict[str, Any]] = []
     for solver in _SOLVERS:
@@ -116,7 +118,7 @@ def _size(X: Float64Array) -> str:
 
 
 def _row(task: str, method: str, seconds: Mapping[str, float], mlr: MLR) -> dict[str, Any]:
-    """What all fits of ours tell."""
+    """Return the columns that all our fits share."""
     total = mlr.history_[-1]["seconds"]
     parts = {part: round(mlr.seconds_[key] / total, 2) for part, key in _PARTS.items()}
     return {
@@ -131,7 +133,7 @@ def _row(task: str, method: str, seconds: Mapping[str, float], mlr: MLR) -> dict
 
 
 def held_out_scores(task: ClassTask, components: Float64Array) -> dict[str, float]:
-    """How a metric ranks the songs of the fit for the held-out queries."""
+    """Return the scores of a metric that ranks the songs of the fit for the held-out queries."""
     scores = ranking_scores(task.queries @ components.T, task.X @ components.T, task.query_relevance)
     return {"auc": round(scores["auc"], 3), "map": round(scores["map"], 3)}
 
@@ -146,7 +148,7 @@ def _solver_claims(name: str, rows: list[dict[str, Any]]) -> list[Claim]:
         claims = [at_most(f"{what}, CPU seconds", ours["cpu_s"] if is_closed else None, 20.0)]
     claims.append(at_most(f"{name}: the relative gap itself", ours["gap"], tol))
     for row in rows[1:]:
-        # the baseline was asked for only where it gets there
+        # there is a claim on a baseline only if it converges
         if row["method"] == "admm" or row["near_s"] is not None:
             claim = f"{name}: objective of {row['method']} above the default solver's, share (ended by {row['ended']})"
             claims.append(at_most(claim, row["objective"] / ours["objective"] - 1.0, _NEAR))
@@ -156,7 +158,7 @@ def _solver_claims(name: str, rows: list[dict[str, Any]]) -> list[Claim]:
 
 
 def rival_rows(task: ClassTask, ours: Row, settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
-    """LMNN and NCA on the songs of task "b", and plain distance; `ours` is the row that they are beside."""
+    """Measure LMNN and NCA on the songs of task "b", and plain distance; `ours` is the row to compare with."""
     name, X = ours["task"], task.X
     rows = [{"task": name, "method": "no metric", **held_out_scores(task, np.eye(X.shape[1]))}]
     with threadpool_limits(1):
@@ -199,7 +201,7 @@ def _one_thread_in_children() -> Iterator[None]:
 
 
 def growth_row(n_songs: int, d: int, seed: int) -> Row:
-    """A few cuts on songs of one size; for a process of its own."""
+    """Run a few cuts on songs of one size; meant for a separate process."""
     warm_up()
     task = nearly_separable(seed, n_songs, d)
     before = peak_bytes()
@@ -209,21 +211,21 @@ def growth_row(n_songs: int, d: int, seed: int) -> Row:
 
 
 def growth_rows(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
-    """Seconds a cut and peak memory by songs and by dimensions."""
+    """Measure seconds per cut and peak memory by songs and by dimensions."""
     by_songs = [(n, 128) for n in (500, 1000, 2000, 4000, 8000)]
     by_dimensions = [(2000, d) for d in (32, 64, 128, 256, 512)]
     sizes = [*by_songs, *(size for size in by_dimensions if size not in by_songs)]
     if settings.full:
         sizes.append((20_000, 256))
     rows: dict[tuple[int, int], Row] = {}
-    # spawned, so that none starts with what this process holds
+    # spawned, so that the children start without the memory of this process
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context, max_tasks_per_child=1) as pool:
         for size in sizes:
             rows[size] = pool.submit(growth_row, *size, settings.seed).result()
             progress(f"{rows[size]['task']}: {rows[size]['cut_s']:.3f} s a cut, {rows[size]['mb']} MB")
     for what, chosen, axis in (("songs", by_songs[2:], 0), ("dimensions", by_dimensions[2:], 1)):
-        # the smallest are left out: there the overhead counts
+        # without the smallest sizes, where the overhead dominates
         slope = np.polyfit(np.log([size[axis] for size in chosen]), np.log([rows[s]["cpu_s"] for s in chosen]), 1)
         settings.facts[f"exponent of CPU seconds in {what}"] = round(float(slope[0]), 2)
     largest = rows[max(sizes)]
@@ -232,7 +234,7 @@ def growth_rows(settings: Settings, progress: Progress) -> tuple[list[Row], list
 
 
 def large_rows(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
-    """Many songs, by all queries and by samples of them."""
+    """Fit many songs, by all queries and by samples of them."""
     task, tol = cal10k_like(settings.seed, *_LARGE), _LARGE_PARAMETERS["tol"]
     name = f"large, {_size(task.X)}"
     sampled = {**_SAMPLED, "random_state": settings.seed}

@@ -1,20 +1,21 @@
 """Partial order embedding: seconds to 1e-2 of the objective, against rivals, and the cleaning of comparisons.
 
-Songs are drawn in 64 dimensions, a third of which count; a listener hears of ten others and names the most like a
-song, by a distance that is 20 % off at random: nine comparisons. The kernel is linear, of rank 64. "to 1e-2" are the
-CPU seconds of a fit, decompositions of the kernel included, until its objective is within 1 % of the best that is
-known: that of the accelerated solver at a certified gap of 3e-3, or after five times `limit_s`. "certified" are those
-until the lower bound of the same fit says so itself. A rival that has not arrived after `limit_s` is ended; "above
-the best" is where.
+Songs are drawn in 64 dimensions, a third of which count. A listener hears ten others and chooses the most similar to a
+song, by a distance with a random error of 20 %: nine comparisons. The kernel is linear, of rank 64.
 
-Rivals solve the same problem: "sub-gradient" is the thesis's (2.B) with our matrix products and a length of step that
-needs no tuning, "one by one" the same with an outer product of 64 x 64 a comparison, as a first programme would have
-it. t-STE solves another problem (20 dimensions, no kernel, no new songs): its seconds are to 1 % of its own best
-loss. "In order" is the share of true comparisons that were not asked. Everything compiled is warm before the clock
-starts; each row is a process of its own, and `mb` the most that it has held, `mb_before` before the fit.
+"to 1e-2" are the CPU seconds of a fit, including decompositions of the kernel, until its objective is within 1 % of the
+best known. That is the objective of the accelerated solver at a certified gap of 3e-3, or after five times `limit_s`.
+"certified" are the seconds until the lower bound of the same fit proves it. A rival that has not converged after
+`limit_s` is stopped; "above the best" is its distance.
 
-Surveys to be cleaned ask of each song about the same few others, as many as make the 0.45 pairs a comparison that the
-thesis's survey has (aset400).
+Two rivals solve the same problem. "sub-gradient" is the thesis's (2.B) with our matrix products and a step length
+without tuning. "one by one" is the same with an outer product of 64 x 64 per comparison, as in a first implementation.
+The rival t-STE solves another problem (20 dimensions, no kernel, no new songs): its seconds are to 1 % of its own best
+loss. "In order" is the share of true comparisons that were not asked. Everything is compiled before the clock starts.
+Each row has a separate process; `mb` is its peak memory, `mb_before` that before the fit.
+
+Surveys for cleaning ask about the same few others for each song. Their number gives the 0.45 pairs per comparison of
+the thesis's survey (aset400).
 """
 
 import multiprocessing
@@ -29,9 +30,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main
-from benchmarks._triplets import dense_subgradient, embed, student_t
 from benchmarks.mlr import peak_bytes
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main
+from benchmarks.support.triplets import dense_subgradient, embed, student_t
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.order import PartialOrderEmbedding, clean_comparisons, share_in_order
 
@@ -48,12 +49,12 @@ ERROR = 0.2
 C = 3_000.0
 ACCELERATED, SUBGRADIENT, ONE_BY_ONE, TSTE = "accelerated", "sub-gradient", "one by one", "t-STE"
 T_STE_DIMENSIONS = 20
-_QUESTIONS_A_SONG = {400: 4, 2_000: 2, 10_000: 1}
+QUESTIONS_PER_SONG = {400: 4, 2_000: 2, 10_000: 1}
 _TESTED = 5_000
 SMALL, LARGE = 16_385, 1_000_000
 """As many comparisons as the thesis's survey had, and what a million would take."""
 SMALL_LIMIT_S, LARGE_LIMIT_S = 5.0, 180.0
-_CLEANED = {SMALL: (412, 36), LARGE: (10_000, 90)}
+CLEANING_SIZES = {SMALL: (412, 36), LARGE: (10_000, 90)}
 """Songs, and others that each is compared with."""
 
 
@@ -72,7 +73,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """CPU seconds, least objective so far and certified gap, step by step; nan where nothing certifies."""
+    """CPU seconds, least objective so far and certified gap, step by step; nan if nothing certifies."""
 
     seconds: list[float]
     objectives: list[float]
@@ -84,25 +85,25 @@ class Way:
 
 
 def draw(n_songs: int, seed: int) -> Task:
-    """A survey of songs whose distances are those of a third of their columns."""
+    """Draw a survey of songs whose distances depend on a third of their columns."""
     rng = np.random.default_rng([seed, n_songs])
     X = rng.standard_normal((n_songs, RANK)) / np.sqrt(2.0 * RANK)
     heard = X[:, : RANK // 3]
-    asked = survey(heard, _QUESTIONS_A_SONG[n_songs] * n_songs, ERROR, rng)
+    asked = survey(heard, QUESTIONS_PER_SONG[n_songs] * n_songs, ERROR, rng)
     return Task(X, asked, survey(heard, _TESTED // (LISTED - 1), 0.0, rng))
 
 
 def survey(
     heard: Float64Array, n_questions: int, error: float, rng: np.random.Generator, n_others: int | None = None
 ) -> Int64Array:
-    """Which of ten songs is most like another one: nine comparisons an answer.
+    """Draw answers, each of which of ten songs is most similar to another one: nine comparisons per answer.
 
     Parameters
     ----------
     heard : ndarray of shape (n_songs, d)
         True distances are Euclidean.
     error : float
-        Deviation of the logarithm of the distance that an answer goes by.
+        Standard deviation of the error of a listener's log distances.
     n_others : int, optional
         An even number of others, the same ones for all questions about a song; by default all.
 
@@ -112,10 +113,10 @@ def survey(
     """
     n = len(heard)
     anchors = rng.integers(n, size=n_questions)
-    # steps round the circle of songs, none of which leads back to the song itself
+    # steps around the circle of songs that never return to the song itself
     steps = 1 + _steps(rng, n_questions, n - 1 if n_others is None else n_others)
     if n_others is not None:
-        steps = np.where(steps > n_others // 2, n_others // 2 - steps, steps)  # half of them backwards
+        steps = np.where(steps > n_others // 2, n_others // 2 - steps, steps)  # half of them backward
     listed = (anchors[:, None] + steps) % n
     D = np.stack([np.linalg.norm(heard[listed[:, place]] - heard[anchors], axis=1) for place in range(LISTED)], axis=1)
     D *= np.exp(error * rng.standard_normal(D.shape))
@@ -125,7 +126,7 @@ def survey(
 
 
 def _steps(rng: np.random.Generator, n_questions: int, n: int) -> Int64Array:
-    """Ten different numbers below n a row, of many rows at once."""
+    """Draw ten different numbers below n per row, for many rows at once."""
     steps = rng.integers(n, size=(n_questions, LISTED))
     while True:
         ordered = np.sort(steps, axis=1)
@@ -136,7 +137,7 @@ def _steps(rng: np.random.Generator, n_questions: int, n: int) -> Int64Array:
 
 
 def first_below(seconds: Sequence[float], values: Sequence[float], level: float) -> float | None:
-    """The seconds of the first value of `level` or less; None where there is none."""
+    """Return the seconds of the first value of `level` or less; None if it is not reached."""
     return next((s for s, value in zip(seconds, values, strict=True) if value <= level), None)
 
 
@@ -144,7 +145,7 @@ def first_below(seconds: Sequence[float], values: Sequence[float], level: float)
 
 
 def _fit(task: Task, structure: str, solver: str, limit_s: float, tol: float) -> tuple[Way, PartialOrderEmbedding]:
-    """Until the gap is closed or the time is over."""
+    """Fit until the gap is closed or the time is over."""
     K = task.kernel
     model = PartialOrderEmbedding(structure, C=C, solver=solver, max_rank=RANK, max_iter=100_000, tol=tol)
     way = Way([], [], [])
@@ -159,15 +160,15 @@ def _fit(task: Task, structure: str, solver: str, limit_s: float, tol: float) ->
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit([K], task.asked, callback=step)
-    # the bound that ends a fit comes after the last step
+    # the bound that ends a fit is computed after the last step
     way.seconds.append(time.process_time() - began)
     way.objectives.append(model.objective_)
     way.gaps.append(1.0 - model.dual_bound_ / model.objective_)
     return way, model
 
 
-def _warm_up() -> None:
-    """A short fit by each solver, so that nothing is compiled on the clock."""
+def warm_up() -> None:
+    """Run a short fit with each solver, so that nothing is compiled on the clock."""
     task = draw(400, 0)
     few = task.asked[:200]
     for structure in ("full", "diagonal"):
@@ -179,7 +180,7 @@ def _warm_up() -> None:
 def fit_row(
     n_songs: int, structure: str, method: str, level: float | None, limit_s: float, seed: int
 ) -> tuple[dict[str, Any], float]:
-    """A line of the table, and the least objective; for a process of its own.
+    """Return a row of the table, and the least objective; meant for a separate process.
 
     Parameters
     ----------
@@ -187,7 +188,7 @@ def fit_row(
         The objective to be reached, by default within 1e-2 of the method's own best.
     """
     with threadpool_limits(1):
-        _warm_up()
+        warm_up()
         task = draw(n_songs, seed)
         before = peak_bytes()
         if method in (TSTE, ONE_BY_ONE):
@@ -223,7 +224,7 @@ def fit_row(
 def fit_rows(
     pool: ProcessPoolExecutor, n_songs: int, structure: str, settings: Settings, progress: Progress
 ) -> tuple[list[Row], list[Claim]]:
-    """All ways to the objective of one size and structure, the accelerated solver's first."""
+    """Measure all ways to the objective of one size and structure, the accelerated solver first."""
     limit_s = settings.facts["limit_s"]
     rows: list[dict[str, Any]] = []
     best = np.nan
@@ -242,13 +243,14 @@ def fit_rows(
             row["above the best"] = least / best - 1.0
         rows.append(row)
         progress(f"{n_songs:,} songs, {structure}: {method}, {row['cpu_s in all']:.1f} s")
-    return rows, [_claim(rows[0], row) for row in rows[1:]]
+    return rows, [compare_seconds(rows[0], row) for row in rows[1:]]
 
 
-def _claim(ours: Row, theirs: Row) -> Claim:
+def compare_seconds(ours: Row, theirs: Row) -> Claim:
+    """Claim that a rival takes at least our CPU seconds to come within 1e-2 of the best objective."""
     reached = theirs["cpu_s to 1e-2"]
     name = f"{ours['songs']:,} songs, {ours['structure']}: CPU seconds of {theirs['embedding']} over ours, to 1e-2"
-    if reached is None:  # what it had used up by then is less than it needs
+    if reached is None:  # the time spent so far is a lower bound of the time it needs
         name, reached = f"{name} (ended {theirs['above the best']:.0%} above it)", theirs["cpu_s in all"]
     return at_least(name, reached / ours["cpu_s to 1e-2"], 1.0)
 
@@ -257,10 +259,10 @@ def _claim(ours: Row, theirs: Row) -> Claim:
 
 
 def cleaning_row(n_comparisons: int, seed: int) -> Row:
-    """Seconds and memory of cleaning a survey; for a process of its own."""
-    _warm_up()
+    """Measure seconds and memory of cleaning a survey; meant for a separate process."""
+    warm_up()
     rng = np.random.default_rng([seed, n_comparisons])
-    n_songs, n_others = _CLEANED[n_comparisons]
+    n_songs, n_others = CLEANING_SIZES[n_comparisons]
     heard = rng.standard_normal((n_songs, RANK // 3))
     asked = survey(heard, -(-n_comparisons // (LISTED - 1)), ERROR, rng, n_others)[:n_comparisons]
     before = peak_bytes()
@@ -293,9 +295,9 @@ def cleaning_rows(pool: ProcessPoolExecutor, settings: Settings, progress: Progr
 
 
 def _sizes(settings: Settings) -> Iterator[tuple[int, str]]:
-    for n_songs in _QUESTIONS_A_SONG:
+    for n_songs in QUESTIONS_PER_SONG:
         yield n_songs, "full"
-        if settings.full or n_songs <= 2_000:  # a weight a song: 10,000 columns
+        if settings.full or n_songs <= 2_000:  # one weight per song: 10,000 columns
             yield n_songs, "diagonal"
 
 
@@ -304,7 +306,7 @@ def run(settings: Settings, progress: Progress) -> tuple[Sequence[Row], Sequence
     settings.facts.update({"limit_s": limit_s, "rank": RANK, "C": C, "t-STE dimensions": T_STE_DIMENSIONS})
     rows: list[Row] = []
     claims: list[Claim] = []
-    # spawned, so that none starts with what this process holds
+    # spawned, so that the children start without the memory of this process
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context, max_tasks_per_child=1) as pool:
         for more, held in (cleaning_rows(pool, settings, progress), *_fits(pool, settings, progress)):

@@ -1,12 +1,12 @@
-"""How long people wait for a page, in a real browser, from 360 songs to a million.
+"""Waiting time for pages in a real browser, from 360 songs to a million.
 
-Chromium opens each page of the app in a context of its own (*first load*), comes to it from another page (*switch*),
-clicks an answer of *Search*, types into the song finder, draws a playlist and drags the map. A page rests when its
-script has ended, no bar says that something is being worked out, its map is drawn and nothing has changed on it for a
-quarter of a second; that quarter is not counted. Streamlit's own hello page in the same run is what a page costs
-before it does anything. Libraries are generated (:mod:`benchmarks.large_library`). WebGL runs in software.
+Chromium opens each page of the app in a new context (*first load*) and from another page (*switch*). It clicks a result
+of *Search*, types into the song finder, generates a playlist and drags the map. A page is at rest when its script has
+ended, no progress bar is shown and its map is drawn. Nothing may have changed on it for a quarter of a second, which is
+not counted. Streamlit's own hello page in the same run is the minimum cost of a page. Libraries are generated
+(:mod:`benchmarks.large_library`). WebGL runs in software.
 
-Every wait ends after two minutes: what did not rest by then has no figure, and the run goes on.
+Every wait ends after two minutes. A page that is not at rest by then does not get a value, and the run continues.
 """
 
 import re
@@ -23,10 +23,10 @@ from statistics import median
 import psutil
 from playwright.sync_api import Browser, Error, Page, sync_playwright
 
-from benchmarks._app import FLAGS, PAGES, chromium, served
-from benchmarks._memory import family_memory
-from benchmarks._report import Claim, Progress, Row, Settings, at_most, main
 from benchmarks.large_library import write_library
+from benchmarks.support.app import FLAGS, PAGES, chromium, served
+from benchmarks.support.memory import family_memory
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_most, main
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 
@@ -35,12 +35,12 @@ FULL_SIZES = (360, 5_000, 100_000, 1_000_000)
 _REPEATS = 3
 _PATIENCE_S = 120
 _STILL_MS = 250
-_MOVES = 120  # of the map, one a frame
+_MOVES = 120  # of the map, one per frame
 _APP = Path(__file__).parents[1] / "app.py"
 _HELLO = "from pathlib import Path; import streamlit.hello as h; print(Path(h.__file__).with_name('streamlit_app.py'))"
 
-# Resolves with the moment of the last change, once the script has ended and nothing has changed for a while; None
-# where that does not come in time.
+# Resolves with the time of the last change, once the script has ended and nothing has changed for a while; with None on
+# timeout.
 _RESTS = """([still, patience]) => new Promise((resolve) => {
     const busy = "[data-testid=stSkeleton], [data-stale=true], .st-key-at_work, "
         + "[data-testid=map]:not([data-state])";
@@ -62,7 +62,7 @@ _RESTS = """([still, patience]) => new Promise((resolve) => {
 
 
 def _served(script: str, library: Path | None = None) -> AbstractContextManager[tuple[str, psutil.Process]]:
-    """A Streamlit app: its address and its process."""
+    """Serve a Streamlit app; yield its address and its process."""
     command = [
         sys.executable, "-m", "streamlit", "run", script, "--server.port={port}", "--server.headless=true",
         "--browser.gatherUsageStats=false", "--browser.serverAddress=localhost",
@@ -73,7 +73,7 @@ def _served(script: str, library: Path | None = None) -> AbstractContextManager[
 
 @contextmanager
 def _page(browser: Browser) -> Iterator[Page]:
-    """A page of a context of its own: nothing is in its cache."""
+    """Open a page in a new context, with an empty cache."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     context.set_default_timeout(1000 * _PATIENCE_S)
     try:
@@ -83,25 +83,25 @@ def _page(browser: Browser) -> Iterator[Page]:
 
 
 def _rest(page: Page) -> float | None:
-    """When the page came to rest, in seconds since 1970; None where it did not."""
+    """Return the time when the page came to rest, in seconds since 1970; None on timeout."""
     at = page.evaluate(_RESTS, [_STILL_MS, 1000 * _PATIENCE_S])
     return None if at is None else float(at) / 1000
 
 
 def _seconds(page: Page, act: Callable[[], object], shown: Callable[[], object]) -> float | None:
-    """From an act until what it leads to is shown and the page rests; None where that does not come."""
+    """Return the seconds from an action until its result is shown and the page is at rest; None on timeout."""
     started = time.time()
     try:
         act()
         shown()
-    except Error:  # not in time
+    except Error:  # timeout
         return None
     rested = _rest(page)
     return None if rested is None else rested - started
 
 
 def _until(page: Page, act: Callable[[], object], shown: str, of: object) -> float | None:
-    """From an act until a condition of the page, JavaScript of `of`, holds at a frame; None where it never does."""
+    """Return the seconds from an action until a JavaScript condition on `of` is true at a frame; None on timeout."""
     started = time.time()
     try:
         act()
@@ -125,7 +125,7 @@ def _first_load(browser: Browser, address: str, name: str) -> float | None:
 
 
 def _switches(browser: Browser, address: str, names: list[str], progress: Progress) -> dict[str, list[float | None]]:
-    """Every page from the one before it, some times; the first round, which fills caches, is left out."""
+    """Switch to every page from the one before it, some times; omit the first round, which fills caches."""
     seconds: dict[str, list[float | None]] = {name: [] for name in names}
     with _page(browser) as page:
         page.goto(address)
@@ -142,7 +142,7 @@ def _switches(browser: Browser, address: str, names: list[str], progress: Progre
 
 
 def _click_an_answer(browser: Browser, address: str) -> list[float | None]:
-    """*More like this* on the first answer, until the list is that of the other song."""
+    """Click *More like this* on the first result, and wait for the list of the other song."""
     seconds = []
     with _page(browser) as page:
         page.goto(f"{address}/search?song=1")
@@ -160,7 +160,7 @@ def _click_an_answer(browser: Browser, address: str) -> list[float | None]:
 
 
 def _type_a_letter(browser: Browser, address: str) -> list[float | None]:
-    """A letter into the song finder, until its matches are shown."""
+    """Type a letter into the song finder, and wait for its matches."""
     seconds = []
     with _page(browser) as page:
         page.goto(f"{address}/search")
@@ -175,7 +175,7 @@ def _type_a_letter(browser: Browser, address: str) -> list[float | None]:
 
 
 def _draw_a_playlist(browser: Browser, address: str) -> list[float | None]:
-    """*Generate a playlist*, until its rows are shown, then others."""
+    """Click *Generate a playlist*, and wait for its rows; then generate others."""
     seconds = []
     with _page(browser) as page:
         page.goto(f"{address}/playlist")
@@ -190,7 +190,7 @@ def _draw_a_playlist(browser: Browser, address: str) -> list[float | None]:
 
 
 def _move_the_map(browser: Browser, address: str) -> tuple[list[float | None], float | None, str]:
-    """Seconds from frame to frame while the map is dragged; those that drawing it once takes, and what draws it."""
+    """Drag the map; return the seconds between frames, those of one drawing, and the renderer."""
     with _page(browser) as page:
         drawn = page.locator("[data-testid=map][data-state=drawn]").first
         try:
@@ -198,12 +198,12 @@ def _move_the_map(browser: Browser, address: str) -> tuple[list[float | None], f
             drawn.wait_for()
             _rest(page)
             moved = drawn.evaluate(_MOVED, _MOVES)
-        except Error:  # not in time
+        except Error:  # timeout
             return [None], None, "nothing"
         return [ms / 1000 for ms in moved["frames"]], moved["redraw"] / 1000, moved["renderer"]
 
 
-# Points stay where the graphics card draws them; the plain canvas is painted again once the map is at rest.
+# Points stay in place when the graphics card draws them; the plain canvas is painted again once the map is at rest.
 _MOVED = """(root, n) => new Promise((resolve) => {
     const { map } = root;
     const frames = [];
@@ -218,7 +218,7 @@ _MOVED = """(root, n) => new Promise((resolve) => {
     requestAnimationFrame(step);
 })"""
 
-# Lists stand in shadow trees.
+# Lists are in shadow trees.
 _FIND_ALL = """const found = [...document.querySelectorAll(wanted)];
     for (const host of document.querySelectorAll("*"))
         if (host.shadowRoot) found.push(...host.shadowRoot.querySelectorAll(wanted));"""
@@ -244,7 +244,7 @@ def _said(seconds: float | None) -> str:
 
 
 def _median(seconds: list[float | None]) -> float | None:
-    """The median; None where one has no figure."""
+    """Return the median; None if one value is missing."""
     known = [s for s in seconds if s is not None]
     return median(known) if len(known) == len(seconds) else None
 
@@ -255,7 +255,7 @@ def _slowest(seconds: list[float | None]) -> float | None:
 
 
 def _measured(browser: Browser, folder: Path, n_songs: int, progress: Progress) -> list[Row]:
-    """All measures of one library."""
+    """Measure one library."""
     rows: list[Row] = []
     names = list(PAGES)
 
@@ -296,7 +296,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         rows: list[Row] = [{"songs": 0, "page": "Streamlit's hello", "what": "first load", "seconds": hello}]
         for library in _libraries(settings, Path(folder), progress):
             with library:
-                n_songs = take_snapshot(library).columns.year.size  # what the app keeps of a library it reads once
+                n_songs = take_snapshot(library).columns.year.size  # the app reads its cached data of a library once
             rows += _measured(browser, library.folder, n_songs, progress)
         browser.close()
     largest = [row for row in rows if row["songs"] == rows[-1]["songs"]]
@@ -318,7 +318,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 
 def _libraries(settings: Settings, folder: Path, progress: Progress) -> Iterator[Library]:
-    """The library that is asked for, or libraries of all sizes, each written when it is its turn."""
+    """Yield the library of the settings, or libraries of all sizes, each written just in time."""
     if settings.library is not None:
         yield Library.open(settings.library, create=False)
         return

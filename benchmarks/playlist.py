@@ -1,20 +1,23 @@
-"""The playlist model at the size of AotM-2011: how long a fit takes, what it holds, how it grows, how fast lists come.
+"""The playlist model at the size of AotM-2011: time and memory of a fit, its scaling, and the time of playlists.
 
-The collection is generated: 98,359 songs in 6,390 edges, one of which holds all songs; a song is in 76.46 +- 57.79
-edges, at most 218 (thesis, section 7.7); 209,485 segments of two songs or more (its table 7.1). The lengths of the
-segments are not printed there: two and a geometric number more, four on average, which makes ten matched songs for
-each of the 86,310 playlists. Degrees come from a beta distribution with the printed moments, sizes of edges from a
-Pareto distribution; songs of one of 50 styles prefer the same edges. The segments are walks by hidden weights
-(log-normal, sigma 2; 0.02 for the edge of all songs), so that there is something to be found: `truth` is their
-log-likelihood an observation, to be compared with `objective`, that of the fit.
+The collection is generated: 98,359 songs in 6,390 edges, one of which contains all songs. A song is in 76.46 +- 57.79
+edges, at most 218 (thesis, section 7.7). There are 209,485 segments of two songs or more (its table 7.1). The thesis
+does not print the lengths of the segments. They are two plus a geometric number, four on average, which makes ten
+matched songs for each of the 86,310 playlists.
 
-`build_s` is reading the playlists and building the likelihood, `ascent_s` the rest of `PlaylistModel.fit`. `mb` is the
-peak memory of a process that fits once, libraries, collection and playlists in it; `mb_before` the peak before.
-With twice the songs each edge holds twice as many; with twice the edges a song is in twice as many.
+Degrees come from a beta distribution with the printed moments, sizes of edges from a Pareto distribution; songs of one
+of 50 styles prefer the same edges. The segments are walks by hidden weights (log-normal, sigma 2; 0.02 for the edge of
+all songs), so that there is structure to learn. `truth` is their log-likelihood per observation, to be compared with
+`objective`, that of the fit.
 
-Rival: L-BFGS of scipy, which the thesis uses, on the same sparse rows; the weights are a softmax there, which needs
-no bounds. `reached_s` is when it came within 1e-4 nats an observation of our objective. `ended` says what ended it:
-the tolerance, or the limit of time (60 s in the short form, 600 s in the full one).
+`build_s` is the time for reading the playlists and building the likelihood, `ascent_s` the rest of `PlaylistModel.fit`.
+`mb` is the peak memory of a process that fits once, including libraries, collection and playlists; `mb_before` is the
+peak before the fit. With twice the songs each edge has twice as many songs; with twice the edges a song is in twice as
+many.
+
+Rival: L-BFGS of scipy, which the thesis uses, on the same sparse rows. The weights are a softmax there, without bounds.
+`reached_s` is the time at which it came within 1e-4 nats per observation of our objective. `ended` is the reason that
+it ended: the tolerance, or the limit of time (60 s in the short form, 600 s in the full one).
 """
 
 import multiprocessing
@@ -26,8 +29,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import optimize, sparse
 
-from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main
 from benchmarks.mlr import peak_bytes
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.playlist import Hypergraph, PlaylistModel
 from musicsim.playlist._likelihood import Counts, Likelihood
@@ -41,7 +44,7 @@ _N_GENERATED, _LENGTH = 1000, 20
 
 
 class Size(NamedTuple):
-    """Of a collection and its playlists."""
+    """The size of a collection and its playlists."""
 
     songs: int = 98_359
     edges: int = 6_390
@@ -55,7 +58,7 @@ class Size(NamedTuple):
 
 
 def edges_a_song(size: Size, rng: np.random.Generator) -> Int64Array:
-    """Draw the number of edges of each song, the one of all songs not counted."""
+    """Draw the number of edges of each song, without the edge of all songs."""
     scale = size.edges / Size().edges
     top = _MAX_EDGES * scale - 1
     mean = (_MEAN_EDGES * scale - 1) / top
@@ -64,7 +67,7 @@ def edges_a_song(size: Size, rng: np.random.Generator) -> Int64Array:
 
 
 def incidence(size: Size, seed: int) -> sparse.csr_array:
-    """Draw the edges of each song, those of its style more often; the last edge holds all songs."""
+    """Draw the edges of each song, those of its style more often; the last edge contains all songs."""
     rng = np.random.default_rng([seed, 0])
     n_edges = size.edges - 1
     degrees = edges_a_song(size, rng)
@@ -75,7 +78,7 @@ def incidence(size: Size, seed: int) -> sparse.csr_array:
     for k in range(_N_STYLES):
         songs = np.flatnonzero(style == k)
         cumulated = np.cumsum(affinity[k])
-        # three draws for each edge wanted, as some come twice; the first different ones are kept
+        # draw three times as many edges as needed, because some repeat; use the first different ones
         owner = np.repeat(songs, 3 * degrees[songs] + 10)
         drawn = np.searchsorted(cumulated, rng.random(owner.size) * cumulated[-1])
         key = owner * n_edges + np.minimum(drawn, n_edges - 1)
@@ -124,7 +127,7 @@ def walks(graph: Hypergraph, w: Float64Array, n_playlists: int, seed: int) -> li
 
 
 def collection(size: Size, seed: int) -> tuple[Hypergraph, list[list[int]]]:
-    """The hypergraph, and playlists that follow its hidden weights."""
+    """Make the hypergraph, and playlists that follow its hidden weights."""
     names = [*(f"tag:{e}" for e in range(size.edges - 1)), "uniform:all"]
     graph = Hypergraph(incidence(size, seed), names)
     return graph, walks(graph, hidden_weights(size.edges, seed), size.playlists, seed)
@@ -134,13 +137,13 @@ def collection(size: Size, seed: int) -> tuple[Hypergraph, list[list[int]]]:
 
 
 def likelihood_of(graph: Hypergraph, playlists: list[list[int]]) -> Likelihood:
-    """The objective as `fit` builds it by default."""
+    """Build the default objective of `fit`."""
     ones, prior = np.ones(graph.n_edges), np.zeros(graph.n_edges)
     return Likelihood.of(graph, Counts.of(playlists, graph.n_songs), ones, prior)[0]
 
 
 def fit_row(size: Size, seed: int) -> tuple[Row, PlaylistModel]:
-    """One fit; its memory counts only in a process of its own."""
+    """Run one fit; its memory is meaningful only in a separate process."""
     graph, playlists = collection(size, seed)
     model = PlaylistModel(graph)
     before = peak_bytes()
@@ -169,7 +172,7 @@ def fit_row(size: Size, seed: int) -> tuple[Row, PlaylistModel]:
 
 
 def fit_and_generate(size: Size, seed: int) -> tuple[Row, float]:
-    """A fit, and the seconds of a thousand playlists by the model."""
+    """Fit once, then time a thousand playlists of the model; return the row and the seconds."""
     row, model = fit_row(size, seed)
     start = time.perf_counter()
     for number in range(_N_GENERATED):
@@ -182,7 +185,7 @@ def growth_row(size: Size, seed: int) -> Row:
 
 
 def rival_row(size: Size, seed: int, ours: float, tol: float, limit_s: float) -> Row:
-    """L-BFGS on the logarithms of weights that are scaled to sum 1, to the tolerance of `PlaylistModel`."""
+    """Run L-BFGS on log weights that are scaled to sum 1, to the tolerance of `PlaylistModel`."""
     likelihood = likelihood_of(*collection(size, seed))
     n = likelihood.n_observations
     started, cpu = time.perf_counter(), time.process_time()
@@ -225,7 +228,7 @@ def sizes_to_grow(full: bool) -> dict[str, list[Size]]:
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
     seed, rows = settings.seed, []
-    # spawned, so that none starts with what this process holds
+    # spawned, so that the children start without the memory of this process
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context, max_tasks_per_child=1) as pool:
         ours, generation = pool.submit(fit_and_generate, Size(), seed).result()

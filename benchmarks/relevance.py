@@ -1,15 +1,15 @@
 """Relevance.from_plays: the ten items that share most listeners, by Jaccard index, exactly.
 
-Plays of hetrec2011-lastfm-2k, where the optional data folder is present, and generated ones: 5 million of 100,000
-users, with ``--full`` 50 million of 1,000,000, and 187,000 artists whose popularity follows Zipf's law with a flat
-head (a sixth of the users has the first one), about 51 artists a user, log-normal, and log-normal counts of
-which four fifths reach the threshold of 10.
+The plays are those of hetrec2011-lastfm-2k, if the optional data folder exists, and generated ones. The generated plays
+are 5 million of 100,000 listeners, or with ``--full`` 50 million of 1,000,000. The popularity of their 187,000 artists
+follows Zipf's law with a flat head: a sixth of the listeners play the first artist. A listener has about 51 artists,
+log-normal. Counts are log-normal too; four fifths reach the threshold of 10.
 
-First calls, each in a process of its own, from a sparse matrix and from three columns in random order: wall and CPU
-seconds, imports and the loading of compiled code among them, and the peak of memory, the plays themselves among it.
-Then once more, warm, against the plain way: scipy's sparse product by blocks, and a partial sort of each row. On
-hetrec2011-lastfm-2k also against scikit-learn's Jaccard distance of dense rows, for a few items, its seconds
-scaled up to all. The rivals' answers must be the same.
+First calls run in separate processes, from a sparse matrix and from three columns in random order. They are measured in
+wall and CPU seconds, including imports and the loading of compiled code, and in peak memory, including the plays. Then
+a warm call is compared with the naive way: scipy's sparse product by blocks, and a partial sort of each row. On
+hetrec2011-lastfm-2k it is also compared with scikit-learn's Jaccard distance of dense rows, for a few items, with its
+seconds scaled up to all items. The rivals must return the same results.
 """
 
 import lzma
@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, shared_data
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main, shared_data
 from musicsim._arrays import Float32Array, Float64Array, Int32Array, Int64Array, IntegerArray
 from musicsim.relevance import Relevance
 
@@ -43,7 +43,7 @@ Found = dict[int, list[int]]
 
 
 def generated_plays(n_users: int, seed: int) -> Plays:
-    """Draw users, artists and counts, about 51 a user, each pair once, in random order."""
+    """Draw listeners, artists and counts, about 51 per listener, each pair once, in random order."""
     rng = np.random.default_rng(seed)
     popularity = 1.0 / (np.arange(N_ARTISTS) + 31.0)
     heights = np.cumsum(popularity / popularity.sum())
@@ -59,7 +59,7 @@ def generated_plays(n_users: int, seed: int) -> Plays:
 
 
 def recorded_plays(folder: Path) -> Plays:
-    """Users, artists and counts of hetrec2011-lastfm-2k, both numbered from 0."""
+    """Return listeners, artists and counts of hetrec2011-lastfm-2k, both numbered from 0."""
     with lzma.open(folder / "user_artists.dat.xz", "rt") as lines:
         table = np.loadtxt(lines, dtype=np.int64, skiprows=1)
     users, artists = (np.unique(table[:, i], return_inverse=True)[1].astype(np.int32) for i in (0, 1))
@@ -72,7 +72,7 @@ def matrix(plays: Plays) -> sparse.csr_array:
 
 
 def _best(item: int, others: IntegerArray, similarity: Float64Array) -> list[int]:
-    """The `K` most similar of `others`, of equal ones the lower, ascending."""
+    """Return the `K` most similar of `others`, ascending; ties go to the lower item."""
     left = np.flatnonzero((similarity > 0.0) & (others != item))
     if len(left) > K:
         least = np.partition(similarity[left], -K)[-K]
@@ -82,7 +82,7 @@ def _best(item: int, others: IntegerArray, similarity: Float64Array) -> list[int
 
 
 def by_scipy(plays: sparse.csr_array) -> Found:
-    """Blocks of the sparse product ``F.T @ F``, and the best of each row."""
+    """Compute blocks of the sparse product ``F.T @ F``, and the best of each row."""
     heard = plays.copy()
     heard.data = (heard.data >= THRESHOLD).astype(np.int32)
     heard.eliminate_zeros()
@@ -100,7 +100,7 @@ def by_scipy(plays: sparse.csr_array) -> Found:
 
 
 def by_scikit_learn(plays: sparse.csr_array, items: Int64Array) -> Found:
-    """Jaccard distances of dense rows; `items` have listeners."""
+    """Compute Jaccard distances of dense rows; every item in `items` must have listeners."""
     from sklearn.metrics import pairwise_distances
 
     by_item = (plays >= THRESHOLD).toarray().T
@@ -114,14 +114,14 @@ def ours(plays: Any) -> Relevance:
 
 
 def assert_equal(relevance: Relevance, found: Found) -> None:
-    """Raise where the rival's lists differ from ours."""
+    """Raise AssertionError if the rival's lists differ from ours."""
     for item, expected in found.items():
         if relevance.relevant(item).tolist() != expected:
             raise AssertionError(f"item {item}: {relevance.relevant(item)} is not {expected}")
 
 
 def _peak_gb() -> float:
-    """Most memory this process has held; the counter of getrusage also holds that of its parent at the fork."""
+    """Return the peak memory of this process; getrusage would include the parent's at the fork."""
     try:
         status = Path("/proc/self/status").read_text(encoding="utf-8")
         return int(status.partition("VmHWM:")[2].split()[0]) / 1e6
@@ -130,7 +130,7 @@ def _peak_gb() -> float:
 
 
 def _measure(folder: str, form: str) -> dict[str, float]:
-    """In a fresh process: wall and CPU seconds of the first call, and the peak of memory."""
+    """Measure wall and CPU seconds and the peak memory of the first call, in a new process."""
     import pandas as pd
 
     plays = tuple(np.load(Path(folder) / f"{part}.npy") for part in ("users", "items", "counts"))
@@ -152,7 +152,7 @@ def _measure(folder: str, form: str) -> dict[str, float]:
 
 
 def fresh_rows(data: str, plays: Plays) -> list[Row]:
-    """The first call in a process of its own, for each form of the plays."""
+    """Measure the first call in a separate process, for each form of the plays."""
     rows: list[Row] = []
     with TemporaryDirectory() as folder:
         for part, values in zip(("users", "items", "counts"), plays, strict=True):
@@ -165,7 +165,7 @@ def fresh_rows(data: str, plays: Plays) -> list[Row]:
 
 
 def race_rows(data: str, plays: sparse.csr_array, settings: Settings, *, dense: bool) -> tuple[list[Row], Claim]:
-    """CPU seconds once warm; the rivals' answers are compared with ours."""
+    """Measure CPU seconds of warm calls; compare the rivals' results with ours."""
     relevance = ours(plays)
     runs: dict[str, tuple[Callable[[], Any], int]] = {
         "musicsim": (lambda: ours(plays), plays.shape[1]),

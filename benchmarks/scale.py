@@ -1,14 +1,14 @@
-"""What a collection takes: the unit costs of docs/scale.md, and whether they foretell collections of several sizes.
+"""Cost of a collection: the unit costs of docs/scale.md, and whether they predict collections of several sizes.
 
 - Files of three to four minutes in every format (those of `benchmarks.ingest`): CPU seconds of `Library.add` and of all
   its processes, and the frames on the disk.
-- Different songs of 25 s: CPU seconds of the models that `refresh` fits, features, vectors and database on the disk.
-- Drawn libraries without sound (`benchmarks.large_library`): CPU seconds of clusters, map and index, what they are on
-  the disk, the most memory of a refresh that finds nothing to do, and the memory of the app in which one visitor has
+- Different songs of 25 s: CPU seconds of the models that `refresh` fits; features, vectors and database on the disk.
+- Drawn libraries without sound (`benchmarks.large_library`): CPU seconds of clusters, map and index, and their size on
+  the disk. Also the peak memory of a refresh with nothing to do, and the memory of the app after one visitor has
   opened every page.
 
-Each is measured at two sizes, and every part compared with what :data:`COSTS` say for that size. These were measured
-on two cores of an AMD EPYC: on another processor CPU seconds are others.
+Each is measured at two sizes, and every part is compared with the prediction of :data:`COSTS` for that size. The costs
+were measured on two cores of an AMD EPYC; CPU seconds differ on other processors.
 """
 
 import asyncio
@@ -20,13 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks._app import PAGES, served
-from benchmarks._memory import alone, family_memory
-from benchmarks._report import Claim, Progress, Row, Settings, at_most, main
-from benchmarks._streamlit import session
 from benchmarks.cluster import CpuSeconds, add
 from benchmarks.ingest import long_files, short_songs
 from benchmarks.large_library import write_library
+from benchmarks.support.app import PAGES, served
+from benchmarks.support.memory import alone, family_memory
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_most, main
+from benchmarks.support.streamlit_session import session
 from musicsim import LIBRARY_FILE
 from musicsim.explorer.refresh.placing import save_clusters_and_map
 from musicsim.explorer.refresh.refresh import refresh
@@ -43,13 +43,13 @@ _DRAWN, _FULL_DRAWN = (100_000, 200_000), (100_000, 1_000_000)
 _MAX_OFF = 0.2
 _N_WORKERS = 2
 _SHORT_S = 25.0
-_MINUTES = 3.5  # of the song that the table of docs/scale.md counts
+_MINUTES = 3.5  # of the average song in the table of docs/scale.md
 _SIZES = (100_000, 1_000_000, 10_000_000, 100_000_000)
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a part of the work or of the disk costs: once, for each song, for each hour of sound."""
+    """Cost of a part of the work or of the disk: fixed, per song, and per hour of sound."""
 
     what: str
     unit: str
@@ -58,7 +58,7 @@ class Cost:
     hour: float = 0.0
 
     def of(self, n_songs: float, hours: float) -> float:
-        """Of a whole collection."""
+        """Return the cost of a whole collection."""
         return self.once + self.song * n_songs + self.hour * hours
 
 
@@ -85,7 +85,7 @@ _PLACING_PHASES = "grouping songs into clusters", "drawing the map"
 
 
 def table() -> str:
-    """The table of docs/scale.md."""
+    """Return the table of docs/scale.md."""
     lines = ["| songs of 3.5 minutes | " + " | ".join(f"{n:,}" for n in _SIZES) + " |"]
     lines.append("|---|" + "---|" * len(_SIZES))
     lines.append("| hours of sound | " + " | ".join(f"{n * _MINUTES / 60:,.0f}" for n in _SIZES) + " |")
@@ -104,7 +104,7 @@ def _said(amount: float, unit: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a collection of so many songs and hours took."""
+    """Measured costs of a collection with this many songs and hours."""
 
     n_songs: int
     hours: float
@@ -116,7 +116,7 @@ def _mb(folder: Path, pattern: str = "**/*") -> float:
 
 
 class _Phases:
-    """CPU seconds of this process by what a refresh says that it does."""
+    """CPU seconds of this process by the phase that a refresh reports."""
 
     def __init__(self) -> None:
         self._began, self._phase = time.process_time(), ""
@@ -128,7 +128,7 @@ class _Phases:
         self._began, self._phase = now, text
 
     def total(self) -> float:
-        """Of all phases but those of :data:`PLACING`, which drawn libraries measure."""
+        """Return the sum of all phases except those of :data:`PLACING`, which drawn libraries measure."""
         self("")
         return sum(seconds for phase, seconds in self._seconds.items() if phase not in _PLACING_PHASES)
 

@@ -1,22 +1,21 @@
-"""Indexes for the ten nearest neighbours: how long they build, what they hold, how fast they answer at a recall.
+"""Indexes for the ten nearest neighbors: time to build, memory, and time per query at a recall.
 
-Seconds and milliseconds are CPU time on one thread, after numba has compiled. Queries come one at a time, as a
-service asks them, but for the row that says batch. `mb` is what an index holds beside the rows it was given, a copy
-of them included where it makes one. Recall@10 is the share of answers no further than the true tenth neighbour.
+Seconds and milliseconds are CPU time on one thread, after numba has compiled. Queries come one at a time, as in a
+service, except in the row that says batch. `mb` is the memory of an index without its input rows, but including a copy
+of them if it makes one. Recall@10 is the share of results no further than the true tenth neighbor.
 
-An index with a knob (how many leaves, cells or candidates are looked at) is asked at settings a factor of 1.4 apart,
-from the quickest one up to a recall of 0.99; rounds over all indexes take turns and the least time of each setting
-counts. `ms_90` is the time at recall 0.90, log time being linear in recall between the two settings around it. It is
-never extrapolated: empty where the recall was not reached, the quickest setting's time where that is above it
-already. An index without a knob has `recall` and `ms` instead; so has ours as `tune` sets it up for 0.95, whose
-`build_s` is the trials and the index.
+A knob is the number of leaves, cells or candidates searched. An index with a knob is measured at settings a factor of
+1.4 apart, from the quickest one up to a recall of 0.99. Rounds alternate between all indexes, and the minimum time of
+each setting counts. `ms_90` is the time at recall 0.90, log time being linear in recall between the two settings around
+it. It is never extrapolated: it is empty if the recall was not reached, and the quickest setting's time if that setting
+is above it already. An index without a knob has `recall` and `ms` instead. So does ours with the setting that `tune`
+chooses for 0.95; its `build_s` includes the trials.
 
-Data: see `_search_data`. `hard` are 200 overlapping clusters of intrinsic dimension 20 (in the full form also 2,000),
-`separated` 2,000 clusters of random covariance, "as the app's" the vectors of a drawn library, `songs` real
-descriptors; a million rows are in `ten_million`. Forests have 8 and 24 trees, partitions one setting, in the full form
-five, annoy 50 trees, in the full form also 10 and 20; the quickest at a level counts in the claims. The tree of the
-thesis (PCA, spill 0.05 and 0.1, defeatist search) is grown to three depths, whose leaves hold about 1,000, 316 and 100
-rows.
+Data: see `support.search_data`. `hard` are 200 overlapping clusters of intrinsic dimension 20 (full form: also 2,000),
+`separated` 2,000 clusters of random covariance. "as the app's" are the vectors of a drawn library, `songs` real
+descriptors. A million rows are in `ten_million`. Forests have 8 and 24 trees, partitions one setting, in the full form
+five, annoy 50 trees, in the full form also 10 and 20; the claims use the quickest at a level. The tree of the thesis
+(PCA, spill 0.05 and 0.1, defeatist search) is grown to three depths, whose leaves have about 1,000, 316 and 100 rows.
 """
 
 import gc
@@ -35,10 +34,10 @@ import numpy as np
 from sklearn.neighbors import KDTree
 from threadpoolctl import threadpool_limits
 
-from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, shared_data, version
-from benchmarks._rival import Answer, RivalError, RivalProcess, timed
-from benchmarks._search_data import REAL_SETS, hard, hold_out, separated
 from benchmarks.large_library import VECTOR_DIMENSIONS, drawn_vectors
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main, shared_data, version
+from benchmarks.support.rival import Answer, RivalError, RivalProcess, timed
+from benchmarks.support.search_data import REAL_SETS, hard, hold_out, separated
 from musicsim._arrays import Float32Array, Int64Array
 from musicsim.search import ExactIndex, PartitionIndex, SpillForest, SpillTree, tune
 
@@ -54,7 +53,7 @@ _RIVALS = ("faiss-cpu", "voyager", "annoy")
 _FOREST, _PARTITION = "musicsim SpillForest", "musicsim PartitionIndex"
 _OURS, _HNSW, _ANNOY = "ours", "voyager", "annoy"
 _GRAPHS = ("faiss HNSW", _HNSW)
-# Of partitions: cells, explained, ranked.
+# Settings of partitions: cells, explained, ranked.
 _PARTITIONS = ((3.0, 0.99, 1.5), (2.0, 0.98, 1.0), (1.0, 0.99, 1.0), (1.0, 0.95, 1.0), (1.0, 0.9, 3.0))
 
 Ask = Callable[[Float32Array, int], Int64Array | Answer]
@@ -62,9 +61,10 @@ Ask = Callable[[Float32Array, int], Int64Array | Answer]
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """An index that is ready: what it answers at a setting of its knob, and the bytes it holds.
+    """An index that is ready: its search function, which takes a setting of the knob, and its size in bytes.
 
-    `n_bytes` is asked last, since some indexes have to be written for it. A rival's index is in a process of its own.
+    `n_bytes` is read last, because some indexes must be written to disk for it. A rival's index is in a separate
+    process.
     """
 
     ask: Ask
@@ -73,9 +73,9 @@ class Built:
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A kind of index: whose it is, how it is set up and built, the settings of its knob, quickest first.
+    """A kind of index: its origin, how to build it, and the settings of its knob, quickest first.
 
-    `knob` is empty where there is nothing to set. Slow ones get fewer queries. `rival` is the distribution to install.
+    `knob` is empty if there is nothing to set. Slow ones get fewer queries. `rival` is the distribution to install.
     """
 
     name: str
@@ -86,13 +86,13 @@ class Contender:
     rival: str = ""
 
     def row(self, case: "Case") -> dict[str, Any]:
-        """How its line of the table begins."""
+        """Return the first columns of its row."""
         return {"data": case.name, "rows": len(case.X), "index": self.name, "setting": self.setting}
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Rows, queries, and by which goals they are judged: those of "hard", of "separated", or none."""
+    """Rows, queries, and the goals that apply: those of "hard", of "separated", or none."""
 
     name: str
     kind: str
@@ -106,7 +106,7 @@ class Case:
 
 @dataclass(slots=True)
 class Measured:
-    """A contender on a case: seconds to build, and recall and least milliseconds at each setting of the knob."""
+    """A contender on a case: seconds to build, and recall and minimum milliseconds at each setting of the knob."""
 
     contender: Contender
     build_s: float
@@ -115,7 +115,7 @@ class Measured:
     ms: list[float] = field(default_factory=list)
 
     def first_round(self, case: Case, true: Int64Array) -> None:
-        """Ask at one setting after the other, until the highest level is reached."""
+        """Measure one setting after the other, until the highest level is reached."""
         Q = case.Q[: self.contender.n_queries]
         settings = self.contender.knob or (0,)
         self.built.ask(Q[:5], settings[0])
@@ -156,31 +156,31 @@ class Measured:
 
 
 def recall(X: Float32Array, Q: Float32Array, found: Int64Array, true: Int64Array) -> float:
-    """Share of the places that hold a row no further than the furthest true neighbour, each row counted once.
+    """Return the share of places that have a row no further than the furthest true neighbor, each row counted once.
 
     Parameters
     ----------
     X : ndarray of shape (n_rows, d)
     Q : ndarray of shape (n_queries, d)
     found : int ndarray of shape (n_queries, k)
-        Ids in any order; -1 where nothing was found.
+        Ids in any order; -1 for a missing result.
     true : int ndarray of shape (n_queries, k)
-        The exact neighbours.
+        The exact neighbors.
     """
     hits = 0
     for q, ids, neighbours in zip(Q.astype(np.float64), found, true, strict=True):
         different = np.unique(ids[ids >= 0])
         furthest = np.linalg.norm(X[neighbours] - q, axis=1).max()
-        # rows at the same distance are as good as each other; so little is rounding only
+        # rows at the same distance are equally good; the tolerance covers rounding only
         hits += np.count_nonzero(np.linalg.norm(X[different] - q, axis=1) <= furthest * (1 + 1e-9))
     return hits / true.size
 
 
 def time_at(level: float, recalls: Sequence[float], ms: Sequence[float]) -> float | None:
-    """Milliseconds at a recall, log time being linear in recall between two settings; None if it was not reached.
+    """Return milliseconds at a recall, log time being linear in recall between two settings; None if not reached.
 
-    Settings come in the order of what they look at. One that was measured slower than a later one takes the later one's
-    time. The first one's time stands for all levels up to its recall.
+    Settings are in the order of their effort. A setting that was measured slower than a later one gets the later one's
+    time. The first one's time is used for all levels up to its recall.
     """
     least = np.minimum.accumulate(ms[::-1])[::-1]
     for i, reached in enumerate(recalls):
@@ -194,7 +194,7 @@ def time_at(level: float, recalls: Sequence[float], ms: Sequence[float]) -> floa
 
 
 def build(contender: Contender, X: Float32Array, held: ExitStack) -> Measured:
-    """Build an index, a rival's in a process that ends with `held`."""
+    """Build an index; a rival's is built in a process that ends with `held`."""
     gc.collect()
     if contender.rival:
         rival = held.enter_context(RivalProcess(contender.build, X))
@@ -205,9 +205,9 @@ def build(contender: Contender, X: Float32Array, held: ExitStack) -> Measured:
 
 
 def measure(case: Case, progress: Progress) -> list[Row]:
-    """Measure all contenders of a case; only those with a knob are kept until the last one is measured.
+    """Measure all contenders of a case; only those with a knob stay in memory until the last one is measured.
 
-    A rival that fails or crashes has a row that says so in `failed`.
+    The row of a failed or crashed rival has the error in `failed`.
     """
     true = ExactIndex().fit(case.X).query(case.Q, K)[1]
     rows: dict[int, Row] = {}
@@ -251,7 +251,7 @@ def measure(case: Case, progress: Progress) -> list[Row]:
 
 
 def one_by_one(ask: Callable[[Float32Array, int], Any]) -> Ask:
-    """Ask with one query at a time, handed over as a vector (d,); fewer than K answers are filled up with -1."""
+    """Search one query at a time, passed as a vector (d,); fill up fewer than K results with -1."""
 
     def ask_all(Q: Float32Array, value: int) -> Int64Array:
         found = np.full((len(Q), K), -1, dtype=np.int64)
@@ -264,7 +264,7 @@ def one_by_one(ask: Callable[[Float32Array, int], Any]) -> Ask:
 
 
 def geometric(first: int, last: int) -> tuple[int, ...]:
-    """Whole numbers a factor of 1.41 apart, from the first to the last."""
+    """Return whole numbers a factor of 1.41 apart, from the first to the last."""
     steps = math.ceil(2 * math.log2(last / first)) + 1
     return tuple(sorted({round(first * 2 ** (i / 2)) for i in range(steps)}))
 
@@ -292,18 +292,18 @@ def _partition(X: Float32Array, cells: float, explained: float, ranked: float, s
 
 def _tuned(X: Float32Array, seed: int) -> Built:
     index = tune(X, K, 0.95, n_jobs=1, random_state=seed)
-    # what is too small for a forest stays exact, which has no size to tell
+    # too small for a forest: the index stays exact, and does not have a size to report
     return Built(one_by_one(lambda q, _: index.query(q[None], K)[1][0]), lambda: getattr(index, "nbytes_", 4 * len(X)))
 
 
 def _spill_tree(X: Float32Array, spill: float, depth: int, seed: int) -> Built:
-    # as printed: directions from all rows of a node, and nothing but the depth ends the splitting
+    # as in the thesis: directions from all rows of a node, and splitting stops only at the depth
     tree = SpillTree("pca", spill, depth, leaf_size=K, n_sample=None, n_jobs=1, random_state=seed).fit(X)
     return Built(one_by_one(lambda q, _: tree.query(q[None], K)[1][0]), lambda: tree.nbytes_)
 
 
 def _faiss(X: Float32Array, description: str, knob: str = "", **options: int) -> Built:
-    """What faiss's factory calls so; `knob` and the options are names of faiss's parameters."""
+    """Build the index of a faiss factory string; `knob` and the options are names of faiss's parameters."""
     import faiss
 
     faiss.omp_set_num_threads(1)
@@ -340,7 +340,7 @@ def _annoy(X: Float32Array, n_trees: int, seed: int) -> Built:
     index = AnnoyIndex(X.shape[1], "euclidean")
     index.set_seed(seed)
     for i, x in enumerate(X):
-        index.add_item(i, x.tolist())  # it reads a list much quicker than an array
+        index.add_item(i, x.tolist())  # it reads a list much faster than an array
     index.build(n_trees, n_jobs=1)
 
     def n_bytes() -> int:
@@ -360,17 +360,17 @@ def _kd_tree(X: Float32Array) -> Built:
 
 
 def n_lists(n_rows: int) -> int:
-    """Lists of faiss's IVF, the power of two that is 1,024 for 200,000 rows and grows with their root."""
+    """Return the number of lists of faiss's IVF: a power of two, 1,024 for 200,000 rows, growing with their root."""
     return 2 ** round(math.log2(2.3 * math.sqrt(n_rows)))
 
 
 def depth_for(leaf_size: int, n_rows: int, spill: float) -> int:
-    """Splits until a leaf holds about `leaf_size` rows, each side getting the share 1/2 + spill."""
+    """Return the depth at which a leaf has about `leaf_size` rows, each side getting the share 1/2 + spill."""
     return max(1, round(math.log(n_rows / leaf_size) / -math.log(0.5 + spill)))
 
 
 def contenders(n_rows: int, seed: int, *, full: bool, slow: bool = True) -> list[Contender]:
-    """All indexes for so many rows; `slow` says whether there is time for voyager.
+    """Return all indexes for this many rows; `slow` says whether there is time for voyager.
 
     The short form leaves out `tune`, faiss HNSW, annoy with fewer trees, other partitions and spill trees.
     """
@@ -425,9 +425,9 @@ def _quickest(rows: Sequence[Row], column: str) -> float | None:
 
 
 def claims(kind: str, label: str, rows: Sequence[Row]) -> list[Claim]:
-    """What was asked for on a kind of mixture; of our forests and partitions and of annoys the quickest counts.
+    """Return the claims on a kind of mixture; of our forests and partitions and of annoys the quickest counts.
 
-    The time of building is that of the slowest of ours.
+    The build time is that of our slowest index.
     """
     names = {_OURS: (_FOREST, _PARTITION), _HNSW: (_HNSW,), _ANNOY: (_ANNOY,)}
     by_name = {name: [row for row in rows if row["index"] in members] for name, members in names.items()}
@@ -447,10 +447,10 @@ def claims(kind: str, label: str, rows: Sequence[Row]) -> list[Claim]:
 
 
 def leads(label: str, rows: Sequence[Row]) -> list[Claim]:
-    """Ours against the best of all rivals in the same run.
+    """Compare ours with the best of all rivals in the same run.
 
-    At 0.95 our quickest index stands beside the quickest rival for its memory, and for its time of building beside the
-    graph (HNSW) that is built sooner.
+    At 0.95 our quickest index is compared with the memory of the quickest rival, and with the build time of the graph
+    (HNSW) that is built sooner.
     """
     ours, rivals = ([row for row in rows if (row["index"] in (_FOREST, _PARTITION)) is own] for own in (True, False))
     rivals = [row for row in rivals if not row["index"].startswith(("musicsim", "scikit-learn"))]
@@ -473,7 +473,7 @@ def leads(label: str, rows: Sequence[Row]) -> list[Claim]:
 
 
 def cases(settings: Settings) -> Iterator[Case]:
-    """The data, made when its turn comes."""
+    """Yield the data of each case, made just in time."""
     seed, full = settings.seed, settings.full
     mixtures = [("hard", "hard", hard, 200_000), ("separated", "separated", separated, 200_000)]
     if full:
@@ -509,7 +509,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     made: list[Claim] = []
     with threadpool_limits(1):
         small = hard(5_000, 10, seed=settings.seed)
-        for contender in contenders(5_000, settings.seed, full=False, slow=False):  # compiles what is ours
+        for contender in contenders(5_000, settings.seed, full=False, slow=False):  # compile our kernels
             if not contender.rival:
                 contender.build(small[0]).ask(small[1], (contender.knob or (0,))[0])
         for case in cases(settings):

@@ -1,8 +1,8 @@
-"""How long a music server waits for similar songs and a sync takes, and what the process holds in memory.
+"""Response times for a music server that requests similar songs, the time of a sync, and the memory of the process.
 
 Requests go through the app's routes as OpenSubsonic's ``getSonicSimilarTracks`` and a plugin's ``/api/similar_tracks``,
-without the network. Songs are known by the ids of a connected server. ``--library FOLDER`` measures a copy of a library
-of one's own, without changing it; by default, one of 100,000 songs is drawn, with ``--full`` one of a million.
+without the network. Songs have the ids of a connected server. ``--library FOLDER`` measures a copy of an existing
+library, without changing it. By default, a library of 100,000 songs is drawn, with ``--full`` one of a million.
 """
 
 import os
@@ -17,9 +17,9 @@ from urllib.parse import quote
 
 import numpy as np
 
-from benchmarks._report import Claim, Progress, Row, Settings, at_most, main
-from benchmarks._song_pages import serving
 from benchmarks.large_library import write_library
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_most, main
+from benchmarks.support.song_pages import serving
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.music_servers.connections import Connection, Connections
 from musicsim.extensions.music_servers.server_songs import ServerSongs
@@ -114,7 +114,7 @@ def run(settings: Settings, progress: Progress) -> tuple[Sequence[Row], Sequence
 
 
 def _syncs(library: Library, progress: Progress) -> list[Row]:
-    """Seconds and requests of syncs with a server that lists songs of the library."""
+    """Return the seconds and requests of syncs with a server that lists songs of the library."""
     songs = library.songs(library.table().ids[:_SYNCED].tolist())
     rows: list[Row] = []
     with serving(songs) as server:
@@ -133,7 +133,7 @@ def _syncs(library: Library, progress: Progress) -> list[Row]:
 
 @contextmanager
 def _library(settings: Settings, progress: Progress) -> Iterator[Library]:
-    """A library that may be changed."""
+    """Yield a library that may be changed."""
     with tempfile.TemporaryDirectory(prefix="musicsim-servers-") as scratch:
         folder = Path(scratch) / "library"
         if settings.library is not None:

@@ -1,9 +1,10 @@
-"""Snapshot files: how long one takes to write, to unpack and to open, how large it is, and what memory that takes.
+"""Snapshot files: seconds for writing, unpacking and opening one, its size, and the memory needed.
 
-Each step is done once, in a process of its own: writing, unpacking, and then a second process that finds the file
-unpacked and answers its first search. Memory is the most that was resident, pages of files that are mapped included.
+Each step runs once, in a separate process: writing, unpacking, and then a second process that finds the file unpacked
+and returns the results of its first search. Memory is the peak of resident memory, including pages of mapped files.
 
-Short: a library of 20,000 drawn songs. ``--full``: of a million. ``--library FOLDER``: that one, which is only read.
+Short: a library of 20,000 drawn songs. ``--full``: a library of a million. ``--library FOLDER``: that library, which is
+only read.
 """
 
 import os
@@ -11,10 +12,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks._memory import alone
-from benchmarks._report import Claim, Progress, Row, Settings, at_most, main
 from benchmarks.large_library import write_library
 from benchmarks.libraries import read_only
+from benchmarks.support.memory import alone
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_most, main
 from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.bundles.bundle import ENDING, write_bundle

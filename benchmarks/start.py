@@ -1,11 +1,11 @@
-"""How soon the command line answers and the app is up, from the start of the process.
+"""Seconds until the command line responds and the app is up, from the start of the process.
 
-Commands are run one after another in rounds that take turns, each in a process of its own, and the median of their
-seconds is kept; a first round fills the caches of the system and compiles our modules, as an installation does. The app
-is up when it answers the first request. What Python itself takes (``python -c pass``) and Streamlit's own page
-(``streamlit hello``) are measured in the same rounds.
+Commands run one after another in alternating rounds, each in a separate process, and the median of their seconds
+counts. A first round fills the caches of the system and compiles our modules, as an installation does. The app is up
+when it responds to the first request. Python itself (``python -c pass``) and Streamlit's own page (``streamlit hello``)
+are measured in the same rounds.
 
-``--library FOLDER`` names a library to open, as it is; without it the demo collection.
+``--library FOLDER`` selects a library to open, without changing it; the default is the demo collection.
 """
 
 import os
@@ -17,9 +17,9 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from benchmarks._app import served
-from benchmarks._report import Claim, Progress, Row, Settings, at_most, main
 from benchmarks.libraries import demo_library, read_only
+from benchmarks.support.app import served
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_most, main
 
 _REPEATS, _FULL_REPEATS = 5, 15
 _PYTHON, _HELLO = "python -c pass", "streamlit hello"
@@ -28,21 +28,21 @@ _SILENT = ["--server.headless=true", "--browser.gatherUsageStats=false", "--brow
 
 
 def _ended(*arguments: str) -> float:
-    """Seconds until a Python process with these arguments has ended."""
+    """Return the seconds until a Python process with these arguments has ended."""
     started = time.perf_counter()
     subprocess.run([sys.executable, *arguments], stdout=subprocess.DEVNULL, check=True)
     return time.perf_counter() - started
 
 
 def _up(*arguments: str) -> float:
-    """Seconds until a server answers."""
+    """Return the seconds until a server responds."""
     started = time.perf_counter()
     with served([sys.executable, "-m", *arguments]):
         return time.perf_counter() - started
 
 
 def _starts(folder: Path, song_id: int) -> dict[str, Callable[[], float]]:
-    """What is started, by its name."""
+    """Return the measured programs by name."""
     here = f"--library={folder}"
     return {
         _PYTHON: partial(_ended, "-c", "pass"),

@@ -1,22 +1,21 @@
 """Ten million songs on one machine: vectors on the disk, an index in memory.
 
-Vectors of 105 dimensions as the app's are (`large_library.drawn_vectors`), in a file that is mapped; the short form has
+Vectors of 105 dimensions, like the app's (`large_library.drawn_vectors`), in a file that is mapped. The short form has
 a million, ``--full`` ten million (4.2 GB, and 1.1 GB for the index, in the folder for temporary files). Each index is
-built in a process of its own, saved, and opened in another one, which begins with none of the files in memory.
+built in one process, saved, and opened in another one, which starts with none of the files in memory.
 
-`s` are seconds by the clock, `cpu_s` those of all threads. Queries come one at a time on one thread: `ms` is the median
-by the clock, `ms_p95` what 95 % stay below, `cpu_ms` the mean of the CPU. `mb` is the most memory that the process held
-(looked at ten times a second), without pages of the file of vectors, which the system may drop at any time; pages of
-the index count.
+`s` are wall seconds, `cpu_s` CPU seconds of all threads. Queries come one at a time on one thread. `ms` is the median
+wall time, `ms_p95` its 95th percentile, `cpu_ms` the mean CPU time. `mb` is the peak memory of the process (sampled ten
+times per second) without pages of the file of vectors, which the system may drop at any time; pages of the index count.
 
-An index is asked at settings a factor of 1.4 apart; that of a recall is the first that reaches it. Recall is the share
-of the true ten nearest, of queries that are none of the rows. Filters are drawn masks. Many queries at once are asked
-on one core and on all. "hubs reduced" is a whole answer of the app: its 500 nearest, ordered anew by mutual proximity
-(`HubReduction`), against the same of the true 500.
+An index is measured at settings a factor of 1.4 apart; that of a recall is the first that reaches it. Recall is the
+share of the true ten nearest found, for held-out queries. Filters are drawn masks. Batches of queries are measured on
+one core and on all. "hubs reduced" are complete results of the app: the 500 nearest, re-ordered by mutual proximity
+(`HubReduction`), compared with the same of the true 500.
 
-Rivals: faiss IVF-PQ of 35 bytes a row, whose nearest by their codes are ranked in numpy by the vectors of the file, as
-its own refinement would hold these in memory; and usearch (HNSW, M 16), mapped from the disk, in the short form only:
-it would build for hours over ten million.
+Rivals: faiss IVF-PQ of 35 bytes per row, and usearch (HNSW, M 16), mapped from the disk. The nearest of faiss are
+ranked in numpy by the vectors of the file, because its own refinement would load these into memory. The short form
+alone has usearch: it would build for hours over ten million.
 """
 
 import os
@@ -32,10 +31,10 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks._memory import MostHeld, alone
-from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, version
 from benchmarks.large_library import VECTOR_DIMENSIONS, drawn_vectors
 from benchmarks.search import geometric, n_lists, recall
+from benchmarks.support.memory import MostHeld, alone
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main, version
 from musicsim._arrays import BoolArray, Float32Array, Int64Array
 from musicsim.explorer.snapshot.model_rows import HubReduction
 from musicsim.search import ExactIndex, MutualProximity, PartitionIndex
@@ -53,7 +52,7 @@ _PROBES = geometric(2, 2_048)
 _BLOCK = 65_536
 _OURS, _FAISS, _USEARCH = "PartitionIndex", "faiss IVF-PQ", "usearch"
 _RIVALS = {_FAISS: "faiss-cpu", _USEARCH: "usearch"}
-# The goals, for ten million rows.
+# Goals for ten million rows.
 _BUILD_S, _OPEN_S, _ADD_S, _MS, _MAX_MB = 1_200.0, 2.0, 1.0, {0.95: 10.0, 0.99: 30.0}, 3_000.0
 _PER_CORE = 0.9
 
@@ -62,7 +61,7 @@ Ask = Callable[[Float32Array], Int64Array]
 
 @dataclass(frozen=True, slots=True)
 class Songs:
-    """Files of vectors: `n` rows and those that come later, and queries; `truth` has what should be found."""
+    """Files of vectors: `n` rows, the rows that are added later, and queries; `truth` has the expected results."""
 
     folder: Path
     n: int
@@ -72,7 +71,7 @@ class Songs:
         return self.folder / "vectors.f32"
 
     def rows(self, n: int) -> Float32Array:
-        """The first rows, mapped."""
+        """Return the first rows, mapped."""
         return np.memmap(self.file, np.float32, mode="r", shape=(n, VECTOR_DIMENSIONS))
 
     def queries(self) -> Float32Array:
@@ -83,11 +82,11 @@ class Songs:
             return dict(arrays)
 
     def mask(self, share: float) -> BoolArray:
-        """Rows that a filter leaves, drawn."""
+        """Draw the rows that a filter accepts."""
         return np.random.default_rng(0).random(self.n, dtype=np.float32) < share
 
     def is_not_in_memory(self) -> None:
-        """Let the system forget the files, so far as no process has them mapped."""
+        """Make the system drop the files from memory, unless a process has them mapped."""
         for path in self.folder.rglob("*"):
             if path.is_file():
                 with path.open("rb") as stream:
@@ -95,7 +94,7 @@ class Songs:
 
 
 def write(folder: Path, n: int, seed: int) -> Songs:
-    """Draw the rows, the ones to add and the queries; returns where they are."""
+    """Draw the rows, the ones to add and the queries; return the location of their files."""
     songs, n_rows = Songs(folder, n), n + _N_ADDED
     queries, first = [], 0
     with songs.file.open("wb") as stream:
@@ -104,13 +103,13 @@ def write(folder: Path, n: int, seed: int) -> Songs:
             block[:part].tofile(stream)
             queries.append(block[part:])
             first += len(block)
-        os.fsync(stream.fileno())  # the system forgets only what is on the disk
+        os.fsync(stream.fileno())  # the system drops only pages that are on the disk
     np.save(folder / "queries.npy", np.concatenate(queries))
     return songs
 
 
 def compare_with_all(songs: Songs) -> dict[str, Any]:
-    """Write what should be found, by comparing with every row."""
+    """Write the expected results, by comparing with every row."""
     X, Q = songs.rows(songs.n), songs.queries()
     index = ExactIndex().fit(X)
     distances, ids = index.query(Q, _CANDIDATES)
@@ -122,8 +121,8 @@ def compare_with_all(songs: Songs) -> dict[str, Any]:
 
 
 def _hubs_reduced(X: Float32Array) -> Callable[[Float32Array, Any, Int64Array], Int64Array]:
-    """What puts candidates of a query in the order of the app, the first ten."""
-    # as in large libraries, however small this one is: moments of candidates are worked out for each query
+    """Return a function that re-orders candidates of a query as the app does, and returns the first ten."""
+    # as in large libraries, however small this one is: moments of candidates are computed for each query
     hubs = HubReduction(len(X), lambda rows: X[rows], MutualProximity, max_in_advance=0)
 
     def first_ten(q: Float32Array, distances: Any, ids: Int64Array) -> Int64Array:
@@ -147,7 +146,7 @@ def build_ours(songs: Songs, seed: int) -> dict[str, Any]:
 
 
 def ask_ours(songs: Songs) -> dict[str, Any]:
-    """Open, answer, add; in a process that has compiled nothing and a system that has none of the files in memory."""
+    """Open, search, add; in a process that has compiled nothing, with no files in the system's memory."""
     _compile(songs)
     songs.is_not_in_memory()
     Q, truth, steps = songs.queries(), songs.truth(), []
@@ -199,7 +198,7 @@ def ask_ours(songs: Songs) -> dict[str, Any]:
 
 
 def _compile(songs: Songs) -> None:
-    """Let the kernels that are asked be compiled or read, over a few rows."""
+    """Compile the search kernels or read them from the cache, with a few rows."""
     few = np.array(songs.rows(2_000))
     with tempfile.TemporaryDirectory() as folder:
         PartitionIndex(random_state=0).fit(few[:1_900]).save(Path(folder, "few"))
@@ -218,7 +217,7 @@ def _wall(do: Callable[[], object]) -> float:
 
 
 def _by_vectors(X: Float32Array, q: Float32Array, ids: Int64Array) -> Int64Array:
-    """The ten nearest of candidates by the vectors of the file."""
+    """Return the ten nearest of the candidates by the vectors of the file."""
     ids = np.sort(ids[ids >= 0])
     differences = X[ids] - q
     return ids[np.argsort(np.einsum("ij,ij->i", differences, differences), kind="stable")[:K]]
@@ -302,7 +301,7 @@ def ask_usearch(songs: Songs) -> dict[str, Any]:
 
 
 def _answers(ask: Ask, Q: Float32Array, true: Int64Array, X: Float32Array | None = None) -> dict[str, Any]:
-    """Recall, and the time of a query; with the rows a row as near as the true tenth is as good."""
+    """Return the recall and the time per query; with the rows, a row as near as the true tenth counts as found."""
     seconds, found = [], np.full((len(Q), K), -1, np.int64)
     cpu = time.process_time()
     for row, q in zip(found, Q, strict=True):
@@ -322,7 +321,7 @@ def _answers(ask: Ask, Q: Float32Array, true: Int64Array, X: Float32Array | None
 def _at_levels(
     settings: Iterable[tuple[str, Ask]], Q: Float32Array, true: Int64Array, X: Float32Array
 ) -> dict[float, dict[str, Any]]:
-    """Answers at the first setting that reaches each recall, asked twice, the second time counting; else empty."""
+    """Measure the first setting that reaches each recall; the second of two runs counts. Empty if none reaches it."""
     found: dict[float, dict[str, Any]] = {level: {} for level in LEVELS}
     for setting, ask in settings:
         _answers(ask, Q, true, X)

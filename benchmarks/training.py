@@ -1,8 +1,8 @@
 """Seconds from the click on *Train* to the active model, on the demo and on 5,000 and 20,000 generated songs.
 
-The job of the app itself, in a process of its own: choice of C on held-out artists, the verdict, the last fit on
-artists of all parts, vectors, clusters and map of all songs. No other program goes this way, so no rival stands here;
-those of a single fit are in `benchmarks.mlr`. Memory is the largest resident set of the job.
+Runs the app's own job in a separate process: choice of C on held-out artists, the verdict, the last fit on artists of
+all parts, and vectors, clusters and map of all songs. Rivals are missing, because other programs do not do all of this;
+rivals of a single fit are in `benchmarks.mlr`. Memory is the peak resident set of the job.
 """
 
 import json
@@ -17,8 +17,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks._report import Claim, Settings, at_least, main
 from benchmarks.libraries import demo_library, generated_library
+from benchmarks.support.report import Claim, Settings, at_least, main
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -30,7 +30,7 @@ Progress = Callable[[str], None]
 
 
 def _click(library: Library, progress: Progress) -> dict[str, Any]:
-    """Train on plays as the page does, put the model into use, and report it."""
+    """Train on plays as the page does, start using the model, and return its row."""
     arguments = {"name": "benchmark", "settings": asdict(LearningSettings())}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     started = time.perf_counter()

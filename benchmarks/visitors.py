@@ -1,25 +1,27 @@
-"""Fifty visitors of a public demonstration: how long they wait, whether each sees its own, what the server takes.
+"""Fifty visitors of a public demonstration: their waiting times, the isolation of their data, the load of the server.
 
-Fifty sessions of a client that speaks Streamlit's WebSocket, and beside them eight contexts of one Chromium, in another
-process on the same machine as ``musicsim app --public``. Each opens Explore, changes to *Search by example*, sends a
-song of its own, and clicks twenty times: thumbs, *Why?*, other pages and back, *More like this*.
+Fifty sessions of a client that speaks Streamlit's WebSocket run together with eight contexts of one Chromium. They are
+in another process on the same machine as ``musicsim app --public``. Each opens Explore, changes to *Search by example*,
+uploads its own song, and clicks twenty times: thumbs, *Why?*, other pages and back, *More like this*.
 
-- *lecture*: they come within 30 s, and look for 3 to 5 s at what each step has brought.
-- *all at once*: fifty of the client come in the same moment, and nobody looks at anything.
+- *lecture*: they arrive within 30 s, and pause for 3 to 5 s after each step.
+- *all at once*: the fifty clients arrive at the same moment, and do not pause.
 
-A search is from sending the file to the answers, a click until what it leads to is there: in the client the end of the
-script's run, in Chromium what is seen. Chromium fetches the map, covers and scripts besides, and draws without a
-graphics card. Every list of answers is compared with what the library gives for the same file, song and thumbs in this
-process, and every message is searched for names of other visitors' files. The server's memory counts its workers, and
-begins when one visitor of each kind has been there before: a tab fetches covers and sound, which the client does not.
-It ends when one has come and gone after the others, which is when Streamlit forgets those.
+A search is timed from sending the file to the results, a click until its effect is there: in the client the end of the
+script's run, in Chromium the visible change. Chromium also fetches the map, covers and scripts, and draws without a
+graphics card. Every list of results is compared with the library's results for the same file, song and thumbs in this
+process. Every message is searched for names of other visitors' files.
 
-Every wait ends after two minutes: the visitor has failed then, and the others go on. ``--library FOLDER`` names a
-library that is copied, without its sound; without it the demo collection.
+The server's memory includes its workers. The measurement begins after one visitor of each kind has come and gone,
+because a tab fetches covers and sound, which the client does not. It ends after one more visitor: only then Streamlit
+forgets the others.
 
-``--processes N``: so many processes serve a snapshot file of the library behind nginx, with the configuration of
-docs/hosting.md. ``--library FILE`` names such a file. Memory is then that of all processes together, where pages that
-they share count once.
+Every wait ends after two minutes: that visitor has failed, and the others go on. ``--library FOLDER`` selects a library
+that is copied, without its sound; the default is the demo collection.
+
+``--processes N``: that number of processes serve a snapshot file of the library behind nginx, with the configuration of
+docs/hosting.md. ``--library FILE`` selects such a file. Memory is then that of all processes together, with shared
+pages counted once.
 """
 
 import asyncio
@@ -40,12 +42,12 @@ import numpy as np
 import psutil
 from playwright.async_api import Browser, Locator, Page, async_playwright
 
-from benchmarks._app import FLAGS, PAGES, chromium, served
-from benchmarks._memory import family_memory
-from benchmarks._proxy import balanced
-from benchmarks._report import Claim, Progress, Row, Settings, at_most, main
-from benchmarks._streamlit import Session, session
 from benchmarks.libraries import demo_library, read_only
+from benchmarks.support.app import FLAGS, PAGES, chromium, served
+from benchmarks.support.memory import family_memory
+from benchmarks.support.proxy import balanced
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_most, main
+from benchmarks.support.streamlit_session import Session, session
 from musicsim import demo
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.feedback import Thumbs
@@ -66,17 +68,14 @@ CLICKS = (
     *("similar", "like", "unlike", "compare", "search", "similar", "why", "explore", "search", "similar"),
 )
 _PATIENCE_S = 120
-_LOOK_EVERY_S = 3.0  # at the server's memory
-_LEFT_S = 40  # Streamlit forgets sessions that were left half a minute ago when another one ends
+_LOOK_EVERY_S = 3.0  # between samples of the server's memory
+_LEFT_S = 40  # Streamlit forgets sessions that ended 30 s ago when another one ends
 _LEAVING_S = 60
 _MAX_GROWTH = 1.1
 _FIRST_A_PROCESS = 3
-_MAX_MB = 1200.0  # of a process
+_MAX_MB = 1200.0  # per process
 _COMMAND = [sys.executable, "-m", "musicsim", "app", "--no-browser", "--port={port}"]
-_LOG, _LOG_SHOWN = (
-    "servers.log",
-    5_000,
-)  # what the servers say, and how much of its end is shown when a visitor failed
+_LOG, _LOG_SHOWN = ("servers.log", 5_000)  # log of the servers, and the length of its end that is shown after a failure
 _NAME = re.compile(rb"recording\d{3}\.(?:flac|ogg)")
 _IDLE = "[data-testid=stApp][data-test-script-state=notRunning]"
 _THUMBS = {"like": 1, "unlike": -1}
@@ -84,7 +83,7 @@ _THUMBS = {"like": 1, "unlike": -1}
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What a visitor searches with."""
+    """The recording that a visitor searches with."""
 
     name: str
     data: bytes
@@ -92,16 +91,16 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How visitors come and look."""
+    """The arrival times and pauses of visitors."""
 
     name: str
-    arrive_s: float  # within which all have come
-    look_s: tuple[float, float]  # at what a step has brought
+    arrive_s: float  # all arrive within this time
+    look_s: tuple[float, float]  # pause after a step, min and max
 
 
 @dataclass(frozen=True, slots=True)
 class _Served:
-    """What visitors come to: the library, its address, and the processes that serve it."""
+    """The library, its address, and the processes that serve it."""
 
     folder: Path
     address: str
@@ -113,7 +112,7 @@ LECTURE, AT_ONCE = Pace("lecture", 30.0, (3.0, 5.0)), Pace("all at once", 0.0, (
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A list of answers: what was searched with (None: the visitor's own file), what was said, ids of the songs."""
+    """A list of results: the query (None: the visitor's own file), the thumbs, ids of the songs."""
 
     searched: int | None
     said: tuple[tuple[int, int], ...]
@@ -122,24 +121,24 @@ class Seen:
 
 @dataclass(slots=True)
 class Visit:
-    """What came of a visit."""
+    """The record of a visit."""
 
     recording: Recording
     kind: str
-    steps: list[tuple[str, float]] = field(default_factory=list)  # which, and its seconds
+    steps: list[tuple[str, float]] = field(default_factory=list)  # name and seconds
     seen: list[Seen] = field(default_factory=list)
-    names: set[str] = field(default_factory=set)  # of files that were shown
+    names: set[str] = field(default_factory=set)  # of the files shown
     failure: str = ""
 
     def is_own(self, answers: Callable[[Recording, Seen], list[int]]) -> bool:
-        """Whether the visitor saw its own file and its own answers, and nobody else's."""
+        """Return whether the visitor saw its own file and its own results, and nobody else's."""
         return self.names <= {self.recording.name} and all(
             seen.ids == answers(self.recording, seen) for seen in self.seen
         )
 
 
 class _Screen(ABC):
-    """What a visitor has before it; every method returns once what it leads to is there."""
+    """The view of a visitor; every method returns once its effect is there."""
 
     @abstractmethod
     async def open(self) -> None: ...
@@ -152,15 +151,15 @@ class _Screen(ABC):
 
     @abstractmethod
     async def click(self, what: str, index: int, song_id: int) -> None:
-        """Click a button of an answer."""
+        """Click a button of a result."""
 
     @abstractmethod
     async def answers(self) -> list[int]:
-        """Ids of the answers."""
+        """Return the ids of the results."""
 
     @abstractmethod
     async def names(self) -> set[str]:
-        """Names of files that are shown."""
+        """Return the names of the files shown."""
 
 
 class _Client(_Screen):
@@ -251,7 +250,7 @@ def _names(said: bytes) -> set[str]:
 
 
 async def _go_through(screen: _Screen, visit: Visit, pace: Pace, rng: np.random.Generator) -> None:
-    """Open, search, and click on; what is seen on the way goes into `visit`."""
+    """Open, search, and click; record in `visit` everything that is shown."""
 
     async def step(name: str, doing: Awaitable[None]) -> None:
         started = time.perf_counter()
@@ -294,7 +293,7 @@ async def _go_through(screen: _Screen, visit: Visit, pace: Pace, rng: np.random.
 
 
 async def _visit(visit: Visit, address: str, browser: Browser | None, pace: Pace, seed: Sequence[int]) -> None:
-    """A visit from coming to leaving; what goes wrong is its failure."""
+    """Run a visit from arrival to departure; record an error as its failure."""
     rng = np.random.default_rng(seed)
     try:
         if browser is None:
@@ -307,12 +306,12 @@ async def _visit(visit: Visit, address: str, browser: Browser | None, pace: Pace
             await _go_through(_Tab(await context.new_page(), address), visit, pace, rng)
         finally:
             await context.close()
-    except Exception as error:  # whatever it is, this visitor was not served
+    except Exception as error:  # any error: this visitor was not served
         visit.failure = f"step {len(visit.steps) + 1}: {type(error).__name__}: {str(error)[:300]}"
 
 
 class _Memory:
-    """The memory of the servers together, in MB, and the most that it was."""
+    """The memory of the servers together, in MB, and its peak."""
 
     def __init__(self, servers: Sequence[psutil.Process]) -> None:
         self._servers, self.most = servers, 0.0
@@ -329,7 +328,7 @@ class _Memory:
             await asyncio.sleep(_LOOK_EVERY_S)
 
     async def after(self, start: float) -> float:
-        """Once what visitors had is forgotten, at the latest after a minute."""
+        """Return the memory once the visitors' data is forgotten, or after a minute."""
         until = time.monotonic() + _LEAVING_S
         while (mb := await self.now()) > _MAX_GROWTH * start and time.monotonic() < until:
             await asyncio.sleep(_LOOK_EVERY_S)
@@ -339,7 +338,7 @@ class _Memory:
 async def _round(
     address: str, servers: Sequence[psutil.Process], pace: Pace, visits: Sequence[Visit], seed: int, progress: Progress
 ) -> Row:
-    """All visits of a round; gives what the servers' processors did."""
+    """Run all visits of a round; return the CPU use of the servers."""
     progress(f"{pace.name}: {len(visits)} visitors")
     before, started = _cpu_s(servers), time.perf_counter()
     async with async_playwright() as playwright:
@@ -382,7 +381,7 @@ def _rows(pace: Pace, visits: Sequence[Visit]) -> list[Row]:
 
 
 class _Answers:
-    """What the library answers, asked in this process."""
+    """Results of the library, computed in this process."""
 
     def __init__(self, now: Snapshot) -> None:
         self._now = now
@@ -405,7 +404,7 @@ class _Answers:
 
 
 def _recordings(folder: Path, n: int, seed: int) -> list[Recording]:
-    """Songs of another demo collection than the library's."""
+    """Return songs of another demo collection than the library's."""
     plans = demo.plan_collection(seed=seed + 1)
     paths = [demo.write_song(plans[i], folder) for i in np.linspace(0, len(plans) - 1, n).astype(int)]
     return [Recording(f"recording{i:03d}{path.suffix}", path.read_bytes()) for i, path in enumerate(paths)]
@@ -416,9 +415,9 @@ async def _measured(
 ) -> tuple[list[Row], dict[Pace, list[Visit]], dict[str, float]]:
     first, *others = recordings
     memory = _Memory(servers)
-    # uploads of all of them may be on their way at once
+    # uploads of all visitors may be in transit at once
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(2 * N_CLIENTS))
-    # which process a visitor comes to is the proxy's choice: of these, every process has likely had one
+    # the proxy chooses the process of a visitor: this many likely reach every process
     n_first = 1 if len(servers) == 1 else _FIRST_A_PROCESS * len(servers)
     before = [Visit(first, kind) for kind in ("WebSocket", "Chromium") for _ in range(n_first)]
     await _round(address, servers, AT_ONCE, before, seed, progress)
@@ -446,7 +445,7 @@ async def _measured(
 
 @contextmanager
 def _one_process(settings: Settings, scratch: Path, progress: Progress) -> Iterator[_Served]:
-    """One process that serves a copy of the library."""
+    """Serve a copy of the library with one process."""
     folder, named = scratch / "library", settings.library
     with Library.open(named, create=False) if named else demo_library(settings.seed, progress) as original:
         settings.facts["songs"] = len(original)
@@ -458,7 +457,7 @@ def _one_process(settings: Settings, scratch: Path, progress: Progress) -> Itera
 
 @contextmanager
 def _several_processes(settings: Settings, scratch: Path, progress: Progress) -> Iterator[_Served]:
-    """Processes behind nginx that serve a snapshot file."""
+    """Serve a snapshot file with several processes behind nginx."""
     file = settings.library
     if file is None or not file.is_file():
         with read_only(file) if file else demo_library(settings.seed, progress) as original:

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks._ranking_tasks import cal10k_like  # noqa: E402
+from benchmarks.support.ranking_tasks import cal10k_like  # noqa: E402
 from musicsim.metric import MLR  # noqa: E402
 from tests.browser.chromium import FLAGS, find  # noqa: E402
 
@@ -20,9 +20,9 @@ LIMIT_S = 60.0
 
 
 def convergence() -> go.Figure:
-    """Objective (line) and lower bound (dashes) of the three solvers on a task of CAL10K's shape."""
+    """Draw objective (line) and lower bound (dashes) of the three solvers on a task of CAL10K's shape."""
     task = cal10k_like()
-    MLR(max_cuts=2).fit(task.X[:50], [i % 25 for i in range(50)])  # compiled before the clock starts
+    MLR(max_cuts=2).fit(task.X[:50], [i % 25 for i in range(50)])  # compile before the clock starts
     figure = go.Figure()
     for solver, colour in COLOURS.items():
         mlr = MLR(C=100.0, solver=solver, max_cuts=2000)

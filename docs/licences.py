@@ -1,7 +1,7 @@
-"""List the licences of what musicsim installs: ``python docs/licences.py`` writes ``docs/licences.md``.
+"""List the licenses of the packages that musicsim installs: ``python docs/licences.py`` writes ``docs/licences.md``.
 
-What stands in the locked files is looked up where it is installed. Wheels carry libraries under other licences that
-their own metadata do not name: those under copyleft licences are looked for by name.
+The packages of the locked files are looked up where they are installed. Wheels may contain libraries under other
+licenses that their metadata does not mention: copyleft libraries are looked for by name.
 """
 
 import re
@@ -14,7 +14,8 @@ PAGE = ROOT / "docs" / "licences.md"
 LOCKED = {"app": ROOT / "requirements.txt", "tests": ROOT / "requirements" / "test.txt"}
 COPYLEFT = re.compile(r"GPL|General Public|MPL|Mozilla|EPL|CDDL|EUPL")
 
-# Copyleft licences of libraries inside wheels. What GCC's exception lets be linked with anything is not listed.
+# Copyleft licenses of libraries inside wheels. Libraries that GCC's exception allows to link with anything are not
+# listed.
 _CARRIED = {
     "libx264": "GPL-2.0-or-later",
     "libx265": "GPL-2.0-or-later",
@@ -40,13 +41,13 @@ app imports mutagen, which is under the GPL, to read tags. Copyleft is:
 
 
 def locked(file: Path) -> list[str]:
-    """Names of the packages of a locked file."""
+    """Return the names of the packages of a locked file."""
     names = re.findall(r"^([\w.-]+)==", file.read_text(encoding="utf-8"), re.MULTILINE)
     return list(dict.fromkeys(names))
 
 
 def licence(name: str) -> str:
-    """What a package says of its licence. Raises PackageNotFoundError where it is not installed."""
+    """Return the license that a package declares. Raises PackageNotFoundError if it is not installed."""
     about = metadata.metadata(name)
     classified = [one.rpartition(" :: ")[2] for one in about.get_all("Classifier") or [] if "License ::" in one]
     named = [one for one in classified if one != "OSI Approved"]
@@ -54,7 +55,7 @@ def licence(name: str) -> str:
 
 
 def carried(name: str) -> list[str]:
-    """Libraries of copyleft licences inside a package's wheel."""
+    """Return the copyleft libraries inside a package's wheel."""
     found = {match[1] for file in metadata.files(name) or () if (match := _LIBRARY.fullmatch(file.name)) is not None}
     return sorted(found & _CARRIED.keys())
 
@@ -63,7 +64,7 @@ def _rows(names: list[str]) -> Iterator[tuple[str, str]]:
     for name in names:
         try:
             yield name, licence(name)
-        except metadata.PackageNotFoundError:  # of another system or Python
+        except metadata.PackageNotFoundError:  # for another system or Python
             continue
 
 

@@ -1,6 +1,6 @@
-"""What `make docs` does beside mkdocs: which files are pages, those of the notebooks and the API, and equations.
+"""Additions to mkdocs for `make docs`: the selection of pages, pages of the notebooks and the API, and equations.
 
-Pages have the paths that they have in the checkout, so that one link works there, on GitHub and on the site.
+Pages have the same paths as in the checkout, so that one link works there, on GitHub and on the site.
 """
 
 import json
@@ -35,7 +35,7 @@ _ROLE = re.compile(r":(?:attr|class|data|exc|func|meth|mod|obj):<code>~?([\w.]+)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """As GitHub has it: what stands in a fence called math is drawn, and headings have the same anchors."""
+    """Follow GitHub: a fence called math becomes an equation, and headings have the same anchors."""
     fences = [{"name": "math", "class": "math", "format": _drawn}]
     config.mdx_configs["pymdownx.superfences"] = {"custom_fences": fences}
     config.mdx_configs["toc"]["slugify"] = slugify(case="lower")
@@ -43,7 +43,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Take files of the checkout in place of those below docs, and write the pages of notebooks and packages."""
+    """Use files of the checkout instead of those below docs, and write the pages of notebooks and packages."""
     for file in [file for file in files if file.src_dir == config.docs_dir]:
         files.remove(file)
     for pattern in (*_PAGES, *_LINKED):
@@ -59,12 +59,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Notebooks are pages here."""
+    """Change links to notebooks into links to their pages."""
     return markdown.replace(".ipynb)", ".md)")
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Docstrings name things by Sphinx's roles; a full name is a link where it has a place."""
+    """Replace Sphinx's roles in docstrings; a full name becomes a link if it has a page."""
     return _ROLE.sub(_reference, html)
 
 
@@ -75,7 +75,7 @@ def _reference(role: re.Match[str]) -> str:
 
 
 def _drawn(source: str, language: str, css_class: str, *_: Any, **__: Any) -> str:
-    """An equation as MathML, which browsers draw without a script."""
+    """Return an equation as MathML, which browsers draw without a script."""
     return f'<div class="{css_class}" title="{escape(source)}">{convert(source, display="block")}</div>'
 
 

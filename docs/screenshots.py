@@ -1,9 +1,9 @@
 """Take the pictures of the pages: ``python docs/screenshots.py`` with the demo collection in ``data/library``.
 
-Serves the app as the browser tests do, plays a song, draws a playlist, and writes ``docs/images/*.png``. With
-``playlists``, ``compare``, ``listening``, ``continuation`` or ``exports`` behind it only the pictures of playlists, of
-comparing songs, of a listening test, of continued lists, or of exports are taken. With ``real`` those that show real
-music: MUSICSIM_LIBRARY then names a library of it, such as experiments.real_music makes; with ``against`` one that has
+Serves the app as the browser tests do, plays a song, generates a playlist, and writes ``docs/images/*.png``. The
+arguments ``playlists``, ``compare``, ``listening``, ``continuation`` and ``exports`` restrict it to pictures of
+playlists, comparisons, a listening test, continued lists, or exports. ``real`` takes those with real music:
+MUSICSIM_LIBRARY must then be a library of it, for example made by experiments.real_music. ``against`` needs one with
 vectors of another program, compared with the sound.
 """
 
@@ -41,7 +41,7 @@ def _shoot(page: Page, name: str) -> None:
     page.wait_for_timeout(3000)
     target = IMAGES / f"{name}.png"
     page.screenshot(path=target)
-    Image.open(target).quantize().save(target, optimize=True)  # 256 colours: a third of the bytes
+    Image.open(target).quantize().save(target, optimize=True)  # 256 colors: a third of the bytes
     print(target)  # noqa: T201
 
 
@@ -51,7 +51,7 @@ def _switch(page: Page, title: str) -> None:
 
 
 def take(page: Page, query: Path, history: Path) -> None:
-    """Walk through the pages: explore, search, thumbs, draw a playlist, import, learn, compare, ask why."""
+    """Walk through the pages: explore, search, thumbs, generate a playlist, import, learn, compare, ask why."""
     page.get_by_test_id("song-row").first.wait_for()
     page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
     _shoot(page, "explore")
@@ -72,7 +72,7 @@ def take(page: Page, query: Path, history: Path) -> None:
 
 
 def take_thumbs(page: Page) -> None:
-    """Say of two answers that they fit, and of one that it does not."""
+    """Give two results a thumb up, and one a thumb down."""
     _switch(page, "Search by example")
     rows = page.get_by_test_id("song-row")
     for place, kind in ((4, "like"), (6, "like"), (2, "unlike")):
@@ -84,7 +84,7 @@ def take_thumbs(page: Page) -> None:
 
 
 def take_playlists(page: Page) -> None:
-    """Draw a list, keep a song, look at the reasons of a step, at two lists blind, and at the weights."""
+    """Generate a list, keep a song, show the reasons of a step, two lists blind, and the weights."""
     _switch(page, "Playlist")
     page.get_by_test_id("stButtonGroup").get_by_text("late night", exact=True).click()
     page.get_by_role("button", name="Generate a playlist").click()
@@ -100,13 +100,13 @@ def take_playlists(page: Page) -> None:
     page.get_by_role("button", name="Generate two playlists").click()
     page.get_by_role("button", name="List 1 is better").wait_for()
     _shoot(page, "blind")
-    sections.get_by_text("What leads from song to song").click()
+    sections.get_by_text("Weights").click()
     page.get_by_role("heading", name="By family").wait_for()
     _shoot(page, "weights")
 
 
 def take_comparison(page: Page) -> None:
-    """Hear a song of a question, and look at what the answers before are worth."""
+    """Listen to a song of a question, and show the survey of earlier answers."""
     _switch(page, "Compare")
     page.get_by_role("combobox", name="Listener").click()
     page.get_by_role("option", name=PEOPLE[0]).click()
@@ -119,7 +119,7 @@ def take_comparison(page: Page) -> None:
 
 
 def take_listening_test(page: Page) -> None:
-    """Make a listening test, let four people grade, and look at a pair and at what came of it."""
+    """Make a listening test, let four people grade, and show a pair and the scores."""
     _switch(page, "Compare")
     page.get_by_text("Listening tests", exact=True).click()
     page.get_by_role("button", name="Make the test").click()
@@ -145,7 +145,7 @@ def take_listening_test(page: Page) -> None:
 
 
 def take_real(page: Page) -> None:
-    """Ask why two songs are alike, let the automatic method learn, and draw a path from one song to another."""
+    """Ask why two songs are alike, let the automatic method learn, and generate a path from one song to another."""
     page.get_by_test_id("song-row").first.wait_for()
     page.get_by_role("button", name="Why ").first.click()
     page.get_by_test_id("two-waves").wait_for()
@@ -167,7 +167,7 @@ def take_real(page: Page) -> None:
 
 
 def take_against(page: Page) -> None:
-    """Compare the first of the vectors that were brought with the sound."""
+    """Compare the first of the imported vectors with the sound."""
     _switch(page, "Evaluate")
     page.get_by_test_id("stButtonGroup").get_by_text("Ours against theirs").click()
     page.get_by_role("button", name="Compare", exact=True).click()
@@ -216,7 +216,7 @@ def _learn(page: Page, history: Path) -> None:
     _switch(page, "Explore")
     page.get_by_role("combobox", name="Compare with model").click()
     page.get_by_role("option").first.click()
-    page.get_by_text("Rings are its nearest").wait_for()
+    page.get_by_text("Rings mark the nearest").wait_for()
     _shoot(page, "two-maps")
     page.get_by_role("button", name="Why ").first.click()
     page.get_by_test_id("two-waves").wait_for()
@@ -233,7 +233,7 @@ def _learn(page: Page, history: Path) -> None:
 
 
 def _add_old_disc(library: Library, folder: Path) -> None:
-    """Add what old discs hold: two songs once more in another encoding, and files that are none."""
+    """Add an old disc: two songs again in another encoding, and broken files."""
     folder.mkdir(parents=True, exist_ok=True)
     for song in library.songs()[40:120:50]:
         transcode(song.path, folder / f"{song.title}{transcode_suffix()}")
@@ -261,7 +261,7 @@ def _answer(library: Library, n_questions: int = 60) -> None:
 
 
 def _grade(library: Library, test_id: int, listeners: Sequence[InvitedListener]) -> None:
-    """Let people grade a test, the last of them a part of it; the first model's results are a little more similar."""
+    """Let people grade a test, the last of them only a part; results of the first model are a little more similar."""
     test, rng = test_of(library, test_id), np.random.default_rng(3)
     true = [97 if p.is_check else 45 + 12 * (0 in p.models) + 14 * rng.normal() for p in test.pairs]
     for listener in listeners:
@@ -272,7 +272,7 @@ def _grade(library: Library, test_id: int, listeners: Sequence[InvitedListener])
 
 
 def _write_history(songs: Sequence[Song], target: Path) -> Path:
-    """A year of one person's listening, as Last.fm exports it, with a misspelling and a song from elsewhere."""
+    """Write a year of one person's plays as Last.fm exports them, with a misspelling and a song from elsewhere."""
     names = [(song.artist or "", song.title) for song in songs[::6]]
     names += [(names[3][0], names[3][1][:-2] + names[3][1][-1]), ("Somebody Else", "A Song from Elsewhere")]
     lines = ["uts,utc_time,artist,artist_mbid,album,album_mbid,track,track_mbid"]
@@ -284,7 +284,7 @@ def _write_history(songs: Sequence[Song], target: Path) -> Path:
 
 
 def main() -> None:
-    """Take all pictures, or those of the parts that are named."""
+    """Take all pictures, or those of the selected parts."""
     known = {
         "playlists": take_playlists,
         "compare": take_comparison,
@@ -302,7 +302,7 @@ def main() -> None:
             _add_old_disc(library, library.folder.parent / "old disc")
         _answer(library)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright, serve(ROOT / "app.py") as address:
-        # a song of another demo: it sounds like a style of this one, and is not in it
+        # a song of another demo collection: it sounds like a style of this one, but is not in it
         query = write_song(plan_collection(seed=1)[0], Path(folder))
         query = query.rename(query.with_name("a song of mine" + query.suffix))
         browser = playwright.chromium.launch(executable_path=find(), args=list(FLAGS))

@@ -1,1 +1,1 @@
-"""Quality, a table or figure of the papers a file: ``python -m experiments.NAME --json``."""
+"""Quality experiments, one file per table or figure of the papers: ``python -m experiments.NAME --json``."""

@@ -1,9 +1,9 @@
-"""``python -m experiments`` writes the tables of the documents, ``python -m experiments reproduce`` runs it all.
+"""``python -m experiments`` writes the tables of the documents, ``python -m experiments reproduce`` runs everything.
 
-``python -m benchmarks.NAME --json | python -m experiments keep`` keeps what a benchmark has measured.
+``python -m benchmarks.NAME --json | python -m experiments keep`` saves the results of a benchmark.
 
-The tables are made of the kept results: those of :mod:`experiments._tables`, and which results are kept, at the end of
-this folder's README.
+The tables are built from the saved results. :mod:`experiments.support.tables` builds them, and the end of this
+folder's README lists the saved results.
 """
 
 import argparse
@@ -14,9 +14,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from experiments._reproduce import reproduce
-from experiments._results import KEPT, ROOT, keep_report, read
-from experiments._tables import documents, updated
+from experiments.support.reproduction import reproduce
+from experiments.support.results import KEPT, ROOT, keep_report, read
+from experiments.support.tables import documents, updated
 from musicsim.extensions.paper_tables.paper_tables import experiments
 
 README = ROOT / "experiments" / "README.md"
@@ -40,12 +40,12 @@ def _lines() -> Iterator[str]:
 
 
 def with_kept(page: str) -> str:
-    """The README of this folder with the table of the results as they are."""
+    """Return the README of this folder with the table of saved results."""
     return page.partition(_HEADING)[0] + _HEADING + "\n" + "\n".join(_lines()) + "\n"
 
 
 def write_tables() -> None:
-    """Bring the documents up to date with the kept results."""
+    """Update the documents from the saved results."""
     README.write_text(with_kept(README.read_text(encoding="utf-8")), encoding="utf-8")
     for path in documents():
         page = path.read_text(encoding="utf-8")
@@ -55,9 +55,9 @@ def write_tables() -> None:
 
 
 def keep_printed(printed: str, folder: Path = KEPT) -> None:
-    """Keep what benchmarks printed with ``--json``, each a line; other lines are passed over.
+    """Save the reports that benchmarks printed with ``--json``, one per line; skip other lines.
 
-    Raises SystemExit, with what to do, where there is no such line.
+    Raises SystemExit, with advice, if the text does not contain a report.
     """
     reports = [json.loads(line) for line in printed.splitlines() if line.startswith('{"name"')]
     if not reports:
@@ -77,7 +77,6 @@ def keep_printed(printed: str, folder: Path = KEPT) -> None:
 
 
 def main() -> None:
-    """Read the command line and do as it says."""
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__.partition("\n")[0])
     commands = parser.add_subparsers(dest="command")
     run = commands.add_parser("reproduce", help="run the experiments and say which claims hold")
@@ -87,7 +86,7 @@ def main() -> None:
     run.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="so many at once (cores)")
     commands.add_parser("keep", help="keep the JSON objects of benchmarks that come in by stdin")
     given = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # experiments end with it
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM also stops the running experiments
     failed = False
     if given.command == "reproduce":
         failed = not reproduce(given.names, full=given.full, keep=given.keep, jobs=given.jobs)

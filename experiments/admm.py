@@ -1,15 +1,15 @@
 """Alternating directions against projected sub-gradients on sound, by steps a cut: figure 4.4, a twin of table 4.1.
 
-- figure 4.4: AUC on test songs, projections and cutting planes by the number T of ADMM steps a cutting plane. PPK
-  of codewords of the demo after PCA (95 %), songs relevant by plays, splits by artist as in experiments.audio, C by
-  validation. The thesis has CAL10K (2,122 training songs, 253 components, made of recordings): 275 projections with
-  T = 10, 2,734 with sub-gradients.
-- table 4.1: several kernels with a weight a training song each, five-nearest-neighbour error and CPU seconds.
-  Graz-02's kernels are not to be had: GTZAN's ten genres by RBF kernels of six families of its descriptors, half
-  of the songs to learn from, C by leave-one-out on these.
+- figure 4.4: AUC on test songs, projections and cutting planes by the number T of ADMM steps per cutting plane. PPK of
+  codewords of the demo after PCA (95 %), songs relevant by plays, splits by artist as in experiments.audio, C by
+  validation. The thesis uses CAL10K (2,122 training songs, 253 components, real recordings): 275 projections with T =
+  10, 2,734 with sub-gradients.
+- table 4.1: several kernels with one weight per training song each, five-nearest-neighbor error and CPU seconds.
+  Graz-02's kernels are not available. Instead: GTZAN's ten genres by RBF kernels of six families of its descriptors,
+  half of the songs for training, C by leave-one-out on these.
 
-All fits end at the same relative gap, or when their cuts run out; "arrived" counts those that came there. The bundle,
-the library's own solver, is beside both.
+All fits stop at the same relative gap or at the limit of cuts; "arrived" counts those that reached the gap. The bundle,
+the library's own solver, is next to both.
 """
 
 import time
@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from benchmarks._parts import kept_parts
-from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, shared_data
 from benchmarks.libraries import demo_library
-from experiments._audio import PPK, Songs, Split, codeword_vectors
-from experiments._descriptors import load_gtzan
-from experiments._uci import knn_errors, one_core_each
+from benchmarks.support.parts import kept_parts
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main, shared_data
 from experiments.audio import chosen_songs, splits_of
+from experiments.support.audio import PPK, Songs, Split, codeword_vectors
+from experiments.support.descriptors import load_gtzan
+from experiments.support.uci import knn_errors, one_core_each
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.evaluation.ranking import distance_scores
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -51,7 +51,7 @@ _CODEWORDS, _TAU = 1024, 4
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """Splits, steps of ADMM on songs and on kernels, grids, and where a fit ends."""
+    """Splits, steps of ADMM on songs and on kernels, grids, and the stopping rule."""
 
     splits: int
     steps: tuple[int, ...]
@@ -76,7 +76,7 @@ Found = dict[str, float]
 
 
 def solvers(steps: tuple[int, ...]) -> dict[str, dict[str, Any]]:
-    """Parameters of a learner by the name of its row."""
+    """Return the parameters of each learner by row name."""
     admm = {f"ADMM, T = {T}": {"solver": "admm", "admm_steps": T} for T in steps}
     return admm | {SUBGRADIENT: {"solver": "subgradient"}, BUNDLE: {"solver": "bundle"}}
 
@@ -96,13 +96,13 @@ def _fitted(learner: Any, X: Any, y: Any) -> float:
 
     started = time.process_time()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the table counts who arrived
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the table counts the fits that arrived
         learner.fit(X, y)
     return time.process_time() - started
 
 
 def measured_songs(songs: Songs, split: Split, k: int, protocol: Protocol, seed: int) -> dict[str, Found]:
-    """Test AUC, projections, cuts and seconds of each solver at the C of its best validation AUC."""
+    """Return test AUC, projections, cuts and seconds of each solver at the C with the best validation AUC."""
     from sklearn.decomposition import PCA
 
     X = codeword_vectors(songs, split.train, _CODEWORDS, _TAU, seed)[PPK]
@@ -126,7 +126,7 @@ def measured_songs(songs: Songs, split: Split, k: int, protocol: Protocol, seed:
 
 
 def family_kernels(X: Float64Array, train: Int64Array) -> list[Float64Array]:
-    """RBF of each family of columns to the training rows, (n, n_train), 1/e at their mean squared distance."""
+    """Return an RBF kernel per family of columns to the training rows, (n, n_train), 1/e at the mean squared one."""
     kernels = []
     for columns in FAMILIES.values():
         squares = cdist(X[:, columns], X[train][:, columns], "sqeuclidean")
@@ -135,7 +135,7 @@ def family_kernels(X: Float64Array, train: Int64Array) -> list[Float64Array]:
 
 
 def left_out_error(Y: Float64Array, y: Int64Array) -> float:
-    """Share of rows that the majority of the five others nearest to them puts into a wrong class."""
+    """Return the leave-one-out error of the five nearest neighbors."""
     from sklearn.neighbors import KNeighborsClassifier
 
     D = cdist(Y, Y)
@@ -145,7 +145,7 @@ def left_out_error(Y: Float64Array, y: Int64Array) -> float:
 
 
 def measured_kernels(X: Float64Array, y: Int64Array, number: int, protocol: Protocol, seed: int) -> dict[str, Found]:
-    """Test error, projections, cuts and seconds of each solver at the C of its best leave-one-out error."""
+    """Return test error, projections, cuts and seconds of each solver at the C with the best leave-one-out error."""
     from sklearn.model_selection import train_test_split
 
     train, test = train_test_split(np.arange(len(X)), test_size=0.5, random_state=seed + number, stratify=y)
@@ -160,7 +160,7 @@ def measured_kernels(X: Float64Array, y: Int64Array, number: int, protocol: Prot
             )
             seconds = _fitted(learner, [K[train] for K in kernels], y[train])
             Y = learner.transform(kernels)
-            Y = Y if Y.shape[1] else np.zeros((len(Y), 1))  # W = 0: nothing is near
+            Y = Y if Y.shape[1] else np.zeros((len(Y), 1))  # W = 0: all distances are equal
             chosen_by = left_out_error(Y[train], y[train])
             error = 100.0 * float(knn_errors(Y[train], y[train], Y[test], y[test], [NEIGHBOURS])[0])
             if best is None or chosen_by < best[0]:
@@ -218,7 +218,7 @@ def _claims(of_songs: list[Row], of_kernels: list[Row]) -> Iterator[Claim]:
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
-    """Three splits of songs, one of kernels; ten of both with ``--full``."""
+    """Measure three splits of songs and one of kernels; ten of both with ``--full``."""
     protocol = FULL if settings.full else SHORT
     with demo_library(settings.seed, progress) as library:
         snapshot = take_snapshot(library)

@@ -1,15 +1,15 @@
 """Tags from the nearest neighbours: precision and recall by threshold, figure 6.3 of the thesis.
 
-A test song's tags are the mean tags of its k nearest training songs, kept where they reach a threshold of .1 to .9
-(Kim et al., ISMIR 2009). Precision and recall are means over tags and over splits, 80 : 20. The precision of a tag
-that is nowhere predicted is its frequency (Turnbull et al., 2008); a tag that no test song has, has no recall. "best
-F" is the best harmonic mean of the two over the thresholds.
+The tags of a test song are predicted from the mean tags of its k nearest training songs. Tags that reach a threshold of
+.1 to .9 count (Kim et al., ISMIR 2009). Precision and recall are means over tags and over splits, 80 : 20. The
+precision of a tag that is never predicted is its frequency (Turnbull et al., 2008). A tag that no test song has does
+not count for recall. "best F" is the best harmonic mean of the two over the thresholds.
 
-The thesis has 4,643 songs of as many artists, 300 terms, an optimised VQ of 222 dimensions, and full-covariance
-Gaussians by KL divergence, and prints its result as a figure only. Both are compared on the demo's sound: PPK of
-codewords, as it is and learned by MLR from the training songs' tags (the thesis: from plays), split by artist. CAL500
-(502 songs, 68 descriptors, its tags less the negated ones) and GTZAN (ten genres, 57 descriptors) are real music,
-descriptors z-scored, and learned in the same way.
+The thesis uses 4,643 songs by as many artists, 300 terms, an optimized VQ of 222 dimensions, and full-covariance
+Gaussians by KL divergence. It prints its result only as a figure. Both are compared here on the demo's sound, split by
+artist. PPK of codewords is used before and after MLR from the training songs' tags (the thesis: from plays). CAL500
+(502 songs, 68 descriptors, its tags without the negated ones) and GTZAN (ten genres, 57 descriptors) are real music.
+Their descriptors are z-scored, and learned in the same way.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from benchmarks._parts import kept_parts
-from benchmarks._report import Claim, Progress, Row, Settings, at_least, main, shared_data
 from benchmarks.libraries import demo_library
-from experiments._audio import PPK, TAGS, Songs, codeword_vectors, tag_vectors
-from experiments._descriptors import LOADERS, Collection
-from experiments._uci import one_core_each
+from benchmarks.support.parts import kept_parts
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, main, shared_data
 from experiments.audio import chosen_songs, splits_of
+from experiments.support.audio import PPK, TAGS, Songs, codeword_vectors, tag_vectors
+from experiments.support.descriptors import LOADERS, Collection
+from experiments.support.uci import one_core_each
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.evaluation import ArtistSplit
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -46,7 +46,7 @@ _CODEWORDS, _TAU = 1024, 4
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """Splits, and the one setting of MLR."""
+    """Number of splits, and the single setting of MLR."""
 
     splits: int
     C: float
@@ -60,14 +60,14 @@ Curve = tuple[Float64Array, Float64Array]
 
 
 def annotation_curve(said: Float64Array, truth: Float64Array) -> Curve:
-    """Mean precision and recall of tags at each of :data:`THRESHOLDS`.
+    """Return mean precision and recall of tags at each of :data:`THRESHOLDS`.
 
     Parameters
     ----------
     said : ndarray of shape (n_songs, n_tags), 0 to 1
     truth : ndarray of shape (n_songs, n_tags), 0 or 1
     """
-    # a mean of k tags may miss a threshold by rounding only
+    # rounding may put a mean of k tags just below a threshold
     predicted = said[None] >= THRESHOLDS[:, None, None] - 1e-9
     right = (predicted & (truth > 0)).sum(axis=1)
     n_predicted, n_true = predicted.sum(axis=1), (truth > 0).sum(axis=0)
@@ -78,14 +78,14 @@ def annotation_curve(said: Float64Array, truth: Float64Array) -> Curve:
 
 
 def from_neighbours(D: Float64Array, tags: Float64Array, k: int) -> Float64Array:
-    """Mean tags of the k nearest: D of shape (n_queries, n_songs), tags of shape (n_songs, n_tags)."""
+    """Return mean tags of the k nearest: D of shape (n_queries, n_songs), tags of shape (n_songs, n_tags)."""
     nearest = np.argsort(D, axis=1, kind="stable")[:, :k]
     mean: Float64Array = tags[nearest].mean(axis=1)
     return mean
 
 
 def gaussian_divergences(queries: Sequence[Float64Array], songs: Sequence[Float64Array]) -> Float64Array:
-    """KL(query || song) of one full-covariance Gaussian a song, from their frames, (n_queries, n_songs)."""
+    """Return KL(query || song) of one full-covariance Gaussian per song, from their frames, (n_queries, n_songs)."""
     (q_means, q_covs), (means, covs) = (_moments(frames) for frames in (queries, songs))
     inverses = np.linalg.inv(covs)
     D = np.einsum("qij,sji->qs", q_covs, inverses, optimize=True)
@@ -104,7 +104,7 @@ def _moments(songs: Sequence[Float64Array]) -> tuple[Float64Array, Float64Array]
 
 
 def similar_by_tags(tags: Float64Array) -> Relevance:
-    """To each song those that share most tags with it, by cosine."""
+    """Return as relevant to each song those with the most similar tags, by cosine."""
     unit = tags / np.maximum(np.linalg.norm(tags, axis=1, keepdims=True), 1e-12)
     similarity = unit @ unit.T
     np.fill_diagonal(similarity, -1.0)
@@ -117,7 +117,7 @@ def _learned(X: Float64Array, train: Int64Array, relevance: Relevance, protocol:
     from sklearn.exceptions import ConvergenceWarning
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the last digits do not move neighbours
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the last digits do not change neighbors
         mlr = MLR(C=protocol.C, tol=1e-2, max_cuts=protocol.max_cuts).fit(X[train], relevance)
     return mlr.transform(X)
 
@@ -125,7 +125,7 @@ def _learned(X: Float64Array, train: Int64Array, relevance: Relevance, protocol:
 def _curves(
     distances: dict[str, Float64Array], tags: Float64Array, train: Int64Array, test: Int64Array
 ) -> dict[tuple[str, int], Curve]:
-    """Of each representation's (n_test, n_train) distances, by k."""
+    """Return curves of each representation's (n_test, n_train) distances, by k."""
     found = {
         (name, k): annotation_curve(from_neighbours(D, tags[train], k), tags[test])
         for name, D in distances.items()
@@ -142,7 +142,7 @@ def _split(groups: Int64Array, seed: int) -> tuple[Int64Array, Int64Array]:
 def measured_descriptors(
     collection: Collection, number: int, protocol: Protocol, seed: int
 ) -> dict[tuple[str, int], Curve]:
-    """A collection of descriptors with labels or tags, on one split."""
+    """Measure a collection of descriptors with labels or tags, on one split."""
     train, test = _split(collection.artists, seed + number)
     tags = np.eye(collection.labels.max() + 1)[collection.labels] if collection.tags is None else collection.tags
     X = (collection.X - collection.X[train].mean(axis=0)) / np.maximum(collection.X[train].std(axis=0), 1e-12)
@@ -154,7 +154,7 @@ def measured_descriptors(
 
 
 def measured_sound(songs: Songs, number: int, protocol: Protocol, seed: int) -> dict[tuple[str, int], Curve]:
-    """The demo's codewords, as they are and learned, and Gaussians, on one split by artist."""
+    """Measure the demo's codewords before and after learning, and Gaussians, on one split by artist."""
     from sklearn.decomposition import PCA
 
     train, test = _split(songs.artists, seed + number)
@@ -198,7 +198,7 @@ def _claims(rows: list[Row]) -> Iterator[Claim]:
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
-    """Three splits; ten with ``--full``."""
+    """Measure three splits; ten with ``--full``."""
     protocol = FULL if settings.full else SHORT
     settings.facts.update(asdict(protocol), thresholds=list(THRESHOLDS))
     with demo_library(settings.seed, progress) as library:

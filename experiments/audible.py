@@ -1,16 +1,16 @@
 """What can be heard, said: how good tempo, key, loudness and brightness are that are taken from what is kept of songs.
 
-- demo: songs of the demo collection, whose tempo, tonic and scale are what they were composed with. Ambient and choral
-  songs have no drums and hardly a beat: rows tell songs with a beat from those without.
+- demo: songs of the demo collection, with the tempo, tonic and mode they were composed with. Ambient and choral songs
+  do not have drums and hardly a beat, so songs with and without a beat have separate rows.
 - cadences: chords I IV V I and i iv V i in all 24 keys, four registers each, organ-like.
-- clicks: tempos from 50 to 220 beats per minute, drawn evenly on a logarithmic scale.
-- recordings: real ones of music of the shared data; loudness against BS.1770 of the samples, brightness against
-  librosa's centroid of the mean spectrum. Their tempo and key are not known, but for a few whose titles tell.
+- clicks: tempos from 50 to 220 beats per minute, uniform on a logarithmic scale.
+- recordings: real music of the shared data; loudness against BS.1770 of the samples, brightness against librosa's
+  centroid of the mean spectrum. Their tempo and key are unknown, except for a few with informative titles.
 
 Tempo is right within 4 %, or within 4 % of half or double; *said* is the share of songs that get one. Key: *exact* is
-tonic and mode; MIREX counts a fifth .5, the relative key .3, the parallel one .2. Dorian and phrygian count as minor,
-lydian and mixolydian as major. Rivals are other profiles on the same histogram, correlated the same way: those of
-Krumhansl and Kessler (1982), and of Temperley (1999).
+tonic and mode; MIREX gives .5 for a fifth, .3 for the relative key and .2 for the parallel one. Dorian and phrygian
+count as minor, lydian and mixolydian as major. Rivals are other profiles, correlated with the same histogram in the
+same way: those of Krumhansl and Kessler (1982), and of Temperley (1999).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks._report import Claim, Progress, Settings, at_least, at_most, main, shared_data
 from benchmarks.libraries import demo_library
+from benchmarks.support.report import Claim, Progress, Settings, at_least, at_most, main, shared_data
 from musicsim._arrays import Float64Array
 from musicsim.audio import KEYS, MODES, SAMPLE_RATE, decode, describe, harmony, key_of, mfcc, rhythm, tempo_of
 from musicsim.demo.collection import SongPlan, plan_collection
@@ -50,7 +50,10 @@ KNOWN = {
 
 
 def key_score(found: Key, true: Key) -> float:
-    """MIREX: 1 for the key, .5 for a fifth away, .3 for the relative and .2 for the parallel key; 0 for none."""
+    """Return the MIREX score: 1 for the key, .5 for a fifth away, .3 for the relative key, .2 for the parallel one.
+
+    Other keys, and None, score 0.
+    """
     if found == true:
         return 1.0
     if None in found or None in true:
@@ -65,12 +68,12 @@ def key_score(found: Key, true: Key) -> float:
 
 
 def tempo_is_right(found: float | None, true: float, octaves: Sequence[float] = (0.5, 1.0, 2.0)) -> bool:
-    """Whether a tempo is within 4 % of the true one, or of an octave of it."""
+    """Return whether a tempo is within 4 % of the true one, or of an octave of it."""
     return found is not None and min(abs(found / (true * octave) - 1) for octave in octaves) <= 0.04
 
 
 def key_by(profiles: tuple[tuple[float, ...], ...]) -> Callable[[npt.NDArray[np.floating]], Key]:
-    """Krumhansl's correlation with other profiles."""
+    """Return Krumhansl's key estimator with other profiles."""
     P = np.array([np.roll(profile, k) for profile in profiles for k in range(12)])
 
     def found(of: npt.NDArray[np.floating]) -> Key:
@@ -106,7 +109,7 @@ def _key_rows(name: str, histograms: Sequence[Any], true: Sequence[Key]) -> Iter
 
 
 def key_of_plan(plan: SongPlan) -> Key:
-    """What a song of the demo collection was composed in."""
+    """Return the key that a song of the demo collection was composed in."""
     return KEYS[plan.key], MODES[scale_of(plan) in MINOR]
 
 
@@ -128,7 +131,7 @@ def _demo(settings: Settings, progress: Progress) -> Iterator[dict[str, Any]]:
 
 
 def clicks(bpm: float, seconds: float = 30.0) -> npt.NDArray[np.float32]:
-    """Short bursts at an even tempo over a little noise."""
+    """Return short bursts at a constant tempo over a little noise."""
     rng = np.random.default_rng(0)
     y = np.zeros(round(seconds * SAMPLE_RATE))
     y[(np.arange(0.1, seconds - 0.1, 60 / bpm) * SAMPLE_RATE).astype(int)] = 0.8
@@ -137,7 +140,7 @@ def clicks(bpm: float, seconds: float = 30.0) -> npt.NDArray[np.float32]:
 
 
 def cadence(tonic: int, mode: int, register: int, seconds: float = 1.5) -> npt.NDArray[np.float32]:
-    """Four chords in a key, partials falling by 6 dB an octave."""
+    """Return four chords in a key; partials decay by 6 dB per octave."""
     t = np.arange(round(seconds * SAMPLE_RATE)) / SAMPLE_RATE
     fade = np.minimum(1, 20 * np.minimum(t, seconds - t))
     y = [
@@ -159,7 +162,7 @@ def _made(settings: Settings) -> Iterator[dict[str, Any]]:
 
 
 def loudness_of_samples(y: npt.NDArray[np.floating], sr: int = SAMPLE_RATE) -> float:
-    """Gated loudness of mono samples, LUFS, by the standard: BS.1770-4, filters at 48 kHz, blocks of 0.4 s by 0.1 s."""
+    """Measure gated loudness of mono samples, LUFS, by BS.1770-4: filters at 48 kHz, blocks of 0.4 s every 0.1 s."""
     from scipy.signal import resample_poly, sosfilt
 
     sos = [
@@ -220,7 +223,7 @@ def _claims(rows: list[dict[str, Any]]) -> Iterator[Claim]:
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], list[Claim]]:
-    """Measure all of it; more made-up songs with ``--full``."""
+    """Measure all descriptors; ``--full`` uses more synthetic songs."""
     rows = []
     for part in (_made(settings), _recordings(settings), _demo(settings, progress)):
         for row in part:

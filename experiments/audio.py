@@ -1,31 +1,32 @@
 """Similarity of sound learned from listeners, thesis 5.4 in miniature: native against learned.
 
-Relevant to a song are the songs of the training artists that share most listeners with its artist (plays from 10
-on, Jaccard); test songs query the training songs. Artists are split 40 : 30 : 30 into training, validation and test,
-so that no artist of a query is in the database: the artist filter holds by construction. The thesis takes the 10 most
-similar artists of 806; of the 24 that train on the demo these are nearly half, which hardly is "similar", and so
-there is a second block of rows with an eighth of the training artists (`k`); the thesis's 10 stays beside it.
+Relevant to a song are the songs of the training artists that share most listeners with its artist (at least 10 plays,
+Jaccard). Test songs query the training songs. Artists are split 40 : 30 : 30 into training, validation and test. The
+artist of a query is therefore never in the database: the split is an artist filter. The thesis takes the 10 most
+similar artists of 806. The demo has 24 training artists, so 10 are nearly half of them and hardly "similar". A second
+block of rows therefore uses an eighth of the training artists (`k`), next to the thesis's 10.
 
-- VQ histograms (Euclidean, the thesis's "native"), TF-IDF (cosine) and PPK of them: codebook, IDF and all else is
-  fitted on the training songs of the split (the thesis's codebook is of other artists altogether).
-- GMM-KL: a mixture a song, Monte-Carlo divergence from the query (equation 5.9). It is no vector: nothing to learn on.
-- GMM space: Nystrom features of those divergences, an addition of ours, so that there is something to learn on.
-- SMD: multinomials over tags, the mixtures of the tags fitted on training songs (the thesis: on CAL500); PPK.
-- human tags: those that listeners gave, a bound for what sound can do; cosine.
-- MLR by trace or L2,1 norm on all of these but GMM-KL, after PCA (95 %), with the C of best AUC in validation.
-- GMML and L-GMML by example (Su, King, Lyu, SIGIR 2017, 4.4) on the same components, settings chosen the same way.
-- mutual proximity: each distance asks both songs how near it is for them; moments are from training songs.
+- VQ histograms (Euclidean, the thesis's "native"), TF-IDF (cosine) and PPK of them. Codebook, IDF and the rest are
+  fitted on the training songs of the split. The thesis's codebook is from unrelated artists.
+- GMM-KL: one mixture per song, Monte-Carlo divergence from the query (equation 5.9). It is not a vector, so nothing can
+  be learned on it.
+- GMM space: Nystrom features of those divergences, our addition, so that learning has an input.
+- SMD: multinomials over tags; the tags' mixtures are fitted on training songs (the thesis: on CAL500); PPK.
+- human tags: given by listeners, an upper bound for sound; cosine.
+- MLR by trace or L2,1 norm on all of these except GMM-KL, after PCA (95 %), with the C of best validation AUC.
+- GMML and L-GMML by example (Su, King, Lyu, SIGIR 2017, 4.4) on the same components, with settings chosen likewise.
+- mutual proximity: each distance is adjusted by how near it is for both songs; moments are from training songs.
 
-Leads are mean differences in AUC to native VQ histograms (without mutual proximity) over the queries of all
-splits, with 95 % intervals by drawing artists. Thesis AUC: CAL10K, 1024 codewords, tau 1. Hubness is the skew of
-the 10-occurrence of training songs. The gap is the duality gap over the objective, median over splits.
+Leads are mean differences in AUC to native VQ histograms (without mutual proximity) over the queries of all splits. The
+95 % intervals are by resampling artists. Thesis AUC: CAL10K, 1024 codewords, tau 1. Hubness is the skew of the
+10-occurrence of training songs. The gap is the duality gap over the objective, median over splits.
 
-The demo's sound, plays and tags are made up, its listeners keep to styles: how far learning leads there says little
-about real listeners. All splits are of the same artists, so that intervals and deviations are too narrow rather
-than too wide. Seconds are CPU seconds of one thread for PCA and all settings of a split: 5 of MLR in the short
-form, 9 of GMML, 16 of L-GMML. The paper's table 3 has R-MLR at 607 s and L-GMML with 50 metrics at 4.7 s on
-CAL10K's audio after PCA, one setting each on 12 cores. The short path of C ends at 1e4, which L2,1 often takes,
-some of it with an open gap.
+The demo's sound, plays and tags are synthetic, and its listeners keep to styles. The lead of learning there says little
+about real listeners. All splits share the same artists, so intervals and deviations are probably too narrow. Seconds
+are CPU seconds of one thread for PCA and all settings of a split. There are 5 settings of MLR in the short form, 9 of
+GMML and 16 of L-GMML. The paper's table 3 has R-MLR at 607 s and L-GMML with 50 metrics at 4.7 s. They are for CAL10K's
+audio after PCA, one setting each on 12 cores. The short path of C ends at 1e4, which L2,1 often takes, sometimes with
+an open gap.
 """
 
 import os
@@ -36,9 +37,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._report import Claim, Progress, Settings, at_least, main
 from benchmarks.libraries import demo_library
-from experiments._audio import (
+from benchmarks.support.report import Claim, Progress, Settings, at_least, main
+from experiments.support.audio import (
     GMM,
     GMM_SPACE,
     GMML_LOCAL,
@@ -59,8 +60,8 @@ from experiments._audio import (
     measure_others,
     mixtures,
 )
-from experiments._descriptors import split_rows
-from experiments._uci import one_core_each
+from experiments.support.descriptors import split_rows
+from experiments.support.uci import one_core_each
 from musicsim._arrays import Float32Array, Int64Array
 from musicsim.evaluation import paired_bootstrap
 from musicsim.explorer.learning.supervision import Supervision
@@ -92,7 +93,7 @@ By = dict[Key, list[Result]]
 
 
 def chosen_songs(snapshot: Snapshot, most: int | None, seed: int) -> Int64Array:
-    """Rows of the songs that have frames, ascending; of a larger library whole artists, drawn, up to `most` songs."""
+    """Return ascending rows of songs with frames; a larger library is sampled by artist, up to `most` songs."""
     kept = {song.id for song in songs_with_frames(snapshot.library, snapshot.songs_at())}
     rows = np.array([row for row, i in enumerate(snapshot.row_ids.tolist()) if i in kept], dtype=np.int64)
     if most is None or len(rows) <= most:
@@ -104,16 +105,16 @@ def chosen_songs(snapshot: Snapshot, most: int | None, seed: int) -> Int64Array:
 
 
 def similar_artists(n_training: int) -> tuple[int, ...]:
-    """How many artists are similar to one: 10, as in the thesis, where there are as many and more in training.
+    """Return the numbers of similar artists per artist: 10, as in the thesis, if training has more artists than that.
 
-    Where these are more than a quarter of them, an eighth before it.
+    If 10 is more than a quarter of the training artists, an eighth of them comes first.
     """
     thesis = (K_OF_THESIS,) if n_training > K_OF_THESIS else ()
     return thesis if n_training >= 4 * K_OF_THESIS else (max(1, n_training // 8), *thesis)
 
 
 def splits_of(snapshot: Snapshot, rows: Int64Array, n_splits: int, seed: int) -> tuple[Songs, list[Split]]:
-    """Songs of the library at `rows`, and the splits of their artists."""
+    """Return the songs of the library at `rows`, and the splits of their artists."""
     songs = snapshot.songs_at(rows)
     artists = np.unique([song.group for song in songs], return_inverse=True)[1].astype(np.int64)
     tags_of = snapshot.tags_of()
@@ -135,7 +136,7 @@ def splits_of(snapshot: Snapshot, rows: Int64Array, n_splits: int, seed: int) ->
 
 
 def measured(songs: Songs, splits: Sequence[Split], protocol: Protocol, seed: int, progress: Progress) -> list[Result]:
-    """All ways of ranking on all splits, on all cores."""
+    """Measure all ranking methods on all splits, on all cores."""
     with one_core_each() as pool:
         every = _mixtures(songs, pool, seed)
         D = _divergences(every, pool, seed)
@@ -161,13 +162,13 @@ def _parts(n: int) -> list[range]:
 
 
 def _mixtures(songs: Songs, pool: ProcessPoolExecutor, seed: int) -> SongMixtures:
-    """The same for every split: a mixture asks no other song."""
+    """Compute mixtures once for all splits: a mixture does not depend on other songs."""
     fitted = [pool.submit(mixtures, songs, part, seed) for part in _parts(len(songs.ids))]
     return SongMixtures.concatenate([future.result() for future in fitted])
 
 
 def _divergences(every: SongMixtures, pool: ProcessPoolExecutor, seed: int) -> Float32Array:
-    """(n_songs, n_songs) float32: 4 MB for 1000 songs."""
+    """Return divergences (n_songs, n_songs) float32: 4 MB for 1000 songs."""
     rows = [pool.submit(divergence_rows, every[part.start : part.stop], every, seed) for part in _parts(len(every))]
     return np.concatenate([future.result() for future in rows])
 
@@ -175,9 +176,9 @@ def _divergences(every: SongMixtures, pool: ProcessPoolExecutor, seed: int) -> F
 def _lead(
     by: By, better: Key, worse: Key, artists: Sequence[Int64Array], seed: int
 ) -> tuple[tuple[float, float, float], float | None]:
-    """Mean AUC by which one is ahead with its 95 % interval, and as a multiple of the deviation over splits.
+    """Return the mean AUC lead with its 95 % interval, and as a multiple of the deviation over splits.
 
-    The deviation is the larger one of the two; None where it is 0.
+    The deviation is the larger of the two; the multiple is None if it is 0.
     """
     ours, theirs = by[better], by[worse]
     a, b = (np.concatenate([r.scores["auc"] for r in results]) for results in (ours, theirs))
@@ -213,7 +214,7 @@ def _row(by: By, key: Key, native: Key, artists: Sequence[Int64Array], seed: int
 
 
 def _claims(by: By, k: int, base: tuple[int, int], artists: Sequence[Int64Array], seed: int) -> Iterator[Claim]:
-    """What has to hold among the rows without mutual proximity, one codebook."""
+    """Yield the claims on the rows without mutual proximity, for one codebook."""
 
     def key(representation: str, learning: str) -> Key:
         of_codebook = base if representation in (VQ, TFIDF, PPK) else (0, 0)
@@ -239,7 +240,7 @@ def _claims(by: By, k: int, base: tuple[int, int], artists: Sequence[Int64Array]
 
 
 def _cpu_seconds() -> float:
-    """Of this process and of those that it started and that have ended."""
+    """Return the CPU seconds of this process and of its finished children."""
     spent = os.times()
     return spent.user + spent.system + spent.children_user + spent.children_system
 
@@ -251,7 +252,7 @@ def _opened(settings: Settings, progress: Progress) -> Library:
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], list[Claim]]:
-    """Measure every way of ranking on 10 splits; all losses, more C, all codebooks and all songs with ``--full``."""
+    """Measure every ranking method on 10 splits; all losses, more C, all codebooks and all songs with ``--full``."""
     protocol = FULL if settings.full else SHORT
     with _opened(settings, progress) as library:
         snapshot = take_snapshot(library)

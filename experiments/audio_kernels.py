@@ -1,22 +1,22 @@
 """Timbre, harmony, rhythm, tags, plays and words: kernels alone, averaged, and combined by learning.
 
-Two songs are alike when they have the same genre. Artists are split 40 : 30 : 30 into training, validation and
-test; songs of test artists query the training songs, so that no artist of a query is in the database.
+Two songs are similar if they have the same genre. Artists are split 40 : 30 : 30 into training, validation and test.
+Songs of test artists query the training songs, so the artist of a query is never in the database.
 
-- Kernels: timbre is PPK of codeword histograms, the codebook of training songs; harmony and rhythm come from the same
-  pass over the sound (docs/kernels.md), harmony as it is and in any key; tags and words of lyrics are
-  cosines of TF-IDF (rarity among all songs), plays those of listeners. A kernel that knows nothing of half the songs
-  is left out.
-- All distances are adjusted by mutual proximity, those of the learned combinations too, which brings them to one scale.
-- Averages: with equal weights, and with the weights of best MAP in validation, tried in steps of a tenth (of a fifth
-  for more than three kernels).
-- POE: multiple kernel partial order embedding (thesis 2.4) of comparisons drawn from the labels of the training
-  songs: a song of the same genre is nearer than one of another, and one of the same artist nearer than another one
-  of the genre. MLR: multiple kernel metric learning to rank (thesis 4.3) by genre. Both have a weight for
-  each training song and kernel, or a full matrix a kernel with ``--full``, and the C of best MAP in validation.
+- Kernels: timbre is PPK of codeword histograms, with a codebook of training songs. Harmony and rhythm come from the
+  same pass over the sound (docs/kernels.md), harmony both as played and in any key. Tags and words of lyrics are
+  cosines of TF-IDF (rarity among all songs), and plays are cosines of listeners. A kernel that lacks half of the songs
+  is dropped.
+- All distances, also of the learned combinations, are adjusted by mutual proximity. This puts them on one scale.
+- Averages: with equal weights, and with the weights of best validation MAP, in steps of a tenth (of a fifth for more
+  than three kernels).
+- POE: multiple kernel partial order embedding (thesis 2.4) of comparisons sampled from the labels of the training
+  songs. A song of the same genre is nearer than one of another. A song by the same artist is nearer than one that
+  shares only the genre. MLR: multiple kernel metric learning to rank (thesis 4.3) by genre. Both have one weight per
+  training song and kernel, or one full matrix per kernel with ``--full``, and the C of best validation MAP.
 
-Leads are mean differences in MAP over the queries of all splits, with 95 % intervals by drawing artists. The demo's
-music is made up: its genres are recipes of timbre, harmony and rhythm alike, its listeners and tags follow them.
+Leads are mean differences in MAP over the queries of all splits, with 95 % intervals by resampling artists. The demo's
+music is synthetic: its genres are recipes of timbre, harmony and rhythm alike, and its listeners and tags follow them.
 """
 
 import warnings
@@ -29,10 +29,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from benchmarks._report import Claim, Progress, Settings, at_least, main
 from benchmarks.libraries import demo_library
-from experiments._audio import VQ, Songs, Split, adjusted, codeword_vectors
-from experiments._descriptors import split_rows
+from benchmarks.support.report import Claim, Progress, Settings, at_least, main
+from experiments.support.audio import VQ, Songs, Split, adjusted, codeword_vectors
+from experiments.support.descriptors import split_rows
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.evaluation import paired_bootstrap
 from musicsim.evaluation.ranking import distance_scores
@@ -55,7 +55,7 @@ KNOWN = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """Splits, sizes, the grid of both learners, and where a fit ends."""
+    """Splits, sizes, the grid of both learners, and the stopping rule."""
 
     splits: int
     most_songs: int
@@ -80,14 +80,14 @@ FULL = Protocol(
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """Songs of one label each, and what is known of them beside their frames.
+    """Songs with one label each, and their data other than frames.
 
     Attributes
     ----------
     songs : Songs
     genres : int ndarray of shape (n_songs,)
     fixed : dict of ndarrays of shape (n_songs, n_songs)
-        Kernels that ask nothing of the split.
+        Kernels that do not depend on the split.
     """
 
     songs: Songs
@@ -97,7 +97,7 @@ class Collection:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One way of ranking on one split; `scores` of each test query by measure."""
+    """One ranking method on one split; `scores` has the scores of each test query by measure."""
 
     way: str
     kernels: tuple[str, ...]
@@ -107,12 +107,12 @@ class Result:
 
 
 def collection_of(library: Library, most_songs: int, seed: int) -> Collection:
-    """Songs that have a genre, an artist's name, frames and aspects; of a larger library whole artists, drawn.
+    """Return songs with a genre, an artist, frames and aspects; a larger library is sampled by artist.
 
     Raises
     ------
     SystemExit
-        If there are none.
+        If the library does not have such songs.
     """
     kept = library.frame_files.kept() & library.frame_files.kept_aspects()
     chosen = [song for song in library.songs() if song.genre and song.artist and song.content_hash in kept]
@@ -144,8 +144,8 @@ def _fixed_kernels(library: Library, songs: list[Song]) -> Iterator[tuple[str, F
     given = [(song_id, tag, weight) for song_id, of_song in library.tags(row_of).items() for tag, weight in of_song]
     plays, lyrics = library.plays(), LyricsStore(library).table()
     said = {
-        TAGS: _counts([i for i, _, _ in given], [tag for _, tag, _ in given], [w for _, _, w in given], row_of),
-        PLAYS: _counts(plays.song_id, plays.listener, np.ones(len(plays.song_id)), row_of),
+        TAGS: tabulate_counts([i for i, _, _ in given], [tag for _, tag, _ in given], [w for _, _, w in given], row_of),
+        PLAYS: tabulate_counts(plays.song_id, plays.listener, np.ones(len(plays.song_id)), row_of),
         WORDS: _of_rows(lyrics.counts, lyrics.song_ids, row_of),
     }
     for name, counts in said.items():
@@ -153,10 +153,10 @@ def _fixed_kernels(library: Library, songs: list[Song]) -> Iterator[tuple[str, F
             yield name, plays_cosine_kernel(counts.T) if name == PLAYS else tfidf_cosine_kernel(counts)
 
 
-def _counts(
+def tabulate_counts(
     song_ids: npt.ArrayLike, columns: npt.ArrayLike, values: npt.ArrayLike, row_of: Mapping[int, int]
 ) -> sparse.csr_array:
-    """A row a song, a column for each value of `columns`; what is said of other songs is left out."""
+    """Return one row per song and one column per value of `columns`; entries of other songs are dropped."""
     ids = np.asarray(song_ids, dtype=np.int64)
     names, column = np.unique(np.asarray(columns), return_inverse=True)
     table = sparse.csr_array((np.asarray(values, float), (np.arange(len(ids)), column)), (len(ids), len(names)))
@@ -164,7 +164,7 @@ def _counts(
 
 
 def _of_rows(table: sparse.csr_array, song_ids: Int64Array, row_of: Mapping[int, int]) -> sparse.csr_array:
-    """The sum of the rows of `table` that are each song's, one of `song_ids` a row."""
+    """Return, for each song, the sum of the rows of `table` with its ID in `song_ids`."""
     ours = np.flatnonzero(np.isin(song_ids, list(row_of)))
     rows = [row_of[song_id] for song_id in song_ids[ours].tolist()]
     chosen = sparse.csr_array((np.ones(len(ours)), (rows, ours)), (len(row_of), table.shape[0]))
@@ -174,13 +174,13 @@ def _of_rows(table: sparse.csr_array, song_ids: Int64Array, row_of: Mapping[int,
 def comparisons_from_labels(
     genres: Int64Array, artists: Int64Array, n_comparisons: int, random_state: int | None = None
 ) -> Int64Array:
-    """Comparisons (i, j, i, l): j has i's genre and l another, or j has i's artist and l only i's genre.
+    """Sample comparisons (i, j, i, l): j has i's genre and l does not, or j has i's artist and l only i's genre.
 
     Parameters
     ----------
     genres, artists : int arrays of shape (n_songs,)
     n_comparisons : int
-        To be drawn; fewer come back, since songs without such a pair, and contradictions, are left out.
+        Number to sample. Fewer are returned, because songs without such a pair, and contradictions, are dropped.
     random_state : int or None
 
     Returns
@@ -202,7 +202,7 @@ def comparisons_from_labels(
 
 
 def measure(songs: Collection, number: int, protocol: Protocol, seed: int) -> Iterator[Result]:
-    """Every way of ranking on one split."""
+    """Measure every ranking method on one split."""
     train, validation, test = split_rows(songs.songs.artists, seed + number)
     split = Split(number, train, validation, test, {})
     vectors = codeword_vectors(songs.songs, train, protocol.codewords, TAU, seed)
@@ -220,7 +220,7 @@ def measure(songs: Collection, number: int, protocol: Protocol, seed: int) -> It
     comparisons = comparisons_from_labels(songs.genres[train], songs.songs.artists[train], protocol.n_comparisons, seed)
     for names in _combinations(kernels):
         yield scored(AVERAGE, names, np.mean([near[name] for name in names], axis=0))
-        weights = _best_weights([before[name] for name in names], asked_before)
+        weights = choose_weights([before[name] for name in names], asked_before)
         D = np.tensordot(weights, [near[name] for name in names], 1)
         yield scored(WEIGHTED, names, D, " : ".join(f"{weight:.1f}" for weight in weights))
         inside = [kernels[name][np.ix_(train, train)] for name in names]
@@ -241,8 +241,8 @@ def measure(songs: Collection, number: int, protocol: Protocol, seed: int) -> It
             yield scored(way, names, adjusted(D, split, test), chosen)
 
 
-def _best_weights(distances: Sequence[Float64Array], asked: Relevance) -> Float64Array:
-    """Weights that sum to 1, of best MAP; of equally good ones the first, which has most on the first."""
+def choose_weights(distances: Sequence[Float64Array], asked: Relevance) -> Float64Array:
+    """Return weights that sum to 1, of best MAP; ties go to the first, with the highest weight on the first kernel."""
     steps = 10 if len(distances) <= 3 else 5
     shares = [s for s in product(range(steps, -1, -1), repeat=len(distances)) if sum(s) == steps]
     quality = [
@@ -260,24 +260,27 @@ def _best(
     validation: Int64Array,
     asked: Relevance,
 ) -> tuple[Float64Array, str]:
-    """Distances of all songs to those of training by the model of best MAP in validation, and its C."""
+    """Return distances of all songs to the training songs by the model of best validation MAP, and its C."""
     from scipy.spatial.distance import cdist
 
     best: tuple[float, Float64Array, str] | None = None
     for model in models:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of gaps that a short fit leaves open
+            warnings.simplefilter("ignore")  # a short fit leaves gaps open
             placed = model.fit(inside, said).transform(every)
         D = cdist(placed, placed[train])
         quality = float(np.nanmean(distance_scores(D[validation], asked)["map"]))
-        if best is None or quality > best[0]:  # of equally good ones the first: the smallest C
+        if best is None or quality > best[0]:  # ties go to the smallest C
             best = quality, D, f"C {model.C:g}"
     assert best is not None
     return best[1], best[2]
 
 
 def _combinations(kernels: Mapping[str, Float64Array]) -> list[tuple[str, ...]]:
-    """The sound alone, and with all that is said of songs; harmony in any key, or it would count twice."""
+    """Return the kernels of the sound, and those of the sound with everything else.
+
+    Only harmony in any key is used, otherwise harmony would count twice.
+    """
     said = tuple(name for name in (TAGS, PLAYS, WORDS) if name in kernels)
     return [SOUND, *([(*SOUND, *said)] if said else [])]
 
@@ -293,7 +296,7 @@ def _lead(
 def table(
     results: Sequence[Result], artists: Sequence[Int64Array], seed: int
 ) -> tuple[list[dict[str, Any]], list[Claim]]:
-    """A row a way of ranking, and what was hoped for."""
+    """Return one row per ranking method, and the claims."""
     by: dict[tuple[str, tuple[str, ...]], list[Result]] = {}
     for result in results:
         by.setdefault((result.way, result.kernels), []).append(result)
@@ -328,7 +331,7 @@ def _title(way: str, kernels: Sequence[str]) -> str:
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], list[Claim]]:
-    """Measure every way of ranking on 3 splits; 10, more songs and full weights with ``--full``."""
+    """Measure every ranking method on 3 splits; 10, more songs and full weights with ``--full``."""
     protocol = FULL if settings.full else SHORT
     opened = demo_library(settings.seed, progress) if settings.library is None else None
     with opened or Library.open(settings.library or "", create=False) as library:

@@ -1,11 +1,12 @@
 """Size of the codebook and tau: ranking before and after learning, and dimensions, figures 5.4 and 5.5 of the thesis.
 
-The demo's songs and plays, splits as in experiments.audio: 40 : 30 : 30 by artist, the codebook, IDF, PCA and MLR of
-training songs, C by validation, the AUC of test songs that query the training songs. Dimensions are the principal
-components of the training songs' PPK vectors that hold 95 % of the variance. The thesis has a value in words for 1024
-codewords only; its 806 training artists have 2,122 songs, the demo's 24 have 144, which bounds the dimensions.
+The demo's songs and plays are split as in experiments.audio: 40 : 30 : 30 by artist. Codebook, IDF, PCA and MLR are
+fitted on training songs, and C is chosen by validation. The score is the AUC of test songs that query the training
+songs. Dimensions are the principal components of the training songs' PPK vectors with 95 % of the variance. The thesis
+states a value for 1024 codewords only. Its 806 training artists have 2,122 songs, the demo's 24 have 144, which bounds
+the dimensions.
 
-The last two rows are human tags, whose TF-IDF is worse than the plain cosine in the thesis.
+The last two rows are human tags. In the thesis, TF-IDF makes them worse than the plain cosine.
 """
 
 from collections.abc import Iterator
@@ -15,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._parts import kept_parts
-from benchmarks._report import Claim, Progress, Settings, at_least, main
 from benchmarks.libraries import demo_library
-from experiments._audio import (
+from benchmarks.support.parts import kept_parts
+from benchmarks.support.report import Claim, Progress, Settings, at_least, main
+from experiments.audio import chosen_songs, splits_of
+from experiments.support.audio import (
     PPK,
     TAGS,
     TFIDF,
@@ -32,8 +34,7 @@ from experiments._audio import (
     native_distances,
     tag_vectors,
 )
-from experiments._uci import one_core_each
-from experiments.audio import chosen_songs, splits_of
+from experiments.support.uci import one_core_each
 from musicsim._arrays import Float64Array
 from musicsim.evaluation.ranking import distance_scores
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -61,7 +62,7 @@ def _auc(D: Float64Array, split: Split, k: int) -> float:
 
 
 def measured_codewords(songs: Songs, split: Split, k: int, size: int, protocol: Protocol, seed: int) -> list[Found]:
-    """AUC of each way of ranking, and dimensions, one dictionary a tau."""
+    """Return AUC of each ranking method, and dimensions, one dictionary per tau."""
     found = []
     for vectors in codeword_vectors_by_tau(songs, split.train, size, protocol.taus, seed):
         one = {name: _auc(native_distances(name, X, split.train), split, k) for name, X in vectors.items()}
@@ -75,7 +76,7 @@ def measured_codewords(songs: Songs, split: Split, k: int, size: int, protocol: 
 
 
 def measured_tags(songs: Songs, split: Split, k: int, seed: int) -> Found:
-    """AUC of the cosine of human tags, plain and weighed by the IDF of the training songs."""
+    """Return AUC of the cosine of human tags, plain and weighted by the IDF of the training songs."""
     X = tag_vectors(songs, split.train, seed)[TAGS]
     weighed = tfidf_map(X, inverse_document_frequency(X[split.train])).astype(np.float64)
     return {
@@ -118,7 +119,7 @@ def _claims(rows: list[dict[str, Any]], tags: dict[str, float]) -> Iterator[Clai
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], list[Claim]]:
-    """Three splits of the demo's artists; ten, all songs and more C with ``--full``."""
+    """Measure three splits of the demo's artists; ten, all songs and more C with ``--full``."""
     protocol = FULL if settings.full else SHORT
     with demo_library(settings.seed, progress) as library:
         snapshot = take_snapshot(library)

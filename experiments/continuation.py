@@ -1,18 +1,24 @@
 """Continuing held-out playlists: R-precision, NDCG, clicks and hit rate, as in the RecSys Challenge 2018.
 
-The lists of six songs or more are parted in five by chance; a split judges those of one part, 500 at most, by what all
-other lists teach. The first half of each is shown, the songs of the second half that are not in the first are to be
-found among 500 recommendations. Means are over splits, with the standard deviation across them; intervals are over the
-lists of all splits. No list is judged twice.
+Lists of six or more songs are randomly divided into five parts. A split tests on one part, 500 lists at most, and
+trains on all other lists. The first half of each test list is given. The songs of the second half that are not in the
+first are to be found among 500 recommendations. Means are over splits, with the standard deviation across them;
+intervals are over the lists of all splits. No list is tested twice.
 
-The walk is the app's, fitted as the app fits it: company of songs in the lists to learn from, shares of families on
-lists that company was not made of, weights by family to begin with. It is scored by the mean chance to come next over
-all songs that are shown, as the list need not go on from its last song. "Songs by plays" draws a song inside an edge by
-its plays in the lists to learn from and half a play more, in place of uniformly.
+The walk is the app's, fitted as in the app. Co-occurrence is that of songs in the training lists. The shares of
+families are fitted on lists without part in the co-occurrence. Initial weights are by family. Its score is the mean
+probability to come next over all given songs, because the list need not continue from its last song. "Songs by plays"
+draws a song inside an edge by its plays in the training lists plus half a play, instead of uniformly.
 
-Rivals: popularity; how many of the songs shown are by the artist; the nearest in sound; item-kNN, the sum of cosines by
-lists over the 200 nearest of each song shown; implicit's ALS and BPR, 64 factors each. What is not known of a
-collection is left out: artists but of spotify and the demo, sound but of the demo.
+Rivals:
+
+- popularity
+- the number of given songs by the artist
+- the nearest in sound
+- item-kNN: the sum of cosines by lists over the 200 nearest of each given song
+- implicit's ALS and BPR, 64 factors each
+
+Only spotify and the demo have artists, and only the demo has sound. Rivals without data are skipped.
 """
 
 from collections.abc import Sequence
@@ -22,11 +28,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._parts import kept_parts
-from benchmarks._report import Claim, Progress, Row, Settings, at_least, main, shared_data
 from benchmarks.libraries import demo_library
-from experiments._playlists import LOADERS, Collection, demo_lists, song_weights
-from experiments._uci import one_core_each
+from benchmarks.support.parts import kept_parts
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, main, shared_data
+from experiments.support.playlists import LOADERS, Collection, demo_lists, song_weights
+from experiments.support.uci import one_core_each
 from musicsim import playlist
 from musicsim._arrays import Float64Array
 from musicsim.evaluation import paired_bootstrap
@@ -74,7 +80,7 @@ Found = dict[str, dict[str, Float64Array]]
 
 
 def judged(collection: Collection, number: int, seed: int) -> Found:
-    """Every way on one split of a collection of lists and labels."""
+    """Evaluate every method on one split of a collection of lists and labels."""
     part = parts_of(collection.playlists, seed)[number][:MAX_JUDGED]
     train, begun, taken = split(collection.playlists, part)
     n = collection.n_songs
@@ -97,7 +103,7 @@ def judged(collection: Collection, number: int, seed: int) -> Found:
 
 
 def judged_demo(folder: Path, number: int, seed: int) -> Found:
-    """Every way on one split of the demo library, as its own lists are judged in the app."""
+    """Evaluate every method on one split of the demo library, as the app evaluates its own lists."""
     with Library.open(folder) as library:
         native = library.models.native()
         snapshot = take_snapshot(library, native.id if native else None)
@@ -107,8 +113,8 @@ def judged_demo(folder: Path, number: int, seed: int) -> Found:
 
 
 def with_both_walks(task: Task, taken: TrainLists) -> Found:
-    """Every way, and the walk that draws songs inside an edge by their plays."""
-    walk = task.fit_walk(task.train)  # once for both
+    """Evaluate every method, and the walk that draws songs inside an edge by their plays."""
+    walk = task.fit_walk(task.train)  # one fit for both
     graph = walk.hypergraph
     plays = song_weights([list(songs) for songs in task.train], task.n_songs)
     by_plays = playlist.PlaylistModel(playlist.Hypergraph(graph.incidence, graph.names, plays), walk.weights_)
@@ -117,13 +123,13 @@ def with_both_walks(task: Task, taken: TrainLists) -> Found:
 
 
 def lead(found: Sequence[Found], ours: str, theirs: str, seed: int) -> tuple[float, float, float]:
-    """By how much NDCG one way is ahead of another, and the 95 % interval over all lists."""
+    """Return the NDCG lead of one method over another, and its 95 % interval over all lists."""
     a, b = (np.concatenate([part[way]["ndcg"] for part in found]) for way in (ours, theirs))
     return paired_bootstrap(a, b, random_state=seed)
 
 
 def table(name: str, found: Sequence[Found], seed: int) -> list[Row]:
-    """A row a way, the best NDCG first."""
+    """Return one row per method, best NDCG first."""
     rows: list[dict[str, Any]] = []
     for way in found[0]:
         row: dict[str, Any] = {"lists": name, "way": way}
@@ -138,7 +144,7 @@ def table(name: str, found: Sequence[Found], seed: int) -> list[Row]:
 
 
 def claims_of(name: str, found: Sequence[Found], seed: int) -> list[Claim]:
-    """The walk against each rival that every collection has."""
+    """Compare the walk with each rival that every collection has."""
     return [
         at_least(f"{name}: walk ahead of {way} in NDCG, low end of 95 %", lead(found, WALK, way, seed)[1], 0.0)
         for way in RIVALS
@@ -146,7 +152,7 @@ def claims_of(name: str, found: Sequence[Found], seed: int) -> list[Claim]:
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
-    """Every way on every split; five splits of all collections with ``--full``."""
+    """Measure every method on every split; five splits of all collections with ``--full``."""
     seed, n_splits, shared = settings.seed, FULL if settings.full else SHORT, shared_data()
     loaded = {name: load(shared) for name, load in LOADERS.items()} if shared else {}
     if shared is None:

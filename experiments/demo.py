@@ -1,10 +1,14 @@
 """Do neighbours share a style and an artist? The demo collection, five descriptions of a song.
 
-For each song the 10 nearest others: the share of its own style and of its own artist, with all songs as
-candidates and with the songs of its own artist left out (the artist filter), how often the first one is
-of the same artist, and how hubby the space is. Descriptions: logarithms of Gaussians (Sound, what the app uses),
-codeword histograms mapped for the probability product kernel, the same histograms raw with Euclidean distance, mean and
-deviation of 20 MFCC by librosa's defaults and of our 39 columns (z-scored, Euclidean), and chance.
+For the 10 nearest neighbors of each song: the share of its own style and of its own artist. Candidates are all songs,
+or all except those of its own artist (the artist filter). Further scores: how often the first neighbor is by the same
+artist, and the hubness of the space. Representations:
+
+- logarithms of Gaussians (Sound, the app's default)
+- codeword histograms mapped for the probability product kernel (PPK)
+- the same histograms raw with Euclidean distance
+- mean and deviation of 20 MFCC by librosa's defaults, and of our 39 columns (z-scored, Euclidean)
+- chance
 """
 
 import multiprocessing
@@ -15,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._report import Claim, Settings, at_least, main
 from benchmarks.libraries import demo_library
+from benchmarks.support.report import Claim, Settings, at_least, main
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.audio import SAMPLE_RATE, SongFrames, load
 from musicsim.codebook import Codebook
@@ -29,7 +33,7 @@ from musicsim.kernels import ppk_map
 K = 10
 N_CODEWORDS, TAU = 1024, 4
 TRAINING_FRAMES = 200_000
-# Same composer at rank 1 on real recordings elsewhere, a plain prototype.
+# Same composer at rank 1 on real recordings, measured with a prototype.
 ELSEWHERE = {"PPK": 0.52, "statistics": 0.50, "raw histograms": 0.44}
 
 Progress = Callable[[str], None]
@@ -45,7 +49,7 @@ def _mean_and_deviation(frames: Float32Array) -> Float64Array:
 
 
 def _plain_mfcc(path: Path) -> Float64Array:
-    """Mean and deviation of a file's 20 MFCC, librosa's defaults."""
+    """Return mean and deviation of a file's 20 MFCC, librosa's defaults."""
     import librosa
 
     return _mean_and_deviation(librosa.feature.mfcc(y=load(path), sr=SAMPLE_RATE).T)
@@ -72,7 +76,7 @@ def _sound(songs: list[SongFrames]) -> Float32Array:
 def _descriptions(
     songs: list[SongFrames], paths: list[Path], seeds: range, progress: Progress
 ) -> Iterator[tuple[str, int, FloatingArray]]:
-    """Name, seed and vectors of each description; the seeds are those of the codebook."""
+    """Yield name, seed and vectors of each representation; the seed is that of the codebook."""
     frames = [np.concatenate(list(song.blocks())) for song in songs]
     for seed in seeds:
         progress(f"codebook with seed {seed}")
@@ -91,7 +95,7 @@ def _descriptions(
 def _measures(
     X: FloatingArray, styles: Int64Array, artists: Int64Array
 ) -> tuple[dict[str, Float64Array], dict[str, float]]:
-    """Shares of each song by measure, and the hubness of the space."""
+    """Return shares of each song by measure, and the hubness of the space."""
     near = nearest_neighbours(X, K)
     filtered = nearest_neighbours(X, K, groups=artists)
     shares = {
@@ -106,7 +110,7 @@ def _measures(
 
 
 def _table(shares: Results, hubs: dict[str, list[dict[str, float]]]) -> list[dict[str, Any]]:
-    """A row a description: the mean over codebooks, and the deviation between them."""
+    """Return one row per representation: the mean over codebooks, and the deviation between them."""
     rows = []
     for name, runs in shares.items():
         row: dict[str, Any] = {"description": name, "codebooks": len(runs)}
@@ -123,7 +127,7 @@ def _table(shares: Results, hubs: dict[str, list[dict[str, float]]]) -> list[dic
 
 
 def _lead(shares: Results, measure: str, better: str, worse: str, artists: Int64Array) -> tuple[float, float, float]:
-    """Mean lead over the songs with its 95 % interval; whole artists are drawn, songs of one are alike."""
+    """Return the mean lead over the songs with its 95 % interval by resampling artists, whose songs are correlated."""
     lead = np.mean([run[measure] for run in shares[better]], 0) - np.mean([run[measure] for run in shares[worse]], 0)
     counts = np.bincount(artists)
     sums = np.bincount(artists, weights=lead)
@@ -136,7 +140,7 @@ _LEADS = (("Sound", "PPK"), ("PPK", "statistics"), ("statistics", "raw histogram
 
 
 def _claims(shares: Results, artists: Int64Array) -> tuple[list[dict[str, Any]], list[Claim]]:
-    """The order that has to hold, each lead with its interval."""
+    """Return the leads with their intervals, and the claims on their order."""
     rows, claims = [], []
     for measure in ("style@10", "artist@10", "style@10, artist filter", "artist@1"):
         for better, worse in _LEADS:
@@ -147,7 +151,7 @@ def _claims(shares: Results, artists: Int64Array) -> tuple[list[dict[str, Any]],
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], list[Claim]]:
-    """Measure every description; three codebooks, ten with ``--full``."""
+    """Measure every representation; three codebooks, ten with ``--full``."""
     with demo_library(settings.seed, progress) as library:
         songs = library.songs()
         progress(f"reading the frames of {len(songs)} songs")

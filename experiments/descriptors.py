@@ -1,26 +1,26 @@
 """Learning on the descriptors of real songs: native against learned similarity, on five public collections.
 
-Native is Euclidean distance of the columns, z-scored by the training songs; learned is MLR on the same columns, its C
-(and with ``--full`` its loss) chosen by MAP on validation songs; WCCN is whitening within what is relevant, its
-shrinkage chosen so; GMML is the geometric mean metric, its t and reg chosen so; automatic is whichever of native, MLR,
-WCCN and GMML is best on the validation songs of a split; LDA, where there are classes, is for comparison. 40 : 30 : 30
-of the songs train, validate and test.
+Native is Euclidean distance of the columns, z-scored by the training songs. Learned is MLR on the same columns, with C
+(and with ``--full`` its loss) chosen by MAP on validation songs. WCCN is whitening within relevant songs, and GMML the
+geometric mean metric. The shrinkage of WCCN, and t and reg of GMML, are chosen likewise. Automatic is whichever of
+native, MLR, WCCN and GMML is best on the validation songs of a split. LDA is for comparison, if there are classes.
+Songs are split 40 : 30 : 30 into training, validation and test.
 
-- spotify_msd: 13 Spotify descriptors (followers and popularity are left out: they tell of the artist), relevant is
-  who has the same artist, of the 1659 artists with three songs or more. Artists are split, so a test song has no
-  relevant ones in training: test songs are ranked among themselves, validation songs too.
+- spotify_msd: 13 Spotify descriptors (without followers and popularity, which identify the artist). Songs by the same
+  artist are relevant, for the 1659 artists with at least three songs. Artists are split, so none of the training songs
+  is relevant to a test song. Test songs are therefore ranked among themselves, and so are validation songs.
 - gtzan: 57 statistics of librosa's features, 10 genres. fma_ntds: 140 statistics of MFCC, Hip-Hop or Rock.
-- cal500: 68 Marsyas descriptors; relevant are the ten songs whose tags (144, negations left out) have the highest
-  cosine with the query's.
-- lastfm: artists, by the means of the Spotify descriptors of their songs; relevant are the ten artists whose listeners
-  (of 1,892, ten plays or more) have the highest cosine with the query's. Test artists are ranked among themselves.
+- cal500: 68 Marsyas descriptors; relevant are the ten songs whose tags (144, without negations) have the highest cosine
+  with the query's.
+- lastfm: artists, by the means of the Spotify descriptors of their songs. Relevant are the ten artists whose listeners
+  (of 1,892, at least ten plays) have the highest cosine with the query's. Test artists are ranked among themselves.
 
-In gtzan, fma_ntds and cal500 test songs query the training songs. Their files do not tell artists, so artists cannot be
-kept apart there, and songs are split singly: their figures are too high for native and learned alike (and GTZAN
-holds some recordings twice, which helps the first rank, MRR, most of all where nothing is learned). The lead
-is the mean difference to native over the queries of all splits, with its 95 % interval by drawing artists
-(songs, where they are not known). The gap is the duality gap over the objective, median over the splits.
-Hubness is the skew of the 10-occurrence among the test songs.
+In gtzan, fma_ntds and cal500 test songs query the training songs. Their files do not identify artists, so songs are
+split individually and artists are shared. Their scores are therefore too high, for native and learned alike. GTZAN also
+contains some recordings twice, which helps the first rank, MRR, most of all without learning. The lead is the mean
+difference to native over the queries of all splits. Its 95 % interval is by resampling artists (songs, if artists are
+unknown). The gap is the duality gap over the objective, median over the splits. Hubness is the skew of the
+10-occurrence among the test songs.
 """
 
 from collections.abc import Iterator
@@ -31,9 +31,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._report import Claim, Progress, Settings, at_least, main, shared_data
-from experiments._descriptors import LOADERS, Collection, split_rows
-from experiments._uci import one_core_each
+from benchmarks.support.report import Claim, Progress, Settings, at_least, main, shared_data
+from experiments.support.descriptors import LOADERS, Collection, split_rows
+from experiments.support.uci import one_core_each
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.evaluation import hubness, nearest_neighbours, paired_bootstrap, query_scores
 from musicsim.metric import GMML, MLR, WCCN
@@ -56,7 +56,7 @@ LED = ("AUC", "MAP")
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """Splits, the grid, and where a fit ends."""
+    """Splits, the grid, and the stopping rule."""
 
     splits: int
     losses: tuple[str, ...]
@@ -82,7 +82,7 @@ class Part:
     test: Int64Array
 
     def scores(self, L: Float64Array, rows: Int64Array) -> dict[str, Float64Array]:
-        """Of the queries `rows`, after the linear map L."""
+        """Return the scores of the queries `rows` after the linear map L."""
         database = None if self.songs.inside else self.train
         relevance = self.songs.relevance(rows, database)
         return query_scores(self.X[rows] @ L.T, self.X[rows if database is None else database] @ L.T, relevance)
@@ -90,7 +90,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One method on one split; `scores` of each test query, `artists` of these queries, and MAP in validation."""
+    """One method on one split: `scores` of each test query, `artists` of these queries, and validation MAP."""
 
     name: str
     method: str
@@ -133,14 +133,14 @@ def _validated(part: Part, L: Float64Array) -> float:
     return float(np.nanmean(part.scores(L, part.validation)["map"]))
 
 
-def _automatic(results: list[list[Result]]) -> list[Result]:
-    """Of each split the method that is best in validation; of equal ones the first."""
+def choose_by_validation(results: list[list[Result]]) -> list[Result]:
+    """Return the method that is best in validation for each split; ties go to the first."""
     best = (max(of_split, key=lambda result: result.validation) for of_split in zip(*results, strict=True))
     return [replace(result, method=AUTOMATIC, chosen=result.method) for result in best]
 
 
 def _learned(part: Part, method: str, protocol: Protocol) -> tuple[Float64Array, str, float]:
-    """The linear map of a method, what was chosen for it, and its gap (nan where there is none)."""
+    """Return the linear map of a method, its chosen setting, and its gap (nan without one)."""
     X, d = part.X[part.train], part.X.shape[1]
     if method == NATIVE:
         return np.eye(d), "", np.nan
@@ -163,14 +163,14 @@ def _learned(part: Part, method: str, protocol: Protocol) -> tuple[Float64Array,
             X, relevance, protocol.Cs
         )
     ]
-    # of equally good ones the first: the smallest C
+    # ties go to the smallest C
     best = max(path, key=lambda mlr: _validated(part, mlr.components_))
     loss = f"{best.loss}, " if len(protocol.losses) > 1 else ""
     return best.components_, f"{loss}C {best.C:g}", float(best.history_[-1]["gap"])
 
 
 def discriminants(X: Float64Array, y: Int64Array) -> Float64Array:
-    """The linear map of scikit-learn's LDA, of shape (r, d) with r at most the number of classes less one."""
+    """Return the linear map of scikit-learn's LDA, of shape (r, d) with r less than the number of classes."""
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
     lda = LinearDiscriminantAnalysis().fit(X, y)
@@ -183,7 +183,7 @@ def _pooled(results: list[Result], measure: str) -> Float64Array:
 
 
 def _lead(results: list[Result], native: list[Result], measure: str, seed: int) -> tuple[float, float, float]:
-    """Over the queries of all splits; those of one artist, or of one song, are drawn together."""
+    """Return the mean lead over the queries of all splits; queries of one artist (or song) are resampled together."""
     artists = np.concatenate([r.artists for r in results])
     pairs = _pooled(results, measure), _pooled(native, measure)
     return paired_bootstrap(*pairs, groups=artists, random_state=seed)
@@ -240,7 +240,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
             if result.method == METHODS[-2]:
                 progress(f"{result.name}, split {result.split + 1}")
     for name in LOADERS:
-        by[name, AUTOMATIC] = _automatic([by[name, method] for method in CHOSEN_AMONG])
+        by[name, AUTOMATIC] = choose_by_validation([by[name, method] for method in CHOSEN_AMONG])
     rows = [_row(results, by[name, NATIVE], settings.seed) for (name, _), results in by.items()]
     return rows, list(_claims(by, settings.seed))
 

@@ -1,12 +1,12 @@
 """Is the same sound found twice, and nothing else? Copies and near misses of generated and real music.
 
-Every song is copied in each of the ways files differ: other encodings, gain, offset, silence, sampling rate,
-mono, and the worst of these together. For each kind the originals and their copies are one collection;
-recall is the share of songs whose pair is found, a false pair joins two different songs. Near misses
-are what must not be taken for the same: another speed, pitch, tempo or take, the same notes by another
-artist, a voice over the music. Generated songs share styles, artists and tempi; the real recordings are the
-optional ones. Then all copies as one collection, every pair of originals whatever its vectors say, published
-copies of real recordings, and the seconds for 20 000 songs.
+Every song is converted in all the ways in which files differ: encodings, gain, offset, silence, sampling rate, mono,
+and the worst of these together. For each kind, the originals and their duplicates form one collection. Recall is the
+share of songs whose pair is found; a false pair joins two different songs. Near misses must not be matched: another
+speed, pitch, tempo or take, the same notes by another artist, a voice over the music. Generated songs share styles,
+artists and tempos; the real recordings are optional. Further rows are all duplicates as one collection, and every pair
+of originals regardless of their vectors. The last ones are published duplicates of real recordings, and the seconds for
+20,000 songs.
 """
 
 import io
@@ -24,7 +24,7 @@ import numpy as np
 import soundfile
 import soxr
 
-from benchmarks._report import Claim, Progress, Settings, at_least, at_most, main, shared_data
+from benchmarks.support.report import Claim, Progress, Settings, at_least, at_most, main, shared_data
 from musicsim._arrays import Float32Array
 from musicsim.audio import SAMPLE_RATE, SongFrames, decode, fluctuation, load, mfcc
 from musicsim.demo import SAMPLE_RATE as DEMO_RATE
@@ -39,8 +39,8 @@ REAL_S = 30.0
 """Seconds of each real recording that are copied."""
 MANY, COLUMNS = 20_000, 200
 
-Song = tuple[float, SongFrames]  # seconds, what is kept
-Songs = dict[str, Song]  # kind -> song; "original" is one
+Song = tuple[float, SongFrames]  # seconds, stored features
+Songs = dict[str, Song]  # kind -> song, including "original"
 Pool = ProcessPoolExecutor
 
 # --- copies and near misses ---------------------------------------------------------------------
@@ -49,7 +49,7 @@ Pool = ProcessPoolExecutor
 def _encoded(
     y: Float32Array, sr: int, container: str, codec: str, kbps: int = 0, rate: int = 0, **options: str
 ) -> bytes:
-    """A file by PyAV; `options` are the codec's own."""
+    """Return a file encoded by PyAV; `options` are those of the codec."""
     layout = "mono" if len(y) == 1 else "stereo"
     file = io.BytesIO()
     with av.open(file, "w", format=container) as output:
@@ -79,11 +79,11 @@ def _vorbis(y: Float32Array, sr: int) -> bytes:
 
 
 def _copies(y: Float32Array, sr: int) -> Iterator[tuple[str, bytes]]:
-    """The original and every kind of copy of a sound of one or two channels."""
+    """Yield the original and every kind of duplicate of a sound with one or two channels."""
     yield "original", _flac(y, sr)
     for kbps in (64, 128, 320):
         yield f"mp3 {kbps} kbit/s", _encoded(y, sr, "mp3", "libmp3lame", kbps)
-    # LAME's fastest setting is seldom met, and the worst of all encodings here
+    # LAME's fastest setting is rare, and the worst of all encodings here
     fastest = _encoded(y, sr, "mp3", "libmp3lame", 64, compression_level="7")
     yield "mp3 64 kbit/s, fastest encoder", fastest
     yield "ogg", _vorbis(y, sr)
@@ -117,7 +117,7 @@ def _faster(y: Float32Array, by: float) -> Float32Array:
 
 
 def _from_plan(plan: SongPlan) -> tuple[Songs, Songs]:
-    """Copies and near misses of a generated song."""
+    """Return duplicates and near misses of a generated song."""
 
     def take(changed: SongPlan) -> Float32Array:
         return soxr.resample(render(changed).mean(axis=1), DEMO_RATE, SAMPLE_RATE)
@@ -136,7 +136,7 @@ def _from_plan(plan: SongPlan) -> tuple[Songs, Songs]:
 
 
 def _from_file(path: Path, voice: Path) -> tuple[Songs, Songs]:
-    """Copies and near misses of a real recording."""
+    """Return duplicates and near misses of a real recording."""
     import librosa
 
     with av.open(str(path)) as container:
@@ -162,7 +162,7 @@ def _from_file(path: Path, voice: Path) -> tuple[Songs, Songs]:
 
 
 class _Space:
-    """Song vectors of the built-in model, fitted to the originals alone."""
+    """Song vectors of the built-in model, fitted to the originals only."""
 
     def __init__(self, originals: Sequence[Song], seed: int) -> None:
         frames = [of_song for _, of_song in originals]
@@ -180,7 +180,7 @@ def _pairs(X: Float32Array, songs: Sequence[Song], frames: bool = True, **option
 
 
 def _by_kind(originals: list[Song], others: list[Songs], space: _Space, X: Float32Array) -> Iterator[dict[str, Any]]:
-    """For every kind, pairs found between songs and their own, and pairs that join different songs."""
+    """Yield, for every kind, correct pairs between songs and their duplicates, and false pairs."""
     for kind in dict.fromkeys(kind for other in others for kind in other if kind != "original"):
         owners = [i for i, other in enumerate(others) if kind in other]
         of = np.r_[np.arange(len(originals)), owners]
@@ -198,7 +198,7 @@ def _by_kind(originals: list[Song], others: list[Songs], space: _Space, X: Float
 
 
 def _together(copies: list[Songs], space: _Space) -> dict[str, Any]:
-    """All copies of all songs as one collection, grouped."""
+    """Group all duplicates of all songs as one collection."""
     songs = [song for kinds in copies for song in kinds.values()]
     truth = np.repeat(np.arange(len(copies)), [len(kinds) for kinds in copies])
     groups = group_pairs(len(songs), _pairs(space.vectors(songs), songs))
@@ -213,15 +213,15 @@ def _together(copies: list[Songs], space: _Space) -> dict[str, Any]:
 
 
 def _published(folder: Path, pool: Pool) -> dict[str, Any]:
-    """Recordings that lie there in several published or given encodings."""
+    """Measure recordings that the folder has in several published or given encodings."""
     families = [sorted((folder / "originals").glob("vibe_ace*")), sorted((folder / "formats").glob("plum_*"))]
     paths = [path for family in families for path in family]
     songs = list(pool.map(_from_path, paths))
     family_of = np.repeat(np.arange(len(families)), [len(family) for family in families])
     X = _Space(songs, 0).vectors(songs)
-    # more copies of one excerpt than a song has candidates by default
+    # there are more duplicates of one excerpt than a song has candidates by default
     found = {(pair.first, pair.second) for pair in _pairs(X, songs, max_candidates=len(songs))}
-    # cut to 4 and 5 s, they are more than 3 s shorter than the rest
+    # these are cut to 4 and 5 s, which is more than 3 s shorter than the rest
     same = {
         (i, j)
         for i, j in combinations(range(len(songs)), 2)
@@ -241,9 +241,9 @@ def _from_path(path: Path) -> Song:
 
 
 def _timed(seed: int) -> list[dict[str, Any]]:
-    """Seconds of the search for candidates, and of comparing songs of four minutes in memory."""
+    """Measure the seconds of the search for candidates, and of comparing four-minute songs in memory."""
     rng = np.random.default_rng(seed)
-    # 200 styles, whose songs have a similarity of 0.7: all in reach, and far more than are compared
+    # songs of one of the 200 styles have a similarity of 0.7: all within reach, and far more than are compared
     styles = rng.standard_normal((200, COLUMNS)) / np.sqrt(COLUMNS)
     own = rng.standard_normal((MANY, COLUMNS)) / np.sqrt(COLUMNS)
     X = (np.sqrt(0.7) * styles[rng.integers(200, size=MANY)] + np.sqrt(0.3) * own).astype(np.float32)
@@ -267,7 +267,7 @@ def _timed(seed: int) -> list[dict[str, Any]]:
 def _set(
     name: str, made: list[tuple[Songs, Songs]], seed: int, progress: Progress
 ) -> tuple[list[dict[str, Any]], list[Claim]]:
-    """Rows and claims of one set of songs."""
+    """Return rows and claims of one set of songs."""
     copies, near = [c for c, _ in made], [n for _, n in made]
     originals = [kinds["original"] for kinds in copies]
     space = _Space(originals, seed)

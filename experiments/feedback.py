@@ -1,12 +1,11 @@
 """Relevance feedback simulated: a listener marks some of the first answers, and songs not yet shown are ranked again.
 
-GTZAN: 1,000 songs of ten genres, 57 statistics each; its files name no artists, so there is no artist filter and
-all figures flatter. A metric is learned on half of the songs; queries are drawn from the other half. Of the 15
-songs nearest to a query as many as said are drawn and marked up where the genre is the query's and down where it is
-not. The figure is the share of the query's genre among the first ten of the songs that were not among the 15:
-nothing that was marked, nor could have been, counts. "query moves" is Rocchio's way with positive marks alone,
-"metric" leaves the query where it is. Strength and move are the defaults, which queries from the other half of the
-songs chose.
+GTZAN: 1,000 songs of ten genres, 57 statistics each. Its files do not identify artists. Without an artist filter, all
+scores are optimistic. A metric is learned on half of the songs; queries are drawn from the other half. Among the 15
+songs nearest to a query, the given number is drawn at random. Songs of the query's genre get thumbs up, the others
+thumbs down. The score is the share of the query's genre among the first ten songs outside the 15. Songs that were, or
+could have been, given thumbs do not count. "query moves" is Rocchio's method with thumbs up only; "metric" does not
+move the query. Strength and move are the defaults, which were chosen with queries from the training half.
 """
 
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._report import Claim, Progress, Row, Settings, Skipped, at_least, main, shared_data
+from benchmarks.support.report import Claim, Progress, Row, Settings, Skipped, at_least, main, shared_data
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.evaluation import paired_bootstrap
 from musicsim.metric import GMML, Feedback, LGMMLByExample, feedback_metric
@@ -30,7 +29,7 @@ WAYS: dict[str, dict[str, float]] = {
 
 
 def load() -> tuple[Float64Array, Int64Array]:
-    """Statistics, z-scored, and genres."""
+    """Load z-scored statistics, and genres."""
     import pandas as pd
 
     shared = shared_data()
@@ -45,7 +44,7 @@ def load() -> tuple[Float64Array, Int64Array]:
 def precision(
     X: Float64Array, y: Int64Array, query: int, n_marks: int, answer: Callable[..., Feedback], rng: np.random.Generator
 ) -> dict[str, float]:
-    """Of every way, for one query; the same songs are marked."""
+    """Return the precision of every method for one query, with the same thumbs."""
     before = answer(X[query], X[:0], X[:0]).distances(X)
     order = np.argsort(before, kind="stable")
     order = order[order != query]
@@ -62,7 +61,7 @@ def precision(
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
-    """Every space, every number of marks."""
+    """Measure every space and number of thumbs."""
     X, y = load()
     rng = np.random.default_rng(settings.seed)
     order = rng.permutation(len(y))

@@ -1,26 +1,26 @@
 """Bit codes, tables 4 and 5 of Nair, Mahajan, Sundararajan (WWW 2012), and what bits cost on music.
 
-Error of a vote of the three nearest bins that are not empty (MNIST, Covertype, GTZAN), precision of what lies at
-a Hamming distance below 2 (SIFT; a query that finds nothing has precision 0), and share of levels that are right
-(artists). Sizes are not the paper's, so that errors can only be compared within a line, and with Euclidean
-distance on the same split (a vote of the 3 nearest):
+The score of MNIST, Covertype and GTZAN is the error of a vote of the three nearest non-empty bins. That of SIFT is the
+precision at Hamming distances below 2 (0 for a query without results). That of artists is the share of correct levels.
+Sizes differ from the paper's. Compare errors only within a line, and with Euclidean distance on the same split (a vote
+of the 3 nearest):
 
-- MNIST: the first 10,000 training digits instead of 60,000, and the 10,000 test digits. Covertype: 8,000 and 2,000
-  rows instead of 522,911 and 58,101. SIFT: 9,000 vectors to learn from and search, 1,000 to ask with, the 50 nearest
-  relevant (.56 % of all; the paper has 100,000 to learn from and a million to search, .005 % relevant).
-- GTZAN: 700 and 300 songs, 57 statistics, z-scored. Its artists are not known, so that a song may have one of the same
-  artist in training.
-- last.fm tag < artist: 1,633 and 700 songs of spotify_msd, 13 descriptors; 351 artists and the tag (of 15) that most
-  listeners gave them. "LambdaRank" learns to find the artist, "LambdaRank, hierarchy" learns from the tag, too
-  (equation 10). Test songs are of artists of the training songs: an artist is a class here.
+- MNIST: the first 10,000 training digits instead of 60,000, and the 10,000 test digits. Covertype: 8,000 and 2,000 rows
+  instead of 522,911 and 58,101. SIFT: 9,000 vectors for training and search, 1,000 queries, the 50 nearest relevant
+  (.56 % of all). The paper trains on 100,000 and searches a million, .005 % relevant.
+- GTZAN: 700 and 300 songs, 57 statistics, z-scored. Its artists are unknown, so training may contain songs by the
+  artist of a test song.
+- last.fm tag < artist: 1,633 and 700 songs of spotify_msd, 13 descriptors; 351 artists and their most frequent tag (of
+  15). "LambdaRank" learns to find the artist; "LambdaRank, hierarchy" also learns from the tag (equation 10). Test
+  songs are by artists of the training songs: here an artist is a class.
 
-The settings of learning were chosen on a fifth of the training digits, once, at 32 and 64 bits, and of the vectors and
-songs in the same way; `--full` chooses them again, for each set, among a few. RankNet has as many steps as both
-phases of LambdaRank. "LambdaRank, as printed", up to 32 bits, has none of what `RankHash` adds to the paper
-(docs/hashing.md lists it) and 1,500 steps; their fixed size is chosen, with a quarter of them, on a fifth of the
-training rows; rows are scaled to a mean squared length of 1, which the paper leaves open. "LambdaRank, hidden units"
-learns 256 hidden units together with the bits, as section 6 of the paper proposes, where classes are voted for, with
-the settings of "LambdaRank". Means over splits where there are several. Seconds are CPU time of one thread.
+The learning settings were chosen once on a fifth of the training digits, at 32 and 64 bits, and likewise for vectors
+and songs. `--full` chooses them again for each set, from a small grid. RankNet has as many steps as both phases of
+LambdaRank. "LambdaRank, as printed", up to 32 bits, omits everything that `RankHash` adds to the paper (docs/hashing.md
+lists it) and has 1,500 steps. Their fixed size is chosen on a fifth of the training rows, with a quarter of the steps.
+Rows are scaled to a mean squared length of 1, which the paper leaves open. "LambdaRank, hidden units" learns 256 hidden
+units together with the bits, as section 6 of the paper proposes. It is for votes on classes, with the settings of
+"LambdaRank". Scores are means over splits if there are several. Seconds are CPU time of one thread.
 """
 
 import time
@@ -34,10 +34,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks._parts import kept_parts
-from benchmarks._report import Claim, Progress, Row, Settings, Skipped, at_least, at_most, main, shared_data
-from experiments._hashing import Part, artist_part, covtype_part, gtzan_part, mnist_part, nearest_relevance, sift_part
-from experiments._uci import knn_errors, one_core_each
+from benchmarks.support.parts import kept_parts
+from benchmarks.support.report import Claim, Progress, Row, Settings, Skipped, at_least, at_most, main, shared_data
+from experiments.support.hashing import (
+    Part,
+    artist_part,
+    covtype_part,
+    gtzan_part,
+    mnist_part,
+    nearest_relevance,
+    sift_part,
+)
+from experiments.support.uci import knn_errors, one_core_each
 from musicsim._arrays import Uint64Array
 from musicsim.hashing import RandomProjectionHash, RankHash, SpectralHash, bin_vote, hamming_distances
 from musicsim.relevance import Relevance
@@ -72,7 +80,7 @@ IN_PAPER: dict[tuple[str, int], tuple[float, ...]] = {  # tables 4 and 5, in the
     (SIFT, 32): (4.7629, 14.6276, 16.8721, 18.0525),
 }
 EUCLID_IN_PAPER = {MNIST: 3.09, COVTYPE: 6.25}
-_ONLY_OF = {SIFT: (), ARTISTS: (HIERARCHY,)}
+EXTRA_METHODS = {SIFT: (), ARTISTS: (HIERARCHY,)}
 """Methods that a set has besides those of all; others have hidden units."""
 MEASURES = {SIFT: "precision below 2, %", ARTISTS: "levels right, %"}
 ERROR = "error of the vote, %"
@@ -104,7 +112,7 @@ N_HIDDEN = 256
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """Numbers of bits and splits of each set, and what `--full` chooses among."""
+    """Numbers of bits and splits of each set, and the grid of `--full`."""
 
     bits: dict[str, tuple[int, ...]]
     splits: dict[str, int]
@@ -130,7 +138,7 @@ FULL = Protocol(
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One method on one split; MNIST's splits differ in the seed of the method alone."""
+    """One method on one split; MNIST's splits differ only in the seed of the method."""
 
     set: str
     method: str
@@ -140,7 +148,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of it: error, precision or share of levels, in %, and CPU seconds of the fit."""
+    """Result of a job: error, precision or share of levels, in %, and CPU seconds of the fit."""
 
     job: Job
     value: float
@@ -148,7 +156,8 @@ class Result:
 
 
 @cache
-def _part(name: str, shared: Path, seed: int) -> Part:
+def load_part(name: str, shared: Path, seed: int) -> Part:
+    """Load a split of a set from the folder of public data sets."""
     if name == MNIST:
         return mnist_part(shared)
     loaders: dict[str, Callable[[Path, int], Part]] = {
@@ -161,7 +170,7 @@ def _part(name: str, shared: Path, seed: int) -> Part:
 
 
 def fitted(part: Part, method: str, bits: int, settings: dict[str, Any], seed: int) -> Hash:
-    """A hash of the training rows of a part."""
+    """Fit a hash to the training rows of a part."""
     if method == RANDOM:
         return RandomProjectionHash(bits, random_state=seed).fit(part.X)
     if method == SPECTRAL:
@@ -183,7 +192,7 @@ def fitted(part: Part, method: str, bits: int, settings: dict[str, Any], seed: i
 
 
 def measured(part: Part, hashing: Hash) -> float:
-    """What the codes are worth on the test rows, in %."""
+    """Return the score of the codes on the test rows, in %."""
     codes, queries = hashing.transform(part.X), hashing.transform(part.X_test)
     if part.name == SIFT:
         return 100.0 * precision(codes, queries, nearest_relevance(part.X, part.X_test))
@@ -191,7 +200,7 @@ def measured(part: Part, hashing: Hash) -> float:
 
 
 def precision(codes: Uint64Array, queries: Uint64Array, relevance: Relevance) -> float:
-    """Mean share of relevant ones among the codes nearer than :data:`NEAR`; 0 for a query that has none (9)."""
+    """Return the mean share of relevant rows among codes nearer than :data:`NEAR`; 0 for a query without any (9)."""
     is_near = hamming_distances(queries, codes) < NEAR
     is_relevant = relevance.judgements(np.arange(len(queries))) == 1
     n_found = is_near.sum(axis=1)
@@ -199,7 +208,7 @@ def precision(codes: Uint64Array, queries: Uint64Array, relevance: Relevance) ->
 
 
 def _graded(part: Part, found: npt.NDArray) -> float:
-    """Share of wrong votes, or where there are levels, mean share of levels that are right from the top, in %."""
+    """Return the share of wrong votes or, with levels, the mean share of correct levels from the top, in %."""
     if part.y.ndim == 1:
         return 100.0 * float(np.mean(found != part.y_test))
     return 100.0 * float(np.mean(np.logical_and.accumulate(found == part.y_test, axis=1)))
@@ -214,13 +223,13 @@ def _euclid(part: Part) -> float | None:
         return 100.0 * float(errors[0])
     from sklearn.neighbors import NearestNeighbors
 
-    # of three neighbours the narrow class is seldom the same twice: the nearest one's
+    # three neighbors seldom agree on the narrow class, so use that of the nearest
     nearest = NearestNeighbors(n_neighbors=1).fit(part.X).kneighbors(part.X_test, return_distance=False)[:, 0]
     return _graded(part, part.y[nearest])
 
 
 def _chosen(part: Part, settings: dict[str, Any], grid: dict[str, tuple[float, ...]], seed: int) -> dict[str, Any]:
-    """The settings of the grid that are best at 32 bits, on a fifth of the training rows."""
+    """Return the settings of the grid that are best at 32 bits, on a fifth of the training rows."""
     inner = part.validation(seed)
     trials = [{**settings, **dict(zip(grid, values, strict=True))} for values in product(*grid.values())]
     return _best(inner, trials, LAMBDARANK, 32, seed)
@@ -232,20 +241,22 @@ def _best(inner: Part, trials: list[dict[str, Any]], method: str, bits: int, see
 
 
 def _as_printed(part: Part, settings: dict[str, Any], bits: int, seed: int) -> dict[str, Any]:
-    """Settings of the paper's own way, with the best of its step sizes."""
+    """Return the settings of the paper's own method, with the best of its step sizes."""
     few = {**settings, **AS_PRINTED, "lambdarank_steps": PRINTED_STEPS // 4}
     trials = [{**few, "step_size": size} for size in PRINTED_SIZES]
     best = _best(part.validation(seed), trials, PRINTED, bits, seed)
     return {**best, "lambdarank_steps": PRINTED_STEPS}
 
 
-def _settings_of(name: str, shared: Path, protocol: Protocol, seed: int) -> tuple[str, dict[str, Any]]:
+def choose_settings(name: str, shared: Path, protocol: Protocol, seed: int) -> tuple[str, dict[str, Any]]:
+    """Return the name of a set and its settings for RankHash, the best of the grid if there is one."""
     settings = LEARNED[name]
-    return name, _chosen(_part(name, shared, seed), settings, protocol.grid, seed) if protocol.grid else settings
+    return name, _chosen(load_part(name, shared, seed), settings, protocol.grid, seed) if protocol.grid else settings
 
 
-def _run_job(job: Job, shared: Path, settings: dict[str, Any], seed: int) -> Result:
-    part = _part(job.set, shared, seed + job.split)
+def run_job(job: Job, shared: Path, settings: dict[str, Any], seed: int) -> Result:
+    """Fit and evaluate the method of a job."""
+    part = load_part(job.set, shared, seed + job.split)
     if job.method == PRINTED:
         settings = _as_printed(part, settings, job.bits, seed + job.split)
     started = time.process_time()
@@ -255,11 +266,11 @@ def _run_job(job: Job, shared: Path, settings: dict[str, Any], seed: int) -> Res
 
 
 def _jobs(protocol: Protocol) -> list[Job]:
-    """Those that take longest first."""
+    """Return the jobs, slowest first."""
     jobs = [
         Job(name, method, bits, split)
         for name in protocol.bits
-        for method in (*METHODS, PRINTED, *_ONLY_OF.get(name, (HIDDEN,)))
+        for method in (*METHODS, PRINTED, *EXTRA_METHODS.get(name, (HIDDEN,)))
         for bits in protocol.bits[name]
         for split in range(protocol.splits[name])
         if method != PRINTED or bits <= PRINTED_BITS
@@ -299,7 +310,7 @@ def _claims(rows: list[dict[str, Any]]) -> Iterator[Claim]:
     for name in (MNIST, COVTYPE):
         lines = [row for row in rows if row["set"] == name]
         for rival in (SPECTRAL, RANKNET):
-            # the paper: on average over sets 48.9 % below the best other, 26.8 % below RankNet
+            # the paper: on average over sets 48.9 % below the best rival, 26.8 % below RankNet
             most = max(row[LAMBDARANK] / row[rival] for row in lines)
             yield at_most(f"{name}: LambdaRank's error over that of {rival}, at the worst number of bits", most, 1.0)
     for (name, bits), line in by.items():
@@ -333,7 +344,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     names = list(protocol.bits)
     results: list[Result] = []
     kept = kept_parts("hashing", settings)
-    choose, measure = kept.cache(_settings_of), kept.cache(_run_job)
+    choose, measure = kept.cache(choose_settings), kept.cache(run_job)
     with one_core_each() as pool:
         pending = [pool.submit(choose, name, shared, protocol, settings.seed) for name in names]
         chosen = dict(future.result() for future in pending)
@@ -346,7 +357,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
             results.append(result)
             progress(f"{result.job.set}, {result.job.bits} bits, {result.job.method}: {result.value:.2f} %")
         euclid = {
-            name: [_euclid(_part(name, shared, settings.seed + s)) for s in range(protocol.splits[name])]
+            name: [_euclid(load_part(name, shared, settings.seed + s)) for s in range(protocol.splits[name])]
             for name in names
         }
     rows = [

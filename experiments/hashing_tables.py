@@ -1,20 +1,20 @@
 """Bit codes at every width beside learned metrics, time of search, passes, a cascade, hidden units, regression.
 
-Tables 4 to 6, figure 4 and what section 6 of Nair, Mahajan, Sundararajan (WWW 2012) proposes, on the sets of
-experiments.hashing: 10,000 digits, 8,000 rows of Covertype and 9,000 SIFT vectors, a sixth and less of the paper's, so
-that figures compare within a line, and with Euclidean distance. The short form takes 360 steps for every fit, where
-experiments.hashing takes up to 4,500: this is the shape of the tables, that their level.
+Tables 4 to 6, figure 4 and the proposals of section 6 of Nair, Mahajan, Sundararajan (WWW 2012). The sets are those of
+experiments.hashing: 10,000 digits, 8,000 rows of Covertype and 9,000 SIFT vectors. This is at most a sixth of the
+paper's. Compare scores only within a line, and with Euclidean distance. The short form takes 360 steps for every fit,
+where experiments.hashing takes up to 4,500. This experiment shows the shape of the tables, the other one the level.
 
-- Rivals have no bits: a vote of the 3 nearest by Euclidean distance, by NCA (scikit-learn's, to 60 dimensions of
-  MNIST as in the paper, all of Covertype) and by LMNN (metric-learn's, `make rivals`), the last two learned
-  from a part of the rows.
+- Rivals do not use bits: a vote of the 3 nearest by Euclidean distance, by NCA and by LMNN. NCA is scikit-learn's, to
+  60 dimensions of MNIST as in the paper, and all of Covertype. LMNN is metric-learn's (`make rivals`). NCA and LMNN are
+  learned from a part of the rows.
 - time: CPU milliseconds for 1,000 test rows, one thread, 256-bit codes without an inverted index.
-- passes: SIFT, 32 bits; a pass is as many queries as there are vectors; each length is a fit of its own.
-- cascade: 8 bits leave at least a tenth of the digits, 256 bits vote among these.
-- hidden units: a network's hidden layer, learned to name the classes, in place of the pixels. The paper would learn
-  both together.
-- regression: Spotify's "danceability" of 16,071 songs from the other descriptors, standardised squared error; SARCOS
-  is not to be had.
+- passes: SIFT, 32 bits; a pass is as many queries as there are vectors; each length is a separate fit.
+- cascade: 8 bits keep at least a tenth of the digits, 256 bits vote among these.
+- hidden units: a network's hidden layer, trained to classify, instead of the pixels. The paper proposes to learn both
+  together.
+- regression: Spotify's "danceability" of 16,071 songs from the other descriptors, standardized squared error; SARCOS is
+  not available.
 """
 
 from collections.abc import Iterator
@@ -25,12 +25,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._metric_learn import ENVIRONMENT, MetricLearn
-from benchmarks._parts import kept_parts
-from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, race, shared_data
-from benchmarks._search_data import SPOTIFY
-from experiments._hashing import Part, covtype_part, mnist_part, sift_part
-from experiments._uci import knn_errors, one_core_each
+from benchmarks.support.metric_learn_process import ENVIRONMENT, MetricLearn
+from benchmarks.support.parts import kept_parts
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main, race, shared_data
+from benchmarks.support.search_data import SPOTIFY
 from experiments.hashing import (
     COVTYPE,
     EUCLID_IN_PAPER,
@@ -45,6 +43,8 @@ from experiments.hashing import (
     fitted,
     measured,
 )
+from experiments.support.hashing import Part, covtype_part, mnist_part, sift_part
+from experiments.support.uci import knn_errors, one_core_each
 from musicsim._arrays import BoolArray, Float64Array
 from musicsim.hashing import bin_mean, bin_vote, hamming_distances
 from musicsim.search import HammingIndex
@@ -88,15 +88,15 @@ def _settings(name: str, protocol: Protocol) -> dict[str, Any]:
 
 
 def measured_bits(shared: Path, name: str, method: str, bits: int, protocol: Protocol, seed: int) -> float:
-    """Error of the vote, or for SIFT precision below a distance of 2, in %."""
+    """Return the error of the vote, or for SIFT the precision below a distance of 2, in %."""
     part = _part(name, shared, seed)
     return measured(part, fitted(part, method, bits, _settings(name, protocol), seed))
 
 
 def measured_rival(shared: Path, name: str, rival: str, protocol: Protocol, seed: int) -> float | None:
-    """Error in % of a vote of the three nearest; None where metric-learn is not there."""
+    """Return the error in % of a vote of the three nearest, or None if metric-learn is not installed."""
     part = _part(name, shared, seed)
-    L = _metric(part, rival, DIMENSIONS[name], protocol.rival_rows, seed)
+    L = learn_metric(part, rival, DIMENSIONS[name], protocol.rival_rows, seed)
     if L is None:
         return None
     y = np.unique(np.concatenate([part.y, part.y_test]), return_inverse=True)[1]
@@ -104,8 +104,8 @@ def measured_rival(shared: Path, name: str, rival: str, protocol: Protocol, seed
     return 100.0 * float(knn_errors(part.X @ L.T, y[:n], part.X_test @ L.T, y[n:], [NEIGHBOURS])[0])
 
 
-def _metric(part: Part, rival: str, dimensions: int, n_rows: int, seed: int) -> Float64Array | None:
-    """Components of a rival's metric, (r, d), learned from some rows in their principal components."""
+def learn_metric(part: Part, rival: str, dimensions: int, n_rows: int, seed: int) -> Float64Array | None:
+    """Return components of a rival's metric, (r, d), learned from principal components of some rows."""
     from sklearn.decomposition import PCA
     from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
@@ -128,22 +128,22 @@ def _metric(part: Part, rival: str, dimensions: int, n_rows: int, seed: int) -> 
     return components
 
 
-# --- time, passes, and what section 6 proposes --------------------------------------------------------------
+# --- time, passes, and proposals of section 6 ---------------------------------------------------------------
 
 
 def search_milliseconds(shared: Path, name: str, protocol: Protocol, seed: int) -> dict[str, float]:
-    """CPU milliseconds of the three nearest of 1,000 test rows: by 256-bit codes, plainly, and in NCA's space."""
+    """Return CPU milliseconds of the three nearest of 1,000 test rows: by 256-bit codes, by brute force, and by NCA."""
     from sklearn.neighbors import NearestNeighbors
     from threadpoolctl import threadpool_limits
 
     part = _part(name, shared, seed)
     test = part.X_test[:_TEST_ROWS].astype(np.float32)
-    hashing = fitted(part, METHODS[0], 256, {}, seed)  # any 256 bits take as long
+    hashing = fitted(part, METHODS[0], 256, {}, seed)  # search time does not depend on the bits' values
     index, queries = (
         HammingIndex(n_jobs=1).fit(hashing.transform(part.X)),
         hashing.transform(part.X_test[:_TEST_ROWS]),
     )
-    L = _metric(part, "NCA", DIMENSIONS[name], min(protocol.rival_rows, 500), seed)
+    L = learn_metric(part, "NCA", DIMENSIONS[name], min(protocol.rival_rows, 500), seed)
     assert L is not None
     spaces = {"Euclid": np.eye(part.X.shape[1]), "NCA": L}
     exact = {
@@ -165,7 +165,7 @@ def search_milliseconds(shared: Path, name: str, protocol: Protocol, seed: int) 
 
 
 def measured_passes(shared: Path, length: int, seed: int) -> tuple[float, float]:
-    """Passes through SIFT's training vectors, and precision in %."""
+    """Return passes through SIFT's training vectors, and precision in %."""
     part = sift_part(shared, seed)
     steps = {"ranknet_steps": length * 6 // 7, "lambdarank_steps": length - length * 6 // 7}
     hashing = fitted(part, LAMBDARANK, 32, LEARNED[SIFT] | steps, seed)
@@ -173,14 +173,14 @@ def measured_passes(shared: Path, length: int, seed: int) -> tuple[float, float]
 
 
 def shortlist(distances: np.ndarray, share: float) -> BoolArray:
-    """Mask of the nearest `share` of each row, whole bins of equal distance."""
+    """Return a mask of the nearest `share` of each row, in whole bins of equal distance."""
     last = np.partition(distances, int(np.ceil(share * distances.shape[1])) - 1, axis=1)
     edges = last[:, int(np.ceil(share * distances.shape[1])) - 1]
     return distances <= edges[:, None]
 
 
 def measured_cascade(shared: Path, protocol: Protocol, seed: int) -> dict[str, float]:
-    """Error in % of 256 bits alone, of 8 bits before them, and of 8 bits alone; share of the digits that is left."""
+    """Return errors in % of 256 bits alone, with 8 bits before them, and of 8 bits; and the share of digits kept."""
     whole = mnist_part(shared)
     part = Part(whole.name, whole.X, whole.y, whole.X_test[:_TEST_ROWS], whole.y_test[:_TEST_ROWS])
     short, long = (fitted(part, LAMBDARANK, bits, _settings(MNIST, protocol), seed) for bits in (8, 256))
@@ -201,7 +201,7 @@ def measured_cascade(shared: Path, protocol: Protocol, seed: int) -> dict[str, f
 
 
 def with_hidden_units(part: Part, seed: int) -> Part:
-    """The hidden layer of a network that names the classes, in place of the columns."""
+    """Replace the columns by the hidden layer of a network that was trained to classify."""
     from sklearn.decomposition import PCA
     from sklearn.neural_network import MLPClassifier
 
@@ -216,13 +216,13 @@ def with_hidden_units(part: Part, seed: int) -> Part:
 
 
 def measured_hidden(shared: Path, bits: int, protocol: Protocol, seed: int) -> float:
-    """Error of digits in %, LambdaRank on hidden units."""
+    """Return the error in % of LambdaRank on hidden units of digits."""
     part = with_hidden_units(mnist_part(shared), seed)
     return measured(part, fitted(part, LAMBDARANK, bits, _settings(MNIST, protocol), seed))
 
 
 def regression_part(shared: Path, seed: int) -> Part:
-    """Danceability from Spotify's other descriptors, all z-scored by the training part; 80 : 20."""
+    """Return danceability with Spotify's other descriptors, all z-scored by the training part; 80 : 20."""
     import pandas as pd
     from sklearn.model_selection import train_test_split
     from sklearn.preprocessing import StandardScaler
@@ -237,7 +237,10 @@ def regression_part(shared: Path, seed: int) -> Part:
 
 
 def measured_regression(part: Part, protocol: Protocol, seed: int) -> dict[str, float]:
-    """Standardised mean squared errors: 64 bits by RankNet and LambdaRank, a line, 3 neighbours, 64 random bits."""
+    """Return standardized mean squared errors.
+
+    The methods are 64 bits by RankNet and LambdaRank, a linear regression, 3 neighbors, and 64 random bits.
+    """
     from sklearn.linear_model import LinearRegression
     from sklearn.neighbors import KNeighborsRegressor
 
@@ -293,7 +296,7 @@ def _claims(rows: list[Row], cascade: dict[str, float], hidden: float, regressio
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
-    """Short fits, one seed; those of experiments.hashing and three with ``--full``."""
+    """Measure short fits with one seed; with ``--full`` the fits of experiments.hashing with three."""
     shared = shared_data()
     if shared is None:
         settings.facts["data"] = "absent: set MUSICSIM_SHARED_DATA to the folder of public data sets"

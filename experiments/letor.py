@@ -1,24 +1,24 @@
 """Learning to rank documents: local geometric mean metrics beside metrics, a linear ranker and boosted trees.
 
-MQ2008 of LETOR 4.0, fold 1: its own training, validation and test queries. The other four folds could not be had, so
-spreads are over queries: 95 % of resampled test queries. A second set, LightGBM's own example, has no validation
-part: a fifth of its training queries is taken. All settings of all methods are chosen by NDCG@10 in validation; test
-queries are ranked once.
+MQ2008 of LETOR 4.0, fold 1: its own training, validation and test queries. The other four folds are not available, so
+spreads are over queries: 95 % of resampled test queries. A second set, LightGBM's own example, lacks a validation part:
+a fifth of its training queries is used. All settings of all methods are chosen by validation NDCG@10; test queries are
+ranked once.
 
 NDCG has gains 2^label - 1; a query without a relevant document counts 0, as in LETOR. L-GMML ranks unseen queries by
-the phi that all training queries share. A phi of its own is known for a training query only: the rows "known queries"
-learn from one half of the documents of each training query and rank the other half, with the shared phi and with each
-query's own. "As printed" is `_lgmml_printed`, with the paper's 500 metrics; all other rows of L-GMML are of `LGMML`:
-metrics of several queries, scaled, with squared distances, and anchors judged by NDCG@10 of other queries. "Document
-anchors": anchors are documents, metrics see all columns, features are as they are; plain "WARP" and "NDCG" also have
-made-up anchors, few columns a metric and z-scores. Euclid, GMML, MLR and R-MLR have one metric and one anchor, a
-relevant training document or a point beyond the mean of these: of each kind the one that ranks the training queries
-best; for MLR and R-MLR validation chooses the kind.
-All linear methods get features z-scored within queries unless said, trees get them as they are.
+the phi that all training queries share. Only a training query has a phi of its own. The rows "known queries" learn from
+one half of the documents of each training query and rank the other half. They use the shared phi or each query's own.
+"As printed" is `_lgmml_printed`, with the paper's 500 metrics. All other rows of L-GMML are `LGMML`: metrics of several
+queries, scaled, with squared distances, and anchors chosen by NDCG@10 of other queries. With "document anchors",
+anchors are documents, metrics see all columns, and features are unchanged. Plain "WARP" and "NDCG" also have synthetic
+anchors, few columns per metric and z-scores. Euclid, GMML, MLR and R-MLR have one metric and one anchor. The anchor is
+a relevant training document, or a point beyond the mean of these. The one that ranks the training queries best is taken
+of each kind; for MLR and R-MLR validation chooses the kind. Linear methods get features z-scored within queries unless
+noted; trees get raw features.
 
-Figures of the paper's table 4 are of MSLR-WEB10K, which could not be had: other data, nothing to compare digit by
-digit. Seconds are CPU seconds, of the fit that was chosen and of all that were tried; everything has one thread.
-L-GMML's scores are means over seeds.
+The paper's table 4 is of MSLR-WEB10K, which is not available. Its scores are of other data and not comparable digit by
+digit. Seconds are CPU seconds of the chosen fit and of all fits tried, each with one thread. L-GMML's scores are means
+over seeds.
 """
 
 from collections.abc import Callable, Iterator
@@ -29,9 +29,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._parts import kept_parts
-from benchmarks._report import Claim, Progress, Row, Settings, Skipped, at_least, at_most, main, shared_data
-from experiments._letor import (
+from benchmarks.support.parts import kept_parts
+from benchmarks.support.report import Claim, Progress, Row, Settings, Skipped, at_least, at_most, main, shared_data
+from experiments.support.letor import (
     BEYOND,
     DOCUMENT,
     KS,
@@ -46,9 +46,9 @@ from experiments._letor import (
     ranknet,
     scores_of_known,
 )
-from experiments._letor_boosting import gbrt, lambdarank
-from experiments._letor_files import RankingRows, load_letor, load_lightgbm
-from experiments._lgmml_printed import as_printed
+from experiments.support.letor_boosting import gbrt, lambdarank
+from experiments.support.letor_files import RankingRows, load_letor, load_lightgbm
+from experiments.support.lgmml_printed import as_printed
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.evaluation import paired_bootstrap
 from musicsim.evaluation.graded import graded_scores
@@ -56,7 +56,7 @@ from musicsim.evaluation.graded import graded_scores
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """Grids, and how much the metrics of the rivals see."""
+    """Grids, and the amount of training data for the rivals' metrics."""
 
     seeds: int
     lgmml: dict[str, Any]
@@ -86,7 +86,7 @@ SHORT = Protocol(
 )  # fmt: skip
 FULL = Protocol(
     seeds=10, lgmml={"n_metrics": 500, "n_epochs": 40},
-    # not with metrics of all columns, which would take a day
+    # no metrics of all columns, which would take a day
     lgmml_grid=_grid(
         structure=("full", "diagonal"), n_queries=(20, 100), max_features=(0.02, 0.05, 0.1, 0.2),
         margin=(0.01, 0.03, 0.1),
@@ -121,7 +121,7 @@ Scores = dict[str, Float64Array]
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Measures of each test query, means over seeds; what validation chose, and CPU seconds of its fit and of all."""
+    """Scores of each test query, means over seeds; the chosen setting; CPU seconds of its fit and of all fits."""
 
     scores: Scores
     chosen: str
@@ -132,7 +132,7 @@ class Ranked:
 
 
 def folds(seed: int) -> Iterator[Fold]:
-    """The data sets that are there."""
+    """Yield the data sets that are available."""
     shared = shared_data()
     if shared is None or not (shared / "letor").is_dir():
         raise Skipped("No LETOR data: set MUSICSIM_SHARED_DATA to the folder of public data sets.")
@@ -148,14 +148,14 @@ def folds(seed: int) -> Iterator[Fold]:
 
 
 def queries_of(rows: RankingRows, queries: Int64Array) -> RankingRows:
-    """Some queries of a file."""
+    """Return some queries of a file."""
     query = np.repeat(np.arange(len(rows.group)), rows.group)
     kept = np.isin(query, queries)
     return RankingRows(rows.X[kept], rows.y[kept], rows.group[queries], (), ())
 
 
 def fits(name: str, fold: Fold, protocol: Protocol, seed: int) -> list[Fitted]:
-    """One method of :data:`METHODS`; of L-GMML one for each seed, with the setting that validation chose by the first.
+    """Fit one of :data:`METHODS`; L-GMML once per seed, with the setting that validation chose for the first.
 
     Raises
     ------
@@ -187,7 +187,7 @@ def fits(name: str, fold: Fold, protocol: Protocol, seed: int) -> list[Fitted]:
 
 
 def ranked(name: str, fold: Fold, protocol: Protocol, seed: int) -> Ranked | None:
-    """The test queries by one method; None where its library is not installed."""
+    """Rank the test queries by one method; return None if its library is not installed."""
     try:
         tried = fits(name, fold, protocol, seed)
     except ImportError:
@@ -242,7 +242,7 @@ def _claims(fold: Fold, found: dict[str, Ranked], seed: int) -> Iterator[Claim]:
 
 
 def _known(fold: Fold, setting: dict[str, Any], protocol: Protocol, seed: int) -> tuple[list[Row], list[Claim]]:
-    """Halves of the documents of the training queries: shared phi, and each query's own."""
+    """Measure the shared phi and each query's own on halves of the documents of the training queries."""
     learned, ranked = halves(fold.train, seed)
     found = scores_of_known(learned, ranked, seed, protocol.seeds, KS, **protocol.lgmml, **setting)
     rows = [
@@ -256,7 +256,7 @@ def _known(fold: Fold, setting: dict[str, Any], protocol: Protocol, seed: int) -
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
-    """Rank the test queries of every fold that is there by all methods."""
+    """Rank the test queries of every available fold by all methods."""
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):

@@ -1,20 +1,19 @@
 """What can be learned from listeners' answers: a survey on songs, and the artist survey of thesis 2.5.2.
 
-- songs: bliss's survey, 601 answers to "which of these three songs does not belong?", 715 songs with 20
-  descriptors of their sound, z-scored. An answer is two comparisons. Ten folds, by question (one that was asked
-  several times is in one fold) and by song (test answers have at least one song that training has not heard). "Odd
-  one named" is the share of answers whose odd one is the song outside the nearest pair. Chance is 1/3, and 1/2 of
-  comparisons. Kernels are RBF of a family of descriptors, 1/e at the median distance; alone, as it is, such a kernel
-  orders as Euclid on its columns.
+- songs: bliss's survey, 601 answers to "which of these three songs does not belong?", 715 songs with 20 z-scored
+  descriptors of their sound. An answer is two comparisons. Ten folds, by question (a repeated question is in one fold)
+  and by song (every test answer has at least one song outside training). "Odd one named" is the share of answers whose
+  odd song is outside the nearest pair. Chance is 1/3, and 1/2 of comparisons. Kernels are RBF of a family of
+  descriptors, 1/e at the median distance; alone and unlearned, such a kernel orders like Euclid on its columns.
 - artists: aset400, 9,107 comparisons of 412 artists, the thesis's own survey without contradictory pairs. Without
-  features of the artists, K = I is all there is, which knows no new artists; so comparisons are held out, not
-  artists. Genre labels, 58 of them and 2.6 an artist, are a weak kernel, with which artists can be held out as in
-  the thesis. The thesis's own kernels are not to be had: its figures stand beside, of other features.
+  features of the artists, only K = I is possible. It cannot place new artists, so comparisons are held out, not
+  artists. The 58 genre labels, 2.6 per artist, are a weak kernel with which artists can be held out as in the thesis.
+  The thesis's own kernels are not available: its scores are shown for reference, from other features.
 
-C, or the number of dimensions, is chosen on a third of the training questions (or songs). A tie is worth what a guess
-is. Standard errors are of the mean over folds: of a score, and of its lead over Euclid (labels as they are) on
-the same answers. The short form ends fits earlier (matrices that are diagonal after 20 steps), takes two splits of
-the artists in place of ten, and one C without a choice for single families, diagonal matrices and K = I.
+C, or the number of dimensions, is chosen on a third of the training questions (or songs). A tie counts as much as a
+guess. Standard errors are of the mean over folds: of a score, and of its lead over Euclid (raw labels) on the same
+answers. The short form stops fits earlier (diagonal matrices after 20 steps) and takes two splits of the artists
+instead of ten. It fixes C for single families, diagonal matrices and K = I.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,9 +24,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks._report import Claim, Progress, Row, Settings, at_least, main, shared_data
-from benchmarks._triplets import classical_mds, crowd_kernel, embed, said_farther, student_t
-from experiments._orders import (
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, main, shared_data
+from benchmarks.support.triplets import classical_mds, crowd_kernel, embed, said_farther, student_t
+from experiments.support.orders import (
     IN_ORDER,
     Learn,
     Method,
@@ -44,8 +43,16 @@ from experiments._orders import (
     songs_held_out,
     summary_rows,
 )
-from experiments._surveys import Survey, ceiling_row, comparisons_of, label_kernel, load_artists, load_survey, odd_named
-from experiments._uci import one_core_each
+from experiments.support.surveys import (
+    Survey,
+    ceiling_row,
+    comparisons_of,
+    label_kernel,
+    load_artists,
+    load_survey,
+    odd_named,
+)
+from experiments.support.uci import one_core_each
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.metric import MLR
 from musicsim.order import LinearPartialOrderEmbedding, clean_comparisons
@@ -81,7 +88,7 @@ N_FOLDS = 10
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """Repeats of the ten folds, splits of aset400, and what fits may take."""
+    """Repeats of the ten folds, splits of aset400, and limits of fits."""
 
     repeats: int
     artist_splits: int
@@ -117,7 +124,8 @@ MDS_DIMENSIONS = (5.0, 20.0, 50.0, 100.0)
 # --- methods on songs ---------------------------------------------------------------------------------
 
 
-def _song_methods(survey: Survey, protocol: Protocol) -> Iterator[Method]:
+def build_song_methods(survey: Survey, protocol: Protocol) -> Iterator[Method]:
+    """Yield the methods that rank songs of the survey, with their grids."""
     fits = {"tol": protocol.tol, "max_iter": protocol.max_iter}
 
     def asked(questions: Int64Array) -> Int64Array:
@@ -146,7 +154,7 @@ def _song_methods(survey: Survey, protocol: Protocol) -> Iterator[Method]:
 
 
 def _remembered(kernels: Callable[[Int64Array], list[Float64Array]]) -> Callable[[Int64Array], list[Float64Array]]:
-    """The same kernels where the same songs are asked for again: by every method, for every C."""
+    """Cache the kernels by songs, because every method and C asks for the same ones."""
     held: dict[bytes, list[Float64Array]] = {}
 
     def of(songs: Int64Array) -> list[Float64Array]:
@@ -158,12 +166,12 @@ def _remembered(kernels: Callable[[Int64Array], list[Float64Array]]) -> Callable
 
 
 def _scaled(X: Float64Array, songs: Int64Array) -> Float64Array:
-    """Columns z-scored by the training songs."""
+    """Z-score the columns by the training songs."""
     return np.asarray((X - X[songs].mean(axis=0)) / X[songs].std(axis=0))
 
 
 def rbf_kernels(X: Float64Array, songs: Int64Array) -> list[Float64Array]:
-    """A kernel of all songs for each family, 1/e at the median squared distance of training songs."""
+    """Return a kernel of all songs for each family, 1/e at the median squared distance of training songs."""
     from scipy.spatial.distance import cdist
 
     Z = _scaled(X, songs)
@@ -192,7 +200,7 @@ def _linear(
 
 
 def _mlr(survey: Survey, songs: Int64Array, questions: Int64Array, C: float) -> Space:
-    """Each of the two that belong is a query, to which the other is relevant and the odd one is not."""
+    """Fit MLR: each of the two songs that belong is a query; the other is relevant, and the odd one irrelevant."""
     Z = _scaled(survey.X, songs)
     place = _placed(songs, len(Z))
     relevant: list[set[int]] = [set() for _ in songs]
@@ -210,7 +218,7 @@ def _mlr(survey: Survey, songs: Int64Array, questions: Int64Array, C: float) -> 
 
 
 def _logistic(survey: Survey, songs: Int64Array, questions: Int64Array, C: float) -> Space:
-    """Weights of columns w >= 0 that minimise ``|w|^2 / 2 + C sum over comparisons of log(1 + exp(-margin))``."""
+    """Fit column weights w >= 0 that minimize ``|w|^2 / 2 + C sum over comparisons of log(1 + exp(-margin))``."""
     from scipy.optimize import minimize
 
     Z = _scaled(survey.X, songs)
@@ -230,9 +238,10 @@ def _logistic(survey: Survey, songs: Int64Array, questions: Int64Array, C: float
 # --- methods on artists -------------------------------------------------------------------------------
 
 
-def _artist_methods(
+def build_artist_methods(
     comparisons: Int64Array, labels: Float64Array, by_artist: bool, protocol: Protocol, seed: int
 ) -> Iterator[Method]:
+    """Yield the methods that rank artists, with their grids; with `by_artist` only those that place new artists."""
     n = len(labels)
     fits = {"tol": protocol.tol, "max_iter": protocol.max_iter}
 
@@ -277,7 +286,7 @@ def _artist_methods(
 
 
 def cleaning_rows(comparisons: Int64Array, splits: Sequence[Split], seed: int) -> list[Row]:
-    """Table 2.2: comparisons among training artists, and what cleaning leaves, means over splits."""
+    """Return the counts of table 2.2 before and after cleaning comparisons of training artists, means over splits."""
     reports = [clean_comparisons(comparisons[s.train], random_state=seed + n)[1] for n, s in enumerate(splits)]
     counts = {"length-2": [report.n_given for report in reports], "processed": [report.n_kept for report in reports]}
     return [
@@ -331,7 +340,7 @@ def _measure_songs(folder: Path, by: str, nth: int, protocol: Protocol, seed: in
             IN_ORDER: order_score(points, comparisons_of(songs, odd))[IN_ORDER],
         }
 
-    return [measure(method, split, inner, score) for method in _song_methods(survey, protocol)]
+    return [measure(method, split, inner, score) for method in build_song_methods(survey, protocol)]
 
 
 def _measure_artists(folder: Path, by: str, nth: int, protocol: Protocol, seed: int) -> list[Result]:
@@ -347,12 +356,12 @@ def _measure_artists(folder: Path, by: str, nth: int, protocol: Protocol, seed: 
     def score(points: Float64Array, questions: Int64Array) -> dict[str, float]:
         return order_score(points, comparisons[questions])
 
-    methods = _artist_methods(comparisons, labels, by == "by artist", protocol, seed)
+    methods = build_artist_methods(comparisons, labels, by == "by artist", protocol, seed)
     return [measure(method, split, inner, score) for method in methods]
 
 
 def weight_rows(by: str, results: Sequence[Sequence[Result]]) -> Iterator[Row]:
-    """Mean share of each family in the distances of MKPOE."""
+    """Yield the mean share of each family in the distances of MKPOE."""
     for by_method in zip(*results, strict=True):
         weights = [r.kernel_weights for r in by_method if r.kernel_weights is not None]
         if weights and len(weights[0]) == len(FAMILIES):
@@ -361,7 +370,7 @@ def weight_rows(by: str, results: Sequence[Sequence[Result]]) -> Iterator[Row]:
 
 
 def claims(rows: dict[str, list[Row]]) -> Iterator[Claim]:
-    """What an earlier run and the thesis found, and the orders that they imply."""
+    """Yield claims from an earlier run and from the thesis, and the orders that they imply."""
     of = {by: {next(iter(row.values())): row for row in table} for by, table in rows.items()}
     by_question = of.get("by question", {})
     if by_question:
@@ -413,7 +422,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     tables: dict[str, list[Row]] = {}
     rows: list[Row] = []
     with one_core_each() as pool:
-        if artists is not None and "aset400" not in missing:  # first: they take longest
+        if artists is not None and "aset400" not in missing:  # first, because they take longest
             for by in ("by comparison", "by artist"):
                 tasks[by] = [
                     pool.submit(_measure_artists, artists, by, nth, protocol, settings.seed)
@@ -432,7 +441,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
                 results.append(task.result())
                 progress(f"{by}: split {nth} of {len(tasks[by])}")
             if results:
-                tables[by] = _tabulated(by, results, protocol)
+                tables[by] = tabulate(by, results, protocol)
                 rows += tables[by]
                 if by in ("by question", "by song"):
                     rows += weight_rows(by, results)
@@ -443,7 +452,8 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     return rows, list(claims(tables))
 
 
-def _tabulated(by: str, results: Sequence[Sequence[Result]], protocol: Protocol) -> list[Row]:
+def tabulate(by: str, results: Sequence[Sequence[Result]], protocol: Protocol) -> list[Row]:
+    """Return one row per method, with its mean scores over the splits and its leads over the reference."""
     if by not in OTHER_FEATURES:
         return summary_rows(f"songs, {by}", results, N_FOLDS, reference=EUCLID)
     n_splits = protocol.artist_splits

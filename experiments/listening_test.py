@@ -1,19 +1,20 @@
 """Listening tests simulated: does a test of 60 pairs by ten listeners find which of two models is better?
 
-Thirty queries, one result a model. How similar a result really is, on the scale of fine scores, differs by query
-(standard deviation 12), by result (12), and by model: the difference asked about. A listener hears it with noise (20),
-is more or less severe (10), and uses 0 to 100 in steps of 5. These are assumptions, not measured on people. Tests are
-arranged, frozen and judged by the code of the app.
-"the better one" counts draws whose verdict is that the better model is surely better, "the other one" the opposite.
-"by grade" is the same rank test with every listener's grades of a query as a block of their own, which takes them for
-independent: what it finds where there is no difference shows why blocks are queries.
+There are thirty queries with one result per model. The true similarity of a result, on the scale of fine scores, varies
+by query (standard deviation 12) and by result (12). It also varies by model: this is the difference to detect.
+Listeners add noise (20), differ in severity (10), and use 0 to 100 in steps of 5. These are assumptions, not measured
+on people. The app's code arranges, freezes and evaluates the tests.
+
+"the better one" counts draws with a significant verdict for the better model, "the other one" the opposite. "by grade"
+is the same rank test with every listener's grades of a query as a separate block, as if they were independent. Its
+findings at difference zero show why blocks are queries.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main
 from musicsim._arrays import Float64Array
 from musicsim.evaluation import compare_ranks
 from musicsim.extensions.listening_tests.frozen import FrozenSong, ListeningTest
@@ -31,7 +32,7 @@ WORSE, BETTER = "A", "B"
 
 
 def made_test(rng: np.random.Generator) -> ListeningTest:
-    """A test of made-up songs, with four attention checks."""
+    """Return a test of synthetic songs, with four attention checks."""
 
     def song(number: int) -> FrozenSong:
         return FrozenSong(content_hash=f"{number:x}", sound_hash="", title="", artist="", start_s=0.0)
@@ -45,7 +46,7 @@ def made_test(rng: np.random.Generator) -> ListeningTest:
 def graded(
     test: ListeningTest, difference: float, rng: np.random.Generator
 ) -> tuple[list[InvitedListener], dict[int, Sequence[Grade]]]:
-    """What ten listeners say; the second model's results are more similar by a difference."""
+    """Return ten listeners and their grades; the second model's results are more similar by a difference."""
     of_query = dict(zip(range(len(test.songs)), BY_QUERY * rng.normal(size=len(test.songs)), strict=True))
     true = [
         95.0
@@ -67,7 +68,7 @@ def graded(
 
 
 def blocks_of_listeners(test: ListeningTest, grades: dict[int, Sequence[Grade]]) -> Float64Array:
-    """Fine scores of both models for each query and listener, (n_queries * n_listeners, 2)."""
+    """Return fine scores of both models for each query and listener, (n_queries * n_listeners, 2)."""
     queries = sorted({pair.query for pair in test.pairs})
     found = np.empty((LISTENERS, len(queries), 2))
     for number, said in grades.items():
@@ -79,13 +80,13 @@ def blocks_of_listeners(test: ListeningTest, grades: dict[int, Sequence[Grade]])
 
 
 def verdict(found: Results) -> str:
-    """The model that is surely better; empty where none is."""
+    """Return the model that is significantly better, or an empty string."""
     (pair,) = found.pairs
     return pair.better if pair.is_sure else ""
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
-    """Every difference."""
+    """Measure every difference."""
     from scipy.stats import binomtest
 
     n_draws = (5 if settings.full else 1) * DRAWS

@@ -1,15 +1,15 @@
 """How many local metrics, how long they take, and how long a document: figures 2 to 4 and table 5 of SIGIR 2017.
 
-- figure 2: Synthetic-10, -50 and -100 of Su, King, Lyu: as many classes, normal about their centres. Each has a
-  covariance of its own here, since with one for all a single metric is as good; the paper says no more than "normal".
-  A test point ranks the training points, its class is relevant; gain in MAP over one metric, by their number.
-- figure 3: NDCG@10 of MQ2008's test queries by the number of metrics, other settings as experiments.letor chose
-  them for 300, and with all columns for each metric as in the paper; three seeds.
-- figure 4: CPU seconds of ten metrics on made-up documents of 10 to 1,000 columns.
-- table 5: CPU microseconds a document, one thread: 500 metrics, 500 trees of GBRT and at most 500 of LambdaMART (the
-  paper: 5,000, and milliseconds).
+- figure 2: Synthetic-10, -50 and -100 of Su, King, Lyu: as many classes, normal about their centers. Here each has its
+  own covariance, because with a common one a single metric is as good; the paper says only "normal". A test point ranks
+  the training points, with its class as relevant. The score is the gain in MAP over one metric, by number of metrics.
+- figure 3: NDCG@10 of MQ2008's test queries by number of metrics, with three seeds. Other settings are those that
+  experiments.letor chose for 300, and all columns for each metric as in the paper.
+- figure 4: CPU seconds of ten metrics on synthetic documents of 10 to 1,000 columns.
+- table 5: CPU microseconds per document, one thread: 500 metrics, 500 trees of GBRT and at most 500 of LambdaMART. The
+  paper has 5,000, and milliseconds.
 
-The paper prints figures without numbers: what they show in words is claimed.
+The paper prints figures without numbers, so the claims are its statements.
 """
 
 import time
@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks._parts import kept_parts
-from benchmarks._report import Claim, Progress, Row, Settings, at_least, main, race
-from experiments._letor import Fold, ndcg
-from experiments._letor_boosting import gbrt, lambdarank
-from experiments._letor_files import RankingRows
+from benchmarks.support.parts import kept_parts
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, main, race
 from experiments.letor import folds
+from experiments.support.letor import Fold, ndcg
+from experiments.support.letor_boosting import gbrt, lambdarank
+from experiments.support.letor_files import RankingRows
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.evaluation.ranking import distance_scores
 from musicsim.metric import LGMML, LGMMLByExample
@@ -45,7 +45,7 @@ TIME_IN_PAPER = {"GBRT": 73.0, "LambdaMART": 92.0, "L-GMML": 158.0}
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """Seeds, shares of the number of centres, numbers of metrics on documents, and columns of figure 4."""
+    """Seeds, shares of the number of centers, numbers of metrics on documents, and columns of figure 4."""
 
     seeds: int
     shares: tuple[float, ...]
@@ -63,7 +63,7 @@ FULL = Protocol(
 
 
 def synthetic(n_centres: int, n: int, rng: np.random.Generator) -> tuple[Float64Array, Int64Array]:
-    """Points of classes that are normal about their centres, each with its own covariance."""
+    """Return points of classes that are normal about their centers, each with its own covariance."""
     centres = 2.0 * rng.normal(size=(n_centres, COLUMNS))
     spreads = [
         np.linalg.qr(rng.normal(size=(COLUMNS, COLUMNS)))[0] * np.exp(rng.normal(size=COLUMNS))
@@ -75,7 +75,7 @@ def synthetic(n_centres: int, n: int, rng: np.random.Generator) -> tuple[Float64
 
 
 def measured_gains(n_centres: int, shares: tuple[float, ...], seed: int) -> dict[int, float]:
-    """MAP by the number of metrics, 1 among them."""
+    """Return MAP by number of metrics, including 1."""
     n = ROWS_A_CENTRE * n_centres
     X, y = synthetic(n_centres, n + n // 2, np.random.default_rng(seed))
     relevance = Relevance.from_labels(y).restrict(np.arange(n, len(y)), np.arange(n))
@@ -87,29 +87,29 @@ def measured_gains(n_centres: int, shares: tuple[float, ...], seed: int) -> dict
 
 
 def measured_documents(fold: Fold, m: int, share: float, seed: int) -> float:
-    """NDCG@10 of the test queries with m metrics that see a share of the columns each."""
+    """Return NDCG@10 of the test queries with m metrics that see a share of the columns each."""
     ranker = LGMML(n_metrics=m, random_state=seed, **ON_DOCUMENTS | {"max_features": share}).fit(*fold.train)
     return ndcg(ranker.predict(fold.test.X, fold.test.group), fold.test)
 
 
 def seconds_by_columns(n_columns: int, seed: int) -> float:
-    """CPU seconds of a fit of ten metrics on 100 queries of 20 documents."""
+    """Return CPU seconds of a fit of ten metrics on 100 queries of 20 documents."""
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(2_000, n_columns)).astype(np.float32), rng.integers(3, size=2_000)
     ranker = LGMML(n_metrics=10, max_features=1.0, random_state=seed)
-    ranker.fit(X[:40], y[:40].astype(np.float64), [20, 20])  # compiles
+    ranker.fit(X[:40], y[:40].astype(np.float64), [20, 20])  # compile first
     started = time.process_time()
     ranker.fit(X, y.astype(np.float64), np.full(100, 20))
     return time.process_time() - started
 
 
 def scoring_times(fold: Fold, seed: int) -> dict[str, float]:
-    """CPU microseconds a test document."""
+    """Return CPU microseconds per test document."""
     ranker = LGMML(n_metrics=MANY, random_state=seed, **ON_DOCUMENTS | {"n_epochs": 1}).fit(*fold.train)
     scores = {"L-GMML": lambda rows: ranker.predict(rows.X, rows.group)}
     try:
         scores["GBRT"] = gbrt(fold, [TREES], seed, n_trees=MANY).score
-        # what it learned from hardly stops it early
+        # validating on the training rows hardly stops it early
         unstopped = Fold(fold.name, fold.train, fold.train, fold.test)
         scores["LambdaMART"] = lambdarank(unstopped, [TREES], seed).score
     except ImportError:
@@ -143,7 +143,7 @@ def _claims(
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
-    """Three seeds; ten and more numbers with ``--full``."""
+    """Measure three seeds; ten and more numbers with ``--full``."""
     protocol = FULL if settings.full else SHORT
     settings.facts.update(
         asdict(protocol), by_example=BY_EXAMPLE, on_documents=ON_DOCUMENTS, rows_a_centre=ROWS_A_CENTRE

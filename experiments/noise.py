@@ -1,11 +1,11 @@
 """Metrics in the presence of noise columns: figures 4.1 to 4.3 of the thesis.
 
-0 to 256 columns of random signs are added to four UCI sets; 60/20/20 splits, z-scored by the training part,
-the error of 3 nearest neighbours. C (MLR-MAP), mu (LMNN) and gamma (ITML) are chosen on the validation part.
-MLR is learned by the default solver; ADMM (T = 10) and projected sub-gradients then solve the same problem,
-with the same C, and their projections are counted until their objective is within C epsilon of the one that
-it found (epsilon = 0.01, the thesis's accuracy of the mean loss) or their cuts are used up. The thesis has
-figures without numbers: only its statements are claimed.
+The data are four UCI sets with 0 to 256 added columns of random signs. Splits are 60/20/20, z-scored by the training
+part. The score is the error of 3 nearest neighbors. C (MLR-MAP), mu (LMNN) and gamma (ITML) are chosen on the
+validation part. MLR is learned by the default solver. ADMM (T = 10) and projected sub-gradients then solve the same
+problem with the same C. Their projections are counted until their objective is within C epsilon of the default
+solver's, or until the limit of cuts. Epsilon is 0.01, the thesis's accuracy of the mean loss. The thesis has figures
+without numbers, so the claims are its statements.
 """
 
 import time
@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._metric_learn import ENVIRONMENT, MetricLearn
-from benchmarks._parts import kept_parts
-from benchmarks._report import Claim, Progress, Settings, at_least, main, shared_data
-from experiments._uci import SETS, knn_errors, load_set, one_core_each
+from benchmarks.support.metric_learn_process import ENVIRONMENT, MetricLearn
+from benchmarks.support.parts import kept_parts
+from benchmarks.support.report import Claim, Progress, Settings, at_least, main, shared_data
+from experiments.support.uci import SETS, knn_errors, load_set, one_core_each
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.metric import MLR, factor
 
@@ -35,7 +35,7 @@ NOISY = 64
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """Splits and grids; `subgradient_up_to` is the number of noise columns where it still takes part."""
+    """Splits and grids; `subgradient_up_to` is the largest number of noise columns for sub-gradients."""
 
     splits: int
     noise: tuple[int, ...]
@@ -53,7 +53,7 @@ SHORT = Protocol(
     splits=4, noise=(0, 64, 256), Cs=(0.1, 1.0, 10.0, 100.0), mus=(0.1, 0.5, 0.9), gammas=(1.0, 100.0, 1e4),
     tol=1e-2, max_cuts=40, counting_cuts=60, subgradient_up_to=64, lmnn_max_iter=100,
 )  # fmt: skip
-# The thesis's splits and widths, with the grids that choose in the short form: those of the thesis take a day.
+# The thesis's splits and widths, with the grids of the short form: those of the thesis take a day.
 FULL = replace(SHORT, splits=50, noise=(0, 32, 64, 128, 256))
 
 
@@ -70,7 +70,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One method on one split; `seconds` are of the CPU, the mean over the grid."""
+    """One method on one split; `seconds` are CPU seconds, the mean over the grid."""
 
     set: str
     n_noise: int
@@ -85,7 +85,7 @@ class Result:
 
 
 def _parts(folder: Path, protocol: Protocol, seed: int) -> Iterator[Part]:
-    """The widest first: they take longest."""
+    """Yield the widest first, because they take longest."""
     from sklearn.model_selection import ShuffleSplit
     from sklearn.preprocessing import StandardScaler
 
@@ -101,7 +101,7 @@ def _parts(folder: Path, protocol: Protocol, seed: int) -> Iterator[Part]:
 
 
 def _error(L: Float64Array, part: Part, nth: int) -> float:
-    """Of the validation (1) or the test part (2), in %."""
+    """Return the error of the validation (1) or the test part (2), in %."""
     X, y = part.X, part.y
     return 100 * float(knn_errors(X[0] @ L.T, y[0], X[nth] @ L.T, y[nth], (3,))[0])
 
@@ -116,7 +116,7 @@ def _measure(part: Part, has_rivals: bool, protocol: Protocol, seed: int) -> lis
     with MetricLearn() if has_rivals else nullcontext() as metric_learn:
         if metric_learn is not None:
             lmnn = [
-                # the default rate, 1e-7, is too small to move anything; a step that does not help is halved
+                # the default rate, 1e-7, is too small for any progress; a step that does not help is halved
                 {"regularization": mu, "max_iter": protocol.lmnn_max_iter, "learn_rate": 1e-3}
                 for mu in protocol.mus
             ]
@@ -131,11 +131,11 @@ def _mlr(part: Part, protocol: Protocol) -> Iterator[Result]:
     started = time.process_time()
     path = MLR("map", tol=protocol.tol, max_cuts=protocol.max_cuts).fit_path(X, y, protocol.Cs)
     seconds = (time.process_time() - started) / len(path)
-    best = min(path, key=lambda mlr: _error(mlr.components_, part, 1))  # of equals, the least C
+    best = min(path, key=lambda mlr: _error(mlr.components_, part, 1))  # ties go to the smallest C
     chosen = f"C {best.C:g}"
     yield _result(part, BUNDLE, best.components_, chosen, seconds, projections=best.n_projections_)
     allowed = EPSILON * best.C
-    tol = min(0.1, 0.5 * allowed / best.objective_)  # relative; half, as it is of the objective reached
+    tol = min(0.1, 0.5 * allowed / best.objective_)  # relative to the objective reached, hence half
     for method, solver in ((ADMM, "admm"), (SUBGRADIENT, "subgradient")):
         if solver == "subgradient" and part.n_noise > protocol.subgradient_up_to:
             continue
@@ -156,7 +156,7 @@ def _rival(part: Part, method: str, grid: list[dict[str, Any]], metric_learn: Me
 
 
 def _row(results: list[Result], mlr: list[Result]) -> dict[str, Any]:
-    """One method on one set with so many columns of noise; `mlr` are the default solver's, split by split."""
+    """Return the row of one method on one set and width; `mlr` are the default solver's results, split by split."""
     from scipy.stats import wilcoxon
 
     first = results[0]
@@ -177,12 +177,13 @@ def _row(results: list[Result], mlr: list[Result]) -> dict[str, Any]:
         "chosen most often": max(chosen, key=chosen.count),
     }
     differences = errors - [r.error for r in mlr]
-    if first.method in RIVALS and len(errors) > 5 and differences.any():  # below, no p is under 0.05
+    if first.method in RIVALS and len(errors) > 5 and differences.any():  # with fewer, p is never below 0.05
         row["p"] = float(wilcoxon(differences, alternative="greater").pvalue)
     return row
 
 
-def _claims(by: dict[tuple[str, int, str], list[Result]], protocol: Protocol) -> Iterator[Claim]:
+def claims(by: dict[tuple[str, int, str], list[Result]], protocol: Protocol) -> Iterator[Claim]:
+    """Yield claims about results by set, number of noise columns and method."""
     noisy = [(name, n) for name, n in product(SETS, protocol.noise) if n >= NOISY]
     for rival in RIVALS:
         pairs = [(by[*case, BUNDLE], by[*case, rival]) for case in noisy if (*case, rival) in by]
@@ -214,7 +215,7 @@ def _claims(by: dict[tuple[str, int, str], list[Result]], protocol: Protocol) ->
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], list[Claim]]:
-    """Measure 4 splits of three widths, or with ``--full`` 50 of five as the thesis has them."""
+    """Measure 4 splits of three widths; with ``--full`` 50 of five, as in the thesis."""
     shared = shared_data()
     if shared is None:
         settings.facts["data"] = "absent: set MUSICSIM_SHARED_DATA to the folder of public data sets"
@@ -239,7 +240,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
         elif method in RIVALS:
             absent = "metric-learn is not there: `make rivals`"
             rows.append({"set": name, "noise": n, "method": method, "chosen most often": absent})
-    return rows, list(_claims(by, protocol))
+    return rows, list(claims(by, protocol))
 
 
 if __name__ == "__main__":

@@ -1,15 +1,15 @@
 """Partial order embedding where the truth is known: noisy comparisons, and kernels of which most are noise.
 
-Songs have three views of six columns, three of which count; true distance is Euclidean over these nine, stretched
-by random factors. The kernels are linear ones of the views, and five of points drawn on the unit sphere in R^3, as in
-thesis 2.5.1, all scaled to the same mean distance. Each song is asked about with a list of others; a comparison
-says which of two of its list is nearer to it, and 0, 10 or 30 % of them say the opposite of the truth. All learn the
-same comparisons, as they are or cleaned; C is chosen on a third of them, as noisy as the rest.
+Songs have three views of six columns, three of which are informative. True distance is Euclidean over these nine,
+stretched by random factors. The kernels are linear ones of the views, and five of random points on the unit sphere in
+R^3, as in thesis 2.5.1. All are scaled to the same mean distance. Each song comes with a list of others; a comparison
+says which of two songs of the list is nearer to it. A share of 0, 10 or 30 % of the comparisons contradicts the truth.
+All methods learn the same comparisons, raw or cleaned. C is chosen on a third of them, as noisy as the rest.
 
-"In order" are true comparisons that were not asked, of training songs; "new songs" those of a new song and two of
-training (2.9). "Weight of noise" is the share of the five noise kernels in the learned squared distances. The thesis's
-figures (2.5; diagonal matrices, no noise, C by cross-validation) are of images of ten objects: other data, only
-their order can be compared.
+"In order" is for true comparisons of training songs that were not used. "New songs" is for those of a new song and two
+training songs (2.9). "Weight of noise" is the share of the five noise kernels in the learned squared distances. The
+thesis's scores (2.5; diagonal matrices, no noise, C by cross-validation) are of images of ten objects. Their data
+differ, so only their order can be compared.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main
-from experiments._orders import (
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main
+from experiments.support.orders import (
     IN_ORDER,
     Method,
     Result,
@@ -33,7 +33,7 @@ from experiments._orders import (
     questions_held_out,
     summary_rows,
 )
-from experiments._uci import one_core_each
+from experiments.support.uci import one_core_each
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.order import clean_comparisons
 
@@ -55,7 +55,7 @@ MAX_WEIGHT, SLACK = 0.05, 0.01
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """Songs, the list each is asked about with, draws of everything, and what fits may take."""
+    """Songs, the length of each song's list, random draws, and limits of fits."""
 
     n_songs: int
     n_new: int
@@ -72,14 +72,14 @@ FULL = Protocol(n_songs=200, n_new=50, n_listed=8, n_tested=5_000, draws=20, tol
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """Kernels of all songs, training songs first, and comparisons: asked, then unasked, then of new songs.
+    """Kernels of all songs, training songs first, and comparisons: used, then unused, then of new songs.
 
     Attributes
     ----------
     kernels : list of ndarrays of shape (n, n)
-        The views', then those of noise.
+        Those of the views, then those of noise.
     comparisons : int ndarray of shape (m, 4)
-        The first `n_asked` as noisy as was asked for; all others are true.
+        The first `n_asked` have the given noise; all others are true.
     """
 
     kernels: list[Float64Array]
@@ -91,12 +91,12 @@ class Truth:
 
     @property
     def split(self) -> Split:
-        """Everything asked is for training, the rest for testing."""
+        """Train on all used comparisons and test on the rest."""
         return Split(np.arange(self.n_songs), np.arange(self.n_asked), np.arange(self.n_asked, len(self.comparisons)))
 
 
 def draw(protocol: Protocol, noise: float, random_state: int | np.random.Generator | None) -> Truth:
-    """Songs, kernels and comparisons; the same seed gives the same ones at every level of noise, but for the flips."""
+    """Draw songs, kernels and comparisons; with equal seeds, only the flips depend on the noise level."""
     rng = np.random.default_rng(random_state)
     n, n_all = protocol.n_songs, protocol.n_songs + protocol.n_new
     views = rng.standard_normal((N_VIEWS, n_all, _COLUMNS))
@@ -110,7 +110,7 @@ def draw(protocol: Protocol, noise: float, random_state: int | np.random.Generat
     songs = np.arange(n)
     kernels = [levelled(X @ X.T, songs) for X in (*views, *sphere)]
     lists = np.array([rng.choice(n - 1, protocol.n_listed, replace=False) for _ in songs])
-    lists += lists >= songs[:, None]  # never the song itself
+    lists += lists >= songs[:, None]  # skip the song itself
     first, second = np.triu_indices(protocol.n_listed, 1)
     i = np.repeat(songs, len(first))
     asked = np.stack([i, lists[:, first].ravel(), i, lists[:, second].ravel()], axis=1)
@@ -126,26 +126,26 @@ def draw(protocol: Protocol, noise: float, random_state: int | np.random.Generat
 
 
 def _triples(rng: np.random.Generator, anchors: Int64Array, n: int, size: int) -> Int64Array:
-    """Comparisons of two of the first n songs with an anchor, all three different."""
+    """Return comparisons of two of the first n songs with an anchor, all three different."""
     rows = np.stack([rng.choice(anchors, size), rng.integers(n, size=size), rng.integers(n, size=size)], axis=1)
     i, j, k = rows[[len(set(row)) == 3 for row in rows.tolist()]].T
     return np.stack([i, j, i, k], axis=1)
 
 
 def _questions(comparisons: Int64Array) -> list[tuple[int, int, int]]:
-    """The anchor and the two others, whichever is the nearer."""
+    """Return the anchor and the two others, in an order that does not depend on which is nearer."""
     return [(i, min(j, k), max(j, k)) for i, j, _, k in comparisons.tolist()]
 
 
 def _ordered(comparisons: Int64Array, D: Float64Array) -> Int64Array:
-    """The nearer pair first."""
+    """Put the nearer pair first."""
     near, far = comparisons.T.reshape(2, 2, -1)
     is_right = D[near[0], near[1]] <= D[far[0], far[1]]
     return np.where(is_right[:, None], comparisons, comparisons[:, [2, 3, 0, 1]])
 
 
 def noise_weight(kernel_weights: Float64Array) -> float:
-    """The share of the noise kernels."""
+    """Return the share of the noise kernels."""
     return float(kernel_weights[N_VIEWS:].sum())
 
 
@@ -181,7 +181,7 @@ def _methods(truth: Truth, protocol: Protocol, seed: int) -> Iterator[Method]:
 
 
 def _with_best_view(results: Sequence[Result]) -> list[Result]:
-    """One result in place of those of the views: the one that is best in the test, which flatters it."""
+    """Replace the results of the views by the one that is best in the test, which is optimistic."""
     kept = [r for r in results if not r.method.startswith("view ")]
     for structure in ("full", "diagonal"):
         views = [r for r in results if r.method.startswith("view ") and r.method.endswith(structure)]
@@ -217,7 +217,7 @@ def _noise_rows(noise: float, results: Sequence[Sequence[Result]]) -> Iterator[R
 
 
 def claims(tables: dict[float, list[Row]]) -> Iterator[Claim]:
-    """What the thesis finds in 2.5.1."""
+    """Yield the findings of thesis 2.5.1."""
     for noise, rows in tables.items():
         of = {str(next(iter(row.values()))): row for row in rows}
         for structure in ("full", "diagonal"):

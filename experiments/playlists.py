@@ -1,33 +1,34 @@
 """Playlist models on held-out lists, thesis 7.7: the walk on edges of songs against what it must beat, and dialects.
 
-A quarter of the lists of each category is judged, the others are learned from; all numbers are means over splits.
-A list has two songs or more, as a segment of the thesis, and no song twice in a row. Log P is the mean over all
-transitions of the test lists, in nats; G is the thesis's gain over uniform shuffle, first songs included. Company,
-neighbours and plays are those of the training lists of the split. "Ahead of" pairs the models on the same lists: the
-mean difference a transition with its 95 % interval by drawing whole lists. CPU seconds are those of learning company,
-building edges and fitting.
+A quarter of the lists of each category is for testing, the others for training; all numbers are means over splits. A
+list has two or more songs, like a segment of the thesis, and immediate repeats are removed. Log P is the mean over all
+transitions of the test lists, in nats; G is the thesis's gain over uniform shuffle, first songs included.
+Co-occurrence, neighbors and plays are those of the training lists of the split. "Ahead of" pairs the models on the same
+lists: the mean difference per transition with its 95 % interval by resampling whole lists. CPU seconds are those of
+computing co-occurrence, building edges and fitting.
 
-- yes_small, yes_big: radio playlists and Last.fm tags. The official test lists are absent: ``train.txt`` is split, so
-  that numbers of Chen et al. (KDD 2012) cannot stand beside ours. Tags and the edge of all songs are what exists here
-  of the thesis's edges.
+- yes_small, yes_big: radio playlists and Last.fm tags. The official test lists are absent. ``train.txt`` is split, so
+  results are not comparable with those of Chen et al. (KDD 2012). Of the thesis's edges, only tags and the edge of all
+  songs exist here.
 - spotify: 300 named playlists, with artist and album: few lists, and most songs of a test list were never seen.
-- aotm: 66,250 pairs of consecutive songs (ISMIR 2011), put together again where they meet. Tags, sound, categories and
-  the lists themselves, as in AotM-2011, are missing: the walk has nothing but company.
+- aotm: 66,250 pairs of consecutive songs (ISMIR 2011), joined again if their ends match. It lacks the tags, sound,
+  categories and original lists of AotM-2011, so the walk uses only co-occurrence ("company").
 - demo: the library that the program composes, with the edges that the app builds. Its lists are generated, by
-  categories that follow tags, eras and artists: how far dialects lead there says little about people's.
+  categories that follow tags, eras and artists: the gain of dialects there says little about people's lists.
 
-Walks: "conjunctions" are all pairs of edges; "company" are groups of songs by the company they keep in lists,
-"neighbours" an edge of the nearest songs by company around each song: neither is in the thesis. "Songs by plays" draws
-a song inside an edge by its plays in training and half a play more, in place of uniformly. "bayes" leaves a song by the
-edge's posterior instead of its weight. "Stationary" has no memory (thesis 7.7.2). On the demo "the thesis" are its
-families of edges (sound, listeners, era, familiarity, lyrics, tags), the app's has artists, albums, company and
-neighbours too, and a prior by families.
+Walks: "conjunctions" are all pairs of edges. "Company" are groups of songs by co-occurrence in lists, and "neighbours"
+is an edge per song with its nearest songs by co-occurrence. Neither is in the thesis. "Songs by plays" draws a song
+inside an edge by its plays in training plus half a play, instead of uniformly. "bayes" leaves a song by the edge's
+posterior instead of its weight. "Stationary" is memoryless (thesis 7.7.2). On the demo "the thesis" are its families of
+edges (sound, listeners, era, familiarity, lyrics, tags). The app's walk also has artists, albums, company and
+neighbors, and a prior by families.
 
-All settings are the library's defaults, none is chosen here. The defaults of company were once chosen on yes_small and
-yes_big, on an 80 : 20 split of another seed: other splits, though of the same lists.
+All settings are the library's defaults, and none is chosen here. The defaults of company were once chosen on yes_small
+and yes_big, on an 80 : 20 split with another seed. The splits differ, but the lists are the same.
 
-Dialects: one walk for a category against one for all lists, judged on the category's test lists; "leaning" dialects
-begin with the walk of all lists, as the app's do. Claims on them take the median over splits, as figures 7.2 and 7.3.
+Dialects: one walk per category against one for all lists, evaluated on the category's test lists. "Leaning" dialects
+start from the walk of all lists, like the app's. Claims on dialects use the median over splits, like figures 7.2 and
+7.3.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,10 +37,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._parts import kept_parts
-from benchmarks._report import Claim, Progress, Settings, at_least, main, shared_data
 from benchmarks.libraries import demo_library
-from experiments._playlist_models import (
+from benchmarks.support.parts import kept_parts
+from benchmarks.support.report import Claim, Progress, Settings, at_least, main, shared_data
+from experiments.support.playlist_models import (
     APP,
     BIGRAM,
     BOTH,
@@ -58,8 +59,8 @@ from experiments._playlist_models import (
     measure_collection,
     measure_demo,
 )
-from experiments._playlists import LOADERS, demo_lists
-from experiments._uci import one_core_each
+from experiments.support.playlists import LOADERS, demo_lists
+from experiments.support.uci import one_core_each
 from musicsim.evaluation import paired_bootstrap
 
 SHORT = {"yes_big": 1, "yes_small": 2, "aotm": 1, "demo": 4, "spotify": 2}
@@ -81,9 +82,9 @@ Row = dict[str, Any]
 
 
 def lead(ours: Sequence[Result], theirs: Sequence[Result], seed: int) -> tuple[float, float, float]:
-    """Nats a transition by which one model is ahead of another on the same lists, with the 95 % interval.
+    """Return the lead in nats per transition of one model over another on the same lists, with the 95 % interval.
 
-    Whole lists are drawn, those of several splits with all of their splits.
+    Whole lists are resampled; a list in several splits is drawn with all of them.
     """
     a, b, owner = [], [], []
     for one, other in zip(ours, theirs, strict=True):
@@ -96,12 +97,12 @@ def lead(ours: Sequence[Result], theirs: Sequence[Result], seed: int) -> tuple[f
 
 
 def log_p(result: Result) -> float:
-    """Mean log P of a transition."""
+    """Return the mean log P of a transition."""
     return float(result.log_p.sum() / result.n_transitions.sum())
 
 
 def _mean_edges(results: Sequence[Result]) -> int | None:
-    """None where a model has none."""
+    """Return the mean number of edges, or None for a model without edges."""
     found = [r.n_edges for r in results if r.n_edges is not None]
     return round(float(np.mean(found))) if found else None
 
@@ -111,12 +112,12 @@ def _spread(values: Sequence[float]) -> float | None:
 
 
 def _plain(value: float | np.floating[Any]) -> float:
-    """Without the last digits, in which shuffling by chance differs from itself."""
-    return round(float(value), 9) + 0.0  # no -0
+    """Round away the last digits, which vary randomly even for uniform shuffle."""
+    return round(float(value), 9) + 0.0  # avoid -0
 
 
 def model_rows(by: By, seed: int) -> Iterator[Row]:
-    """A row a collection and model."""
+    """Yield one row per collection and model."""
     for (collection, role), results in by.items():
         of_lists, gains = [log_p(r) for r in results], [r.gain for r in results]
         row: Row = {
@@ -137,7 +138,7 @@ def model_rows(by: By, seed: int) -> Iterator[Row]:
 
 
 def _median(dialects: Sequence[Dialect], category: str, measure: str) -> float | None:
-    """Of a gain over splits; None where it was not measured."""
+    """Return the median of a gain over splits, or None if it was not measured."""
     found = [getattr(d, measure) for d in dialects if d.category == category]
     return None if None in found else float(np.median(found))
 
@@ -147,14 +148,14 @@ def _categories(dialects: Sequence[Dialect]) -> list[str]:
 
 
 def dialects_ahead(dialects: Sequence[Dialect]) -> tuple[int, int]:
-    """Of how many categories the own walk is at least level with that of all lists, and how many there are."""
+    """Count the categories whose own walk is at least level with that of all lists, and all categories."""
     names = _categories(dialects)
     pairs = [(_median(dialects, n, "of_dialect"), _median(dialects, n, "of_global")) for n in names]
     return sum(own >= of_all for own, of_all in pairs if own is not None and of_all is not None), len(names)
 
 
 def edge_rows(by_edges: dict[str, list[Dialect]]) -> Iterator[Row]:
-    """Figures 7.2 and 7.3 in short: a row a set of edges."""
+    """Yield a summary of figures 7.2 and 7.3: one row per set of edges."""
     for edges, dialects in by_edges.items():
         ahead, n = dialects_ahead(dialects)
         yield {
@@ -167,7 +168,7 @@ def edge_rows(by_edges: dict[str, list[Dialect]]) -> Iterator[Row]:
 
 
 def dialect_rows(by_edges: dict[str, list[Dialect]]) -> Iterator[Row]:
-    """A row a category: median G over splits on all features of the thesis with conjunctions, and in the app."""
+    """Yield one row per category: median G on all of the thesis's features with conjunctions and in the app."""
     ours, app = by_edges[THESIS_JOINED], by_edges[APP]
     for name in _categories(ours):
         yield {
@@ -184,7 +185,7 @@ def dialect_rows(by_edges: dict[str, list[Dialect]]) -> Iterator[Row]:
 
 
 def share_rows(shares: Sequence[Shares]) -> Iterator[Row]:
-    """Figure 7.5: the weight of each kind of knowledge, mean over splits; conjunctions count for all their kinds."""
+    """Yield figure 7.5: mean weight of each family over splits; a conjunction counts for all its families."""
     for edges in (THESIS_JOINED, APP):
         ours = [s for s in shares if s.edges == edges]
         own = [s for s in ours if s.category is not None]
@@ -204,7 +205,7 @@ def _above(claim: str, value: float | None, goal: float) -> Claim:
 
 
 def model_claims(by: By, seed: int) -> Iterator[Claim]:
-    """Leads in nats a transition; those of a collection that is absent are not measured."""
+    """Yield leads in nats per transition; those of an absent collection are not measured."""
 
     def ahead(collection: str, better: str, worse: str) -> float | None:
         keys = (collection, better), (collection, worse)
@@ -221,7 +222,7 @@ def model_claims(by: By, seed: int) -> Iterator[Claim]:
 
 
 def dialect_claims(by_edges: dict[str, list[Dialect]]) -> Iterator[Claim]:
-    """What the thesis finds of categories, on the demo."""
+    """Yield the thesis's findings about categories, on the demo."""
     for edges in (THESIS_JOINED, APP):
         ahead, n = dialects_ahead(by_edges[edges]) if edges in by_edges else (0, 0)
         share = ahead / n if n else None
@@ -264,7 +265,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         for name, many in n_splits.items():
             for number in range(many if name in loaded else 0):
                 if name == DEMO:
-                    # each run has the demo collection in a folder of its own
+                    # each run has the demo collection in a different folder
                     measure = kept.cache(measure_demo, ignore=["folder"])
                     future = pool.submit(measure, folder, loaded[name], number, seed)
                 else:

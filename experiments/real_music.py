@@ -1,26 +1,27 @@
 """How good is the first list of answers on real music? The app's models, rivals, and learning, on labelled pieces.
 
-For each piece of a composer with five or more: is the nearest piece of the same composer (P@1), how many of the five
-nearest are (P@5)? Of all pieces: is the nearest of the same package? Of the composers that share a package with
-others: is the nearest piece of the package theirs (within)? That figure is free of mastering, which a package may
-have in common. Skew is that of how often pieces are among the ten nearest. Distances are adjusted by mutual proximity
-over the nearest third; "all" is over all pieces, as the app did before it had Sound.
+P@1 and P@5 are the shares of pieces by the same composer among the nearest and the five nearest, for composers with
+five or more pieces. A third score is whether the nearest is from the same package, for all pieces. "Within" is for
+composers that share a package with others: whether the nearest piece of the package is by the same composer. It is
+independent of mastering, which a package may have in common. Skew is that of the 10-occurrence. Distances are adjusted
+by mutual proximity over the nearest third; "all" is over all pieces, as in the app before it had Sound.
 
-"Sound" is fitted on these pieces alone. The constants that come with the program were learned from the same pieces, so
-the row that has them is not a judgement. Leads are differences to "Codewords, all", the app before, with 95 % intervals
-over the composers. There are few composers, so intervals are wide, and two of them can decide a figure. Nested choice:
-the best row by the mean of P@1, P@5 and within on half of the composers, its lead on the other half, over many halves:
-what is left when the best of many is not taken on the same pieces. Learning: from the composers of one half, or from
-folders of other packages, judged on the other half against the same vectors before; "automatic" is what the app does,
-which chooses among the ways of learning on the composers that it may see. Small libraries: some packages, with folders
-only, artists only or neither; half of the labels are hidden, and what the app does by itself is judged on those; the
-constants are then learned from the other pieces. Descriptors: learning on published collections, as
-experiments.descriptors has it.
+"Sound" is fitted on these pieces only. The constants that ship with the program were learned from the same pieces, so
+the row with them is not an evaluation. Leads are differences to "Codewords, all", the app's earlier model, with 95 %
+intervals over the composers. There are few composers, so intervals are wide, and two of them can decide a score.
 
-Pieces: a library (``--library``, of which a copy is worked on), a folder of music (``--music``), or else 312 pieces of
-Debian's game packages, which are fetched. Labels: ``--labels``, a CSV with the columns path, label (the composer) and
-package; those of the 312 pieces come with the program. ``--cache`` keeps the pieces, what was computed of them and the
-parts that are done, so that a run goes on where it was stopped. ``--full`` adds models, splits and settings.
+- Nested choice: the best row by the mean of P@1, P@5 and within is chosen on half of the composers. Its lead is
+  measured on the other half, over many halves. This removes the bias of choosing the best of many on the same pieces.
+- Learning: from the composers of one half, or from folders of other packages, evaluated on the other half against the
+  same vectors before. "automatic" is the app's method, which chooses among the learners on the composers it may see.
+- Small libraries: some packages, with folders only, artists only or neither. Half of the labels are hidden, and the
+  app's automatic learning is evaluated on those. The constants are then learned from the other pieces.
+- Descriptors: learning on published collections, as in experiments.descriptors.
+
+Pieces: a library (``--library``, which is copied), a folder of music (``--music``), or else 312 pieces of Debian's game
+packages, which are fetched. Labels: ``--labels``, a CSV with the columns path, label (the composer) and package; those
+of the 312 pieces ship with the program. ``--cache`` keeps the pieces, everything computed from them and the finished
+parts, so that an interrupted run resumes. ``--full`` adds models, splits and settings.
 """
 
 import hashlib
@@ -33,15 +34,15 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._report import Claim, Progress, Settings, at_least, at_most, digest, main
+from benchmarks.support.report import Claim, Progress, Settings, at_least, at_most, digest, main
 from experiments import descriptors
-from experiments._game_music import CACHE, LABELS, FetchError, fetch
-from experiments._halves import Gains, gain_row, halves, learned_rows, nested_rows
-from experiments._parts import KeptParts, Rows
-from experiments._pieces import MEASURES, Pieces, Scores, euclidean, labelled, scores, with_proximity
-from experiments._small_libraries import ARTISTS, KNOWN, SIZES, automatic_gains, small_claims, small_rows
-from experiments._sound_rivals import rival_distances
-from experiments._timbre import ablations, app_models, constants_of
+from experiments.support.game_music import CACHE, LABELS, FetchError, fetch
+from experiments.support.halves import Gains, gain_row, halves, learned_rows, nested_rows
+from experiments.support.parts import KeptParts, Rows
+from experiments.support.pieces import MEASURES, Pieces, Scores, euclidean, labelled, scores, with_proximity
+from experiments.support.small_libraries import ARTISTS, KNOWN, SIZES, automatic_gains, small_claims, small_rows
+from experiments.support.sound_rivals import rival_distances
+from experiments.support.timbre import ablations, app_models, constants_of
 from musicsim._arrays import BoolArray, Float64Array
 from musicsim.evaluation import paired_bootstrap
 from musicsim.explorer.refresh.refresh import refresh
@@ -51,11 +52,11 @@ THIRD, ALL = 1 / 3, 1.0
 BEFORE = "Codewords, all"
 GOALS = {"P@1": 0.72, "P@5": 0.59, "package": 0.62, "within": 0.80}
 MAX_SKEW = 0.2
-AUTOMATIC_SPLITS = {False: 4, True: 20}  # of the short protocol, and of the full one
+AUTOMATIC_SPLITS = {False: 4, True: 20}  # short protocol, full protocol
 
 
 def run(settings: Settings, progress: Progress) -> tuple[Rows, list[Claim]]:
-    """Measure every row; where the pieces cannot be had one sentence says why."""
+    """Measure every row; if the pieces are unavailable, one sentence says why."""
     cache = settings.cache or CACHE
     try:
         with _opened(settings, cache, progress) as library:
@@ -67,7 +68,7 @@ def run(settings: Settings, progress: Progress) -> tuple[Rows, list[Claim]]:
 
 @contextmanager
 def _opened(settings: Settings, cache: Path, progress: Progress) -> Iterator[Library]:
-    """A copy of the library, or of the one that is made of the pieces, with models fitted on nothing but these."""
+    """Open a copy of the library, or a new one of the pieces, with models fitted only on these."""
     source = settings.library
     if source is None:
         music = settings.music
@@ -113,7 +114,7 @@ def _measured(library: Library, settings: Settings, cache: Path, progress: Progr
 
 
 def _digest(pieces: Pieces, spaces: dict[str, Float64Array], settings: Settings) -> str:
-    """Of all that rows depend on but the program."""
+    """Return a digest of everything that rows depend on, except the program."""
     of = hashlib.sha256(f"{settings.seed} {settings.full}".encode())
     for values in (pieces.composers, pieces.packages):
         of.update("\n".join(values.tolist()).encode())

@@ -1,15 +1,15 @@
 """How far from the optimum metric learning to rank ends that asks a sample of the queries a cut (`n_queries`).
 
-Generated songs of ten overlapping classes, half of their 20 dimensions noise; AUC, C = 10. Full cuts and sampled ones
-get the same work: ten full cuts. Distances are above the certified lower bound of a fit that closed its gap to 0.3 %,
-over seeds of songs and samples.
+Generated songs of ten overlapping classes, half of their 20 dimensions noise; AUC, C = 10. Full and sampled cuts get
+the same work: ten full cuts. Distances are above the certified lower bound of a fit with a gap of 0.3 %, over seeds of
+songs and samples.
 """
 
 from typing import Any
 
 import numpy as np
 
-from benchmarks._report import Claim, Progress, Settings, at_most, main
+from benchmarks.support.report import Claim, Progress, Settings, at_most, main
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.metric import MLR
 
@@ -20,7 +20,7 @@ N_SEEDS, WORK, C = 5, 10, 10.0
 
 
 def songs(n: int, seed: int) -> tuple[Float64Array, Int64Array]:
-    """Songs and their classes."""
+    """Return songs and their classes."""
     rng = np.random.default_rng(seed)
     y = np.arange(n) % 10
     X = rng.normal(size=(n, 20))

@@ -1,13 +1,13 @@
 """Several examples at once, and "less like this": which formula ranks best, by composers of real music.
 
-"one composer": some pieces of a composer are the examples, their other pieces are right. "two composers": one piece of
-each, pieces of either are right. "less like": the examples are of one composer; the composer of the first wrong piece
-of the list is unwanted, and pieces of theirs are given as what the answers should not be like. Neither examples nor
-these are ranked. MAP is over all others; "unwanted" is the share of the unwanted composer's pieces among the first ten.
+"one composer": some pieces of a composer are the examples, and their other pieces are relevant. "two composers": one
+piece of each; pieces by either are relevant. "less like": the examples are by one composer. The composer of the first
+wrong piece in the list is unwanted. Results should be less like some of their pieces. Examples of either kind are not
+ranked. MAP is over all other pieces; "unwanted" is the share of the unwanted composer's pieces among the first ten.
 Leads are over the first row of a part, with 95 % intervals over the composers. Distances are adjusted against hubs as
-the app does it, but where it is said.
+in the app, unless noted.
 
-Pieces and labels are those of experiments.real_music: a library (``--library``), with ``--labels`` of its own.
+Pieces and labels are those of experiments.real_music: a library (``--library``), with its own ``--labels``.
 """
 
 import shutil
@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._report import Claim, Progress, Row, Settings, Skipped, at_least, at_most, main
-from experiments._game_music import LABELS
-from experiments._pieces import Pieces, labelled
-from experiments._timbre import model_vectors
+from benchmarks.support.report import Claim, Progress, Row, Settings, Skipped, at_least, at_most, main
+from experiments.support.game_music import LABELS
+from experiments.support.pieces import Pieces, labelled
+from experiments.support.timbre import model_vectors
 from musicsim._arrays import BoolArray, Float64Array, Int64Array
 from musicsim.evaluation import paired_bootstrap
 from musicsim.explorer.refresh.refresh import refresh
@@ -38,7 +38,7 @@ _LOOKED_AT = 10
 
 
 class Space:
-    """Vectors of the pieces, their distances, and these adjusted against hubs."""
+    """Vectors of the pieces, their distances, and the distances after hub reduction."""
 
     def __init__(self, X: Float64Array) -> None:
         self.X, self._proximity = X, MutualProximity().fit(X)
@@ -46,29 +46,29 @@ class Space:
         self.adjusted = np.stack([self.rescored(x, d) for x, d in zip(X, self.D, strict=True)])
 
     def rescored(self, point: Float64Array, distances: Float64Array) -> Float64Array:
-        """Distances of all pieces from a point, adjusted against hubs."""
+        """Return distances of all pieces from a point, after hub reduction."""
         moments = self._proximity.moments(point[None, :])
         return self._proximity.rescore(distances, np.arange(len(self.X)), moments)
 
     def centroid(self, like: Int64Array) -> Float64Array:
-        """Distances from the mean of some pieces."""
+        """Return distances from the mean of some pieces."""
         point = self.X[like].mean(axis=0)
         return self.rescored(point, np.linalg.norm(self.X - point, axis=1))
 
     def bent(self, like: Int64Array, unlike: Int64Array) -> Float64Array:
-        """Distances as thumbs on results change them: the first example is the query, the others have thumbs up."""
+        """Return distances after thumbs: the first example is the query, the others get thumbs up, `unlike` down."""
         point = self.X[like[0]]
         bending = feedback_metric(point, self.X[like[1:]], self.X[unlike])
         return self.rescored(point, np.asarray(bending.distances(self.X)))
 
     def nearness(self, rows: Int64Array) -> Float64Array:
-        """Mean inverse squared distance."""
+        """Return the mean inverse squared distance."""
         return np.mean(np.maximum(self.adjusted[rows], 1e-6) ** -2.0, axis=0)
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Rows of examples and of what the answers should not be like; which pieces are right, and which are unwanted."""
+    """Rows of examples and of what results should be less like, and masks of relevant and unwanted pieces."""
 
     composer: str
     like: Int64Array
@@ -112,8 +112,8 @@ UNLIKE: dict[str, Score] = {
 }
 
 
-def _judged(space: Space, case: Case, score: Score) -> tuple[float, float]:
-    """Average precision, and the share of unwanted pieces among the first ten."""
+def evaluate(space: Space, case: Case, score: Score) -> tuple[float, float]:
+    """Return average precision, and the share of unwanted pieces among the first ten."""
     is_ranked = np.ones(len(space.X), dtype=bool)
     is_ranked[np.concatenate([case.like, case.unlike])] = False
     rows = np.flatnonzero(is_ranked)
@@ -124,7 +124,7 @@ def _judged(space: Space, case: Case, score: Score) -> tuple[float, float]:
 
 
 def _rows(part: str, space: Space, ways: dict[str, Score], cases: list[Case], seed: int) -> list[dict[str, Any]]:
-    found = {name: np.array([_judged(space, case, score) for case in cases]) for name, score in ways.items()}
+    found = {name: np.array([evaluate(space, case, score) for case in cases]) for name, score in ways.items()}
     composers = [case.composer for case in cases]
     first = next(iter(found.values()))
     rows = []
@@ -169,7 +169,7 @@ def _cases(space: Space, pieces: Pieces, settings: Settings) -> dict[str, list[C
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
-    """Every part and formula."""
+    """Measure every part and formula."""
     if settings.library is None:
         raise Skipped("Name a library of the pieces by --library; experiments.real_music makes one.")
     with TemporaryDirectory() as scratch:

@@ -1,7 +1,8 @@
 """The constants of the model Sound for libraries of few songs (docs/sound.md), learned from a library of real music.
 
-``python -m experiments.sound_prior LIBRARY`` writes ``musicsim/gaussians/prior.npz``. What is shipped was made of 311
-recordings of 21 of Debian's game packages: means and covariances over all of them, nothing of any one piece.
+``python -m experiments.sound_prior LIBRARY`` writes ``musicsim/gaussians/prior.npz``. The shipped file is from 311
+recordings of 21 of Debian's game packages. It contains means and covariances over all of them, but nothing of a single
+piece.
 """
 
 import argparse
@@ -30,12 +31,12 @@ def learn_prior(
     n_songs: float,
     variance: float = 0.95,
 ) -> gaussians.Prior:
-    """What a collection says of music, to count as so many songs where it is joined with others.
+    """Learn a prior from songs, to be merged with other libraries as if it were `n_songs` songs.
 
     Parameters
     ----------
     songs : sequence of SongGaussians
-        The parts of each.
+        The parts of each song.
     fluctuation : sequence of ndarrays of shape (n_parts, d)
         Patterns of the same parts.
     n_songs : float
@@ -62,7 +63,7 @@ def _spread(parts: Sequence[FloatingArray], whole: FloatingArray, n_songs: float
 
 
 def save_prior(prior: gaussians.Prior, target: IO[bytes]) -> None:
-    """Write what `gaussians.read_prior` reads; axes in half precision, as nothing hangs on their fourth digit."""
+    """Write the input of `gaussians.read_prior`; axes in half precision, because their fourth digit does not matter."""
     population = prior.population
     arrays: dict[str, Any] = {
         "n_songs": np.float32(population.n_songs),
@@ -78,7 +79,6 @@ def save_prior(prior: gaussians.Prior, target: IO[bytes]) -> None:
 
 
 def main() -> None:
-    """Learn the constants and write them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("library", type=Path, help="a library whose audio features are stored")
     with Library.open(parser.parse_args().library) as library:

@@ -1,25 +1,24 @@
 """Spill trees, thesis 6.4: recall of the 100 nearest songs against the share of songs examined.
 
-Trees of depth 13 for four split rules and four spills tau. Cut off at depth 5 to 13, each gives the
-retrieval set of a held-out song (algorithm 6.3); recall is the share of its true 100 nearest songs in
-that set (6.6), "recall@10" that of its ten nearest. Figures are medians over the queries, as in figure
-6.4, and "rows examined" is the median size of the set; a half of the queries lies between the quartiles.
-A direction is found from 4,096 rows of a node at most, in the thesis from all: on 100,000 rows medians
-differed by 0.03 at most (tau 0 and 0.1, depths 7, 9 and 13). Thresholds are quantiles of all rows.
+Trees of depth 13 for four split rules and four spills tau. Cut off at depth 5 to 13, each gives the retrieval set of a
+held-out song (algorithm 6.3). Recall is the share of its true 100 nearest songs in that set (6.6), "recall@10" that of
+its ten nearest. Scores are medians over the queries, as in figure 6.4, and "rows examined" is the median size of the
+set. The quartiles contain half of the queries. A direction is computed from at most 4,096 rows of a node; the thesis
+uses all. On 100,000 rows medians differed by 0.03 at most (tau 0 and 0.1, depths 7, 9 and 13). Thresholds are quantiles
+of all rows.
 
-- generated: songs of the kind of the thesis, see `_song_vectors`; its own are not to be had. What is
-  found depends on the number of rows: among fewer songs the 100 nearest lie further away and more of them
-  are lost, while the ten nearest of 100,000 are about the share that 100 of the thesis's 890,205 are.
-  ``--full`` takes as many rows as the thesis. Claims are about these songs.
-- songs, SIFT: real vectors of other kinds, far fewer; to depth 13 while leaves have ten rows. Columns of
-  the songs are z-scored, so that all have the same variance, of which KD has little.
+- generated: songs like those of the thesis, see `_song_vectors`; its own are not available. Recall depends on the
+  number of rows. Among fewer songs the 100 nearest are farther away and more of them are lost. The ten nearest of
+  100,000 are about the same share as 100 of the thesis's 890,205. ``--full`` takes as many rows as the thesis. Claims
+  are about these songs.
+- songs, SIFT: other real vectors, and far fewer; to depth 13 as long as leaves have ten rows. Columns of the songs are
+  z-scored, so that all have the same variance, which gives KD little to choose by.
 
-"At equal share" reads the recall at a given share off the line between two depths, share on a logarithmic
-scale; empty where no depth examines so few. "Topics" asks what the printed figures depend on: PCA trees
-on 100,000 songs made of fewer or more sounds. Where they are few, songs lie close and their noise, which
-has many dimensions, counts among the nearest. Milliseconds are CPU time, queries one by one on one
-thread; the full scan is `ExactIndex`. The thesis has looked up its leaves beforehand, here a query goes
-down the tree.
+"At equal share" interpolates the recall at a given share between two depths, with share on a logarithmic scale. It is
+empty if every depth examines more rows. "Topics" shows how the printed scores depend on the data: PCA trees on 100,000
+songs with fewer or more topics. With few topics, songs are close together and their high-dimensional noise decides
+which are nearest. Milliseconds are CPU time, one query at a time on one thread; the full scan is `ExactIndex`. The
+thesis looks up its leaves in advance; here a query descends the tree.
 """
 
 import itertools
@@ -34,10 +33,10 @@ import numpy as np
 from joblib import effective_n_jobs
 from threadpoolctl import threadpool_limits
 
-from benchmarks._parts import kept_parts
-from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, race, shared_data
-from benchmarks._search_data import REAL_SETS, hold_out
-from experiments._song_vectors import N_TOPICS, intrinsic_dimension, song_vectors, spectrum
+from benchmarks.support.parts import kept_parts
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main, race, shared_data
+from benchmarks.support.search_data import REAL_SETS, hold_out
+from experiments.support.song_vectors import N_TOPICS, intrinsic_dimension, song_vectors, spectrum
 from musicsim._arrays import BoolArray, Float32Array, Float64Array, Int64Array
 from musicsim.search import ExactIndex, SpillTree
 
@@ -80,14 +79,14 @@ Setting = tuple[str, float, int]
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A tree cut off at a depth: rows that each query retrieves, shares of its neighbours among them."""
+    """A tree cut off at a depth: rows that each query retrieves, and shares of its neighbors among them."""
 
     sizes: Int64Array
     recall: Float64Array
     recall_near: Float64Array
 
     def share(self, n_rows: int) -> float:
-        """Median share examined, in %."""
+        """Return the median share examined, in %."""
         return 100.0 * float(np.median(self.sizes)) / n_rows
 
 
@@ -98,7 +97,7 @@ Points = dict[Setting, Point]
 
 
 def hits(retrieved: Sequence[Int64Array], true: Int64Array, n_rows: int) -> BoolArray:
-    """Which of the true neighbours, (n_queries, k), are in the retrieval set of their query (6.6)."""
+    """Return a mask of the true neighbors, (n_queries, k), in the retrieval set of their query (6.6)."""
     inside = np.zeros(n_rows, dtype=bool)
     found = np.empty(true.shape, dtype=bool)
     for i, ids in enumerate(retrieved):
@@ -109,7 +108,7 @@ def hits(retrieved: Sequence[Int64Array], true: Int64Array, n_rows: int) -> Bool
 
 
 def measure(tree: SpillTree, Q: Float32Array, true: Int64Array, depth: int) -> Point:
-    """Retrieval sets of the tree cut off at `depth`, against the true neighbours, nearest first."""
+    """Compare retrieval sets of the tree cut off at `depth` with the true neighbors, nearest first."""
 
     def ask(start: int) -> tuple[list[int], BoolArray]:
         part = slice(start, start + _QUERIES_AT_ONCE)
@@ -123,14 +122,14 @@ def measure(tree: SpillTree, Q: Float32Array, true: Int64Array, depth: int) -> P
 
 
 def at_share(share: float, shares: Sequence[float], recalls: Sequence[float]) -> float | None:
-    """Recall at a share, on the line between two depths, share on a logarithmic scale; None outside them."""
+    """Interpolate recall at a share between two depths, with share on a logarithmic scale; None outside them."""
     order = np.argsort(shares)
     x, y = np.log(np.asarray(shares)[order]), np.asarray(recalls)[order]
     return float(np.interp(math.log(share), x, y)) if x[0] <= math.log(share) <= x[-1] else None
 
 
 def depths_for(n_rows: int, tau: float) -> list[int]:
-    """Depths at which leaves of real vectors are not too small."""
+    """Return depths at which leaves of real vectors are not too small."""
     return [depth for depth in REAL_DEPTHS if n_rows * (0.5 + tau) ** depth >= MIN_LEAF_ROWS]
 
 
@@ -144,7 +143,7 @@ def _truth(X: Float32Array, Q: Float32Array) -> tuple[Float32Array, Int64Array]:
 
 
 def timing_rows(tree: SpillTree, X: Float32Array, Q: Float32Array) -> Iterator[Row]:
-    """Milliseconds of a query by the tree and by a full scan."""
+    """Yield milliseconds per query by the tree and by a full scan."""
     scan = ExactIndex().fit(X)
     tree.set_params(n_jobs=1)
     for k in _TIMED_KS:
@@ -175,7 +174,7 @@ def timing_rows(tree: SpillTree, X: Float32Array, Q: Float32Array) -> Iterator[R
 
 
 def curve_rows(points: Points, n_rows: int) -> Iterator[Row]:
-    """Figure 6.4: a row a rule, spill and depth."""
+    """Yield figure 6.4: one row per rule, spill and depth."""
     for (rule, tau, depth), point in points.items():
         low, middle, high = np.quantile(point.recall, (0.25, 0.5, 0.75))
         rows_in_thesis, recall_in_thesis = IN_THESIS.get((rule, tau, depth), (None, None))
@@ -195,7 +194,7 @@ def curve_rows(points: Points, n_rows: int) -> Iterator[Row]:
 
 
 def share_rows(data: str, points: Points, n_rows: int) -> Iterator[Row]:
-    """A row a rule and spill."""
+    """Yield one row per rule and spill."""
     for rule in RULES:
         for tau in SPILLS:
             own = [point for (r, t, _), point in points.items() if (r, t) == (rule, tau)]
@@ -212,7 +211,7 @@ def share_rows(data: str, points: Points, n_rows: int) -> Iterator[Row]:
 
 
 def topic_row(n_topics: int, about: dict[str, Any], points: Points) -> Row:
-    """The printed figures on songs of so many topics; `about` is what :func:`_about` says of them."""
+    """Return the printed scores on songs with `n_topics` topics; `about` is from :func:`_about`."""
     n_rows = about["rows"]
     row: dict[str, Any] = {"topics": n_topics, **{name: about[name] for name in (WIDTH, LOCAL_WIDTH)}}
     for setting in (WITHOUT, WITH):
@@ -227,7 +226,7 @@ def topic_row(n_topics: int, about: dict[str, Any], points: Points) -> Row:
 
 
 def claims(points: Points, n_rows: int, timings: Sequence[Row]) -> Iterator[Claim]:
-    """What the thesis says in 6.4.4 and 6.4.5, of the generated songs."""
+    """Yield the thesis's findings of 6.4.4 and 6.4.5, on the generated songs."""
     median = {setting: float(np.median(point.recall)) for setting, point in points.items()}
     for setting, (_, recall_in_thesis) in IN_THESIS.items():
         yield at_least(f"PCA, tau {setting[1]:g}, depth {setting[2]}: recall@100", median[setting], recall_in_thesis)
@@ -284,10 +283,10 @@ def _share(holds: Iterator[bool]) -> float:
 
 
 def rows_that_fit() -> int:
-    """As many rows as the thesis, or as half of the machine's memory holds."""
+    """Return the thesis's number of rows, or as many as fit in half of the machine's memory."""
     try:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # Windows has no sysconf
+    except (AttributeError, ValueError, OSError):  # Windows does not have sysconf
         return FULL_ROWS
     return min(FULL_ROWS, memory // 2 // _BYTES_A_ROW)
 
@@ -295,7 +294,7 @@ def rows_that_fit() -> int:
 def _generated(
     X: Float32Array, Q: Float32Array, true: Int64Array, rule: str, tau: float, seed: int
 ) -> tuple[Points, list[Row]]:
-    """The points of figure 6.4 of a rule and a spill, and the timings."""
+    """Return the points of figure 6.4 for a rule and a spill, and the timings."""
     tree = _tree(X, rule, tau, seed)
     points = {(rule, tau, depth): measure(tree, Q, true, depth) for depth in DEPTHS}
     return points, list(timing_rows(tree, X, Q)) if rule == "pca" and tau in TIMED else []
@@ -311,7 +310,7 @@ def _topics(n_topics: int, seed: int) -> Row:
 
 
 def _real(name: str, X: Float32Array, seed: int) -> tuple[dict[str, Any], list[Row]]:
-    """What real vectors are like, and their rows."""
+    """Return a description of real vectors, and their rows."""
     X, Q = hold_out(X, N_QUERIES, seed)
     distances, true = _truth(X, Q)
     points: Points = {}
@@ -323,7 +322,7 @@ def _real(name: str, X: Float32Array, seed: int) -> tuple[dict[str, Any], list[R
 
 
 def _about(X: Float32Array, distances: Float32Array) -> dict[str, Any]:
-    """Size and spectrum of vectors, and their dimension by distances from queries to their K nearest."""
+    """Return size and spectrum of vectors, and their dimension from the distances of queries to their K nearest."""
     held = np.cumsum(spectrum(X))
     held /= held[-1]
     return {
@@ -338,7 +337,7 @@ def _about(X: Float32Array, distances: Float32Array) -> dict[str, Any]:
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
-    """Grow and ask all trees; 100,000 generated rows, 890,205 with ``--full``."""
+    """Build and query all trees; 100,000 generated rows, 890,205 with ``--full``."""
     n_rows, n_queries = (rows_that_fit(), FULL_QUERIES) if settings.full else (N_ROWS, N_QUERIES)
     settings.facts.update(
         queries={GENERATED: n_queries, "others": N_QUERIES}, neighbours=K, rows_in_thesis=FULL_ROWS, data={}

@@ -1,13 +1,12 @@
 """Words of tags as they are and stemmed, ranked against listeners: the text features of thesis 2.5.2.
 
-The thesis stems social tags and biographies and drops stop words before TF-IDF and cosine. Here the artists of Last.fm
-2k (HetRec 2011): each artist's tags by how many listeners gave them, whole, as words, and as stems (Porter's second
-stemmer, snowballstemmer); similar are the ten artists that share most listeners. All artists query all others.
-Differences have 95 % intervals by drawing artists.
+The thesis stems social tags and biographies and drops stop words before TF-IDF and cosine. Here the data are the
+artists of Last.fm 2k (HetRec 2011). Each artist's tags are weighted by number of listeners and used whole, as words,
+and as stems (Porter's second stemmer, snowballstemmer). Relevant are the ten artists that share most listeners. All
+artists query all others. Differences have 95 % intervals by resampling artists.
 
-musiXmatch's bags of words are stemmed by the same algorithm: the last row says how many of its 5,000 words
-the stemmer leaves as they are. The public data have no text of lyrics, so that what stemming does to those is not
-measured.
+musiXmatch's bags of words are stemmed by the same algorithm. The last row is the number of its 5,000 words that the
+stemmer leaves unchanged. The public data lack the text of lyrics, so the effect of stemming on lyrics is not measured.
 """
 
 import lzma
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks._report import Claim, Progress, Row, Settings, Skipped, at_least, main, shared_data
+from benchmarks.support.report import Claim, Progress, Row, Settings, Skipped, at_least, main, shared_data
 from musicsim._arrays import Float64Array
 from musicsim.evaluation import paired_bootstrap
 from musicsim.evaluation.ranking import distance_scores
@@ -36,7 +35,7 @@ Counts = list[Counter[str]]
 
 
 def stemmer() -> Callable[[str], str]:
-    """English stems; musiXmatch's."""
+    """Return the English stemmer that musiXmatch used."""
     try:
         import snowballstemmer
     except ImportError as absent:
@@ -47,7 +46,7 @@ def stemmer() -> Callable[[str], str]:
 
 
 def as_words(tags: Counter[str]) -> Counter[str]:
-    """The words of tags, counted as often as their tags."""
+    """Return the words of tags, counted as often as their tags."""
     words: Counter[str] = Counter()
     for tag, count in tags.items():
         for word in _WORD.findall(tag.casefold()):
@@ -56,7 +55,7 @@ def as_words(tags: Counter[str]) -> Counter[str]:
 
 
 def as_stems(words: Counter[str], stem: Callable[[str], str], stopped: frozenset[str] = frozenset()) -> Counter[str]:
-    """Words of one stem together, without stop words."""
+    """Merge words with equal stems, without stop words."""
     stems: Counter[str] = Counter()
     for word, count in words.items():
         if word not in stopped:
@@ -65,7 +64,7 @@ def as_stems(words: Counter[str], stem: Callable[[str], str], stopped: frozenset
 
 
 def load_artists(folder: Path) -> tuple[Counts, Relevance]:
-    """Tags of the artists that enough people heard and tagged, and who is similar to whom by listeners."""
+    """Load tags of the artists with enough listeners and tags, and artist similarity by listeners."""
     tables = {
         name: pd.read_csv(folder / f"{name}.dat.xz", sep="\t", encoding="utf-8", encoding_errors="replace", quoting=3)
         for name in ("tags", "user_artists", "user_taggedartists")
@@ -91,7 +90,7 @@ def load_artists(folder: Path) -> tuple[Counts, Relevance]:
 
 
 def ranked(texts: Counts, relevance: Relevance) -> tuple[dict[str, Float64Array], int]:
-    """Scores of each artist by the cosine of TF-IDF, and the size of the vocabulary."""
+    """Return scores of each artist by the cosine of TF-IDF, and the size of the vocabulary."""
     from sklearn.feature_extraction import DictVectorizer
 
     vectors = DictVectorizer()
@@ -110,14 +109,14 @@ def _rows(scores: dict[str, tuple[dict[str, Float64Array], int]], seed: int) -> 
 
 
 def stemmed_share(path: Path, stem: Callable[[str], str]) -> tuple[int, float]:
-    """Words of musiXmatch's vocabulary, and the share that are stems already."""
+    """Return the size of musiXmatch's vocabulary, and the share of its words that are already stems."""
     with lzma.open(path, "rt", encoding="utf-8") as file:
         words = next(line[1:].strip().split(",") for line in file if line.startswith("%"))
     return len(words), float(np.mean([stem(word) == word for word in words]))
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
-    """All artists; there is no longer form."""
+    """Measure all artists; there is no longer form."""
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
     shared = shared_data()

@@ -1,12 +1,12 @@
 """Ten random acyclic subgraphs of the artist survey: how far the learned space depends on them, figure 2.10.
 
-aset400, 9,107 comparisons of 412 artists. The thesis learns from biographies and tests on new artists; these are not
-to be had, so that genre labels take their place (new artists), and K = I (held-out comparisons of known artists). C
-is that of experiments.listeners. Each subgraph is maximal, from comparisons in another random order; what follows
-from others is left out.
+aset400, 9,107 comparisons of 412 artists. The thesis learns from biographies and tests on new artists. These are not
+available, so genre labels replace them (new artists), and K = I (held-out comparisons of known artists). C is that of
+experiments.listeners. Each subgraph is maximal, from comparisons in another random order. Comparisons implied by others
+are dropped.
 
-Beside them algorithm 2.5 with constant-shift embedding (2.A): it keeps every comparison of the subgraph, and shows
-that this alone foretells little.
+For reference, algorithm 2.5 with constant-shift embedding (2.A) satisfies every comparison of the subgraph. It shows
+that this alone predicts little.
 """
 
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks._parts import kept_parts
-from benchmarks._report import Claim, Progress, Row, Settings, at_least, at_most, main, shared_data
-from experiments._orders import (
+from benchmarks.support.parts import kept_parts
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main, shared_data
+from experiments.support.orders import (
     IN_ORDER,
     everything,
     kernel_learner,
@@ -26,9 +26,9 @@ from experiments._orders import (
     questions_held_out,
     songs_held_out,
 )
-from experiments._surveys import label_kernel, load_artists
-from experiments._total_order import constant_shift, levels
-from experiments._uci import one_core_each
+from experiments.support.surveys import label_kernel, load_artists
+from experiments.support.total_order import constant_shift, levels
+from experiments.support.uci import one_core_each
 from musicsim.order import clean_comparisons
 
 LABELS, IDENTITY, SHIFT = (
@@ -44,7 +44,7 @@ LARGEST_IN_THESIS = 0.007
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """Splits, and where a fit ends."""
+    """Splits, and the stopping rule."""
 
     splits: int
     tol: float
@@ -56,7 +56,7 @@ FULL = Protocol(splits=10, tol=1e-2, max_iter=500)
 
 
 def _measure(folder: Path, kind: str, nth: int, protocol: Protocol, seed: int) -> list[dict[str, float]]:
-    """Of each subgraph: comparisons kept, and shares in order of held-out ones and of those kept."""
+    """Return, for each subgraph, the comparisons kept, and shares in order of held-out ones and of those kept."""
     comparisons, labels = load_artists(folder)
     n = len(labels)
     whole, rng = everything(n, len(comparisons)), np.random.default_rng([seed])
@@ -111,7 +111,7 @@ def _claims(rows: list[Row]) -> Iterator[Claim]:
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
-    """Two splits; ten and closer fits with ``--full``."""
+    """Measure two splits; ten and closer fits with ``--full``."""
     shared = shared_data()
     if shared is None:
         settings.facts["data"] = "absent: set MUSICSIM_SHARED_DATA to the folder of public data sets"

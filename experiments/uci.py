@@ -1,14 +1,13 @@
 """k-nearest-neighbour error in learned metrics on five UCI sets: table 3.2 of the thesis.
 
-Balance, Ionosphere, WDBC and Wine: random 80/20 splits, z-scored by the training part; C and k (and the
-settings of LMNN) are chosen by cross-validation inside the training part. IsoLet: PCA to 95 % of the variance,
-random 80/20 splits into training and validation, which chooses, tested on UCI's test file. Its training
-set is *not* the thesis's: 1560 rows of other speakers instead of 6238, so its errors can only be compared among
-themselves. The thesis reports the error at "the best choice of C and k", which is the column `at best`: the
-least mean over the splits, the choice made on the test sets. The k of P@k and NDCG, which the thesis does not
-give, is the size of the largest class. LMNN and NCA are metric-learn's; NCA also scikit-learn's. SVM-MAP is the rival
-of table 3.4, whose data are not public. `dimensions` is figure 3.1: the median over splits of how many directions hold
-95 % of the spectral mass of W.
+Balance, Ionosphere, WDBC and Wine: random 80/20 splits, z-scored by the training part. C and k (and the settings of
+LMNN) are chosen by cross-validation inside the training part. IsoLet: PCA to 95 % of the variance, random 80/20 splits
+into training and validation for choosing, tested on UCI's test file. Its training set is *not* the thesis's: 1560 rows
+of other speakers instead of 6238. Compare its errors only among themselves. The thesis reports the error at "the best
+choice of C and k". This is the column `at best`: the lowest mean over the splits, chosen on the test sets. The thesis
+does not give the k of P@k and NDCG; here it is the size of the largest class. LMNN and NCA are metric-learn's; NCA also
+scikit-learn's. SVM-MAP is the rival of table 3.4, whose data are not public. `dimensions` is figure 3.1: the number of
+directions with 95 % of the spectral mass of W, median over the splits.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._metric_learn import ENVIRONMENT, MetricLearn
-from benchmarks._parts import kept_parts
-from benchmarks._report import Claim, Progress, Settings, at_least, at_most, main, shared_data
-from experiments._uci import SETS, knn_errors, load_isolet, load_set, one_core_each
-from experiments._uci_rivals import collapse_classes, rank_by_support_vectors
+from benchmarks.support.metric_learn_process import ENVIRONMENT, MetricLearn
+from benchmarks.support.parts import kept_parts
+from benchmarks.support.report import Claim, Progress, Settings, at_least, at_most, main, shared_data
+from experiments.support.uci import SETS, knn_errors, load_isolet, load_set, one_core_each
+from experiments.support.uci_rivals import collapse_classes, rank_by_support_vectors
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.metric import MLR
 
@@ -59,7 +58,7 @@ ALL_SETS = (*SETS, "IsoLet")
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """Splits, folds and grids; `choosing_cuts` and `choosing_tol` are of the fits of cross-validation."""
+    """Splits, folds and grids; `choosing_cuts` and `choosing_tol` are for the fits of cross-validation."""
 
     splits: int
     isolet_splits: int
@@ -81,13 +80,13 @@ SHORT = Protocol(
     choosing_cuts=20, choosing_tol=2e-2, lmnn_neighbours=(3,), lmnn_regularization=(0.1, 0.5), lmnn_max_iter=100,
     mlcc_max_iter=50,
 )  # fmt: skip
-# the papers' splits and accuracy; they name no grid of C
+# the papers' splits and accuracy; they do not give a grid of C
 FULL = replace(SHORT, splits=50, isolet_splits=10, max_cuts=60)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A split, ready to be learned from; `validation` holds rows of the training part, or is None."""
+    """A split for learning; `validation` has rows of the training part, or is None."""
 
     set: str
     split: int
@@ -117,7 +116,7 @@ Fit = tuple[str, Float64Array, float]
 
 
 def _parts(folder: Path, protocol: Protocol, seed: int) -> Iterator[Part]:
-    """IsoLet first: it takes longest."""
+    """Yield IsoLet first, because it takes longest."""
     from sklearn.decomposition import PCA
     from sklearn.model_selection import ShuffleSplit
     from sklearn.preprocessing import StandardScaler
@@ -140,7 +139,7 @@ def _parts(folder: Path, protocol: Protocol, seed: int) -> Iterator[Part]:
 def _learner(
     method: str, part: Part, protocol: Protocol, metric_learn: MetricLearn | None, seed: int
 ) -> Callable[..., list[Fit]]:
-    """A function of X and y that returns one fit a setting."""
+    """Return a function of X and y that returns one fit per setting."""
     without_settings: dict[str, Callable[..., Float64Array]] = {
         "Euclidean": lambda X, _: np.eye(X.shape[1]),
         "MLCC": lambda X, y: collapse_classes(X, y, max_iter=protocol.mlcc_max_iter)[0],
@@ -157,7 +156,7 @@ def _learner(
     if method == "NCA":
         return lambda X, y, **_: [("", metric_learn.fit("nca", X, y, random_state=seed)[0], np.nan)]
     grid = [
-        # the default rate, 1e-7, is too small to move anything; a step that does not help is halved
+        # the default rate, 1e-7, is too small for any progress; a step that does not help is halved
         {"n_neighbors": k, "regularization": mu, "max_iter": protocol.lmnn_max_iter, "learn_rate": 1e-3}
         for k, mu in product(protocol.lmnn_neighbours, protocol.lmnn_regularization)
     ]
@@ -170,8 +169,8 @@ def _learner(
 def _fit_mlr(
     method: str, Cs: tuple[float, ...], X: Float64Array, y: Int64Array, *, tol: float, max_cuts: int
 ) -> list[Fit]:
-    # with a small k, the k irrelevant rows nearest to a query are nearer than the mean relevant one, whatever
-    # the metric, and W = 0 is the optimum of P@k and NDCG
+    # with a small k, the k irrelevant rows nearest to a query are nearer than the mean relevant one for any metric, and
+    # W = 0 is the optimum of P@k and NDCG
     k = int(np.bincount(y).max())
     path = MLR(**MLRS[method], k=k, tol=tol, max_cuts=max_cuts).fit_path(X, y, Cs)
     return [(f"C {mlr.C:g}", mlr.components_, mlr.history_[-1]["gap"]) for mlr in path]
@@ -189,7 +188,7 @@ def _fit_nca(X: Float64Array, y: Int64Array, seed: int) -> Float64Array:
 
 
 def _errors(fits: list[Fit], X: Float64Array, y: Int64Array, X_test: Float64Array, y_test: Int64Array) -> Float64Array:
-    """Of shape (n_settings, n_ks), in %."""
+    """Return errors of shape (n_settings, n_ks), in %."""
     return 100 * np.array(
         [
             knn_errors(X, y, X_test, y_test, KS, weights=L)
@@ -201,7 +200,7 @@ def _errors(fits: list[Fit], X: Float64Array, y: Int64Array, X_test: Float64Arra
 
 
 def spectral_dimensions(components: Float64Array) -> float:
-    """How many directions hold 95 % of the trace of W = L'L; nan of signed weights, which make no metric."""
+    """Return the number of directions with 95 % of the trace of W = L'L; nan for signed weights (not a metric)."""
     if components.ndim == 1:
         return np.nan
     masses = np.linalg.svd(components, compute_uv=False) ** 2
@@ -243,7 +242,7 @@ def _measure_one(part: Part, method: str, learn: Callable[..., list[Fit]], proto
         )
         fits = learn(X, y, **final)
     errors = _errors(fits, X, y, part.X_test, part.y_test)
-    # of equally good ones the first: the smallest C, and the smallest k
+    # ties go to the first: the smallest C, and the smallest k
     best, nth = np.unravel_index(int(validated.argmin()), validated.shape)
     setting, components, gap = fits[best]
     chosen = f"{setting}, k {KS[nth]}".removeprefix(", ")

@@ -4,4 +4,4 @@ from collections.abc import Callable
 from typing import Any
 
 StepCallback = Callable[[dict[str, Any]], object]
-"""Gets a dict once per step, or more often; returns True to stop with the best result so far."""
+"""Called with a dict at least once per step; returns True to stop with the best result so far."""

@@ -1,10 +1,11 @@
-"""Music at addresses of fsspec: ``s3://bucket/song.flac``, ``sftp://host/music``, ``https://...``.
+"""Music at fsspec addresses: ``s3://bucket/song.flac``, ``sftp://host/music``, ``https://...``.
 
-An address is kept as the path ``s3:/bucket/song.flac``: two slashes are one in a path, and no absolute path of this
-machine begins like that. Code that reads music calls :func:`located`, which returns a path that opens at the address.
+The library stores an address as the path ``s3:/bucket/song.flac``, because paths collapse double slashes; no absolute
+path of this machine begins like that. Code that reads music calls :func:`located` to get a path that opens at the
+address.
 
-fsspec knows many more protocols. Some of them run what they find, read files of this machine, or chain others, and
-an address may come from a restored library; so :data:`PROTOCOLS` lists those that are used.
+fsspec has many more protocols. Some of them run code, read local files or chain other protocols, and an address may
+come from a restored library. So :data:`PROTOCOLS` lists the allowed ones.
 """
 
 import functools
@@ -16,67 +17,60 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from musicsim._web import is_page, list_links, web_options
+from musicsim.web import is_page, list_links, web_options
 
-PROTOCOLS = ("s3", "gs", "abfs", "https", "http", "sftp", "smb", "webdav")
-"""Protocols of addresses that are read."""
-
+PROTOCOLS = ("s3", "gs", "abfs", "https", "http", "sftp", "smb", "webdav")  # protocols that musicsim reads
 _WEB = ("http", "https")
 _ADDRESS = re.compile(r"(?!file:)([a-z][a-z0-9+.-]+):/+([^/].*)", re.DOTALL)
 _HOST_WITH_USER = re.compile(r"(?!file:)([a-z][a-z0-9+.-]+)(:/+)([^/]*)@", re.DOTALL)
 _USER_IN_TEXT = re.compile(r"\b([a-z][a-z0-9+.-]+)(:/+)([^/\s]*)@", re.IGNORECASE)
-_BLOCK, _MAX_BLOCKS = 1 << 20, 32  # bytes that are read at a time, and how many of these are held of one file
+_BLOCK, _MAX_BLOCKS = 1 << 20, 32  # bytes per read, and blocks cached per file
 _MAX_REASON = 300  # characters
 _TIMES = ("mtime", "LastModified", "last_modified", "modified", "created")
 
 
 def is_address(path: str | os.PathLike[str]) -> bool:
-    """Tell an address from a path of this machine, by its form alone; see :func:`refusal`."""
+    """Return whether a path has the form of an address, even one that :func:`refusal` rejects."""
     return _ADDRESS.fullmatch(os.fspath(path)) is not None
 
 
 def located(path: Path) -> Path:
-    """Return the path itself, or for an address one that opens and asks there."""
+    """Return a RemotePath for an address, and any other path unchanged."""
     return RemotePath(path) if is_address(path) else path
 
 
 def has_user(path: str | os.PathLike[str]) -> bool:
-    """Tell if an address names a user or a password."""
+    """Return whether an address contains a user name or password."""
     match = _HOST_WITH_USER.match(os.fspath(path))
     return match is not None and _is_user(match)
 
 
 def without_user(path: str) -> str:
-    """Return an address without its user and password, and any other path unchanged."""
-    return _HOST_WITH_USER.sub(_bare, path, count=1) if "@" in path else path
+    """Return an address without its user name and password, and any other path unchanged."""
+    return _HOST_WITH_USER.sub(_remove_user, path, count=1) if "@" in path else path
 
 
 def text_without_users(text: str) -> str:
-    """Return a text without the users and passwords of the addresses in it."""
-    return _USER_IN_TEXT.sub(_bare, text) if "@" in text else text
-
-
-def text_has_user(text: str) -> bool:
-    """Tell if an address in a text names a user or a password."""
-    return text_without_users(text) != text
+    """Return a text without the user names and passwords of the addresses in it."""
+    return _USER_IN_TEXT.sub(_remove_user, text) if "@" in text else text
 
 
 def _is_user(match: re.Match[str]) -> bool:
-    """Tell a user from a container: Azure has abfs://container@account."""
-    return match[1] != "abfs" or ":" in match[3]
+    return match[1] != "abfs" or ":" in match[3]  # Azure has abfs://container@account
 
 
-def _bare(match: re.Match[str]) -> str:
+def _remove_user(match: re.Match[str]) -> str:
     return match[1] + match[2] if _is_user(match) else match[0]
 
 
 def refusal(path: str | os.PathLike[str]) -> str | None:
-    """Say in one sentence why an address is not read; None if it is, and for paths of this machine.
+    """Return the reason, without password, why musicsim does not read an address; None if it reads it.
 
-    Nothing is asked or opened. The sentence leaves passwords out.
+    Local paths are accepted. The form of the address decides; no server is contacted.
     """
     match = _ADDRESS.fullmatch(os.fspath(path))
     if match is None:
@@ -95,7 +89,7 @@ def refusal(path: str | os.PathLike[str]) -> str | None:
             else f"FSSPEC_{name}_USERNAME and FSSPEC_{name}_PASSWORD"
         )
         return (
-            f"{shown}: the address holds a user name or password, which others could read in the library. Leave it "
+            f"{shown}: the address contains a user name or password, which others could read in the library. Leave it "
             f"out, and set {remedy} in the environment or in fsspec's configuration (~/.config/fsspec)."
         )
     if "::" in match[2]:
@@ -105,7 +99,7 @@ def refusal(path: str | os.PathLike[str]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class RemoteStat:
-    """Size and time of a file; the time is made of the name of its version if only that is known."""
+    """Size and time of a remote file; the time is a hash of the version if the server gives only that."""
 
     st_size: int
     st_mtime_ns: int
@@ -113,98 +107,89 @@ class RemoteStat:
 
 
 class RemotePath(type(Path())):  # type: ignore[misc]
-    """A path of an address, as far as reading goes.
+    """A read-only path at an address.
 
-    The file is read in blocks of 1 MB, of which 32 are held; nothing of it is written to a disk.
+    Files are read in blocks of 1 MB, of which 32 are cached in memory; nothing is written to disk.
 
     Raises OSError if the address is refused or cannot be read, or if its protocol is not installed.
     """
 
-    _seen: RemoteStat | None = None  # as of the last stat()
+    _last_stat: RemoteStat | None = None
 
     def stat(self, *, follow_symlinks: bool = True) -> Any:
         """Ask the server for size and time."""
         with _as_os_errors():
-            system, name = _found(self)
+            system, name = _file_system(self)
             system.invalidate_cache()
-            self._seen = _stat(self, system.info(name))
-            return self._seen
+            self._last_stat = _stat(system.info(name))
+            return self._last_stat
 
     def exists(self, *, follow_symlinks: bool = True) -> bool:
-        """Tell if the file may exist: True if its server cannot be asked, False if the address is refused."""
+        """Return whether the file may exist: True if its server does not respond, False if the address is refused."""
         if refusal(self) is not None:
             return False
         try:
             with _as_os_errors():
-                system, name = _found(self)
+                system, name = _file_system(self)
                 system.invalidate_cache()
                 return bool(system.exists(name))
         except OSError:
             return True
 
-    def open(self, *_: Any, **__: Any) -> Any:  # for bytes only: nothing reads a remote file as text
-        """Open it for reading bytes; the blocks of the last file that was opened are read once."""
+    def open(self, *_: Any, **__: Any) -> Any:  # bytes only: nothing reads a remote file as text
+        """Open the file for reading bytes; the blocks of the last opened file are cached."""
         with _as_os_errors():
-            return io.BufferedReader(_View(_opened(str(self), self._seen or self.stat())))
+            return io.BufferedReader(_View(_open(str(self), self._last_stat or self.stat())))
 
     def files(self, is_wanted: Callable[[Path], bool] = lambda _: True) -> Iterator[tuple[Path, RemoteStat]]:
         """Yield the wanted files below a folder, or the file itself, with size and time."""
         with _as_os_errors():
-            system, name = _found(self)
+            system, name = _file_system(self)
             system.invalidate_cache()
-            if _is_web(self):
-                yield from self._web_files(system, name, is_wanted)
+            about = system.info(name) if _is_web(self) else None  # of a web server, on which a folder is an HTML page
+            if not (system.isdir(name) if about is None else is_page(about)):
+                yield Path(self), _stat(about or system.info(name))
                 return
-            if not system.isdir(name):
-                yield Path(self), _stat(self, system.info(name))
-                return
-            for found, about in sorted(system.find(name, detail=True).items()):
-                path = Path(self, *found[len(name) :].strip("/").split("/"))
+            infos: dict[str, Any]
+            if about is None:
+                infos = {file[len(name) :].strip("/"): info for file, info in system.find(name, detail=True).items()}
+            else:
+                infos = dict.fromkeys(list_links(system, name, about))
+            for file, info in sorted(infos.items(), key=itemgetter(0)):
+                path = Path(self, *file.split("/"))
                 if is_wanted(path):
-                    yield path, _stat(path, about if about.get("size") is not None else system.info(found))
-
-    def _web_files(
-        self, system: Any, name: str, is_wanted: Callable[[Path], bool]
-    ) -> Iterator[tuple[Path, RemoteStat]]:
-        """Do as :meth:`files` does: a web server says by the kind of a page whether it is a folder."""
-        info = system.info(name)
-        if not is_page(info):
-            yield Path(self), _stat(self, info)
-            return
-        for link in sorted(list_links(system, name, info)):
-            path = Path(self, *link.split("/"))
-            if is_wanted(path):
-                yield path, _stat(path, system.info(f"{name.rstrip('/')}/{link}"))
+                    has_size = info and info.get("size") is not None
+                    yield path, _stat(info if has_size else system.info(f"{name.rstrip('/')}/{file}"))
 
 
 def _is_web(path: Path) -> bool:
     return os.fspath(path).startswith(tuple(f"{protocol}:" for protocol in _WEB))
 
 
-def _found(path: Path) -> tuple[Any, str]:
-    """The file system of an address, and the file's name there."""
-    if (why := refusal(path)) is not None:
-        raise OSError(why)
+def _file_system(path: Path) -> tuple[Any, str]:
+    """Return fsspec's file system for an address, and the file's name there."""
+    if (reason := refusal(path)) is not None:
+        raise OSError(reason)
     match = _ADDRESS.fullmatch(os.fspath(path))
     assert match is not None
     try:
         import fsspec
 
-        options = web_options() if _is_web(path) else {}
-        return fsspec.url_to_fs(f"{match[1]}://{match[2]}", **options)
+        return fsspec.url_to_fs(f"{match[1]}://{match[2]}", **(web_options() if _is_web(path) else {}))
     except ImportError as error:
-        raise OSError(f"{error}. pip install 'musicsim[cluster]' brings fsspec") from error
+        raise OSError(f"{error}. pip install 'musicsim[cluster]' installs fsspec") from error
 
 
 @contextmanager
 def _as_os_errors() -> Iterator[None]:
-    """Turn errors of the libraries that ask there into OSError, without users and passwords."""
+    """Convert errors of fsspec and its protocols to OSError, without user names and passwords."""
     try:
         yield
     except Exception as error:
-        # fsspec calls any trouble with a web server a missing file, caused by the trouble
+        # fsspec reports any failure of a web server as a missing file, with the failure as the cause
         cause = error.__cause__ if isinstance(error, FileNotFoundError) and error.__cause__ else error
-        if isinstance(cause, OSError) and cause.errno is not None and not text_has_user(str(cause)):
+        text = str(cause)
+        if isinstance(cause, OSError) and cause.errno is not None and text_without_users(text) == text:
             raise cause from error.__cause__
         raise _as_os_error(cause) from error
 
@@ -214,22 +199,22 @@ def _as_os_error(error: BaseException) -> OSError:
     if status is not None and hasattr(error, "request_info"):
         kind = FileNotFoundError if status in (404, 410) else OSError
         return kind(f"its server answers {status} {_short(getattr(error, 'message', ''))}")
-    said = _short(error)
+    message = _short(error)
     if isinstance(error, TimeoutError):
-        return TimeoutError(said or "its server takes too long to answer")
-    if isinstance(error, FileNotFoundError):  # its text is the address alone
-        return FileNotFoundError("there is no such file or folder")
-    return OSError(said if isinstance(error, OSError) else f"{type(error).__name__}: {said}")
+        return TimeoutError(message or "its server takes too long to answer")
+    if isinstance(error, FileNotFoundError):  # its text is only the address
+        return FileNotFoundError("this file or folder does not exist")
+    return OSError(message if isinstance(error, OSError) else f"{type(error).__name__}: {message}")
 
 
 def _short(error: object) -> str:
-    """Put an error of another library into one line without users; a server may write into it."""
+    """Return an error of another library as one line without users; the text may come from the server."""
     return text_without_users(" ".join(str(error).split()))[:_MAX_REASON]
 
 
-def _stat(path: Path, info: Any) -> RemoteStat:
+def _stat(info: Any) -> RemoteStat:
     if info.get("size") is None:
-        raise OSError("its server does not say how long it is, so it cannot be read in parts")
+        raise OSError("its server does not report the file's size, so the file cannot be read in parts")
     time = next((info[name] for name in _TIMES if info.get(name) is not None), None)
     if time is None:
         version = str(info.get("ETag") or info.get("etag") or "")
@@ -239,17 +224,17 @@ def _stat(path: Path, info: Any) -> RemoteStat:
 
 
 @functools.lru_cache(maxsize=1)
-def _opened(path: str, as_it_is: RemoteStat) -> Any:
-    system, name = _found(Path(path))
-    # with its size, a web server is not asked for it a second time
-    known = {"size": as_it_is.st_size} if _is_web(Path(path)) else {}
+def _open(path: str, status: RemoteStat) -> Any:
+    """Open a file; its version `status` is a key of the cache."""
+    system, name = _file_system(Path(path))
+    size = {"size": status.st_size} if _is_web(Path(path)) else {}  # spares a second request for the size
     return system.open(
-        name, "rb", block_size=_BLOCK, cache_type="blockcache", cache_options={"maxblocks": _MAX_BLOCKS}, **known
+        name, "rb", block_size=_BLOCK, cache_type="blockcache", cache_options={"maxblocks": _MAX_BLOCKS}, **size
     )
 
 
 class _View(io.RawIOBase):
-    """A place in an open file that others read, too."""
+    """A reader of a shared open file with a position of its own."""
 
     def __init__(self, file: Any) -> None:
         self._file, self._at = file, 0

@@ -1,8 +1,7 @@
-"""The errors a caller of musicsim may want to catch, all under :class:`MusicsimError`.
+"""Errors that callers may want to catch, all derived from :class:`MusicsimError`.
 
-Bad arguments raise ``ValueError`` or ``TypeError``; these classes are for what the outside world
-does to us: files that cannot be read, libraries that are busy, stores of another version. Every
-message names what is at fault and what to do.
+Bad arguments raise ``ValueError`` or ``TypeError``. These classes are for outside causes, such as unreadable files or a
+locked library. Every message names the cause and a remedy.
 """
 
 
@@ -11,31 +10,31 @@ class MusicsimError(Exception):
 
 
 class AudioError(MusicsimError):
-    """Something is wrong with the sound of one file."""
+    """The audio of one file cannot be used."""
 
 
 class AudioDecodeError(AudioError):
-    """A file holds no sound that can be decoded."""
+    """A file's audio cannot be decoded."""
 
 
 class NoSoundError(AudioDecodeError):
-    """A file is no audio file, or has no sound track."""
+    """A file is not an audio file, or lacks an audio stream."""
 
 
 class AudioTooShortError(AudioError):
-    """A sound is too short for the features asked of it."""
+    """The audio is too short for the requested features."""
 
 
 class LibraryError(MusicsimError):
-    """A library's folder cannot be used as asked."""
+    """A library's folder cannot be used as requested."""
 
 
 class StorageError(LibraryError):
-    """A folder has no room left, may not be written to, or lies on a disk that fails."""
+    """A folder is full or not writable, or its disk fails."""
 
 
 class OwnerOnlyError(StorageError):
-    """A visitor of a public demonstration asks for what only its owner may do."""
+    """A visitor of a public demonstration requests something that only its owner may do."""
 
 
 class StoreLockedError(LibraryError):
@@ -47,15 +46,15 @@ class FeatureVersionError(LibraryError):
 
 
 class NotFoundError(LibraryError, LookupError):
-    """No such song, playlist, model or library."""
+    """A song, playlist, model or library does not exist."""
 
 
 class ServerError(MusicsimError):
-    """A music server cannot be reached, refuses what it is asked, or answers what cannot be understood."""
+    """A music server is unreachable, refuses a request, or sends an invalid response."""
 
 
 class AddressError(MusicsimError):
-    """The app cannot be reached at an address as asked."""
+    """The app cannot be served at the requested address."""
 
 
 class ModelError(MusicsimError):

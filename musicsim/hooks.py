@@ -2,7 +2,7 @@
 
 Each package of :mod:`musicsim.extensions` has one :class:`Extension` named ``EXTENSION``. The core finds the packages
 in that folder, reads their records, and loads everything else by name when it first needs it. The core never imports an
-extension, and extensions do not import each other. So deleting a folder removes its feature and nothing else.
+extension, and extensions do not import each other. So deleting a folder removes only its feature.
 
 A target such as ``"page:draw"`` names the object ``draw`` in the module ``page`` of the extension's package.
 """
@@ -34,21 +34,21 @@ class Job:
     target: str  # function(library, *, report, **arguments) -> bool: False if the job was canceled
     title: str  # name of the job on the pages
     counts: str = "files"  # the units of the job's progress
-    uses_pool: bool = False  # whether the library's pool of workers, if it has one, does the work
+    uses_pool: bool = False  # True if the library's worker pool, if any, does the work
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a page. Sections with the same tab are drawn below each other, in the order of their `place`."""
+    """A part of a page. Sections with the same tab are drawn below each other, sorted by `place`."""
 
     page: str  # "library", "playlist", "compare", "evaluate" or "train"
     title: str  # title of the tab
     target: str
-    """``function(snapshot: Snapshot, *, busy: bool) -> None``; `busy`: whether a job runs. For the owner only, unless
-    marked with :func:`musicsim.public.visitor_may`."""
-    place: int = 100  # tabs and their sections are sorted by it; those of the core have multiples of 10
+    """``function(snapshot: Snapshot, *, busy: bool) -> None``; `busy` is True while a job runs. For the owner only,
+    unless marked with :func:`musicsim.public.visitor_may`."""
+    place: int = 100  # sort key of tabs and sections; the core uses multiples of 10
     tab: str = ""  # name of the tab in addresses; the title by default
-    needs_songs: bool = True  # whether the page asks for music instead while the library is empty
+    needs_songs: bool = True  # True if the page asks for music instead while the library is empty
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class Extension:
     commands: Mapping[str, Command] = field(default_factory=dict)
     """By name; “models add-onnx” is the command “add-onnx” of the group “models”."""
     command_options: Mapping[str, str] = field(default_factory=dict)
-    """Decorators that add options to commands that are functions, by command; see :mod:`musicsim.cli._options`."""
+    """Decorators that add options to commands that are functions, by command; see :mod:`musicsim.cli.options`."""
     jobs: Mapping[str, Job] = field(default_factory=dict)
     sections: tuple[Section, ...] = ()
     routes: str = ""
@@ -70,7 +70,7 @@ class Extension:
     tables: str = ""
     """Module with SQLAlchemy tables on :data:`musicsim.library.db.schema.metadata`; imported before a library opens."""
     backup_files: tuple[str, ...] = ()
-    """Files of the library's folder with passwords, which a backup contains only if the user asks for it."""
+    """Files with passwords in the library's folder, which a backup contains only if the user asks for them."""
     hooks: Mapping[str, str] = field(default_factory=dict)
     """Targets by the name of a hook point; the core module that calls a hook documents its signature."""
 
@@ -83,12 +83,12 @@ class Extension:
 
 @cache
 def extensions() -> tuple[Extension, ...]:
-    """Records of all extensions that are installed, sorted by name."""
+    """Records of all installed extensions, sorted by name."""
     package = find_spec(_PACKAGE)
     if package is None:
         return ()
-    found = sorted(info.name for info in iter_modules(package.submodule_search_locations) if info.ispkg)
-    return tuple(import_module(f"{_PACKAGE}.{name}").EXTENSION for name in found)
+    names = sorted(info.name for info in iter_modules(package.submodule_search_locations) if info.ispkg)
+    return tuple(import_module(f"{_PACKAGE}.{name}").EXTENSION for name in names)
 
 
 def load_hooks(point: str) -> list[Any]:
@@ -98,6 +98,6 @@ def load_hooks(point: str) -> list[Any]:
 
 @cache
 def sections_of(page: str) -> list[tuple[Extension, Section]]:
-    """Sections that extensions add to a page, by `place`."""
-    found = [(extension, section) for extension in extensions() for section in extension.sections]
-    return sorted((pair for pair in found if pair[1].page == page), key=lambda pair: pair[1].place)
+    """Sections that extensions add to a page, sorted by `place`."""
+    pairs = [(extension, section) for extension in extensions() for section in extension.sections]
+    return sorted((pair for pair in pairs if pair[1].page == page), key=lambda pair: pair[1].place)

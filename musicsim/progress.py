@@ -10,7 +10,7 @@ class Canceled(Exception):
 class Progress(Protocol):
     """Receives the progress of long work; raises :class:`Canceled` to end it.
 
-    `message` says what is being done; `done` of `total` parts are finished, 0 if the numbers are not known. Scans also
+    `message` describes the current step; `done` of `total` parts are finished, both 0 if unknown. Scans also
     pass `failed`, `skipped`, `songs_per_second` and `seconds_left`. A call may take its time: that pauses the work.
     """
 
@@ -22,7 +22,7 @@ def no_progress(message: str, done: int = 0, total: int = 0, /, **facts: Any) ->
 
 
 def prefixed(progress: Progress, prefix: str) -> Progress:
-    """Return a progress that puts a prefix in front of each message."""
+    """Return a progress callback that adds a prefix to each message."""
 
     def report(message: str, done: int = 0, total: int = 0, /, **facts: Any) -> None:
         progress(prefix + message, done, total, **facts)

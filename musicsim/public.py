@@ -5,7 +5,7 @@ With ``MUSICSIM_PUBLIC=1``, everyone who uses this process is a visitor. Two par
 - The edge. Routes, pages and their sections are for the owner, except those marked with :func:`visitor_may`.
 - The barrier. Libraries open read-only, and :func:`protect` has Python refuse, with an OwnerOnlyError, whatever would
   change a library's folder, start a program, or connect to another server. :func:`refuse_writing` guards all other
-  folders. So a service needs no mark of its own.
+  folders. Services therefore do not check permissions themselves.
 """
 
 import atexit
@@ -43,7 +43,7 @@ _STARTS = frozenset({"subprocess.Popen", "os.exec", "os.posix_spawn", "os.spawn"
 
 
 def is_public() -> bool:
-    """Whether this process serves visitors."""
+    """Return True if this process serves visitors."""
     return os.environ.get("MUSICSIM_PUBLIC", "") not in ("", "0")
 
 
@@ -54,7 +54,7 @@ def visitor_may(action: Action) -> Action:
 
 
 def is_allowed(action: object) -> bool:
-    """Whether the current user may call an endpoint, or see a page or a section."""
+    """Return True if the current user may call an endpoint, or see a page or a section."""
     return not is_public() or getattr(action, _MARK, False)
 
 
@@ -64,23 +64,17 @@ def refuse_visitors() -> None:
         raise OwnerOnlyError(_REFUSAL)
 
 
-# --- the barrier ----------------------------------------------------------------------------------
-
 _protected: set[str] = set()
 
 
 def protect(folder: Path) -> None:
     """Keep visitors from changing a folder, starting programs and connecting to other servers.
 
-    Refuses it in all Python code of this process; code in C, such as gRPC, is not covered.
+    This covers all Python code of this process, but not C code such as gRPC.
     """
+    if not _protected:
+        sys.addaudithook(_refuse_event)
     _protected.add(os.path.join(os.path.realpath(folder), ""))
-    _install_barrier()
-
-
-@cache
-def _install_barrier() -> None:
-    sys.addaudithook(_refuse_event)
 
 
 def _refuse_event(event: str, args: tuple[Any, ...]) -> None:
@@ -104,14 +98,14 @@ def _refuse_event(event: str, args: tuple[Any, ...]) -> None:
 
 def _is_protected(path: object) -> bool:
     if not isinstance(path, str | bytes | os.PathLike):
-        return False  # a number of an open file
-    place = os.path.realpath(os.fsdecode(path))
-    return os.path.join(place, "").startswith(tuple(_protected)) and not _is_visitors(Path(place))
+        return False  # a file descriptor
+    resolved = os.path.realpath(os.fsdecode(path))
+    return os.path.join(resolved, "").startswith(tuple(_protected)) and not _is_visitors(Path(resolved))
 
 
 @cache
 def _temporary_folder() -> Path:
-    import tempfile  # for visitors only, as hashes below: commands of the owner start sooner
+    import tempfile  # only visitors need it and hashlib, so the owner's commands start faster
 
     folder = Path(tempfile.mkdtemp(prefix="musicsim-public-")).resolve()
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -119,7 +113,7 @@ def _temporary_folder() -> Path:
 
 
 def working_folder(library: Path) -> Path:
-    """Folder for temporary files of a library: its own; for visitors one that is deleted with this process."""
+    """Return the folder for temporary files of a library; for visitors, one that is deleted with this process."""
     if not is_public():
         return library
     from hashlib import blake2b
@@ -128,29 +122,24 @@ def working_folder(library: Path) -> Path:
 
 
 def kept_answers_folder() -> Path | None:
-    """Folder for answers of visitors, if the owner names one by ``MUSICSIM_KEEP_ANSWERS``."""
-    named = os.environ.get("MUSICSIM_KEEP_ANSWERS")
-    return Path(named).expanduser().resolve() if named and is_public() else None
+    """Return the folder for visitors' answers, if the owner set ``MUSICSIM_KEEP_ANSWERS``."""
+    folder = os.environ.get("MUSICSIM_KEEP_ANSWERS")
+    return Path(folder).expanduser().resolve() if folder and is_public() else None
 
 
 def refuse_writing(path: Path) -> None:
     """Raise OwnerOnlyError if visitors may not write to a path."""
-    if not is_public():
-        return
-    if not _is_visitors(path.resolve()):
+    if is_public() and not _is_visitors(path.resolve()):
         raise OwnerOnlyError(_REFUSAL)
 
 
 def _is_visitors(path: Path) -> bool:
-    """Whether a resolved path lies in a folder that visitors may write to."""
+    """Return True if a resolved path is in a folder that visitors may write to."""
     return any(path.is_relative_to(folder) for folder in (_temporary_folder(), kept_answers_folder()) if folder)
 
 
-# --- messages -------------------------------------------------------------------------------------
-
-
 def safe_message(error: BaseException) -> str:
-    """Return the message of an error; for visitors a general one if it names a path."""
+    """Return the message of an error; for visitors, a generic one if it names a path."""
     message = str(error)
     if is_public() and _PATH.search(message):
         _log.warning("an error was not shown to a visitor: it names a path")

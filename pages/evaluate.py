@@ -1,4 +1,4 @@
-"""The page alone, for `streamlit run pages/evaluate.py`; its frame is drawn by `app.py`."""
+"""The page without its frame, for `streamlit run pages/evaluate.py`; `app.py` draws both."""
 
 from musicsim.ui.evaluate.page import draw
 

@@ -1,4 +1,4 @@
-"""The page alone, for `streamlit run pages/library.py`; its frame is drawn by `app.py`."""
+"""The page without its frame, for `streamlit run pages/library.py`; `app.py` draws both."""
 
 from musicsim.ui.library.page import draw
 

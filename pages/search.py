@@ -1,4 +1,4 @@
-"""The page alone, for `streamlit run pages/search.py`; its frame is drawn by `app.py`."""
+"""The page without its frame, for `streamlit run pages/search.py`; `app.py` draws both."""
 
 from musicsim.ui.search.page import draw
 

@@ -1,4 +1,4 @@
-"""The page alone, for `streamlit run pages/train.py`; its frame is drawn by `app.py`."""
+"""The page without its frame, for `streamlit run pages/train.py`; `app.py` draws both."""
 
 from musicsim.ui.train.page import draw
 

@@ -1,4 +1,4 @@
-"""Archives as somebody makes them who knows how it is done."""
+"""Archives made by an attacker who knows the format."""
 
 import hashlib
 import io
@@ -9,7 +9,6 @@ import zstandard
 
 
 def parts_of(file: Path) -> dict[str, bytes]:
-    """The members of an archive, by name."""
     with (
         file.open("rb") as stream,
         zstandard.ZstdDecompressor().stream_reader(stream) as packed,
@@ -19,14 +18,14 @@ def parts_of(file: Path) -> dict[str, bytes]:
 
 
 def with_hashes(parts: dict[str, bytes]) -> dict[str, bytes]:
-    """The members with hashes that fit."""
+    """Return the members with matching hashes."""
     parts = {name: part for name, part in parts.items() if name != "hashes.txt"}
     lines = (f"{hashlib.sha256(part).hexdigest()}  {name}\n" for name, part in parts.items())
     return parts | {"hashes.txt": "".join(lines).encode()}
 
 
 def packed(parts: dict[str, bytes], *others: tuple[tarfile.TarInfo, bytes]) -> bytes:
-    """An archive of these members, with others before the hashes."""
+    """Pack these members, with others before the hashes."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w") as tar:
         for name, part in parts.items():
@@ -40,5 +39,5 @@ def packed(parts: dict[str, bytes], *others: tuple[tarfile.TarInfo, bytes]) -> b
 
 
 def write_parts(file: Path, parts: dict[str, bytes], *others: tuple[tarfile.TarInfo, bytes]) -> None:
-    """Write an archive of these members with hashes that fit."""
+    """Write an archive of these members with matching hashes."""
     file.write_bytes(packed(with_hashes(parts), *others))

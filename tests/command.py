@@ -1,4 +1,4 @@
-"""The command line, run by tests: within this process, or as one of its own."""
+"""Run the command line in tests: within this process, or in a separate one."""
 
 import io
 import os
@@ -8,12 +8,13 @@ from contextlib import redirect_stderr, redirect_stdout
 from unittest import mock
 
 from musicsim.cli import main
+from tests.waiting import PATIENCE_S
 
 
 def run(*arguments, library, expect=0):
-    """Run a command as ``musicsim`` does; give back what it printed on stdout and stderr.
+    """Run a command within this process; return its stdout and stderr.
 
-    Within this process: starting Python and loading what commands need takes longer than most of them.
+    Starting Python and loading the imports of commands takes longer than most of them.
     """
     out, err, code = run_to_end(*arguments, library=library)
     assert code == expect, err
@@ -21,7 +22,7 @@ def run(*arguments, library, expect=0):
 
 
 def run_to_end(*arguments, library):
-    """Run a command as :func:`run`, however it ends; give back its exit code, too."""
+    """Run a command as :func:`run` does, whatever its exit code; return that, too."""
     out, err = io.StringIO(), io.StringIO()
     argv = ["musicsim", *map(str, arguments)]
     with (
@@ -40,13 +41,13 @@ def run_to_end(*arguments, library):
 
 
 def run_process(*arguments, library, expect=0):
-    """Run ``python -m musicsim`` in a process of its own; give back what it printed on stdout and stderr."""
+    """Run ``python -m musicsim`` in a separate process; return its stdout and stderr."""
     done = subprocess.run(
         [sys.executable, "-m", "musicsim", *map(str, arguments)],
         capture_output=True,
         text=True,
         env=os.environ | _environment(library),
-        timeout=240,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert done.returncode == expect, done.stderr

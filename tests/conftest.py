@@ -2,48 +2,82 @@
 
 import os
 import shutil
+import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import filelock
+import hypothesis
 import numpy as np
 import pytest
 
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.library import Library
+from musicsim.library.processes.workers import Limits
+from tests.affected import find_affected, list_changes
 from tests.learning import write_styles
 from tests.sounds import open_library, write_collection
+from tests.waiting import PATIENCE_S
 
 # of folders whose fixtures the tests of extensions use, too
 pytest_plugins = ("tests.browser.fixtures", "tests.explorer.fixtures", "tests.pages.fixtures")
 
 MakeOnce = Callable[[str, Callable[[Path], object]], Path]
 
-# workers and jobs of the tests inherit it: two cores are all there is
+# a busy machine may take long for an example, or for making one
+hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("patient")
+
+# workers and jobs of the tests inherit these: two cores are all there is, and workers must not starve next to tests
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("MUSICSIM_NICE", "0")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long files begin early, or one worker ends alone; those with a browser, which wait, among those that compute."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--changed``."""
+    parser.addoption("--changed", action="store_true", help="run the tests that uncommitted changes can break")
 
-    def has(item: pytest.Item, mark: str) -> bool:
-        return item.get_closest_marker(mark) is not None
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Apply ``--changed``, and run files that take long first, so that all workers end at about the same time.
+
+    Tests of experiments and benchmarks are for ``make test-all``.
+    """
+    for item in items:
+        if item.path.parent.name in ("experiments", "benchmarks"):
+            item.add_marker(pytest.mark.long)
+    if config.getoption("--changed"):
+        affected = find_affected(list_changes())
+        config.hook.pytest_deselected(items=[item for item in items if not affected.includes(item)])
+        items[:] = [item for item in items if affected.includes(item)]
     seconds: Counter[Path] = Counter()
     for item in items:
-        usual, slow = (6.0, 30.0) if has(item, "browser") else (0.1, 4.0)
-        seconds[item.path] += slow if has(item, "slow") else usual
-    begin: dict[Path, float] = {}
-    for browses in (False, True):
-        files = {item.path for item in items if has(item, "browser") == browses} - begin.keys()
-        total, before = sum(seconds[file] for file in files), 0.0
-        for file in sorted(files, key=lambda file: (-seconds[file], file)):
-            begin[file] = before / total
-            before += seconds[file]
-    items.sort(key=lambda item: (begin[item.path], item.path))
+        is_long = item.get_closest_marker("long") is not None
+        usual = (6.0, 30.0) if item.get_closest_marker("browser") else (0.1, 4.0)
+        seconds[item.path] += usual[is_long]
+    items.sort(key=lambda item: (-seconds[item.path], item.path))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _patient_program() -> Iterator[None]:
+    """Let time limits of the program end no test on a busy machine; tests of a limit set their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        for limit in (
+            "musicsim.commit.TIMEOUT_S",
+            "musicsim.explorer.jobs.START_WITHIN_S",
+            "musicsim.library.disk.replacing.TIMEOUT_S",
+            "musicsim.library.processes.decoding.MAX_START_S",
+            "musicsim.library.processes.decoding.PATIENCE_S",
+            "musicsim.logs.LOCK_WITHIN_S",
+        ):
+            patch.setattr(limit, PATIENCE_S)
+        patch.setattr("musicsim.library.media.covers.LIMITS", Limits(PATIENCE_S, memory_mb=1024))
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -117,6 +151,17 @@ def tiny_library(built_library: Path, tmp_path: Path) -> Iterator[Library]:
     shutil.copytree(built_library, folder)
     with Library.open(folder) as library:
         yield library
+
+
+@pytest.fixture
+def own_music(tiny_library: Library, collection: Path, tmp_path: Path) -> Path:
+    """The folder of the tiny library's own copy of its music, which the test may change."""
+    folder = tmp_path / "music"
+    shutil.copytree(collection, folder)
+    with closing(sqlite3.connect(tiny_library.folder / "library.sqlite")) as database, database:
+        for table, column in (("files", "path"), ("files", "folder"), ("roots", "path")):
+            database.execute(f"UPDATE {table} SET {column} = replace({column}, ?, ?)", (str(collection), str(folder)))
+    return folder
 
 
 @pytest.fixture

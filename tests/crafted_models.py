@@ -1,4 +1,4 @@
-"""Model files that somebody has tampered with, made of an honest one; and a process that takes them in, one by one."""
+"""Malicious model files, made from a valid one, and a process that imports them one by one."""
 
 import io
 import json
@@ -16,13 +16,11 @@ _MB = bytes(1 << 20)
 
 
 def parts_of(path: Path) -> dict[str, bytes]:
-    """The parts of a model file by name."""
     with zipfile.ZipFile(path) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
 def write_parts(path: Path, parts: dict[str, bytes]) -> Path:
-    """A model file of some parts."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, data in parts.items():
             archive.writestr(name, data)
@@ -30,20 +28,20 @@ def write_parts(path: Path, parts: dict[str, bytes]) -> Path:
 
 
 def arrays_of(parts: dict[str, bytes]) -> dict[str, np.ndarray]:
-    """The arrays of a model file by name."""
+    """Return the arrays of a model file by name."""
     with np.load(io.BytesIO(parts["model.npz"])) as stored:
         return dict(stored)
 
 
 def packed(**arrays: np.ndarray) -> bytes:
-    """Arrays as an ``.npz`` file."""
+    """Return arrays as an ``.npz`` file."""
     stream = io.BytesIO()
     np.savez(stream, **arrays)
     return stream.getvalue()
 
 
 def _write_zeros(path: Path, parts: dict[str, bytes], shape: tuple[int, int], dtype: str) -> Path:
-    """A model file whose components are zeros of a shape, written piece by piece."""
+    """Write a model file whose components are zeros of a shape, in parts."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, data in parts.items():
             if name != "model.npz":
@@ -64,7 +62,7 @@ def _write_zeros(path: Path, parts: dict[str, bytes], shape: tuple[int, int], dt
 
 
 def _write_bomb(path: Path, parts: dict[str, bytes]) -> Path:
-    """A model file whose report is 500 MB of zeros."""
+    """Write a model file whose report is 500 MB of zeros."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, data in parts.items():
             if name != "report.json":
@@ -76,7 +74,7 @@ def _write_bomb(path: Path, parts: dict[str, bytes]) -> Path:
 
 
 def crafted(good: Path, folder: Path) -> dict[str, Path]:
-    """Files that are no models, by what was done to an honest one."""
+    """Write invalid model files, named after the change to the valid one."""
     parts, made = parts_of(good), {}
     about, arrays = json.loads(parts["model.json"]), arrays_of(parts)
 
@@ -112,7 +110,7 @@ def crafted(good: Path, folder: Path) -> dict[str, Path]:
 
 
 def mutant(parts: dict[str, bytes], rng: np.random.Generator) -> bytes:
-    """The bytes of a model file with something wrong in it, drawn at random."""
+    """Return the bytes of a model file with a random error."""
     ways = (_flipped, _cut, _swapped, _other_json, _other_header, _other_numbers, _inner_flipped)
     return ways[rng.integers(len(ways))](dict(parts), rng)
 
@@ -174,7 +172,7 @@ def _other_json(parts: dict[str, bytes], rng: np.random.Generator) -> bytes:
 
 
 def _other_header(parts: dict[str, bytes], rng: np.random.Generator) -> bytes:
-    """One header of an array says something else of it."""
+    """Change one header of an array."""
     npz = parts["model.npz"]
     starts = [at for at in range(len(npz)) if npz.startswith(b"{'descr'", at)]
     start = int(rng.choice(starts))
@@ -213,7 +211,7 @@ def _other_numbers(parts: dict[str, bytes], rng: np.random.Generator) -> bytes:
 
 
 def _take_all(library: str, files: list[str]) -> None:
-    """Run ``musicsim models import`` for each file, in a child of its own; tell how each ended, and the memory."""
+    """Run ``musicsim models import`` for each file in a child; print exit codes, outputs and memory."""
     import musicsim.explorer.refresh.model_catalogue  # noqa: F401  # or each child would import it again
     from musicsim.cli import main
 

@@ -11,7 +11,7 @@ import pytest
 
 @contextmanager
 def small_disk(place: Path, size_mb: int = 20) -> Iterator[Path]:
-    """A file system of its own; skips the test where it may not be mounted."""
+    """Mount a separate file system; skip the test if mounting is not allowed."""
     place.mkdir()
     _mount("-t", "tmpfs", "-o", f"size={size_mb}m", "tmpfs", place)
     try:
@@ -21,12 +21,12 @@ def small_disk(place: Path, size_mb: int = 20) -> Iterator[Path]:
 
 
 def make_read_only(disk: Path) -> None:
-    """Nothing can be written to it from now on, by nobody."""
+    """Make the disk read-only for all users."""
     _mount("-o", "remount,ro", disk)
 
 
 def fill(disk: Path, *, left_kb: int) -> Path:
-    """Leave so much room and no more; deleting what is given back makes room again."""
+    """Leave this much free space; deleting the returned file frees the rest."""
     stuffing = disk / "stuffing"
     with stuffing.open("wb") as file:
         space = os.statvfs(disk)

@@ -1,4 +1,4 @@
-"""What visitors of a public demonstration may not do: change files, start programs, connect to other machines."""
+"""Forbidden actions for visitors of a public demonstration: changing files, starting programs, connecting elsewhere."""
 
 import hashlib
 import socket
@@ -10,7 +10,7 @@ import pytest
 
 
 def content(folder: Path) -> dict[str, str]:
-    """Digests of all files below a folder, except those with which readers and writers of SQLite coordinate."""
+    """Return digests of all files below a folder, except those with which SQLite coordinates readers and writers."""
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))
@@ -20,7 +20,7 @@ def content(folder: Path) -> dict[str, str]:
 
 
 class Watch:
-    """Records what changes below a folder, which programs start, and which connections open in this process."""
+    """A record of changes below a folder, started programs, and connections opened in this process."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""What tests of training share: a collection with something to learn, and someone who watches."""
+"""Shared parts of training tests: a collection with something to learn, and a progress watcher."""
 
 import json
 import math
@@ -32,7 +32,7 @@ RANKED = {
 
 
 def write_styles(folder: Path, artists: int = 15, n_songs: int = 2, seconds: float = 2.0) -> Path:
-    """Artists of one kind of sound each, with the kind as their genre; songs of some seconds, in FLAC."""
+    """Write artists of one kind of sound each, with the kind as their genre; songs of some seconds, in FLAC."""
     for a in range(artists):
         kind = KINDS[a % len(KINDS)]
         for s in range(n_songs):
@@ -49,7 +49,7 @@ def write_styles(folder: Path, artists: int = 15, n_songs: int = 2, seconds: flo
 
 
 class Watcher:
-    """Keeps what it is told; says that it is enough after so many points, and stops at a message."""
+    """A progress that records its messages, asks to stop after some points, and cancels at a message."""
 
     def __init__(self, enough_after=None, stop_at=None):
         self.points, self.messages = [], []
@@ -69,9 +69,9 @@ class Watcher:
 
 
 def hush(*_, **_facts):
-    """Nobody listens."""
+    """Ignore all messages."""
 
 
 def tag_by_kind(library):
-    """A tag a song: its kind of sound."""
+    """Tag each song with its kind of sound."""
     library.add_tags([{"song_id": s.id, "tag": s.genre.lower(), "weight": 1.0} for s in library.songs()])

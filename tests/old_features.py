@@ -1,4 +1,4 @@
-"""Songs and models of an older feature version, which an update of the program analyses and fits again."""
+"""Songs and models of an older feature version, which an update of the program analyzes and fits again."""
 
 import json
 
@@ -9,18 +9,18 @@ from musicsim.library.db import schema
 
 
 def set_feature_version(library, record, version):
-    """Let a model say that it is of a feature version."""
+    """Set the feature version of a model."""
     about = library.models.path(record.id) / "model.json"
     about.write_text(json.dumps(json.loads(about.read_text()) | {"feature_version": version}))
 
 
 def make_feature_version_2(library):
-    """Turn a library into one of feature version 2, whose songs have no patterns of fluctuation.
+    """Turn a library into one of feature version 2, whose songs do not have patterns of fluctuation.
 
     Returns
     -------
     Library
-        The same.
+        The same library.
     """
     for song in songs_with_frames(library, library.songs()):
         mfcc = np.array(library.frame_files.mfcc(song.content_hash))

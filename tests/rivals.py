@@ -1,4 +1,4 @@
-"""Rivals for the tests of benchmarks; imported in processes of their own, so it imports little itself."""
+"""Rivals for the tests of benchmarks; they are imported in separate processes, so this module imports little."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_info
 
 
 class Contestant:
-    """A rival that does as it is told."""
+    """A rival that follows instructions."""
 
     def __init__(self, base=0):
         if base < 0:
@@ -38,7 +38,7 @@ class Contestant:
 
 
 class CrashingBliss:
-    """A rival that was compiled for another processor."""
+    """A rival compiled for another processor."""
 
     def analyse(self, path):
         os.kill(os.getpid(), signal.SIGILL)
@@ -49,7 +49,7 @@ def built_to_crash(*_):
 
 
 class Index:
-    """Answers every query with the first rows."""
+    """An index that returns the first rows for every query."""
 
     def ask(self, Q, value):
         return np.tile(np.arange(10), (len(Q), 1))

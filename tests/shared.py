@@ -1,4 +1,4 @@
-"""The optional folder of public data sets: ``MUSICSIM_SHARED_DATA``, else looked for beside the checkout."""
+"""The optional folder of public data sets: ``MUSICSIM_SHARED_DATA``, else looked for next to the checkout."""
 
 import os
 from pathlib import Path

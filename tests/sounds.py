@@ -1,4 +1,4 @@
-"""Small songs for tests: three kinds of sound that no ear and no feature mixes up."""
+"""Small songs for tests: three kinds of sound that neither people nor features confuse."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ KINDS = ("tones", "noise", "clicks")
 
 
 def sound(kind: str, seed: int, seconds: float = 4.0) -> np.ndarray:
-    """Mono samples: a few harmonic tones, filtered noise, or clicks; the seed varies them."""
+    """Return mono samples: a few harmonic tones, filtered noise, or clicks; the seed varies them."""
     rng = np.random.default_rng(seed)
     t = np.arange(int(seconds * SAMPLE_RATE)) / SAMPLE_RATE
     if kind == "tones":
@@ -32,7 +32,7 @@ def sound(kind: str, seed: int, seconds: float = 4.0) -> np.ndarray:
 
 
 def write_song(path: Path, kind: str = "tones", seed: int = 0, seconds: float = 4.0, **tags: str) -> Path:
-    """Write one song; the ending says which format; tags under mutagen's easy names."""
+    """Write one song; the suffix selects the format; tags use mutagen's easy names."""
     path.parent.mkdir(parents=True, exist_ok=True)
     soundfile.write(path, sound(kind, seed, seconds), SAMPLE_RATE)
     if tags:
@@ -46,14 +46,14 @@ def write_song(path: Path, kind: str = "tones", seed: int = 0, seconds: float = 
 
 
 def open_library(folder: Path) -> Library:
-    """A library that takes songs of a second; the rule for people's music is 20 s."""
+    """Open a library that accepts songs of one second; by default songs need 20 s."""
     library = Library.open(folder)
     library.set_setting("shortest_s", 1.0)
     return library
 
 
 def write_collection(folder: Path, n_songs: int = 4, seconds: float = 4.0) -> Path:
-    """Three artists, one a kind of sound, with full tags; `n_songs` each, in FLAC."""
+    """Write three artists, one per kind of sound, with full tags; `n_songs` each, in FLAC."""
     for a, kind in enumerate(KINDS):
         for s in range(n_songs):
             write_song(
@@ -72,7 +72,7 @@ def write_collection(folder: Path, n_songs: int = 4, seconds: float = 4.0) -> Pa
 
 
 def stored_files(library):
-    """All files of a library's folder, but for the log, and the locks of processes that may unpack something."""
+    """Return all files of a library's folder, except the log and the locks of unpacking."""
     files = (path.relative_to(library.folder) for path in library.folder.rglob("*") if path.is_file())
     kept = (file for file in files if file.parts[0] != "logs")
     return sorted(file for file in kept if file.parts[0] != "scratch" or file.suffix != ".lock")

@@ -1,4 +1,4 @@
-"""Music at addresses of fsspec: listed, read in blocks, and described as the same files here are."""
+"""Music at fsspec addresses: listed, read in blocks, and analyzed like the same local files."""
 
 import contextlib
 import html
@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from musicsim import _web, addresses
+from musicsim import addresses, web
 from musicsim.addresses import RemotePath, is_address, located, refusal, text_without_users, without_user
 from musicsim.audio import analyse_sound
 from musicsim.errors import LibraryError
@@ -36,7 +36,7 @@ def memory(monkeypatch):
 
 @pytest.fixture
 def served(tmp_path):
-    """A folder behind a web server, its address, and how many bytes of each file were asked for."""
+    """A folder behind a web server, its address, and the number of bytes requested per file."""
     from werkzeug.serving import make_server
     from werkzeug.utils import send_file
     from werkzeug.wrappers import Response
@@ -71,19 +71,19 @@ def served(tmp_path):
 
 
 @pytest.mark.parametrize("address", ["s3://bucket/a b.mp3", "sftp://host/music", "https://host/x"])
-def test_addresses_are_told_from_paths(address):
+def test_distinguishes_addresses_from_paths(address):
     assert is_address(address)
     assert is_address(Path(address))
     assert isinstance(located(Path(address)), RemotePath)
 
 
 @pytest.mark.parametrize("path", ["/music/a.mp3", "a:/b", "music", "file:///music", "/s3:/bucket", "C:/music"])
-def test_paths_of_this_machine_are_no_addresses(path):
+def test_local_paths_are_not_addresses(path):
     assert not is_address(path)
     assert type(located(Path(path))) is type(Path())
 
 
-def test_music_at_an_address_is_found_by_the_rules_of_a_walk(memory):
+def test_scan_of_address_follows_folder_rules(memory):
     for name in ("/m/a.flac", "/m/x/b.MP3", "/m/.hidden/c.mp3", "/m/@eaDir/d.mp3", "/m/notes.txt"):
         memory.pipe(name, b"12345")
     found = find_audio([Path("memory://m")])
@@ -94,7 +94,7 @@ def test_music_at_an_address_is_found_by_the_rules_of_a_walk(memory):
     assert str(alone.path) == "memory:/m/notes.txt"
 
 
-def test_what_cannot_be_listed_is_a_problem_and_its_songs_may_be_there(memory):
+def test_unlistable_address_is_reported_as_unread(memory):
     for address in (Path("memory://nowhere"), Path("nosuch://bucket")):
         found = find_audio([address], absent_ok=True)
         assert [path for path, _ in found.problems] == [address]
@@ -102,7 +102,7 @@ def test_what_cannot_be_listed_is_a_problem_and_its_songs_may_be_there(memory):
 
 
 @pytest.mark.parametrize("ending", [".flac", ".ogg", ".wav", ".mp3"])
-def test_a_file_at_an_address_sounds_like_the_same_file_here(memory, tmp_path, ending):
+def test_remote_file_decodes_like_local_file(memory, tmp_path, ending):
     here = write_song(tmp_path / f"song{ending}", "tones", seed=3)
     memory.pipe(f"/m/song{ending}", here.read_bytes())
     there = located(Path(f"memory://m/song{ending}"))
@@ -112,7 +112,7 @@ def test_a_file_at_an_address_sounds_like_the_same_file_here(memory, tmp_path, e
     assert read_tags(here) == read_tags(there)
 
 
-def test_two_readers_of_an_address_do_not_move_each_other(memory):
+def test_concurrent_readers_are_independent(memory):
     memory.pipe("/m/a.bin", bytes(range(200)))
     path = located(Path("memory://m/a.bin"))
     with path.open("rb") as one, path.open("rb") as other:
@@ -122,8 +122,8 @@ def test_two_readers_of_an_address_do_not_move_each_other(memory):
         assert one.read(2) == b"\3\4"
 
 
-@pytest.mark.slow
-def test_a_scan_of_a_web_server_makes_the_library_of_its_folder(served, tmp_path):
+@pytest.mark.long
+def test_web_server_scan_matches_local_folder(served, tmp_path):
     folder, address, asked = served
     write_collection(folder, n_songs=2)
     (folder / "broken.mp3").write_text("no music")
@@ -163,7 +163,7 @@ class _Answers(socketserver.StreamRequestHandler):
 
 @pytest.fixture
 def hostile():
-    """Start a web server that answers by a function; yields its address and a list of its requests."""
+    """Start a web server that responds with a function; yield its address and a list of its requests."""
     servers = []
 
     def start(answer):
@@ -207,10 +207,10 @@ print("PEAKS", json.dumps([kb >> 10 for kb in peaks]))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the peak of memory from /proc")
 @pytest.mark.parametrize("name", ["endless.wav", "endless.part.wav", "page"])
-def test_a_web_server_without_end_takes_little_memory(hostile, tmp_path, name):
+def test_endless_web_server_uses_little_memory(hostile, tmp_path, name):
     address, asked = hostile(endless)
     done = subprocess.run(
         [sys.executable, "-c", _PEAK_OF_ADD, tmp_path / "lib", f"{address}/{name}"],
@@ -228,8 +228,9 @@ def test_a_web_server_without_end_takes_little_memory(hostile, tmp_path, name):
     assert all("range" in headers for method, path, headers in asked if method == "GET" and "wav" in path)
 
 
-def test_a_slow_web_server_is_given_up(hostile, monkeypatch):
-    monkeypatch.setattr(_web, "REQUEST_S", 0.5)
+@pytest.mark.long
+def test_slow_web_server_times_out(hostile, monkeypatch):
+    monkeypatch.setattr(web, "REQUEST_S", 0.5)
     released = threading.Event()
 
     def drip(handler, method, _path, _headers):
@@ -247,7 +248,7 @@ def test_a_slow_web_server_is_given_up(hostile, monkeypatch):
     assert "takes too long" in reason
 
 
-def test_what_a_web_server_does_not_say_is_a_sentence(hostile):
+def test_bad_web_server_responses_give_clear_errors(hostile):
     def answer(handler, _method, path, _headers):
         number = path.strip("/").split(".")[0]
         heads = {
@@ -270,12 +271,12 @@ def test_what_a_web_server_does_not_say_is_a_sentence(hostile):
     }
     assert "404" in reasons["lost"]
     assert "401" in reasons["closed"]
-    assert "does not say how long it is" in reasons["lengthless"]
+    assert "does not report the file's size" in reasons["lengthless"]
     assert "private network" in reasons["metadata"]
     assert all(reason.endswith(".") and "\n" not in reason for reason in reasons.values())
 
 
-def test_a_redirect_within_the_host_is_followed_and_links_stay_below_their_folder(hostile):
+def test_follows_redirects_within_host_and_links_below_folder(hostile):
     def answer(handler, method, path, _headers):
         if path.startswith("/old"):
             moved = f"/new/{path.removeprefix('/old').strip('/')}" + "/" * path.endswith("/sub/")
@@ -299,8 +300,8 @@ def test_a_redirect_within_the_host_is_followed_and_links_stay_below_their_folde
     assert not any("etc" in path or "e.txt" in path for _, path, _ in asked)
 
 
-def test_folders_without_end_are_given_up(hostile, monkeypatch):
-    monkeypatch.setattr(_web, "_MAX_FOLDERS", 20)
+def test_endless_folders_are_abandoned(hostile, monkeypatch):
+    monkeypatch.setattr(web, "MAX_FOLDERS", 20)
 
     def answer(handler, method, _path, _headers):
         body = b'<a href="1/">x</a> <a href="2/">x</a>'
@@ -329,7 +330,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("address", REFUSED)
-def test_protocols_that_are_not_listed_and_chains_never_reach_fsspec(address, store, monkeypatch):
+def test_unlisted_protocols_never_reach_fsspec(address, store, monkeypatch):
     monkeypatch.setattr(fsspec, "url_to_fs", lambda *_, **__: pytest.fail("fsspec was asked"))
     path = Path(address)
     with pytest.raises(LibraryError, match="are not read"):
@@ -340,7 +341,7 @@ def test_protocols_that_are_not_listed_and_chains_never_reach_fsspec(address, st
     for ask in (remote.stat, remote.open, lambda: list(remote.files())):
         with pytest.raises(OSError, match="are not read"):
             ask()
-    # as it comes with a restored library
+    # as in a restored library
     with store.write() as connection:
         connection.exec_driver_sql("INSERT INTO roots VALUES (?, 0)", (str(path),))
     out, _ = run("scan", "--json", library=store.folder, expect=3)
@@ -358,7 +359,7 @@ SECRETS = [
 
 
 @pytest.mark.parametrize("address", SECRETS)
-def test_an_address_with_a_password_is_refused_and_never_shown(address, tmp_path):
+def test_rejects_address_with_password_without_showing_it(address, tmp_path):
     library = tmp_path / "lib"
     with open_library(library):
         pass
@@ -371,13 +372,13 @@ def test_an_address_with_a_password_is_refused_and_never_shown(address, tmp_path
     assert b"CRET" not in held
 
 
-def test_an_azure_container_is_no_user():
+def test_azure_container_is_not_treated_as_user():
     assert refusal("abfs://container@account.dfs.core.windows.net/x") is None
     assert without_user("/music/me@home/x.mp3") == "/music/me@home/x.mp3"
     assert text_without_users("mail a@b, see http://h/a@b") == "mail a@b, see http://h/a@b"
 
 
-def test_passwords_in_addresses_of_a_library_are_not_shown(tiny_library, tmp_path):
+def test_passwords_in_addresses_are_not_shown(tiny_library, tmp_path):
     song = tiny_library.songs()[0]
     place = "http:/me:S3CRET@127.0.0.1:9/music"
     with tiny_library.write() as connection:
@@ -394,7 +395,7 @@ def test_passwords_in_addresses_of_a_library_are_not_shown(tiny_library, tmp_pat
             " updated_at) VALUES ('add', ?, 'done', ?, 0, 0, 0, 0, 0, 0)",
             (json.dumps({"paths": [place]}), f"{place}/b.mp3"),
         )
-    # as a library that can only be read shows it
+    # as a read-only library shows it
     assert "CRET" not in f"{tiny_library.files.roots()} {tiny_library.files.failures()} {tiny_library.songs()}"
     said = ""
     for command in (("info",), ("failed",), ("list", "--json"), ("report", tmp_path / "report.zip")):

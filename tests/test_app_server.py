@@ -1,4 +1,4 @@
-"""The program ``musicsim app`` as a process: what it listens on, and whom it answers."""
+"""The program ``musicsim app`` as a process: its addresses, and the requests that it serves."""
 
 import http.client
 import os
@@ -14,9 +14,8 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
+from tests.waiting import PATIENCE_S
 
-PATIENCE_S = 120
 UPGRADE = {
     "Connection": "Upgrade",
     "Upgrade": "websocket",
@@ -27,14 +26,14 @@ STREAM = "/_stcore/stream"
 
 
 class Server:
-    """A running app: its process, the lines that it printed, and its port."""
+    """A running app: its process, its printed lines, and its port."""
 
     def __init__(self, process: subprocess.Popen, lines: list[str]) -> None:
         self.process, self.lines = process, lines
         self.port = int(re.search(r":(\d+)", lines[0])[1])
 
     def status(self, path: str, host: str, *, address="127.0.0.1", method="GET", **headers: str) -> int:
-        """The status of a request under a Host header."""
+        """Return the status of a request with a Host header."""
         return self.answer(path, host, address=address, method=method, **headers)[0]
 
     def answer(self, path, host, *, address="127.0.0.1", method="GET", **headers):
@@ -50,7 +49,7 @@ class Server:
 
 @contextmanager
 def running(library: Path, *arguments: str, lines: int = 1, cwd=None, **environment: str) -> Iterator[Server]:
-    """Run ``musicsim app`` on some free port."""
+    """Run ``musicsim app`` on a free port."""
     command = [sys.executable, "-m", "musicsim", "app", "--no-browser", "--library", str(library), *arguments]
     process = subprocess.Popen(
         [*command, "--port", str(22000 + os.getpid() % 9000)],
@@ -81,7 +80,7 @@ def _line(process: subprocess.Popen) -> str:
 
 
 def _heard(port: int) -> set[str]:
-    """The addresses on which anything listens at a port of this machine."""
+    """Return the addresses with a listener on a port of this machine."""
     found = set()
     for table in ("tcp", "tcp6"):
         path = Path("/proc/net", table)
@@ -111,7 +110,7 @@ needs_proc = pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="no /
 
 
 @needs_proc
-def test_the_app_listens_on_this_machine_alone(server):
+def test_app_listens_on_localhost_only(server):
     assert server.lines == [f"musicsim is at http://localhost:{server.port}; Ctrl+C stops it."]
     heard = _heard(server.port)
     assert "127.0.0.1" in heard
@@ -137,7 +136,7 @@ PATHS = (
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_nothing_is_answered_under_a_foreign_host(server, path):
+def test_rejects_requests_for_foreign_host(server, path):
     foreign = f"evil.example:{server.port}"
     assert server.status(path, foreign) == 421
     assert server.status(path, foreign, Origin=f"http://{foreign}") == 421
@@ -146,12 +145,12 @@ def test_nothing_is_answered_under_a_foreign_host(server, path):
 
 
 @pytest.mark.parametrize("path", [path for path in PATHS if path not in (STREAM, "/_stcore/upload_file/a/b")])
-def test_the_same_is_answered_under_our_own(server, path):
+def test_answers_requests_for_own_host(server, path):
     for host in ("localhost", "127.0.0.1", "[::1]"):
         assert server.status(path, f"{host}:{server.port}") < 400
 
 
-def test_the_stream_is_for_the_apps_own_pages(server):
+def test_stream_accepts_own_pages_only(server):
     own, beside = f"localhost:{server.port}", f"localhost:{server.port + 1}"
     assert server.status(STREAM, own, **UPGRADE, Origin=f"http://{own}") == 101
     assert server.status(STREAM, own, **UPGRADE) == 101  # a program on this machine
@@ -162,7 +161,7 @@ def test_the_stream_is_for_the_apps_own_pages(server):
     assert server.status(STREAM, foreign, **UPGRADE) == 421
 
 
-def test_a_page_comes_through_the_stream(server):
+def test_stream_delivers_page(server):
     from streamlit.proto.BackMsg_pb2 import BackMsg
     from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
     from websockets.sync.client import connect
@@ -172,7 +171,11 @@ def test_a_page_comes_through_the_stream(server):
     asked.rerun_script.page_script_hash = ""
     shown = []
     with connect(
-        f"ws://{own}{STREAM}", origin=f"http://{own}", subprotocols=["streamlit"], open_timeout=PATIENCE_S
+        f"ws://{own}{STREAM}",
+        origin=f"http://{own}",
+        subprotocols=["streamlit"],
+        open_timeout=PATIENCE_S,
+        ping_interval=None,
     ) as stream:
         stream.send(asked.SerializeToString())
         message = ForwardMsg()
@@ -183,14 +186,15 @@ def test_a_page_comes_through_the_stream(server):
     assert not any("exception {" in text for text in shown)
 
 
-def test_the_interface_sends_nothing_to_other_pages(server):
+def test_api_rejects_foreign_origins(server):
     own = f"localhost:{server.port}"
     for method in ("GET", "POST", "OPTIONS"):
         assert server.status("/api/similar", own, method=method, Origin="http://localhost:3000") == 403
 
 
+@pytest.mark.long
 @needs_proc
-def test_a_host_opens_the_app_and_says_what_that_means(home, tmp_path):
+def test_host_option_opens_app_with_warning(home, tmp_path):
     with running(home, "--host", "0.0.0.0", "--allow-host", "music.example", lines=2, cwd=tmp_path) as server:
         assert server.lines[0].startswith(f"musicsim is at http://127.0.0.1:{server.port}")
         assert "Anyone who can reach this address can listen to, change and delete" in server.lines[1]
@@ -199,17 +203,18 @@ def test_a_host_opens_the_app_and_says_what_that_means(home, tmp_path):
             assert server.status("/_stcore/health", host) == 200
         for host in ("evil.example", f"0.0.0.0:{server.port}", "8.8.8.8"):
             assert server.status("/_stcore/health", host) == 421
-        # as a reverse proxy hands it on, with its own host or with the page's
+        # as a reverse proxy forwards it, with its own host or with the page's
         for host in ("music.example", f"127.0.0.1:{server.port}"):
             assert server.status(STREAM, host, **UPGRADE, Origin="https://music.example") == 101
 
 
-def test_a_taken_port_is_left_alone_and_a_wrong_name_is_said(server, home):
+@pytest.mark.long
+def test_rejects_taken_port_and_bad_host(server, home):
     with running(home, "--port", str(server.port)) as other:
         assert other.port != server.port
     for arguments, message in (
         (("--allow-host", "http://music.example"), "not a machine's name or address"),
-        (("--host", "192.0.2.77"), "this machine has no such address"),
+        (("--host", "192.0.2.77"), "this machine does not have this address"),
     ):
         command = [sys.executable, "-m", "musicsim", "app", "--no-browser", "--library", str(home), *arguments]
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
@@ -218,7 +223,8 @@ def test_a_taken_port_is_left_alone_and_a_wrong_name_is_said(server, home):
         assert "Traceback" not in done.stderr
 
 
-def test_ctrl_c_ends_it_without_a_word(home):
+@pytest.mark.long
+def test_ctrl_c_exits_silently(home):
     with running(home) as server:
         assert server.status("/_stcore/health", "localhost") == 200
         server.process.send_signal(signal.SIGINT)
@@ -227,7 +233,7 @@ def test_ctrl_c_ends_it_without_a_word(home):
 
 
 @needs_proc
-def test_the_plain_way_of_streamlit_is_for_this_machine_alone_too(home):
+def test_streamlit_run_listens_on_localhost_only(home):
     app = Path(__file__).parents[1] / "app.py"
     command = [sys.executable, "-m", "streamlit", "run", str(app), "--server.headless=true", "--server.port=0"]
     process = subprocess.Popen(

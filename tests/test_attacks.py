@@ -18,9 +18,8 @@ from musicsim.library import Library
 from musicsim.progress import no_progress
 from tests.intact import content
 from tests.sounds import write_song
-from tests.test_app_server import PATIENCE_S, Server, running
-
-pytestmark = pytest.mark.slow
+from tests.test_app_server import Server, running
+from tests.waiting import PATIENCE_S
 
 HOSTILE, OTHER = "198.51.100.1", "203.0.113.7"
 SOUND = {"Content-Type": "audio/flac"}
@@ -36,7 +35,7 @@ def home(built_library, tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module", params=["library", "snapshot"])
 def attacked(request, home, tmp_path_factory) -> Iterator[tuple[Server, Path]]:
-    """A process, and the folder that it serves."""
+    """Start a process; yield it and the folder that it serves."""
     if request.param == "library":
         with running(home, "--public", lines=2) as server:
             yield server, home
@@ -65,7 +64,7 @@ def stream(server: Server, address: str) -> Iterator[ClientConnection]:
     own = f"127.0.0.1:{server.port}"
     with connect(
         f"ws://{own}/_stcore/stream", origin=f"http://{own}", subprotocols=["streamlit"], max_size=None,
-        additional_headers={"X-Forwarded-For": address}, open_timeout=PATIENCE_S,
+        additional_headers={"X-Forwarded-For": address}, open_timeout=PATIENCE_S, ping_interval=None,
     ) as found:  # fmt: skip
         yield found
 
@@ -77,7 +76,7 @@ def rerun(page: str = "", query: str = "") -> bytes:
 
 
 def finished(page: ClientConnection, script: str | None = None) -> list[ForwardMsg]:
-    """All messages until a run has ended; that of a script, if one is named."""
+    """Return all messages until a run has ended: the given script's, or any."""
     said, running_script = [], None
     while True:
         message = ForwardMsg.FromString(page.recv(timeout=PATIENCE_S))
@@ -106,7 +105,8 @@ def song(tmp_path_factory) -> Path:
     return write_song(tmp_path_factory.mktemp("sent") / "mine.flac", "noise", seed=3)
 
 
-def test_3000_reruns_of_one_page_are_few_runs_and_others_are_served(attacked):
+@pytest.mark.long
+def test_3000_reruns_do_not_block_other_visitors(attacked):
     server, _ = attacked
     with stream(server, HOSTILE) as hostile, stream(server, OTHER) as other:
         hostile.send(rerun())
@@ -125,7 +125,7 @@ def test_3000_reruns_of_one_page_are_few_runs_and_others_are_served(attacked):
 
 
 def drip(server: Server, method: str, path: str, **headers: str) -> socket.socket:
-    """Begin a request whose body does not come."""
+    """Begin a request whose body never comes."""
     sent = {"Host": f"127.0.0.1:{server.port}", "Content-Length": "1000000", **headers}
     head = f"{method} {path} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in sent.items())
     held = socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S)
@@ -133,8 +133,9 @@ def drip(server: Server, method: str, path: str, **headers: str) -> socket.socke
     return held
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_addresses", [1, 64])
-def test_others_search_during_64_slow_bodies(attacked, song, n_addresses):
+def test_64_slow_uploads_do_not_block_other_visitors(attacked, song, n_addresses):
     server, _ = attacked
     with ExitStack() as held, stream(server, OTHER) as other:
         slow = []
@@ -157,7 +158,7 @@ def test_others_search_during_64_slow_bodies(attacked, song, n_addresses):
 
 
 def upload(server: Server, page: ClientConnection, session: str, song: Path) -> int:
-    """Send a file as a page does; give the status."""
+    """Send a file as a page does; return the status."""
     asked = BackMsg()
     asked.file_urls_request.request_id, asked.file_urls_request.session_id = "1", session
     asked.file_urls_request.file_names.append(song.name)
@@ -207,15 +208,16 @@ WRITES = [
 ]  # fmt: skip
 
 
-def test_odd_requests_are_refused_and_nothing_changes(attacked, song):
+@pytest.mark.long
+def test_odd_requests_change_nothing(attacked, song):
     server, folder = attacked
-    assert search(server, song)  # makes what the first search makes
+    assert search(server, song)  # the first search writes files
     before = content(folder)
     failed = []
     for i, (method, path) in enumerate([*(("GET", path) for path in ODD), *WRITES]):
         body = None if method == "GET" else b'{"place": 1e400, "category": [[]]}'
         status, said = ask(server, method, path, body, address=f"198.51.100.{i % 200}")
-        is_empty_page = b'id="root"' in said  # Streamlit's answer to addresses that it does not know
+        is_empty_page = b'id="root"' in said  # Streamlit's response to unknown addresses
         is_answered = method == "GET" and status in (200, 204)
         is_fine = is_answered or is_empty_page or 400 <= status < 500
         tells = [secret for secret in (b"secret\n", b"root:", bytes(folder), b"Traceback") if secret in said]
@@ -230,7 +232,7 @@ def test_odd_requests_are_refused_and_nothing_changes(attacked, song):
     assert content(folder) == before
 
 
-def test_no_range_gives_more_than_the_file(attacked):
+def test_range_requests_never_exceed_file(attacked):
     server, _ = attacked
     songs = json.loads(ask(server, "GET", "/api/songs")[1])
     address = f"/songs/{songs[0]['id']}/audio"
@@ -246,7 +248,7 @@ def test_no_range_gives_more_than_the_file(attacked):
         assert len(part) <= 2 * len(whole), asked
 
 
-def test_messages_that_no_page_sends_change_nothing(attacked):
+def test_forged_messages_change_nothing(attacked):
     server, folder = attacked
     before = content(folder)
     with stream(server, HOSTILE) as hostile:

@@ -1,17 +1,18 @@
-"""One thread for matrix products, asked for by several at once."""
+"""One BLAS thread, requested by several threads at once."""
 
 import threading
 
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from musicsim._blas import one_blas_thread
+from musicsim.blas import one_blas_thread
+from tests.waiting import PATIENCE_S
 
 
 def n_threads():
-    """Of numpy's library, if its threads belong to the whole process; with OpenMP each thread has a number of its own.
+    """Return the threads of numpy's library if they belong to the whole process; with OpenMP they belong to a thread.
 
-    Those of other packages may have been built for one thread.
+    Libraries of other packages may have been built for one thread.
     """
     blas = ThreadpoolController().select(user_api="blas").info()
     return {
@@ -22,7 +23,7 @@ def n_threads():
 
 
 def set_threads(n):
-    """Where a thread that lives on had set them, no other could."""
+    """Set the number in a thread that ends: other threads cannot change the setting of a living one."""
     setter = threading.Thread(target=lambda: threadpool_limits(n, "blas"))
     setter.start()
     setter.join()
@@ -39,7 +40,7 @@ def _two_threads():
 
 
 @pytest.mark.parametrize("last", [0, 1])
-def test_the_limit_lasts_until_the_last_is_done_and_leaves_what_was_before(last):
+def test_limit_lasts_until_last_exit(last):
     inside = [one_blas_thread(), one_blas_thread()]
     for limit in inside:
         limit.__enter__()
@@ -50,7 +51,7 @@ def test_the_limit_lasts_until_the_last_is_done_and_leaves_what_was_before(last)
     assert n_threads() == {2}
 
 
-def test_a_limit_of_the_caller_is_no_hindrance():
+def test_restores_limit_of_caller():
     with threadpool_limits(2, "blas"):
         with one_blas_thread():
             assert n_threads() == {1}
@@ -58,40 +59,40 @@ def test_a_limit_of_the_caller_is_no_hindrance():
     assert n_threads() == {2}
 
 
-def test_who_came_first_may_leave_first_and_live_on():
+def test_first_thread_may_exit_first():
     left, over = threading.Event(), threading.Event()
 
     def work():
         with one_blas_thread():
             entered.set()
-            other_entered.wait(timeout=60)
+            other_entered.wait(timeout=PATIENCE_S)
         left.set()
-        over.wait(timeout=60)
+        over.wait(timeout=PATIENCE_S)
 
     entered, other_entered = threading.Event(), threading.Event()
     first = threading.Thread(target=work)
     first.start()
-    entered.wait(timeout=60)
+    entered.wait(timeout=PATIENCE_S)
     with one_blas_thread():
         other_entered.set()
-        left.wait(timeout=60)
+        left.wait(timeout=PATIENCE_S)
         assert n_threads() == {1}
     assert n_threads() == {2}
     over.set()
-    first.join(timeout=60)
+    first.join(timeout=PATIENCE_S)
 
 
-def test_a_fit_that_fails_leaves_what_was_before():
+def test_failed_fit_restores_limit():
     with pytest.raises(RuntimeError), one_blas_thread():
         raise RuntimeError
     assert n_threads() == {2}
 
 
-def test_threads_that_come_and_go_leave_what_was_before():
+def test_concurrent_threads_restore_limit():
     start, seen = threading.Barrier(8), []
 
     def work():
-        start.wait(timeout=60)
+        start.wait(timeout=PATIENCE_S)
         for _ in range(20):
             with one_blas_thread():
                 seen.append(n_threads())
@@ -100,7 +101,7 @@ def test_threads_that_come_and_go_leave_what_was_before():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=60)
+        thread.join(timeout=PATIENCE_S)
     assert len(seen) == 160
     assert all(numbers == {1} for numbers in seen)
     assert n_threads() == {2}

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from musicsim.api.http import http_interface
 from musicsim.cli import COMMANDS as PROGRAM
 from musicsim.cli import program
-from musicsim.cli._options import adding_options
+from musicsim.cli.options import adding_options
 from tests.command import run, run_process
 from tests.sounds import write_collection, write_song
 
@@ -24,7 +24,7 @@ def library(built_library, tmp_path_factory):
     return shutil.copytree(built_library, tmp_path_factory.mktemp("cli") / "library")
 
 
-def test_a_folder_goes_the_whole_way(tmp_path):
+def test_adds_and_lists_folder(tmp_path):
     music = write_collection(tmp_path / "music", n_songs=2, seconds=2)
     (music / "broken.mp3").write_text("no music")
     library = tmp_path / "library"
@@ -41,7 +41,7 @@ def test_a_folder_goes_the_whole_way(tmp_path):
     assert info["model"]["fitted_on_songs"] == 6
 
 
-def test_similar_takes_an_id_and_a_file(library, tmp_path):
+def test_similar_accepts_id_or_file(library, tmp_path):
     songs = json.loads(run("list", "--json", library=library)[0])
     noise = next(s for s in songs if s["artist"] == "Artist noise")
     hits = json.loads(run("similar", noise["id"], "-k", 3, "--per-artist", 0, "--json", library=library)[0])
@@ -68,13 +68,13 @@ def test_playlist_is_written_as_relative_m3u8(library, tmp_path):
     assert [s["song"]["id"] for s in again["songs"]] == [s["song"]["id"] for s in steps["songs"]]
 
 
-def test_people_read_tables(library):
+def test_prints_tables_without_json_option(library):
     out, _ = run("list", "--search", "noise 2", library=library)
     assert "Song noise 2" in out
     assert "Song tones" not in out
 
 
-def test_songs_are_listed_by_what_can_be_heard(library):
+def test_lists_songs_by_descriptors(library):
     songs = json.loads(run("list", "--sort", "brightness", "--descending", "--json", library=library)[0])
     of_all = [song["brightness"] for song in songs]
     assert of_all == sorted(of_all, reverse=True)
@@ -86,7 +86,7 @@ def test_songs_are_listed_by_what_can_be_heard(library):
     assert "--sort should be one of id, title" in " ".join(err.split())
 
 
-def test_filters_of_what_can_be_heard_narrow_a_search(library):
+def test_descriptor_filters_narrow_search(library):
     songs = json.loads(run("list", "--json", library=library)[0])
     middle = sorted(song["brightness"] for song in songs)[len(songs) // 2]
     arguments = ("similar", songs[0]["id"], "-k", 50, "--per-artist", 0, "--brightness", 0, middle + 1e-3, "--json")
@@ -98,11 +98,11 @@ def test_filters_of_what_can_be_heard_narrow_a_search(library):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("similar", "9999"), "there is no song 9999"),
-        (("similar", "/nowhere.mp3"), "neither a file nor the number of a song"),
-        (("add", "/nowhere"), "there is no such file or folder"),
+        (("similar", "9999"), "song 9999 does not exist"),
+        (("similar", "/nowhere.mp3"), "neither a file nor the id of a song"),
+        (("add", "/nowhere"), "no such file or folder"),
         (("playlist", "--first", "9999"), "song 9999"),
-        (("playlist", "-o", "x.pdf"), "name a file that ends in"),
+        (("playlist", "-o", "x.pdf"), "use a file name that ends in"),
     ],
 )
 def test_errors_are_one_sentence_on_stderr(library, arguments, message):
@@ -112,11 +112,11 @@ def test_errors_are_one_sentence_on_stderr(library, arguments, message):
     assert out == ""
 
 
-def test_the_version_is_said_without_a_command(library):
+def test_version_option_needs_no_command(library):
     assert run("--version", library=library)[0].startswith("musicsim ")
 
 
-def test_what_is_said_on_stderr_can_be_more_and_less(built_library, tmp_path):
+def test_verbosity_options_change_stderr(built_library, tmp_path):
     library = shutil.copytree(built_library, tmp_path / "library")
     for walk in library.glob("models/*/clusters.npz"):
         walk.write_bytes(b"damaged")
@@ -124,7 +124,7 @@ def test_what_is_said_on_stderr_can_be_more_and_less(built_library, tmp_path):
     assert "cannot be read, the next job rebuilds it" in run(*asked, library=library)[1]
     assert run("--quiet", *asked, library=library)[1] == ""
     _, said = run("--quiet", "similar", 9999, library=library, expect=1)
-    assert "there is no song 9999" in " ".join(said.split()), "what ends the command is said all the same"
+    assert "song 9999 does not exist" in " ".join(said.split()), "what ends the command is said all the same"
     _, said = run("--verbose", "--quiet", *asked, library=library, expect=2)
     assert "not both" in said
     run("--verbose", "evaluate", library=library)
@@ -133,12 +133,13 @@ def test_what_is_said_on_stderr_can_be_more_and_less(built_library, tmp_path):
     assert log.count(" WARNING ") >= 2
 
 
-def test_no_library_yet_is_a_clear_error(tmp_path):
+def test_missing_library_gives_clear_error(tmp_path):
     _, err = run("list", library=tmp_path / "none", expect=1)
-    assert "there is no library here" in " ".join(err.split())
+    assert "no library found" in " ".join(err.split())
 
 
-def test_a_collection_is_looked_after(tmp_path):
+@pytest.mark.long
+def test_library_maintenance_commands(tmp_path):
     """Settings, scan, missing, edit, artists, duplicates and forget, on one library."""
     library, music = tmp_path / "library", tmp_path / "music"
     for n, artist in enumerate(("The Beatles", "Beatles, The", "Other")):
@@ -187,7 +188,7 @@ def test_a_collection_is_looked_after(tmp_path):
         (("artists", "--merge", "x"), "--into NAME"),
     ],
 )
-def test_wrong_usage_is_said_and_changes_nothing(library, arguments, message):
+def test_wrong_usage_gives_clear_error(library, arguments, message):
     _, err = run(*arguments, library=library, expect=2)
     assert message in " ".join(err.replace("│", " ").split())
 
@@ -195,12 +196,12 @@ def test_wrong_usage_is_said_and_changes_nothing(library, arguments, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("edit", "9999", "--title", "x"), "there is no song 9999"),
-        (("duplicates", "--part", "1", "2"), "were not found to be the same sound"),
+        (("edit", "9999", "--title", "x"), "song 9999 does not exist"),
+        (("duplicates", "--part", "1", "2"), "are not listed as duplicates"),
         (("forget", "/nowhere"), "is not a folder of this library"),
     ],
 )
-def test_what_is_not_there_is_named(library, arguments, message):
+def test_unknown_names_give_clear_errors(library, arguments, message):
     _, err = run(*arguments, library=library, expect=1)
     assert message in " ".join(err.split())
 
@@ -211,7 +212,7 @@ COMMANDS = (
 )
 
 
-def test_the_help_of_a_command_is_said_once():
+def test_command_help_starts_with_its_summary_once():
     commands = typer.main.get_command(program).commands
     for name, command in commands.items():
         sentence, full = command.help, command.load().help
@@ -219,12 +220,12 @@ def test_the_help_of_a_command_is_said_once():
         assert full.count(sentence) == 1, name
 
 
-def test_a_command_is_in_the_file_of_its_name_or_of_its_group():
+def test_commands_are_in_modules_of_same_name():
     modules = {record.target.split(":")[0].replace("_", "-") for record in PROGRAM.values()}
     assert modules <= set(PROGRAM)
 
 
-def test_songs_and_models_have_the_same_fields_on_the_command_line_and_over_http(library, monkeypatch):
+def test_cli_and_http_return_same_fields(library, monkeypatch):
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(library))
     with TestClient(http_interface()) as client:
         answers = {path: client.get(path).json()[0] for path in ("/songs?limit=1", "/models", "/songs/1/similar?k=1")}
@@ -238,7 +239,7 @@ def test_songs_and_models_have_the_same_fields_on_the_command_line_and_over_http
     assert answers["/songs/1/similar?k=1"].items() <= (hit | hit["song"]).items()
 
 
-def test_every_command_has_a_help_that_names_json():
+def test_every_command_help_mentions_json():
     from typer.testing import CliRunner
 
     runner = CliRunner(env={"COLUMNS": "200"})
@@ -250,7 +251,7 @@ def test_every_command_has_a_help_that_names_json():
         assert command == "app" or "--json" in text.stdout
 
 
-def test_an_extension_adds_options_to_a_command():
+def test_extension_adds_options_to_command():
     def show(song: Annotated[int, typer.Argument()], name: Annotated[str, typer.Option()] = "x") -> None:
         typer.echo(f"{song} {name}")
 

@@ -1,17 +1,17 @@
-"""What the app's server listens on, and what is printed of it."""
+"""The addresses that the app's server listens on, and their messages."""
 
 import socket
 import sys
 
 import pytest
 
-from musicsim.cli._addresses import is_open_to_others, listen, urls
+from musicsim.cli.addresses import is_open_to_others, listen, urls
 from musicsim.errors import AddressError
 
 
 @pytest.fixture
 def hear():
-    """``listen``, with what it opened closed at the end."""
+    """Return ``listen``; close everything that it opened at the end."""
     opened = []
 
     def hear(*arguments):
@@ -40,7 +40,7 @@ def _places(sockets):
 
 
 @needs_ipv6
-def test_without_a_host_both_families_of_this_machine_alone_are_heard(hear):
+def test_default_listens_on_both_loopback_families(hear):
     sockets = hear(None, 21000)
     port = sockets[0].getsockname()[1]
     assert _places(sockets) == {("127.0.0.1", port), ("::1", port)}
@@ -50,7 +50,7 @@ def test_without_a_host_both_families_of_this_machine_alone_are_heard(hear):
 
 @needs_ipv6
 @pytest.mark.parametrize(("family", "address"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
-def test_a_port_that_another_program_has_on_one_of_them_is_left_to_it(hear, family, address):
+def test_skips_port_taken_on_either_family(hear, family, address):
     with socket.create_server((address, 0), family=family) as other:
         taken = other.getsockname()[1]
         sockets = hear(None, taken)
@@ -59,7 +59,7 @@ def test_a_port_that_another_program_has_on_one_of_them_is_left_to_it(hear, fami
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has all of 127.0.0.0/8")
-def test_a_port_that_is_taken_somewhere_else_only_is_free(hear):
+def test_port_taken_on_other_address_is_free(hear):
     with socket.create_server(("127.0.0.2", 0)) as other:
         port = other.getsockname()[1]
         assert hear("127.0.0.1", port)[0].getsockname()[1] == port
@@ -67,7 +67,7 @@ def test_a_port_that_is_taken_somewhere_else_only_is_free(hear):
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", pytest.param("::", marks=needs_ipv6)])
-def test_all_addresses_are_open_to_others_and_named_one_by_one(hear, host):
+def test_wildcard_host_lists_each_address(hear, host):
     sockets = hear(host, 21100)
     port = sockets[0].getsockname()[1]
     assert is_open_to_others(sockets)
@@ -80,18 +80,18 @@ def test_all_addresses_are_open_to_others_and_named_one_by_one(hear, host):
 
 
 @needs_ipv6
-def test_an_address_of_ipv6_is_written_in_brackets(hear):
+def test_ipv6_address_is_printed_in_brackets(hear):
     sockets = hear("::1", 21200)
     assert urls("::1", sockets) == [f"http://[::1]:{sockets[0].getsockname()[1]}"]
     assert not is_open_to_others(sockets)
 
 
 @pytest.mark.parametrize("host", ["192.0.2.7", "2001:db8::7", "no-such-host.invalid", "http://localhost", "x" * 300])
-def test_an_address_of_another_machine_is_refused_in_words(host):
-    with pytest.raises(AddressError, match="this machine has no such address"):
+def test_foreign_address_gives_clear_error(host):
+    with pytest.raises(AddressError, match="this machine does not have this address"):
         listen(host, 21300)
 
 
-def test_no_port_beyond_the_last_is_tried():
+def test_port_search_stops_at_last_port():
     with socket.create_server(("127.0.0.1", 65535)), pytest.raises(AddressError, match="no free port from 65535"):
         listen("127.0.0.1", 65535)

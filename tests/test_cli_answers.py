@@ -12,7 +12,7 @@ def answer_some(library):
     library.judgments.add("Zoë [b]", "like", ids[4:8], None)
 
 
-def test_answers_go_out_and_come_back(tiny_library, tmp_path):
+def test_answers_survive_export_and_import(tiny_library, tmp_path):
     library, file = tiny_library.folder, tmp_path / "answers.csv"
     answer_some(tiny_library)
     before = tiny_library.judgments.answers()
@@ -27,7 +27,7 @@ def test_answers_go_out_and_come_back(tiny_library, tmp_path):
     ]
 
 
-def test_people_read_what_came_of_it(tiny_library, tmp_path):
+def test_prints_summary_without_json_option(tiny_library, tmp_path):
     library, file = tiny_library.folder, tmp_path / "answers.csv"
     answer_some(tiny_library)
     out, _ = run("answers", "export", file, library=library)
@@ -39,11 +39,11 @@ def test_people_read_what_came_of_it(tiny_library, tmp_path):
     with file.open("w", encoding="utf-8", newline="") as stream:
         csv.writer(stream).writerows(rows)
     out, problems = run("answers", "import", file, library=library, expect=3)
-    assert "3 answers read: 0 added, 2 known already." in out
+    assert "3 answers read: 0 added, 2 already known." in out
     assert "left out: Line 4: “Song clicks 1” by [red] is not in this library." in problems
 
 
-def test_a_file_of_another_kind_is_an_error(tiny_library, tmp_path):
+def test_rejects_other_file_type(tiny_library, tmp_path):
     file = tmp_path / "plays.csv"
     file.write_text("artist,title,plays\nx,y,1\n")
     _, problem = run("answers", "import", file, library=tiny_library.folder, expect=1)

@@ -17,7 +17,7 @@ def history(tmp_path):
     return path
 
 
-def test_an_import_is_tried_made_listed_and_undone(tiny_library, history):
+def test_import_dry_run_list_and_undo(tiny_library, history):
     library = tiny_library.folder
     tried = json.loads(run("import", history, "--dry-run", "--json", library=library)[0])
     assert (tried["import"], tried["dry_run"], tried["matched"], tried["plays"]) == (None, True, 1, 14)
@@ -33,10 +33,10 @@ def test_an_import_is_tried_made_listed_and_undone(tiny_library, history):
     run("import", "--undo", made["import"], library=library)
     assert tiny_library.counts()["plays"] == 0
     _, problem = run("import", "--undo", made["import"], library=library, expect=1)
-    assert "`musicsim imports` lists them" in problem
+    assert "`musicsim imports` lists all imports" in problem
 
 
-def test_people_read_what_came_of_it(tiny_library, history):
+def test_prints_summary_without_json_option(tiny_library, history):
     out, _ = run("import", history, library=tiny_library.folder)
     assert "3 rows of 3 songs; 1 songs are in the library" in out
     assert "not in the library: Nobody, Nothing (9)" in out
@@ -44,10 +44,10 @@ def test_people_read_what_came_of_it(tiny_library, history):
     assert "close (0.9" in out
     out, _ = run("imports", library=tiny_library.folder)
     assert "plays.csv" in out
-    assert "2 songs that were imported are not in the library." in out
+    assert "2 imported songs are not in the library." in out
 
 
-def test_a_listener_and_a_format_are_named(tiny_library, tmp_path):
+def test_listener_and_format_options(tiny_library, tmp_path):
     path = tmp_path / "x.csv"
     path.write_text('Artist tones,,Song tones 0,"31 Jan 2024 10:11"\n')
     done = json.loads(
@@ -56,7 +56,7 @@ def test_a_listener_and_a_format_are_named(tiny_library, tmp_path):
     assert (done["listeners"], done["first"], done["last"]) == (["ann"], "2024-01-31", "2024-01-31")
 
 
-def test_no_text_file_is_told_line_by_line_as_a_playlist(tiny_library, tmp_path):
+def test_text_file_contents_are_never_printed(tiny_library, tmp_path):
     path = tmp_path / "config"
     path.write_text("# a config\napi_key = /SECRET-TOKEN-12345\n")
     for options in (["--as", "m3u"], []):
@@ -65,7 +65,7 @@ def test_no_text_file_is_told_line_by_line_as_a_playlist(tiny_library, tmp_path)
         assert "config: " in problem.replace("\n", "")
 
 
-def test_a_wrong_line_is_one_line_of_error_and_changes_nothing(tiny_library, history):
+def test_invalid_line_gives_one_line_error(tiny_library, history):
     history.write_text(history.read_text() + "ann,a,b,many\n")
     _, problem = run("import", history, library=tiny_library.folder, expect=1)
     assert "line 6: plays is 'many'" in problem

@@ -11,6 +11,7 @@ import pytest
 
 from musicsim.library import Library
 from tests.command import run
+from tests.waiting import PATIENCE_S
 
 
 @pytest.fixture
@@ -20,13 +21,13 @@ def library(styles_library, tmp_path):
 
 
 def names(library) -> dict[str, bool]:
-    """Models by name, and which is in use; without Codewords, which every library has."""
+    """Return models by name, and whether each is in use; without Codewords, which every library has."""
     listed = {m["name"]: m["in_use"] for m in json.loads(run("models", "list", "--json", library=library)[0])}
     assert listed.pop("Codewords") is False
     return listed
 
 
-def test_a_model_goes_the_whole_way(library, tmp_path):
+def test_model_lifecycle(library, tmp_path):
     done = json.loads(
         run("train", "--from", "genre", "--strength", 100, "--name", "mine", "--json", library=library)[0]
     )
@@ -47,7 +48,7 @@ def test_a_model_goes_the_whole_way(library, tmp_path):
     assert names(library) == {"Sound": True, "mine": False}
 
 
-def test_a_song_is_sought_and_a_playlist_drawn_under_a_named_model(library):
+def test_similar_and_playlist_use_named_model(library):
     run("models", "add", "histogram", "--name", "plain", library=library)
     answers = {
         model: run("similar", 1, "-k", 3, "--no-hub-reduction", "--model", model, "--json", library=library)[0]
@@ -61,10 +62,10 @@ def test_a_song_is_sought_and_a_playlist_drawn_under_a_named_model(library):
     listed = run("playlist", "-n", 3, "--seed", 1, "--model", "Sound", "--json", library=library)[0]
     assert len(json.loads(listed)["songs"]) == 3
     _, problem = run("similar", 1, "--model", "other", library=library, expect=1)
-    assert "There are: 'Sound', 'Codewords', 'plain'" in problem
+    assert "It has: 'Sound', 'Codewords', 'plain'" in problem
 
 
-def test_hub_reduction_changes_the_figures_only_where_it_is_on(library):
+def test_hub_reduction_option_changes_similarities(library):
     def similarities(*options):
         hits = json.loads(run("similar", 1, "-k", 5, *options, "--json", library=library)[0])
         return [hit["similarity"] for hit in hits]
@@ -73,10 +74,10 @@ def test_hub_reduction_changes_the_figures_only_where_it_is_on(library):
     assert similarities("--no-hub-reduction") != similarities()
 
 
-def test_people_read_the_verdict(library):
+def test_prints_verdict_without_json_option(library):
     out, _ = run("train", "--from", "genre", "--strength", 100, library=library)
     assert "Genres: On " in out
-    assert "95 % between" in out
+    assert "95% interval" in out
     assert "musicsim models use 'Genres'" in out
     out, _ = run("models", "list", library=library)
     assert "learned from songs of one genre" in out
@@ -89,9 +90,9 @@ def test_people_read_the_verdict(library):
         (("train", "--loss", "hinge"), 2, "--loss should be one of auc"),
         (("train", "--strength", "-1"), 2, "a number above 0"),
         (("train", "--strength", "strong"), 2, "Input should be a valid number"),
-        (("train",), 1, "nobody here has played two artists"),
-        (("train", "--from", "genre", "--on", "nothing"), 1, "there is no model 'nothing'"),
-        (("models", "use", "nothing"), 1, "there is no model 'nothing'"),
+        (("train",), 1, "nobody has played two artists"),
+        (("train", "--from", "genre", "--on", "nothing"), 1, "does not have a model 'nothing'"),
+        (("models", "use", "nothing"), 1, "does not have a model 'nothing'"),
         (("models", "delete", "Sound"), 1, "cannot be deleted"),
         (("models", "rename", "Sound", "x"), 1, "built-in models cannot be renamed"),
         (("models", "add", "magic"), 2, "REPRESENTATION should be one of"),
@@ -100,14 +101,15 @@ def test_people_read_the_verdict(library):
         (("models", "import", __file__), 1, "no model of musicsim can be read"),
     ],
 )
-def test_what_cannot_be_done_is_said(library, arguments, expect, words):
+def test_impossible_operations_give_clear_errors(library, arguments, expect, words):
     _, problem = run(*arguments, library=library, expect=expect)
     assert words in " ".join(problem.replace("│", " ").split())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("interrupts", "kept"), [(1, True), (2, False)])
-def test_ctrl_c_once_keeps_the_best_and_twice_leaves_all_as_it_was(library, interrupts, kept):
-    """The interrupts come at the fifth cut: the metric of the first ones may still be 0."""
+def test_ctrl_c_once_keeps_best_and_twice_cancels(library, interrupts, kept):
+    """The interrupts come at the fifth cut, because the metric of the first cuts may still be 0."""
     script = (
         "import os, signal, sys\n"
         "from musicsim.explorer.learning import ranking\n"
@@ -123,7 +125,7 @@ def test_ctrl_c_once_keeps_the_best_and_twice_leaves_all_as_it_was(library, inte
         "main()\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=240,
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=PATIENCE_S,
         env=os.environ | {"MUSICSIM_LIBRARY": str(library), "COLUMNS": "200"},
     )  # fmt: skip
     assert "keeping the best so far" in done.stderr

@@ -22,7 +22,7 @@ def library(tiny_library):
     return folder
 
 
-def test_machines_get_every_figure(library):
+def test_json_contains_every_score(library):
     out, _ = run("evaluate", "--by", "genre", "--hubs", 3, "--json", library=library)
     found = json.loads(out)
     assert found["by"] == "genre"
@@ -35,24 +35,24 @@ def test_machines_get_every_figure(library):
         lists = model["lists"][order]
         assert len(lists["hubs"]) == 3
         assert lists["hubs"][0]["song"]["title"].startswith("Song")
-        assert lists["confusion"]["genres"] == ["Pitched"]  # four songs of another are too few to say
+        assert lists["confusion"]["genres"] == ["Pitched"]  # four songs of another genre are too few for a result
         assert all(sum(row) == pytest.approx(1.0) for row in lists["confusion"]["shares"])
 
 
-def test_people_read_tables(library):
+def test_prints_tables_without_json_option(library):
     out, err = run("evaluate", "--model", "Sound", "--by", "genre", library=library)
     for words in ("AUC", "P@10", "hubness", "coverage", "Pitched", "hub reduction", "8 query songs, 4 skipped"):
         assert words in out
     assert "Traceback" not in err
 
 
-def test_what_cannot_be_asked_is_said(library, store):
+def test_invalid_options_give_clear_errors(library, store):
     assert "sittings" in run("evaluate", "--by", "mood", library=library, expect=2)[1]
-    assert "no model" in run("evaluate", "--model", "other", library=library, expect=1)[1]
+    assert "does not have a model" in run("evaluate", "--model", "other", library=library, expect=1)[1]
     assert "plays" in run("evaluate", "--by", "plays", library=library, expect=1)[1]
     folder = store.folder
     store.close()
-    assert "add some songs" in run("evaluate", library=folder, expect=1)[1]
+    assert "Add some songs" in run("evaluate", library=folder, expect=1)[1]
 
 
 def damage_by_nan(file):
@@ -61,9 +61,10 @@ def damage_by_nan(file):
     vectors.tofile(file)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("damage", [Path.unlink, damage_by_nan])
 @pytest.mark.parametrize("name", ["Sound", "Codewords"])
-def test_a_damaged_model_is_named_and_the_others_are_evaluated(library, damage, name):
+def test_damaged_model_is_reported_and_others_evaluated(library, damage, name):
     with Library.open(library) as opened:
         damage(opened.models.path(opened.models.named(name).id) / "vectors.f32")
     found = json.loads(run("evaluate", "--by", "genre", "--json", library=library, expect=3)[0])
@@ -80,7 +81,7 @@ def test_a_damaged_model_is_named_and_the_others_are_evaluated(library, damage, 
     run("evaluate", "--by", "genre", "--model", other, library=library)
 
 
-def test_figures_of_a_learned_model_come_with_those_held_out(library):
+def test_evaluation_of_learned_model_shows_held_out_scores(library):
     from musicsim.explorer.models.artifacts import save_report
 
     lead = {"before": 0.5, "after": 0.7, "mean": 0.2, "low": 0.1, "high": 0.3}
@@ -97,7 +98,8 @@ def test_figures_of_a_learned_model_come_with_those_held_out(library):
     assert "held-out artists" in out.lower()
 
 
-def test_kinds_of_search_index_are_compared(library, tmp_path):
+@pytest.mark.long
+def test_compares_index_types(library, tmp_path):
     folder = tmp_path / "many" / "library"
     folder.parent.mkdir()
     write_library(folder, 1200, n_dimensions=20).close()
@@ -108,4 +110,4 @@ def test_kinds_of_search_index_are_compared(library, tmp_path):
     for text in ("Spill forest", "Bit codes", "Exact (in use)", "ms per query", "200 query songs"):
         assert text in out
     assert "at least 1,000 songs" in run("evaluate", "--search", library=library, expect=1)[1]
-    assert "no other choice" in run("evaluate", "--search", "--by", "genre", library=library, expect=2)[1]
+    assert "no other options" in run("evaluate", "--search", "--by", "genre", library=library, expect=2)[1]

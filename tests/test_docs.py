@@ -1,4 +1,4 @@
-"""The documentation as a site: every page is reached, every link leads somewhere, nothing comes from elsewhere."""
+"""The documentation as a site: every page is linked, no link is dead, no resource comes from another site."""
 
 import os
 import re
@@ -8,14 +8,12 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
-
 CHECKOUT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory) -> dict[str, str]:
-    """The HTML of every page by its address, built as `make docs` does: a warning, as of a dead link, fails it."""
+    """Build the site as `make docs` does; return the HTML of every page. A warning, such as a dead link, fails it."""
     folder = tmp_path_factory.mktemp("site")
     build = [sys.executable, "-m", "mkdocs", "build", "--site-dir", folder]
     environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
@@ -25,18 +23,19 @@ def pages(tmp_path_factory) -> dict[str, str]:
     return {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in found}
 
 
-def test_every_page_of_docs_and_every_notebook_is_in_it(pages):
+@pytest.mark.long
+def test_site_contains_all_documents_and_notebooks(pages):
     documents = {f"docs/{path.stem}/index.html" for path in (CHECKOUT / "docs").glob("*.md")}
     notebooks = {f"notebooks/{path.stem}/index.html" for path in (CHECKOUT / "notebooks").glob("*.ipynb")}
     assert (documents | notebooks) - pages.keys() == set()
 
 
-def test_nothing_is_loaded_from_elsewhere(pages):
+def test_pages_load_no_external_resources(pages):
     loaded = re.compile(r'<(?:script|link|img|iframe)\b[^>]*(?:src|href)="((?:https?:)?//[^"]+)"')
     assert {address for html in pages.values() for address in loaded.findall(html)} == set()
 
 
-def test_what_docstrings_name_is_a_link_and_equations_are_drawn(pages):
+def test_docstring_references_and_equations_are_rendered(pages):
     assert 'href="#musicsim.metric.MLR"' in pages["docs/api/metric/index.html"]
     assert "MLRCV" in pages["docs/api/metric/index.html"]
     assert "<math" in pages["docs/mlr/index.html"]

@@ -1,4 +1,4 @@
-"""What is imported when: packages of methods at first use, our own modules at the head of a file."""
+"""Import times: packages of methods at first use, our own modules at the head of a file."""
 
 import ast
 import importlib
@@ -33,17 +33,18 @@ PACKAGES = [
 
 
 def loaded_by(modules: str, libraries: tuple[str, ...]) -> list[str]:
-    """Which of some libraries a fresh process has loaded after an import."""
+    """Return those of the libraries that a new process has loaded after an import."""
     code = f"import sys\nimport {modules}\nprint(*[name for name in {libraries} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return done.stdout.split()
 
 
-def test_importing_the_packages_loads_no_heavy_library():
+def test_package_imports_load_no_heavy_dependency():
     modules = ", ".join(f"musicsim.{name}" for name in PACKAGES)
     assert loaded_by(modules, ("av", "implicit", "numba", "scipy", "sklearn")) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "module",
     [
@@ -57,14 +58,15 @@ def test_importing_the_packages_loads_no_heavy_library():
         "explorer.refresh.learned_model",
     ],
 )
-def test_what_opens_a_library_waits_for_no_library_that_fits_models(module):
+def test_opening_library_imports_no_fitting_packages(module):
     assert loaded_by(f"musicsim.{module}", ("numba", "openTSNE", "pandas", "scipy.stats", "sklearn")) == []
 
 
-def test_help_waits_for_neither_numbers_nor_sound_nor_a_database():
+def test_help_imports_no_heavy_packages():
     assert loaded_by("musicsim.cli", ("asyncio", "av", "multiprocessing", "numpy", "pydantic", "sqlalchemy")) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("command", "libraries"),
     [
@@ -74,7 +76,7 @@ def test_help_waits_for_neither_numbers_nor_sound_nor_a_database():
     ],
     ids=lambda of: of[0],
 )
-def test_a_command_waits_for_nothing_that_its_answer_does_not_need(command, libraries, built_library, tmp_path):
+def test_commands_import_only_needed_packages(command, libraries, built_library, tmp_path):
     folder = shutil.copytree(built_library, tmp_path / "library")
     code = (
         "import sys\nfrom musicsim.cli import program\nprogram(standalone_mode=False)\n"
@@ -89,7 +91,7 @@ def test_a_command_waits_for_nothing_that_its_answer_does_not_need(command, libr
     assert loaded == ""
 
 
-def test_a_command_does_not_look_for_garbage_among_what_it_has_imported(built_library, tmp_path):
+def test_commands_exclude_imports_from_garbage_collection(built_library, tmp_path):
     folder = shutil.copytree(built_library, tmp_path / "library")
     code = (
         "import atexit, gc\nlooks = []\ngc.callbacks.append(lambda phase, _: looks.append(phase))\n"
@@ -103,7 +105,7 @@ def test_a_command_does_not_look_for_garbage_among_what_it_has_imported(built_li
     assert done.stdout.splitlines()[-1] == "0 True"
 
 
-def test_who_asks_for_jobs_and_updates_waits_for_nothing_that_does_them():
+def test_job_status_imports_no_job_code():
     asked = "musicsim.explorer.jobs, musicsim.explorer.refresh.outdated"
     does = (
         "av",
@@ -115,13 +117,12 @@ def test_who_asks_for_jobs_and_updates_waits_for_nothing_that_does_them():
     assert loaded_by(asked, does) == []
 
 
-def test_the_app_is_up_before_anything_is_decoded():
+def test_app_starts_without_heavy_imports():
     assert loaded_by("musicsim.cli.app, musicsim.ui.app", ("av", "numba", "pandas", "scipy", "sklearn")) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", PACKAGES)
-def test_every_listed_name_is_there(name):
+def test_every_exported_name_exists(name):
     package = importlib.import_module(f"musicsim.{name}")
     assert package.__all__
     for listed in package.__all__:
@@ -129,7 +130,7 @@ def test_every_listed_name_is_there(name):
 
 
 def deferred_imports(source: str) -> Iterator[str]:
-    """Imports of our own modules that are not at the head of a file."""
+    """Yield imports of our own modules that are not at the head of a file."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
@@ -142,12 +143,13 @@ def deferred_imports(source: str) -> Iterator[str]:
             yield f"line {node.lineno}: {ast.unparse(node)}"
 
 
-def test_our_own_modules_are_imported_at_the_head_of_a_file():
+@pytest.mark.long
+def test_own_modules_are_imported_at_top_of_file():
     package = Path(musicsim.__file__).parent
     found = {
         str(path.relative_to(package)): imports
         for path in package.rglob("*.py")
-        # these prepare what they import: the garbage collector, and the settings of Streamlit
+        # these prepare their imports: the garbage collector, and the settings of Streamlit
         if str(path.relative_to(package)) not in ("__main__.py", "cli/app.py")
         and (imports := list(deferred_imports(path.read_text())))
     }

@@ -1,4 +1,4 @@
-"""What is logged: lines that people can read, bounded, without secrets; nothing private where strangers see it."""
+"""The log: readable lines, bounded, without secrets; nothing private is visible to visitors."""
 
 import ast
 import logging
@@ -11,6 +11,7 @@ import pytest
 
 import musicsim
 from musicsim import LIBRARY_FILE, logs
+from tests.waiting import PATIENCE_S
 
 ours = logging.getLogger("musicsim.test")
 theirs = logging.getLogger("somebody.else")
@@ -19,9 +20,9 @@ SECRET = "xylophone&kettle"
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A library's folder whose log is written to."""
+    """A library's folder with an active log."""
     monkeypatch.delenv("MUSICSIM_PUBLIC", raising=False)
-    monkeypatch.setattr(logs, "_secrets", set())
+    monkeypatch.setattr(logs, "known_secrets", set())
     logs.begin()
     (tmp_path / LIBRARY_FILE).touch()
     with logs.kept_in(tmp_path):
@@ -39,7 +40,7 @@ def fail(words: str) -> None:
         ours.exception("%s: unexpected error", "/music/zebra.mp3")
 
 
-def test_a_line_says_when_how_bad_who_and_what(folder):
+def test_line_has_time_level_logger_and_message(folder):
     ours.warning("%s has %d songs", "zebra", 3)
     theirs.warning("nothing of ours")
     assert re.fullmatch(
@@ -49,7 +50,7 @@ def test_a_line_says_when_how_bad_who_and_what(folder):
     )
 
 
-def test_what_is_private_can_be_taken_out_and_the_sentence_stays(folder):
+def test_private_values_can_be_removed_from_lines(folder):
     ours.warning("%s: tags (%r) of %s, job %s", "/a “b” c\n“", KeyError("zebra"), None, logs.Public("add"))
     fail("zebra in a trap")
     text = written(folder)
@@ -62,7 +63,7 @@ def test_what_is_private_can_be_taken_out_and_the_sentence_stays(folder):
     assert str(Path(__file__).parents[1]) not in text
 
 
-def test_a_public_process_logs_to_stderr_only_and_nothing_private(folder, monkeypatch, capsys):
+def test_public_process_logs_to_stderr_without_private_values(folder, monkeypatch, capsys):
     monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
     ours.warning("%s has %d songs", "zebra", 3)
     theirs.error("zebra %s", "zebra", exc_info=ValueError("zebra"))
@@ -77,7 +78,7 @@ def test_a_public_process_logs_to_stderr_only_and_nothing_private(folder, monkey
 @pytest.mark.parametrize(
     "shown", [SECRET, "xylophone%26kettle", SECRET.encode().hex()], ids=["plain", "in an address", "as Subsonic's hex"]
 )
-def test_a_secret_is_written_by_nobody_in_no_form(folder, capsys, shown):
+def test_secrets_are_never_logged(folder, capsys, shown):
     logs.hide(SECRET)
     ours.warning("%s", shown)
     ours.warning("%(where)s", {"where": shown})
@@ -88,7 +89,7 @@ def test_a_secret_is_written_by_nobody_in_no_form(folder, capsys, shown):
     assert said.count("GET /rest?p=…") == 4
 
 
-def test_old_lines_make_room_and_several_processes_share_the_file(folder):
+def test_log_rotates_and_is_shared_by_processes(folder):
     code = f"""
 from musicsim import logs
 import logging, pathlib
@@ -99,7 +100,7 @@ for n in range(100):
     logging.getLogger("musicsim.test").info("line %d of %s", n, "zebra")
 """
     both = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]
-    assert [process.wait(60) for process in both] == [0, 0]
+    assert [process.wait(PATIENCE_S) for process in both] == [0, 0]
     files = sorted((folder / "logs").glob("musicsim.log*"))
     assert len(files) == 1 + logs.N_OLD
     assert all(file.stat().st_size <= 3_000 for file in files[:-1])
@@ -107,20 +108,21 @@ for n in range(100):
     assert all(re.search(r" INFO +musicsim\.test: line \d+ of “zebra”$", line) for line in lines)
 
 
-def test_a_folder_that_takes_no_log_is_no_reason_to_stop(folder, capsys):
+def test_unwritable_log_folder_is_tolerated(folder, capsys):
     (folder / "logs").write_text("in the way")
     ours.warning("a sentence")
     assert capsys.readouterr().err == "a sentence\n"
 
 
-def test_no_log_is_written_where_there_is_no_library(folder):
+def test_no_log_without_library(folder):
     (folder / LIBRARY_FILE).unlink()
     ours.warning("a sentence")
     assert not (folder / "logs").exists()
 
 
-def test_messages_are_sentences_with_values_put_in_by_logging():
-    """What is joined beforehand could not be told apart: it would count as public."""
+@pytest.mark.long
+def test_messages_use_lazy_logging_arguments():
+    """A message joined beforehand hides its values: it would count as public."""
     package = Path(musicsim.__file__).parent
     calls = [
         (path.name, node)
@@ -137,5 +139,5 @@ def test_messages_are_sentences_with_values_put_in_by_logging():
 @pytest.mark.parametrize(
     ("seconds", "words"), [(0.42, "0.4 s"), (11.6, "12 s"), (185, "3 min 5 s"), (7_805, "2 h 10 min")]
 )
-def test_times_are_said_as_people_say_them(seconds, words):
+def test_durations_are_human_readable(seconds, words):
     assert logs.duration(seconds) == words

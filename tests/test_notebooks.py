@@ -1,4 +1,4 @@
-"""The notebooks are kept without outputs, keep to what is public, and run."""
+"""The notebooks are stored without outputs, use only public names, and run."""
 
 import ast
 import json
@@ -8,8 +8,9 @@ import nbclient
 import nbformat
 import pytest
 
+from tests.waiting import PATIENCE_S
+
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
-PATIENCE_S = 300
 
 
 def _code(path: Path) -> list[dict]:
@@ -18,12 +19,12 @@ def _code(path: Path) -> list[dict]:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_is_kept_without_outputs(path):
+def test_notebooks_are_stored_without_outputs(path):
     assert [cell["id"] for cell in _code(path) if cell["outputs"] or cell["execution_count"]] == []
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_uses_public_names_only(path):
+def test_notebooks_use_public_names_only(path):
     source = "\n".join("".join(cell["source"]) for cell in _code(path))
     names = set()
     for node in ast.walk(ast.parse(source)):
@@ -34,12 +35,13 @@ def test_a_notebook_uses_public_names_only(path):
     assert {name for name in names if name.startswith("_")} == set()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_notebook_runs(tmp_path, monkeypatch):
     for variable in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR"):
         monkeypatch.setenv(variable, str(tmp_path / "jupyter"))
     assert len(NOTEBOOKS) == 4
-    # One kernel imports once, and forgets its names in between. What one notebook has made is there for the next.
+    # One kernel imports once, and drops its names between notebooks. The next notebook can use the files of the
+    # previous ones.
     cells = []
     for path in NOTEBOOKS:
         cells += [nbformat.v4.new_code_cell("%reset -f"), *nbformat.read(path, as_version=4).cells]

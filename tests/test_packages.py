@@ -1,4 +1,4 @@
-"""What is declared, what is imported and what is locked are the same packages."""
+"""Declared, imported and locked packages are the same."""
 
 import ast
 import re
@@ -24,8 +24,8 @@ EXTRAS = {
 }
 OPTIONAL = set().union(*(EXTRAS[name] for name in ("cluster", "jams", "milvus", "mirdata", "mpd", "onnx")))
 OURS = {"musicsim", "beetsplug", "benchmarks", "experiments", "tests", "docs"}
-OURS |= {"songs"}  # of the app that tests of the player start
-# What is used without an import of ours.
+OURS |= {"songs"}  # of the app in the tests of the player
+# Packages that are used without an import.
 TOOLS = {
     "httpx2": "starlette.testclient, which fastapi.testclient is, asks by it",
     "import-linter": "make lint",
@@ -35,13 +35,13 @@ TOOLS = {
     "pytest-timeout": "the option timeout",
     "pytest-xdist": "the option -n",
 }
-BROUGHT_BY = {"faiss": "faiss-cpu"}  # where it is not installed, as for tests
-ELSEWHERE = {"metric_learn"}  # in an environment of its own: make rivals
+BROUGHT_BY = {"faiss": "faiss-cpu"}  # if it is not installed, as in tests
+ELSEWHERE = {"metric_learn"}  # in a separate environment: make rivals
 
 
 @cache
 def imported(*places: str) -> dict[str, str]:
-    """Top-level modules that are imported below some folders, and where; those of tests that skip without, too."""
+    """Return the top-level modules that the folders import, with an importing file; optional ones in tests count."""
     return dict(_imports(places))
 
 
@@ -67,7 +67,7 @@ def _imports(places: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 
 def packages(module: str) -> set[str]:
-    """Names of the packages that bring a module, as names are compared."""
+    """Return normalized names of the packages that provide a module."""
     return {canonicalize_name(name) for name in _distributions().get(module, [BROUGHT_BY.get(module, module)])}
 
 
@@ -81,7 +81,7 @@ def canonical(names: object) -> set[str]:
 
 
 def undeclared(places: tuple[str, ...], declared: set[str]) -> dict[str, str]:
-    """Modules that no declared package brings, and where they are imported."""
+    """Return modules that no declared package provides, with the importing file."""
     return {module: file for module, file in imported(*places).items() if not packages(module) & declared}
 
 
@@ -89,21 +89,21 @@ APP_PLACES = ("musicsim", "beetsplug", "app.py", "pages")
 TEST_PLACES = ("tests", "benchmarks", "experiments", "docs")
 
 
-@pytest.mark.slow
-def test_the_app_imports_what_it_declares():
-    # beets imports the plugin, not the plugin beets' way into the app; these are extras
+@pytest.mark.long
+def test_app_imports_are_declared():
+    # beets imports the plugin, so the app does not require it; the optional packages are extras
     assert undeclared(APP_PLACES, canonical(APP) | canonical(OPTIONAL) | {"beets"}) == {}
 
 
-@pytest.mark.slow
-def test_tests_and_benchmarks_import_what_is_declared():
+@pytest.mark.long
+def test_test_and_benchmark_imports_are_declared():
     declared = set().union(*map(canonical, (APP, OPTIONAL, EXTRAS["bench"], EXTRAS["docs"], EXTRAS["test"])))
     missing = undeclared(TEST_PLACES, declared)
     assert missing == {}
 
 
-@pytest.mark.slow
-def test_nothing_is_declared_that_nothing_imports():
+@pytest.mark.long
+def test_declared_packages_are_imported():
     by_app = set().union(*(packages(module) for module in imported(*APP_PLACES)))
     by_others = set().union(*(packages(module) for module in imported(*TEST_PLACES)))
     assert canonical(APP) - by_app == set()
@@ -112,7 +112,7 @@ def test_nothing_is_declared_that_nothing_imports():
 
 
 @pytest.mark.parametrize(("name", "wanted"), [("app", set(APP)), ("tests", set(APP) | EXTRAS["docs"] | EXTRAS["test"])])
-def test_locked_files_have_every_package_with_hashes(name, wanted):
+def test_lock_files_contain_every_package_with_hashes(name, wanted):
     text = LOCKED[name].read_text()
     assert canonical(wanted) <= canonical(locked(LOCKED[name]))
     entries = re.split(r"^(?=[\w.-]+==)", text, flags=re.MULTILINE)[1:]
@@ -125,22 +125,22 @@ def test_locked_files_have_every_package_with_hashes(name, wanted):
     assert wrong == []
 
 
-def test_the_app_and_its_tests_have_the_same_versions():
+def test_app_and_test_lock_versions_agree():
     of_app, of_tests = (
         set(re.findall(r"^([\w.-]+)==([\w.]+)", file.read_text(), re.MULTILINE)) for file in LOCKED.values()
     )
-    of_app = {(name, version) for name, version in of_app if name != "setuptools"}  # which builds the app
+    of_app = {(name, version) for name, version in of_app if name != "setuptools"}  # it builds the app
     assert of_app <= of_tests
 
 
-def test_every_licence_is_listed_and_copyleft_among_the_first():
+def test_licenses_are_listed_with_copyleft_first():
     page = PAGE.read_text(encoding="utf-8")
     named = set(re.findall(r"^\| ([\w.-]+) \|", page, re.MULTILINE))
     first = page.partition("## The app")[0]
     for name in locked(LOCKED["app"]):
         try:
             words = licence(name)
-        except metadata.PackageNotFoundError:  # of another system
+        except metadata.PackageNotFoundError:  # for another system
             continue
         assert name in named, f"{name} has come: run `make lock`"
         assert not COPYLEFT.search(words) or f"- {name}: " in first

@@ -1,4 +1,4 @@
-"""Threads that parse at once, which Python 3.11 cannot do."""
+"""Concurrent parsing, which Python 3.11 does not support."""
 
 import ast
 import os
@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from musicsim._parsing import parse_in_turn
 from musicsim.library import Library
+from musicsim.parsing import parse_in_turn
 from musicsim.ui import app
 
 
@@ -32,6 +32,6 @@ def test_threads_parse_one_at_a_time(begin, monkeypatch, tmp_path):
     begin()
     in_turn = ast.parse
     parse_in_turn()
-    assert ast.parse is in_turn  # it has been seen to
+    assert ast.parse is in_turn  # already patched
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(ast.literal_eval, "abcdefgh")) == list("abcdefgh")

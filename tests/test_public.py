@@ -1,4 +1,4 @@
-"""A public demonstration: what says who may take which action, and what refuses the rest."""
+"""A public demonstration: permissions for actions, and the refusal of all others."""
 
 import asyncio
 import os
@@ -30,7 +30,7 @@ from musicsim.api import Visitors, http, offered, routes
 from musicsim.api.budgets import Budgets
 from musicsim.api.visitors import MAX_HELD
 from musicsim.cli import program
-from musicsim.cli._lazy import LazyCommand
+from musicsim.cli.lazy import LazyCommand
 from musicsim.errors import AudioError, LibraryError, NotFoundError, OwnerOnlyError, StorageError
 from musicsim.explorer import jobs
 from musicsim.explorer.health.backups import back_up
@@ -63,6 +63,7 @@ from musicsim.ui.base.page_messages import is_of_a_page
 from tests.command import run_to_end
 from tests.intact import Watch, content
 from tests.sounds import write_song
+from tests.waiting import PATIENCE_S, settled
 
 SECRET = "the neighbour's secret"
 PLACEHOLDER = re.compile(r"{(\w+)(:\w+)?}")
@@ -70,19 +71,19 @@ PLACEHOLDER = re.compile(r"{(\w+)(:\w+)?}")
 
 @pytest.fixture
 def strangers(tiny_library: Library, monkeypatch: pytest.MonkeyPatch) -> Library:
-    """The tiny library as visitors have it."""
+    """The tiny library as visitors see it."""
     tiny_library.close()
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(tiny_library.folder))
     monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
     return open_library()
 
 
-# --- everything that visitors can ask for --------------------------------------------------------
+# --- all requests of visitors --------------------------------------------------------------------
 
 
 @pytest.fixture
 def watch(strangers: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watch:
-    """The folder around the library, with a home, while visitors use this process."""
+    """Watch the folder around the library, with a home, while visitors use this process."""
     home = tmp_path / "home"
     home.mkdir()
     (home / "secret.m3u").write_text(f"{SECRET}\n")
@@ -91,7 +92,7 @@ def watch(strangers: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def paths_of(routes: Iterable[BaseRoute], prefix: str = "") -> set[str]:
-    """Paths of routes, those of mounted applications included."""
+    """Return paths of routes, including those of mounted applications."""
     found = set()
     for route in routes:
         path = prefix + getattr(route, "path", "")
@@ -104,7 +105,7 @@ def paths_of(routes: Iterable[BaseRoute], prefix: str = "") -> set[str]:
 
 
 def ask_every_route(library: Library, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Send requests of all methods to all routes as a visitor; return how many were answered with data."""
+    """Send requests of all methods to all routes as a visitor; return the number of responses with data."""
     with monkeypatch.context() as owner:
         owner.delenv("MUSICSIM_PUBLIC")
         owner.setattr(logs, "keep_in", lambda _: None)
@@ -128,7 +129,7 @@ def ask_every_route(library: Library, watch: Watch, monkeypatch: pytest.MonkeyPa
     return n_answered
 
 
-def test_no_route_lets_visitors_change_anything(strangers, watch, monkeypatch):
+def test_routes_change_nothing_for_visitors(strangers, watch, monkeypatch):
     assert ask_every_route(strangers, watch, monkeypatch) > 40
 
 
@@ -143,18 +144,20 @@ def write_database(folder: Path) -> str:
     return "written"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("answer", "noticed"),
     [(write_beside, "written"), (write_database, "/added"), (str, "/added"), (lambda _: SECRET, "/added")],
 )
-def test_a_route_that_writes_or_tells_secrets_is_noticed(answer, noticed, strangers, watch, monkeypatch):
+def test_detects_route_that_writes_or_leaks_secrets(answer, noticed, strangers, watch, monkeypatch):
     added = Route("/added", visitor_may(lambda _: PlainTextResponse(answer(strangers.folder))))
     monkeypatch.setattr("musicsim.ui.app.player_routes", lambda _: [added])
     with pytest.raises(AssertionError, match=noticed):
         ask_every_route(strangers, watch, monkeypatch)
 
 
-def test_a_route_without_a_mark_is_for_the_owner(strangers, watch, monkeypatch):
+@pytest.mark.long
+def test_unmarked_route_is_owner_only(strangers, watch, monkeypatch):
     added = Route("/added", lambda _: PlainTextResponse(write_beside(strangers.folder)))
     monkeypatch.setattr("musicsim.ui.app.player_routes", lambda _: [added])
     ask_every_route(strangers, watch, monkeypatch)
@@ -189,13 +192,13 @@ def connect(_: Path) -> None:
         lambda _: os.posix_spawn(sys.executable, [sys.executable, "-c", ""], {}),
     ],
 )
-def test_python_refuses_what_would_change_the_library_or_reach_out(action, strangers, watch):
+def test_public_process_blocks_writes_and_connections(action, strangers, watch):
     with pytest.raises(OwnerOnlyError, match="only its owner"):
         action(strangers.folder)
     watch.check()
 
 
-def test_a_link_does_not_lead_around_the_barrier(strangers, tmp_path, monkeypatch):
+def test_symlinks_do_not_bypass_protection(strangers, tmp_path, monkeypatch):
     monkeypatch.delenv("MUSICSIM_PUBLIC")
     (tmp_path / "link").symlink_to(strangers.folder)
     monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
@@ -203,14 +206,14 @@ def test_a_link_does_not_lead_around_the_barrier(strangers, tmp_path, monkeypatc
         (tmp_path / "link" / "x").write_text("x")
 
 
-def test_the_owner_is_not_refused(strangers, monkeypatch):
+def test_owner_is_allowed(strangers, monkeypatch):
     monkeypatch.delenv("MUSICSIM_PUBLIC")
     write_file(strangers.folder)
     connect(strangers.folder)
     assert subprocess.run([sys.executable, "-c", ""], check=True).returncode == 0
 
 
-def test_answers_of_visitors_may_be_kept_inside_the_library(strangers, monkeypatch):
+def test_visitor_answers_can_be_stored_inside_library(strangers, monkeypatch):
     monkeypatch.setenv("MUSICSIM_KEEP_ANSWERS", str(strangers.folder / "models"))
     write_file(strangers.folder)
     with pytest.raises(OwnerOnlyError):
@@ -232,7 +235,7 @@ def test_answers_of_visitors_may_be_kept_inside_the_library(strangers, monkeypat
         lambda library, _: update_index(library.models.path(library.models.active().id), take_snapshot(library).X),
     ],
 )
-def test_services_that_write_or_train_are_refused_before_they_work(action, strangers, watch, monkeypatch):
+def test_services_that_write_or_train_are_rejected_early(action, strangers, watch, monkeypatch):
     monkeypatch.setattr(neighbours, "INDEXED_FROM", 5)
     monkeypatch.setattr(search.PartitionIndex, "fit", lambda *_: pytest.fail("was fitted"))
     with pytest.raises(StorageError):
@@ -246,20 +249,20 @@ def start_every_job(library: Library) -> None:
             jobs.start(library, kind, {})
 
 
-def test_no_job_starts_for_visitors(strangers, watch):
+def test_visitors_cannot_start_jobs(strangers, watch):
     assert len(jobs.job_kinds()) >= 10
     start_every_job(strangers)
     assert strangers.jobs.recent() == []
     watch.check()
 
 
-def test_jobs_that_start_for_visitors_are_noticed(strangers, monkeypatch):
+def test_detects_jobs_started_for_visitors(strangers, monkeypatch):
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: 1)
     with pytest.raises(pytest.fail.Exception):
         start_every_job(strangers)
 
 
-def test_the_process_of_a_job_changes_nothing(strangers, watch, monkeypatch):
+def test_job_process_changes_nothing(strangers, watch, monkeypatch):
     monkeypatch.delenv("MUSICSIM_PUBLIC")
     with Library.open(strangers.folder) as owners:
         numbers = [owners.jobs.create(kind, {}) for kind in jobs.job_kinds()]
@@ -271,7 +274,7 @@ def test_the_process_of_a_job_changes_nothing(strangers, watch, monkeypatch):
 
 
 def commands() -> dict[tuple[str, ...], list[str]]:
-    """All commands by their names, with an argument for each that they need."""
+    """Return all commands by their names, with a value for each required argument."""
 
     def leaves(command: Any, *names: str) -> Iterator[tuple[tuple[str, ...], list[str]]]:
         command = command.load() if isinstance(command, LazyCommand) else command
@@ -295,8 +298,8 @@ WRITING = {
 """Commands of the core that write, with arguments."""
 
 
-def test_no_command_changes_anything_for_visitors(strangers, watch):
-    """Commands of extensions get an argument for each that they need; if they do not fail, they have only read."""
+def test_commands_change_nothing_for_visitors(strangers, watch):
+    """Commands of extensions get a value for each required argument; if they do not fail, they have only read."""
     places = {
         "music": strangers.songs()[0].path.parent,
         "file": watch.folder / "home" / "secret.m3u",
@@ -307,7 +310,7 @@ def test_no_command_changes_anything_for_visitors(strangers, watch):
     for names, needed in commands().items():
         arguments = WRITING.get(" ".join(names))
         if names == ("app",):
-            continue  # does not end
+            continue  # it does not end
         filled = needed if arguments is None else [argument.format(**places) for argument in arguments]
         code = run_to_end(*names, *filled, library=strangers.folder)[2]
         assert arguments is None or code != 0, names
@@ -318,7 +321,7 @@ def test_no_command_changes_anything_for_visitors(strangers, watch):
 # --- nothing can be written -----------------------------------------------------------------------
 
 
-def test_a_library_of_strangers_takes_no_change(strangers):
+def test_public_library_is_read_only(strangers):
     before = content(strangers.folder)
     song = strangers.songs()[0]
     for change in (
@@ -342,7 +345,7 @@ def test_a_library_of_strangers_takes_no_change(strangers):
     assert len(strangers) == 12
 
 
-def test_visitors_see_what_the_owner_changes_meanwhile(strangers, monkeypatch):
+def test_visitors_see_changes_by_owner(strangers, monkeypatch):
     songs = strangers.songs()
     before = strangers.revision
     monkeypatch.delenv("MUSICSIM_PUBLIC")
@@ -352,7 +355,7 @@ def test_visitors_see_what_the_owner_changes_meanwhile(strangers, monkeypatch):
     assert strangers.revision > before
 
 
-def test_files_are_written_in_the_temporary_folder_only(strangers, tmp_path):
+def test_files_are_written_to_temporary_folder_only(strangers, tmp_path):
     for writing in (
         atomic_path(tmp_path / "a").__enter__,
         atomic_folder(tmp_path / "b").__enter__,
@@ -369,7 +372,7 @@ def test_files_are_written_in_the_temporary_folder_only(strangers, tmp_path):
     assert not (strangers.folder / "scratch").exists()
 
 
-def test_there_is_one_library_and_none_is_made(strangers):
+def test_visitors_cannot_open_or_create_other_libraries(strangers):
     assert library_folders() == [strangers.folder]
     (strangers.folder.parent / "other").mkdir()
     (strangers.folder.parent / "other" / musicsim.LIBRARY_FILE).touch()
@@ -383,7 +386,7 @@ def test_there_is_one_library_and_none_is_made(strangers):
     assert not (strangers.folder.parent / "fourth").exists()
 
 
-# --- nothing is said of this machine --------------------------------------------------------------
+# --- nothing reveals this machine -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -396,7 +399,7 @@ def test_there_is_one_library_and_none_is_made(strangers):
         "the file is at file=/etc/passwd.",
     ],
 )
-def test_words_with_a_path_are_not_shown_to_visitors(words, monkeypatch, caplog):
+def test_messages_with_path_are_hidden_from_visitors(words, monkeypatch, caplog):
     assert safe_message(LibraryError(words)) == words
     monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
     assert safe_message(LibraryError(words)) == "This cannot be done now."
@@ -404,13 +407,13 @@ def test_words_with_a_path_are_not_shown_to_visitors(words, monkeypatch, caplog)
     assert words not in caplog.text
 
 
-def test_words_without_a_path_are_said(monkeypatch):
+def test_messages_without_path_are_shown(monkeypatch):
     monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
     for words in ("library: there is no song 4.", "Take AC/DC and/or 1 / 2 of it: 3.5 MB/s."):
         assert safe_message(LibraryError(words)) == words
 
 
-def test_folders_are_no_filter_colour_or_choice_of_strangers(strangers):
+def test_folders_are_hidden_from_visitors(strangers):
     now = take_snapshot(strangers)
     assert "folders" not in filter_choices(now).names
     with pytest.raises(NotFoundError):
@@ -422,7 +425,7 @@ def test_folders_are_no_filter_colour_or_choice_of_strangers(strangers):
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_playlists_name_files_without_their_folders(kind, strangers):
+def test_playlists_contain_file_names_without_folders(kind, strangers):
     songs = strangers.songs()
     written = FORMATS[kind]("list", songs, relative_to=None).decode()
     assert songs[0].path.name in written or songs[0].path.name.replace(" ", "%20") in written
@@ -430,7 +433,7 @@ def test_playlists_name_files_without_their_folders(kind, strangers):
     assert PurePath(songs[0].path).parts[1] not in written
 
 
-def test_the_interface_answers_what_reads_and_nothing_else(strangers):
+def test_api_allows_read_requests_only(own_music, strangers):
     with TestClient(Starlette(routes=offered(routes()))) as client:
         song = strangers.songs()[0]
         for path in ("/api/libraries", "/api/songs", f"/api/songs/{song.id}/similar", "/api/playlist", "/api/models"):
@@ -450,11 +453,8 @@ def test_the_interface_answers_what_reads_and_nothing_else(strangers):
         ):
             assert client.request(method, path).status_code in (403, 404, 405), path
         assert client.get("/api/playlist?folder=/").status_code == 403
-        song.path.rename(song.path.with_name("gone"))
-        try:
-            gone = client.get(f"/songs/{song.id}/audio")
-        finally:
-            song.path.with_name("gone").rename(song.path)
+        song.path.unlink()
+        gone = client.get(f"/songs/{song.id}/audio")
         assert gone.status_code == 410
         assert str(song.path.parent) not in gone.text
 
@@ -462,20 +462,20 @@ def test_the_interface_answers_what_reads_and_nothing_else(strangers):
 # --- limits ---------------------------------------------------------------------------------------
 
 
-def test_uploads_of_strangers_are_small_and_short(strangers, tmp_path):
+def test_visitor_uploads_are_limited(strangers, tmp_path):
     now = take_snapshot(strangers)
     with pytest.raises(AudioError, match="larger than 20 MB"):
         decode_upload(now, bytes((20 << 20) + 1), "large.wav")
     song = write_song(tmp_path / "a.flac").read_bytes()
     decoding = decode_upload(now, song, "a.flac", 600.0)
     assert decoding.limits.seconds == 60.0
-    assert decoding.future.result(timeout=120).duration_s > 0
+    assert decoding.future.result(timeout=PATIENCE_S).duration_s > 0
     with TestClient(Starlette(routes=routes())) as client:
         kind = {"content-type": "application/octet-stream"}
         assert client.post("/api/similar", content=bytes((20 << 20) + 1), headers=kind).status_code == 413
 
 
-def test_what_a_visitor_says_is_nobody_elses(strangers):
+def test_visitor_answers_and_thumbs_are_private(strangers):
     one, other = opinions_in_memory(), opinions_in_memory()
     one.set_feedback(3, -5)
     number = one.judgments.add("visitor", "odd", [1, 2, 3], 2)
@@ -489,7 +489,7 @@ def test_what_a_visitor_says_is_nobody_elses(strangers):
     assert not one.judgments.count()
 
 
-def test_an_address_has_its_allowance_and_gets_it_back(monkeypatch):
+def test_rate_limit_per_address_recovers(monkeypatch):
     now = [0.0]
     monkeypatch.setattr("musicsim.api.budgets.time.monotonic", lambda: now[0])
     budgets = Budgets(60)
@@ -505,7 +505,7 @@ def test_an_address_has_its_allowance_and_gets_it_back(monkeypatch):
 
 @pytest.fixture
 def held() -> dict[str, tuple[int, int]]:
-    """How many files each session holds, and how many bytes all do."""
+    """The number of files of each session, and the bytes of all sessions."""
     return {}
 
 
@@ -520,7 +520,7 @@ def limited(held, monkeypatch):
     return lambda address: TestClient(limits, client=(address, 1))
 
 
-def test_who_asks_too_much_waits_and_others_do_not(limited):
+def test_rate_limit_does_not_affect_other_visitors(limited):
     one, other = limited("192.0.2.1"), limited("192.0.2.2")
     assert [one.get("/").status_code for _ in range(31)] == [200] * 30 + [429]
     assert int(one.get("/").headers["Retry-After"]) >= 1
@@ -534,7 +534,7 @@ def test_who_asks_too_much_waits_and_others_do_not(limited):
     assert limited("2001:db8:0:1::2").post("/").status_code == 200
 
 
-def test_a_session_holds_few_files(limited, held):
+def test_session_file_count_is_limited(limited, held):
     held["a"], held["b"] = (MAX_HELD, 0), (MAX_HELD - 1, 0)
     assert limited("192.0.2.3").put("/_stcore/upload_file/a/1").status_code == 429
     assert limited("192.0.2.4").put("/_stcore/upload_file/b/1").status_code == 200
@@ -542,14 +542,14 @@ def test_a_session_holds_few_files(limited, held):
     assert limited("192.0.2.5").put("/base/_stcore/upload_file/c/1").status_code == 503
 
 
-def test_files_of_a_full_hall_wait_their_turn():
+def test_concurrent_uploads_are_queued():
     at_work, most = 0, 0
 
     async def receiving(scope, receive, send):
         nonlocal at_work, most
         at_work += 1
         most = max(most, at_work)
-        await asyncio.sleep(0.001)
+        await settled()  # all who may come have come
         at_work -= 1
         await PlainTextResponse("received")(scope, receive, send)
 
@@ -575,37 +575,53 @@ def test_files_of_a_full_hall_wait_their_turn():
     assert most == 8
 
 
-def test_memory_is_given_back_once_after_the_last_page_was_closed(monkeypatch):
-    monkeypatch.setattr("musicsim.api.visitors._FORGOTTEN_S", 0.01)
+def test_memory_is_freed_after_last_page_closes(monkeypatch):
+    monkeypatch.setattr("musicsim.api.visitors.FORGOTTEN_S", 0.01)
     left = []
 
     async def page(scope, receive, send):
-        await asyncio.sleep(scope["open_s"])
-
-    limits = Visitors(page, lambda _: True, lambda _: (0, 0), when_left=lambda: left.append("tidy"))
+        await scope["closed"].wait()
 
     async def lecture() -> None:
-        pages = [{"type": "websocket", "path": "/", "client": ("192.0.2.1", 1), "open_s": s} for s in (0, 0.03)]
-        await asyncio.gather(*(limits(scope, None, None) for scope in pages))
-        assert left == []
+        tidied = asyncio.Event()
+
+        def tidy() -> None:
+            left.append("tidy")
+            tidied.set()
+
+        limits = Visitors(page, lambda _: True, lambda _: (0, 0), when_left=tidy)
+        closed = [asyncio.Event(), asyncio.Event()]
+        first, second = (
+            asyncio.create_task(
+                limits({"type": "websocket", "path": "/", "client": ("192.0.2.1", 1), "closed": event}, None, None)
+            )
+            for event in closed
+        )
+        await settled()
+        closed[0].set()
+        await first
         await asyncio.sleep(0.05)
+        assert left == [], "the second page is open"
+        closed[1].set()
+        await second
+        await asyncio.wait_for(tidied.wait(), PATIENCE_S)
 
     asyncio.run(lecture())
     assert left == ["tidy"]
 
 
-def test_figures_of_the_server_are_not_for_visitors(limited):
+def test_server_metrics_are_hidden_from_visitors(limited):
     assert limited("192.0.2.6").get("/_stcore/metrics").status_code == 404
 
 
-def test_the_temporary_folder_is_one_for_each_library(strangers):
+def test_each_library_has_one_temporary_folder(strangers):
     one, other = (public.working_folder(strangers.folder / name) for name in "ab")
     assert one != other
     assert one.parent == other.parent
     assert not one.is_relative_to(strangers.folder)
 
 
-def test_messages_that_no_page_sends_are_dropped():
+def test_forged_messages_are_dropped():
     refused = [BackMsg(**{name: True}) for name in ("clear_cache", "set_run_on_save", "load_git_info")]
     skills, table = BackMsg(), BackMsg(stop_script=True)
     skills.backend_operation_request.install_skills.SetInParent()

@@ -1,4 +1,4 @@
-"""What names the version names one version, and a checkout says its commit."""
+"""All version numbers are equal, and a checkout reports its commit."""
 
 import re
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import musicsim
-from musicsim._commit import COMMIT_FILE, commit, from_git
+from musicsim.commit import COMMIT_FILE, commit, from_git
 from tests.command import run
 
 CHECKOUT = Path(__file__).parents[1]
@@ -19,7 +19,7 @@ def _citation(field: str) -> str:
     return re.search(rf'^{field}: "?([^"\n]+)', text, re.MULTILINE)[1]
 
 
-def test_citation_changelog_and_readme_name_the_version_of_the_package():
+def test_documents_state_package_version():
     version = musicsim.__version__
     assert re.fullmatch(r"\d+\.\d+\.\d+", version)
     assert _citation("version") == version
@@ -29,7 +29,7 @@ def test_citation_changelog_and_readme_name_the_version_of_the_package():
     assert f"(version {version})" in (CHECKOUT / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_licence_of_the_citation_is_the_project_s():
+def test_citation_license_matches_project():
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert _citation("license") == project["license"]
 
@@ -45,7 +45,7 @@ def checkout(tmp_path):
     return tmp_path
 
 
-def test_a_checkout_says_its_commit_and_whether_it_was_changed(checkout):
+def test_checkout_reports_commit_and_changes(checkout):
     head = subprocess.run(
         ["git", "-C", str(checkout), "rev-parse", "HEAD"], capture_output=True, text=True, check=True
     ).stdout
@@ -54,16 +54,16 @@ def test_a_checkout_says_its_commit_and_whether_it_was_changed(checkout):
     assert commit(str(checkout / "package")) == f"{head[:12]}-dirty"
 
 
-def test_a_folder_inside_of_somebody_else_s_checkout_has_no_commit(checkout):
+def test_folder_inside_foreign_checkout_has_no_commit(checkout):
     assert from_git(checkout / "package") == ""
 
 
-def test_a_wheel_says_what_was_written_into_it(checkout):
+def test_wheel_reports_recorded_commit(checkout):
     (checkout / "package" / COMMIT_FILE).write_text("0123456789ab")
     assert commit(str(checkout / "package")) == "0123456789ab"
 
 
-def test_the_command_prints_version_and_commit(tmp_path):
+def test_command_prints_version_and_commit(tmp_path):
     out, _ = run("--version", library=tmp_path)
     found = from_git(CHECKOUT)
     assert out == f"musicsim {musicsim.__version__}" + (f" ({found})" if found else "") + "\n"

@@ -1,4 +1,4 @@
-"""Rivals of the benchmarks run in processes of their own and may crash there."""
+"""Rivals of the benchmarks run in separate processes and may crash there."""
 
 import os
 import signal
@@ -8,43 +8,41 @@ import pytest
 import soundfile
 
 from benchmarks import extraction
-from benchmarks._report import race
-from benchmarks._rival import RivalError, RivalProcess, timed
 from benchmarks.search import Case, Contender, measure
+from benchmarks.support.report import race
+from benchmarks.support.rival import RivalError, RivalProcess, timed
 from tests.rivals import Contestant, CrashingBliss, built_to_crash, built_well
 
 
-@pytest.mark.slow
-def test_a_rival_keeps_its_object_in_another_process_and_times_itself():
+def test_rival_runs_and_times_itself_in_own_process():
     with RivalProcess(Contestant, 3) as rival:
         np.testing.assert_array_equal(rival.call("add", np.arange(3)).value, [3, 4, 5])
         assert rival.call("where").value not in (os.getpid(), None)
         assert set(rival.call("threads").value) <= {1}
         spent = race({"rival": lambda: rival.call("work", 0.05)}, repeats=1, clock=lambda: 0.0)
-        assert spent["rival"] >= 0.05  # measured over there: this clock does not move
+        assert spent["rival"] >= 0.05  # measured in the other process: this clock does not move
         assert timed(rival.call, "work", 0.02, clock=lambda: 0.0).seconds >= 0.02
 
 
 @pytest.mark.parametrize("number", [signal.SIGILL, signal.SIGSEGV])
-def test_a_rival_that_crashes_is_an_error_in_words(number):
+def test_crashed_rival_gives_clear_error(number):
     with RivalProcess(Contestant) as rival, pytest.raises(RivalError, match=number.name):
         rival.call("crash", number)
 
 
-def test_a_rival_that_fails_goes_on():
+def test_rival_survives_exception():
     with RivalProcess(Contestant) as rival:
         with pytest.raises(RivalError, match="ValueError: no such file"):
             rival.call("fail")
         assert rival.call("add", 1).value == 1
 
 
-def test_a_rival_that_cannot_be_made_says_why():
+def test_failed_rival_construction_gives_reason():
     with pytest.raises(RivalError, match="base is below 0"):
         RivalProcess(Contestant, -1)
 
 
-@pytest.mark.slow
-def test_a_rival_that_crashes_on_a_file_is_left_out_of_its_ratios(monkeypatch, tmp_path):
+def test_crashed_rival_is_excluded_from_ratios(monkeypatch, tmp_path):
     monkeypatch.setattr(extraction, "Bliss", CrashingBliss)
     monkeypatch.setattr(extraction, "version", lambda name: "1.0")
     path = tmp_path / "song.wav"
@@ -55,8 +53,8 @@ def test_a_rival_that_crashes_on_a_file_is_left_out_of_its_ratios(monkeypatch, t
     assert row["times_faster_than_librosa"] > 0
 
 
-@pytest.mark.slow
-def test_an_index_that_crashes_says_so_and_the_others_are_measured():
+@pytest.mark.long
+def test_crashed_index_is_reported_and_others_measured():
     X = np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32)
     contenders = [
         Contender("crashes", "", built_to_crash, (1, 2), rival="numpy"),

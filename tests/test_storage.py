@@ -1,4 +1,4 @@
-"""Disks that are full, read-only or broken: one sentence, nothing lost, no file blamed."""
+"""Full, read-only or broken disks: one sentence, no data lost, no file blamed."""
 
 import errno
 import json
@@ -34,7 +34,7 @@ def is_whole(library):
 
 
 def left_over(folder):
-    """Temporary files and folders of writes that did not end."""
+    """Return temporary files and folders of unfinished writes."""
     return [path for path in folder.rglob("*") if path.name.startswith((".", "tmp"))]
 
 
@@ -57,7 +57,7 @@ def _break_off(target, number):
         (errno.EIO, "The disk that holds {} reports an error."),
     ],
 )
-def test_what_the_disk_refuses_is_a_sentence_that_names_the_library(tmp_path, number, words):
+def test_disk_errors_name_library(tmp_path, number, words):
     (tmp_path / LIBRARY_FILE).touch()
     target = tmp_path / "frames" / "ab" / "x.npy"
     with pytest.raises(StorageError) as caught:
@@ -66,25 +66,25 @@ def test_what_the_disk_refuses_is_a_sentence_that_names_the_library(tmp_path, nu
     assert not list(target.parent.iterdir()), "nothing half-written stays"
 
 
-def test_outside_of_a_library_the_folder_is_named(tmp_path):
+def test_disk_errors_outside_library_name_folder(tmp_path):
     with pytest.raises(StorageError, match=f"{tmp_path}. Free"), atomic_folder(tmp_path / "new"):
         raise OSError(errno.ENOSPC, "")
     assert not list(tmp_path.iterdir())
 
 
-def test_the_file_that_an_error_names_goes_before_the_one_that_was_written(tmp_path):
+def test_error_prefers_file_named_by_system(tmp_path):
     other = tmp_path / "other" / "x"
     other.parent.mkdir()
     with pytest.raises(StorageError, match=str(other.parent)), writing_to(tmp_path / "mine"):
         raise PermissionError(errno.EACCES, "", str(other))
 
 
-def test_numpy_tells_no_number(tmp_path):
+def test_numpy_write_error_without_errno(tmp_path):
     with pytest.raises(StorageError, match="reports an error"), atomic_path(tmp_path / "x.npy"):
         raise OSError("1000 requested and 10 written")
 
 
-def test_other_errors_stay_what_they_are(tmp_path):
+def test_other_errors_are_unchanged(tmp_path):
     with pytest.raises(FileNotFoundError), writing_to(tmp_path):
         (tmp_path / "nowhere").read_bytes()
     with pytest.raises(ValueError, match="mine"), atomic_path(tmp_path / "x"):
@@ -95,11 +95,11 @@ def test_other_errors_stay_what_they_are(tmp_path):
 def _write_too_much(library):
     with library.write() as connection:
         n_pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
-        connection.exec_driver_sql(f"PRAGMA max_page_count={n_pages}")  # what SQLite has for a disk of that size
+        connection.exec_driver_sql(f"PRAGMA max_page_count={n_pages}")  # SQLite's equivalent of a disk of that size
         connection.execute(schema.meta.insert().values(key="large", value="x" * 1_000_000))
 
 
-def test_a_database_that_cannot_grow_says_so_and_keeps_what_it_had(store):
+def test_full_database_gives_clear_error_and_keeps_data(store):
     with pytest.raises(StorageError, match=f"no room left in {store.folder}"):
         _write_too_much(store)
     with store.engine.connect() as connection:
@@ -110,9 +110,8 @@ def test_a_database_that_cannot_grow_says_so_and_keeps_what_it_had(store):
 # --- full ---
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_adding_to_a_full_disk_blames_no_file_and_goes_on_when_there_is_room(disk, tmp_path):
+@pytest.mark.long
+def test_adding_to_full_disk_can_be_resumed(disk, tmp_path):
     music, folder = write_collection(tmp_path / "music", n_songs=20, seconds=10), disk / "library"
     open_library(folder).close()
     stuffing = fill(disk, left_kb=500)
@@ -132,9 +131,8 @@ def test_adding_to_a_full_disk_blames_no_file_and_goes_on_when_there_is_room(dis
         assert is_whole(library)
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_a_job_on_a_full_disk_ends_with_the_sentence(disk, tmp_path):
+@pytest.mark.long
+def test_job_on_full_disk_gives_clear_error(disk, tmp_path):
     music, folder = write_collection(tmp_path / "music", n_songs=20, seconds=10), disk / "library"
     with open_library(folder) as library:
         job_id = library.jobs.create("add", {"paths": [str(music)]})
@@ -145,8 +143,8 @@ def test_a_job_on_a_full_disk_ends_with_the_sentence(disk, tmp_path):
         assert library.files.failures() == []
 
 
-@pytest.mark.slow
-def test_an_import_that_finds_no_room_is_rolled_back_whole(disk, built_library, tmp_path):
+@pytest.mark.long
+def test_import_on_full_disk_is_rolled_back(disk, built_library, tmp_path):
     folder = shutil.copytree(built_library, disk / "library")
     plays = tmp_path / "plays.csv"
     rows = "".join(f"ann,Nobody {n},Nothing {n},{1 + n % 7}\n" for n in range(40_000))
@@ -164,9 +162,8 @@ def test_an_import_that_finds_no_room_is_rolled_back_whole(disk, built_library, 
         assert is_whole(library)
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_learning_that_finds_no_room_leaves_the_models_as_they_were(disk, tmp_path):
+@pytest.mark.long
+def test_training_on_full_disk_keeps_models(disk, tmp_path):
     folder, music = disk / "library", write_collection(tmp_path / "music", n_songs=8, seconds=2)
     for n, path in enumerate(sorted(music.rglob("*.flac"))):  # more artists than kinds, or none can be held out
         write_song(
@@ -176,7 +173,7 @@ def test_learning_that_finds_no_room_leaves_the_models_as_they_were(disk, tmp_pa
         library.add(music)
         refresh(library)
         before = [record.name for record in library.models.all()]
-        stuffing = fill(disk, left_kb=0)  # while it is open: opening it takes room, too
+        stuffing = fill(disk, left_kb=0)  # while it is open, because opening it needs space, too
         _, said = run("train", "--from", "genre", "--strength", 100, "--name", "mine", library=folder, expect=4)
         assert f"There is no room left in {folder}." in said
         assert [record.name for record in library.models.all()] == before
@@ -186,11 +183,10 @@ def test_learning_that_finds_no_room_leaves_the_models_as_they_were(disk, tmp_pa
     run("train", "--from", "genre", "--strength", 100, "--name", "mine", library=folder)
 
 
-@pytest.mark.slow
-def test_playlists_and_evaluations_on_a_full_disk_are_answers_or_the_sentence(disk, built_library):
+def test_playlist_and_evaluation_on_full_disk(disk, built_library):
     folder, target = shutil.copytree(built_library, disk / "library"), disk / "evening.m3u8"
     with Library.open(folder):
-        stuffing = fill(disk, left_kb=0)  # while it is open: opening it takes room, too
+        stuffing = fill(disk, left_kb=0)  # while it is open, because opening it needs space, too
         _, said = run("playlist", "-n", 4, "-o", target, library=folder, expect=4)
         assert f"There is no room left in {disk}." in said
         assert not target.exists()
@@ -201,8 +197,7 @@ def test_playlists_and_evaluations_on_a_full_disk_are_answers_or_the_sentence(di
     assert target.exists()
 
 
-@pytest.mark.slow
-def test_rows_that_find_no_room_are_written_over_by_the_next(disk):
+def test_partial_rows_are_overwritten_by_next_append(disk):
     file = RowFile(disk / "rows", 1000)
     file.append(np.ones((10, 1000)), 0)
     stuffing = fill(disk, left_kb=20)
@@ -218,14 +213,13 @@ def test_rows_that_find_no_room_are_written_over_by_the_next(disk):
 
 @pytest.fixture
 def backup(disk, built_library):
-    """A library on a disk that nobody can write to."""
+    """A library on a read-only disk."""
     folder = shutil.copytree(built_library, disk / "library")
     make_read_only(disk)
     return folder
 
 
-@pytest.mark.slow
-def test_a_library_that_cannot_be_written_to_is_there_to_look_at(backup):
+def test_read_only_library_can_be_read(backup):
     songs = json.loads(run("list", "--json", library=backup)[0])
     assert len(songs) == 12
     assert len(json.loads(run("similar", 1, "-k", 3, "--json", library=backup)[0])) == 3
@@ -235,22 +229,21 @@ def test_a_library_that_cannot_be_written_to_is_there_to_look_at(backup):
     run("failed", library=backup)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", [["scan"], ["settings", "shortest_s", "3"], ["edit", "1", "--title", "x"], ["train", "--from", "genre"]]
 )
-def test_what_would_change_a_read_only_library_says_that_it_is_one(backup, command):
+def test_changes_to_read_only_library_give_clear_error(backup, command):
     _, said = run(*command, library=backup, expect=4)
     assert f"{backup} is read-only: nothing can be changed there." in said
 
 
-def test_a_new_library_on_a_read_only_disk_is_a_sentence(disk):
+def test_new_library_on_read_only_disk_gives_clear_error(disk):
     make_read_only(disk)
     with pytest.raises(StorageError, match=f"{disk} is read-only"):
         Library.open(disk / "library")
 
 
-def test_a_read_only_copy_of_a_library_that_was_open_has_its_last_changes(disk, tiny_library):
+def test_read_only_copy_of_open_library_has_last_changes(disk, tiny_library):
     tiny_library.add_playlists([("the last", None, [1])], source="saved")
     shutil.copytree(tiny_library.folder, disk / "whole")
     shutil.copytree(tiny_library.folder, disk / "part", ignore=shutil.ignore_patterns("*-shm"))
@@ -264,7 +257,7 @@ def test_a_read_only_copy_of_a_library_that_was_open_has_its_last_changes(disk, 
 
 @pytest.mark.parametrize("is_read_only", [False, True])
 @pytest.mark.parametrize("version", [1, 9])
-def test_a_library_made_before_1_0_is_refused_and_left_alone(disk, built_library, version, is_read_only):
+def test_rejects_library_from_before_1_0(disk, built_library, version, is_read_only):
     folder = shutil.copytree(built_library, disk / "library")
     with sqlite3.connect(folder / LIBRARY_FILE) as old:
         old.execute("UPDATE meta SET value = ? WHERE key = 'schema_version'", (str(version),))
@@ -277,7 +270,7 @@ def test_a_library_made_before_1_0_is_refused_and_left_alone(disk, built_library
     assert (folder / LIBRARY_FILE).read_bytes() == before
 
 
-def test_a_job_that_was_running_when_a_backup_was_made_is_no_obstacle(disk, built_library):
+def test_backup_made_during_job_opens(disk, built_library):
     folder = shutil.copytree(built_library, disk / "library")
     with Library.open(folder) as library:
         library.jobs.update(library.jobs.create("add", {}), state="running", pid=2**22 - 1, created_at=0.0)
@@ -290,7 +283,7 @@ def test_a_job_that_was_running_when_a_backup_was_made_is_no_obstacle(disk, buil
 
 
 @pytest.mark.parametrize("version", ["x", "0", "-1", "1.5", "", "٣", "9" * 5000])
-def test_an_impossible_version_is_a_sentence(tmp_path, version):
+def test_impossible_version_gives_clear_error(tmp_path, version):
     Library.open(tmp_path / "library").close()
     with sqlite3.connect(tmp_path / "library" / LIBRARY_FILE) as changed:
         changed.execute("UPDATE meta SET value = ? WHERE key = 'schema_version'", (version,))
@@ -299,16 +292,16 @@ def test_an_impossible_version_is_a_sentence(tmp_path, version):
         Library.open(tmp_path / "library")
 
 
-def test_a_version_that_is_missing_is_a_sentence(tmp_path):
+def test_missing_version_gives_clear_error(tmp_path):
     Library.open(tmp_path / "library").close()
     with sqlite3.connect(tmp_path / "library" / LIBRARY_FILE) as changed:
         changed.execute("DELETE FROM meta")
     changed.close()
-    with pytest.raises(LibraryError, match="does not say which version"):
+    with pytest.raises(LibraryError, match="does not contain the version"):
         Library.open(tmp_path / "library")
 
 
-def test_a_database_of_another_program_is_left_alone(tmp_path):
+def test_foreign_database_is_untouched(tmp_path):
     with sqlite3.connect(tmp_path / LIBRARY_FILE) as other:
         other.execute("CREATE TABLE recipes (name TEXT)")
     other.close()
@@ -319,7 +312,7 @@ def test_a_database_of_another_program_is_left_alone(tmp_path):
     other.close()
 
 
-def test_a_file_that_is_no_database_is_a_sentence(tmp_path):
+def test_invalid_database_file_gives_clear_error(tmp_path):
     (tmp_path / LIBRARY_FILE).write_text("these are only words\n" * 1000)
     with pytest.raises(
         LibraryError, match=r"cannot be opened as a library \(file is not a database\)\. Restore a backup"
@@ -327,15 +320,15 @@ def test_a_file_that_is_no_database_is_a_sentence(tmp_path):
         Library.open(tmp_path)
 
 
-def test_a_database_that_was_emptied_is_no_new_library(tmp_path):
+def test_emptied_database_is_not_new_library(tmp_path):
     folder = tmp_path / "library"
     (folder / "frames").mkdir(parents=True)
     (folder / LIBRARY_FILE).touch()
-    with pytest.raises(LibraryError, match=r"is empty \(0 bytes\): what it held is lost"):
+    with pytest.raises(LibraryError, match=r"is empty \(0 bytes\), so its content is lost"):
         Library.open(folder)
 
 
-def test_an_empty_database_alone_in_its_folder_is_a_new_library_to_those_who_make_one(tmp_path):
+def test_empty_database_alone_can_become_new_library(tmp_path):
     (tmp_path / LIBRARY_FILE).touch()
     with pytest.raises(LibraryError, match="is empty"):
         Library.open(tmp_path, create=False)
@@ -343,7 +336,7 @@ def test_an_empty_database_alone_in_its_folder_is_a_new_library_to_those_who_mak
         assert len(library) == 0
 
 
-def test_a_database_of_which_some_pages_are_damaged_says_so_and_the_rest_is_read(tiny_library):
+def test_damaged_pages_are_reported_and_rest_is_readable(tiny_library):
     tiny_library.add_playlists([("mine", None, [1, 2])], "saved")
     file = tiny_library.folder / LIBRARY_FILE
     tiny_library.close()
@@ -364,14 +357,14 @@ def test_a_database_of_which_some_pages_are_damaged_says_so_and_the_rest_is_read
 
 
 @pytest.mark.parametrize("command", [["list"], ["duplicates"], ["similar", "1"]])
-def test_a_text_that_is_damaged_is_a_sentence(tiny_library, command):
+def test_damaged_text_gives_clear_error(tiny_library, command):
     with tiny_library.write() as connection:
         connection.exec_driver_sql("UPDATE songs SET title = CAST(x'41a042' AS TEXT) WHERE id = 3")
     _, said = run(*command, library=tiny_library.folder, expect=1)
     assert said.startswith(f"error: {tiny_library.folder / LIBRARY_FILE} is damaged (")
 
 
-def test_a_name_in_the_schema_that_is_damaged_is_a_sentence(tmp_path):
+def test_damaged_schema_name_gives_clear_error(tmp_path):
     Library.open(tmp_path / "library").close()
     file = tmp_path / "library" / LIBRARY_FILE
     data = file.read_bytes()

@@ -17,29 +17,27 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import connect
 
 from musicsim import __version__
-from musicsim._commit import COMMIT_FILE
-
-pytestmark = pytest.mark.slow
+from musicsim.commit import COMMIT_FILE
+from tests.waiting import PATIENCE_S
 
 CHECKOUT = Path(__file__).parents[1]
-PATIENCE_S = 240
 PAGES = ("explore", "search", "playlist", "train", "compare", "evaluate", "library")
 
 
 class Installed(NamedTuple):
-    """Where the wheel was installed, and the address at which its app answers."""
+    """The location of the installed wheel, and the address of its app."""
 
     site: Path
     address: str
 
     def get(self, path: str) -> bytes:
-        """The body of an answer."""
+        """Return the body of a response."""
         with urllib.request.urlopen(self.address + path, timeout=PATIENCE_S) as answer:
             return answer.read()
 
 
 def _install(folder: Path) -> Path:
-    """Build the wheel from a copy, so that no earlier build of the checkout gets into it, and install it."""
+    """Build the wheel from a copy, so that it excludes earlier builds of the checkout, and install it."""
     source, site = folder / "source", folder / "site"
     skip = shutil.ignore_patterns("__pycache__")
     for package in ("musicsim", "beetsplug"):
@@ -86,14 +84,15 @@ def installed(tmp_path_factory) -> Iterator[Installed]:
         program.stdout.close()
 
 
-def test_the_app_answers(installed):
+@pytest.mark.long
+def test_installed_app_responds(installed):
     assert installed.get("/_stcore/health") == b"ok"
     assert b'<div id="root">' in installed.get("/")
     assert b"libraries" in installed.get("/api/openapi.json")
     assert json.loads(installed.get("/api/libraries")) == ["library"]
 
 
-def test_nothing_that_is_read_at_run_time_is_left_out(installed):
+def test_wheel_contains_all_data_files(installed):
     def data_files(package: Path) -> set[Path]:
         files = {file.relative_to(package) for file in package.rglob("*") if file.is_file()}
         return {file for file in files if "__pycache__" not in file.parts}
@@ -102,24 +101,25 @@ def test_nothing_that_is_read_at_run_time_is_left_out(installed):
     assert data_files(installed.site / "musicsim") == data_files(CHECKOUT / "musicsim") | commit
 
 
-def test_it_says_which_commit_it_was_built_from(installed):
+def test_wheel_reports_its_commit(installed):
     command = [installed.site / "bin" / "musicsim", "--version"]
     environment = os.environ | {"PYTHONPATH": str(installed.site)}
     said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
     assert re.fullmatch(rf"musicsim {re.escape(__version__)} \([0-9a-f]{{12}}\)\n", said)
 
 
-def test_the_plugin_of_beets_is_in_it_and_the_namespace_is_left_to_beets(installed):
+def test_wheel_contains_beets_plugin_without_namespace(installed):
     assert [file.name for file in (installed.site / "beetsplug").iterdir() if file.is_file()] == ["musicsim.py"]
 
 
-def test_streamlit_has_the_same_settings_from_a_checkout(installed):
+def test_checkout_uses_same_streamlit_settings(installed):
     packaged = installed.site / "musicsim" / "ui" / ".streamlit" / "config.toml"
     assert packaged.read_text() == (CHECKOUT / ".streamlit" / "config.toml").read_text()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", PAGES)
-def test_every_page_is_drawn_without_an_error(installed, page):
+def test_every_page_renders_without_error(installed, page):
     origin = installed.address
     with connect(
         f"{origin.replace('http', 'ws')}/_stcore/stream",
@@ -127,6 +127,7 @@ def test_every_page_is_drawn_without_an_error(installed, page):
         subprotocols=["streamlit"],
         max_size=None,
         open_timeout=PATIENCE_S,
+        ping_interval=None,
     ) as socket:
         request = BackMsg()
         request.rerun_script.page_name = "" if page == "explore" else page
@@ -142,5 +143,5 @@ def test_every_page_is_drawn_without_an_error(installed, page):
     assert any("No songs yet" in element.alert.body for element in elements)
     assert any(message.new_session.config.toolbar_mode for message in drawn), "the packaged settings are in use"
 
-    # made by the first page that is drawn
+    # the first page creates it
     assert (installed.site.parent / "elsewhere" / ".musicsim" / "library").is_dir()

@@ -1,4 +1,4 @@
-"""What is wrong with a library: what was lost, or does not fit together."""
+"""Faults of a library: lost or inconsistent data."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ __all__ = ["faults", "faults_of", "said"]
 
 
 def faults(library: Library) -> list[str]:
-    """Sentences on a library whose songs all keep their sound; none if it is whole."""
+    """Return the faults of a library whose songs all have audio features, as sentences; empty if it is whole."""
     with library.engine.connect() as connection:
         found = [connection.exec_driver_sql("PRAGMA integrity_check").scalar()]
         found = [f"{LIBRARY_FILE}: {line}" for line in found if line != "ok"]
@@ -34,7 +34,7 @@ def faults(library: Library) -> list[str]:
 
 
 def faults_of(folder: Path) -> list[str]:
-    """The same of a library that is closed; one that cannot be opened is one fault."""
+    """Return the faults of a closed library; failing to open is one fault."""
     try:
         with Library.open(folder, create=False) as library:
             return faults(library)
@@ -43,7 +43,7 @@ def faults_of(folder: Path) -> list[str]:
 
 
 def said(folder: Path) -> dict[str, object]:
-    """What a library holds that no kill may take: songs, what was said of them, and the models."""
+    """Return the data of a library that no kill may destroy: songs, data about them, and the models."""
     with Library.open(folder, create=False) as library:
         of = {song.id: song.content_hash for song in library.songs(missing=True)}
         plays = library.plays()

@@ -1,1 +1,1 @@
-"""Everything that may go wrong with a library, done to one on purpose: ``python -m torture --minutes 20``."""
+"""Deliberate damage to a library, to test that nothing is lost: ``python -m torture --minutes 20``."""

@@ -1,4 +1,4 @@
-"""The program: ``python -m torture --minutes 20``; exit code 1 if anything was lost."""
+"""Torture a library: ``python -m torture --minutes 20``; the exit code is 1 if anything was lost."""
 
 import argparse
 import os
@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy: what forks must have no threads
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy: a process that forks must not have threads
 
 from torture import damage, kills, mutants, pages
 from torture._children import load
@@ -20,7 +20,7 @@ STEPS = (
     Step("mutated models", 2_000, 1.0, mutants.model_mutants),
     Step("mutated backups", 2_000, 1.0, mutants.backup_mutants),
     *(
-        Step(f"killed: {name}", 40, 1.2, kills.killed(name), is_long=name == "evaluate")  # it only reads
+        Step(f"killed: {name}", 40, 1.2, kills.killed(name), is_long=name == "evaluate")  # evaluate only reads
         for name in kills.KILLED
     ),
     Step("killed: workers", 40, 1.0, kills.workers_killed),
@@ -47,7 +47,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Run the steps, print the table, and say whether something was lost."""
+    """Run the steps, print the table, and return 1 if something was lost."""
     asked, began = _arguments(), time.monotonic()
     steps = [step for step in STEPS if not asked.step or any(part in step.name for part in asked.step)]
     steps = [step for step in steps if asked.step or asked.minutes >= _SHORT_MIN or not step.is_long]

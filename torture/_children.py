@@ -1,4 +1,4 @@
-"""Commands in processes that can be killed: forked from one that has loaded what they need."""
+"""Commands in processes that can be killed, forked from one that has loaded their imports."""
 
 import contextlib
 import os
@@ -19,7 +19,7 @@ NOBODY = 65534
 
 
 def load() -> None:
-    """Import what commands need, so that a child begins with its work; no threads are started by it."""
+    """Import everything that commands need, so that a child begins with its work; starts no threads."""
     for module in (
         "openTSNE",
         "pandas",
@@ -37,15 +37,15 @@ def load() -> None:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a child ended."""
+    """The end of a child."""
 
-    code: int | None  # None: it had to be killed as it did not end
+    code: int | None  # None: it did not end and was killed
     said: str
     seconds: float
 
 
 class Child:
-    """A process that calls a function, with all it starts in a group of its own."""
+    """A process that calls a function; it and its descendants are one process group."""
 
     def __init__(self, function: Callable[[], int | None], said: Path, *, user: int | None = None) -> None:
         self._said, self._began = said, time.monotonic()
@@ -54,17 +54,17 @@ class Child:
             _be_child(function, said, user)
 
     def kill(self) -> Ended:
-        """Kill it and all that it has started, as losing power does."""
+        """Kill the whole group, as a power failure does."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         return self.wait(60.0)
 
     def has_ended(self) -> bool:
-        """Whether it has ended by itself; it stays to be waited for."""
+        """Return whether the process has ended, without collecting its exit status."""
         return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
     def wait(self, limit_s: float) -> Ended:
-        """Wait for its end, and kill it where that takes too long."""
+        """Wait for its end, and kill it if that takes too long."""
         until, is_late = time.monotonic() + limit_s, False
         while not self.has_ended():
             if time.monotonic() > until and not is_late:
@@ -77,7 +77,7 @@ class Child:
         return Ended(code, said, time.monotonic() - self._began)
 
     def workers(self) -> list[int]:
-        """Processes of its group beside itself."""
+        """Return the other processes of its group."""
         found = []
         for place in Path("/proc").glob("[0-9]*"):
             try:
@@ -113,7 +113,7 @@ def _be_child(function: Callable[[], int | None], said: Path, user: int | None) 
 
 
 def command(*arguments: object, library: Path, more: Mapping[str, str] | None = None) -> Callable[[], None]:
-    """A command of musicsim as a function for a child."""
+    """Return a musicsim command as a function for a child."""
 
     def call() -> None:
         from musicsim.cli import main
@@ -134,7 +134,7 @@ def finish(function: Callable[[], int | None], said: Path, limit_s: float = 120.
 
 
 def complaint(ended: Ended, codes: Sequence[int] = (0,)) -> str:
-    """What is wrong with how a command ended: another code, no end, or no sentence; empty if nothing is."""
+    """Return what is wrong with a command's end: another code, no end, or no sentence; empty if it ended well."""
     last = ended.said.strip().splitlines()[-1:] or [""]
     if ended.code is None:
         return f"no end within {ended.seconds:.0f} s"

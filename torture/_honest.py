@@ -1,4 +1,4 @@
-"""Small files of every format that is imported, as honest programs write them."""
+"""Small files of every importable format, as ordinary programs write them."""
 
 import json
 import sqlite3
@@ -74,7 +74,7 @@ def _beets(path: Path) -> None:
 
 
 def honest_lists(folder: Path) -> dict[str, bytes]:
-    """The bytes of files of listening by their names: made ones, and those of the shared data if they are here."""
+    """Return the bytes of listening files by name: generated ones, and those of the shared data if it is available."""
     _beets(folder / "library.db")
     made = {name: text.encode() for name, text in _texts().items()}
     made["beets.db"] = (folder / "library.db").read_bytes()
@@ -86,7 +86,7 @@ def honest_lists(folder: Path) -> dict[str, bytes]:
 
 
 def honest_vectors(folder: Path, n: int = 30) -> dict[str, bytes]:
-    """Files of vectors of songs by their names."""
+    """Return files of song vectors by name."""
     rng = np.random.default_rng(0)
     vectors, ids = rng.standard_normal((n, 8)).astype(np.float32), np.arange(1, n + 1)
     np.save(folder / "plain.npy", vectors)

@@ -1,4 +1,4 @@
-"""The libraries that are tortured, made once a run, each in a child of its own."""
+"""The libraries under test, made once per run, each in a separate child."""
 
 import shutil
 from collections.abc import Callable
@@ -17,7 +17,7 @@ __all__ = [
 
 
 def in_child(function: Callable[[], object], folder: Path) -> None:
-    """Do something that starts threads or processes, which this process must not have when it forks."""
+    """Run a function that starts threads or processes in a child: this process must not have threads when it forks."""
 
     def call() -> None:
         function()
@@ -28,12 +28,12 @@ def in_child(function: Callable[[], object], folder: Path) -> None:
 
 
 def make_music(folder: Path) -> Path:
-    """Thirty songs of two seconds by fifteen artists of three genres."""
+    """Write thirty songs of two seconds by fifteen artists of three genres."""
     return folder if folder.exists() else write_styles(folder)
 
 
 def make_library(folder: Path, music: Path) -> Path:
-    """A library with model, map and all kinds of what people say."""
+    """Make a library with model, map, and every kind of listening data."""
 
     def make() -> None:
         with open_library(folder) as library:
@@ -52,17 +52,17 @@ def make_library(folder: Path, music: Path) -> Path:
 
 
 def common_music(folder: Path) -> Path:
-    """The songs that most steps share, beside the folder of a step; never changed."""
+    """Return the songs that most steps share, next to the folder of a step; never changed."""
     return make_music(folder.parent / "common" / "music")
 
 
 def whole_library(folder: Path) -> Path:
-    """Their library, closed; never changed."""
+    """Return a closed library of all these songs; never changed."""
     return make_library(folder.parent / "common" / "whole", common_music(folder))
 
 
 def part_library(folder: Path) -> Path:
-    """A library that has a third of them; never changed."""
+    """Return a library of a third of these songs; never changed."""
     place, music = folder.parent / "common" / "part", common_music(folder)
 
     def make() -> None:
@@ -77,13 +77,13 @@ def part_library(folder: Path) -> Path:
 
 
 def copied(base: Path, to: Path) -> Path:
-    """A copy to torture; what was there goes."""
+    """Copy a library for a step; an older copy is deleted."""
     shutil.rmtree(to, ignore_errors=True)
     return shutil.copytree(base, to, ignore=shutil.ignore_patterns("scratch"))
 
 
 def change_music(music: Path) -> None:
-    """What a scan has to find: songs that are new, gone, moved, and with other tags."""
+    """Change music for a scan to find: songs that are new, deleted, moved, and with other tags."""
     import mutagen
 
     files = sorted(music.rglob("*.flac"))
@@ -101,5 +101,5 @@ def change_music(music: Path) -> None:
 
 
 def close_cleanly(folder: Path) -> None:
-    """Leave the database as one file."""
+    """Close the library so that the database is one file."""
     Library.open(folder).close()

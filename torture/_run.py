@@ -1,4 +1,4 @@
-"""Running steps within a time, and the table of what came of them."""
+"""Running steps within a time limit, and the table of their outcomes."""
 
 import time
 import traceback
@@ -14,15 +14,15 @@ __all__ = ["NotHere", "Outcome", "Step", "Tried", "run_steps", "table"]
 
 
 class NotHere(Exception):
-    """What a step needs is not to be had on this machine."""
+    """A requirement of a step is not available on this machine."""
 
 
 @dataclass(frozen=True)
 class Tried:
-    """What came of one attempt."""
+    """The outcome of one attempt."""
 
-    n: int = 1  # how many files, kills or flips it was
-    lost: tuple[str, ...] = ()  # what was lost, or not said in a sentence
+    n: int = 1  # number of files, kills or flips
+    lost: tuple[str, ...] = ()  # everything that was lost, or failed without a proper sentence
     slowest: float | None = None  # seconds of the slowest of them; None: of the attempt
 
 
@@ -31,18 +31,18 @@ Attempt = Callable[[np.random.Generator], Tried]
 
 @dataclass(frozen=True)
 class Step:
-    """Something to try again and again, each time drawn otherwise."""
+    """An attempt that is repeated with new random choices."""
 
     name: str
-    wanted: int  # tries in the full form
+    wanted: int  # attempts in the full form
     share: float  # of the time
     prepare: Callable[[Path], AbstractContextManager[Attempt]]
-    is_long: bool = False  # not in a form of few minutes
+    is_long: bool = False  # left out of short runs
 
 
 @dataclass
 class Outcome:
-    """What came of a step."""
+    """The outcome of a step."""
 
     name: str
     wanted: int
@@ -56,7 +56,7 @@ class Outcome:
 def run_steps(
     steps: Sequence[Step], folder: Path, seconds: float, seed: int, first: int, say: Callable[[str], None]
 ) -> list[Outcome]:
-    """Try each step until it has its number or its share of the time that is left, at least once."""
+    """Repeat each step until it has its number of attempts or its share of the remaining time, at least once."""
     ends, outcomes = time.monotonic() + seconds, []
     for number, step in enumerate(steps):
         share = step.share / sum(later.share for later in steps[number:])
@@ -106,6 +106,6 @@ def _line(outcome: Outcome) -> str:
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
-    """What, how many, survived, lost, the slowest and all seconds, as Markdown."""
+    """Return a Markdown table of the steps: attempts, survived, lost, the slowest and total seconds."""
     head = ["| what | tried | survived | lost | slowest, s | time |", "|---|---|---|---|---|---|"]
     return "\n".join([*head, *map(_line, outcomes)])

@@ -1,4 +1,4 @@
-"""Bits that flip, disks that are full or read-only, rights that are gone: it is said in a sentence, the rest works."""
+"""Flipped bits, full or read-only disks, missing permissions: the error is one sentence, everything else works."""
 
 import os
 import shutil
@@ -22,12 +22,12 @@ from torture._run import Attempt, NotHere, Tried
 __all__ = ["bit_flips", "clock_back", "full_disk", "no_rights", "read_only"]
 
 _LIMIT_S = 120.0
-_ENDS = (0, 1, 2, 3, 4)  # 2: options are checked first, such as whether the library may be read
+_ENDS = (0, 1, 2, 3, 4)  # 2: options are validated first, such as whether the library is readable
 
 
 @contextmanager
 def bit_flips(folder: Path) -> Iterator[Attempt]:
-    """Bits of the database or of arrays flip: every command ends well or with a sentence, and none is endless."""
+    """Flip bits of the database or of arrays: every command ends well or with a sentence, and none hangs."""
     base = whole_library(folder)
     commands = (
         ("list", "--json"), ("similar", 1), ("playlist", "-n", 5), ("scan",), ("info",), ("evaluate",),
@@ -70,7 +70,7 @@ def _disk_of(place: Path, size_mb: int) -> Iterator[Path]:
 
 @contextmanager
 def full_disk(folder: Path) -> Iterator[Attempt]:
-    """A disk that is full after so many kB: commands end with the sentence, and work when there is room."""
+    """Fill the disk after some kB: commands end with the sentence, and work again when there is space."""
     music, part, whole = common_music(folder), part_library(folder), whole_library(folder)
     plays = folder / "plays.csv"
     plays.write_text("listener,artist,title,plays\n" + "".join(f"l{n},Artist 0,Song 0 0,1\n" for n in range(20_000)))
@@ -100,7 +100,8 @@ _LOOKS = (("list", "--json"), ("similar", 1), ("playlist", "-n", 5), ("info",), 
 _CHANGES = (("scan",), ("edit", 1, "--title", "x"), ("settings", "shortest_s", 3), ("train", "--from", "genre"))
 
 
-# what needs no compiled kernels, whose cache another user may not write, nor workers, whose Python it may not read
+# commands without compiled kernels, whose cache another user may not write, and without workers, whose Python it may
+# not read
 _BY_ANOTHER = (
     ("list", "--json"), ("info",), ("models", "list"), ("failed",), ("missing",), ("edit", 1, "--title", "x"),
     ("settings", "shortest_s", 3), ("restore", "--small"),
@@ -109,7 +110,7 @@ _BY_ANOTHER = (
 
 @contextmanager
 def read_only(folder: Path) -> Iterator[Attempt]:
-    """A disk that nobody can write to: what looks works, what changes says so."""
+    """Make the disk read-only: commands that read work, commands that write report it."""
     base = whole_library(folder)
     with _disk_of(folder / "disk", 64) as disk:
         library = copied(base, disk / "library")
@@ -129,7 +130,7 @@ def read_only(folder: Path) -> Iterator[Attempt]:
 
 @contextmanager
 def no_rights(folder: Path) -> Iterator[Attempt]:
-    """Another user, who may not write to some of the files: every command ends well or with a sentence."""
+    """Run as another user, without write permission for some files: every command ends well or with a sentence."""
     if os.geteuid() != 0:
         raise NotHere("only root can be another user")
     for place in (folder, folder.parent):
@@ -161,7 +162,7 @@ def no_rights(folder: Path) -> Iterator[Attempt]:
 
 @contextmanager
 def clock_back(folder: Path) -> Iterator[Attempt]:
-    """The clock is set back between two commands."""
+    """Set the clock back between two commands."""
     program = shutil.which("faketime")
     if program is None:
         raise NotHere("faketime is not installed")

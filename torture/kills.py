@@ -1,4 +1,4 @@
-"""SIGKILL at random moments: nothing that was there goes, and the same command comes to its end."""
+"""SIGKILL at random moments: existing data survives, and the same command then completes."""
 
 import os
 import signal
@@ -30,14 +30,14 @@ from torture._run import Attempt, Tried
 
 __all__ = ["KILLED", "jobs_killed", "killed", "two_writers", "workers_killed"]
 
-_KILLS = 4  # of one library, before the command may come to its end
+_KILLS = 4  # per library, before the command may complete
 _LIMIT_S = 180.0
 
 
 @dataclass(frozen=True)
 class _Command:
     base: Path
-    arguments: tuple[object, ...]  # a Path of the word "library" is the copy's
+    arguments: tuple[object, ...]  # a Path of the word "library" is replaced by the copy's
 
 
 def _add(folder: Path) -> _Command:
@@ -108,7 +108,7 @@ KILLED: dict[str, Callable[[Path], _Command]] = {
 
 
 def _lost(before: dict[str, Any], after: dict[str, Any], end: dict[str, Any]) -> list[str]:
-    """What a killed command has taken away: what was there, and is at the end, has to be there in between."""
+    """Return the data that a killed command has lost: anything from before that is there at the end must survive."""
     lost = []
     for name, had in before.items():
         if isinstance(had, int):
@@ -117,7 +117,7 @@ def _lost(before: dict[str, Any], after: dict[str, Any], end: dict[str, Any]) ->
         else:
             gone = (set(had) & set(end[name])) - set(after[name])
             strange = set(after[name]) - set(had) - set(end[name])
-            if name == "models":  # one that was finished before the kill is made once more, under another name
+            if name == "models":  # a model that was finished before the kill is made again, under another name
                 strange = set()
             lost += [f"{name}: {len(gone)} have gone"] * bool(gone)
             lost += [f"{name}: {len(strange)} are neither of before nor of the end"] * bool(strange)
@@ -125,7 +125,7 @@ def _lost(before: dict[str, Any], after: dict[str, Any], end: dict[str, Any]) ->
 
 
 def killed(name: str) -> Callable[[Path], Any]:
-    """The step of a command: some kills of one library, then the command once more, to its end."""
+    """Return the step of a command: kill it some times on one library, then run it to its end."""
 
     @contextmanager
     def prepare(folder: Path) -> Iterator[Attempt]:
@@ -159,7 +159,7 @@ def killed(name: str) -> Callable[[Path], Any]:
 
 @contextmanager
 def workers_killed(folder: Path) -> Iterator[Attempt]:
-    """Workers of a scan die, as of the kernel's want of memory: the scan goes on, and no file is blamed."""
+    """Kill workers of a scan, as the kernel does when memory runs out: the scan continues, and no file is blamed."""
     music, base = common_music(folder), part_library(folder)
 
     def attempt(rng: np.random.Generator) -> Tried:
@@ -184,7 +184,7 @@ def workers_killed(folder: Path) -> Iterator[Attempt]:
 
 @contextmanager
 def jobs_killed(folder: Path) -> Iterator[Attempt]:
-    """Jobs of the app die: they count as interrupted, and the same job goes on."""
+    """Kill jobs of the app: they count as interrupted, and the same job resumes."""
     music, base = common_music(folder), part_library(folder)
     kinds = (("add", {"paths": [str(music)]}), ("scan", {}), ("refresh", {"force": True}))
 
@@ -212,7 +212,7 @@ def jobs_killed(folder: Path) -> Iterator[Attempt]:
 
 @contextmanager
 def two_writers(folder: Path) -> Iterator[Attempt]:
-    """Two commands that change one library at once: each does its work, or says that another is at it."""
+    """Run two commands that change one library at once: each completes, or reports that another one is writing."""
     music, base = common_music(folder), part_library(folder)
     plays = folder / "plays.csv"
     plays.write_text("listener,artist,title,plays\n" + "".join(f"l{n},Artist 0,Song 0 0,1\n" for n in range(9_000)))
@@ -231,7 +231,7 @@ def two_writers(folder: Path) -> Iterator[Attempt]:
             ended = child.wait(_LIMIT_S)
             is_said = ended.code == 1 and "another musicsim" in ended.said
             wrong = "" if is_said else complaint(ended)
-            # of thirty songs that are just being added there may be too few to learn from
+            # the thirty songs are being added, so there may be too few to learn from
             lost += [f"{name}: {wrong}"] * bool(wrong and not (name == "train" and ended.code == 1))
         return Tried(2, (*lost, *faults_of(library)))
 

@@ -1,4 +1,4 @@
-"""Files that are damaged or made up: each is read as far as it is good, or refused in a sentence that names it."""
+"""Damaged or crafted files: the valid part is read, or the file is refused in a sentence that names it."""
 
 import json
 import re
@@ -36,13 +36,13 @@ __all__ = ["audio_mutants", "backup_mutants", "import_mutants", "model_mutants",
 
 Reader = Callable[[Path], Any]
 
-_SOUNDS, _FILES = 40, 40  # of an attempt
-_LIMIT_S = 20.0  # of one file
+_SOUNDS, _FILES = 40, 40  # per attempt
+_LIMIT_S = 20.0  # per file
 _MAX_SOUND = 400_000  # bytes
 
 
 def mutated(data: bytes, rng: np.random.Generator) -> bytes:
-    """Bytes with something wrong in them: some others, cut, doubled, swapped, or numbers out of all bounds."""
+    """Damage bytes: change some, cut, double or swap parts, or insert numbers out of all bounds."""
     changed = bytearray(data)
     start, end = sorted(rng.integers(0, len(data) + 1, 2).tolist())
     match rng.integers(9):
@@ -59,7 +59,7 @@ def mutated(data: bytes, rng: np.random.Generator) -> bytes:
             changed[start:start] = changed[start:end]
         case 5:
             changed[start:end] = rng.bytes(end - start)
-        case 6:  # what headers say
+        case 6:  # numbers in headers
             place = int(rng.integers(0, min(len(data), 400)))
             changed[place : place + 4] = rng.choice([b"\xff\xff\xff\xff", b"\x00\x00\x00\x00", b"\x7f\xff\xff\xff"])
         case 7:
@@ -91,7 +91,7 @@ def _sounds() -> dict[str, bytes]:
 
 @contextmanager
 def audio_mutants(folder: Path) -> Iterator[Attempt]:
-    """Mutated files of sound, added as a folder of them: no worker dies, each is a song or listed with a reason."""
+    """Add a folder of mutated audio files: no worker dies, each is a song or listed with a reason."""
     honest = _sounds()
 
     def attempt(rng: np.random.Generator) -> Tried:
@@ -128,7 +128,7 @@ class _TooLong(BaseException):
 
 
 def _in_a_sentence(read: Callable[[], Any], name: str) -> str:
-    """Read a file; what is wrong with how it was refused, if it was."""
+    """Read a file; return what is wrong with its refusal, or an empty string."""
 
     def late(*_: object) -> None:
         raise _TooLong
@@ -153,7 +153,7 @@ def _in_a_sentence(read: Callable[[], Any], name: str) -> str:
 def _each(
     honest: Mapping[str, bytes], folder: Path, reader: Callable[[], AbstractContextManager[Reader]], n: int = _FILES
 ) -> Attempt:
-    """Attempts that read mutants of some files in a child, which a library may take down with it."""
+    """Read mutants of some files in a child, because a library may crash it."""
     names, result = sorted(name for name, data in honest.items() if data), folder / "result.json"
 
     def attempt(rng: np.random.Generator) -> Tried:
@@ -181,7 +181,7 @@ def _each(
 
 @contextmanager
 def import_mutants(folder: Path) -> Iterator[Attempt]:
-    """Mutants of every format of listening, read and previewed, and of answers."""
+    """Read and preview mutants of every listening format, and of answers."""
     base = copied(whole_library(folder), folder / "library")
     honest = honest_lists(folder)
     with Library.open(base) as library:
@@ -207,7 +207,7 @@ def import_mutants(folder: Path) -> Iterator[Attempt]:
 
 @contextmanager
 def vector_mutants(folder: Path) -> Iterator[Attempt]:
-    """Mutants of files of vectors, read and kept."""
+    """Read and store mutants of vector files."""
     base = copied(whole_library(folder), folder / "library")
 
     @contextmanager
@@ -226,7 +226,7 @@ def vector_mutants(folder: Path) -> Iterator[Attempt]:
 
 @contextmanager
 def model_mutants(folder: Path) -> Iterator[Attempt]:
-    """Mutants of a model's file, read; some the whole way, by the command."""
+    """Read mutants of a model file; import some of them with the command."""
     base = whole_library(folder)
     sent = folder / "sent.musicsim"
     in_child(command("models", "export", "Sound", sent, library=base), folder)
@@ -254,14 +254,14 @@ def model_mutants(folder: Path) -> Iterator[Attempt]:
 
 @contextmanager
 def backup_mutants(folder: Path) -> Iterator[Attempt]:
-    """Mutants of a backup, restored: refused, or the same library; nothing is left of one that was refused."""
+    """Restore mutants of a backup: refused, or the same library; a refused one leaves nothing behind."""
     base = whole_library(folder)
     in_child(command("backup", folder / "honest", library=base), folder)
     n_songs = 30
 
     def read(path: Path) -> None:
         place, packed = folder / "restored", folder / "packed"
-        packed.write_bytes(zstandard.compress(path.read_bytes()))  # its own checks would find every change
+        packed.write_bytes(zstandard.compress(path.read_bytes()))  # its own checksums would find every change
         shutil.rmtree(place, ignore_errors=True)
         try:
             if restore(packed, place, no_progress).n_songs != n_songs or faults_of(place):

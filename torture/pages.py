@@ -1,4 +1,4 @@
-"""Switching between the pages of the app, hundreds of times in one session."""
+"""Hundreds of switches between the pages of the app in one session."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ _AT_ONCE = 20
 
 @contextmanager
 def page_switches(folder: Path) -> Iterator[Attempt]:
-    """The pages in any order: each is there, none shows an error."""
+    """Open the pages in any order: each appears, none shows an error."""
     try:
         from playwright.sync_api import sync_playwright
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""The HTTP side of the app: who may ask, sound by song id, and the interface for other programs."""
+"""The HTTP side of the app: access control, audio by song id, and the interface for other programs."""
 
 import lazy_loader as lazy
 

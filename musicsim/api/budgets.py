@@ -1,14 +1,12 @@
-"""Allowances that fill up evenly, and the address that has one.
+"""Rate limits per address.
 
-An address is that of the connection, or the one that a reverse proxy forwards. uvicorn has to trust the proxy
-(``FORWARDED_ALLOW_IPS``, this machine by default). It ignores addresses that others forward.
+The address is that of the connection, or the one that a reverse proxy forwards. uvicorn must trust the proxy
+(``FORWARDED_ALLOW_IPS``, this machine by default) and ignores addresses from other senders.
 """
 
-import asyncio
 import time
 from collections import OrderedDict
 from ipaddress import IPv6Address, ip_address, ip_network
-from weakref import WeakValueDictionary
 
 from starlette.types import Scope
 
@@ -16,90 +14,57 @@ _MAX_ADDRESSES = 10_000
 
 
 class Budget:
-    """One allowance.
-
-    Parameters
-    ----------
-    most : float
-        The whole allowance, available at first.
-    per_s : float
-        The part of it that comes back per second.
-    """
+    """An allowance of `most`, available at first, of which `per_s` is refilled per second."""
 
     def __init__(self, most: float, per_s: float) -> None:
         self._most, self._per_s = most, per_s
         self._left, self._since = most, time.monotonic()
 
     def wait_s(self, cost: float) -> float:
-        """Return in how many seconds there is enough for a cost; 0 if there is enough now."""
+        """Return the seconds until a cost is affordable; 0 if it is now."""
         now = time.monotonic()
         self._left = min(self._most, self._left + (now - self._since) * self._per_s)
         self._since = now
         return max(0.0, (min(cost, self._most) - self._left) / self._per_s)
 
     def spend(self, cost: float) -> float:
-        """Take a cost; if there is not enough, take nothing and return in how many seconds there is."""
+        """Charge a cost if it is affordable; return the seconds to wait for it otherwise."""
         wait_s = self.wait_s(cost)
         if not wait_s:
             self.charge(cost)
         return wait_s
 
     def charge(self, cost: float) -> None:
-        """Take a cost, also if there is not enough; what is missing has to come back first."""
+        """Charge a cost even if it is not affordable; the allowance becomes negative."""
         self._left -= min(cost, self._most)
 
 
 class Budgets:
-    """One allowance per address; the addresses that asked last are remembered.
-
-    Parameters
-    ----------
-    most : float
-        The allowance of an address.
-    full_in_s : float
-        Time until a spent allowance is whole again.
-    """
+    """One budget per address, for the latest addresses; a spent budget is full again after `full_in_s`."""
 
     def __init__(self, most: float, full_in_s: float = 60.0) -> None:
         self._most, self._per_s = most, most / full_in_s
-        self._known: OrderedDict[str, Budget] = OrderedDict()
+        self._budgets: OrderedDict[str, Budget] = OrderedDict()
 
     def get(self, address: str) -> Budget:
-        """Return the allowance of an address."""
-        found = self._known.pop(address, None)
-        self._known[address] = found = Budget(self._most, self._per_s) if found is None else found
-        while len(self._known) > _MAX_ADDRESSES:
-            self._known.popitem(last=False)
-        return found
+        budget = self._budgets.setdefault(address, Budget(self._most, self._per_s))
+        self._budgets.move_to_end(address)
+        while len(self._budgets) > _MAX_ADDRESSES:
+            self._budgets.popitem(last=False)
+        return budget
 
     def spend(self, address: str, cost: float) -> float:
-        """Spend from the allowance of an address, as :meth:`Budget.spend`."""
+        """Call :meth:`Budget.spend` on the budget of an address."""
         return self.get(address).spend(cost)
 
 
-class Places:
-    """A few places per key; others wait for one in the order of their arrival."""
-
-    def __init__(self, n_per_key: int) -> None:
-        self._n_per_key = n_per_key
-        # forgotten when nobody holds a place or waits for one
-        self._held: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
-
-    def get(self, key: str) -> asyncio.Semaphore:
-        """Return the places of a key; keep the result for as long as a place is held."""
-        found = self._held.get(key)
-        if found is None:
-            found = self._held[key] = asyncio.Semaphore(self._n_per_key)
-        return found
-
-
 def address_of(scope: Scope) -> str:
-    """Return the address of a request, as :func:`network_of`."""
+    """Return the address of a request as :func:`network_of` does."""
     return network_of(scope["client"][0] if scope["client"] else "")
 
 
 def network_of(host: str) -> str:
-    """Return an address; for IPv6 its network, as one household has a whole network."""
+    """Return an address; for IPv6 its /64 network, because a household has a whole network."""
     try:
         address = ip_address(host)
     except ValueError:

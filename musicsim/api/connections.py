@@ -1,4 +1,4 @@
-"""HTTP connections that do not wait forever for a client."""
+"""HTTP connections with a timeout for idle clients."""
 
 import asyncio
 
@@ -11,28 +11,24 @@ PATIENCE_S = 30.0
 class PatientProtocol(H11Protocol):
     """uvicorn's protocol, which closes connections whose next request head does not arrive in time.
 
-    It also closes connections that go on with the body of a request that has its answer already.
+    It also closes connections that still send the body of a request after its response.
     """
 
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for the first request."""
         super().connection_made(transport)
         self._watch()
 
     def data_received(self, data: bytes) -> None:
-        """Take data, and see if they end the wait."""
         super().data_received(data)
         self._watch()
 
     def on_response_complete(self) -> None:
-        """Begin to wait for the next request, or for the rest of this one."""
         super().on_response_complete()
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop to wait."""
         super().connection_lost(exc)
         self._stop()
 

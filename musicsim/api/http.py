@@ -1,11 +1,8 @@
-"""The interface for other programs; its description is at ``/api/docs``."""
+"""The HTTP interface for other programs, documented at ``/api/docs``."""
 
 import os
 import pathlib
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Path, Query, Request
@@ -17,8 +14,8 @@ from starlette.requests import ClientDisconnect
 from musicsim import __version__
 from musicsim.api.budgets import address_of
 from musicsim.api.offered import offered
-from musicsim.api.options import asked_for
-from musicsim.api.waiting import outcome
+from musicsim.api.options import from_query
+from musicsim.api.waiting import wait_for
 from musicsim.errors import AudioError, LibraryError, MusicsimError, NotFoundError, OwnerOnlyError
 from musicsim.explorer import jobs
 from musicsim.explorer.libraries import default_folder, library_folders, open_library
@@ -37,15 +34,16 @@ from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.scan.files import content_hash
 from musicsim.public import is_public, safe_message, visitor_may
 
-# None of these can a form or a plain request of another site's page have: its browser asks us first, and is refused.
-_SOUND_TYPES = ("audio/", "video/", "application/octet-stream", "application/ogg")
-_MAX_UPLOADS = 32  # that wait or are at work at once
+# A form or a simple request of another site cannot have these types: its browser asks the app first, which refuses.
+_AUDIO_TYPES = ("audio/", "video/", "application/octet-stream", "application/ogg")
+_MAX_UPLOADS = 32  # that wait or are processed at once
 _RETRY_AFTER_S = 15
-_SENT = "the file that was sent"  # in messages
-_WRITTEN_AT_ONCE = 1 << 20  # chunks are of 64 kB: a thread for each would take longer than the disk
+_UPLOAD_NAME = "the file that was sent"  # in messages
+_MAX_UNWRITTEN = 1 << 20  # bytes; chunks are of 64 kB, and a thread per chunk takes longer than the disk
 _Count = Annotated[int, Query(ge=1, le=MAX_RESULTS)]
-_Minutes = Annotated[float, Query(gt=0, le=MAX_MINUTES, description="of the beginning that are analysed")]
+_Minutes = Annotated[float, Query(gt=0, le=MAX_MINUTES, description="analyzed part of the file, from its beginning")]
 _Model = Annotated[str | None, Query(description="name of a model; the one in use by default")]
+_Search = Annotated[SearchRequest, Depends(from_query(SearchRequest))]
 
 
 def _render_results(hits: list[Hit]) -> list[dict[str, Any]]:
@@ -58,14 +56,14 @@ router = APIRouter()
 @router.get("/libraries")
 @visitor_may
 def libraries() -> list[str]:
-    """Names of the libraries, the default one first."""
+    """List the names of the libraries, the default first."""
     return [folder.name for folder in library_folders()]
 
 
 @router.get("/models")
 @visitor_may
 def models(library: str | None = None) -> list[dict[str, Any]]:
-    """The models of a library, with their kinds and their results on held-out artists."""
+    """List the models of a library, with their kinds and their scores on held-out artists."""
     opened = open_library(library)
     return [
         render_model(record, load_report(opened.models.path(record.id)))
@@ -76,9 +74,9 @@ def models(library: str | None = None) -> list[dict[str, Any]]:
 
 @router.post("/models", status_code=202)
 def train(
-    request: Annotated[TrainingRequest, Depends(asked_for(TrainingRequest))], library: str | None = None
+    request: Annotated[TrainingRequest, Depends(from_query(TrainingRequest))], library: str | None = None
 ) -> dict[str, Any]:
-    """Start a training, which makes a model of the name in the answer; `/jobs/{job}` says how far it is."""
+    """Start a training job. The response has the model's name and the job's id; `/jobs/{job}` reports its progress."""
     opened = open_library(library)
     name = name_for(opened, request.supervision, request.name)
     return {"job": jobs.start(opened, "train", request.job_arguments(name)), "name": name}
@@ -86,77 +84,46 @@ def train(
 
 @router.get("/jobs/{job_id}")
 def job(job_id: Annotated[int, Path(ge=0, lt=2**63)], library: str | None = None) -> dict[str, Any]:
-    """The progress and the outcome of a job."""
+    """Report the progress and outcome of a job."""
     opened = open_library(library)
-    jobs.current(opened)  # notices a process that has gone
-    found = opened.jobs.get(job_id)
-    return render_fields(found, "id", "kind", "state", "message", "done", "total", "seconds_left")
+    jobs.current(opened)  # updates the state of a job whose process has died
+    fields = ("id", "kind", "state", "message", "done", "total", "seconds_left")
+    return render_fields(opened.jobs.get(job_id), *fields)
 
 
 @router.get("/songs")
 @visitor_may
 def songs(library: str | None = None, search: str = "", limit: _Count = 50) -> list[dict[str, Any]]:
-    """Songs whose title or artist holds the text; those whose title begins with it come first."""
+    """List songs whose title or artist contains the text; those whose title begins with it come first."""
     return [render_song(song) for song in take_snapshot(open_library(library)).songs_with(search, limit)]
 
 
 @router.get("/songs/{song_id}/similar")
 @visitor_may
-def similar(
-    song_id: int,
-    search: Annotated[SearchRequest, Depends(asked_for(SearchRequest))],
-    library: str | None = None,
-    model: _Model = None,
-) -> list[dict[str, Any]]:
-    """The songs that sound most like a song of the library; those that fit, or do not, bend what is meant by it."""
+def similar(song_id: int, search: _Search, library: str | None = None, model: _Model = None) -> list[dict[str, Any]]:
+    """Find the songs that sound most like a song of the library; `like` and `unlike` adjust the query."""
     snapshot = snapshot_under(open_library(library), model)
     return _render_results(find_requested(snapshot, song_id, search))
 
 
 @router.get("/similar")
 @visitor_may
-def similar_to_several(
-    search: Annotated[SearchRequest, Depends(asked_for(SearchRequest))],
-    library: str | None = None,
-    model: _Model = None,
-) -> list[dict[str, Any]]:
-    """The songs most like several (`like`, as often as needed), and less like others (`unlike`).
+def similar_to_several(search: _Search, library: str | None = None, model: _Model = None) -> list[dict[str, Any]]:
+    """Find the songs most like several songs (repeat `like`), and less like others (`unlike`).
 
-    With `words` alone the songs that fit them, without a similarity.
+    With `words` alone, the songs that match them, without a similarity.
     """
     if not search.like and not search.words:
-        raise HTTPException(422, "say which songs by `like`, or what songs are by `words`.")
+        raise HTTPException(422, "give songs with `like`, or a description with `words`.")
     return _render_results(find_requested(snapshot_under(open_library(library), model), None, search))
 
 
-def _require_sound_type(request: Request) -> None:
-    """Refuse a body that does not say that it is a file of sound."""
-    media_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
-    if not media_type.startswith(_SOUND_TYPES):
-        raise HTTPException(
-            415,
-            "the body is to be an audio file: send it with 'Content-Type: application/octet-stream' or its own type.",
-        )
+class _Refusal(HTTPException):
+    """An upload that is not processed; its response has an `error` instead of a `detail`."""
 
 
-class _Refusal(Exception):
-    def __init__(self, status: int, error: str) -> None:
-        super().__init__(error)
-        self.status = status
-
-
-_uploads = threading.BoundedSemaphore(_MAX_UPLOADS)
-
-
-@contextmanager
-def _one_of_few() -> Iterator[None]:
-    """Be one of the uploads that are taken at once."""
-    if not _uploads.acquire(blocking=False):
-        raise _Refusal(503, f"{_MAX_UPLOADS} files are waiting already: send yours again later.")
-    try:
-        yield
-    finally:
-        _uploads.release()
+upload_slots = threading.BoundedSemaphore(_MAX_UPLOADS)
+"""Places for uploads that wait or are processed."""
 
 
 @router.post("/similar", responses={413: {}, 503: {}})
@@ -164,75 +131,84 @@ def _one_of_few() -> Iterator[None]:
 async def similar_to_file(
     request: Request,
     response: Response,
-    search: Annotated[SearchRequest, Depends(asked_for(SearchRequest))],
+    search: _Search,
     library: str | None = None,
     model: _Model = None,
     minutes: _Minutes = MINUTES,
 ) -> list[dict[str, Any]]:
-    """The songs that sound most like the audio file in the body, sent as `application/octet-stream` or its own type.
+    """Find the songs most like the audio file in the body, which is sent as `application/octet-stream` or its own type.
 
-    It may have 200 MB, in a public demonstration 20. The header `Musicsim-Notes` has notes about the file, also if it
-    is longer than the minutes that were analysed. Files wait in one line; if it is too long, the answer is 503 with
+    The maximum is 200 MB, or 20 MB in a public demonstration. The header `Musicsim-Notes` has notes about the file, for
+    example if it is longer than the analyzed minutes. Files wait in one line; if it is too long, the status is 503 with
     `Retry-After`.
     """
-    _require_sound_type(request)
+    media_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    if not media_type.startswith(_AUDIO_TYPES):
+        raise HTTPException(
+            415,
+            "the body must be an audio file: send it with 'Content-Type: application/octet-stream' or its own type.",
+        )
     opened = await run_in_threadpool(open_library, library)
     with (await run_in_threadpool(scratch_of, opened.folder)).folder() as folder:
-        file = await _received(request, folder / "upload")
-        with _one_of_few():  # only for files that have arrived: slow senders do not block others
+        file = folder / "upload"
+        await _write_body(request, file)
+        # only for files that have arrived, so that slow senders do not block others
+        if not upload_slots.acquire(blocking=False):
+            message = f"{_MAX_UPLOADS} files are waiting already: send yours again later."
+            raise _Refusal(503, message, {"Retry-After": str(_RETRY_AFTER_S)})
+        try:
             snapshot = await run_in_threadpool(snapshot_under, opened, model)
-            ask = partial(decode_upload, visitor=address_of(request.scope))
-            decoding = await run_in_threadpool(ask, snapshot, file, _SENT, minutes)
+            decoding = await run_in_threadpool(
+                decode_upload, snapshot, file, _UPLOAD_NAME, minutes, visitor=address_of(request.scope)
+            )
             try:
-                sound = await outcome(decoding, request)
+                sound = await wait_for(decoding, request)
                 digest = await run_in_threadpool(content_hash, file)
             finally:
                 decoding.drop()
+        finally:
+            upload_slots.release()
 
-    def answer() -> list[dict[str, Any]]:
-        example = make_example(snapshot, sound, digest, _SENT)
+    def find() -> list[dict[str, Any]]:
+        example = make_example(snapshot, sound, digest, _UPLOAD_NAME)
         return _render_results(find_requested(snapshot, example, search))
 
-    hits = await run_in_threadpool(answer)
+    results = await run_in_threadpool(find)
     if sound.notes:
         response.headers["Musicsim-Notes"] = "; ".join(sound.notes)
-    return hits
+    return results
 
 
-async def _received(request: Request, path: pathlib.Path) -> pathlib.Path:
-    """Write the body of a request to a file as it comes."""
+async def _write_body(request: Request, path: pathlib.Path) -> None:
+    """Write the body of a request to a file while it arrives."""
     max_bytes = max_mb() << 20
+    too_large = _Refusal(413, f"the file is larger than {max_mb()} MB: send a part of it.")
     if int(request.headers.get("Content-Length", 0)) > max_bytes:
-        raise _too_large()
-    n_bytes, waiting = 0, bytearray()
+        raise too_large
+    n_bytes, unwritten = 0, bytearray()
     try:
         with path.open("wb") as file:
             async for chunk in request.stream():
                 n_bytes += len(chunk)
                 if n_bytes > max_bytes:
-                    raise _too_large()
-                waiting += chunk
-                if len(waiting) >= _WRITTEN_AT_ONCE:
-                    await run_in_threadpool(file.write, waiting)
-                    waiting = bytearray()
-            await run_in_threadpool(file.write, waiting)
+                    raise too_large
+                unwritten += chunk
+                if len(unwritten) >= _MAX_UNWRITTEN:
+                    await run_in_threadpool(file.write, unwritten)
+                    unwritten = bytearray()
+            await run_in_threadpool(file.write, unwritten)
     except OSError as error:
-        raise LibraryError(f"the file cannot be kept while it is analysed ({error.strerror}). Make room.") from error
-    return path
-
-
-def _too_large() -> _Refusal:
-    return _Refusal(413, f"the file is larger than {max_mb()} MB: send a part of it.")
+        raise LibraryError(f"the file cannot be stored for analysis ({error.strerror}). Free some space.") from error
 
 
 @router.get("/playlist")
 @visitor_may
 def playlist(
-    request: Annotated[PlaylistRequest, Depends(asked_for(PlaylistRequest))],
+    request: Annotated[PlaylistRequest, Depends(from_query(PlaylistRequest))],
     library: str | None = None,
     model: _Model = None,
 ) -> list[dict[str, Any]]:
-    """A playlist with the reason of every transition; `through` passes songs by, `like` stays around them."""
+    """Generate a playlist with the reason for every transition; it passes through `through`, and stays near `like`."""
     drawn = Walk(snapshot_under(open_library(library), model)).draw(request, request.seed)
     return [
         render_song(song) | {"reason": edge.reason if edge else None}
@@ -240,31 +216,23 @@ def playlist(
     ]
 
 
-async def _refused(request: Request, error: Exception) -> JSONResponse:
-    """An upload that is not taken."""
+async def _show_refusal(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, _Refusal)
-    headers = {"Retry-After": str(_RETRY_AFTER_S)} if error.status == 503 else None
-    return JSONResponse({"error": str(error)}, error.status, headers)
+    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
 
 
-async def _gone(request: Request, error: Exception) -> Response:
-    """Return the status that logs show for a client that has closed its connection."""
-    return Response(status_code=499)
-
-
-async def _error(request: Request, error: Exception) -> JSONResponse:
-    """An error of ours in words, with the status it deserves and without the paths of this machine."""
+async def _show_error(request: Request, error: Exception) -> JSONResponse:
+    """Return the message of an error of ours without the paths of this machine."""
     kinds = {NotFoundError: 404, AudioError: 422, OwnerOnlyError: 403}
     status = next((status for kind, status in kinds.items() if isinstance(error, kind)), 409)
-    words = safe_message(error).replace(f"{default_folder().parent}{os.sep}", "")
-    return JSONResponse({"error": words}, status)
+    return JSONResponse({"error": safe_message(error).replace(f"{default_folder().parent}{os.sep}", "")}, status)
 
 
 def http_interface() -> FastAPI:
-    """The FastAPI application that is mounted at ``/api``."""
+    """Make the FastAPI application that is mounted at ``/api``."""
     api = FastAPIOffline(title="musicsim", version=__version__, redoc_url=None)
-    api.add_exception_handler(MusicsimError, _error)
-    api.add_exception_handler(_Refusal, _refused)
-    api.add_exception_handler(ClientDisconnect, _gone)
+    api.add_exception_handler(MusicsimError, _show_error)
+    api.add_exception_handler(_Refusal, _show_refusal)
+    api.add_exception_handler(ClientDisconnect, lambda *_: Response(status_code=499))  # for the server's log
     api.include_router(APIRouter(routes=offered(router.routes)))
     return api

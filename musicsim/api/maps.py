@@ -1,4 +1,4 @@
-"""Columns of maps for browsers: compressed, and sent again only where they have changed."""
+"""Columns of maps for browsers: compressed, and sent again only after a change."""
 
 import gzip
 import threading
@@ -15,43 +15,43 @@ from musicsim.explorer.snapshot.map_columns import map_column
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.public import visitor_may
 
-_LEVEL = 4  # places hardly get smaller: a million songs take 0.4 s
-_MAX_HELD = 8
+_LEVEL = 4  # higher levels barely help; a million songs take 0.4 s
+_MAX_CACHED = 8
 
 
 class _Columns:
-    """Columns as they were sent last, each with its tag, compressed; safe in several threads."""
+    """A thread-safe cache of compressed columns with their ETags."""
 
     def __init__(self) -> None:
-        self._held: OrderedDict[tuple[object, ...], tuple[str, bytes]] = OrderedDict()
+        self._columns: OrderedDict[tuple[object, ...], tuple[str, bytes]] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, snapshot: Snapshot, name: str) -> tuple[str, bytes]:
-        """A column's ETag and compressed content."""
+        """Return a column's ETag and compressed content."""
         key = (snapshot.library.folder, snapshot.revision, snapshot.model_id, name)
         with self._lock:
-            if key not in self._held:
+            if key not in self._columns:
                 content = map_column(snapshot, name)
                 tag = f'"{blake2b(content, digest_size=12).hexdigest()}"'
-                self._held[key] = tag, gzip.compress(content, _LEVEL, mtime=0)
-            self._held.move_to_end(key)
-            while len(self._held) > _MAX_HELD:
-                self._held.popitem(last=False)
-            return self._held[key]
+                self._columns[key] = tag, gzip.compress(content, _LEVEL, mtime=0)
+            self._columns.move_to_end(key)
+            while len(self._columns) > _MAX_CACHED:
+                self._columns.popitem(last=False)
+            return self._columns[key]
 
 
 _columns = _Columns()
 
 
 def is_known(request: Request, tag: str) -> bool:
-    """Whether the browser has what it asks for, by its ETag; a proxy that compresses makes a tag a weak one."""
+    """Return whether the browser has the content of an ETag; proxies that compress turn it into a weak one."""
     known = request.headers.get("If-None-Match", "").split(",")
-    return tag in [one.strip().removeprefix("W/") for one in known]
+    return tag in [known_tag.strip().removeprefix("W/") for known_tag in known]
 
 
 @visitor_may
 def _column(request: Request) -> Response:
-    """A column of the map of a model; 304 where the browser has it."""
+    """Return a column of a model's map; 304 if the browser has it."""
     try:
         library = open_library(request.query_params.get("library"))
         snapshot = take_snapshot(library, library.models.get(request.path_params["model"]).id)
@@ -70,17 +70,16 @@ def _column(request: Request) -> Response:
 
 @visitor_may
 def _label(request: Request) -> Response:
-    """Title and artist of a song."""
     try:
         library = open_library(request.query_params.get("library"))
         song = library.song(request.path_params["song_id"])
-    except (NotFoundError, OverflowError):  # no id is of more than 64 bits
-        return JSONResponse({"error": "there is no such song."}, 404)
+    except (NotFoundError, OverflowError):  # ids have at most 64 bits
+        return JSONResponse({"error": "song not found."}, 404)
     except LibraryError:
         return JSONResponse({"error": "the library cannot be opened. The app's log says why."}, 500)
     return JSONResponse({"title": song.title, "by": song.by}, headers={"Cache-Control": "private, max-age=60"})
 
 
 def map_routes(prefix: str = "") -> list[Route]:
-    """``/maps/{model}/{column}`` and ``/songs/{id}/label``, below a path that begins with a slash, or at the root."""
+    """Return the routes of map columns and song labels; `prefix` begins with a slash or is empty."""
     return [Route(prefix + "/maps/{model}/{column}", _column), Route(prefix + "/songs/{song_id:song_id}/label", _label)]

@@ -1,4 +1,4 @@
-"""Filter of routes by the permissions of the current user."""
+"""Filter of routes by permission."""
 
 from collections.abc import Sequence
 
@@ -8,5 +8,5 @@ from musicsim.public import is_allowed
 
 
 def offered(routes: Sequence[BaseRoute]) -> list[BaseRoute]:
-    """Return the routes that the current user may call: visitors those marked with `visitor_may`."""
+    """Return the routes that the current user may call; for visitors, those marked with `visitor_may`."""
     return [route for route in routes if is_allowed(getattr(route, "endpoint", None) or getattr(route, "app", None))]

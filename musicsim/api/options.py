@@ -1,4 +1,4 @@
-"""Query parameters of routes, made from the request that a route takes."""
+"""Query parameters of routes, generated from request classes."""
 
 import inspect
 from collections.abc import Callable
@@ -11,8 +11,8 @@ from musicsim.explorer.requests.options import Option, options_of
 T = TypeVar("T")
 
 
-def asked_for(request: type[T]) -> Callable[..., T]:
-    """A dependency that reads a request of this type from the query."""
+def from_query(request: type[T]) -> Callable[..., T]:
+    """Return a FastAPI dependency that reads a request of this class from the query string."""
 
     def read(**values: Any) -> T:
         try:
@@ -27,8 +27,13 @@ def asked_for(request: type[T]) -> Callable[..., T]:
 
 def _parameter(option: Option) -> inspect.Parameter:
     least, most = option.limits
-    taken: Any = Query(
-        option.default_given, alias=option.name, description=option.help, ge=least, le=most, gt=option.above,
+    query: Any = Query(
+        option.default_given,
+        alias=option.name,
+        description=option.help,
+        ge=least,
+        le=most,
+        gt=option.above,
         json_schema_extra={"enum": list(option.choices)} if option.choices else None,
-    )  # fmt: skip
-    return inspect.Parameter(option.field, inspect.Parameter.KEYWORD_ONLY, default=taken, annotation=option.annotation)
+    )
+    return inspect.Parameter(option.field, inspect.Parameter.KEYWORD_ONLY, default=query, annotation=option.annotation)

@@ -1,4 +1,4 @@
-"""Routes that stand beside Streamlit: ``/songs/{id}`` with audio, peaks and cover, ``/maps``, ``/api``, ``/rest``."""
+"""Routes next to Streamlit: ``/songs/{id}`` with audio, peaks and cover, ``/maps``, ``/api``, those of extensions."""
 
 import logging
 from functools import cache
@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from musicsim import api, audio
 from musicsim.api.maps import is_known, map_routes
-from musicsim.api.waiting import outcome
+from musicsim.api.waiting import wait_for
 from musicsim.audio import media_type
 from musicsim.errors import LibraryError, MusicsimError, NotFoundError
 from musicsim.explorer.libraries import open_library
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 class _SongId(IntegerConvertor):
-    regex = "[0-9]{1,1000}"  # Python refuses to read a number of more than 4,300 digits
+    regex = "[0-9]{1,1000}"  # Python refuses to parse more than 4,300 digits
 
 
 register_url_convertor("song_id", _SongId())
@@ -38,7 +38,7 @@ _covers = Covers(decoder())
 
 @visitor_may
 async def _audio(request: Request) -> Response:
-    """The sound of a song, with byte ranges; a copy that browsers play where they cannot play the file."""
+    """Return the audio of a song, as a copy if browsers cannot play the file; byte ranges are supported."""
     try:
         library, song = await run_in_threadpool(_song, request)
     except LibraryError as error:
@@ -47,22 +47,22 @@ async def _audio(request: Request) -> Response:
 
 
 async def sound_of(request: Request, library: Library, song: Song) -> Response:
-    """The sound of a song as a request asks for it; what is wrong names the song."""
-    name = f"{song.label} (song {song.id})"  # answers tell no path of this machine
+    """Return the audio of a song for a request; errors contain the song's name, but not paths of this machine."""
+    name = f"{song.label} (song {song.id})"
     try:
         if not await run_in_threadpool(song.path.is_file):
-            if is_public():  # the owner's servers are not for strangers
-                return JSONResponse({"error": f"{name}: this demonstration has no sound of it."}, 410)
+            if is_public():  # visitors may not use the owner's music servers
+                return JSONResponse({"error": f"{name}: this demonstration does not include its audio."}, 410)
             for sound in load_hooks("sound"):
                 response: Response | None = await run_in_threadpool(sound.respond, library, song, request)
                 if response is not None:
                     return response
             return JSONResponse({"error": f"{name}: the file is missing. Scan its folder again."}, 410)
         path = song.path
-        # a look into a file that was decoded whole by a worker when it became a song
+        # safe in this process: a worker decoded the whole file when it was added
         if not await run_in_threadpool(audio.plays_in_browser, path):
             copy = await run_in_threadpool(_copies.copy_of, library, song)
-            path = await outcome(copy, request) if isinstance(copy, Decoding) else copy
+            path = await wait_for(copy, request) if isinstance(copy, Decoding) else copy
         return FileResponse(path, media_type=media_type(path))
     except (MusicsimError, OSError) as error:
         _log.warning("%s: %s", name, error)
@@ -78,21 +78,20 @@ def _song(request: Request) -> tuple[Library, Song]:
 
 @visitor_may
 def _peaks(request: Request) -> Response:
-    """The outline of a song: a list of numbers from 0 to 1."""
+    """Return the outline of a song: a list of numbers from 0 to 1."""
     song_id = request.path_params["song_id"]
     try:
         outline = open_library(request.query_params.get("library")).outline(song_id)
     except LibraryError as error:
         return refused(error)
-    except OverflowError:  # no id is of more than 64 bits
-        return JSONResponse({"error": f"there is no song {song_id}."}, 404)
-    headers = {"Cache-Control": "max-age=86400"}
-    return JSONResponse([round(float(peak), 3) for peak in outline], headers=headers)
+    except OverflowError:  # more than 64 bits
+        return JSONResponse({"error": f"song {song_id} does not exist."}, 404)
+    return JSONResponse([round(float(peak), 3) for peak in outline], headers={"Cache-Control": "max-age=86400"})
 
 
 @visitor_may
 async def _cover(request: Request) -> Response:
-    """The cover of a song; 404 where there is none, or 204 for ``quiet`` pages, whose browsers would report each."""
+    """Return the cover of a song; without a cover 404, or 204 for ``quiet``, so that browsers do not log errors."""
     try:
         library, song = await run_in_threadpool(_song, request)
     except LibraryError as error:
@@ -105,21 +104,21 @@ async def _cover(request: Request) -> Response:
             return Response(status_code=304, headers=headers)
         try:
             cover = await run_in_threadpool(_covers.cover_of, library, song, tag)
-            data = await outcome(cover, request) if isinstance(cover, Decoding) else cover
+            data = await wait_for(cover, request) if isinstance(cover, Decoding) else cover
         except ClientDisconnect:
             return Response(status_code=499)
         except MusicsimError as error:
-            _log.warning("song %s has no cover: %s", song.id, error)
+            _log.warning("the cover of song %s cannot be read: %s", song.id, error)
             data = b""
         if data:
             return Response(data, media_type="image/jpeg", headers=headers)
     if "quiet" in request.query_params:
         return Response(status_code=204, headers=headers)
-    return JSONResponse({"error": f"song {song.id} has no cover."}, 404)
+    return JSONResponse({"error": f"song {song.id} does not have a cover."}, 404)
 
 
 def refused(error: LibraryError) -> Response:
-    """What a library or song that is not there, or not to be opened, is answered with."""
+    """Return the response to a request for a library or song that does not exist or cannot be opened."""
     if isinstance(error, NotFoundError):
         return JSONResponse({"error": safe_message(error)}, 404)
     _log.warning("%s", error)
@@ -132,35 +131,25 @@ def _interface(_public: bool) -> ASGIApp:
 
 
 @visitor_may
-async def _when_first_asked(scope: Scope, receive: Receive, send: Send) -> None:
-    """The HTTP interface; made at the first request, so that pages come up without waiting for it."""
+async def _lazy_interface(scope: Scope, receive: Receive, send: Send) -> None:
+    """Make the HTTP interface at the first request, so that pages do not wait for it."""
     await _interface(is_public())(scope, receive, send)
 
 
 def path_prefix(base: str) -> str:
-    """Return the path that the app is served under with a leading slash only; empty at the root."""
+    """Return a base path with a leading slash and no trailing one; empty at the root."""
     return f"/{base.strip('/')}" if base.strip("/") else ""
 
 
 def routes(base: str = "") -> list[BaseRoute]:
-    """Routes for ``st.App``.
-
-    Parameters
-    ----------
-    base : str
-        The path the app is served under (``server.baseUrlPath``), which Streamlit adds to its own routes only.
-    """
+    """Return the routes for ``st.App`` below `base`, the ``server.baseUrlPath`` that Streamlit adds to its own only."""
     prefix = path_prefix(base)
+    makers = [extension.load(extension.routes) for extension in extensions() if extension.routes]
     return [
-        *(
-            route
-            for extension in extensions()
-            if extension.routes
-            for route in extension.load(extension.routes)(prefix)
-        ),
+        *(route for make_routes in makers for route in make_routes(prefix)),
         Route(prefix + "/songs/{song_id:song_id}/audio", _audio),
         Route(prefix + "/songs/{song_id:song_id}/peaks", _peaks),
         Route(prefix + "/songs/{song_id:song_id}/cover", _cover),
         *map_routes(prefix),
-        Mount(prefix + "/api", _when_first_asked),
+        Mount(prefix + "/api", _lazy_interface),
     ]

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from weakref import WeakValueDictionary
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
@@ -13,23 +14,22 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from musicsim.api.arrivals import Arrivals, TooLargeError, TooManyError, TooSlowError
-from musicsim.api.budgets import Budgets, Places, address_of
+from musicsim.api.budgets import Budgets, address_of
 from musicsim.api.streams import Dialect, Paces, Rerun, Said, Stream
 
-MAX_HELD = 4
-"""Files that a session holds at once; a page has one or two."""
+MAX_HELD = 4  # maximum number of files of a session; a page has one or two
 _MAX_HELD_BYTES = 512 << 20  # of all sessions
-_MAX_ARRIVING = 4  # files of an address at once; others wait their turn
+_MAX_ARRIVING = 4  # files per address at once; others wait
 _MAX_ARRIVING_BYTES = 1 << 30  # of all addresses, in temporary files
-_MAX_PROCESSED = 8  # files at once that have arrived; others wait their turn
-_MAX_WAIT_S = 60.0
-_MAX_BODY = 1 << 20  # bytes, of requests that send no file
-_FORGOTTEN_S = 40.0  # when Streamlit has forgotten the sessions of those who left
-_MAX_STREAMS = 200  # pages that are open at once
-_REQUESTS_A_MINUTE = 3000  # of one address, which may be that of a whole lecture hall; a page takes some thirty
+_MAX_PROCESSED = 8  # arrived files at once; others wait
+MAX_WAIT_S = 60.0
+_MAX_BODY = 1 << 20  # bytes of requests without a file
+FORGOTTEN_S = 40.0  # by then, Streamlit has deleted the sessions of closed pages
+_MAX_STREAMS = 200  # open pages
+_REQUESTS_A_MINUTE = 3000  # per address, which may be that of a whole lecture hall; a page takes about thirty
 _READS = ("GET", "HEAD", "OPTIONS")
-_COST_OF_A_FILE = 20  # and of whatever else does not only read
-_SCRIPTS = re.compile(r"/static/")  # of Streamlit's pages: nine of ten requests, and the browser keeps them
+_COST_OF_A_FILE = 20  # and of all other requests that do not only read
+_SCRIPTS = re.compile(r"/static/")  # of Streamlit's pages: nine of ten requests, and the browser caches them
 _UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/")
 _SEARCH = re.compile(r"/api/similar/?$")
 _TOO_MANY = "too many files are being sent."
@@ -38,21 +38,13 @@ _FOR_THE_OWNER = re.compile(r"/_stcore/(metrics|script-health-check|agent)")
 
 
 class Visitors:
-    """ASGI middleware that keeps visitors within limits.
+    """ASGI middleware that enforces the limits of visitors.
 
-    Requests beyond them are answered with 429 or 503 and ``Retry-After``. Messages of a page's WebSocket wait. A file
-    is received whole before it takes a place among those that are processed.
-
-    Parameters
-    ----------
-    is_of_a_page, rerun_of, filter_message : callable
-        The language of the pages, as :class:`musicsim.api.streams.Dialect`.
-    uploads_of : callable of a session's id
-        Gives how many files the session holds, and how many bytes all sessions hold together.
-    when_left : callable, optional
-        Called a while after the last page was closed.
-    max_file : int
-        Bytes of a file with its frame.
+    Requests beyond them get status 429 or 503 with ``Retry-After``. Messages of a page's WebSocket wait. A file is
+    received whole, with its multipart frame at most `max_file` bytes, before it takes a place among those that are
+    processed. `is_of_a_page`, `rerun_of` and `filter_message` are those of :class:`musicsim.api.streams.Dialect`.
+    `uploads_of` takes a session's id, and returns its number of files and the total bytes of all sessions. `when_left`
+    is called a while after the last page was closed.
     """
 
     def __init__(
@@ -70,8 +62,10 @@ class Visitors:
         self._uploads_of, self._when_left, self._max_file = uploads_of, when_left, max_file
         self._budgets = Budgets(float(os.environ.get("MUSICSIM_REQUESTS_A_MINUTE", _REQUESTS_A_MINUTE)))
         self._paces = Paces()
-        self._arrivals, self._places = Arrivals(_MAX_ARRIVING_BYTES), Places(_MAX_ARRIVING)
-        self._arriving: Counter[str] = Counter()  # files of each session
+        self._arrivals = Arrivals(_MAX_ARRIVING_BYTES)
+        # by address; forgotten when nobody holds a place or waits for one
+        self._places: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self._arriving: Counter[str] = Counter()  # files per session
         self._processed = asyncio.Semaphore(_MAX_PROCESSED)
         self._n_streams = 0
 
@@ -86,59 +80,58 @@ class Visitors:
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         if _FOR_THE_OWNER.search(scope["path"]):
             return await _refusal(404, "there is nothing here.")(scope, receive, send)
-        wait_s = self._budgets.spend(address_of(scope), _cost(scope))
-        if wait_s:
+        is_reading = scope["method"] in _READS
+        cost = 0 if is_reading and _SCRIPTS.search(scope["path"]) else 1 if is_reading else _COST_OF_A_FILE
+        if wait_s := self._budgets.spend(address_of(scope), cost):
             return await _refusal(429, "too many requests.", wait_s)(scope, receive, send)
-        if scope["method"] in _READS:
+        if is_reading:
             return await self._app(scope, receive, send)
+        try:
+            return await self._pass_body(scope, receive, send)
+        except _Refused as refused:
+            response: Response = refused.response
+        except TooSlowError:
+            response = _refusal(408, "the file arrived too slowly: send a smaller part of it.")
+            response.headers["Connection"] = "close"
+        except TooLargeError:
+            response = _refusal(413, "the file is too large: send a part of it.")
+        except TooManyError:
+            response = _refusal(503, _TOO_MANY, _RETRY_AFTER_S)
+        except ClientDisconnect:
+            response = Response(status_code=499)
+        await response(scope, receive, send)
+
+    async def _pass_body(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Receive the body of a request, then pass the request to the app."""
         upload = _UPLOAD.search(scope["path"]) if scope["method"] == "PUT" else None
         is_search = scope["method"] == "POST" and _SEARCH.search(scope["path"])
-        try:
-            if upload is not None:
-                await self._upload(upload[1], scope, receive, send)
-            elif is_search:
-                await self._search(scope, receive, send)
-            else:
-                async with self._arrivals.body(receive, _MAX_BODY) as body:
-                    await self._app(scope, body.receive, send)
-        except _Refused as refused:
-            await refused.answer(scope, receive, send)
-        except TooSlowError:
-            answer = _refusal(408, "the file came too slowly: send a smaller part of it.")
-            answer.headers["Connection"] = "close"
-            await answer(scope, receive, send)
-        except TooLargeError:
-            await _refusal(413, "the file is too large: send a part of it.")(scope, receive, send)
-        except TooManyError:
-            await _refusal(503, _TOO_MANY, _RETRY_AFTER_S)(scope, receive, send)
-        except ClientDisconnect:
-            await Response(status_code=499)(scope, receive, send)
+        if not upload and not is_search:
+            async with self._arrivals.body(receive, _MAX_BODY) as body:
+                return await self._app(scope, body.receive, send)
+        length = Headers(raw=scope.get("headers", [])).get("content-length", "")
+        if length.isdecimal() and int(length) > self._max_file:  # the app refuses it without reading the body
+            return await self._app(scope, receive, send)
+        places = self._places.setdefault(address_of(scope), asyncio.Semaphore(_MAX_ARRIVING))
+        async with _place(places):
+            if upload:
+                return await self._upload(upload[1], scope, receive, send)
+            async with self._arrivals.body(receive, self._max_file) as body:
+                await self._app(scope, body.receive, send)
 
     async def _upload(self, session: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on a file that a page sends."""
-        if _says_too_large(scope, self._max_file):  # the app says so, and reads nothing of it
-            return await self._app(scope, receive, send)
-        async with _place(self._places.get(address_of(scope))):
-            n_held, n_bytes = self._uploads_of(session)
-            if n_held + self._arriving[session] >= MAX_HELD:
-                raise _Refused(_refusal(429, f"a page holds {MAX_HELD} files at most.", 60))
-            if n_bytes >= _MAX_HELD_BYTES:
-                raise _Refused(_refusal(503, _TOO_MANY, _RETRY_AFTER_S))
-            self._arriving[session] += 1
-            try:
-                async with self._arrivals.body(receive, self._max_file) as body, _place(self._processed):
-                    await self._app(scope, body.receive, send)
-            finally:
-                self._arriving[session] -= 1
-                self._arriving += Counter()  # forgets sessions that send nothing
-
-    async def _search(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on a file that a program searches with."""
-        if _says_too_large(scope, self._max_file):
-            return await self._app(scope, receive, send)
-        places = self._places.get(address_of(scope))
-        async with _place(places), self._arrivals.body(receive, self._max_file) as body:
-            await self._app(scope, body.receive, send)
+        """Pass a page's file to the app."""
+        n_held, n_bytes = self._uploads_of(session)
+        if n_held + self._arriving[session] >= MAX_HELD:
+            raise _Refused(429, f"a page can hold at most {MAX_HELD} files.", 60)
+        if n_bytes >= _MAX_HELD_BYTES:
+            raise _Refused(503, _TOO_MANY, _RETRY_AFTER_S)
+        self._arriving[session] += 1
+        try:
+            async with self._arrivals.body(receive, self._max_file) as body, _place(self._processed):
+                await self._app(scope, body.receive, send)
+        finally:
+            self._arriving[session] -= 1
+            self._arriving += Counter()  # removes sessions without files
 
     async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         address = address_of(scope)
@@ -153,9 +146,9 @@ class Visitors:
             stream.close()
             self._n_streams -= 1
             if not self._n_streams:
-                asyncio.get_running_loop().call_later(_FORGOTTEN_S, self._left)
+                asyncio.get_running_loop().call_later(FORGOTTEN_S, self._call_if_left)
 
-    def _left(self) -> None:
+    def _call_if_left(self) -> None:
         if not self._n_streams:
             self._when_left()
 
@@ -163,35 +156,24 @@ class Visitors:
 class _Refused(Exception):
     """A request beyond a limit."""
 
-    def __init__(self, answer: PlainTextResponse) -> None:
-        super().__init__()
-        self.answer = answer
+    def __init__(self, status: int, message: str, wait_s: float) -> None:
+        super().__init__(message)
+        self.response = _refusal(status, message, wait_s)
 
 
 @asynccontextmanager
 async def _place(places: asyncio.Semaphore) -> AsyncIterator[None]:
-    """Hold a place, after a wait if there are others."""
+    """Hold a place, after waiting for one if necessary."""
     try:
-        await asyncio.wait_for(places.acquire(), _MAX_WAIT_S)
+        await asyncio.wait_for(places.acquire(), MAX_WAIT_S)
     except TimeoutError:
-        raise _Refused(_refusal(503, _TOO_MANY, _RETRY_AFTER_S)) from None
+        raise _Refused(503, _TOO_MANY, _RETRY_AFTER_S) from None
     try:
         yield
     finally:
         places.release()
 
 
-def _cost(scope: Scope) -> int:
-    if scope["method"] not in _READS:
-        return _COST_OF_A_FILE
-    return 0 if _SCRIPTS.search(scope["path"]) else 1
-
-
-def _says_too_large(scope: Scope, max_bytes: int) -> bool:
-    length = Headers(raw=scope.get("headers", [])).get("content-length", "")
-    return length.isdecimal() and int(length) > max_bytes
-
-
-def _refusal(status: int, words: str, wait_s: float = 0.0) -> PlainTextResponse:
+def _refusal(status: int, message: str, wait_s: float = 0.0) -> PlainTextResponse:
     headers = {"Retry-After": str(max(1, round(wait_s)))} if wait_s else {}
-    return PlainTextResponse(words, status, headers)
+    return PlainTextResponse(message, status, headers)

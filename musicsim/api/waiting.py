@@ -9,21 +9,18 @@ from musicsim.library.processes.decoding import Decoding
 
 T = TypeVar("T")
 
-_LOOK_EVERY_S = 1.0
+_POLL_S = 1.0
 
 
-async def outcome(decoding: Decoding[T], request: Request) -> T:
-    """What comes of some work, for as long as the client of the request stays.
+async def wait_for(decoding: Decoding[T], request: Request) -> T:
+    """Return the result of some work.
 
-    Raises
-    ------
-    ClientDisconnect
-        If it has gone; the work is dropped unless somebody else waits for it.
+    Raises ClientDisconnect if the client leaves first; the work is dropped unless another request waits for it.
     """
     future = asyncio.wrap_future(decoding.future)
     while not future.done():
         decoding.keep()
-        await asyncio.wait([future], timeout=_LOOK_EVERY_S)
+        await asyncio.wait([future], timeout=_POLL_S)
         if not future.done() and await request.is_disconnected():
             raise ClientDisconnect
     return future.result()

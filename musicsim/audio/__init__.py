@@ -1,4 +1,4 @@
-"""Sound in, numbers out: decoding, delta-MFCC, browser-playable copies and outlines for drawing."""
+"""Audio: decoding, delta-MFCC and other features, copies for browsers, and outlines."""
 
 import lazy_loader as lazy
 

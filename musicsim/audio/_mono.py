@@ -1,7 +1,7 @@
-"""Mono samples of one rate from blocks of any rate and number of channels, block by block.
+"""Mono samples of one rate from blocks of any rate and number of channels.
 
-Conventions: mono is the mean of all channels; a sink gets the samples in order, in blocks of any
-length, and copies what it keeps. Nothing here grows with the length of the sound.
+Mono is the mean of all channels. A sink gets the samples in order, in blocks of any length, and copies those it keeps.
+Memory does not grow with the length of the sound.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from musicsim._arrays import Float32Array
 from musicsim.audio.reader import SoundReader
 from musicsim.errors import AudioDecodeError, NoSoundError
 
-# Samples beyond this are damage (floats that hold 24-bit integers stay below): one alone would push all
-# the rest under the features' 80 dB.
+# Samples beyond this are damage (floats that hold 24-bit integers are smaller). A single such sample would push all
+# others below the features' range of 80 dB.
 _MAX_SAMPLE = 1e7
-# A mix 40 dB below one of its channels is what a lossy codec leaves of channels that cancel.
-_CANCELLED = 1e-2
+# Lossy codecs leave a mix 40 dB below the channels if these cancel each other.
+_CANCELED = 1e-2
 # Channels within three steps of 16 bit count as silent: dither, not music.
 _SILENT = 1e-4
-_SHORTEST_S = 0.001  # one sample at the lowest rate there is
-# Shorter than stated by less than this is encoder delay and rounding, not a loss.
+_MIN_DURATION_S = 0.001  # one sample at the lowest supported rate
+# A smaller difference from the stated length is encoder delay and rounding, not a loss.
 _SHORT_BY_S, _SHORT_BY_SHARE = 0.1, 0.005
 
 
 class Sink(Protocol):
-    """Takes mono samples, block by block."""
+    """Receives mono samples in blocks."""
 
     def add(self, samples: Float32Array) -> None:
-        """Take the next samples: (n,), float32, n >= 1; valid during the call only."""
+        """Add samples, (n,), float32, n >= 1, which are valid during the call only."""
 
 
 SinkT = TypeVar("SinkT", bound=Sink)
@@ -43,7 +43,7 @@ SinkT = TypeVar("SinkT", bound=Sink)
 
 @dataclass(frozen=True, slots=True)
 class MonoSound(Generic[SinkT]):
-    """The sink that took the sound, what is to be said of it, and whether there is more behind `duration`."""
+    """A decoded sound: its sink, stated length and warnings, and whether it continues beyond the requested part."""
 
     sink: SinkT
     expected_s: float | None
@@ -52,9 +52,9 @@ class MonoSound(Generic[SinkT]):
 
 
 def check_duration(duration: float | None) -> None:
-    """Refuse a length, in seconds, that not one sample fits into; None stands for all."""
-    if duration is not None and not duration >= _SHORTEST_S:
-        raise ValueError(f"duration={duration} must be at least {_SHORTEST_S} seconds, or None for all.")
+    """Check that a duration is None or at least one sample long."""
+    if duration is not None and not duration >= _MIN_DURATION_S:
+        raise ValueError(f"duration={duration} must be at least {_MIN_DURATION_S} seconds, or None for all.")
 
 
 def read_mono(
@@ -64,36 +64,16 @@ def read_mono(
     new_sink: Callable[[], SinkT],
     offset: float = 0.0,
     duration: float | None = None,
+    channel: int | None = None,
 ) -> MonoSound[SinkT]:
-    """Read a source's sound as mono samples at `sr` into a sink.
+    """Decode a source to mono samples at `sr` and add them to a sink.
 
-    The source is as :func:`open_source` returns it, with `label` to name it in errors. `new_sink` makes an empty
-    sink; it is called once more where the channels turn out to be opposite and the sound is read again. Of the sound
-    `duration` seconds from `offset` on are kept, or all to the end.
+    `source` and `label`, its name in errors, come from :func:`open_source`. `new_sink` returns an empty sink; it is
+    called again if the channels cancel each other and the source is decoded a second time. Only `duration` seconds
+    from `offset` on are kept (None: all), of one `channel` or of the mix.
 
-    Raises AudioDecodeError if there is not one sample; errors of the sink go through.
+    Raises AudioDecodeError if there is not a single sample; errors of the sink propagate.
     """
-    reader, mono, sink = _pass(source, label, sr, new_sink, offset, duration, None)
-    if mono.n_samples == 0:
-        raise _nothing_decoded(reader, mono, label, offset)
-    notes = []
-    if (channel := mono.cancelled_channel()) is not None:
-        reader, mono, sink = _pass(source, label, sr, new_sink, offset, duration, channel)
-        side = ("left", "right")[channel] if mono.n_channels == 2 else f"{channel + 1}."
-        notes.append(f"channels are opposite: the {side} one was used")
-    whole = offset == 0 and not mono.is_cut
-    return MonoSound(sink, reader.expected_s, (*notes, *_notes(reader, mono, whole)), mono.is_cut)
-
-
-def _pass(
-    source: Path | bytes,
-    label: str,
-    sr: float,
-    new_sink: Callable[[], SinkT],
-    offset: float,
-    duration: float | None,
-    channel: int | None,
-) -> tuple[SoundReader, _Mono, SinkT]:
     reader, sink = SoundReader(source), new_sink()
     mono = _Mono(sr, offset, duration, channel, sink)
     with contextlib.closing(reader.blocks()) as blocks:
@@ -106,7 +86,12 @@ def _pass(
                 raise AudioDecodeError(f"{label} cannot be read to its end ({error}): check the disk.") from error
             mono.add(rate, block)
     mono.end_run()
-    return reader, mono, sink
+    if mono.n_samples == 0:
+        raise _nothing_decoded(reader, mono, label, offset)
+    if channel is None and (loudest := mono.find_canceled_channel()) is not None:
+        return read_mono(source, label, sr, new_sink, offset, duration, loudest)
+    notes = _list_notes(reader, mono, is_whole=offset == 0 and not mono.is_cut)
+    return MonoSound(sink, reader.expected_s, tuple(notes), mono.is_cut)
 
 
 def _nothing_decoded(reader: SoundReader, mono: _Mono, label: str, offset: float) -> AudioDecodeError:
@@ -119,16 +104,19 @@ def _nothing_decoded(reader: SoundReader, mono: _Mono, label: str, offset: float
             f"{label} has a sound track, but nothing in it can be decoded: it is empty or damaged; "
             "copy or convert it again."
         )
-    return NoSoundError(f"{label} {reader.what_else()}")
+    return NoSoundError(f"{label} {reader.explain_no_sound()}")
 
 
-def _notes(reader: SoundReader, mono: _Mono, whole: bool) -> list[str]:
+def _list_notes(reader: SoundReader, mono: _Mono, is_whole: bool) -> list[str]:
     notes = []
+    if mono.channel is not None:
+        side = ("left", "right")[mono.channel] if mono.n_channels == 2 else f"{mono.channel + 1}."
+        notes.append(f"channels are opposite: the {side} one was used")
     expected = reader.expected_s
     short_by = (expected or 0.0) - mono.seconds
-    if whole and expected and short_by > max(_SHORT_BY_S, _SHORT_BY_SHARE * expected):
+    if is_whole and expected and short_by > max(_SHORT_BY_S, _SHORT_BY_SHARE * expected):
         notes.append(f"partly read: {mono.seconds:.1f} of {expected:.1f} s")
-    elif whole and reader.cut_off:
+    elif is_whole and reader.cut_off:
         notes.append("the end of the file is missing")
     if reader.damaged:
         plural = "packet" if reader.damaged == 1 else "packets"
@@ -141,18 +129,18 @@ def _notes(reader: SoundReader, mono: _Mono, whole: bool) -> list[str]:
 
 
 class _Mono:
-    """Cut, mix and resample blocks, and hand the mono result to a sink."""
+    """Cuts, mixes and resamples blocks, and adds the mono result to a sink."""
 
     def __init__(self, sr: float, offset: float, duration: float | None, channel: int | None, sink: Sink) -> None:
         self.sr, self.offset, self.channel, self.sink = sr, offset, channel, sink
         self.duration = np.inf if duration is None else duration
         self.rates: dict[int, None] = {}  # an ordered set
         self.n_channels = 0
-        self.n_samples = 0  # handed to the sink
+        self.n_samples = 0  # added to the sink
         self.zeroed = False
-        self.is_cut = False  # whether sound behind the part to keep has come
+        self.is_cut = False  # whether there is sound beyond the part to keep
         self._rate = 0
-        self._run_start_s = 0.0  # a run is a stretch of one sampling rate
+        self._run_start_s = 0.0  # a run is an interval with one sampling rate
         self._n_run = self._n_kept = self._n_out = 0
         self._resampler: soxr.ResampleStream | None = None
         self._mix_peak = 0.0
@@ -160,33 +148,32 @@ class _Mono:
 
     @property
     def seconds(self) -> float:
-        """Seconds seen so far, whether kept or not."""
+        """Seconds decoded so far, kept or not."""
         return self._run_start_s + (self._n_run / self._rate if self._rate else 0.0)
 
     def add(self, rate: int, block: Float32Array) -> None:
         if rate != self._rate:
-            self._start_run(rate)
+            self.end_run()
+            self._run_start_s = self.seconds
+            self._rate, self._n_run, self._n_kept, self._n_out = rate, 0, 0, 0
+            self.rates[rate] = None
+            self._resampler = None if rate == self.sr else soxr.ResampleStream(rate, self.sr, 1, "float32", "HQ")
         block = self._cut(block)
         if block.shape[1]:
-            self._write(self._mix(block))
+            mix = self._mix(block)
+            self._n_kept += len(mix)
+            self._append(mix if self._resampler is None else self._resampler.resample_chunk(mix))
 
-    def cancelled_channel(self) -> int | None:
-        """Return the channel to be used alone, if the mix has cancelled what the channels hold."""
-        if self.channel is not None or not self._channel_peaks:
+    def find_canceled_channel(self) -> int | None:
+        """Return the loudest channel if the mix has canceled it."""
+        if not self._channel_peaks:
             return None
-        best = max(self._channel_peaks, key=self._channel_peaks.__getitem__)
-        peak = self._channel_peaks[best]
-        return best if peak > _SILENT and self._mix_peak < _CANCELLED * peak else None
-
-    def _start_run(self, rate: int) -> None:
-        self.end_run()
-        self._run_start_s = self.seconds
-        self._rate, self._n_run, self._n_kept, self._n_out = rate, 0, 0, 0
-        self.rates[rate] = None
-        self._resampler = None if rate == self.sr else soxr.ResampleStream(rate, self.sr, 1, "float32", "HQ")
+        loudest = max(self._channel_peaks, key=self._channel_peaks.__getitem__)
+        peak = self._channel_peaks[loudest]
+        return loudest if peak > _SILENT and self._mix_peak < _CANCELED * peak else None
 
     def end_run(self) -> None:
-        """Hand over what the resampler still holds: at a change of rate and at the end."""
+        """Flush the resampler: at a change of rate and at the end."""
         if self._resampler is None or self._n_kept == 0:
             return
         self._append(self._resampler.resample_chunk(np.empty(0, np.float32), last=True))
@@ -197,7 +184,7 @@ class _Mono:
         self._resampler = None
 
     def _cut(self, block: Float32Array) -> Float32Array:
-        """Return the part of the block between offset and offset + duration; note when all is there."""
+        """Return the part of the block between offset and offset + duration; set `is_cut` beyond it."""
         first = int(max(self.offset - self._run_start_s, 0.0) * self._rate)
         length = min(self.duration, self.offset + self.duration - self._run_start_s) * self._rate
         start = max(first - self._n_run, 0)
@@ -218,8 +205,8 @@ class _Mono:
             peak = _peak(mix)
         self._mix_peak = max(self._mix_peak, peak)
         self.n_channels = len(block)
-        # a louder mix is not silent, whatever its channels hold: their peaks need not be known
-        if self.n_channels > 1 and peak < _CANCELLED:
+        # the peaks of channels matter only if the mix is nearly silent
+        if self.n_channels > 1 and peak < _CANCELED:
             for i, row in enumerate(block):
                 self._channel_peaks[i] = max(self._channel_peaks.get(i, 0.0), _peak(row))
         return mix
@@ -229,17 +216,13 @@ class _Mono:
             return np.ascontiguousarray(block[min(self.channel, len(block) - 1)])
         if len(block) == 1:
             return np.ascontiguousarray(block[0])
-        # adding rows: a mean over the short axis of interleaved samples takes forty times as long
-        with np.errstate(invalid="ignore", over="ignore"):  # the caller looks for NaN in the result
+        # a mean over the short axis of interleaved samples takes forty times as long
+        with np.errstate(invalid="ignore", over="ignore"):  # the caller checks for NaN
             mix = block[0] + block[1]
             for row in block[2:]:
                 mix += row
             mix *= np.float32(1 / len(block))
         return mix
-
-    def _write(self, mix: Float32Array) -> None:
-        self._n_kept += len(mix)
-        self._append(mix if self._resampler is None else self._resampler.resample_chunk(mix))
 
     def _append(self, samples: Float32Array) -> None:
         if len(samples):

@@ -1,24 +1,25 @@
-"""What a file is that holds no sound, by its content: its name may say anything.
+"""Kinds of files without sound, recognized by content.
 
-Sentences go on after the name of the file.
+The sentences follow the name of the file.
 """
 
 import codecs
 import re
 from collections.abc import Callable
 
-_HEAD = 4096  # bytes that are looked at
+_HEAD = 4096  # bytes
 _ID3_HEADER, _ID3_V1 = 10, 128
-_MODULE = "is a tracker module ({}): notes and samples, no recorded sound. Render it to an audio file, or leave it out."
-_PICTURE = "is a picture ({}), no sound. Leave it out."
+_MODULE = (
+    "is a tracker module ({}): notes and samples, not recorded sound. Render it to an audio file, or leave it out."
+)
+_PICTURE = "is a picture ({}), not sound. Leave it out."
 _FILM = "is a film without a sound track. Leave it out."
-_MIDI = "is a MIDI file: notes for instruments, no recorded sound. Render it to an audio file, or leave it out."
-_TAGS_ONLY = "holds tags and no sound behind them: it is cut off. Copy or download it again."
-_PAGE = "is a web page (HTML), no sound: a download that failed may have left it. Download it again."
-_TEXT = "is a text file, no sound. Leave it out, or download it again if music was expected."
-_UNKNOWN = "cannot be read as sound: it is no audio file, or it is damaged or cut off; copy it again."
+_MIDI = "is a MIDI file: notes for instruments, not recorded sound. Render it to an audio file, or leave it out."
+_TAGS_ONLY = "contains tags but no sound: it is cut off. Copy or download it again."
+_PAGE = "is a web page (HTML), not sound: probably a failed download. Download it again."
+_TEXT = "is a text file, not sound. Leave it out, or download it again if it should be music."
+_UNKNOWN = "cannot be read as sound: it is not an audio file, or it is damaged or cut off; copy it again."
 
-# Where a mark stands decides as much as what it is.
 _MARKS = (
     (re.compile(rb"MThd|RIFF....RMID", re.DOTALL), _MIDI),
     (re.compile(rb"Extended Module: "), _MODULE.format("XM")),
@@ -38,11 +39,10 @@ _CONTROL = re.compile(r"[^\t\n\f\r\x1b\x20-\x7e\x80-\U0010ffff]")
 _BYTE_ORDER = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16", codecs.BOM_UTF8: "utf-8-sig"}
 
 
-def what_it_is(read: Callable[[int, int], bytes], *, has_film: bool) -> str:
-    """Say what a file is that nothing could be decoded from.
+def explain_no_sound(read: Callable[[int, int], bytes], *, has_film: bool) -> str:
+    """Return what kind of file it is, as a predicate that follows its name.
 
-    `read` gives bytes of the file by their start and number, fewer at its end; `has_film` says whether moving
-    pictures were found in it.
+    `read(start, n_bytes)` returns bytes of the file; `has_film` says whether it contains moving pictures.
     """
     head = read(0, _HEAD)
     for mark, sentence in _MARKS:
@@ -50,29 +50,31 @@ def what_it_is(read: Callable[[int, int], bytes], *, has_film: bool) -> str:
             return sentence
     if has_film:
         return _FILM
-    if head.startswith(b"ID3") and _is_empty_behind_id3(read):
+    if head.startswith(b"ID3") and _is_empty_after_id3(read):
         return _TAGS_ONLY
-    text = _as_text(head)
+    text = _decode_text(head)
     if text is None:
         return _UNKNOWN
     return _PAGE if _HTML.match(text) else _TEXT
 
 
-def _is_empty_behind_id3(read: Callable[[int, int], bytes]) -> bool:
-    """Whether a tag fills the file, or nothing but padding and an old tag are behind it."""
+def _is_empty_after_id3(read: Callable[[int, int], bytes]) -> bool:
+    """Return whether only padding and an ID3v1 tag follow the ID3v2 tag, or nothing at all."""
     header = read(0, _ID3_HEADER)
     length = sum((byte & 127) << shift for byte, shift in zip(header[6:], (21, 14, 7, 0), strict=False))
-    behind = read(_ID3_HEADER + length, _HEAD + _ID3_V1)
-    if behind[-_ID3_V1:].startswith(b"TAG"):
-        behind = behind[:-_ID3_V1]
-    return len(behind) <= _HEAD and not behind.strip(b"\0")
+    rest = read(_ID3_HEADER + length, _HEAD + _ID3_V1)
+    if rest[-_ID3_V1:].startswith(b"TAG"):
+        rest = rest[:-_ID3_V1]
+    return len(rest) <= _HEAD and not rest.strip(b"\0")
 
 
-def _as_text(head: bytes) -> str | None:
-    """The beginning of a file as text; None if it is none."""
+def _decode_text(head: bytes) -> str | None:
+    """Return the beginning of a file as text; None if it is not text."""
     encoding = next((name for mark, name in _BYTE_ORDER.items() if head.startswith(mark)), "utf-8")
     try:
-        text = codecs.getincrementaldecoder(encoding)().decode(head)  # its last letter may be cut in two
+        text = codecs.getincrementaldecoder(encoding)().decode(
+            head
+        )  # incremental: the last character may be incomplete
     except UnicodeDecodeError:
         return None
     return None if not text.strip() or _CONTROL.search(text) else text

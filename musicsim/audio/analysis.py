@@ -1,10 +1,9 @@
-"""Analysis of the sound of one file, in memory that does not grow with its length, and what is kept of it.
+"""Analysis of the sound of one file, in memory that does not grow with its length.
 
-Conventions: times are seconds of decoded sound; coefficients are rounded to float16, as they are kept,
-and all that is derived from them here is derived from the rounded ones. The sound is read once: what a
-song's own loudest level decides waits till the end in a temporary file (160 bytes a frame, 50 MB an
-hour, on disk beyond 16 MB) in the folder that the coefficients go to, where there is one: the system's
-own folder may be kept in memory.
+Times are seconds of decoded sound. Coefficients are rounded to float16, and everything computed from them here uses the
+rounded ones. The sound is decoded once. Levels wait for the song's loudest one in a temporary file (160 bytes per
+frame, 50 MB per hour, on disk beyond 16 MB). It is in the folder of the coefficients, if any, because the system's
+temporary folder may be in memory.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import numpy as np
 
 from musicsim._arrays import Float16Array, Float32Array, Float64Array, FloatingArray
 from musicsim.audio._mono import MonoSound, check_duration, read_mono
-from musicsim.audio.features import HOP, N_MELS, N_MFCC, SAMPLE_RATE, LevelStream, cepstra, check_rate
+from musicsim.audio.features import HOP, N_MELS, N_MFCC, SAMPLE_RATE, BlockBuffer, LevelStream, cepstra, check_rate
 from musicsim.audio.fluctuation import FluctuationStream
 from musicsim.audio.harmony import HarmonyStream
 from musicsim.audio.reader import AudioSource, open_source
@@ -28,7 +27,7 @@ from musicsim.audio.rhythm import RhythmStream
 
 
 def peaks(samples: FloatingArray, n_bins: int = 400) -> Float32Array:
-    """Reduce samples to the peak level of `n_bins` equal stretches.
+    """Reduce samples to the peak levels of `n_bins` equal intervals.
 
     Parameters
     ----------
@@ -38,8 +37,7 @@ def peaks(samples: FloatingArray, n_bins: int = 400) -> Float32Array:
     Returns
     -------
     ndarray of shape (n_bins,), float32, 0 to 1
-        Relative to the loudest sample; all zeros for silence. With fewer samples than bins, samples
-        repeat.
+        Relative to the loudest sample; zeros for silence. With fewer samples than bins, samples repeat.
 
     Raises
     ------
@@ -48,25 +46,24 @@ def peaks(samples: FloatingArray, n_bins: int = 400) -> Float32Array:
 
     Notes
     -----
-    Of up to 8,192 samples the stretches are exact; in longer sounds each begins up to 1/4,096 of the
-    sound early, a tenth of a stretch: see :class:`Outline`.
+    Exact for up to 8,192 samples. In longer sounds, intervals begin up to 1/4,096 of the sound early (a tenth of an
+    interval): see :class:`Outline`.
     """
     if n_bins < 1:
         raise ValueError(f"n_bins={n_bins} must be at least 1.")
     if samples.ndim != 1 or len(samples) == 0:
         raise ValueError(f"samples must be 1-D and not empty, not of shape {samples.shape}.")
     outline = Outline()
-    for start in range(0, len(samples), _OUTLINED):
-        outline.add(samples[start : start + _OUTLINED])
+    for start in range(0, len(samples), _OUTLINE_SAMPLES):
+        outline.add(samples[start : start + _OUTLINE_SAMPLES])
     return outline.finish(n_bins)
 
 
 class Outline:
-    """Peak levels of sound that comes block by block and whose length is not known before its end.
+    """Peak levels of a sound that arrives in blocks and whose length is unknown.
 
-    Keeps the peak of every step, a step being one sample at first. As soon as there are more than 8,192 of them,
-    neighbours are joined and steps are twice as long, so that the outline depends on the samples only, not on how
-    they were cut into blocks, and takes 32 kB whatever the length.
+    Stores the peak of every step, at first one sample. Beyond 8,192 steps, neighbors are merged and steps are twice as
+    long. So the outline does not depend on the blocks, and takes 32 kB for sounds of any length.
     """
 
     def __init__(self) -> None:
@@ -80,15 +77,15 @@ class Outline:
         return float(self._levels.max())
 
     def add(self, samples: FloatingArray) -> None:
-        """Take the next samples: (n,), floating."""
+        """Add samples: (n,), floating."""
         if len(samples) == 0:
             return
         while self._n_samples + len(samples) > _MAX_STEPS * self._step:
             self._levels[: _MAX_STEPS // 2] = np.maximum(self._levels[::2], self._levels[1::2])
             self._levels[_MAX_STEPS // 2 :] = 0
             self._step *= 2
-        first, into_step = divmod(self._n_samples, self._step)
-        starts = np.arange(-into_step, len(samples), self._step)
+        first, offset = divmod(self._n_samples, self._step)
+        starts = np.arange(-offset, len(samples), self._step)
         starts[0] = 0
         levels = np.maximum.reduceat(np.abs(samples), starts)
         target = self._levels[first : first + len(levels)]
@@ -96,58 +93,52 @@ class Outline:
         self._n_samples += len(samples)
 
     def finish(self, n_bins: int = 400) -> Float32Array:
-        """Return the peaks of `n_bins` equal stretches; see :func:`peaks`.
-
-        Raises ValueError if a sample was NaN or infinite.
-        """
+        """Return the peaks of `n_bins` equal intervals; raise ValueError if a sample was NaN or infinite."""
         n_steps = -(-self._n_samples // self._step)
         starts = np.arange(n_bins) * n_steps // n_bins
         levels = np.maximum.reduceat(self._levels[:n_steps], starts)
         loudest = levels.max()
         if not np.isfinite(loudest):
-            raise ValueError("samples holds NaN or infinite values: set them to zero first.")
+            raise ValueError("samples contains NaN or infinite values: set them to zero first.")
         return levels / loudest if loudest > 0 else levels
 
 
 TYPICAL_S = 30
 # 2048 frames: a whole number of the blocks in which levels are computed
 _BLOCK_FRAMES = 2048
-_IN_MEMORY = 16 << 20
-# Samples described at a time: to and fro between decoder and spectra, each would find the other's data in
-# the processor's cache, which costs a twentieth of the time.
+IN_MEMORY = 16 << 20
+# Samples described per step. With fewer, decoder and spectra would evict each other's data from the processor's
+# cache, which costs 5% of the time.
 _BATCH = 1 << 20
 _MAX_STEPS = 1 << 13  # of an outline
-_OUTLINED = 1 << 15  # samples of an outline at a time
+_OUTLINE_SAMPLES = 1 << 15  # per step
 _DOT = 8192  # longer products wake BLAS threads
-# dB: float16 keeps coefficients beyond 256 in steps of 0.25, so that smaller deviations say nothing
+# dB: float16 stores coefficients beyond 256 in steps of 0.25, so smaller deviations mean nothing
 _MIN_DEVIATION = 0.25
-# windows whose descriptions differ by less than this are alike
+# Windows whose descriptions differ by less count as equal.
 _MIN_SPREAD = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Sound:
-    """The sound of one source, described."""
+    """Description of the sound of one source."""
 
     duration_s: float  # length of the decoded sound
-    expected_s: float | None  # length as the container states it; None if it states none
-    # what a listener should know: damage that was skipped, channels that cancel, NaN samples
-    notes: tuple[str, ...]
+    expected_s: float | None  # length that the container states, if any
+    notes: tuple[str, ...]  # warnings: skipped damage, canceling channels, NaN samples
     n_frames: int  # 1 + n_samples // 256
     outline: Float32Array  # (400,), float32, 0 to 1: see musicsim.audio.peaks()
-    loudest: float  # the highest sample of the mix, full scale 1.0; 0 for digital silence
+    loudest: float  # highest sample of the mix, full scale 1.0; 0 for digital silence
     rms: float  # root of the mean square of the mix, full scale 1.0
-    typical_s: float  # where the most typical 30 seconds start, in whole seconds; 0 in shorter songs
-    # 32 hexadecimal digits, BLAKE2b of the coefficients: equal for files of one sound whose tags or lossless
-    # containers differ
+    typical_s: float  # start of the most typical 30 seconds, in whole seconds; 0 in shorter songs
+    # 32 hexadecimal digits, BLAKE2b of the coefficients: equal for files with the same sound but other tags or
+    # another lossless container
     sound_hash: str
-    mfcc: Float16Array | None  # (n_frames, 13), float16, or None: none if they were written to a file
+    mfcc: Float16Array | None  # (n_frames, 13), float16; None if written to a file
     fluctuation: Float16Array  # (n_patterns, 594), float16: see musicsim.audio.fluctuation()
-    is_cut: bool  # whether the sound goes on behind the part that was asked for
-    # (156,), float32, or None: see musicsim.audio.harmony(); None if aspects were not asked for
-    harmony: Float32Array | None = None
-    # (240,), float32, or None: see musicsim.audio.rhythm(); None if aspects were not asked for
-    rhythm: Float32Array | None = None
+    is_cut: bool  # whether the sound continues beyond the requested duration
+    harmony: Float32Array | None = None  # (156,), float32: see musicsim.audio.harmony(); None without aspects
+    rhythm: Float32Array | None = None  # (240,), float32: see musicsim.audio.rhythm(); None without aspects
 
 
 def analyse_sound(
@@ -159,7 +150,7 @@ def analyse_sound(
     frames_to: Path | None = None,
     aspects: bool = False,
 ) -> Sound:
-    """Read a source once and describe its sound.
+    """Decode a source once and describe its sound.
 
     Parameters
     ----------
@@ -168,15 +159,14 @@ def analyse_sound(
     sr : int >= 8000
         Samples per second at which the sound is described.
     duration : float, seconds
-        Of its beginning, as for :func:`musicsim.audio.decode`; None reads all to the end.
+        Length to read from the start, as for :func:`musicsim.audio.decode`; None reads everything.
     name : str, optional
-        What messages call the source; default is its path or its `name`.
+        Name of the source in messages; default is its path or its `name`.
     frames_to : Path, optional
-        Where to write coefficients and fluctuation, for :func:`musicsim.audio.read_song_frames`, instead of
-        returning the coefficients. What is there is overwritten, and removed if the writing fails: give a path
-        that nobody else uses.
+        File for coefficients and fluctuation, as :func:`musicsim.audio.read_song_frames` reads it; then the
+        coefficients are not returned. An existing file is overwritten, and removed if writing fails.
     aspects : bool
-        Whether harmony and rhythm are taken, too.
+        Whether to compute harmony and rhythm, too.
 
     Returns
     -------
@@ -185,7 +175,7 @@ def analyse_sound(
     Raises
     ------
     AudioDecodeError
-        If the file is missing, a folder, empty or holds no sound.
+        If the file is missing, a folder, empty or without sound.
     OSError
         If the temporary file or `frames_to` cannot be written.
     ValueError, TypeError
@@ -193,29 +183,28 @@ def analyse_sound(
 
     Notes
     -----
-    The coefficients are those of ``mfcc(decode(source, sr=sr).samples, sr)`` rounded to float16, bit
-    for bit, and the outline is that of ``peaks``. A sound of 10 hours takes 125 MB of memory with all
-    imports (200 MB where the coefficients are returned), and 500 MB of disk while it is read.
+    The coefficients are those of ``mfcc(decode(source, sr=sr).samples, sr)`` rounded to float16, bit for bit, and the
+    outline is that of ``peaks``. A sound of 10 hours takes 125 MB of memory including imports (200 MB if the
+    coefficients are returned), and 500 MB of disk while it is read.
     """
     check_rate(sr)
     check_duration(duration)
-    opened, label = open_source(source, name)
+    data, label = open_source(source, name)
     folder = None if frames_to is None else str(frames_to.parent)
-    with tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=folder) as spool:
+    with tempfile.SpooledTemporaryFile(IN_MEMORY, dir=folder) as spool:
 
         def new_sink() -> _Levels:
             spool.seek(0)
             spool.truncate()
             return _Levels(sr, spool, aspects)
 
-        sound = read_mono(opened, label, sr, new_sink, duration=duration)
+        sound = read_mono(data, label, sr, new_sink, duration=duration)
         sound.sink.finish()
+        shape = (sound.sink.n_frames, N_MFCC)
         if frames_to is None:
-            kept = np.empty((sound.sink.n_frames, N_MFCC), np.float16)
-            return _describe(sound, kept, None)
+            return _describe(sound, np.empty(shape, np.float16), None)
         try:
             with frames_to.open("wb") as file:
-                shape = (sound.sink.n_frames, N_MFCC)
                 header = {"descr": "<f2", "fortran_order": False, "shape": shape}
                 np.lib.format.write_array_header_1_0(file, header)
                 return _describe(sound, None, file)
@@ -224,8 +213,8 @@ def analyse_sound(
             raise
 
 
-def _describe(sound: MonoSound[_Levels], kept: Float16Array | None, file: IO[bytes] | None) -> Sound:
-    """Turn the levels into coefficients, and keep or write these."""
+def _describe(sound: MonoSound[_Levels], mfcc: Float16Array | None, file: IO[bytes] | None) -> Sound:
+    """Compute the coefficients from the levels, and put them into `mfcc` or `file`."""
     levels = sound.sink
     digest = hashlib.blake2b(digest_size=16)
     seconds = _Seconds(levels.n_frames, levels.sr)
@@ -233,8 +222,8 @@ def _describe(sound: MonoSound[_Levels], kept: Float16Array | None, file: IO[byt
     for block in levels.coefficients():
         digest.update(block.data)
         seconds.add(start, block)
-        if kept is not None:
-            kept[start : start + len(block)] = block
+        if mfcc is not None:
+            mfcc[start : start + len(block)] = block
         if file is not None:
             file.write(block.data)
         start += len(block)
@@ -251,7 +240,7 @@ def _describe(sound: MonoSound[_Levels], kept: Float16Array | None, file: IO[byt
         float(np.sqrt(levels.energy / levels.n_samples)),
         seconds.typical_start(levels.n_samples // levels.sr - TYPICAL_S + 1),
         digest.hexdigest(),
-        kept,
+        mfcc,
         fluctuation,
         sound.is_cut,
         None if levels.harmony is None else levels.harmony.finish(),
@@ -260,7 +249,7 @@ def _describe(sound: MonoSound[_Levels], kept: Float16Array | None, file: IO[byt
 
 
 class _Levels:
-    """A sink that keeps outline, fluctuation and harmony in memory and the mel levels, for rhythm too, in a file."""
+    """A sink that stores mel levels in a file, and computes everything that does not need complete levels."""
 
     def __init__(self, sr: int, spool: IO[bytes], aspects: bool) -> None:
         self.sr, self.spool = sr, spool
@@ -271,27 +260,20 @@ class _Levels:
         self.harmony = HarmonyStream(sr) if aspects else None
         self.rhythm = RhythmStream(sr) if aspects else None
         self._stream = LevelStream(sr)
-        self._waiting = np.empty(_BATCH, np.float32)
-        self._n_waiting = 0
+        self._batch = BlockBuffer(np.empty(_BATCH, np.float32))
 
     def add(self, samples: Float32Array) -> None:
-        at = 0
-        while at < len(samples):
-            part = samples[at : at + _BATCH - self._n_waiting]
-            self._waiting[self._n_waiting : self._n_waiting + len(part)] = part
-            self._n_waiting += len(part)
-            at += len(part)
-            if self._n_waiting == _BATCH:
-                self._take_waiting()
+        for _ in self._batch.fill(samples):
+            self._describe_batch()
+            self._batch.keep(0)
 
     def finish(self) -> None:
-        self._take_waiting()
-        self._keep(self._stream.finish())
+        self._describe_batch()
+        self._store(self._stream.finish())
 
-    def _take_waiting(self) -> None:
-        samples = self._waiting[: self._n_waiting]
+    def _describe_batch(self) -> None:
+        samples = self._batch.rows[: self._batch.n_filled]
         self.n_samples += len(samples)
-        self._n_waiting = 0
         for start in range(0, len(samples), _DOT):
             part = samples[start : start + _DOT]
             self.energy += float(part @ part)
@@ -299,9 +281,9 @@ class _Levels:
         self.fluctuation.add(samples)
         if self.harmony is not None:
             self.harmony.add(samples)
-        self._keep(self._stream.add(samples))
+        self._store(self._stream.add(samples))
 
-    def _keep(self, blocks: Iterator[Float32Array]) -> None:
+    def _store(self, blocks: Iterator[Float32Array]) -> None:
         for block in blocks:
             self.spool.write(block.data)
             self.n_frames += len(block)
@@ -319,7 +301,7 @@ class _Levels:
 
 
 class _Seconds:
-    """Sums of the coefficients second by second (216 bytes each, 8 MB for 10 hours)."""
+    """Sums of the coefficients per second (216 bytes each, 8 MB for 10 hours)."""
 
     def __init__(self, n_frames: int, sr: int) -> None:
         self.sr = sr
@@ -328,7 +310,7 @@ class _Seconds:
         self._sums = np.zeros((n_seconds, 2 * N_MFCC))
 
     def add(self, start: int, block: Float16Array) -> None:
-        """Take the rows of the frames from `start` on."""
+        """Add the rows of the frames from `start` on."""
         second = np.arange(start, start + len(block)) * HOP // self.sr
         firsts = np.flatnonzero(np.diff(second, prepend=-1))
         values = np.empty((len(block), 2 * N_MFCC))
@@ -338,12 +320,11 @@ class _Seconds:
         self._counts[second[firsts]] += np.diff(firsts, append=len(block))
 
     def typical_start(self, n_windows: int) -> float:
-        """Return where the 30 s start that are most like all the others.
+        """Return the start of the 30 s that are most like all others, in seconds.
 
-        The `n_windows` windows of 30 s, one a second, are described by the mean and the logarithm of the deviation of
-        each coefficient, both in units of their own deviation over the song. The song stands for
-        the median of its windows: its mean would make a window with a bit of the silence at its end the
-        most typical one.
+        Each of the `n_windows` windows of 30 s, one per second, is described by the mean and the logarithm of the
+        deviation of each coefficient, both in units of their own deviation over the song. The result is the window
+        nearest to the median; with the mean, a window with part of the silence at the song's end would win.
         """
         if n_windows <= 1:
             return 0.0
@@ -353,11 +334,11 @@ class _Seconds:
         windows = np.hstack([means, np.log(deviations)])
         windows -= np.median(windows, axis=0)
         windows /= np.maximum(windows.std(axis=0), _MIN_SPREAD)
-        # rounded, so that of equal windows the first is taken
+        # rounded, so that the first of equal windows wins
         return float(np.argmin(np.round(np.linalg.norm(windows, axis=1), 6)))
 
 
 def _over_windows(values: Float64Array, n_windows: int) -> Float64Array:
-    """Sum values of seconds over 30 seconds, from each second on."""
+    """Sum the values per second over windows of 30 s that begin at each second."""
     totals = np.concatenate([np.zeros_like(values[:1]), np.cumsum(values, axis=0)])
     return totals[TYPICAL_S : TYPICAL_S + n_windows] - totals[:n_windows]

@@ -1,4 +1,4 @@
-"""What a file says of itself to FFmpeg."""
+"""Tags of a file as FFmpeg reads them."""
 
 from __future__ import annotations
 
@@ -8,24 +8,23 @@ import av
 
 from musicsim.audio.reader import SAFE_OPTIONS, TAGS_MAY_BE_BROKEN
 
-_PROBED_BYTES = 65_536
-
 
 def container_tags(file: Any, formats: str) -> list[tuple[str, str]]:
-    """Names and values of the tags that FFmpeg finds: those of the file, then those of its first stream of sound.
+    """Return (name, value) of all tags: those of the file, then those of its first audio stream.
 
     Parameters
     ----------
-    file : binary file object, or what reads and seeks as one
+    file : binary file object
+        Needs `read` and `seek` only.
     formats : str
-        FFmpeg's names of the containers that it may be, with commas between them.
+        FFmpeg's names of the allowed containers, separated by commas.
 
     Raises
     ------
     av.FFmpegError
-        If it is none of these.
+        If the file is none of these.
     """
-    options = SAFE_OPTIONS | {"format_whitelist": formats, "probesize": str(_PROBED_BYTES)}
+    options = SAFE_OPTIONS | {"format_whitelist": formats, "probesize": "65536"}
     with av.open(file, options=options, **TAGS_MAY_BE_BROKEN) as container:
-        said = [container.metadata, *(stream.metadata for stream in container.streams.audio[:1])]
-        return [item for tags in said for item in tags.items()]
+        sources = [container.metadata, *(stream.metadata for stream in container.streams.audio[:1])]
+        return [item for tags in sources for item in tags.items()]

@@ -1,4 +1,4 @@
-"""Errors that reading sound raises."""
+"""Errors raised when reading audio."""
 
 from musicsim.errors import AudioDecodeError, AudioError, AudioTooShortError
 

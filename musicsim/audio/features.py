@@ -1,11 +1,8 @@
-"""Delta-MFCC of samples: 13 MFCC with their first and second derivatives.
+"""Delta-MFCC: 13 MFCC with their first and second derivatives.
 
-Conventions: mono samples, frames of 512 samples every 256, the signal padded with zeros so that frame
-`i` is centred on sample 256 * i; 1 + n_samples // 256 frames. The reference is librosa
-(``feature.mfcc(y=y, sr=sr, n_mfcc=13, n_fft=512, hop_length=256, n_mels=40)`` and ``feature.delta`` of
-orders 1 and 2); this module computes the same numbers with fewer passes over the memory and block by
-block, from whole signals and from streams alike. A change of any number here needs a new
-`FEATURE_VERSION`.
+Frames of 512 samples every 256, zero-padded so that frame `i` is centered on sample 256 * i; 1 + n_samples // 256
+frames. The numbers are those of librosa (``feature.mfcc(y=y, sr=sr, n_mfcc=13, n_fft=512, hop_length=256, n_mels=40)``
+and ``feature.delta``), computed block by block. If any number changes, raise `FEATURE_VERSION`.
 """
 
 from __future__ import annotations
@@ -20,10 +17,10 @@ from musicsim.errors import AudioTooShortError
 
 FEATURE_VERSION = 3
 MIN_FEATURE_VERSION = 2
-"""The oldest that songs and models may have: its numbers are among those of this one."""
-# What a song gains by being analysed again, by the version that brought it: shown to people after an update.
+"""Oldest version that songs and models may have. Its numbers are a subset of those of the current version."""
+# Benefit of analyzing songs again, by version; shown after an update.
 FEATURE_CHANGES = {
-    2: "songs are known again by their sound when files move or change their tags, and previews start at the most "
+    2: "songs are recognized by their sound when files move or change their tags, and previews start at the most "
     "typical 30 seconds",
     3: "songs are compared by their rhythm, too",
 }
@@ -36,25 +33,25 @@ N_MFCC = 13
 DELTA_WIDTH = 9
 _AMIN = np.float32(1e-10)
 _TOP_DB = np.float32(80.0)
-# The arrays of 256 frames (3 MB) stay in the processor's cache. All frames go through the same blocks,
-# counted from the start, since matrix products of other shapes may round differently.
+# The arrays of 256 frames (3 MB) fit in the processor's cache. All frames go through the same blocks, counted from
+# the start, because matrix products of other shapes may round differently.
 _BLOCK_FRAMES = 256
-# So many frames at once are too little work for BLAS to wake threads, which cost more than they bring here.
+# Larger products wake BLAS threads, which cost more time than they save here.
 _PRODUCT_FRAMES = 16
 _EDGE = DELTA_WIDTH // 2
-# Savitzky-Golay weights of a frame and its neighbours 1 to 4 frames away: the slope of the line and the
+# Savitzky-Golay weights of a frame and its neighbors 1 to 4 frames away: the slope of the line and the
 # curvature of the parabola through nine points.
 _SLOPE = np.array([0, 1, 2, 3, 4]) / 60
 _CURVATURE = np.array([-20, -17, -8, 7, 28]) / 462
 _DERIVATIVE_BLOCK = 8192
-# Frames: of more, what is worked out lies in memory that the system takes back each time.
-_FILLED_AT_ONCE = 2048
-# beyond this, float32 power overflows
+# Frames per step; the system reclaims the memory of larger intermediate results each time.
+_FRAMES_PER_STEP = 2048
+# Beyond this, float32 power overflows.
 _MAX_SAMPLE = 1e15
 
 
 def mfcc(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
-    """Compute 13 Mel-frequency cepstral coefficients a frame.
+    """Compute 13 mel-frequency cepstral coefficients per frame.
 
     Parameters
     ----------
@@ -73,10 +70,10 @@ def mfcc(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
 
     Notes
     -----
-    Levels below 1e-10 and more than 80 dB below the song's loudest band are raised to that limit, so
-    silence gives constant rows, never NaN. Holds 160 bytes a frame besides the result.
+    Levels below 1e-10 or more than 80 dB below the song's loudest band are raised to that limit, so silence gives
+    constant rows, never NaN. Needs 160 bytes per frame in addition to the result.
     """
-    y = checked_samples(y, sr)
+    check_samples(y, sr)
     levels = np.empty((1 + len(y) // HOP, N_MELS), np.float32)
     stream, start = LevelStream(sr), 0
     for blocks in (stream.add(y), stream.finish()):
@@ -96,7 +93,7 @@ def derivatives(mfcc: FloatingArray) -> Float32Array:
     Returns
     -------
     ndarray of shape (n_frames, 3 * n_coefficients), float32
-        Coefficients, their slope a frame, their curvature a frame squared.
+        Coefficients, slopes per frame, curvatures per frame squared.
 
     Raises
     ------
@@ -105,30 +102,28 @@ def derivatives(mfcc: FloatingArray) -> Float32Array:
 
     Notes
     -----
-    Savitzky-Golay filters of 9 frames; the first and last four frames lie on the polynomial of
-    the first and last nine, as with ``librosa.feature.delta(mode="interp")``.
+    Savitzky-Golay filters of 9 frames. The first and last four frames are on the polynomial of the first and last
+    nine, as with ``librosa.feature.delta(mode="interp")``.
     """
     _check_frames(mfcc)
-    n_frames, n_columns = mfcc.shape
-    result = np.empty((n_frames, 3 * n_columns), np.float32)
-    for start in range(0, n_frames, _DERIVATIVE_BLOCK):
-        _fill_derivatives(mfcc, start, result[start : start + _DERIVATIVE_BLOCK])
+    result = np.empty((len(mfcc), 3 * mfcc.shape[1]), np.float32)
+    _fill_derivatives(mfcc, 0, result)
     return result
 
 
 def derivative_blocks(mfcc: FloatingArray, block: int = _DERIVATIVE_BLOCK) -> Iterator[Float32Array]:
-    """Yield the rows of :func:`derivatives` in order, `block` at a time.
+    """Iterate over the rows of :func:`derivatives` in blocks, without holding all of them.
 
     Parameters
     ----------
     mfcc : ndarray of shape (n_frames, n_coefficients), n_frames >= 9
-        Any floating type; a memory-mapped array of any length is read as it is needed.
+        Any floating type; may be a memory map.
     block : int >= 1
-        Frames a block; the last block has what is left.
+        Frames per block; the last block may be shorter.
 
-    Yields
-    ------
-    ndarray of shape (<= block, 3 * n_coefficients), float32
+    Returns
+    -------
+    iterator of ndarray of shape (<= block, 3 * n_coefficients), float32
 
     Raises
     ------
@@ -140,18 +135,17 @@ def derivative_blocks(mfcc: FloatingArray, block: int = _DERIVATIVE_BLOCK) -> It
     _check_frames(mfcc)
     if block < 1:
         raise ValueError(f"block={block} must be at least 1 frame.")
-    return _derivative_blocks(mfcc, block)
 
-
-def _derivative_blocks(mfcc: FloatingArray, block: int) -> Iterator[Float32Array]:
-    for start in range(0, len(mfcc), block):
+    def compute_block(start: int) -> Float32Array:
         result = np.empty((min(block, len(mfcc) - start), 3 * mfcc.shape[1]), np.float32)
         _fill_derivatives(mfcc, start, result)
-        yield result
+        return result
+
+    return map(compute_block, range(0, len(mfcc), block))
 
 
 def derivatives_at(mfcc: FloatingArray, rows: Int64Array) -> Float32Array:
-    """Some rows of :func:`derivatives`, without working out the others.
+    """Compute some rows of :func:`derivatives` without computing the others.
 
     Parameters
     ----------
@@ -168,41 +162,39 @@ def derivatives_at(mfcc: FloatingArray, rows: Int64Array) -> Float32Array:
         If there are fewer than 9 frames.
     """
     _check_frames(mfcc)
-    centres = np.clip(rows, _EDGE, len(mfcc) - _EDGE - 1)
-    shifted = [np.asarray(mfcc[centres + k], np.float64) for k in range(-_EDGE, _EDGE + 1)]
+    centers = np.clip(rows, _EDGE, len(mfcc) - _EDGE - 1)
+    shifted = [np.asarray(mfcc[centers + k], np.float64) for k in range(-_EDGE, _EDGE + 1)]
     result = np.concatenate([mfcc[rows], *_slope_and_curvature(shifted)], axis=1)
     return np.asarray(result, np.float32)
 
 
 def _fill_derivatives(mfcc: FloatingArray, start: int, result: Float32Array) -> None:
     """Write coefficients, slopes and curvatures of the frames from `start` on into `result`."""
-    for at in range(0, len(result), _FILLED_AT_ONCE):
-        _fill_rows(mfcc, start + at, result[at : at + _FILLED_AT_ONCE])
+    for at in range(0, len(result), _FRAMES_PER_STEP):
+        _fill_rows(mfcc, start + at, result[at : at + _FRAMES_PER_STEP])
 
 
 def _fill_rows(mfcc: FloatingArray, start: int, result: Float32Array) -> None:
     n_frames, n_columns = mfcc.shape
     stop = start + len(result)
-    # Frames with four neighbours on each side. A line has one slope and a parabola one curvature, so the
-    # frames beyond take over those of the outermost.
+    # Frames first to last have four neighbors on each side. A line has one slope and a parabola one curvature,
+    # so the frames beyond use those of the outermost.
     first = min(max(start, _EDGE), n_frames - _EDGE - 1)
     last = max(min(stop, n_frames - _EDGE), first + 1)
     x = np.asarray(mfcc[first - _EDGE : last + _EDGE], np.float64)
-    shifted = [x[k : k + last - first] for k in range(DELTA_WIDTH)]
-    slope, curvature = _slope_and_curvature(shifted)
+    slope, curvature = _slope_and_curvature([x[k : k + last - first] for k in range(DELTA_WIDTH)])
     result[:, :n_columns] = mfcc[start:stop]
     begin = max(first, start)
     end = max(min(last, stop), begin)
-    before, inside, after = slice(begin - start), slice(begin - start, end - start), slice(end - start, None)
-    for column, of_rows in ((n_columns, slope), (2 * n_columns, curvature)):
+    for column, values in ((n_columns, slope), (2 * n_columns, curvature)):
         columns = slice(column, column + n_columns)
-        result[before, columns] = of_rows[0]
-        result[inside, columns] = of_rows[begin - first : end - first]
-        result[after, columns] = of_rows[-1]
+        result[: begin - start, columns] = values[0]
+        result[begin - start : end - start, columns] = values[begin - first : end - first]
+        result[end - start :, columns] = values[-1]
 
 
 def _slope_and_curvature(shifted: Sequence[Float64Array]) -> tuple[Float64Array, Float64Array]:
-    """Of frames, from their nine neighbours each, one array a neighbour."""
+    """Return the derivatives of frames, given nine arrays: each frame with its neighbors from -4 to 4."""
     slope = np.zeros_like(shifted[0])
     curvature = _CURVATURE[0] * shifted[_EDGE]
     term = np.empty_like(slope)
@@ -219,7 +211,7 @@ def _check_frames(mfcc: FloatingArray) -> None:
     if len(mfcc) < DELTA_WIDTH:
         raise AudioTooShortError(
             f"the sound has {len(mfcc)} frames; derivatives need at least {DELTA_WIDTH}. "
-            "Leave it out or join it with its neighbour."
+            "Leave it out or join it with its neighbor."
         )
 
 
@@ -249,22 +241,18 @@ def delta_mfcc(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
     >>> delta_mfcc(np.zeros(22050, np.float32)).shape
     (87, 39)
     """
-    y = checked_samples(y, sr)
+    check_samples(y, sr)
     n_frames = 1 + len(y) // HOP
     if n_frames < DELTA_WIDTH:
-        shortest = (DELTA_WIDTH - 1) * HOP
         raise AudioTooShortError(
             f"the sound is {len(y) / sr:.3f} s long ({n_frames} frames); derivatives need at least {DELTA_WIDTH} "
-            f"frames ({shortest / sr:.3f} s). Leave it out or join it with its neighbour."
+            f"frames ({(DELTA_WIDTH - 1) * HOP / sr:.3f} s). Leave it out or join it with its neighbor."
         )
     return derivatives(mfcc(y, sr))
 
 
-def checked_samples(y: FloatingArray, sr: float) -> FloatingArray:
-    """Return mono samples that can be described.
-
-    Raises ValueError if `y` is empty, not 1-D, not floating or not finite, or `sr` is not positive.
-    """
+def check_samples(y: FloatingArray, sr: float) -> None:
+    """Check that `y` is a 1-D, non-empty, finite floating array and `sr` is positive."""
     if not isinstance(y, np.ndarray) or not np.issubdtype(y.dtype, np.floating):
         kind = y.dtype if isinstance(y, np.ndarray) else type(y).__name__
         raise ValueError(f"y must be an array of floating-point samples, not {kind}.")
@@ -273,50 +261,72 @@ def checked_samples(y: FloatingArray, sr: float) -> FloatingArray:
     if len(y) == 0:
         raise ValueError("y is empty: at least one sample is needed.")
     if not max(y.max(), -y.min()) < _MAX_SAMPLE:  # also true of NaN
-        raise ValueError("y holds NaN, infinite or huge samples: set them to zero first.")
+        raise ValueError("y contains NaN, infinite or huge samples: set them to zero first.")
     if not (np.isfinite(sr) and sr > 0):
-        raise ValueError(f"sr={sr} must be a positive number of samples a second.")
-    return y
+        raise ValueError(f"sr={sr} must be a positive number of samples per second.")
+
+
+def check_rate(sr: float) -> None:
+    """Check that there are at least 8000 samples per second."""
+    if not (np.isfinite(sr) and sr >= 8000):
+        raise ValueError(f"sr={sr} should be at least 8000 samples per second.")
+
+
+class BlockBuffer:
+    """A buffer that collects rows from parts of any size until it is full.
+
+    `rows` is the array to fill. Its first `n_filled` rows count as filled already.
+    """
+
+    def __init__(self, rows: FloatingArray, n_filled: int = 0) -> None:
+        self.rows, self.n_filled = rows, n_filled
+
+    def fill(self, rows: FloatingArray) -> Iterator[None]:
+        """Append rows, rounded to float32; yield each time the buffer is full. Then the caller has to call `keep`."""
+        start = 0
+        while start < len(rows):
+            part = rows[start : start + len(self.rows) - self.n_filled]
+            self.rows[self.n_filled : self.n_filled + len(part)] = part.astype(np.float32, copy=False)
+            self.n_filled += len(part)
+            start += len(part)
+            if self.n_filled == len(self.rows):
+                yield
+
+    def keep(self, n_rows: int) -> None:
+        """Move the last rows of the full buffer to its start and drop the others."""
+        self.rows[:n_rows] = self.rows[len(self.rows) - n_rows :]
+        self.n_filled = n_rows
 
 
 class LevelStream:
-    """Turn samples that come block by block into the levels of 40 mel bands.
+    """Compute the levels of 40 mel bands from samples that arrive in blocks.
 
     `loudest` is the highest level so far, dB. Both methods yield arrays of shape (<= 256, 40), float32, dB, at least
-    -100; each is valid until the next is asked for.
+    -100. Each array is valid only until the next one is requested.
     """
 
     def __init__(self, sr: float) -> None:
         self.loudest = -np.inf
-        self._mel = _mel_basis(float(sr))
-        # Half a frame of zeros stands before the first sample. In float64, as librosa does: in float32 a
+        self._mel = mel_basis(float(sr))
+        # Half a frame of zeros comes before the first sample. In float64, like librosa: in float32 a
         # band 80 dB below its frame's loudest is off by 0.01 dB.
-        self._samples = np.zeros((_BLOCK_FRAMES + 1) * HOP)
-        self._n_samples = HOP
-        self._frames = np.lib.stride_tricks.sliding_window_view(self._samples, FRAME)[::HOP]
+        self._buffer = BlockBuffer(np.zeros((_BLOCK_FRAMES + 1) * HOP), HOP)
+        self._frames = np.lib.stride_tricks.sliding_window_view(self._buffer.rows, FRAME)[::HOP]
         self._windowed = np.empty((_BLOCK_FRAMES, FRAME))
         self._spectrum = np.empty((_BLOCK_FRAMES, FRAME // 2 + 1), np.complex128)
 
     def add(self, samples: FloatingArray) -> Iterator[Float32Array]:
-        """Take the next samples; yield the levels of the frames that they complete."""
-        at = 0
-        while at < len(samples):
-            part = samples[at : at + len(self._samples) - self._n_samples]
-            # rounded to float32 first, so that float64 samples give the same numbers
-            self._samples[self._n_samples : self._n_samples + len(part)] = part.astype(np.float32, copy=False)
-            self._n_samples += len(part)
-            at += len(part)
-            if self._n_samples == len(self._samples):
-                yield self._levels(_BLOCK_FRAMES)
-                self._samples[:HOP] = self._samples[-HOP:]
-                self._n_samples = HOP
+        """Add samples; yield the levels of the frames that they complete."""
+        for _ in self._buffer.fill(samples):
+            yield self._compute_levels(_BLOCK_FRAMES)
+            self._buffer.keep(HOP)
 
     def finish(self) -> Iterator[Float32Array]:
-        """Yield the levels of the last frames, which reach beyond the last sample."""
-        self._samples[self._n_samples :] = 0
-        yield self._levels(self._n_samples // HOP)
+        """Yield the levels of the last frames, which extend beyond the last sample."""
+        self._buffer.rows[self._buffer.n_filled :] = 0
+        yield self._compute_levels(self._buffer.n_filled // HOP)
 
-    def _levels(self, n_frames: int) -> Float32Array:
+    def _compute_levels(self, n_frames: int) -> Float32Array:
         n_products = -(-n_frames // _PRODUCT_FRAMES)
         rows = n_products * _PRODUCT_FRAMES  # those beyond `n_frames` are silent
         windowed, spectrum = self._windowed[:rows], self._spectrum[:rows]
@@ -336,7 +346,7 @@ class LevelStream:
 def cepstra(levels: Float32Array, loudest: float) -> Float32Array:
     """Turn levels, float32 (n_frames, 40) in dB, into coefficients, float32 (n_frames, 13).
 
-    The first frame is the song's first, or one that many whole blocks of 256 frames behind it. Levels are raised in
+    The first frame is the song's first, or follows a whole number of blocks of 256 frames. Levels are raised in
     place, see :func:`raise_to_floor`; `loudest` is the song's highest, dB.
     """
     raise_to_floor(levels, loudest)
@@ -354,21 +364,19 @@ def raise_to_floor(levels: Float32Array, loudest: float) -> None:
 
 @lru_cache(maxsize=1)
 def _hann() -> Float64Array:
-    # periodic, as for spectra: the last point of the symmetric window is left out
+    # periodic, as usual for spectra: without the last point of the symmetric window
     return 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(FRAME) / FRAME)
 
 
 def mel_corners(sr: float) -> Float64Array:
-    """Return where the mel bands begin, peak and end, Hz: (42,); band i has corners i, i + 1 and i + 2."""
-    return _mel_to_hz(np.linspace(0.0, _hz_to_mel(sr / 2), N_MELS + 2))
+    """Return the corners of the mel bands in Hz, (42,); band i begins, peaks and ends at i, i + 1 and i + 2."""
+    mel = np.linspace(0.0, _hz_to_mel(sr / 2), N_MELS + 2)
+    return np.where(mel < _LINEAR_MEL, mel * 200 / 3, _LINEAR_HZ * np.exp(_LOG_STEP * (mel - _LINEAR_MEL)))
 
 
 @lru_cache(maxsize=8)
-def _mel_basis(sr: float) -> Float32Array:
-    """Return Slaney's mel filters: (257, 40).
-
-    Written out, since the import of librosa.filters takes two seconds and 110 MB in each process.
-    """
+def mel_basis(sr: float) -> Float32Array:
+    """Return Slaney's mel filters, (257, 40). Importing librosa.filters would take 2 s and 110 MB per process."""
     corners = mel_corners(sr)
     ramps = np.subtract.outer(corners, np.arange(FRAME // 2 + 1) * (sr / FRAME))
     widths = np.diff(corners)
@@ -388,10 +396,6 @@ def _hz_to_mel(hz: float) -> float:
     return _LINEAR_MEL + float(np.log(hz / _LINEAR_HZ)) / _LOG_STEP
 
 
-def _mel_to_hz(mel: Float64Array) -> Float64Array:
-    return np.where(mel < _LINEAR_MEL, mel * 200 / 3, _LINEAR_HZ * np.exp(_LOG_STEP * (mel - _LINEAR_MEL)))
-
-
 @lru_cache(maxsize=1)
 def dct_basis() -> Float32Array:
     """Return the first columns of the orthonormal DCT-II: (40, 13)."""
@@ -401,38 +405,8 @@ def dct_basis() -> Float32Array:
     return basis.astype(np.float32)
 
 
-class BlockBuffer:
-    """Samples that come in parts of any size, until there is a block of them.
-
-    A subclass takes the block in :meth:`_take_full`, and sets `_n_samples` to the samples that it leaves at the front.
-    """
-
-    _samples: Float32Array
-    _n_samples = 0
-
-    def add(self, samples: FloatingArray) -> None:
-        """Take the next samples: (n,), floating."""
-        at = 0
-        while at < len(samples):
-            part = samples[at : at + len(self._samples) - self._n_samples]
-            self._samples[self._n_samples : self._n_samples + len(part)] = part
-            self._n_samples += len(part)
-            at += len(part)
-            if self._n_samples == len(self._samples):
-                self._take_full()
-
-    def _take_full(self) -> None:
-        raise NotImplementedError
-
-
-def check_rate(sr: float) -> None:
-    """Raise ValueError for fewer than 8000 samples per second."""
-    if not (np.isfinite(sr) and sr >= 8000):
-        raise ValueError(f"sr={sr} should be at least 8000 samples a second.")
-
-
-def joined_histograms(*sums: Float64Array) -> Float32Array:
-    """Join histograms, each of which sums to 1, into one row; of sums that are all 0 all entries are equal."""
+def join_histograms(*sums: Float64Array) -> Float32Array:
+    """Scale each histogram to the sum 1 and join them into one row; a histogram of zeros becomes uniform."""
     totals = [part.sum() for part in sums]
     parts = [
         part.ravel() / total if total > 0 else np.full(part.size, 1.0 / part.size)

@@ -1,12 +1,12 @@
-"""Formats by the names of files alone: those that can be decoded, and those that browsers play."""
+"""Formats by file name suffix: those that can be decoded, and those that browsers play."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-# What a scan of folders looks at, with FFmpeg's decoder of what such a file usually holds. Containers that mostly carry
-# films (mp4, webm, mkv, avi, ts) are left out: `decode` reads their sound all the same.
+# Suffixes that a scan considers, each with FFmpeg's decoder of its usual codec. Containers mostly used for films (mp4,
+# webm, mkv, avi, ts) are not scanned, but `decode` can read their sound.
 DECODERS = {
     **dict.fromkeys((".wav", ".wave", ".w64", ".rf64", ".caf", ".voc"), "pcm_s16le"),
     **dict.fromkeys((".aiff", ".aif", ".aifc", ".au", ".snd"), "pcm_s16be"),
@@ -20,15 +20,9 @@ AUDIO_EXTENSIONS = frozenset(DECODERS)
 BROWSER_EXTENSIONS = frozenset({".mp3", ".ogg", ".oga", ".opus", ".flac", ".wav", ".m4a", ".aac", ".webm"})
 
 _MEDIA_TYPES = {
-    ".mp3": "audio/mpeg",
-    ".ogg": "audio/ogg",
-    ".oga": "audio/ogg",
-    ".opus": "audio/ogg",
-    ".flac": "audio/flac",
-    ".wav": "audio/wav",
-    ".m4a": "audio/mp4",
-    ".aac": "audio/aac",
-    ".webm": "audio/webm",
+    **dict.fromkeys((".ogg", ".oga", ".opus"), "audio/ogg"),
+    **{".mp3": "audio/mpeg", ".flac": "audio/flac", ".wav": "audio/wav"},
+    **{".m4a": "audio/mp4", ".aac": "audio/aac", ".webm": "audio/webm"},
 }
 
 

@@ -1,12 +1,11 @@
-"""Harmony of a song: which pitch classes sound, and which follow each other, as two histograms.
+"""Harmony of a song as two histograms: its pitch classes, and the pairs of pitch classes that follow each other.
 
-Conventions: pitch class 0 is C, 9 is A; the tuning of a song is found to 20 cents within half a semitone of
-A = 440 Hz. The sound is brought to a quarter of its rate, since its partials up to 2 kHz are all that is
-taken; spectra of 0.37 s, one after the other, give peaks, those of two spectra one chord: what its four
-strongest classes have above the fifth, brought to the sum 1. A song is the mean of its chords (12 numbers
-that sum to 1) and of the products of each chord with the next (12 x 12 numbers that sum to 1). Where nothing
-sounds, all numbers are equal. Everything is summed as the sound comes: memory does not grow with its length.
-A change of any number here needs a new `musicsim.audio.ASPECT_VERSION`.
+Pitch class 0 is C, 9 is A. The tuning of a song is found to 20 cents within half a semitone of A = 440 Hz. The sound
+is brought to a quarter of its rate, because only partials up to 2 kHz are used. Spectra of 0.37 s, without overlap,
+give peaks; two spectra make one chord: the excess of its four strongest classes over the fifth, scaled to the sum 1.
+The histograms are the mean of the chords (12 numbers) and of the products of each chord with the next (12 x 12); each
+sums to 1. If nothing sounds, all numbers are equal. Memory does not grow with the song's length. If any number
+changes, raise `musicsim.audio.ASPECT_VERSION`.
 """
 
 from __future__ import annotations
@@ -16,34 +15,34 @@ from functools import lru_cache
 import numpy as np
 
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray
-from musicsim.audio.features import SAMPLE_RATE, BlockBuffer, check_rate, checked_samples, joined_histograms
+from musicsim.audio.features import SAMPLE_RATE, BlockBuffer, check_rate, check_samples, join_histograms
 
 N_CLASSES = 12
 HARMONY_SIZE = N_CLASSES + N_CLASSES**2
 
-_RATE = 5512.5  # Hz, at which spectra are taken, or somewhat above
+_RATE = 5512.5  # Hz; spectra are computed at this rate or somewhat above
 _SPECTRUM_S = 0.3715
-# from a quarter tone below C2 on: lower semitones are nearer than spectra tell
+# from a quarter tone below C2: spectra do not resolve lower semitones
 _MIN_HZ, _MAX_HZ = 63.5, 2000.0
-_TAPS = 12  # of the low-pass, in samples of the lower rate: 50 dB down where partials would be mirrored
-_OUTPUTS = 16  # of the low-pass at once: a matrix product instead of a convolution
-_PRODUCTS = 32  # of a block: so small that BLAS wakes no threads, which cost more than they bring
-_BLOCK_SPECTRA = 16  # whole chords; 2 MB are at work at once
+_TAPS = 12  # of the low-pass filter, in samples of the lower rate: aliases are 50 dB down
+_OUTPUTS = 16  # of the low-pass filter per step: a matrix product instead of a convolution
+_PRODUCTS = 32  # per block; larger ones wake BLAS threads, which cost more time than they save
+_BLOCK_SPECTRA = 16  # whole chords; needs 2 MB
 _CHORD_SPECTRA = 2
 _STRONGEST = 4
-_FINE = 5  # steps a semitone: of 20 cents
-_TUNINGS = (0, 1, -1, 2, -2)  # steps; of equally good ones the first
-# power, relative to a sine of full scale: what is softer than -90 dB is no tone but dither,
-# and what is 50 dB below the loudest partial of its spectrum is a side lobe, or not heard
+_FINE = 5  # steps of 20 cents per semitone
+_TUNINGS = (0, 1, -1, 2, -2)  # steps; the first one wins a tie
+# Power relative to a sine of full scale. Peaks below -90 dB are dither; peaks 50 dB below the loudest partial of
+# their spectrum are side lobes, or inaudible.
 _MIN_POWER, _MIN_SHARE = 1e-9, 1e-5
-# power, relative to the mean of a group of bins: noise seldom stands out so much
+# Power relative to the mean of a group of bins; noise seldom exceeds it.
 _TONAL, _GROUP = 5.0, 32
 _TINY = 1e-30
 _C0_HZ = 440.0 * 2.0 ** (-4.75)
 
 
 def harmony(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
-    """Describe the harmony of mono samples.
+    """Compute the harmony of mono samples.
 
     Parameters
     ----------
@@ -62,17 +61,14 @@ def harmony(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
     ValueError
         If `y` is empty, not 1-D, not floating or not finite, or `sr` is too low.
     """
-    y = checked_samples(y, sr)
+    check_samples(y, sr)
     stream = HarmonyStream(sr)
     stream.add(y)
     return stream.finish()
 
 
-class HarmonyStream(BlockBuffer):
-    """Turn samples that come block by block into the harmony of a song; see :func:`harmony`.
-
-    `sr`, the samples per second, is 8000 at least; else ValueError is raised.
-    """
+class HarmonyStream:
+    """Compute the :func:`harmony` of a song from samples that arrive in blocks; `sr` as there."""
 
     def __init__(self, sr: float) -> None:
         check_rate(sr)
@@ -81,40 +77,40 @@ class HarmonyStream(BlockBuffer):
         rate = sr / self._step
         self._size = 1 << round(np.log2(_SPECTRUM_S * rate))
         self._spectra = _Spectra(self._size, rate)
-        # what the filter reaches back to stands before the block, zeros at first
+        # the buffer begins with the samples that the filter reaches back to, zeros at first
         self._history = len(self._filter) - _OUTPUTS * self._step
-        self._samples = np.zeros(self._history + _BLOCK_SPECTRA * self._size * self._step, np.float32)
-        self._n_samples = self._history
-        windows = np.lib.stride_tricks.sliding_window_view(self._samples, len(self._filter))
-        self._stretches = windows[:: _OUTPUTS * self._step]
-        # a copy of what is looked through, since BLAS takes no rows that overlap
-        self._rows = np.empty((_PRODUCTS, len(self._stretches) // _PRODUCTS, len(self._filter)), np.float32)
+        n_samples = self._history + _BLOCK_SPECTRA * self._size * self._step
+        self._samples = BlockBuffer(np.zeros(n_samples, np.float32), self._history)
+        windows = np.lib.stride_tricks.sliding_window_view(self._samples.rows, len(self._filter))
+        self._windows = windows[:: _OUTPUTS * self._step]
+        # a copy, because BLAS does not take overlapping rows
+        self._rows = np.empty((_PRODUCTS, len(self._windows) // _PRODUCTS, len(self._filter)), np.float32)
         self._slow = np.empty((_BLOCK_SPECTRA, self._size), np.float32)
         self._chords = _Chords()
 
-    def _take_full(self) -> None:
-        self._take_block(_BLOCK_SPECTRA)
+    def add(self, samples: FloatingArray) -> None:
+        """Add samples: (n,), floating."""
+        for _ in self._samples.fill(samples):
+            self._add_spectra(_BLOCK_SPECTRA)
+            self._samples.keep(self._history)
 
     def finish(self) -> Float32Array:
         """Return the harmony of all samples: (156,), float32."""
-        n_new = self._n_samples - self._history
-        self._samples[self._n_samples :] = 0
-        # rounded up, so that what does not fill a spectrum counts, too
-        self._take_block(-(-n_new // (self._size * self._step)))
+        n_new = self._samples.n_filled - self._history
+        self._samples.rows[self._samples.n_filled :] = 0
+        # rounded up, so that the samples of an incomplete spectrum count, too
+        if n_spectra := -(-n_new // (self._size * self._step)):
+            self._add_spectra(n_spectra)
         return self._chords.finish()
 
-    def _take_block(self, n_spectra: int) -> None:
-        np.copyto(self._rows, self._stretches.reshape(self._rows.shape))
+    def _add_spectra(self, n_spectra: int) -> None:
+        np.copyto(self._rows, self._windows.reshape(self._rows.shape))
         np.matmul(self._rows, self._filter, out=self._slow.reshape(_PRODUCTS, -1, _OUTPUTS))
-        if n_spectra:
-            self._chords.add(self._spectra.fine_classes(self._slow[:n_spectra]))
-        history = self._history
-        self._samples[:history] = self._samples[len(self._samples) - history :]
-        self._n_samples = history
+        self._chords.add(self._spectra.compute_classes(self._slow[:n_spectra]))
 
 
 class _Spectra:
-    """Peaks of spectra, folded to pitch classes of 20 cents."""
+    """Peaks of spectra, folded into pitch classes of 20 cents."""
 
     def __init__(self, size: int, rate: float) -> None:
         self._window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(size) / size)
@@ -125,20 +121,20 @@ class _Spectra:
         self._n_groups = round((_MAX_HZ - _MIN_HZ) * size / rate / _GROUP)
         self._hz = rate / size
 
-    def fine_classes(self, frames: Float32Array) -> Float64Array:
-        """Strength of 60 fine pitch classes in each frame: (n_frames, 60)."""
+    def compute_classes(self, frames: Float32Array) -> Float64Array:
+        """Return the strength of 60 fine pitch classes in each frame: (n_frames, 60)."""
         windowed, spectrum = self._windowed[: len(frames)], self._spectrum[: len(frames)]
         np.multiply(frames, self._window, out=windowed)
-        # float64, since numpy is slower in float32
+        # float64, because numpy is slower in float32
         np.fft.rfft(windowed, out=spectrum)
-        n_bins = self._n_groups * _GROUP  # and one more on each side, by which a peak is recognised
+        n_bins = self._n_groups * _GROUP  # plus one on each side, to recognize a peak
         bins = spectrum[:, self._first - 1 : self._first + n_bins + 1].astype(np.complex64)
         power = np.square(bins.real) + np.square(bins.imag)
         middle = power[:, 1:-1].reshape(len(frames), self._n_groups, _GROUP)
         floor = middle.mean(axis=2) * np.float32(_TONAL)
         loudest = middle.max(axis=(1, 2))[:, None]
         np.maximum(floor, np.maximum(_MIN_SHARE * loudest, _MIN_POWER), out=floor)
-        # the few that stand out first: whether they are higher than both neighbours is asked of these only
+        # compare only the few bins above the floor with their neighbors
         frame, k = np.divmod(np.flatnonzero(middle > floor[:, :, None]), n_bins)
         at = frame * (n_bins + 2) + k + 1
         power = power.ravel()
@@ -146,19 +142,19 @@ class _Spectra:
         frame, k, at = frame[highest], k[highest], at[highest]
         peak = power[at].astype(np.float64)
         below, above = (np.log(np.maximum(power[at + side], _TINY) / peak) for side in (-1, 1))
-        # the top of the parabola through the logarithms
+        # vertex of the parabola through the logarithms
         top = k + 0.5 * (below - above) / np.minimum(below + above, -_TINY)
         hz = (self._first + top) * self._hz
         steps = np.round(np.log2(hz / _C0_HZ) * (N_CLASSES * _FINE)).astype(np.int64)
         n_fine = N_CLASSES * _FINE
-        # the fourth root of power, so that soft notes of a chord count beside its loud ones
+        # the fourth root of power, so that the soft notes of a chord count, too
         strength = np.sqrt(np.sqrt(peak))
-        found = np.bincount(frame * n_fine + steps % n_fine, weights=strength, minlength=len(frames) * n_fine)
-        return found.astype(np.float64, copy=False).reshape(len(frames), n_fine)
+        sums = np.bincount(frame * n_fine + steps % n_fine, weights=strength, minlength=len(frames) * n_fine)
+        return sums.astype(np.float64, copy=False).reshape(len(frames), n_fine)
 
 
 class _Chords:
-    """Sums of chords and of what follows what, for every tuning; the best is chosen at the end."""
+    """Sums of chords and of pairs of chords for every tuning; the best tuning is chosen at the end."""
 
     def __init__(self) -> None:
         self._classes = np.zeros((len(_TUNINGS), N_CLASSES))
@@ -167,14 +163,14 @@ class _Chords:
         self._last = np.zeros((1, len(_TUNINGS), N_CLASSES))
 
     def add(self, fine: Float64Array) -> None:
-        """Take the fine classes of spectra; each call begins a chord."""
+        """Add the fine classes of spectra; each call begins a chord."""
         sums = np.add.reduceat(fine, np.arange(0, len(fine), _CHORD_SPECTRA))
         to_classes, to_tunings = _folding()
         folded = (sums @ to_classes).reshape(-1, len(_TUNINGS), N_CLASSES)
         self._in_tune += (sums @ to_tunings / np.maximum(sums.sum(axis=1, keepdims=True), _TINY)).sum(axis=0)
-        # what the next one has is taken off, so that a class that is about as strong makes no difference
-        next_one = np.partition(folded, N_CLASSES - 1 - _STRONGEST, axis=2)[:, :, N_CLASSES - 1 - _STRONGEST, None]
-        chords = np.maximum(folded - next_one, 0)
+        # subtract the fifth strongest, so that a class of about the same strength does not matter
+        fifth = np.partition(folded, N_CLASSES - 1 - _STRONGEST, axis=2)[:, :, N_CLASSES - 1 - _STRONGEST, None]
+        chords = np.maximum(folded - fifth, 0)
         chords /= np.maximum(chords.sum(axis=2, keepdims=True), _TINY)
         self._classes += chords.sum(axis=0)
         before = np.concatenate([self._last, chords[:-1]])
@@ -182,17 +178,16 @@ class _Chords:
         self._last = chords[-1:]
 
     def finish(self) -> Float32Array:
-        """The histograms in the best tuning, one after the other."""
+        """Return the histograms in the best tuning as one row."""
         best = int(np.argmax(self._in_tune))
-        return joined_histograms(self._classes[best], self._pairs[best])
+        return join_histograms(self._classes[best], self._pairs[best])
 
 
 @lru_cache(maxsize=4)
 def _low_pass(step: int) -> Float32Array:
-    """A filter as a matrix from samples to every `step`-th of the filtered ones: (inputs, 16).
+    """Return a filter as a matrix from samples to every `step`-th filtered one: (inputs, 16).
 
-    A windowed sinc that passes 2 kHz of a rate of 5.5 kHz whole and lets what is mirrored onto it, from 3.5 kHz
-    on, pass by less than -50 dB.
+    A windowed sinc. At a rate of 5.5 kHz it passes 2 kHz unchanged; aliases (from 3.5 kHz on) are below -50 dB.
     """
     n_taps = _TAPS * step if step > 1 else 1
     t = (np.arange(n_taps) - (n_taps - 1) / 2) / step
@@ -206,14 +201,14 @@ def _low_pass(step: int) -> Float32Array:
 
 @lru_cache(maxsize=1)
 def _folding() -> tuple[Float64Array, Float64Array]:
-    """From 60 fine classes to 12 classes in each tuning, (60, 5 * 12), and to how well each tuning fits, (60, 5)."""
+    """Return matrices from fine classes to classes per tuning, (60, 5 * 12), and to the fit of tunings, (60, 5)."""
     fine = np.arange(N_CLASSES * _FINE)
     to_classes = np.zeros((len(fine), len(_TUNINGS), N_CLASSES))
     to_tunings = np.zeros((len(fine), len(_TUNINGS)))
     for t, tuning in enumerate(_TUNINGS):
         nearest = np.round((fine - tuning) / _FINE).astype(int)
         away = np.abs(fine - tuning - _FINE * nearest)
-        # what lies between two classes tells little of either
+        # a fine class halfway between two classes is weak evidence for either
         to_classes[fine, t, nearest % N_CLASSES] = np.where(away < 2, 1.0, 0.5)
         to_tunings[:, t] = np.cos(np.pi * away / _FINE) ** 2
     return to_classes.reshape(len(fine), -1), to_tunings

@@ -1,6 +1,6 @@
-"""What can be heard of a song, by name, for options and columns: nothing is imported that computes it."""
+"""Names of descriptors, for options and columns, without importing the code that computes them."""
 
 KEYS = ("C", "C#", "D", "Eb", "E", "F", "F#", "G", "Ab", "A", "Bb", "B")
 MODES = ("major", "minor")
 HEARD = ("tempo", "loudness", "brightness", "energy")
-"""What can be heard of songs as a number: columns, and filters, colours and orders of the same names."""
+"""Numeric descriptors: columns, and filters, colors and sort orders of the same names."""

@@ -1,11 +1,10 @@
-"""Blocks of samples from a file or bytes, of any container and codec, damaged or not.
+"""Decoding of a file or bytes to blocks of samples, of any container and codec, damaged or not.
 
-Conventions: a block is float32 of shape (n_channels, n_samples), full scale is 1.0; the sampling rate
-and the number of channels may change from one block to the next. FFmpeg (PyAV) reads first, and only
-the first audio stream: cover pictures are video streams. soundfile reads what FFmpeg cannot, for
-example free-format MP3, and RIFX, which FFmpeg reads with the bytes of each sample swapped. An Ogg
-file of several links is cut at the links, because FFmpeg gives up where a link changes the sampling
-rate, and each link is read alone. No more of a file is held than one block and what the decoder needs.
+A block is float32 of shape (n_channels, n_samples), full scale 1.0; the sampling rate and the number of channels may
+change between blocks. FFmpeg (PyAV) reads the first audio stream; cover pictures are video streams. soundfile reads
+files that FFmpeg cannot, for example free-format MP3, and RIFX, for which FFmpeg swaps the bytes of each sample. Each
+link of a chained Ogg file is read alone, because FFmpeg stops when a link changes the sampling rate. Only one block of
+a file and the decoder's own data are in memory.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from av.stream import Disposition
 
 from musicsim._arrays import Float32Array
 from musicsim.addresses import RemotePath
-from musicsim.audio._no_sound import what_it_is
+from musicsim.audio._no_sound import explain_no_sound
 from musicsim.errors import AudioDecodeError
 
 AudioSource = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO
@@ -37,22 +36,22 @@ _Decode = Callable[[av.Packet], list[av.AudioFrame]]
 BLOCK_SAMPLES = 1 << 16
 _MIN_RATE, _MAX_RATE = 1_000, 1_000_000
 _MAX_DEMUX_ERRORS = 100
-# A text file may pose as a playlist (HLS, concat) and name other files or hosts: FFmpeg may open only
-# containers that carry their own sound.
+# A text file could pose as a playlist (HLS, concat) of other files or hosts. So FFmpeg may only open
+# containers that hold their own sound.
 _CONTAINERS = (
     "wav,w64,mp3,flac,ogg,aac,loas,mov,mp4,m4a,3gp,matroska,webm,asf,xwma,aiff,au,caf,ape,wv,tta,tak,ac3,"
     "eac3,dts,dtshd,mlp,truehd,mpc,mpc8,amr,amrnb,amrwb,dsf,iff,voc,mpegts,mpeg,avi,flv,rm,shn,oma,gsm,nut,"
     "ircam,nistsphere,avr,sox,adx,qoa,osq,bonk,wavarc,rka,rso,qcp,vqf,spdif,mxf"
 )
 SAFE_OPTIONS = {"format_whitelist": _CONTAINERS, "protocol_whitelist": "file,pipe"}
-# Broken tags must not cost the sound. PyAV 19 reads every tag leniently and has no such option any more.
+# Broken tags must not make a file unreadable. PyAV 19 reads all tags leniently, without this option.
 TAGS_MAY_BE_BROKEN: dict[str, Any] = {"metadata_errors": "replace"} if int(av.__version__.split(".")[0]) < 19 else {}
-# FFmpeg looks through 5 MB of PCM for hidden DTS: 22 ms a file. 64 kB find it as well.
+# FFmpeg searches 5 MB of PCM for hidden DTS, which takes 22 ms per file. 64 kB are enough.
 _PCM_HEADS = (b"RIFF", b"RF64", b"FORM", b"riff")
 _PCM_PROBE = {"probesize": "65536"}
-# These containers state no length; FFmpeg's is the size divided by the first bit rate.
+# These containers do not state a length; FFmpeg divides the size by the first bit rate.
 _GUESSED_LENGTH = {"aac", "loas", "ac3", "eac3", "dts", "mpegts", "amrnb", "amrwb", "gsm"}
-# PyAV finds the end of the channels by a null pointer, which eight and more do not have behind them.
+# PyAV needs a null pointer after the last channel, which is missing with eight or more.
 _PLANES = 8
 _UNKNOWN_SIZE = 0x7FFFF000
 _SCALES = {"u1": 1 / 128, "i2": 1 / 32768, "i4": 1 / 2147483648}
@@ -62,35 +61,35 @@ _CHUNK = 1 << 20
 
 
 def open_source(source: AudioSource, name: str | None) -> tuple[Path | bytes, str]:
-    """Check that there is something to read; return its path or its bytes, and what to call it.
+    """Check that a source can be read; return its path or its bytes, and its name for messages.
 
-    Raises AudioDecodeError if the path is missing, closed to us, a folder or another thing than a file, or there is
-    not one byte; TypeError if `source` is neither path nor bytes nor a binary file object.
+    Raises AudioDecodeError if the path is missing, not readable or not a regular file, or the source is empty;
+    TypeError if `source` is neither a path nor bytes nor a binary file object.
     """
     if isinstance(source, (str, os.PathLike)):
         path = source if isinstance(source, Path) else Path(source)
-        # a name that is no UTF-8 could not be printed or stored
+        # a name that is not UTF-8 could not be printed or stored
         label = name or os.fsencode(path).decode(errors="replace")
         try:
-            found = path.stat()
-            if stat.S_ISDIR(found.st_mode):
+            status = path.stat()
+            if stat.S_ISDIR(status.st_mode):
                 raise AudioDecodeError(f"{label} is a folder: give one of the audio files in it.")
-            if not stat.S_ISREG(found.st_mode):  # opening a pipe would wait for somebody to write
+            if not stat.S_ISREG(status.st_mode):  # opening a pipe would wait for a writer
                 raise AudioDecodeError(f"{label} is a pipe or a device: give an audio file.")
-            size = found.st_size
             with path.open("rb"):
                 pass
         except FileNotFoundError:
             raise AudioDecodeError(f"{label} does not exist: check the path.") from None
         except (OSError, ValueError) as error:
             raise AudioDecodeError(f"{label} cannot be opened ({error}): check the path and its rights.") from error
-        opened: Path | bytes = path
+        data: Path | bytes = path
+        size = status.st_size
     else:
-        opened, label = _read_all(source), name or str(getattr(source, "name", "") or "audio data")
-        size = len(opened)
+        data, label = _read_all(source), name or str(getattr(source, "name", "") or "audio data")
+        size = len(data)
     if size == 0:
         raise AudioDecodeError(f"{label} is empty (0 bytes): copy or download it again.")
-    return opened, label
+    return data, label
 
 
 def _read_all(source: bytes | bytearray | memoryview | BinaryIO) -> bytes:
@@ -108,26 +107,26 @@ def _read_all(source: bytes | bytearray | memoryview | BinaryIO) -> bytes:
 
 
 class SoundReader:
-    """Read the sound of one file, block by block, and keep account of what was wrong with it.
+    """Reads the sound of one file block by block and records its damage.
 
     Parameters
     ----------
     source : Path or bytes
-        An existing file, or a whole file's bytes.
+        An existing file, or the bytes of a whole file.
 
     Attributes
     ----------
     expected_s : float or None
-        Length in seconds that the container states; None where it states none, or where FFmpeg
-        only guesses it from the size of the file.
+        Length in seconds that the container states; None if it does not state one, or FFmpeg would only estimate it
+        from the size of the file.
     damaged : int
         Packets that could not be read or decoded.
     has_audio : bool
-        Whether a container with an audio stream was recognised.
+        Whether there is a container with an audio stream.
     has_film : bool
-        Whether one with moving pictures and no audio stream was.
+        Whether there is a container with moving pictures and without an audio stream.
     cut_off : bool
-        Whether an Ogg file lacks the mark of its end.
+        Whether the end of an Ogg file is missing.
     """
 
     def __init__(self, source: Path | bytes) -> None:
@@ -139,46 +138,46 @@ class SoundReader:
         self.cut_off = False
 
     def blocks(self) -> Generator[Block, None, None]:
-        """Yield (sampling rate in Hz, block) until the sound ends; yields nothing if there is none."""
-        found = False
+        """Yield (sampling rate in Hz, block) until the sound ends."""
+        has_block = False
         for start, stop in [] if self._bytes_at(0, 4) == b"RIFX" else self._parts():
             try:
                 for block in self._from_ffmpeg(start, stop):
-                    found = True
+                    has_block = True
                     yield block
             except (av.FFmpegError, ValueError):
-                # the rest of this part is lost; what was read before stands
+                # the rest of this part is lost; earlier blocks are valid
                 self.damaged += 1
-        if not found:
+        if not has_block:
             yield from self._from_soundfile()
 
-    def what_else(self) -> str:
-        """Say what a source without sound is instead; goes on after its name."""
-        return what_it_is(self._bytes_at, has_film=self.has_film)
+    def explain_no_sound(self) -> str:
+        """Return what kind of file a source without sound is, as a predicate that follows its name."""
+        return explain_no_sound(self._bytes_at, has_film=self.has_film)
 
     def _parts(self) -> list[tuple[int, int]]:
-        """Return what to read one after the other: the links of a chained Ogg, else all at once."""
+        """Return the byte ranges to read one by one: the links of a chained Ogg file, else the whole file."""
         size = self._size()
         if self._bytes_at(0, 4) != b"OggS":
             return [(0, size)]
         self.cut_off = not _ogg_has_end(self._bytes_at(max(size - _OGG_MAX_PAGE, 0), _OGG_MAX_PAGE))
         bounds = [*self._ogg_link_starts(), size]
-        # one link, or a recording that begins in the middle of one, is read whole
+        # a single link, or a recording that begins inside a link, is read as a whole
         return list(itertools.pairwise(bounds)) if len(bounds) > 2 else [(0, size)]
 
     def _ogg_link_starts(self) -> list[int]:
-        """Find where the links of an Ogg file begin.
+        """Return the first bytes of the links of an Ogg file.
 
-        A link opens with the first pages of all its streams, one right behind the other; a first page
-        anywhere else opens the next link (RFC 3533, 4 and 6).
+        A link opens with the first pages of all its streams, without gaps. A first page anywhere else opens the next
+        link (RFC 3533, 4 and 6).
         """
         starts: list[int] = []
         next_page = -1
         for chunk_at in range(0, self._size(), _CHUNK):
-            # read in chunks: the pages of a mapped file would count as memory of this process
+            # in chunks, because the pages of a mapped file would count as memory of this process
             chunk = self._bytes_at(chunk_at, _CHUNK + _OGG_HEADER)
             for match in _OGG_FIRST_PAGE.finditer(chunk):
-                if match.start() >= _CHUNK:  # seen again, and whole, in the next chunk
+                if match.start() >= _CHUNK:  # the next chunk has all of it
                     break
                 if chunk_at + match.start() != next_page:
                     starts.append(chunk_at + match.start())
@@ -195,7 +194,7 @@ class SoundReader:
     def _from_ffmpeg(self, start: int, stop: int) -> Iterator[Block]:
         options = SAFE_OPTIONS | (_PCM_PROBE if self._bytes_at(0, 4) in _PCM_HEADS else {})
         with (
-            self._opened(start, stop) as target,
+            self._open(start, stop) as target,
             av.open(target, mode="r", options=options, **TAGS_MAY_BE_BROKEN) as container,
         ):
             if not container.streams.audio:
@@ -204,23 +203,23 @@ class SoundReader:
                 return
             self.has_audio = True
             stream = container.streams.audio[0]
-            if stream.codec_context is None:  # damage has hidden which codec it is
+            if stream.codec_context is None:  # damage can hide the codec
                 return
-            # one worker process a core is faster than threads inside a decoder
+            # one worker process per core is faster than threads inside a decoder
             stream.codec_context.thread_count = 1
             self._note_length(container, stream)
-            yield from self._decoded(container, stream, _decoder(stream))
+            yield from self._decode(container, stream)
 
     @contextlib.contextmanager
-    def _opened(self, start: int, stop: int) -> Iterator[str | io.IOBase]:
-        """Give FFmpeg the bytes from `start` to `stop`: the path if these are all, else a file object."""
+    def _open(self, start: int, stop: int) -> Iterator[str | io.IOBase]:
+        """Yield an argument for FFmpeg with the bytes from `start` to `stop`: the path for all of them, else a file."""
         if isinstance(self.source, bytes):
             yield io.BytesIO(self.source[start:stop])
         elif (start, stop) == (0, self._size()) and not isinstance(self.source, RemotePath):
             yield str(self.source.absolute())
         else:
             with self.source.open("rb") as file:
-                yield _Stretch(file, start, stop, str(self.source))
+                yield _FilePart(file, start, stop, str(self.source))
 
     def _note_length(self, container: av.container.InputContainer, stream: av.AudioStream) -> None:
         name = container.format.name
@@ -235,9 +234,9 @@ class SoundReader:
         self.expected_s = (self.expected_s or 0.0) + max(seconds, self._cut_wav_s())
 
     def _cut_wav_s(self) -> float:
-        """Return the length that the header of a cut-off WAV states; 0 if nothing is missing.
+        """Return the length in the header of a truncated WAV file; 0 if it is complete.
 
-        FFmpeg silently takes the length from the size of the file where PCM is cut off.
+        For truncated PCM, FFmpeg silently uses the size of the file instead.
         """
         head = self._bytes_at(0, 1 << 16)
         at, byte_rate = 12, 0
@@ -246,7 +245,7 @@ class SoundReader:
             if kind == b"fmt ":
                 byte_rate = int.from_bytes(head[at + 16 : at + 20], "little")
             if kind == b"data":
-                # a recorder that did not know the length left the largest number there
+                # recorders that do not know the length write the largest number
                 cut = byte_rate > 0 and self._size() - at - 8 < n_bytes < _UNKNOWN_SIZE
                 return n_bytes / byte_rate if cut else 0.0
             at += 8 + n_bytes + n_bytes % 2
@@ -256,19 +255,17 @@ class SoundReader:
         return len(self.source) if isinstance(self.source, bytes) else self.source.stat().st_size
 
     def _mp3_states_length(self) -> bool:
-        """Tell whether the first MP3 frame is a Xing, Info or VBRI header."""
+        """Return whether the first MP3 frame is a Xing, Info or VBRI header."""
         head, start = self._bytes_at(0, 10), 0
         if head[:3] == b"ID3" and len(head) == 10:
             start = 10 + sum((byte & 127) << shift for byte, shift in zip(head[6:], (21, 14, 7, 0), strict=True))
         first = self._bytes_at(start, 2048)
         return any(mark in first for mark in (b"Xing", b"Info", b"VBRI"))
 
-    def _decoded(
-        self, container: av.container.InputContainer, stream: av.AudioStream, decode: _Decode
-    ) -> Iterator[Block]:
+    def _decode(self, container: av.container.InputContainer, stream: av.AudioStream) -> Iterator[Block]:
         fifo, n_channels = av.AudioFifo(), 0
-        for frame in self._frames(container, stream, decode):
-            frame.pts = None  # lost packets leave holes in the time stamps, which the fifo would refuse
+        for frame in self._frames(container, stream):
+            frame.pts = None  # lost packets leave gaps in the time stamps, which the fifo rejects
             if frame.layout.nb_channels != n_channels:  # the fifo would read beyond the frame
                 yield from _drain(fifo)
                 fifo, n_channels = av.AudioFifo(), frame.layout.nb_channels
@@ -282,10 +279,8 @@ class SoundReader:
                 yield from _drain(fifo, BLOCK_SAMPLES)
         yield from _drain(fifo)
 
-    def _frames(
-        self, container: av.container.InputContainer, stream: av.AudioStream, decode: _Decode
-    ) -> Iterator[av.AudioFrame]:
-        n_errors = 0
+    def _frames(self, container: av.container.InputContainer, stream: av.AudioStream) -> Iterator[av.AudioFrame]:
+        decode, n_errors = _choose_decoder(stream), 0
         while n_errors < _MAX_DEMUX_ERRORS:
             try:
                 for packet in container.demux(stream):
@@ -301,29 +296,29 @@ class SoundReader:
             except av.error.EOFError:
                 return
             except av.FFmpegError:
-                # reading on behind the damage; a plain loop over frames would end here
+                # continue after the damage; a plain loop over frames would end here
                 n_errors += 1
                 self.damaged += 1
 
     def _from_soundfile(self) -> Iterator[Block]:
-        # an open file, not a path: by a suffix .mp3 libsndfile would take any text for MP3
-        opened = io.BytesIO(self.source) if isinstance(self.source, bytes) else self.source.open("rb")
+        # an open file, not a path: libsndfile would treat any text with the suffix .mp3 as MP3
+        source = io.BytesIO(self.source) if isinstance(self.source, bytes) else self.source.open("rb")
         try:
-            with opened, soundfile.SoundFile(_Stretch(opened, 0, self._size())) as file:
+            with source, soundfile.SoundFile(_FilePart(source, 0, self._size())) as file:
                 if not _MIN_RATE <= file.samplerate <= _MAX_RATE:
                     return
                 self.has_audio, self.expected_s = True, file.frames / file.samplerate
                 for block in file.blocks(BLOCK_SAMPLES, dtype="float32", always_2d=True):
                     yield file.samplerate, block.T
         except soundfile.SoundFileError:
-            # both readers refuse: the caller finds no samples and words the error
+            # neither reader can read it; the caller raises an error because samples are missing
             return
 
 
-def _decoder(stream: av.AudioStream) -> _Decode:
-    """The function that turns the packets of a stream into frames.
+def _choose_decoder(stream: av.AudioStream) -> _Decode:
+    """Return the function that decodes packets of a stream.
 
-    FFmpeg's own Opus decoder is up to 0.004 of full scale away from the reference decoder, which is at hand as well.
+    Prefers the reference decoder of Opus: FFmpeg's own deviates from it by up to 0.004 of full scale.
     """
     own = stream.codec_context
     if own.name != "opus" or "libopus" not in av.codecs_available:
@@ -335,7 +330,7 @@ def _decoder(stream: av.AudioStream) -> _Decode:
 
 
 def _drain(fifo: av.AudioFifo, n_samples: int = 0) -> Iterator[Block]:
-    """Yield the next samples as a block; all there are by default, nothing if there are none."""
+    """Yield the next samples as a block, if any; all by default."""
     frame = fifo.read(n_samples, partial=True)
     if frame is not None and frame.samples:
         yield _as_block(frame)
@@ -350,7 +345,7 @@ def _as_block(frame: av.AudioFrame) -> Block:
         samples = samples.reshape(-1, frame.layout.nb_channels).T
     scale = _SCALES.get(samples.dtype.str[1:])
     if scale is not None:
-        # each channel in one piece: what follows works on whole channels
+        # contiguous channels, because later steps process whole channels
         scaled = np.empty(samples.shape, np.float32)
         samples = np.multiply(samples, np.float32(scale), out=scaled, dtype=np.float32)
         if frame.format.name.startswith("u8"):
@@ -358,11 +353,11 @@ def _as_block(frame: av.AudioFrame) -> Block:
     return frame.sample_rate, samples.astype(np.float32, copy=False)
 
 
-class _Stretch(io.RawIOBase):
-    """A stretch of an open file, as a file of its own; seeking to before its start leads to its start."""
+class _FilePart(io.RawIOBase):
+    """A part of an open file as a file object; seeking before its start goes to its start."""
 
     def __init__(self, file: BinaryIO, start: int, stop: int, name: str = "") -> None:
-        self.name = name  # by whose ending FFmpeg decides where bytes leave it in doubt
+        self.name = name  # FFmpeg uses its suffix if the bytes are ambiguous
         self._file, self._start, self._stop = file, start, stop
         self._at = start
 
@@ -392,6 +387,6 @@ def _ogg_page_end(data: bytes, start: int) -> int:
 
 
 def _ogg_has_end(tail: bytes) -> bool:
-    """Tell whether the last page is whole and marked as the last; `tail` holds at least one page."""
+    """Return whether the last page is complete and marked as the last; `tail` contains at least one page."""
     last = tail.rfind(b"OggS")
     return last >= 0 and _ogg_page_end(tail, last) <= len(tail) and bool(tail[last + 5] & 4)

@@ -1,7 +1,4 @@
-"""What is kept of the sound of a song, and read again: coefficients and patterns of fluctuation.
-
-Apart from what decodes sound, which whoever looks something up does not need.
-"""
+"""Stored audio features of a song: coefficients and fluctuation. Does not import the code that decodes sound."""
 
 from __future__ import annotations
 
@@ -19,17 +16,17 @@ from musicsim.audio.features import HOP, N_MFCC, SAMPLE_RATE, derivative_blocks,
 from musicsim.audio.fluctuation import PATTERN_S
 
 ASPECT_VERSION = 1
-"""Of the numbers of harmony and rhythm, which songs may lack; those of timbre have `FEATURE_VERSION`."""
+"""Version of harmony and rhythm, which songs may lack; the version of timbre is `FEATURE_VERSION`."""
 
 
 @dataclass(frozen=True, slots=True)
 class SongFrames:
-    """Coefficients and fluctuation of a song, or of a part of it."""
+    """Coefficients and fluctuation of a song or of a part of it."""
 
-    mfcc: FloatingArray  # (n_frames, 13), floating
-    # (n_patterns, 594), or None of feature version 2: see musicsim.audio.fluctuation()
+    mfcc: FloatingArray  # (n_frames, 13)
+    # (n_patterns, 594), see musicsim.audio.fluctuation(); None in feature version 2
     fluctuation: Float16Array | None
-    # (n_parts, n), floating: what was worked out of the frames of parts when they were kept, of whatever version
+    # (n_parts, n): numbers of parts, computed when the frames were stored, of any version
     parts: FloatingArray | None = None
 
     def __len__(self) -> int:
@@ -37,12 +34,12 @@ class SongFrames:
 
     @property
     def mean_fluctuation(self) -> Float32Array:
-        """The mean pattern, (594,), of a song that has patterns."""
+        """The mean pattern, (594,); only for a song with patterns."""
         assert self.fluctuation is not None
         return self.fluctuation.mean(axis=0, dtype=np.float32)
 
     def blocks(self) -> Iterator[Float32Array]:
-        """Delta-MFCC in blocks, float32 (n, 39); of a song of hours, too, some MB at a time.
+        """Return delta-MFCC in blocks, float32 (n, 39), some MB at a time.
 
         Raises
         ------
@@ -52,14 +49,14 @@ class SongFrames:
         return derivative_blocks(self.mfcc)
 
     def rows(self, rows: Int64Array) -> Float32Array:
-        """Delta-MFCC of some frames, float32 (n, 39); raises as :meth:`blocks`."""
+        """Return delta-MFCC of some frames, float32 (n, 39); raises like :meth:`blocks`."""
         return derivatives_at(self.mfcc, rows)
 
     def part(self, start: int, stop: int) -> SongFrames:
-        """The frames from `start` to `stop`, and the patterns of the blocks whose middle they hold, or the nearest."""
+        """Return the frames `start` to `stop` and the patterns whose middle is in between, or the nearest."""
         patterns = self.fluctuation
         if patterns is not None:
-            # a block is as long as two steps, so that its middle is where the next one begins
+            # a block is two steps long, so its middle is the start of the next
             step = PATTERN_S * SAMPLE_RATE / HOP
             first, end = (math.ceil(frame / step) - 1 for frame in (start, stop))
             first = min(max(first, 0), len(patterns) - 1)
@@ -68,16 +65,16 @@ class SongFrames:
 
 
 def read_song_frames(path: Path) -> SongFrames:
-    """Read a file; the coefficients as a read-only memory map.
+    """Read a file of features; the coefficients are a read-only memory map.
 
-    Raises FileNotFoundError; ValueError and others of numpy if the file is damaged.
+    The file contains arrays in NumPy's format, one after the other: coefficients, fluctuation (not in feature version
+    2), and numbers of parts (if :func:`append_parts` was called).
 
-    In it are arrays in NumPy's format, one after the other: coefficients, fluctuation, and numbers of parts. Files of
-    feature version 2 end after the first, and a file has no numbers of parts until :func:`append_parts` writes them.
+    Raises FileNotFoundError; ValueError or other errors of numpy if the file is damaged.
     """
     mfcc = np.load(path, mmap_mode="r", allow_pickle=False)
     if mfcc.ndim != 2 or mfcc.shape[1] != N_MFCC or mfcc.dtype != np.float16:
-        raise ValueError(f"it holds no coefficients, but {mfcc.dtype} of the shape {mfcc.shape}.")
+        raise ValueError(f"it contains an array of {mfcc.dtype} and shape {mfcc.shape} instead of coefficients.")
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         file.seek(mfcc.offset + mfcc.nbytes)
@@ -89,6 +86,6 @@ def read_song_frames(path: Path) -> SongFrames:
 
 
 def append_parts(path: Path, parts: FloatingArray) -> None:
-    """Write what :attr:`SongFrames.parts` is behind the coefficients and the fluctuation of a file."""
+    """Append :attr:`SongFrames.parts` to a file that has coefficients and fluctuation."""
     with path.open("ab") as file:
         np.lib.format.write_array(file, parts, version=(1, 0), allow_pickle=False)

@@ -1,7 +1,7 @@
 """The command line: the same services as the pages.
 
-Results go to stdout (``--json`` for machines), progress and warnings to stderr. Exit codes: 0 all well,
-1 an error, 2 wrong usage, 3 some files failed, or `doctor` found problems, 4 the disk is full, read-only or failing.
+Results go to stdout (``--json`` for machines), progress and warnings to stderr. Exit codes: 0 success, 1 error, 2 wrong
+usage, 3 some files failed or `doctor` found problems, 4 the disk is full, read-only or failing.
 """
 
 import logging
@@ -13,9 +13,9 @@ from typer.core import TyperGroup
 
 import musicsim
 from musicsim import logs
-from musicsim._commit import commit
-from musicsim.cli._lazy import lazy_commands
-from musicsim.cli._terminal import errors, safe
+from musicsim.cli.lazy import lazy_commands
+from musicsim.cli.terminal import errors, safe
+from musicsim.commit import commit
 from musicsim.errors import MusicsimError, StorageError
 from musicsim.hooks import Command
 
@@ -34,49 +34,49 @@ COMMANDS = {
         "imports:import_listening", "Import plays, tags and playlists from other programs and services.", _MUSIC
     ),
     "imports": Command(
-        "imports:imports", "List imports, latest first, and how many of their songs are not in the library.", _MUSIC
+        "imports:imports",
+        "List imports, latest first, and the number of their songs that are not in the library.",
+        _MUSIC,
     ),
-    "info": Command("info:info", "Show what the library holds, which model is in use, and what is running.", _MUSIC),
+    "info": Command("info:info", "Show the contents of the library, the model in use, and the running job.", _MUSIC),
     "list": Command("list:list_songs", "List the songs of the library.", _MUSIC),
-    "edit": Command("edit:edit", "Edit tags of songs in the library; the files are not changed.", _MUSIC),
+    "edit": Command("edit:edit", "Edit tags of songs in the library; the files do not change.", _MUSIC),
     "artists": Command("artists:artists", "List artists that probably have several spellings, and merge them.", _MUSIC),
     "duplicates": Command(
         "duplicates:duplicates",
         "List duplicate songs; results and playlists show only the first of each group.",
         _MUSIC,
     ),
-    "failed": Command(
-        "failed:failed", "List files that were not added, each with its reason: failed or skipped.", _MUSIC
-    ),
+    "failed": Command("failed:failed", "List failed and skipped files, with reasons.", _MUSIC),
     "missing": Command("missing:missing", "List songs whose files are missing.", _MUSIC),
     "forget": Command(
-        "forget:forget", "Remove a folder and its songs from the library; the music files are not touched.", _MUSIC
+        "forget:forget", "Remove a folder and its songs from the library; the music files do not change.", _MUSIC
     ),
     "app": Command("app:run_app", "Open the app in the browser.", _LISTEN),
     "similar": Command(
         "similar:similar",
-        "List the songs that sound most like a file, a song of the library or several, or that words describe.",
+        "List the songs most similar to a file, to songs of the library, or to a description in words.",
         _LISTEN,
     ),
     "playlist": Command(
-        "playlist:playlist", "Generate a playlist from what songs have in common; every step says why.", _LISTEN
+        "playlist:playlist",
+        "Generate a playlist of songs that have something in common; every step shows its reason.",
+        _LISTEN,
     ),
     "dialects": Command(
-        "playlist:dialects",
-        "List the kinds of playlist with weights of their own, their gain, and what they use.",
-        _LISTEN,
+        "playlist:dialects", "List the kinds of playlists that have their own weights, with gains and sources.", _LISTEN
     ),
     "train": Command("train:train", "Train a model of similarity, and evaluate it on held-out artists.", _LEARN),
     "models": Command("models:group", "List, use, rename, delete, export, import and add models.", _LEARN),
     "evaluate": Command(
         "evaluate:evaluate", "Evaluate each model: rankings, genres, confusions, hubs and coverage.", _LEARN
     ),
-    "answers": Command("answers:group", "Export and import what listeners answered about songs.", _LEARN),
-    "splits": Command("splits:group", "List, import and delete fixed splits to evaluate by.", _LEARN),
+    "answers": Command("answers:group", "Export and import listeners' answers about songs.", _LEARN),
+    "splits": Command("splits:group", "List, import and delete fixed splits for evaluations.", _LEARN),
     "settings": Command("settings:settings", "Show or change the library's settings.", _KEEP),
     "doctor": Command(
         "doctor:doctor",
-        "Examine the library and this machine, and say what to do; exit code 3: problems remain.",
+        "Check the library and this machine, and suggest repairs; exits with code 3 if problems remain.",
         _KEEP,
     ),
     "report": Command(
@@ -85,12 +85,10 @@ COMMANDS = {
         _KEEP,
     ),
     "backup": Command("backup:backup", "Write the library, without the music itself, as one file.", _KEEP),
-    "restore": Command("backup:restore", "Put a backup in the place of the library, or make a library of it.", _KEEP),
-    "run-job": Command(
-        "run_job:run_job", "Do a background job of a library in this process; the app starts these.", _KEEP
-    ),
+    "restore": Command("backup:restore", "Replace the library by a backup, or create a library from it.", _KEEP),
+    "run-job": Command("run_job:run_job", "Run a background job of a library in this process; used by the app.", _KEEP),
 }
-"""Commands of the core, by name; each is in the file of its own name, or of the main command of its group."""
+"""Commands of the core, by name."""
 
 
 class _Group(TyperGroup):
@@ -105,33 +103,33 @@ class _Group(TyperGroup):
 program = typer.Typer(
     name="musicsim",
     cls=_Group,
-    help="Drop a song, see what in your own collection sounds like it, and why.",
+    help="Drop a song, see what in your own library sounds like it, and why.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
-def _say_version(is_asked: bool) -> None:
-    if is_asked:
-        found = commit(musicsim.__path__[0])
-        typer.echo(f"musicsim {musicsim.__version__}" + (f" ({found})" if found else ""))
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
+        revision = commit(musicsim.__path__[0])
+        typer.echo(f"musicsim {musicsim.__version__}" + (f" ({revision})" if revision else ""))
         raise typer.Exit
 
 
 @program.callback()
 def _top(
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say on stderr what is done in detail.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say on stderr only what ends the command.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log details on stderr.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only fatal errors on stderr.")] = False,
     version: Annotated[
         bool,
         typer.Option(
-            "--version", help="Print the version and the commit, and exit.", is_eager=True, callback=_say_version
+            "--version", help="Print the version and the commit, and exit.", is_eager=True, callback=_print_version
         ),
     ] = False,
 ) -> None:
     if verbose and quiet:
-        raise typer.BadParameter("name --verbose or --quiet, not both.")
+        raise typer.BadParameter("use --verbose or --quiet, not both.")
     logs.set_level(logging.DEBUG if verbose else logging.ERROR if quiet else logging.WARNING)
     errors.quiet = quiet
 
@@ -146,7 +144,7 @@ def main() -> None:
     except MusicsimError as error:
         _fail(str(error))
     except KeyboardInterrupt:
-        _fail("stopped; what was added is kept, and the same command continues from there.")
+        _fail("stopped; added songs stay. Run the same command to resume.")
 
 
 def _fail(message: str, code: int = 1) -> NoReturn:

@@ -1,11 +1,14 @@
-"""Commands that bring music in: ``musicsim add`` and ``scan``."""
+"""The commands ``musicsim add`` and ``scan``."""
+
+from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from musicsim.cli._console import (
+from musicsim import library as libraries
+from musicsim.cli.console import (
     SOME_FAILED,
     JsonOption,
     LibraryOption,
@@ -16,21 +19,19 @@ from musicsim.cli._console import (
     show_failures,
     warn,
 )
+from musicsim.explorer import refresh
 from musicsim.explorer.pools import pooled
-from musicsim.explorer.refresh.add_music import add_and_refresh, scan_again
-from musicsim.library import AddReport, Library
-from musicsim.library.stores.files import SKIPPED, absolute, is_below
 
 _ALSO = {
-    "known": "recognised by their sound",
+    "known": "recognized by their sound",
     "ignored": "excluded by .musicsimignore",
     "missing": "missing",
     "back": "found again",
 }
-_Retry = Annotated[bool, typer.Option("--retry", help="Try files again that failed before.")]
+_Retry = Annotated[bool, typer.Option("--retry", help="Retry files that failed before.")]
 _Anyway = Annotated[bool, typer.Option("--anyway", help="Add short and silent files, too.")]
 _Workers = Annotated[
-    int | None, typer.Option("--workers", "-w", min=1, help="Worker processes; one per core by default.")
+    int | None, typer.Option("--workers", "-w", min=1, help="Number of worker processes; one per core by default.")
 ]
 
 
@@ -43,19 +44,19 @@ def add(
     workers: _Workers = None,
     shortest: Annotated[
         float | None,
-        typer.Option(min=0, help=("Skip files shorter than this many seconds. Saved as a setting of the library.")),
+        typer.Option(min=0, help="Skip files shorter than this many seconds. Saved as a setting of the library."),
     ] = None,
 ) -> None:
-    """Songs that are in the library and have not changed are not analysed again. A file given by name is
-    added however short it is.
-    """
+    """Unchanged songs are not analyzed again. A file given by name is added even if it is short."""
     if not sources:
-        raise typer.BadParameter("name a folder or a file.")
+        raise typer.BadParameter("give a folder or a file.")
     with open_library(library, create=True) as lib:
         if shortest is not None:
             lib.set_setting("shortest_s", shortest)
         with pooled(lib), progress_bar() as progress:
-            done = add_and_refresh(lib, sources, retry=retry, anyway=anyway, n_workers=workers, progress=progress)
+            done = refresh.add_and_refresh(
+                lib, sources, retry=retry, anyway=anyway, n_workers=workers, progress=progress
+            )
         show_scan(lib, done, sources, as_json)
 
 
@@ -69,22 +70,22 @@ def scan(
 ) -> None:
     with open_library(library) as lib:
         with pooled(lib), progress_bar() as progress:
-            done = scan_again(lib, folders or (), n_workers=workers, progress=progress)
+            done = refresh.scan_again(lib, folders or (), n_workers=workers, progress=progress)
         show_scan(lib, done, folders or lib.files.roots(), as_json)
 
 
-def show_scan(lib: Library, report: AddReport, sources: list[Path], as_json: bool) -> None:
+def show_scan(lib: libraries.Library, report: libraries.AddReport, sources: list[Path], as_json: bool) -> None:
     """Print the outcome of a scan; exit with code 3 if files failed."""
-    below = [absolute(source) for source in sources]
-    listed = [f for f in lib.files.failures() if any(is_below(f.path, place) for place in below)]
-    failures = [f for f in listed if f.kind not in SKIPPED]
+    below = [libraries.absolute(source) for source in sources]
+    listed = [f for f in lib.files.failures() if any(libraries.is_below(f.path, place) for place in below)]
+    failures = [f for f in listed if f.kind not in libraries.SKIPPED]
     result = {
         "library": str(lib.folder),
         **{name: getattr(report, f"n_{name}") for name in ("added", "unchanged", *_ALSO)},
         "absent": [str(path) for path in report.absent],
         "songs": len(lib),
         "failed": [failure_json(f) for f in failures],
-        "skipped": [failure_json(f) for f in listed if f.kind in SKIPPED],
+        "skipped": [failure_json(f) for f in listed if f.kind in libraries.SKIPPED],
     }
     if as_json:
         emit(result)

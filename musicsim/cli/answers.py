@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli._console import SOME_FAILED, JsonOption, LibraryOption, echo, emit, open_library, warn
+from musicsim.cli.console import SOME_FAILED, JsonOption, LibraryOption, echo, emit, open_library, warn
 from musicsim.explorer.rendering import render_fields
 from musicsim.library.importing.answers import export_answers, import_answers
 
@@ -19,7 +19,7 @@ def _export(
 ) -> None:
     """Write all answers as CSV, with songs named so that another library can find them.
 
-    The file holds the names of the listeners, and the titles and path ends of the songs.
+    The file contains the names of the listeners, and the titles and path ends of the songs.
     """
     with open_library(library) as lib:
         n_answers = export_answers(lib, file.expanduser())
@@ -35,7 +35,7 @@ def _import(
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Import answers from a file; answers that are already here are skipped.
+    """Import answers from a file; known answers are skipped.
 
     Exits with code 3 if rows were left out because they are invalid or their songs are not in the library.
     """
@@ -46,7 +46,7 @@ def _import(
         counts = {name: f"n_{name}" for name in ("read", "added", "known", "unmatched")}
         emit(render_fields(result, "problems", **counts))
     else:
-        typer.echo(f"{result.n_read} answers read: {result.n_added} added, {result.n_known} known already.")
+        typer.echo(f"{result.n_read} answers read: {result.n_added} added, {result.n_known} already known.")
         for problem in result.problems:
             warn("left out", problem)
     if n_left:

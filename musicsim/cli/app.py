@@ -13,8 +13,8 @@ import typer
 import uvicorn
 
 from musicsim.api.connections import PatientProtocol
-from musicsim.cli._addresses import is_open_to_others, listen, urls
-from musicsim.cli._console import LibraryOption
+from musicsim.cli.addresses import is_open_to_others, listen, urls
+from musicsim.cli.console import LibraryOption
 from musicsim.errors import StoreLockedError
 from musicsim.explorer import jobs
 from musicsim.explorer.libraries import default_folder
@@ -23,12 +23,12 @@ from musicsim.public import is_public, kept_answers_folder
 from musicsim.storage import writing_to
 
 _UI = Path(__file__).resolve().parents[1] / "ui"
-_MAX_MESSAGE = 25_000_000  # bytes: Streamlit takes no more of a browser
+_MAX_MESSAGE = 25_000_000  # bytes, the limit of Streamlit
 _MAX_MESSAGE_OF_VISITORS = 1_000_000
 _MAX_CONNECTIONS = 2_000  # of visitors at once; further requests are answered with 503
-_PATIENCE_S = 30  # a browser's tab in the background, or a busy machine, may take as long to answer
+_PATIENCE_S = 30  # a browser tab in the background, or a busy machine, may be slow
 _LAST_ANSWERS_S = 3  # a paused song holds its connection open
-_PUBLIC = "A public demonstration: who opens it listens and searches, and changes nothing. See docs/hosting.md."
+_PUBLIC = "A public demonstration: anyone who opens it can listen and search, but not edit. See docs/hosting.md."
 _OPEN_TO_OTHERS = (
     "Anyone who can reach this address can listen to, change and delete the library, and read music "
     "files of this machine: restrict access with a firewall."
@@ -36,8 +36,8 @@ _OPEN_TO_OTHERS = (
 
 
 def _prepare_for_visitors(keep_answers: Path | None) -> None:
-    """Make this process one of a public demonstration."""
-    # a library that is missing or cannot be opened is an error before anybody visits
+    """Set up this process for a public demonstration."""
+    # fail now if the library is missing or cannot be opened
     Library.open(default_folder(), create=False).close()
     os.environ["MUSICSIM_PUBLIC"] = "1"
     if keep_answers is not None:
@@ -49,7 +49,7 @@ def _prepare_for_visitors(keep_answers: Path | None) -> None:
 
 
 def _has_screen() -> bool:
-    """Whether a browser window can open; without one, Python would start a text browser in the terminal."""
+    """Return True if a browser window can open; otherwise Python would start a text browser."""
     screens = ("DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME")
     return sys.platform != "linux" or any(os.environ.get(name) for name in screens)
 
@@ -67,12 +67,12 @@ def serve(
 ) -> None:
     """Run the app in this process until it is stopped.
 
-    `allowed_hosts` are further names by which browsers may reach it. Visitors are also served if ``MUSICSIM_PUBLIC`` is
-    set. Raises AddressError if the server cannot listen there, or if a name is not of a host.
+    `allowed_hosts` are further host names that browsers may use. `public` is also on if ``MUSICSIM_PUBLIC`` is set.
+    Raises AddressError if the server cannot listen on the address, or a host name is not valid.
     """
     sockets = listen(host, port)
     names = [os.environ.get("MUSICSIM_ALLOWED_HOSTS", ""), *allowed_hosts]
-    if host and host not in {one.getsockname()[0] for one in sockets}:  # not a number but a name
+    if host and host not in {one.getsockname()[0] for one in sockets}:  # a name, not a number
         names.append(host)
     os.environ |= {
         "MUSICSIM_LIBRARY": str(library.expanduser().absolute() if library else default_folder()),
@@ -85,19 +85,19 @@ def serve(
     os.chdir(_UI)  # where Streamlit looks for .streamlit/config.toml
     from musicsim.ui.app import make_app  # it imports Streamlit, which reads the environment and the settings
 
-    # not by `streamlit run`, which listens on one address only, be it of IPv4 or of IPv6
+    # `streamlit run` listens on one address only, IPv4 or IPv6
     server = uvicorn.Server(
         uvicorn.Config(
             make_app(),
             http=PatientProtocol,
             limit_concurrency=_MAX_CONNECTIONS if public else None,
             ws_max_size=_MAX_MESSAGE_OF_VISITORS if public else _MAX_MESSAGE,
-            ws_per_message_deflate=False,  # it costs more time than it saves on this machine
+            ws_per_message_deflate=False,  # on this machine, it takes more time than it saves
             ws_ping_interval=_PATIENCE_S,
             ws_ping_timeout=_PATIENCE_S,
             timeout_graceful_shutdown=_LAST_ANSWERS_S,
             log_level="warning",
-            log_config=None,  # its messages go where ours do
+            log_config=None,  # use our handlers
         )
     )
     addresses = urls(host, sockets)
@@ -106,7 +106,7 @@ def serve(
         typer.echo(_PUBLIC)
     elif is_open_to_others(sockets):
         typer.echo(_OPEN_TO_OTHERS)
-    if demo and not public and _start_demo():  # before the first page looks into the library
+    if demo and not public and _start_demo():  # before the first page opens the library
         typer.echo("Composing the demo collection: 360 songs, one to two minutes; the page shows the progress.")
     if browser and _has_screen():
         threading.Thread(target=webbrowser.open, args=(addresses[0],), daemon=True).start()
@@ -115,10 +115,10 @@ def serve(
 
 
 def _start_demo() -> bool:
-    """Start composing the demo if the library has no songs; whether it has started."""
+    """Start composing the demo if the library is empty; return True if it was started."""
     with Library.open(default_folder()) as library:
         if len(library) == 0:
-            with suppress(StoreLockedError):  # it is running already: another window was opened first
+            with suppress(StoreLockedError):  # another window has already started it
                 jobs.start(library, "demo")
                 return True
     return False
@@ -129,25 +129,25 @@ def run_app(
     host: Annotated[
         str | None,
         typer.Option(
-            help="Listen on this address, 0.0.0.0 for all of them, so that others who reach it can use the app too; "
-            "by default only this machine can.",
+            help="Listen on this address (0.0.0.0 for all), so that other machines can use the app. By default, only "
+            "this machine can.",
             metavar="ADDRESS",
         ),
     ] = None,
-    port: Annotated[int, typer.Option(help="Port of the page; the next free one is taken.", min=1, max=65535)] = 8501,
+    port: Annotated[
+        int, typer.Option(help="Port of the page; if it is in use, the next free one is used.", min=1, max=65535)
+    ] = 8501,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(
-            help="A name by which browsers may reach the app, such as that of a proxy in front of it.", metavar="NAME"
-        ),
+        typer.Option(help="Another host name of the app, such as that of a proxy in front of it.", metavar="NAME"),
     ] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
-    demo: Annotated[bool, typer.Option("--demo", help="Compose the demo if the library has no songs.")] = False,
+    demo: Annotated[bool, typer.Option("--demo", help="Compose the demo if the library is empty.")] = False,
     public: Annotated[
         bool,
         typer.Option(
             "--public",
-            help="A demonstration for strangers: they listen, search and generate playlists, and change nothing.",
+            help="A demonstration for visitors: they can listen, search and generate playlists, but not edit.",
         ),
     ] = False,
     keep_answers: Annotated[

@@ -4,20 +4,20 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli._console import JsonOption, LibraryOption, echo, emit, open_library
+from musicsim.cli.console import JsonOption, LibraryOption, echo, emit, open_library
 
 
 def artists(
     library: LibraryOption = None,
     as_json: JsonOption = False,
-    merge: Annotated[list[str] | None, typer.Option(help="A spelling; give it once for each.")] = None,
-    into: Annotated[str | None, typer.Option(help="The artist that the spellings stand for.")] = None,
-    part: Annotated[str | None, typer.Option(help="An artist: undo its merge.")] = None,
+    merge: Annotated[list[str] | None, typer.Option(help="A spelling to merge; can be repeated.")] = None,
+    into: Annotated[str | None, typer.Option(help="The artist to merge the spellings into.")] = None,
+    part: Annotated[str | None, typer.Option(help="An artist whose merge is undone.")] = None,
 ) -> None:
     with open_library(library) as lib:
         if merge:
             if not into:
-                raise typer.BadParameter("name the artist to merge them into: --into NAME")
+                raise typer.BadParameter("give the artist to merge them into: --into NAME")
             lib.edits.merge(merge, into)
         if part:
             lib.edits.part(part)
@@ -28,4 +28,4 @@ def artists(
     for group in groups:
         echo(f"{group.suggested}: {', '.join(group.names)}")
     for spelling, artist in aliases.items():
-        echo(f"merged: {spelling} stands for {artist}")
+        echo(f"merged: {spelling} into {artist}")

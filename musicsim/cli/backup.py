@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli._console import JsonOption, LibraryOption, YesOption, confirm, emit, open_library, progress_bar, warn
+from musicsim.cli.console import JsonOption, LibraryOption, YesOption, confirm, emit, open_library, progress_bar, warn
 from musicsim.errors import LibraryError
 from musicsim.explorer.health import backups
 from musicsim.explorer.libraries import default_folder
@@ -20,22 +20,20 @@ def backup(
         bool,
         typer.Option(
             "--with-passwords",
-            help="Include the connections to music servers and players, which hold passwords, and the links of "
-            "listening tests. You are asked first.",
+            help="Include the connections to music servers and players, which contain passwords, and the links of "
+            "listening tests. Asks for confirmation.",
         ),
     ] = False,
     yes: YesOption = False,
 ) -> None:
-    """The app may run and songs may be added meanwhile: the backup holds the library as it was at one moment."""
+    """The app can keep running: the backup is a consistent state of the library."""
     question = f"Anyone who gets {file} can use your passwords and servers. Write them into it?"
     if with_passwords and not confirm(question, yes=yes):
-        raise LibraryError(
-            f"{file}: nothing was written. Say --yes to include passwords, or leave --with-passwords out."
-        )
+        raise LibraryError(f"{file}: nothing was written. Use --yes to include passwords, or omit --with-passwords.")
     with open_library(library) as lib, progress_bar() as progress:
         done = backups.back_up(lib, file, progress, with_passwords=with_passwords)
     for name in done.damaged:
-        warn("not in the backup", f"the model {name!r}: its files are gone or damaged.")
+        warn("not in the backup", f"the model {name!r}, because its files are missing or damaged.")
     if as_json:
         emit({"file": str(file), "songs": done.n_songs, "bytes": done.n_bytes, "damaged": done.damaged})
     else:
@@ -49,32 +47,28 @@ def restore(
     library: LibraryOption = None,
     as_json: JsonOption = False,
     small: Annotated[
-        bool,
-        typer.Option(
-            "--small",
-            help="Bring back plays, tags, lists, answers and edits from a daily copy, and leave the rest as it is.",
-        ),
+        bool, typer.Option("--small", help="Restore only plays, tags, playlists, answers and edits, from a daily copy.")
     ] = False,
     with_passwords: Annotated[
         bool,
         typer.Option(
             "--with-passwords",
-            help="Take the connections to music servers and players, and the links of listening tests, from the "
-            "backup. You are asked first. Only for backups of your own.",
+            help="Also restore the connections to music servers and players, and the links of listening tests. Asks "
+            "for confirmation. Use it only for your own backups.",
         ),
     ] = False,
     yes: YesOption = False,
 ) -> None:
-    """Everything is checked before anything is replaced. This machine keeps its own settings. You are asked before
-    addresses of music, such as https://..., come into the library.
+    """Everything is checked before any change. This machine keeps its own settings. Addresses of music need
+    confirmation.
     """
     if small:
         if with_passwords:
-            raise typer.BadParameter("small copies hold none.", param_hint="--with-passwords")
+            raise typer.BadParameter("small copies do not contain passwords.", param_hint="--with-passwords")
         _restore_small(file, library, as_json)
         return
     if file is None:
-        raise typer.BadParameter("name the backup, or take --small.")
+        raise typer.BadParameter("give the file of a backup, or use --small.")
     folder = library or default_folder()
     with progress_bar() as progress:
         done = backups.restore(
@@ -85,12 +79,12 @@ def restore(
             accept=lambda consent: confirm(f"{file.name}: {consent.words} Restore it?", yes=yes),
         )
     if done.left_out:
-        warn("left out", f"{', '.join(done.left_out)}. If the backup is yours, --with-passwords takes them, too.")
-    made = datetime.fromtimestamp(done.created_at).isoformat(" ", "seconds")
+        warn("left out", f"{', '.join(done.left_out)}. If the backup is yours, --with-passwords restores them, too.")
+    created = datetime.fromtimestamp(done.created_at).isoformat(" ", "seconds")
     if as_json:
-        emit({"library": str(folder), "songs": done.n_songs, "created_at": made, "left_out": done.left_out})
+        emit({"library": str(folder), "songs": done.n_songs, "created_at": created, "left_out": done.left_out})
     else:
-        typer.echo(f"{done.n_songs} songs in {folder}, as they were on {made}.")
+        typer.echo(f"{done.n_songs} songs in {folder}, restored from a backup of {created}.")
 
 
 def _restore_small(file: Path | None, library: Path | None, as_json: bool) -> None:
@@ -100,8 +94,8 @@ def _restore_small(file: Path | None, library: Path | None, as_json: bool) -> No
     if as_json:
         emit({"file": str(source), "songs": done.n_songs, "absent": done.n_absent, "before": str(done.before)})
         return
-    typer.echo(f"Brought back from {source}: what was said of {done.n_songs} songs.")
+    typer.echo(f"Restored the data of {done.n_songs} songs from {source}.")
     if done.n_absent:
         warn("left out", f"{done.n_absent} songs that are not in the library. Add them, and restore again.")
     if done.before:
-        typer.echo(f"What it replaced is in {done.before}.")
+        typer.echo(f"The replaced data is in {done.before}.")

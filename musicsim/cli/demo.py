@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli._console import JsonOption, LibraryOption, emit, open_library, progress_bar
-from musicsim.explorer.refresh.add_music import build_demo
+from musicsim.cli.console import JsonOption, LibraryOption, emit, open_library, progress_bar
+from musicsim.explorer import refresh
 
 
 def demo(
@@ -15,7 +15,7 @@ def demo(
 ) -> None:
     with open_library(library, create=True) as lib:
         with progress_bar() as progress:
-            build_demo(lib, seed=seed, progress=progress)
+            refresh.build_demo(lib, seed=seed, progress=progress)
         counts = {"library": str(lib.folder), **lib.counts()}
     if as_json:
         emit(counts)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli._console import SOME_FAILED, JsonOption, LibraryOption, echo, emit, open_library, progress_bar
+from musicsim.cli.console import SOME_FAILED, JsonOption, LibraryOption, echo, emit, open_library, progress_bar
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.explorer.health.doctor import NOTE, PROBLEM, Finding, examine, repair
 from musicsim.explorer.health.machine import look_at
@@ -21,9 +21,7 @@ _MAX_NAMES = 3
 def doctor(
     library: LibraryOption = None,
     as_json: JsonOption = False,
-    fix: Annotated[
-        bool, typer.Option("--fix", help="Do what can be done without losing anything, and say what was done.")
-    ] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Make repairs that cannot lose data, and list them.")] = False,
 ) -> None:
     folder, done = _folder(library), []
     with ExitStack() as stack:
@@ -53,7 +51,7 @@ def report(
         opened = _open(folder, stack)
         lib = None if isinstance(opened, Finding) else opened
         write_report(bug_report(_examine(folder, opened), folder, lib), file.expanduser().absolute())
-    echo(f"{file} is written. Read it before you send it.")
+    echo(f"{file} was written. Read it before you send it.")
 
 
 def _line(finding: Finding) -> str:
@@ -63,11 +61,11 @@ def _line(finding: Finding) -> str:
 
 
 def _open(folder: Path, stack: ExitStack) -> Library | Finding:
-    """Open the library in a folder; return what keeps it from being opened, if anything."""
+    """Open the library in a folder; return a finding if that fails."""
     try:
         return stack.enter_context(open_library(folder))
     except NotFoundError as error:
-        return Finding("library", NOTE, "there is none yet", "Add some music.", (str(error),))
+        return Finding("library", NOTE, "does not exist yet", "Add some music.", (str(error),))
     except LibraryError as error:
         return Finding("library", PROBLEM, "cannot be opened", "Restore a backup.", (str(error),))
 

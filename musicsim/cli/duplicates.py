@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli._console import JsonOption, LibraryOption, clock, emit, open_library, show, song_json
+from musicsim.cli.console import JsonOption, LibraryOption, clock, emit, open_library, show, song_json
 from musicsim.errors import NotFoundError
 from musicsim.explorer.snapshot.same_sound import groups
 
@@ -12,13 +12,13 @@ from musicsim.explorer.snapshot.same_sound import groups
 def duplicates(
     library: LibraryOption = None,
     as_json: JsonOption = False,
-    part: Annotated[tuple[int, int] | None, typer.Option(help="Two ids: these are different songs after all.")] = None,
-    join: Annotated[tuple[int, int] | None, typer.Option(help="Two ids: undo a --part.")] = None,
+    part: Annotated[tuple[int, int] | None, typer.Option(help="Two ids of songs that are different.")] = None,
+    join: Annotated[tuple[int, int] | None, typer.Option(help="Two ids whose --part is undone.")] = None,
 ) -> None:
     with open_library(library) as lib:
         for pair, is_same in ((part, False), (join, True)):
             if pair is not None and not lib.duplicates.judge(pair, is_same=is_same):
-                raise NotFoundError(f"{pair[0]} and {pair[1]} were not found to be the same sound.")
+                raise NotFoundError(f"{pair[0]} and {pair[1]} are not listed as duplicates.")
         found = groups(lib.songs(), lib.duplicates.pairs())
     if as_json:
         emit([[song_json(song) for song in group] for group in found])

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli._console import JsonOption, LibraryOption, echo, emit, open_library, song_json
+from musicsim.cli.console import JsonOption, LibraryOption, echo, emit, open_library, song_json
 
 
 def edit(
@@ -28,7 +28,7 @@ def edit(
     changes = {name: value for name, value in tags.items() if value is not None}
     with open_library(library) as lib:
         for song_id in songs:
-            lib.song(song_id)  # raises before anything is changed
+            lib.song(song_id)  # raises before any change
         if undo:
             lib.edits.undo(songs)
         if changes:

@@ -1,4 +1,4 @@
-"""The command ``musicsim evaluate``: how good "similar" is."""
+"""The command ``musicsim evaluate``."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Column
 
-from musicsim.cli._console import (
+from musicsim.cli.console import (
     SOME_FAILED,
     JsonOption,
     LibraryOption,
@@ -18,7 +18,7 @@ from musicsim.cli._console import (
     song_json,
     warn,
 )
-from musicsim.cli._figures import MEASURES, find_coverage, format_figure, replace_nan
+from musicsim.cli.figures import MEASURES, find_coverage, format_figure, replace_nan
 from musicsim.cli.search_speed import show_search_speed
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.evaluation import quality
@@ -35,7 +35,9 @@ from musicsim.progress import Progress, prefixed
 def evaluate(
     library: LibraryOption = None,
     as_json: JsonOption = False,
-    model: Annotated[list[str] | None, typer.Option("--model", "-m", help="Only this model; can be repeated.")] = None,
+    model: Annotated[
+        list[str] | None, typer.Option("--model", "-m", help="Evaluate only this model; can be repeated.")
+    ] = None,
     by: Annotated[
         str | None, typer.Option(help=f"Ground truth of similarity: {', '.join(KINDS)}.", metavar="KIND")
     ] = None,
@@ -43,14 +45,15 @@ def evaluate(
         str | None,
         typer.Option(help="Name of a fixed split: its test songs search its training songs.", metavar="NAME"),
     ] = None,
-    hubs: Annotated[int, typer.Option(help="How many hubs to list.", min=0)] = 5,
+    hubs: Annotated[int, typer.Option(help="Number of hubs to list.", min=0)] = 5,
     search: Annotated[
-        bool, typer.Option("--search", help="Instead: recall and time of each kind of search index on this library.")
+        bool,
+        typer.Option("--search", help="Instead, measure recall and time of each kind of search index on this library."),
     ] = False,
 ) -> None:
     if search:
         if by or split or len(model or ()) > 1:
-            raise typer.BadParameter("takes one --model, and no other choice.", param_hint="--search")
+            raise typer.BadParameter("accepts only one --model and no other options.", param_hint="--search")
         show_search_speed(library, model[0] if model else None, as_json=as_json)
         return
     if by is not None and by not in KINDS:
@@ -101,7 +104,7 @@ def _each(
 
 
 def _as_json(one: Quality, songs: dict[int, Song], n_hubs: int) -> dict[str, Any]:
-    """A model's figures; NaN becomes null."""
+    """Return a model's scores as JSON; NaN becomes null."""
     lists = None
     if one.lists is not None:
         lists = {
@@ -144,8 +147,8 @@ def _show(found: list[Quality], songs: dict[int, Song], n_hubs: int, words: str)
     columns = [Column(name, overflow="fold") for name in ("model", *MEASURES.values(), "hubness", "coverage")]
     scores = found[0].scores
     caption = (
-        f"{words} {scores.n_queries:,} query songs, {scores.n_skipped:,} skipped; in brackets the "
-        "95 % interval over resampled artists. Hubness and coverage: without > with hub reduction."
+        f"{words} {scores.n_queries:,} query songs, {scores.n_skipped:,} skipped; the 95% interval over resampled "
+        "artists is in parentheses. Hubness and coverage: without > with hub reduction."
     )
     show(columns, [(one.model, *_cells(one)) for one in found], caption=caption)
     if any(one.held_out for one in found):
@@ -167,8 +170,8 @@ def _show_held_out(found: list[Quality]) -> None:
         ("learned model", "from", *MEASURES.values()),
         rows,
         title="Held-out artists, before > after training",
-        caption="A learned model was trained on the artists of the table above, so its scores there are "
-        "optimistic: these are not.",
+        caption="A learned model was trained on the artists of the table above, so its scores there are optimistic. "
+        "These are not.",
     )
 
 
@@ -180,13 +183,13 @@ def _cells(one: Quality) -> list[str]:
 
 
 def _show_lists(title: str, lists: Lists, songs: dict[int, Song], n_hubs: int) -> None:
-    """Genres and hubs of a model's lists, in one order."""
+    """Print genres and hubs of a model's lists, in one order."""
     if lists.same_genre_of:
         others = {pair.genre: pair for pair in reversed(lists.confusion.pairs(len(lists.confusion.genres) ** 2))}
         sizes = dict(zip(lists.confusion.genres, lists.confusion.n_songs.tolist(), strict=True))
         rows: list[tuple[object, ...]] = []
         for genre, share in sorted(lists.same_genre_of.items(), key=lambda item: -item[1]):
-            other = f"{others[genre].other}, {100 * others[genre].share:.0f} %" if genre in others else ""
+            other = f"{others[genre].other}, {others[genre].share:.0%}" if genre in others else ""
             rows.append((genre, sizes[genre], f"{share:.2f}", other))
         show(("genre", "songs", "same genre in the ten nearest", "most confused with"), rows, title=title)
     if n_hubs and lists.hubs:
@@ -194,5 +197,5 @@ def _show_lists(title: str, lists: Lists, songs: dict[int, Song], n_hubs: int) -
         for hub in lists.hubs[:n_hubs]:
             song = songs[hub.song_id]
             rows.append((song.id, song.title, song.artist or "", hub.n_lists, hub.n_artists))
-        caption = f"{len(lists.orphans):,} songs are in nobody's top ten."
+        caption = f"{len(lists.orphans):,} songs are not in any top ten."
         show(("id", "hub", "artist", "lists", "of artists"), rows, title=title, caption=caption)

@@ -2,7 +2,7 @@
 
 import typer
 
-from musicsim.cli._console import SOME_FAILED, JsonOption, LibraryOption, echo, emit, failure_json, open_library
+from musicsim.cli.console import SOME_FAILED, JsonOption, LibraryOption, echo, emit, failure_json, open_library
 from musicsim.library.stores.files import SKIPPED
 
 

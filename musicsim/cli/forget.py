@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli._console import JsonOption, LibraryOption, count_songs, emit, open_library
+from musicsim.cli.console import JsonOption, LibraryOption, count_songs, emit, open_library
 from musicsim.errors import NotFoundError
 from musicsim.library.stores.files import absolute
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from musicsim.cli._console import JsonOption, LibraryOption, echo, emit, errors, open_library, progress_bar, show
+from musicsim.cli.console import JsonOption, LibraryOption, echo, emit, errors, open_library, progress_bar, show
 from musicsim.errors import StoreLockedError
 from musicsim.explorer.playlists.fit import refit_walks
 from musicsim.explorer.rendering import render_fields
@@ -26,7 +26,7 @@ def import_listening(
     as_json: JsonOption = False,
     as_format: Annotated[str | None, typer.Option("--as", help="The files' format, if it is ambiguous.")] = None,
     listener: Annotated[
-        str | None, typer.Option(help='Who listened, if the files do not say; "me" by default.')
+        str | None, typer.Option(help='Name of the listener, if the files do not contain it; "me" by default.')
     ] = None,
     encoding: Annotated[
         str | None, typer.Option(help="utf-8, utf-16, latin-1 or cp1252, if the files are not UTF-8.")
@@ -40,14 +40,14 @@ def import_listening(
     """Last.fm, ListenBrainz, Spotify, Libre.fm, Maloja, Pano Scrobbler, Spinitron, the Million Song Dataset,
     the library.db of beets, playlists of players (M3U, PLS, XSPF, JSPF), and your own CSV files. Songs are
     found by the path of their file, by MusicBrainz id, then by artist and title. Unmatched plays and tags
-    are kept and matched later. The same file again takes the place of the first time.
+    are kept and matched later. Importing a file again replaces its first import.
     """
     if (undo is None) == (not files):
-        raise typer.BadParameter("name files to import, or an import to --undo")
+        raise typer.BadParameter("give files to import, or the number of an import to --undo")
     with open_library(library) as lib:
         if undo is not None:
             entry = importing.undo(lib, undo)
-            emit(_entry_json(entry)) if as_json else echo(f"import {entry.id} ({entry.name}) is undone.")
+            emit(_entry_json(entry)) if as_json else echo(f"import {entry.id} ({entry.name}) was undone.")
             return
         seen, done = _import(lib, files or [], as_format, listener, encoding, None if dry_run else accept or 2.0)
     result = _preview_json(seen) | {"import": done.import_id if done else None, "dry_run": dry_run}
@@ -163,7 +163,7 @@ def imports(library: LibraryOption = None, as_json: JsonOption = False) -> None:
         for e in entries
     ]
     show(["import", "date", "files", "format", "listener", "rows", "songs", "matched", "from", "to"], rows)
-    typer.echo(f"{n_waiting} songs that were imported are not in the library.")
+    typer.echo(f"{n_waiting} imported songs are not in the library.")
 
 
 def _entry_json(entry: ImportEntry) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The command ``musicsim info``."""
 
-from musicsim.cli._console import JsonOption, LibraryOption, emit, open_library, show
+from musicsim.cli.console import JsonOption, LibraryOption, emit, open_library, show
 from musicsim.explorer import jobs
 from musicsim.explorer.refresh.outdated import pending_upgrade
 from musicsim.explorer.rendering import render_fields

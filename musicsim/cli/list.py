@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli._console import JsonOption, LibraryOption, clock, emit, open_library, show, song_json, whole
-from musicsim.cli._options import taking
+from musicsim.cli.console import JsonOption, LibraryOption, clock, emit, open_library, show, song_json, whole
+from musicsim.cli.options import taking
 from musicsim.explorer.requests.listing import ListRequest, in_order
 
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli._console import JsonOption, LibraryOption, count_songs, echo, emit, open_library, song_json
+from musicsim.cli.console import JsonOption, LibraryOption, count_songs, echo, emit, open_library, song_json
 
 
 def missing(

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli._console import JsonOption, LibraryOption, echo, emit, open_library, progress_bar, show
+from musicsim.cli.console import JsonOption, LibraryOption, echo, emit, open_library, progress_bar, show
 from musicsim.explorer.models.files import FILE_ENDING, save_model_file
 from musicsim.explorer.models.representations import offered
 from musicsim.explorer.refresh.fitting import RepresentationSettings, free_name
@@ -20,7 +20,7 @@ group = typer.Typer(no_args_is_help=True)
 
 
 def list_models(library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """List the models of the library: what they are, how good, and which is in use."""
+    """List the models of the library, their verdicts, and the active one."""
     with open_library(library) as lib:
         rows = [
             render_model(record, report)
@@ -37,7 +37,7 @@ def list_models(library: LibraryOption = None, as_json: JsonOption = False) -> N
         verdict = headline(row["report"])[0] if row["report"] else ""
         facts = [row[name] for name in ("name", "words", "songs", "dimensions")]
         lines.append(["*" if row["in_use"] else "", *facts, "; ".join(filter(None, (verdict, row["stale"])))])
-    show(("", "name", "what it is", "songs", "dimensions", "verdict"), lines)
+    show(("", "name", "description", "songs", "dimensions", "verdict"), lines)
 
 
 def use(name: _Name, library: LibraryOption = None) -> None:
@@ -45,7 +45,7 @@ def use(name: _Name, library: LibraryOption = None) -> None:
     with open_library(library) as lib:
         record = lib.models.named(name)
         lib.models.activate(record.id)
-    echo(f"{record.name} is in use now.")
+    echo(f"{record.name} is now in use.")
 
 
 def rename(
@@ -60,7 +60,7 @@ def rename(
 
 
 def delete(name: _Name, library: LibraryOption = None) -> None:
-    """Delete a model; the built-in ones cannot be deleted, and Sound replaces a deleted model that was in use."""
+    """Delete a model. Built-in models cannot be deleted. If the model was in use, Sound replaces it."""
     with open_library(library) as lib:
         record = lib.models.named(name)
         lib.models.delete(record.id)
@@ -70,10 +70,10 @@ def delete(name: _Name, library: LibraryOption = None) -> None:
 
 def export(
     name: _Name,
-    file: Annotated[Path | None, typer.Argument(help=("Output file; NAME.musicsim in this folder by default."))] = None,
+    file: Annotated[Path | None, typer.Argument(help="Output file; NAME.musicsim in this folder by default.")] = None,
     library: LibraryOption = None,
 ) -> None:
-    """Export a model, without any songs, as one file for other libraries."""
+    """Export a model, without songs, as one file for other libraries."""
     with open_library(library) as lib:
         record = lib.models.named(name)
         target = file or Path(record.name.replace("/", "_") + FILE_ENDING)
@@ -97,23 +97,23 @@ def add(
         str,
         typer.Argument(
             help="ppk, histogram, tfidf, gmm, semantic (tags predicted from sound), tags, harmony, rhythm, "
-            "or one that an extension adds; any other name lists them."
+            "or one from an extension. Any other name lists them."
         ),
     ],
     library: LibraryOption = None,
-    codewords: Annotated[int, typer.Option(min=2, max=4096, help=("Codewords, for ppk, histogram and tfidf."))] = 1024,
+    codewords: Annotated[int, typer.Option(min=2, max=4096, help="Codewords, for ppk, histogram and tfidf.")] = 1024,
     tau: Annotated[int, typer.Option(min=1, help="Codewords per frame (top-τ).")] = 4,
     name: Annotated[str, typer.Option(help="Name of the model.")] = "",
 ) -> None:
-    """Compute other features of all songs, to compare with and to train on."""
+    """Compute other features of all songs, for comparing and training."""
     if representation not in offered():
         raise typer.BadParameter(f"REPRESENTATION should be one of {', '.join(offered())}, not {representation!r}.")
     if tau > codewords:
         raise typer.BadParameter(f"--tau {tau} should be at most --codewords {codewords}.")
     settings = RepresentationSettings(representation, codewords, tau)
     with open_library(library) as lib, progress_bar() as progress:
-        made = add_representation(lib, settings, free_name(lib, name or settings.name), progress)
-        record = lib.models.get(made)
+        model_id = add_representation(lib, settings, free_name(lib, name or settings.name), progress)
+        record = lib.models.get(model_id)
     echo(f"{record.name} was added; `musicsim models use {record.name!r}` activates it.")
 
 

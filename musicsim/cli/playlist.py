@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from musicsim.cli._console import JsonOption, LibraryOption, ModelOption, emit, open_library, show, song_json
-from musicsim.cli._options import taking
+from musicsim.cli.console import JsonOption, LibraryOption, ModelOption, emit, open_library, show, song_json
+from musicsim.cli.options import taking
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
@@ -22,13 +22,13 @@ _MAX_NAMED = 20
 _OUTPUTS = "musicsim.cli.playlist.outputs"  # entry of the context of a command
 
 SavedOption = Annotated[
-    str | None, typer.Option("--saved", help="Name or id of a saved playlist to take instead of a generated one.")
+    str | None, typer.Option("--saved", help="Name or id of a saved playlist to use instead of a generated one.")
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class OutputFile:
-    """A file that an option of an extension makes of a generated playlist."""
+    """A file that an option of an extension writes for a generated playlist."""
 
     name: str  # its field in the JSON output
     target: Path | None
@@ -36,13 +36,13 @@ class OutputFile:
 
 
 def note_output(context: typer.Context, output: OutputFile) -> None:
-    """Let the command `playlist`, which has this context, write another file."""
+    """Make the command `playlist` of this context write another file."""
     context.meta.setdefault(_OUTPUTS, []).append(output)
 
 
 @dataclass(frozen=True, slots=True)
 class AskedSongs:
-    """The songs of a saved or generated playlist, and notes on wishes that could not be met."""
+    """The songs of a saved or generated playlist, and notes on options that could not be fulfilled."""
 
     songs: Sequence[Song]
     notes: Sequence[str] = ()
@@ -56,45 +56,45 @@ def playlist(
     as_json: JsonOption = False,
     export: Annotated[
         Path | None,
-        typer.Option("--export", "-o", help=("Also save it: a file name ending in .m3u8, .pls, .xspf or .jspf.")),
+        typer.Option("--export", "-o", help="Also save it to a file that ends in .m3u8, .pls, .xspf or .jspf."),
     ] = None,
     relative: Annotated[bool, typer.Option("--relative", help="Paths relative to the exported file.")] = False,
     model: ModelOption = None,
 ) -> None:
     if export and export.suffix.lower().lstrip(".") not in FORMATS:
-        raise LibraryError(f"{export}: name a file that ends in {', '.join('.' + name for name in FORMATS)}.")
+        raise LibraryError(f"{export}: use a file name that ends in {', '.join('.' + name for name in FORMATS)}.")
     seed = secrets.randbelow(2**31) if request.seed is None else request.seed
     with open_library(library) as lib:
-        drawn = Walk(snapshot_under(lib, model)).draw(request, seed)
+        generated = Walk(snapshot_under(lib, model)).draw(request, seed)
         outputs: list[OutputFile] = context.meta.get(_OUTPUTS, [])
-        notes = [*drawn.notes, *(note for output in outputs for note in output.write(lib, drawn.songs))]
+        notes = [*generated.notes, *(note for output in outputs for note in output.write(lib, generated.songs))]
     if export:
-        notes += _write(drawn.songs, export, is_relative=relative)
+        notes += _write(generated.songs, export, is_relative=relative)
     files = {"file": export, **{output.name: output.target for output in outputs}}
-    _show(drawn, seed, notes, as_json=as_json, files=files)
+    _show(generated, seed, notes, as_json=as_json, files=files)
 
 
 def asked_songs(library: Library, request: PlaylistRequest, saved: str | None, model: str | None) -> AskedSongs:
     """Return the saved playlist of this name, or generate one for the request.
 
-    Raises NotFoundError if there is no such playlist, or no song matches.
+    Raises NotFoundError if the playlist does not exist, or no song matches.
     """
     if saved is None:
-        drawn = Walk(snapshot_under(library, model)).draw(request, request.seed)
-        if not drawn.songs:
-            raise NotFoundError("no song matches your request: loosen the limits or choose other songs.")
-        return AskedSongs(drawn.songs, drawn.notes)
+        generated = Walk(snapshot_under(library, model)).draw(request, request.seed)
+        if not generated.songs:
+            raise NotFoundError("no song matches your request: use wider limits or choose other songs.")
+        return AskedSongs(generated.songs, generated.notes)
     lists = library.playlists()
     chosen = next((p for p in lists if p.name == saved), None) or next((p for p in lists if str(p.id) == saved), None)
     if chosen is None:
         known = ", ".join(f"“{p.name}” ({p.id})" for p in lists[:_MAX_NAMED]) or "none"
-        raise NotFoundError(f"there is no playlist {saved!r} in this library; there are: {known}.")
+        raise NotFoundError(f"the playlist {saved!r} is not in this library. Choose from: {known}.")
     songs = {song.id: song for song in library.songs(chosen.song_ids, missing=True)}
     return AskedSongs([songs[i] for i in chosen.song_ids if i in songs])
 
 
 def _write(songs: Sequence[Song], target: Path, *, is_relative: bool) -> list[str]:
-    """Write the playlist for other players; return sentences about missing files."""
+    """Write the playlist for other players; return notes on missing files."""
     path = target.expanduser().absolute()
     content = FORMATS[path.suffix.lower().lstrip(".")](
         target.stem, songs, relative_to=path.parent if is_relative else None
@@ -105,20 +105,20 @@ def _write(songs: Sequence[Song], target: Path, *, is_relative: bool) -> list[st
 
 
 def _show(
-    drawn: DrawnPlaylist, seed: int, notes: list[str], *, as_json: bool, files: Mapping[str, Path | None]
+    generated: DrawnPlaylist, seed: int, notes: list[str], *, as_json: bool, files: Mapping[str, Path | None]
 ) -> None:
     steps = [
         {"song": song_json(song), "reason": edge.reason if edge else None}
-        for song, edge in zip(drawn.songs, drawn.edges, strict=True)
+        for song, edge in zip(generated.songs, generated.edges, strict=True)
     ]
     if as_json:
         named = {name: str(path) if path else None for name, path in files.items()}
-        emit({"seed": seed, "songs": steps, "minutes": drawn.duration_s / 60, "notes": notes, **named})
+        emit({"seed": seed, "songs": steps, "minutes": generated.duration_s / 60, "notes": notes, **named})
         return
-    caption = "\n".join([f"{drawn.duration_s / 60:.0f} minutes, seed {seed}", *notes])
+    caption = "\n".join([f"{generated.duration_s / 60:.0f} minutes, seed {seed}", *notes])
     rows = [
         (place, song.id, song.title, song.artist or "", edge.reason if edge else "")
-        for place, (song, edge) in enumerate(zip(drawn.songs, drawn.edges, strict=True), 1)
+        for place, (song, edge) in enumerate(zip(generated.songs, generated.edges, strict=True), 1)
     ]
     show(("", "id", "title", "artist", "reached because"), rows, caption=caption)
 
@@ -135,11 +135,11 @@ def dialects(library: LibraryOption = None, as_json: JsonOption = False, model: 
         emit(rows)
         return
     if not rows:
-        typer.echo("This library has no playlists to learn from: `musicsim import` imports some.")
+        typer.echo("This library lacks playlists to learn from. `musicsim import` imports some.")
         return
     lines = []
     for row in rows:
         gains = ("" if row[name] is None else f"{row[name]:.1%}" for name in ("gain", "gain_global"))
         goes_by = ", ".join(f"{words} {share:.0%}" for words, share in list(row["families"].items())[:4])
         lines.append((row["name"] or "all playlists", row["n_playlists"], *gains, goes_by))
-    show(("kind", "playlists", "gain", "of the walk of all", "uses"), lines)
+    show(("kind", "playlists", "gain", "general gain", "uses"), lines)

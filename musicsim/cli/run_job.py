@@ -4,7 +4,7 @@ from pathlib import Path
 
 import typer
 
-from musicsim.cli._console import open_library
+from musicsim.cli.console import open_library
 from musicsim.explorer.job_process import run
 
 

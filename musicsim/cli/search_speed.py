@@ -4,13 +4,13 @@ from pathlib import Path
 
 from rich.table import Column
 
-from musicsim.cli._console import emit, open_library, progress_bar, show
+from musicsim.cli.console import emit, open_library, progress_bar, show
 from musicsim.explorer.evaluation.search_speed import K, measure_search
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 
 
 def show_search_speed(library: Path | None, model: str | None, *, as_json: bool) -> None:
-    """Measure and print all kinds of index, under a model or the one in use."""
+    """Measure and print all kinds of index, under a model or the active one."""
     with open_library(library) as lib, progress_bar() as progress:
         snapshot = take_snapshot(lib, lib.models.named(model).id if model else None)
         found = measure_search(snapshot, progress=progress)

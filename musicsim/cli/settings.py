@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli._console import JsonOption, LibraryOption, emit, open_library
+from musicsim.cli.console import JsonOption, LibraryOption, emit, open_library
 
 
 def settings(
-    name: Annotated[str | None, typer.Argument(help="A setting; all are listed without one.")] = None,
+    name: Annotated[str | None, typer.Argument(help="A setting. Without one, all are listed.")] = None,
     value: Annotated[str | None, typer.Argument(help="Its new value.")] = None,
     library: LibraryOption = None,
     as_json: JsonOption = False,
@@ -24,7 +24,7 @@ def settings(
         stored = lib.settings
     if name is not None:
         if name not in stored:
-            raise typer.BadParameter(f"there is no setting {name}: choose from {', '.join(stored)}")
+            raise typer.BadParameter(f"the setting {name} does not exist: choose from {', '.join(stored)}")
         stored = {name: stored[name]}
     if as_json:
         emit(stored)

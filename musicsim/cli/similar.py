@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli._console import JsonOption, LibraryOption, ModelOption, emit, open_library, show, song_json, warn
-from musicsim.cli._options import taking
+from musicsim.cli.console import JsonOption, LibraryOption, ModelOption, emit, open_library, show, song_json, warn
+from musicsim.cli.options import taking
 from musicsim.errors import AudioDecodeError
 from musicsim.explorer.rendering import render_result
 from musicsim.explorer.requests.search import SearchRequest
@@ -22,7 +22,7 @@ def _read_query(snapshot: Snapshot, song: str) -> int | Example:
         return read_example(snapshot, path, path.name)
     if song.isascii() and song.isdigit():
         return int(song)
-    raise AudioDecodeError(f"{song}: neither a file nor the number of a song. `musicsim list` shows the numbers.")
+    raise AudioDecodeError(f"{song} is neither a file nor the id of a song. `musicsim list` shows the ids.")
 
 
 @taking(SearchRequest)
@@ -31,8 +31,7 @@ def similar(
     song: Annotated[
         str | None,
         typer.Argument(
-            help="A file of music, or the id of a song; not needed with --like, or with --words alone.",
-            metavar="[FILE|ID]",
+            help="A music file, or the id of a song; not needed with --like or --words.", metavar="[FILE|ID]"
         ),
     ] = None,
     library: LibraryOption = None,
@@ -40,24 +39,24 @@ def similar(
     model: ModelOption = None,
 ) -> None:
     if song is None and not request.like and not request.words:
-        raise typer.BadParameter("name a file or the id of a song, or say --like or --words.")
+        raise typer.BadParameter("give a file or the id of a song, or use --like or --words.")
     with open_library(library) as lib:
         snapshot = snapshot_under(lib, model)
-        hits = find_requested(snapshot, None if song is None else _read_query(snapshot, song), request)
+        results = find_requested(snapshot, None if song is None else _read_query(snapshot, song), request)
         trouble = snapshot.search_trouble
     if trouble:
         warn("search", trouble)
     if as_json:
         emit(
             [
-                render_result(rank, hit.similarity, hit.reason) | {"song": song_json(hit.song)}
-                for rank, hit in enumerate(hits, 1)
+                render_result(rank, result.similarity, result.reason) | {"song": song_json(result.song)}
+                for rank, result in enumerate(results, 1)
             ]
         )
         return
     rows = [
-        (rank, hit.song.id, "" if hit.similarity is None else f"{hit.similarity:.3f}", hit.song.title,
-         hit.song.artist or "", hit.reason)
-        for rank, hit in enumerate(hits, 1)
+        (rank, result.song.id, "" if result.similarity is None else f"{result.similarity:.3f}", result.song.title,
+         result.song.artist or "", result.reason)
+        for rank, result in enumerate(results, 1)
     ]  # fmt: skip
     show(("", "id", "similarity", "title", "artist", "why"), rows)

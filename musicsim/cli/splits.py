@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli._console import SOME_FAILED, JsonOption, LibraryOption, echo, emit, open_library, show, warn
+from musicsim.cli.console import SOME_FAILED, JsonOption, LibraryOption, echo, emit, open_library, show, warn
 from musicsim.library.importing.splits import import_split
 from musicsim.library.stores.splits import PARTS
 
@@ -31,7 +31,7 @@ def _import(
     as_json: JsonOption = False,
     name: Annotated[str, typer.Option(help="Name of the split; the file's name by default.")] = "",
 ) -> None:
-    """Import a split, such as an edited `musicsim export splits`; one of the same name is replaced.
+    """Import a split, such as an edited file of `musicsim export splits`. A split with the same name is replaced.
 
     Exits with code 3 if rows were left out.
     """

@@ -3,34 +3,30 @@
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
-from musicsim.cli._console import JsonOption, LibraryOption, echo, emit, errors, open_library, progress_bar, show
-from musicsim.cli._options import taking
+from musicsim.cli.console import JsonOption, LibraryOption, echo, emit, errors, open_library, progress_bar, show
+from musicsim.cli.options import taking
 from musicsim.explorer.refresh.learned_model import learn
 from musicsim.explorer.refresh.model_text import figures, headline, judged_on, name_for, report_of, source_rows
 from musicsim.explorer.requests.training import TrainingRequest
 from musicsim.progress import Canceled, Progress
-
-if TYPE_CHECKING:
-    pass
-
 
 _STOPPED = 130
 
 
 @taking(TrainingRequest)
 def train(request: TrainingRequest, library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """Ctrl-C once stops and keeps the best so far; twice changes nothing."""
+    """Ctrl-C stops and keeps the best so far; Ctrl-C twice discards it."""
     with open_library(library) as lib:
         with _watched() as watcher:
             try:
                 name = name_for(lib, request.supervision, request.name)
                 model_id = learn(lib, request.settings, name, watcher, use=request.use)
             except Canceled:
-                errors.print("stopped; nothing was kept.")
+                errors.print("stopped; nothing was saved.")
                 raise typer.Exit(_STOPPED) from None
         record = lib.models.get(model_id)
         report = report_of(lib, record)
@@ -41,7 +37,7 @@ def train(request: TrainingRequest, library: LibraryOption = None, as_json: Json
 
 
 class _Terminal:
-    """The watcher of a training in the foreground: a bar, and what Ctrl-C asks for."""
+    """Progress of a training in the foreground, with a bar and Ctrl-C."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress, self._line = progress, ""
@@ -66,14 +62,14 @@ class _Terminal:
 
 @contextmanager
 def _watched() -> Iterator[_Terminal]:
-    """A watcher with a bar on stderr; a third Ctrl-C is the usual one again."""
+    """Show a bar on stderr, and count Ctrl-C; after the second, Ctrl-C interrupts as usual."""
     with progress_bar() as progress:
         watcher = _Terminal(progress)
 
         def interrupted(*_: object) -> None:
             watcher.interrupts += 1
             if watcher.interrupts == 1:
-                errors.print("keeping the best so far; Ctrl-C again to leave everything as it was.")
+                errors.print("stopping, and keeping the best so far; press Ctrl-C again to discard it.")
             else:
                 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -85,15 +81,14 @@ def _watched() -> Iterator[_Terminal]:
 
 
 def _show(name: str, report: dict[str, Any], *, is_active: bool, was_asked: bool) -> None:
-    """Print the verdict."""
     _, sentence = headline(report)
     echo(f"{name}: {sentence}")
     for rows, caption in ((figures(report), judged_on(report)), (source_rows(report), "")):
         if rows:
             show(rows[0], [row.values() for row in rows], caption=caption)
     if is_active:
-        typer.echo("It is in use now.")
+        typer.echo("It is now in use.")
     elif was_asked:
-        typer.echo("It is not in use, because it was not shown to be better.")
+        typer.echo("It is not in use, because it is not significantly better.")
     else:
         echo(f"To use it: musicsim models use {name!r}")

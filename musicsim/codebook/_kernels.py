@@ -1,37 +1,36 @@
 """Compiled loops of the codebook: distances of frames to codewords, four frames at a time.
 
-Layout. Codewords lie in ``packed``, a float32 array of shape (n_blocks, depth, BLOCK): column ``j``
-of block ``b`` is codeword ``b * BLOCK + j`` as ``[-2 c_1, ..., -2 c_d, |c|^2, 0, ...]``. A frame is
-``[x_1, ..., x_d, 1, 0, ...]``, so that their product is ``|x - c|^2 - |x|^2``; ``|x|^2``, the same
-for all codewords, is added only where it matters. ``depth`` is d + 1 rounded up to the four rows
-that :func:`_products` takes at once. Columns past the last codeword hold `FAR`. The products of a
-tile have the shape (n_blocks, TILE, BLOCK): those of a block share one page of memory, without which
-every third placement in memory made the whole twice as slow.
+``packed`` is a float32 array of shape (n_blocks, depth, BLOCK). Its column ``j`` of block ``b`` is codeword
+``b * BLOCK + j``, as ``[-2 c_1, ..., -2 c_d, |c|^2, 0, ...]``. A frame is ``[x_1, ..., x_d, 1, 0, ...]``. So their
+product is ``|x - c|^2 - |x|^2``. ``|x|^2`` is the same for all codewords, and is only added when needed. ``depth`` is
+d + 1, rounded up to the four rows that :func:`_products` processes at once. Columns after the last codeword contain
+`FAR`. The products of a tile have the shape (n_blocks, TILE, BLOCK). Those of a block share one page of memory;
+otherwise every third placement in memory is twice as slow.
 
-All codewords pass through the same sequence of operations whatever their place, and so do all
-frames; equal codewords get equal bits and no result depends on a partition or on threads.
+All codewords and all frames pass through the same sequence of operations. So equal codewords get equal bits, and
+results do not depend on partitions or threads.
 """
 
 import numpy as np
 from numba import njit
 
 TILE = 4
-"""Frames worked on together: their 16 coefficients and the sums stay in registers."""
+"""Frames per tile; their 16 coefficients and the sums stay in registers."""
 
 FAR = np.float32(3e38)
-"""Stands for the squared norm of a codeword that must never be chosen; finite, as sums follow."""
+"""Squared norm of a codeword that must never be chosen; finite, because it is added to other numbers."""
 
 BLOCK = 256
-"""Codewords worked on together: a block and its sums fit the first cache."""
+"""Codewords per block; a block and its sums fit into the first-level cache."""
 
 _LIMIT = 1e15
-"""Frames are cut to so many deviations, that their float32 squares stay far below `FAR`."""
+"""Z-scores are clipped to this value, so that their float32 squares stay far below `FAR`."""
 
 _LANES = BLOCK // 4
-"""The four products a distance `_LANES` apart in a block share a minimum, which says where to look."""
+"""Each four products of a block, `_LANES` apart, share a minimum, which tells where to search."""
 
 _GROUPS = 16
-"""Minima whose places differ by a multiple of this share a minimum again: those of one vector of the processor."""
+"""Minima whose places differ by a multiple of this share a minimum again, like the lanes of a SIMD register."""
 
 
 @njit(cache=True, nogil=True)
@@ -69,9 +68,9 @@ def _products(tile, packed, products):
 
 @njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
 def _minima_of_four(products, f, minima):
-    """Write the smallest of each four products of frame `f` that lie `_LANES` apart to `minima`.
+    """Write the minima of each four products of frame `f`, `_LANES` apart, to `minima`.
 
-    Four at once, since a running minimum would go through memory.
+    Four at once are faster, because a running minimum would be stored in memory.
     """
     for b in range(products.shape[0]):
         to = b * _LANES
@@ -85,7 +84,7 @@ def _minima_of_four(products, f, minima):
 
 @njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
 def _minima_of_groups(minima, groups):
-    """Write the smallest of each group of `minima` to `groups`."""
+    """Write the smallest value of each group of `minima` to `groups`."""
     groups[:] = minima[:_GROUPS]
     for start in range(_GROUPS, minima.shape[0], _GROUPS):
         for g in range(_GROUPS):
@@ -95,14 +94,14 @@ def _minima_of_groups(minima, groups):
 
 @njit(cache=True, nogil=True)
 def _bound(groups, tau, smallest):
-    """Return the `tau`-th smallest of `groups`: as each stands for another product, no more of these need be looked at.
+    """Return the `tau`-th smallest of `groups`, an upper bound of the `tau`-th smallest product.
 
-    `smallest` (tau) is work space.
+    Each group is the minimum of different products. `smallest` (tau) is work space.
     """
     smallest[:] = np.inf
     for g in range(groups.shape[0]):
         value = groups[g]
-        for t in range(tau):  # without a branch that depends on values: half of them would be guessed wrong
+        for t in range(tau):  # without a branch on values, because half of them would be mispredicted
             kept = smallest[t]
             smallest[t] = min(kept, value)
             value = max(kept, value)
@@ -111,9 +110,9 @@ def _bound(groups, tau, smallest):
 
 @njit(cache=True, nogil=True)
 def _list_candidates(products, f, minima, groups, bound, listed):
-    """Write the codewords whose product with frame `f` is at most `bound` to `listed`; return how many these are.
+    """Write the codewords whose product with frame `f` is at most `bound` to `listed`; return their number.
 
-    Whatever is compared is written, and overwritten by the next unless it counts: a branch would be guessed wrong.
+    Each compared index is written, and overwritten by the next one unless it counts. A branch would be mispredicted.
     """
     n_groups = 0
     for g in range(_GROUPS):
@@ -137,7 +136,10 @@ def _list_candidates(products, f, minima, groups, bound, listed):
 
 @njit(cache=True, nogil=True)
 def _select(products, f, listed, n_listed, best, nearest):
-    """Put those of `n_listed` codewords with the smallest products of frame `f` into `nearest`, ties by lower index."""
+    """Put the `tau` of `n_listed` codewords with the smallest products of frame `f` into `nearest`.
+
+    Ties go to the lower index.
+    """
     tau = nearest.shape[0]
     n_found = 0
     for j in listed[:n_listed]:
@@ -161,15 +163,15 @@ def _select(products, f, listed, n_listed, best, nearest):
 def add_top_tau(frames, mean, inverse_scale, packed, tile, products, tau, counts, found):
     """Add one to `counts` at each of the `tau` nearest codewords of each frame.
 
-    `found` (n_frames, tau) receives them, nearest first, unless it has no rows. `tile` (TILE, depth) and
-    `products` (n_blocks, TILE, BLOCK) are work space.
+    `found` (n_frames, tau) receives them, nearest first, unless it is empty. `tile` (TILE, depth) and `products`
+    (n_blocks, TILE, BLOCK) are work space.
     """
     every_row = np.empty(0, np.int64)
     best = np.empty(tau, np.float32)
     nearest = np.arange(tau)
     minima = np.empty(products.shape[0] * _LANES, np.float32)
     groups = np.empty(_GROUPS, np.float32)
-    # groups, places in `minima`, codewords, and one that is written beyond them
+    # groups, places in `minima`, codewords, and one extra place that is overwritten
     listed = np.empty(_GROUPS + minima.shape[0] + products.shape[0] * BLOCK + 1, np.int64)
     for start in range(0, frames.shape[0], TILE):
         _load_tile(frames, every_row, start, frames.shape[0], mean, inverse_scale, tile)
@@ -179,7 +181,7 @@ def add_top_tau(frames, mean, inverse_scale, packed, tile, products, tau, counts
             _minima_of_groups(minima, groups)
             if tau <= _GROUPS:
                 bound = _bound(groups, tau, best)
-            else:  # of the codewords of the frame before, as neighbours in time are alike
+            else:  # from the codewords of the previous frame, because adjacent frames are similar
                 bound = products[nearest[0] // BLOCK, f, nearest[0] % BLOCK]
                 for t in range(1, tau):
                     bound = max(bound, products[nearest[t] // BLOCK, f, nearest[t] % BLOCK])
@@ -207,7 +209,7 @@ def _dot(left, right):
 def _move(codewords, counts, i, frame, packed, column):
     """Move codeword `i` to the mean of its frames and `frame` (step 4 of algorithm B.1).
 
-    `column` (depth) receives what was written to the column of `packed`.
+    `column` (depth) receives a copy of the new column of `packed`.
     """
     counts[i] += 1
     rate = 1.0 / counts[i]
@@ -226,9 +228,9 @@ def _move(codewords, counts, i, frame, packed, column):
 
 @njit(cache=True, nogil=True)
 def _seed(frame, codewords, n_used):
-    """Return the codeword of weighted distance 0 and lowest index while some are still unused.
+    """Return the codeword for a frame while some codewords are unused.
 
-    An unused codeword has weight 0; only a used one that equals the frame comes before it.
+    It is a used codeword that equals the frame, otherwise the first unused one, whose weight is 0.
     """
     for i in range(n_used):
         for p in range(codewords.shape[1]):
@@ -241,7 +243,7 @@ def _seed(frame, codewords, n_used):
 
 @njit(cache=True, nogil=True)
 def _weigh(products, f, weights, square):
-    """Turn the products of frame `f` into n/(n+1) |x - c|^2, in place; apart, to be vectorised."""
+    """Turn the products of frame `f` into n/(n+1) |x - c|^2, in place; a separate function vectorizes better."""
     for b in range(products.shape[0]):
         for j in range(BLOCK):
             products[b, f, j] = weights[b, j] * (square + products[b, f, j])
@@ -249,7 +251,7 @@ def _weigh(products, f, weights, square):
 
 @njit(cache=True, nogil=True)
 def _cheapest(costs, f, minima):
-    """Return the index of the smallest cost, the lowest of equals (step 3 of algorithm B.1)."""
+    """Return the index of the smallest cost; ties go to the lowest index (step 3 of algorithm B.1)."""
     _minima_of_four(costs, f, minima)
     least = minima.min()
     cheapest = costs.shape[0] * BLOCK
@@ -266,9 +268,9 @@ def _cheapest(costs, f, minima):
 def hartigan_pass(frames, order, mean, inverse_scale, packed, tile, products, codewords, counts):
     """Run algorithm B.1 over ``frames[order]``, changing `codewords`, `counts` and `packed`.
 
-    Codewords are kept in float64 and distances taken in float32. The products of four frames are
-    taken at once; when one of the four moves a codeword, the products of those after it with that
-    codeword are taken again, so the sequence is that of one frame at a time.
+    Codewords are float64, distances float32. The products of four frames are computed at once. If a frame moves a
+    codeword, the products of the following frames with that codeword are computed again. So the result is the same as
+    with one frame at a time.
     """
     n_codewords, n_features = codewords.shape
     minima = np.empty(products.shape[0] * _LANES, np.float32)

@@ -1,12 +1,12 @@
 """Codewords of audio frames and the histograms of songs over them (thesis 5.3 and appendix B).
 
-A codebook is learned in one pass over shuffled frames by the online form of Hartigan's k-means;
-a song is then the histogram of the codewords nearest to its frames. Frames are raw: they are
-z-scored inside, with the mean and deviation of the frames of training.
+A codebook is learned in one pass over shuffled frames, by the online form of Hartigan's k-means. A song is then the
+histogram of the codewords nearest to its frames. Frames are raw: the codebook z-scores them with the mean and deviation
+of the training frames.
 
-Conventions. Codewords, distances and errors are in z-scored units. Distances are compared in
-float32, where ties go to the lower index; centroids are kept in float64. Results depend neither on
-the number of threads nor, in :meth:`Codebook.transform`, on which songs are given together.
+Codewords, distances and errors are in z-scored units. Distances are compared in float32, and ties go to the lower
+index; centroids are float64. Results do not depend on the number of threads. In :meth:`Codebook.transform`, the result
+of a song does not depend on other songs.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,20 +28,20 @@ FramesLike = npt.ArrayLike | Sequence[npt.ArrayLike]
 
 
 def suggest_n_codewords(n_frames: int, maximum: int = 1024, frames_per_codeword: int = 50, minimum: int = 16) -> int:
-    """Suggest a number of codewords that `n_frames` training frames can carry.
+    """Suggest a number of codewords for `n_frames` training frames.
 
     Parameters
     ----------
     n_frames : int >= 1
     maximum, minimum : int, 1 <= minimum <= maximum
     frames_per_codeword : int >= 1
-        Frames that should be left to each codeword.
+        Minimum number of frames per codeword.
 
     Returns
     -------
     int
-        The largest power of two that leaves `frames_per_codeword` frames to each codeword, brought
-        between `minimum` and `maximum`, and never more than `n_frames`.
+        The largest power of two with at least `frames_per_codeword` frames per codeword, limited to `minimum` and
+        `maximum`, and at most `n_frames`.
 
     Examples
     --------
@@ -66,26 +66,26 @@ class Codebook(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     n_codewords : int >= 1
-        See :func:`suggest_n_codewords` for small collections.
+        See :func:`suggest_n_codewords` for small libraries.
     tau : int, 1 <= tau <= n_codewords
-        Each frame gives 1/tau to each of its tau nearest codewords (equation 5.5).
+        Each frame adds 1/tau to each of its tau nearest codewords (equation 5.5).
     random_state : int, numpy.random.Generator or None
-        Seed of the order in which frames are seen.
+        Seed of the order of frames.
 
     Attributes
     ----------
     codewords_ : ndarray of shape (n_codewords, n_features_in_), float64, z-scored units
     counts_ : ndarray of shape (n_codewords,), int64
-        Training frames that moved each codeword. Zero where there were fewer distinct frames than
-        codewords; such a codeword is farther from every frame than any other.
+        Number of training frames that moved each codeword. Zero for unused codewords, if there were fewer distinct
+        frames than codewords; these are farther from every frame than any other.
     mean_, scale_ : ndarray of shape (n_features_in_,), float64
         Mean and deviation of the training frames; the scale of a constant column is 1.
     n_features_in_ : int
 
     Notes
     -----
-    Algorithm B.1 of the thesis, one pass. Counts start at 0, so that the first `n_codewords`
-    distinct frames of the shuffled sequence become the first centroids.
+    Algorithm B.1 of the thesis, one pass. Counts start at 0, so the first `n_codewords` distinct frames of the shuffled
+    sequence become the initial centroids.
 
     Examples
     --------
@@ -105,15 +105,15 @@ class Codebook(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        frames : array of shape (n_frames, n_features), or a list of such arrays, one a song
-            Raw frames, n_frames >= n_codewords. Read as float32: other types are copied. Beside
-            that the fit holds 8 bytes a frame.
+        frames : array of shape (n_frames, n_features), or a list of such arrays, one per song
+            Raw frames, n_frames >= n_codewords. Types other than float32 are copied. In addition, the fit needs 8 bytes
+            per frame.
         y : ignored
 
         Raises
         ------
         ValueError
-            If `frames` holds NaN or infinity, or fewer frames than `n_codewords`.
+            If `frames` contain NaN or infinity, or there are fewer than `n_codewords`.
 
         Examples
         --------
@@ -125,10 +125,10 @@ class Codebook(TransformerMixin, BaseEstimator):
         return self._learn(frames)
 
     def partial_fit(self, frames: FramesLike, y: object = None) -> Self:
-        """Go on learning from another batch of frames, shuffled among themselves.
+        """Continue learning with another batch of frames, shuffled.
 
-        The first batch is a :meth:`fit`: it sets `mean_` and `scale_`, which then stay as they are,
-        and must hold at least `n_codewords` frames. Make it a fair sample of all of them.
+        The first batch is like :meth:`fit`: it sets `mean_` and `scale_`, which stay fixed, and needs at least
+        `n_codewords` frames. It should be a representative sample of all frames.
 
         Parameters
         ----------
@@ -145,10 +145,9 @@ class Codebook(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        list_of_frames : iterable of arrays of shape (n_frames, n_features), raw, one a song
-            Songs are read one at a time, so a generator will do; a song of hours may be an iterator of
-            such arrays itself. The order of the frames of a song does not matter; neighbours in time
-            lying side by side make it faster.
+        list_of_frames : iterable of arrays of shape (n_frames, n_features), raw, one per song
+            Songs are read one at a time, so a generator is sufficient; a long song may itself be an iterator of such
+            arrays. The order of the frames of a song does not matter, but temporal order is faster.
 
         Returns
         -------
@@ -157,13 +156,13 @@ class Codebook(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a song is empty, holds NaN or infinity or another number of features; the message
-            names its index.
+            If a song is empty, contains NaN or infinity, or has another number of features; the message contains its
+            index.
         """
         check_is_fitted(self)
         self._check_parameters()
         if isinstance(list_of_frames, np.ndarray) and list_of_frames.ndim == 2:
-            raise ValueError("list_of_frames must hold one array a song; for a single song give [frames].")
+            raise ValueError("list_of_frames must contain one array per song; for a single song, pass [frames].")
         work = self._work_space()
         histograms = []
         for index, song in enumerate(list_of_frames):
@@ -177,7 +176,7 @@ class Codebook(TransformerMixin, BaseEstimator):
         return np.array(histograms, dtype=np.float32).reshape(len(histograms), len(self.codewords_))
 
     def nearest(self, frames: npt.ArrayLike) -> Int64Array:
-        """Return the `tau` codewords nearest to each frame, those that :meth:`transform` counts.
+        """Return the `tau` nearest codewords of each frame, which :meth:`transform` counts.
 
         Parameters
         ----------
@@ -186,12 +185,12 @@ class Codebook(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_frames, tau), int64
-            Nearest first, of equals the lower index; 8 `tau` bytes a frame.
+            Nearest first, ties by lower index; 8 `tau` bytes per frame.
 
         Raises
         ------
         ValueError
-            If `frames` is empty, holds NaN or infinity or another number of features.
+            If `frames` is empty, contains NaN or infinity, or has another number of features.
         """
         check_is_fitted(self)
         self._check_parameters()
@@ -203,7 +202,7 @@ class Codebook(TransformerMixin, BaseEstimator):
         return found
 
     def fit_transform(self, list_of_frames: Iterable[npt.ArrayLike], y: object = None) -> Float32Array:
-        """Fit to the frames of all songs together and return the histogram of each song."""
+        """Fit to the frames of all songs, and return the histogram of each song."""
         songs = list(list_of_frames)
         return self.fit(songs).transform(songs)
 
@@ -220,8 +219,8 @@ class Codebook(TransformerMixin, BaseEstimator):
         n_frames, n_features = frames.shape
         if n_frames < self.n_codewords:
             raise ValueError(
-                f"n_frames={n_frames} should be >= n_codewords={self.n_codewords}. Give more frames or "
-                f"ask for fewer codewords (suggest_n_codewords)."
+                f"n_frames={n_frames} should be >= n_codewords={self.n_codewords}. Use more frames or fewer "
+                "codewords (suggest_n_codewords)."
             )
         self.n_features_in_ = n_features
         self.mean_, self.scale_ = _mean_and_scale(frames)
@@ -236,7 +235,7 @@ class Codebook(TransformerMixin, BaseEstimator):
         return self
 
     def _order(self, n_frames: int) -> Int64Array:
-        """Draw the order of a batch; a stored codebook can go on, as the past is in its counts."""
+        """Draw the order of a batch; it depends on the counts, so that training of a stored codebook can continue."""
         seed = self.random_state
         if isinstance(seed, (int, np.integer)):
             rng = np.random.default_rng([int(seed), int(self.counts_.sum())])
@@ -245,7 +244,7 @@ class Codebook(TransformerMixin, BaseEstimator):
         return rng.permutation(n_frames)
 
     def _work_space(self) -> tuple[Float32Array, Float32Array, Float32Array]:
-        """Lay the codewords out for the kernels; return them with room for a tile and its products."""
+        """Return the codewords in the layout of the kernels, a tile and its products."""
         n_codewords, n_features = self.codewords_.shape
         n_blocks = -(-n_codewords // _kernels.BLOCK)
         depth = -(-(n_features + 1) // 4) * 4
@@ -256,7 +255,7 @@ class Codebook(TransformerMixin, BaseEstimator):
         columns[:, n_features] = _kernels.FAR
         norms = np.einsum("ij,ij->i", coordinates, coordinates, dtype=np.float64)
         columns[:n_codewords, n_features] = np.where(self.counts_ == 0, _kernels.FAR, norms)
-        packed, products, tile = _placed(
+        packed, products, tile = _allocate_aligned(
             (n_blocks, depth, _kernels.BLOCK), (n_blocks, _kernels.TILE, _kernels.BLOCK), (_kernels.TILE, depth)
         )
         packed[:] = columns.reshape(n_blocks, _kernels.BLOCK, depth).transpose(0, 2, 1)
@@ -265,7 +264,7 @@ class Codebook(TransformerMixin, BaseEstimator):
 
 
 def _as_frames(frames: FramesLike, name: str, n_features: int | None = None) -> Float32Array:
-    """Return finite, contiguous float32 frames; a list of two-dimensional arrays is joined."""
+    """Return finite, contiguous float32 frames; a list of two-dimensional arrays is concatenated."""
     if isinstance(frames, (list, tuple)) and len(frames) and np.ndim(frames[0]) == 2:
         parts = [_as_frames(part, f"{name}[{i}]", n_features) for i, part in enumerate(frames)]
         widths = sorted({part.shape[1] for part in parts})
@@ -279,16 +278,16 @@ def _as_frames(frames: FramesLike, name: str, n_features: int | None = None) -> 
         raise ValueError(f"{name}: empty; at least one frame is needed.")
     if n_features is not None and array.shape[1] != n_features:
         raise ValueError(f"{name}: {array.shape[1]} features; the codebook was fitted to {n_features}.")
-    # a sum is finite unless a value is not, or values overflow; only then is each one looked at
+    # the sum is a fast check; it may also overflow, so then every value is checked
     with np.errstate(over="ignore", invalid="ignore"):
         total = array.sum()
     if not np.isfinite(total) and not np.isfinite(array).all():
-        raise ValueError(f"{name}: NaN or infinity among the values.")
+        raise ValueError(f"{name}: the values contain NaN or infinity.")
     return array
 
 
 def _mean_and_scale(frames: Float32Array) -> tuple[Float64Array, Float64Array]:
-    """Return mean and deviation of each column, summed in float64 by blocks.
+    """Return mean and standard deviation of each column, summed in float64 by blocks.
 
     Sums are of the difference from the first frame: those of a constant column are exactly zero.
     """
@@ -304,10 +303,10 @@ def _mean_and_scale(frames: Float32Array) -> tuple[Float64Array, Float64Array]:
     return origin + offset, np.where(scale > 0.0, scale, 1.0)
 
 
-def _placed(*shapes: tuple[int, ...]) -> list[Float32Array]:
-    """Return uninitialised arrays that each start on a page of memory.
+def _allocate_aligned(*shapes: tuple[int, ...]) -> list[Float32Array]:
+    """Return uninitialized arrays that each start on a page of memory.
 
-    Vectors that lie across two cache lines cost twice the loads and stores.
+    Vectors across two cache lines cost twice the loads and stores.
     """
     sizes = [4 * int(np.prod(shape)) for shape in shapes]
     buffer = np.empty(sum(sizes) + (len(shapes) + 1) * _PAGE, dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""A collection of generated music, with listeners, to try musicsim on without any music of one's own."""
+"""A collection of generated music, with listeners, for trying musicsim without your own music."""
 
 import lazy_loader as lazy
 

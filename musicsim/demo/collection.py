@@ -1,8 +1,8 @@
-"""Plans of the demo collection: what every song is, before any of it sounds.
+"""Plan the demo collection: decide everything about each song before it is rendered.
 
-Planning costs next to nothing; a plan is a small frozen record that another process can render
-(:func:`musicsim.demo.synthesis.render`). All chance comes from one seed through streams named by
-style, artist and song, so that a larger collection with the same seed has the same styles and careers.
+Planning is fast. A plan is a small frozen record that another process can render
+(:func:`musicsim.demo.synthesis.render`). All random numbers come from one seed, through streams that depend on the
+style, artist and song. So a larger collection with the same seed keeps the same styles and careers.
 """
 
 from collections.abc import Sequence
@@ -14,16 +14,16 @@ from musicsim.demo.names import artist_names, titles
 from musicsim.demo.styles import STYLES, Style, style_named
 
 _SONGS_AN_ALBUM = 6
-_OGG_EVERY = 15  # one artist in fifteen is kept as Ogg Vorbis, so that a demo library holds two formats
+_OGG_EVERY = 15  # one artist in fifteen is stored as Ogg Vorbis, so that a demo library has two formats
 
 
 @dataclass(frozen=True, slots=True)
 class SongPlan:
-    """One song to be made.
+    """Plan of one song.
 
-    ``relative_path`` is a POSIX path with a suffix of .flac or .ogg; ``duration_s`` is exact to one sample;
-    ``tempo`` counts beats a minute, ``key`` is the tonic's pitch class (0 = C); ``energy`` and
-    ``brightness`` lie in 0-1 and are what an artist's sound and the hidden tastes of listeners share.
+    ``relative_path`` is a POSIX path that ends in .flac or .ogg. ``duration_s`` is exact to one sample. ``tempo`` is in
+    beats per minute, and ``key`` is the tonic's pitch class (0 = C). ``energy`` and ``brightness``, from 0 to 1,
+    influence both the artist's sound and the hidden tastes of the listeners.
     """
 
     style: str
@@ -60,26 +60,26 @@ class _Career:
 def plan_collection(
     *, n_artists_per_style: int = 5, n_songs_per_artist: int = 6, styles: Sequence[str] | None = None, seed: int = 0
 ) -> list[SongPlan]:
-    """Plan a collection of invented songs.
+    """Plan a collection of generated songs.
 
     Parameters
     ----------
     n_artists_per_style : int >= 1
     n_songs_per_artist : int >= 1
     styles : sequence of style names, optional
-        All of :data:`musicsim.demo.styles.STYLES` when left out.
+        The default is all of :data:`musicsim.demo.styles.STYLES`.
     seed : int >= 0
 
     Returns
     -------
     list of SongPlan
-        Interleaved: first one song of every style, then the next artist of every style, and only
-        then the artists' second songs, so that a library is varied as soon as it starts to grow.
+        In turns: first one song of each style, then one by the next artist of each style. The artists' second songs
+        follow. So a library is varied from the start.
 
     Raises
     ------
     ValueError
-        If a number is below 1, the seed negative, or a style unknown.
+        If a number is below 1, the seed is negative, or a style is unknown or repeated.
     """
     for name, value in (("n_artists_per_style", n_artists_per_style), ("n_songs_per_artist", n_songs_per_artist)):
         if value < 1:
@@ -124,7 +124,7 @@ def _career(style: Style, name: str, number: int, stream: list[int]) -> _Career:
 
 
 def _songs(style: Style, career: _Career, n_songs: int) -> list[SongPlan]:
-    """An artist's songs, album after album; tempo and sound drift a little from song to song."""
+    """Plan an artist's songs, album after album; tempo and sound drift slightly from song to song."""
     rng = np.random.default_rng([career.seed, 3])
     n_albums = max(1 if n_songs < 4 else 2, -(-n_songs // _SONGS_AN_ALBUM))
     taken: set[str] = set()
@@ -161,7 +161,7 @@ def _songs(style: Style, career: _Career, n_songs: int) -> list[SongPlan]:
 
 
 def _length(style: Style, tempo: float, rng: np.random.Generator) -> tuple[float, int, float]:
-    """Tempo, whole bars and seconds of a song that lasts between 20 and 26 seconds, its echo included."""
+    """Return the tempo, number of bars and duration of a song, including its echo: 20 to 26 seconds."""
     low, high = style.tempo
     tempo = round(float(np.clip(tempo * 2.0 ** (0.05 * rng.standard_normal()), low, high)), 2)
     bar_s = style.beats * 60.0 / tempo

@@ -1,8 +1,7 @@
-"""From a plan to notes: form, chords, and the figures that the parts of a style play.
+"""Compose a planned song: form, chords, and notes for each part.
 
-A figure is a function ``(score, part, rng) -> list of Note``. Times are beats from the start of the song,
-pitches MIDI numbers, velocities 0-1. Swing is not written here: it bends the beats when they become
-seconds.
+A figure is a function ``(score, part, rng) -> list of Note``. Times are in beats from the start of the song, pitches
+are MIDI numbers, and velocities are from 0 to 1. Swing is applied later, when beats become seconds.
 """
 
 from collections.abc import Callable
@@ -17,7 +16,7 @@ from musicsim.demo.style_types import SCALES, Part, Style
 
 
 class Note(NamedTuple):
-    """One note (or one hit, when the pitch is the name of a drum)."""
+    """One note."""
 
     start: float
     pitch: int
@@ -34,7 +33,7 @@ class Hit(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A stretch of bars; ``letter`` as in :mod:`musicsim.demo.style_types`."""
+    """Consecutive bars; ``letter`` as in :mod:`musicsim.demo.style_types`."""
 
     letter: str
     first_bar: int
@@ -43,7 +42,7 @@ class Section(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What all parts of a song agree on: form, scale, and a chord (scale degrees) for every bar."""
+    """Form, scale and chords of a song, which all parts share; one chord (a scale degree) per bar."""
 
     sections: tuple[Section, ...]
     beats: int
@@ -53,18 +52,18 @@ class Score:
     chord_tones: int
 
     def degree(self, degree: int, register: int) -> int:
-        """MIDI pitch of a scale degree (0 = tonic, may be any integer) with the tonic nearest `register`."""
+        """Return the MIDI pitch of a scale degree (0 = tonic, any integer), with the tonic near `register`."""
         base = register + (self.tonic - register + 6) % 12 - 6
         octave, step = divmod(degree, len(self.scale))
         return base + 12 * octave + self.scale[step]
 
     def classes(self, bar: int) -> list[int]:
-        """Pitch classes of a bar's chord, root first."""
+        """Return the pitch classes of a bar's chord, root first."""
         root = self.chords[bar]
         return [self.degree(root + 2 * i, 60) % 12 for i in range(self.chord_tones)]
 
     def bars(self, letters: str) -> list[tuple[int, str]]:
-        """The bars of all sections named in `letters`, each with its section's letter."""
+        """Return the bars of all sections in `letters`, each with its section's letter."""
         return [
             (bar, s.letter)
             for s in self.sections
@@ -76,9 +75,9 @@ class Score:
 def compose_score(
     style: Style, n_bars: int, key: int, rng: np.random.Generator, scale: str, stillness: float = 0.0
 ) -> Score:
-    """Form and harmony of one song of `n_bars` bars; section ``b`` has its own progression.
+    """Compose form and harmony for `n_bars` bars; section ``b`` has its own progression.
 
-    `stillness` is the share of the song (0-0.5) in which nothing but a drone is held.
+    `stillness` is the share of the song (0-0.5) that consists only of a drone.
     """
     form = style.forms[int(rng.integers(len(style.forms)))][:n_bars]
     weight = np.array([{"i": 0.55, "o": 0.6, "k": 0.7}.get(letter, 1.0) for letter in form])
@@ -98,14 +97,14 @@ def compose_score(
             continue
         progression = style.progressions[second if section.letter == "b" else first]
         chords += [progression[i % len(progression)] for i in range(section.n_bars)]
-    chords[-1] = 0  # home at the end
+    chords[-1] = 0  # end on the tonic
     return Score(sections, style.beats, key, SCALES[scale], tuple(chords), style.chord_tones)
 
 
 def _with_stillness(
     form: str, weight: Float64Array, share: float, rng: np.random.Generator
 ) -> tuple[str, Float64Array]:
-    """The form with one or two held passages before, within or after it."""
+    """Return the form with one or two drone sections before, within or after it."""
     places = rng.choice([0, len(form) - 1, len(form)], size=int(rng.integers(1, 3)), replace=False)
     length = share / (1.0 - share) * weight.sum() / places.size
     for place in sorted(places.tolist(), reverse=True):
@@ -115,7 +114,7 @@ def _with_stillness(
 
 
 def _steps(pattern: str, rng: np.random.Generator) -> list[tuple[int, float]]:
-    """(step, velocity) of the sounding steps of a pattern."""
+    """Return (step, velocity) for the sounding steps of a pattern."""
     strength = {"X": 1.0, "x": 0.8, "o": 0.42, "?": 0.55}
     steps = []
     for i, sign in enumerate(pattern):
@@ -130,7 +129,7 @@ def _rhythm(part: Part, rng: np.random.Generator) -> str:
 
 
 def _voicings(score: Score, register: int) -> list[list[int]]:
-    """Chords of all bars near `register`, each led from the one before with the least movement."""
+    """Voice the chords of all bars near `register`, each with the least movement from the previous one."""
     voiced: list[list[int]] = []
     previous = None
     for bar in range(len(score.chords)):
@@ -147,7 +146,7 @@ def _voicings(score: Score, register: int) -> list[list[int]]:
 
 
 def _hold(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
-    """Held chords, a note that stays is struck again only every second bar."""
+    """Held chords, one per bar."""
     voicings = _voicings(score, part.register)
     return [
         Note(bar * score.beats, pitch, score.beats * 1.02, 0.75 + 0.1 * rng.random())
@@ -167,7 +166,7 @@ def _drone(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
 
 
 def _comp(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
-    """Chords struck in a rhythm of sixteenths."""
+    """Chords in a sixteenth-note rhythm."""
     patterns = [_rhythm(part, rng), _rhythm(part, rng)]
     voicings = _voicings(score, part.register)
     length = (0.3, 0.5, 0.9)[int(rng.integers(3))]
@@ -180,7 +179,7 @@ def _comp(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
 
 
 def _strum(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
-    """Guitar chords, string after string, down on the beat and up between."""
+    """Guitar chords, string by string: downstrokes on the beat, upstrokes in between."""
     pattern = _rhythm(part, rng)
     voicings = _voicings(score, part.register)
     notes = []
@@ -194,7 +193,7 @@ def _strum(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
 
 
 def _chug(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
-    """Power chords: short ones damped by the palm, the first of a bar left ringing at times."""
+    """Power chords: palm-muted when short, ringing when long."""
     pattern = _rhythm(part, rng)
     ringing = rng.random() < 0.5
     notes = []
@@ -212,7 +211,7 @@ def _chug(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
 
 
 def _bass(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
-    """The chord's root in a rhythm, with fifths and octaves for movement."""
+    """The chord's root in a rhythm, with some fifths and octaves."""
     pattern = _rhythm(part, rng)
     colour = rng.choice([0, 0, 0, 12, 7], 16)
     notes = []
@@ -240,7 +239,7 @@ def _bassline(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
 
 
 def _riff(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
-    """A sequence of two bars over and over, as a step sequencer plays it."""
+    """A repeated two-bar sequence, like that of a step sequencer."""
     pattern = _rhythm(part, rng)
     degrees = rng.choice([0, 0, 0, 0, 7, 1, 2, 4, 6], (2, 16))
     accent = rng.random((2, 16)) < 0.3
@@ -255,7 +254,7 @@ def _riff(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
 
 
 def _walk(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
-    """A note on every beat: chord tones, and a step into the next chord at the end of the bar."""
+    """A walking bass: chord tones on each beat, then a step into the next chord."""
     notes = []
     for bar, _ in score.bars(part.sections):
         chord = score.chords[bar]
@@ -270,7 +269,7 @@ def _walk(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
 
 
 def _arp(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
-    """Broken chords in eighths or sixteenths, over two octaves."""
+    """Broken chords in eighths or sixteenths, over up to two octaves."""
     voicings = _voicings(score, part.register)
     shape = int(rng.integers(4))
     step = (0.25, 0.25, 0.5)[int(rng.integers(3))]
@@ -286,7 +285,7 @@ def _arp(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
 
 
 def _fingerpick(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
-    """Thumb between root and fifth on the beats, fingers on the strings between."""
+    """The thumb alternates root and fifth on the beats; the fingers play between them."""
     voicings = _voicings(score, part.register + 5)
     order = rng.permutation(3)
     dense = rng.random() < 0.5
@@ -304,7 +303,7 @@ def _fingerpick(score: Score, part: Part, rng: np.random.Generator) -> list[Note
 
 
 def _broken(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
-    """The left hand of a keyboard player: root, then the chord's other notes in turn."""
+    """Left-hand keyboard accompaniment: the root, then the chord's notes in turn."""
     step = 0.5 if rng.random() < 0.7 else 1.0
     shape = ((0, 2, 1, 2), (0, 1, 2, 1), (0, 2, 3, 2))[int(rng.integers(3))]
     voicings = _voicings(score, part.register)
@@ -319,7 +318,7 @@ def _broken(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
 
 
 def _running(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
-    """A line of even notes that walks the scale and meets the chord on the beats."""
+    """Even notes that walk the scale and meet the chord on the beats."""
     step = 0.25 if rng.random() < 0.6 else 0.5
     notes = []
     degree = 0
@@ -363,7 +362,7 @@ _MELODY_RHYTHMS = (
 
 
 def _motif(rng: np.random.Generator) -> tuple[list[tuple[float, float]], list[int]]:
-    """Two bars: a rhythm and the steps between its notes."""
+    """Return a two-bar rhythm and the steps between its notes."""
     first, second = rng.choice(len(_MELODY_RHYTHMS), 2)
     rhythm = [*_MELODY_RHYTHMS[first], *((s + 4.0, length) for s, length in _MELODY_RHYTHMS[second])]
     moves = rng.choice([-2, -1, -1, 0, 1, 1, 2, 3], len(rhythm))
@@ -371,7 +370,7 @@ def _motif(rng: np.random.Generator) -> tuple[list[tuple[float, float]], list[in
 
 
 def _melody(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
-    """Phrases of two bars in the order A A' B A', chord tones on the strong beats, a long note to close."""
+    """Two-bar phrases in the order A A' B A', with chord tones on the strong beats and a long last note."""
     motif_a, motif_b = _motif(rng), _motif(rng)
     notes: list[Note] = []
     for section in score.sections:
@@ -381,7 +380,7 @@ def _melody(score: Score, part: Part, rng: np.random.Generator) -> list[Note]:
         for phrase in range(0, section.n_bars, 2):
             rhythm, moves = motif_b if (phrase // 2) % 4 == 2 or section.letter == "b" else motif_a
             if rng.random() < 0.12:
-                continue  # breathe
+                continue  # rest
             first_bar = section.first_bar + phrase
             for i, ((start, length), move) in enumerate(zip(rhythm, moves, strict=True)):
                 bar = first_bar + int(start // 4)
@@ -421,7 +420,7 @@ FIGURES: dict[str, Figure] = {
 
 
 def compose_drums(style: Style, score: Score, rng: np.random.Generator, groove: int) -> list[Hit]:
-    """Hits of the whole song: a groove, thinned in intros and breaks, with a fill where a section ends."""
+    """Compose the drums: a groove, thinned in intros and breaks, with fills at the ends of sections."""
     lines = style.grooves[groove]
     hits: list[Hit] = []
     if not lines:

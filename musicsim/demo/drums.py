@@ -1,9 +1,9 @@
-"""Unpitched sounds: drum kits, and the textures that lie under a song.
+"""Synthesize unpitched sounds: drum kits and background textures.
 
-A kit is a handful of numbers (how deep, how long, how hard) from which every drum is computed; an artist
-gets a variation of a kit, so that drums are recognised like instruments are.
+A kit is a few numbers (such as pitch, length and click) from which each drum is computed. Each artist gets a variation
+of a kit, so that drums help to recognize an artist.
 
-Conventions as in :mod:`musicsim.demo.voices`: float32, ``SAMPLE_RATE``; drums are mono (n_samples,).
+Conventions are as in :mod:`musicsim.demo.voices`: float32 at ``SAMPLE_RATE``; drums are mono (n_samples,).
 """
 
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ TEXTURES = ("wind", "rain", "crackle", "hiss", "machine")
 
 @dataclass(frozen=True, slots=True)
 class Kit:
-    """Numbers of one drum kit: frequencies in Hz, lengths in seconds, shares without unit."""
+    """Parameters of one drum kit: frequencies in Hz, lengths in seconds, and shares."""
 
     kick_hz: float = 50.0
     kick_sweep: float = 3.0
@@ -55,7 +55,7 @@ _METAL_HZ = (205.3, 304.4, 369.6, 522.7, 540.0, 800.0)
 
 
 def vary_kit(kit: Kit, rng: np.random.Generator, amount: float, brightness: float = 0.0) -> Kit:
-    """Another drummer's kit: frequencies and lengths moved by about `amount` octaves."""
+    """Return a variation of a kit, with frequencies and lengths moved by about `amount` octaves."""
     z = 2.0 ** (amount * np.clip(rng.standard_normal(8), -2.0, 2.0))
     lift = 2.0 ** (0.5 * brightness)
     return replace(
@@ -72,7 +72,7 @@ def vary_kit(kit: Kit, rng: np.random.Generator, amount: float, brightness: floa
 
 
 def play_drum(kit: Kit, name: str, seed: int, variant: int = 0) -> Float32Array:
-    """One hit of one of ``DRUMS`` at full strength; with another `variant` its noise differs."""
+    """Synthesize one hit of one of ``DRUMS`` at full strength; `variant` changes its noise."""
     n = round(_LENGTHS[name] * SAMPLE_RATE)
     rng = np.random.default_rng([seed, DRUMS.index(name), variant])
     time = np.arange(n, dtype=np.float32) * np.float32(1.0 / SAMPLE_RATE)
@@ -128,27 +128,27 @@ def _metal(kit: Kit, name: str, time: Float32Array, rng: np.random.Generator) ->
 
 
 def _filtered(sound: npt.NDArray, centre_hz: float, octaves: float) -> Float32Array:
-    """Sound through a bell of the given width around `centre_hz`."""
+    """Filter sound with a bell of the given width around `centre_hz`."""
     hz = np.fft.rfftfreq(sound.size, 1.0 / SAMPLE_RATE)
     bell = np.exp(-0.5 * (np.log2(np.maximum(hz, 1.0) / centre_hz) / octaves) ** 2)
     return np.fft.irfft(np.fft.rfft(sound) * bell, n=sound.size).astype(np.float32)
 
 
 def _band(rng: np.random.Generator, n: int, centre_hz: float, octaves: float) -> Float32Array:
-    """Noise in a band, with a standard deviation of 0.5."""
+    """Return noise in a band, with a standard deviation of 0.5."""
     noise = _filtered(rng.standard_normal(n, dtype=np.float32), centre_hz, octaves)
     return noise * np.float32(0.5 / (noise.std() + 1e-9))
 
 
 def play_texture(name: str, n: int, rng: np.random.Generator, brightness: float = 0.0) -> Float32Array:
-    """One of ``TEXTURES``, a bed of noise as long as the song: float32 (2, n), standard deviation about 0.1.
+    """Synthesize one of ``TEXTURES`` for a whole song: float32 (2, n), standard deviation about 0.1.
 
     `brightness` is in octaves.
     """
     if name in ("crackle", "rain"):
         return _drops(name, n, rng)
     centre, width = {"wind": (450, 0.9), "hiss": (7000, 0.8), "machine": (900, 1.6)}[name]
-    # A loop of three seconds, entered elsewhere by the right channel, costs a tenth of fresh noise.
+    # A three-second loop takes a tenth of the time of new noise. The right channel starts at another point.
     loop = _band(rng, 3 * SAMPLE_RATE, centre * 2.0**brightness, width)
     left = np.resize(loop, n)
     right = np.resize(np.roll(loop, SAMPLE_RATE + 1234), n)
@@ -161,7 +161,7 @@ def play_texture(name: str, n: int, rng: np.random.Generator, brightness: float 
 
 
 def _drops(name: str, n: int, rng: np.random.Generator) -> Float32Array:
-    """Single ticks (dust in a groove) or many small drops (rain)."""
+    """Synthesize single ticks (vinyl crackle) or many small drops (rain)."""
     rate, length, hz = (14.0, 60, 3000.0) if name == "crackle" else (160.0, 240, 5200.0)
     n_drops = int(rate * n / SAMPLE_RATE)
     grain = _band(rng, length, hz, 1.0) * np.exp(-np.arange(length, dtype=np.float32) / (length / 5.0))

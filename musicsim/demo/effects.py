@@ -1,4 +1,4 @@
-"""What happens to a sound between the instrument and the loudspeaker: echo, pumping, room, tone, level.
+"""Audio effects: echo, ducking, reverberation, equalization, compression and mastering.
 
 Conventions: float32 planar stereo (2, n_samples) at ``SAMPLE_RATE``.
 """
@@ -10,13 +10,13 @@ from musicsim.demo.voices import SAMPLE_RATE
 
 
 def pan_gains(pan: float) -> tuple[np.float32, np.float32]:
-    """Gains left and right of equal power; `pan` from -1 (left) to 1 (right)."""
+    """Return left and right gains of equal power; `pan` is from -1 (left) to 1 (right)."""
     angle = (np.clip(pan, -1.0, 1.0) + 1.0) * np.pi / 4.0
     return np.float32(np.cos(angle) * np.sqrt(2.0)), np.float32(np.sin(angle) * np.sqrt(2.0))
 
 
 def add_echo(sound: Float32Array, delay_s: float, amount: float) -> None:
-    """Three echoes, in place, each on the other side of the one before."""
+    """Add three echoes in place, with the channels swapped at each repeat."""
     delay = round(delay_s * SAMPLE_RATE)
     dry = sound.copy()
     for i in (1, 2, 3):
@@ -28,16 +28,16 @@ def add_echo(sound: Float32Array, delay_s: float, amount: float) -> None:
 
 
 def glide(values: FloatingArray, step: int, n: int) -> Float32Array:
-    """The first `n` samples of straight lines from each value to the next one, `step` samples later."""
+    """Interpolate linearly between `values`, `step` samples apart, and return the first `n` samples."""
     values = values.astype(np.float32)
     ramp = np.arange(step, dtype=np.float32) / np.float32(step)
     return (values[:-1, None] + np.diff(values)[:, None] * ramp).ravel()[:n]
 
 
 def sweep_filter(sound: Float32Array, hz: float, closed: Float64Array) -> None:
-    """Turn a low-pass filter at `hz` in and out during a song, in place.
+    """Fade a low-pass filter at `hz` in and out during a song, in place.
 
-    ``closed`` holds the filter's share (0-1) at moments spread evenly over the sound.
+    ``closed`` is the filter's share (0-1) at moments spread evenly over the sound.
     """
     from scipy.signal import lfilter
 
@@ -49,7 +49,7 @@ def sweep_filter(sound: Float32Array, hz: float, closed: Float64Array) -> None:
 
 
 def ducking(starts: Int64Array, n: int, depth: float) -> Float32Array:
-    """Gain (n,) that dips at each of `starts` and is back after a fifth of a second."""
+    """Return a gain (n,) that dips at each of `starts` and recovers within a fifth of a second."""
     length = round(0.22 * SAMPLE_RATE)
     dip = 1.0 - depth * np.cos(np.linspace(0.0, np.pi / 2.0, length, dtype=np.float32)) ** 2
     gain = np.ones(n + length, dtype=np.float32)
@@ -59,11 +59,11 @@ def ducking(starts: Int64Array, n: int, depth: float) -> Float32Array:
 
 
 def reverberate(send: Float32Array, seconds: float, damping_hz: float, rng: np.random.Generator) -> Float32Array:
-    """A room around a mono signal (n,): float32 (2, n).
+    """Add a room to a mono signal (n,) and return float32 (2, n).
 
-    It is convolved, at half the sample rate (a room is dull), with noise that dies away by 60 dB in so many seconds:
-    the impulse response of a diffuse field; left and right are independent, which is what makes it wide, and two
-    rooms never have the same reflections. The walls take what lies above `damping_hz` faster away.
+    The impulse response is diffuse: noise that decays by 60 dB in `seconds`, at half the sample rate. Left and right
+    are independent, which makes the sound wide, and each random stream gives another room. Frequencies above
+    `damping_hz` decay faster.
     """
     from scipy.signal import fftconvolve, lfilter
 
@@ -77,7 +77,7 @@ def reverberate(send: Float32Array, seconds: float, damping_hz: float, rng: np.r
     pole = np.float32(np.exp(-2.0 * np.pi * damping_hz / half))
     dull = lfilter([1.0 - pole], [1.0, -pole], noise, axis=1).astype(np.float32)
     decay = np.exp(-time * np.float32(6.9 / seconds))
-    # Bright and dull noise with decays of their own: the highs go first, as in a real room.
+    # Bright and dull noise have separate decays. High frequencies decay first, as in a real room.
     response = dull * decay + np.float32(0.35) * noise * decay**3
     response[:, : round(0.012 * half)] = 0.0
     response /= np.sqrt(np.sum(response**2, axis=1, keepdims=True))
@@ -90,11 +90,11 @@ def reverberate(send: Float32Array, seconds: float, damping_hz: float, rng: np.r
 
 
 def balance(sound: Float32Array, target_db: Float64Array, colour_db: Float64Array, strength: float) -> Float32Array:
-    """Equalise a mix (2, n) towards a spread of power over octaves, as a mastering engineer does.
+    """Equalize a mix (2, n) towards a spectrum, as a mastering engineer does.
 
-    `target_db` (8,) is the power in the octaves round 63, 125, ... 8000 Hz, of which only differences count;
-    `colour_db` (24,) what desk, microphones and room always add, in thirds of octaves from 63 Hz on. `strength`, 0 to
-    1, is the share of the way; no octave moves by more than 9 dB, so that silence is not lifted into noise.
+    `target_db` (8,) is the power in the octaves at 63, 125, ... 8000 Hz; only differences count. `colour_db` (24,) is a
+    fixed coloration by desk, microphones and room, in third octaves from 63 Hz. `strength`, from 0 to 1, is the share
+    of the difference that is corrected. No octave changes by more than 9 dB, so that silence is not amplified.
     """
     from scipy.signal import oaconvolve
 
@@ -113,7 +113,7 @@ _TAPS = 1024
 
 
 def _octave_levels(sound: Float32Array) -> Float64Array:
-    """Mean power in each octave, in dB, from sixty windows spread over the sound."""
+    """Return the mean power in each octave, in dB, from sixty windows spread over the sound."""
     size = 4096
     starts = np.linspace(0, max(sound.shape[1] - size, 0), 60).astype(np.int64)
     middle = sound[0] + sound[1]
@@ -124,7 +124,7 @@ def _octave_levels(sound: Float32Array) -> Float64Array:
 
 
 def compress(sound: Float32Array, amount: float) -> Float32Array:
-    """Even out the level: a gain of -`amount` dB for each dB above the sound's own median, slowly."""
+    """Reduce changes in level: a gain of -`amount` dB for each dB above the sound's median, smoothed."""
     block = SAMPLE_RATE // 50
     n_blocks = sound.shape[1] // block
     power = np.square(sound[:, : n_blocks * block]).reshape(2, n_blocks, block).mean(axis=(0, 2))
@@ -135,10 +135,10 @@ def compress(sound: Float32Array, amount: float) -> Float32Array:
 
 
 def room_tone(n: int, level_db: float, tilt_db: float, rng: np.random.Generator) -> Float32Array:
-    """What a recording sounds like when nobody plays: float32 (2, n).
+    """Synthesize a room's background noise: float32 (2, n).
 
-    A loop of three seconds, entered elsewhere by the right channel. `level_db` is its RMS, full scale 0; `tilt_db`
-    the change of the noise's density for each octave upwards: below 0 a rumbling room, above 0 hiss.
+    It is a three-second loop, and the right channel starts at another point. `level_db` is its RMS relative to full
+    scale. `tilt_db` is the slope of its spectrum in dB per octave: below 0 for rumble, above 0 for hiss.
     """
     size = 3 * SAMPLE_RATE
     hz = np.maximum(np.fft.rfftfreq(size, 1.0 / SAMPLE_RATE), 60.0)
@@ -151,7 +151,7 @@ def room_tone(n: int, level_db: float, tilt_db: float, rng: np.random.Generator)
 def master(
     sound: Float32Array, loudness: float, noise: Float32Array, fade_out_s: float, ceiling: float = 0.93
 ) -> Float32Array:
-    """Bring a mix to its loudness (RMS of its louder half) over `noise`, bend the peaks, fade the ends."""
+    """Bring a mix to a loudness (RMS of its louder half), add the noise, limit the peaks, and fade the ends."""
     sound = sound - sound.mean(axis=1, keepdims=True)
     block = SAMPLE_RATE // 4
     n_blocks = sound.shape[1] // block

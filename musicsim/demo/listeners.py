@@ -1,9 +1,8 @@
-"""Invented listeners of the demo collection: what they play, the tags they give, the lists they make.
+"""Generate listeners of the demo collection, with their plays, tags and playlists.
 
-Three tables in the general formats that anybody's own data can be imported from. Behind them stand
-hidden rules that a method of this package may find again: tastes over styles and artists, a popularity
-with a long tail, moods, and for every category of playlists its own mixture of reasons to go from one
-song to the next.
+The result is three tables in the general import formats. They follow hidden rules that the methods of this package can
+discover. Listeners have tastes in styles and artists. Popularity has a long tail. Songs have moods. Each category of
+playlists has its own mixture of reasons for the next song.
 """
 
 import csv
@@ -21,11 +20,11 @@ from musicsim.demo.styles import STYLES, style_named
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """Reasons for a transition in one kind of playlist, as weights, and where its lists start.
+    """A kind of playlist: the weights of its reasons for the next song, and the songs that it starts with.
 
-    ``style``, ``artist``, ``decade``, ``album``: the next song shares it; ``mood``: shares one of
-    ``moods``; ``energy``: is about as energetic; ``near``: is of a style with a similar taste;
-    ``anything``: is any song. ``energy_range`` limits all songs but those of "anything".
+    With ``style``, ``artist``, ``decade`` and ``album``, the next song shares that property. With ``mood``, it shares
+    one of ``moods``; with ``energy``, it has a similar energy; with ``near``, its style appeals to a similar taste.
+    With ``anything``, it is any song. ``energy_range`` limits all songs except those of "anything".
     """
 
     name: str
@@ -54,7 +53,7 @@ CATEGORIES: tuple[Category, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class _Songs:
-    """Columns of the collection that the hidden rules look at; rows are songs."""
+    """Columns of the collection that the hidden rules use; rows are songs."""
 
     style: Int64Array
     artist: Int64Array
@@ -78,7 +77,7 @@ def write_listening(
     Parameters
     ----------
     plans : sequence of SongPlan, at least one
-    folder : path, created when missing
+    folder : path, created if missing
     n_listeners : int >= 1
     n_playlists : int >= 0
     seed : int >= 0
@@ -91,8 +90,7 @@ def write_listening(
     Notes
     -----
     Columns: ``listener,artist,title,plays``; ``artist,title,tag,weight`` (1-100);
-    ``playlist,category,position,artist,title`` (positions from 1). Each file appears under its name only
-    when it is whole.
+    ``playlist,category,position,artist,title`` (positions from 1). Each file is written to a temporary name first.
     """
     if not plans:
         raise ValueError("plans is empty; plan_collection() makes some")
@@ -144,7 +142,7 @@ def _songs(plans: Sequence[SongPlan], rng: np.random.Generator) -> _Songs:
     order = [s.name for s in STYLES]
     styles = [style_named(p.style) for p in plans]
     artist = _numbered([p.artist for p in plans])
-    # A song's place in taste space: its style's, moved by its artist's ways and its own sound.
+    # A song's place in taste space is its style's, shifted by its artist and its own sound.
     habit = 0.12 * rng.standard_normal((artist.max() + 1, 5))
     taste = np.array([[*s.taste, p.brightness] for s, p in zip(styles, plans, strict=True)]) + habit[artist]
     moods = []
@@ -168,7 +166,7 @@ def _songs(plans: Sequence[SongPlan], rng: np.random.Generator) -> _Songs:
 
 
 def _popularity(songs: _Songs, rng: np.random.Generator) -> Float64Array:
-    """Share of all listening a song would have if all had one taste: a long tail of artists and of songs."""
+    """Return each song's share of plays if all listeners had the same taste, with a long tail."""
     artists = rng.permutation(songs.artist.max() + 1) + 1.0
     weight = artists[songs.artist] ** -0.7 * rng.lognormal(0.0, 0.8, songs.artist.size)
     return weight / weight.sum()
@@ -177,7 +175,7 @@ def _popularity(songs: _Songs, rng: np.random.Generator) -> Float64Array:
 def _plays(
     songs: _Songs, popularity: Float64Array, n_listeners: int, rng: np.random.Generator
 ) -> list[tuple[int, int, int]]:
-    """(listener, song, plays); 5 % of what is heard has nothing to do with taste."""
+    """Return (listener, song, plays); 5% of the plays are independent of taste."""
     n_styles = len(STYLES)
     present = np.unique(songs.style)
     fame = rng.dirichlet(np.full(present.size, 2.0))
@@ -200,7 +198,7 @@ def _plays(
 
 
 def _tags(plans: Sequence[SongPlan], songs: _Songs, rng: np.random.Generator) -> list[tuple[int, str, int]]:
-    """(song, tag, weight); about one tag in twelve is wrong, one song in twenty has none."""
+    """Return (song, tag, weight); about one tag in twelve is wrong, and one song in twenty is untagged."""
     everything = sorted({t for s in STYLES for t in (*s.words, *s.moods)})
     rows: list[tuple[int, str, int]] = []
     for i, plan in enumerate(plans):
@@ -224,7 +222,7 @@ def _tags(plans: Sequence[SongPlan], songs: _Songs, rng: np.random.Generator) ->
 
 
 def _near_styles(songs: _Songs) -> BoolArray:
-    """Which styles lie close: each with its three nearest among those that have songs."""
+    """Return, for each style with songs, itself and its three nearest styles with songs."""
     n = len(STYLES)
     taste = np.array([s.taste for s in STYLES])
     distance = np.square(taste[:, None] - taste[None]).sum(axis=2)
@@ -239,7 +237,7 @@ def _near_styles(songs: _Songs) -> BoolArray:
 def _playlists(
     songs: _Songs, popularity: Float64Array, n_playlists: int, rng: np.random.Generator
 ) -> list[tuple[str, list[int]]]:
-    """(category, songs in order); no song twice in a list."""
+    """Return (category, songs in order); playlists do not repeat songs."""
     near = _near_styles(songs)
     liking = np.sqrt(popularity)
     lists = []
@@ -269,7 +267,7 @@ def _shares(category: Category) -> Float64Array:
 
 
 def _pool(songs: _Songs, near: BoolArray, reason: str, song: int, moody: BoolArray) -> BoolArray:
-    """The songs that a reason allows after `song`."""
+    """Return the songs that a reason allows after `song`."""
     if reason == "mood":
         return moody
     if reason == "near":

@@ -1,6 +1,6 @@
-"""Invented names: artists, songs and albums, put together from words by a seeded generator.
+"""Generate names of artists, songs and albums from words.
 
-Only plain ASCII letters and spaces are used, so that every name is a legal file name everywhere.
+Names contain only ASCII letters, digits and spaces, so they are legal file names everywhere.
 """
 
 from collections.abc import Callable
@@ -82,7 +82,7 @@ def _title(rng: np.random.Generator) -> str:
 def _distinct(
     draw: Callable[[np.random.Generator], str], rng: np.random.Generator, n: int, taken: set[str]
 ) -> list[str]:
-    """`n` new names; when the words run out a number is added."""
+    """Return `n` new names; when the words run out, add a number."""
     names: list[str] = []
     while len(names) < n:
         name = draw(rng)
@@ -99,10 +99,10 @@ def _distinct(
 
 
 def artist_names(rng: np.random.Generator, n: int) -> list[str]:
-    """`n` artists, no two alike even where a file system ignores case."""
+    """Return `n` artist names that differ in more than case, because some file systems ignore case."""
     return _distinct(_artist, rng, n, set())
 
 
 def titles(rng: np.random.Generator, n: int, taken: set[str]) -> list[str]:
-    """`n` titles of songs or albums; `taken` holds those already used (casefolded) and is added to."""
+    """Return `n` titles of songs or albums, and add them to `taken`, the casefolded titles already used."""
     return _distinct(_title, rng, n, taken)

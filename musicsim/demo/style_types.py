@@ -1,9 +1,8 @@
-"""What a style of the demo collection is made of: the records, the scales and the progressions.
+"""Types for the styles of the demo collection, with scales and chord progressions.
 
-Patterns are strings of steps, sixteen to a bar: ``X`` strong, ``x`` plain, ``o`` soft, ``?`` now and then,
-``.`` silent. A form is a row of letters, one for each section: ``i`` intro, ``a`` and ``b`` main parts,
-``k`` break, ``o`` outro, ``s`` a drone alone (put in by the composer); a part plays in the sections named in
-its ``sections``.
+Patterns are strings of steps, sixteen per bar: ``X`` strong, ``x`` normal, ``o`` soft, ``?`` sometimes, ``.`` silent. A
+form is a string of letters, one per section: ``i`` intro, ``a`` and ``b`` main sections, ``k`` break, ``o`` outro, and
+``s`` a drone alone, which the composer inserts. A part plays in the sections that its ``sections`` lists.
 """
 
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ SCALES: dict[str, tuple[int, ...]] = {
     "harmonic minor": (0, 2, 3, 5, 7, 8, 11),
 }
 
-# Progressions: scale degrees, one chord a bar unless the style says otherwise.
+# Progressions: scale degrees, one chord per bar.
 POP_CHORDS = ((0, 4, 5, 3), (5, 3, 0, 4), (0, 5, 3, 4), (0, 3, 0, 4), (3, 0, 4, 5))
 MINOR_CHORDS = ((0, 5, 2, 6), (0, 6, 5, 6), (0, 3, 5, 4), (0, 2, 6, 3), (0, 5, 3, 6))
 STILL_CHORDS = ((0, 3), (0, 5), (0, 0, 3, 3), (0, 1), (0, 4, 3, 3))
@@ -29,11 +28,10 @@ CIRCLE_CHORDS = ((0, 3, 6, 2, 5, 1, 4, 0), (0, 4, 5, 2, 3, 0, 3, 4), (0, 3, 4, 0
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One player: which figure, on which instruments, how high, how loud, where.
+    """One player's part: figure, instruments, register, level and position.
 
-    ``figure`` names a generator of :mod:`musicsim.demo.composition`, ``voices`` are instruments an
-    artist chooses from (texture names for the figure "texture"), ``chance`` is the probability that
-    a song has the part at all.
+    ``figure`` is a generator of :mod:`musicsim.demo.composition`. ``voices`` are the instruments from which an artist
+    chooses (for the figure "texture", texture names). ``chance`` is the probability that a song has this part.
     """
 
     figure: str
@@ -51,10 +49,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """One row of the table; ``taste`` places it for the listeners (energy, electronic, dark, vintage: 0-1).
+    """A style; ``taste`` is its position for listeners (energy, electronic, dark, vintage: 0-1).
 
-    ``balance_db`` is how a finished record of the style spreads its power over octaves (63 Hz to 8 kHz),
-    ``noise_db`` the range of noise floors (full scale 0), ``still`` the instruments of held passages.
+    ``balance_db`` is the typical spectrum of its records, in octaves from 63 Hz to 8 kHz. ``noise_db`` is the range of
+    noise floors, relative to full scale. ``still`` lists the instruments of drone sections.
     """
 
     name: str

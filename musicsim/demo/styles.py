@@ -1,4 +1,4 @@
-"""The styles of the demo collection: those played by hand, then those of machines."""
+"""The styles of the demo collection, acoustic and electronic."""
 
 from musicsim.demo.style_types import (
     CIRCLE_CHORDS,
@@ -296,12 +296,12 @@ LOFI = Style(
 )  # fmt: skip
 
 STYLES = (AMBIENT, HOUSE, FOLK, ROCK, JAZZ, TECHNO, PIANO, BAROQUE, DNB, LOFI, CHORAL, BOSSA)
-"""Neighbours in this tuple are far apart by ear."""
+"""Neighbors in this tuple sound very different."""
 
 
 def style_named(name: str) -> Style:
-    """The style with this name; ``ValueError`` lists the names there are."""
+    """Return the style with this name, or raise ``ValueError`` with the valid names."""
     for style in STYLES:
         if style.name == name:
             return style
-    raise ValueError(f"style {name!r} is unknown; there are {', '.join(s.name for s in STYLES)}")
+    raise ValueError(f"style {name!r} is unknown; choose from {', '.join(s.name for s in STYLES)}")

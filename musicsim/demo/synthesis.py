@@ -1,16 +1,15 @@
-"""From a plan to sound, and from sound to a tagged file.
+"""Render a plan as sound, and write the sound to a tagged file.
 
-An artist's *habits* (instruments, their tuning by hand, the kit, the room, the tone of the master) are
-drawn from the artist's seed and come back in every song; the song's own seed draws key, progression,
-figures, arrangement, and how far the artist strays from the habits this time. Within a song each
-distinct note is rendered once softly and once firmly, each drum in two takes; filters that move slowly
-over a part keep its repetitions from being equal.
+An artist's *habits* (instruments and their settings, the kit, the room, the tone of the master) come from the artist's
+seed and recur in each song. The song's own seed draws its key, progression, figures, arrangement and deviation from the
+habits. Within a song, each distinct note is rendered once softly and once firmly, and each drum in two takes. Filters
+that move slowly over a part make its repetitions differ.
 
-A song is mixed and then finished as records are: brought towards the balance of its style and artist,
-compressed, laid over the noise of the room. A part of it stands still, on a drone of its own.
+The mix is mastered: equalized towards the balance of its style and artist, compressed, and laid over room noise. Part
+of each song is only a drone.
 
-The same plan gives the same samples with the same versions of numpy and scipy on the same kind of processor;
-across processors the sine function may differ in the last bit, which 16 bits seldom show.
+With the same versions of numpy and scipy on the same kind of processor, a plan always gives the same samples. On other
+processors, the sine function may differ in the last bit, which rarely changes a 16-bit sample.
 """
 
 import hashlib
@@ -43,18 +42,18 @@ from musicsim.demo.style_types import Part, Style
 from musicsim.demo.styles import style_named
 from musicsim.demo.voices import PATCHES, SAMPLE_RATE, Patch, play_note, softer, sustain, vary_patch
 
-_VERSION = 2  # raise when the sound of a plan changes: files of an older version are then written again
+VERSION = 2  # increase this when the sound of a plan changes; files of an older version are then rewritten
 _ABANDONED_S = 3600.0
 _DRUM_PAN = {"hat": 0.3, "open": 0.3, "ride": -0.35, "crash": -0.3, "tom": 0.25, "shaker": -0.4, "rim": 0.15}
 _DRUM_SEND = {"kick": 0.02, "snare": 0.25, "clap": 0.3, "tom": 0.25, "rim": 0.3}
-# Intervals over the tonic: open fifths and octaves, which fit major and minor alike.
+# Intervals above the tonic: fifths and octaves, which suit both major and minor.
 _DRONES = ((1.0, 2.0, 3.0), (1.0, 1.5, 2.0), (1.0, 2.0, 4.0), (1.0, 1.5, 3.0), (0.5, 1.0, 1.5))
 _DRUM_LEVEL = {"kick": 0.62, "hat": 0.24, "open": 0.26, "ride": 0.24, "shaker": 0.26, "crash": 0.3, "rim": 0.4}
 
 
 @dataclass(frozen=True, slots=True)
 class _Habits:
-    """What one artist does in every song."""
+    """Settings that all songs of an artist share."""
 
     voices: tuple[str, ...]
     patch_seed: int
@@ -79,7 +78,7 @@ class _Habits:
 
 @dataclass(slots=True)
 class _Mix:
-    """The desk: stereo bus, mono send to the room, and the clock."""
+    """The mixing desk: stereo bus, mono reverb send, and tempo."""
 
     dry: Float32Array
     send: Float32Array
@@ -88,7 +87,7 @@ class _Mix:
     swing_unit: float
 
     def seconds(self, beat: float) -> float:
-        """When a beat sounds: the second half of each swing unit comes late."""
+        """Return the time of a beat, with swing: the second half of each swing unit is late."""
         whole, part = divmod(beat / self.swing_unit, 1.0)
         middle = 0.5 + self.swing
         bent = part / 0.5 * middle if part < 0.5 else middle + (part - 0.5) / 0.5 * (1.0 - middle)
@@ -96,13 +95,13 @@ class _Mix:
 
 
 def render(plan: SongPlan) -> Float32Array:
-    """Play a plan: float32 (``round(plan.duration_s * SAMPLE_RATE)``, 2), peak below 0.95."""
+    """Render a plan as float32 (``round(plan.duration_s * SAMPLE_RATE)``, 2), with a peak below 0.95."""
     style = style_named(plan.style)
     habits = _draw_habits(style, plan)
     rng = np.random.default_rng([plan.seed, 1])
     n = round(plan.duration_s * SAMPLE_RATE)
     scale = _scale(style, habits, rng)
-    # A quarter of a song on average: enough that a few sounds make up much of some songs, not of others.
+    # A quarter of a song on average, so that a few sounds make up much of some songs but not of others.
     stillness = float(np.clip(habits.stillness + 0.06 * rng.standard_normal(), 0.0, 0.5))
     score = compose_score(style, plan.n_bars, plan.key, rng, scale, stillness)
     mix = _Mix(np.zeros((2, n), np.float32), np.zeros(n, np.float32), 60.0 / plan.tempo, habits.swing, style.swing_unit)
@@ -110,7 +109,7 @@ def render(plan: SongPlan) -> Float32Array:
     duck = ducking(kicks, n, 0.65) if kicks.size else None
     for i, part in enumerate(style.parts):
         part_rng = np.random.default_rng([plan.seed, 2, i])
-        # A song always has its first two parts; the others come and go.
+        # A song always has its first two parts. The others are random.
         if i < 2 or part_rng.random() < part.chance:
             _play_part(mix, i, _of_this_song(part, score, part_rng), habits, score, plan, part_rng, duck)
     _hold_still(mix, style.still, habits, score, np.random.default_rng([plan.seed, 4]))
@@ -127,7 +126,7 @@ def render(plan: SongPlan) -> Float32Array:
 
 
 def scale_of(plan: SongPlan) -> str:
-    """The scale of a plan's song, one of :data:`musicsim.demo.styles.SCALES`."""
+    """Return the scale of a plan's song, one of :data:`musicsim.demo.style_types.SCALES`."""
     style = style_named(plan.style)
     return _scale(style, _draw_habits(style, plan), np.random.default_rng([plan.seed, 1]))
 
@@ -139,7 +138,7 @@ def _scale(style: Style, habits: _Habits, rng: np.random.Generator) -> str:
 def _draw_habits(style: Style, plan: SongPlan) -> _Habits:
     rng = np.random.default_rng([plan.artist_seed, 5])
     bright = 2.0 * (plan.brightness - 0.5)
-    # What recordings of one style have in common besides their balance: desks, rooms, microphones.
+    # Recordings of one style share more than their balance: desks, rooms and microphones.
     scene = np.random.default_rng(list(style.name.encode()))
     octaves = np.arange(8) - 3.5
     bumps = np.convolve(rng.standard_normal(10), [0.5, 1.0, 0.5], mode="valid") * 1.2
@@ -168,7 +167,7 @@ def _draw_habits(style: Style, plan: SongPlan) -> _Habits:
 
 
 def _of_this_song(part: Part, score: Score, rng: np.random.Generator) -> Part:
-    """The part as arranged for this song: a section more or less, another level and place."""
+    """Return the part as arranged for this song, with other sections, level, pan and register."""
     letters = sorted({s.letter for s in score.sections} - {"s"})
     sections = "".join(x for x in letters if (x in part.sections) != (rng.random() < 0.06))
     return replace(
@@ -181,7 +180,7 @@ def _of_this_song(part: Part, score: Score, rng: np.random.Generator) -> Part:
 
 
 def _patch_for(number: int, part: Part, habits: _Habits, plan: SongPlan, rng: np.random.Generator) -> Patch:
-    """The artist's own version of an instrument; now and then another instrument is tried."""
+    """Return the artist's variation of an instrument, or sometimes of another instrument."""
     name = habits.voices[number] if rng.random() < 0.84 else str(rng.choice(part.voices))
     bright = 1.0 * (plan.brightness - 0.5)
     patch = vary_patch(PATCHES[name], np.random.default_rng([habits.patch_seed, number]), 0.22, bright)
@@ -198,7 +197,7 @@ def _play_part(
     rng: np.random.Generator,
     duck: Float32Array | None,
 ) -> None:
-    """Render one part and add it to the desk."""
+    """Render one part and add it to the mix."""
     level = np.float32(part.level * habits.levels[number])
     if part.figure == "texture":
         bus = play_texture(habits.voices[number], mix.send.size, rng, plan.brightness - 0.5)
@@ -249,7 +248,7 @@ def _play_notes(
 
 
 def _play_drums(mix: _Mix, style: Style, habits: _Habits, score: Score, plan: SongPlan) -> Int64Array:
-    """Add the drums; the sample numbers of the kick's strokes are returned for the ducking."""
+    """Add the drums, and return the kick's sample positions for ducking."""
     if not style.grooves:
         return np.zeros(0, dtype=np.int64)
     rng = np.random.default_rng([plan.seed, 3])
@@ -278,7 +277,7 @@ def _play_drums(mix: _Mix, style: Style, habits: _Habits, score: Score, plan: So
 
 
 def _hold_still(mix: _Mix, voices: tuple[str, ...], habits: _Habits, score: Score, rng: np.random.Generator) -> None:
-    """Add a drone on the tonic wherever the form says that nothing else happens."""
+    """Add a drone on the tonic to the drone sections."""
     patch = vary_patch(PATCHES[str(rng.choice(voices))], rng, 1.0)
     loop = sustain(patch, score.degree(0, int(rng.integers(33, 64))), _DRONES[int(rng.integers(len(_DRONES)))], rng)
     level = np.std(mix.dry[:, ::16]) * 10.0 ** (rng.uniform(-6.0, 0.0) / 20.0)
@@ -300,7 +299,7 @@ def _hold_still(mix: _Mix, voices: tuple[str, ...], habits: _Habits, score: Scor
 
 
 def _section_gain(mix: _Mix, score: Score, sections: str) -> Float32Array:
-    """1 where a part plays, 0.25 elsewhere, with soft edges."""
+    """Return a gain of 1 in the part's sections and 0.25 elsewhere, with soft edges."""
     bar_s = score.beats * mix.beat_s
     times, gains = [0.0], [0.0]
     for s in score.sections:
@@ -313,7 +312,7 @@ def _section_gain(mix: _Mix, score: Score, sections: str) -> Float32Array:
 
 
 def _widen(sound: Float32Array, width: float) -> None:
-    """Scale the difference of the channels, in place."""
+    """Scale the difference between the channels, in place."""
     middle = 0.5 * (sound[0] + sound[1])
     side = np.float32(0.5 * width) * (sound[0] - sound[1])
     sound[0] = middle + side
@@ -321,11 +320,10 @@ def _widen(sound: Float32Array, width: float) -> None:
 
 
 def write_song(plan: SongPlan, folder: str | os.PathLike[str]) -> Path:
-    """Render a plan into a tagged FLAC or Ogg Vorbis file, unless it stands there already.
+    """Render a plan to a tagged FLAC or Ogg Vorbis file, unless the file exists already.
 
-    The file, ``folder / plan.relative_path``, appears under its name only when it is whole: it is made in memory,
-    written to a temporary name and renamed. A file whose marker (a tag with a hash of the plan) is this plan's is
-    kept as it is.
+    The file is ``folder / plan.relative_path``. It is encoded in memory, written to a temporary name, and renamed. A
+    file whose marker (a tag with a hash of the plan) matches the plan is not rewritten.
     """
     path = Path(folder) / plan.relative_path
     marker = _marker(plan)
@@ -340,14 +338,14 @@ def write_song(plan: SongPlan, folder: str | os.PathLike[str]) -> Path:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    for left in path.parent.glob(f".{path.name}.*.part"):  # by a run that was killed
+    for left in path.parent.glob(f".{path.name}.*.part"):  # left by a run that was killed
         if time.time() - left.stat().st_mtime > _ABANDONED_S:
             left.unlink(missing_ok=True)
     return path
 
 
 def _marker(plan: SongPlan) -> str:
-    return hashlib.sha256(repr((_VERSION, astuple(plan))).encode()).hexdigest()[:24]
+    return hashlib.sha256(repr((VERSION, astuple(plan))).encode()).hexdigest()[:24]
 
 
 def _stored_marker(path: Path) -> str | None:
@@ -362,7 +360,7 @@ def _stored_marker(path: Path) -> str | None:
 
 
 def _encoded(plan: SongPlan, samples: Float32Array, marker: str) -> bytes:
-    """The whole file, tags included."""
+    """Return the contents of the file, including tags."""
     import soundfile
     from mutagen.flac import FLAC
     from mutagen.oggvorbis import OggVorbis
@@ -395,9 +393,9 @@ def _encoded(plan: SongPlan, samples: Float32Array, marker: str) -> bytes:
 
 
 def _number_stream(file: io.BytesIO) -> None:
-    """Give an Ogg stream the number 1; libsndfile draws one.
+    """Set an Ogg stream's serial number to 1, because libsndfile draws a random one.
 
-    The same demo is then the same bytes, by whose hash songs are sorted where models are fitted.
+    The same demo then has the same bytes. Fitting a model sorts songs by their hash.
     """
     from mutagen.ogg import OggPage
 

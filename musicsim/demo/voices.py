@@ -1,13 +1,12 @@
-"""Pitched instruments: a patch and a pitch in, a short sound out.
+"""Synthesize pitched instruments: a patch and a pitch give one note.
 
-Two engines serve every instrument. *Scanned wavetables*: a row of single cycles, each with the
-harmonics that are left at one moment of a note (a filter that closes, a string that dies away), read
-at the pitch's speed while a slowly moving position fades from cycle to cycle; no harmonic ever lies
-above the limit of hearing, so nothing aliases. *Frequency modulation*: a sine whose phase is moved
-by another one.
+Two engines render all instruments. *Scanned wavetables* are a sequence of single cycles, each with the harmonics of one
+moment of a note (a closing filter, a decaying string). They are read at the speed of the pitch, while a slowly moving
+position fades from cycle to cycle. No harmonic is above 15 kHz, so nothing aliases. In *frequency modulation*, a sine
+moves the phase of another sine.
 
-Conventions: sounds are float32 of shape (n_channels, n_samples), one or two channels, at
-``SAMPLE_RATE``; times are seconds, pitches MIDI numbers (69 = 440 Hz).
+Conventions: sounds are float32 of shape (n_channels, n_samples), one or two channels, at ``SAMPLE_RATE``. Times are in
+seconds, and pitches are MIDI numbers (69 = 440 Hz).
 """
 
 from collections.abc import Sequence
@@ -28,13 +27,13 @@ _FORMANTS = np.array([(520.0, 1050.0, 2700.0), (170.0, 220.0, 450.0), (1.0, 0.5,
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """One instrument.
+    """Settings of one instrument.
 
-    ``source`` names the spectrum ("saw", "square", "pulse", "triangle", "organ", "reed", "voice",
-    "string", "piano", "fm"). ``cutoff_hz`` is where the low-pass filter rests, ``sweep`` how many octaves
-    above it a note starts, ``sweep_s`` how fast it closes. ``string`` and ``piano`` ring for ``ring_s``
-    and lose their high harmonics with the power ``damping`` of the two-point average of a
-    Karplus-Strong loop. ``ratio``, ``index`` and ``index_s`` rule the modulation of ``fm``.
+    ``source`` is the spectrum ("saw", "square", "pulse", "triangle", "organ", "reed", "voice", "string", "piano",
+    "fm"). ``cutoff_hz`` is the low-pass filter's final cutoff. A note starts ``sweep`` octaves above it, and the filter
+    closes with the time constant ``sweep_s``. ``string`` and ``piano`` ring for ``ring_s``, and lose their high
+    harmonics with the power ``damping`` of the two-point average of a Karplus-Strong loop. ``ratio``, ``index`` and
+    ``index_s`` control the modulation of ``fm``.
     """
 
     source: str
@@ -109,10 +108,10 @@ PATCHES: dict[str, Patch] = {
 
 
 def vary_patch(patch: Patch, rng: np.random.Generator, amount: float, brightness: float = 0.0) -> Patch:
-    """Another maker's version of an instrument.
+    """Return a variation of an instrument, as if by another maker.
 
-    `amount` is the standard deviation, in octaves, of what is drawn for the times and the filter; `brightness` is
-    octaves added to the filter's cutoff.
+    `amount` is the standard deviation, in octaves, of the random changes to times and filter. `brightness` raises the
+    filter's cutoff, in octaves.
     """
     z = 2.0 ** (amount * np.clip(rng.standard_normal(8), -2.0, 2.0))
     return replace(
@@ -130,7 +129,7 @@ def vary_patch(patch: Patch, rng: np.random.Generator, amount: float, brightness
 
 
 def softer(patch: Patch) -> Patch:
-    """The instrument touched lightly: duller, and slower to speak."""
+    """Return the instrument played softly: duller, with a slower attack."""
     return replace(
         patch,
         attack_s=1.3 * patch.attack_s,
@@ -142,11 +141,11 @@ def softer(patch: Patch) -> Patch:
 
 
 def play_note(patch: Patch, pitch: float, duration_s: float, seed: int) -> Float32Array:
-    """One note, ready to be added to a mix: float32 (1 or 2, n_samples).
+    """Synthesize one note: float32 (1 or 2, n_samples).
 
-    The key is released after `duration_s`; the sound is longer by the patch's release. `pitch` is a MIDI number;
-    `seed` fixes the phases of the harmonics and the breath noise. There are two channels when the patch is detuned:
-    the two halves of the unison lie left and right.
+    The key is released after `duration_s`; the patch's release follows. `pitch` is a MIDI number. `seed` fixes the
+    phases of the harmonics and the breath noise. A detuned patch gives two channels, with the two voices of the unison
+    on the left and right.
     """
     f0 = 440.0 * 2.0 ** ((pitch - 69.0) / 12.0)
     n = max(64, round((duration_s + patch.release_s) * SAMPLE_RATE))
@@ -157,7 +156,7 @@ def play_note(patch: Patch, pitch: float, duration_s: float, seed: int) -> Float
     start = rng.random()
     voices = []
     for i, c in enumerate(cents):
-        # The halves of a unison start close together: opposite phases would cancel in a mono mix.
+        # Both voices of a unison start at similar phases. Opposite phases would cancel in a mono mix.
         cycles = _cycles(f0 * 2.0 ** (c / 1200.0), n, patch, start=start + 0.12 * i)
         if tables is None:
             voices.append(_modulated(patch, f0, cycles, time))
@@ -175,12 +174,13 @@ def play_note(patch: Patch, pitch: float, duration_s: float, seed: int) -> Float
 
 
 def sustain(patch: Patch, pitch: float, ratios: Sequence[float], rng: np.random.Generator) -> Float32Array:
-    """A drone to be repeated without a seam: float32 (2, 2 * SAMPLE_RATE), standard deviation 1.
+    """Synthesize a seamless loop of a drone: float32 (2, 2 * SAMPLE_RATE), standard deviation 1.
 
-    Of any patch but of source "fm". `ratios` are the notes over `pitch`, a MIDI number, in just intonation, multiples
-    of 0.5: their harmonics fall together, so that the chord stands still, as in the drone of a bagpipe.
+    The patch has any source except "fm". `ratios` are the frequencies of the notes relative to `pitch`, a MIDI number,
+    as multiples of 0.5. Their harmonics coincide, so the chord does not beat, as in the drone of a bagpipe.
 
-    Made in the frequency domain; each harmonic beats slowly with a softer twin, left and right apart.
+    The spectrum is constructed directly. Each harmonic beats slowly with a softer one, differently on the left and
+    right.
     """
     size = 2 * SAMPLE_RATE
     spectrum = np.zeros((2, size // 2 + 1), dtype=np.complex128)
@@ -200,19 +200,19 @@ def sustain(patch: Patch, pitch: float, ratios: Sequence[float], rng: np.random.
 
 
 def _cycles(hz: float, n: int, patch: Patch, start: float) -> Float64Array:
-    """Cycles gone by at each sample; float64, because float32 drifts out of tune within seconds."""
+    """Return the cycles passed at each sample, as float64; float32 drifts out of tune within seconds."""
     time = np.arange(n, dtype=np.float64) / SAMPLE_RATE
     cycles = start + hz * time
     if patch.vibrato_cents:
         depth = hz * (2.0 ** (patch.vibrato_cents / 1200.0) - 1.0) / (2.0 * np.pi * patch.vibrato_hz)
         coarse = time.astype(np.float32)
-        onset = np.minimum(coarse / np.float32(0.35), 1.0)  # players let a note settle before they shake it
+        onset = np.minimum(coarse / np.float32(0.35), 1.0)  # players start the vibrato late
         cycles += np.float32(depth) * onset * np.sin(np.float32(2.0 * np.pi * patch.vibrato_hz) * coarse)
     return cycles
 
 
 def _source_spectrum(patch: Patch, k: npt.NDArray, f0: float, rng: np.random.Generator) -> npt.NDArray:
-    """Amplitudes of the harmonics k = 1, 2, ... before any filter."""
+    """Return the amplitudes of the harmonics `k` before any filter."""
     odd = k % 2 == 1
     match patch.source:
         case "square":
@@ -231,7 +231,7 @@ def _source_spectrum(patch: Patch, k: npt.NDArray, f0: float, rng: np.random.Gen
             vowel = np.exp(-0.5 * ((hz - _FORMANTS[0]) / _FORMANTS[1]) ** 2) @ _FORMANTS[2]
             amplitude = (vowel + 0.04) / k**0.5
         case "string":
-            burst = rng.uniform(0.5, 1.0, k.size)  # the noise a Karplus-Strong string is filled with
+            burst = rng.uniform(0.5, 1.0, k.size)  # the noise that excites a Karplus-Strong string
             amplitude = burst * (np.abs(np.sin(np.pi * k * patch.pick)) + 0.05) / k**0.6
         case "piano":
             amplitude = (np.abs(np.sin(np.pi * k / 7.5)) + 0.15) / k**0.9
@@ -241,14 +241,14 @@ def _source_spectrum(patch: Patch, k: npt.NDArray, f0: float, rng: np.random.Gen
 
 
 def _tables(patch: Patch, f0: float, rng: np.random.Generator) -> Float32Array:
-    """Single cycles (n_tables, _CYCLE) from the start of a note to its end."""
+    """Return single cycles (n_tables, _CYCLE) from the start of a note to its end."""
     n_harmonics = int(np.clip(_HIGHEST_HZ // f0, 1, _CYCLE // 4))
     k = np.arange(1, n_harmonics + 1, dtype=np.float64)
     amplitude = _source_spectrum(patch, k, f0, rng)
     hz = k * f0
     if patch.source in ("string", "piano"):
-        # A Karplus-Strong loop in closed form: each trip round the string multiplies harmonic k by
-        # its loss and by the gain of the averaging filter.
+        # A Karplus-Strong loop in closed form: each round trip multiplies harmonic k by its loss and by the gain of the
+        # averaging filter.
         ring = patch.ring_s * (220.0 / f0) ** 0.35
         loss_per_s = 6.9 / ring - f0 * patch.damping * np.log(np.maximum(np.cos(np.pi * hz / SAMPLE_RATE), 0.05))
         amplitude = amplitude / np.sqrt(1.0 + (hz / patch.cutoff_hz) ** 4)
@@ -273,7 +273,7 @@ def _low_pass(hz: npt.NDArray, cutoff: npt.NDArray, resonance: float) -> npt.NDA
 
 
 def _position(patch: Patch, time: Float32Array) -> Float32Array:
-    """Where between the tables a note stands, as a share of the row."""
+    """Return the position of a note in the sequence of tables, from 0 to 1."""
     if patch.source in ("string", "piano"):
         return np.sqrt(np.minimum(time / np.float32(_MOMENTS[-1]), 1.0))
     if patch.sweep:
@@ -293,7 +293,7 @@ def _scan(tables: Float32Array, cycles: Float64Array, position: Float32Array) ->
 
 
 def _modulated(patch: Patch, f0: float, cycles: Float64Array, time: Float32Array) -> Float32Array:
-    # The side bands reach to about f0 (1 + ratio (index + 1)): keep them below the limit.
+    # The sidebands reach about f0 (1 + ratio (index + 1)); keep them below the limit.
     room = max(0.0, (_HIGHEST_HZ / f0 - 1.0) / patch.ratio - 1.0)
     index = np.float32(min(patch.index, room)) * np.exp(-time / np.float32(patch.index_s))
     turns = np.float32(2.0 * np.pi)
@@ -303,7 +303,7 @@ def _modulated(patch: Patch, f0: float, cycles: Float64Array, time: Float32Array
 
 
 def _envelope(patch: Patch, duration_s: float, n: int) -> Float32Array:
-    """Attack in a quarter sine, decay towards the sustain, release to nothing."""
+    """Return a quarter-sine attack, a decay towards the sustain level, and a release to 0."""
     held = min(n, max(1, round(duration_s * SAMPLE_RATE)))
     time = np.arange(held, dtype=np.float32) * np.float32(1.0 / SAMPLE_RATE)
     level = np.empty(n, dtype=np.float32)
@@ -316,7 +316,7 @@ def _envelope(patch: Patch, duration_s: float, n: int) -> Float32Array:
 
 def _breath(patch: Patch, duration_s: float, n: int, rng: np.random.Generator) -> Float32Array:
     noise = rng.standard_normal((1, n), dtype=np.float32)
-    noise[:, 1:] -= 0.7 * noise[:, :-1]  # breath hisses: take the lows away
+    noise[:, 1:] -= 0.7 * noise[:, :-1]  # breath is hiss: reduce low frequencies
     return noise * (np.float32(patch.breath * _LEVEL) * _envelope(patch, duration_s, n))
 
 

@@ -1,4 +1,4 @@
-"""Measures of quality: neighbours, hubs, rankings, and splits by artist."""
+"""Measures of quality: neighbors, hubs, rankings, and splits by artist."""
 
 import lazy_loader as lazy
 

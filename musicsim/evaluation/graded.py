@@ -1,9 +1,9 @@
-"""Measures of rankings of graded documents: learning to rank, with a query a group of rows.
+"""Measures of rankings with graded relevance, as in learning to rank: a query is a group of rows.
 
-Conventions. Higher scores come first; of equal scores the less relevant document does, so that a constant ranker
-gains nothing. The gain of label l at rank i is (2^l - 1) / log2(i + 1), NDCG@k is the sum over the first k ranks as a
-share of the best one, and average precision takes every label above 0 for relevant. A query without a relevant
-document is 0 by each measure, as LETOR counts it, or nan, as asked.
+Higher scores come first. Of equal scores, the less relevant document comes first, so a constant ranker does not profit
+from ties. The gain of label l at rank i is (2^l - 1) / log2(i + 1). NDCG@k is the sum over the first k ranks, as a
+share of the best possible one. Average precision counts every label above 0 as relevant. A query without a relevant
+document is 0 by each measure, as in LETOR, or nan if requested.
 """
 
 from collections.abc import Sequence
@@ -15,21 +15,21 @@ import numpy.typing as npt
 from musicsim._arrays import Float64Array, Int64Array
 
 _MAX_LABEL = 1000
-"""Label: a gain is 2^label, and sums of gains should be finite."""
+"""Labels are limited so that sums of gains, 2^label, are finite."""
 
 
 def check_labels(y: Float64Array) -> None:
-    """Raise ValueError where a label is none from 0 to 1000."""
+    """Raise ValueError if a label is not in 0..1000."""
     wrong = np.flatnonzero(~((y >= 0) & (y <= _MAX_LABEL)))
     if len(wrong):
         raise ValueError(f"y: the label of row {wrong[0]}, {y[wrong[0]]:g}, should be from 0 to {_MAX_LABEL}.")
 
 
 def checked_groups(group: npt.ArrayLike, n_rows: int) -> Int64Array:
-    """The first row of each query, and `n_rows` at the end.
+    """Return the first row of each query, and `n_rows` at the end.
 
-    `group` has the rows of each query, one after the other. Raises ValueError if they are not positive whole numbers
-    that sum to `n_rows`.
+    `group` has the number of rows of each query. Raises ValueError if these are not positive integers that sum to
+    `n_rows`.
     """
     sizes = np.asarray(group)
     if sizes.ndim != 1 or (sizes.size and sizes.dtype.kind not in "iu") or (sizes < 1).any():
@@ -47,28 +47,29 @@ def graded_scores(
     *,
     without_relevant: float = 0.0,
 ) -> dict[str, Float64Array]:
-    """NDCG@k and average precision of every query.
+    """Return NDCG@k and average precision of every query.
 
     Parameters
     ----------
     scores : array-like of shape (n_rows,)
-        The higher, the earlier.
+        Higher scores come first.
     y : array-like of shape (n_rows,)
         Labels, from 0 to 1000.
     group : int array-like of shape (n_queries,)
-        Rows of each query.
+        Number of rows of each query.
     ks : sequence of int, each at least 1
     without_relevant : float
         Score of a query without a label above 0; nan leaves it out of a nanmean.
 
     Returns
     -------
-    dict of float64 ndarrays of shape (n_queries,): ``ndcg@k`` for each k, and ``map``
+    dict of float64 ndarrays of shape (n_queries,)
+        ``ndcg@k`` for each k, and ``map``.
 
     Raises
     ------
     ValueError
-        If sizes differ, scores are not finite, a label is out of range, or a k is no whole number of at least 1.
+        If sizes differ, scores are not finite, or labels, `group` or `ks` are out of range.
     """
     f, labels = np.asarray(scores, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if f.ndim != 1 or f.shape != labels.shape:
@@ -82,9 +83,9 @@ def graded_scores(
     n_queries = len(starts) - 1
     query = np.repeat(np.arange(n_queries), np.diff(starts))
     rank = np.arange(len(f)) - starts[query] + 1
-    found = labels[np.lexsort((labels, -f, query))]
-    best = labels[np.lexsort((-labels, query))]
-    is_relevant = found > 0
+    ranked = labels[np.lexsort((labels, -f, query))]
+    ideal = labels[np.lexsort((-labels, query))]
+    is_relevant = ranked > 0
     n_relevant = np.bincount(query, is_relevant, minlength=n_queries)
     has = n_relevant > 0
 
@@ -95,7 +96,8 @@ def graded_scores(
     for k in ks:
         discount = np.where(rank <= k, 1.0 / np.log2(rank + 1.0), 0.0)
         gained, possible = (
-            np.bincount(query, np.expm1(np.log(2.0) * order) * discount, minlength=n_queries) for order in (found, best)
+            np.bincount(query, np.expm1(np.log(2.0) * order) * discount, minlength=n_queries)
+            for order in (ranked, ideal)
         )
         result[f"ndcg@{k}"] = share(gained, possible)
     running = np.cumsum(is_relevant)

@@ -1,8 +1,8 @@
-"""Statistics of listening tests: how far listeners agree, which of several models is better, and in which order to ask.
+"""Statistics of listening tests: agreement of listeners, comparison of models, and the order of questions.
 
 Krippendorff's alpha is that of K. Krippendorff, Computing Krippendorff's Alpha-Reliability (2011). Models are compared
-as MIREX compares the systems of its task Audio Music Similarity: Friedman's test on their scores by query, then
-Tukey's honestly significant difference on the mean ranks.
+as in the MIREX task Audio Music Similarity: Friedman's test on their scores by query, then Tukey's honestly significant
+difference on the mean ranks.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from musicsim._checks import check_choice, check_whole
 
 Level = Literal["nominal", "ordinal", "interval"]
 _LEVELS = ("nominal", "ordinal", "interval")
-_MIN_RATINGS = 2  # of an item, and items of a bootstrap
+_MIN_RATINGS = 2  # ratings per item, and items per bootstrap
 
 
 # --- agreement ------------------------------------------------------------------------------------
@@ -24,26 +24,25 @@ _MIN_RATINGS = 2  # of an item, and items of a bootstrap
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Krippendorff's alpha: 1 where all agree, 0 where they agree as by chance, nan where nothing differs."""
+    """Krippendorff's alpha: 1 for full agreement, 0 for agreement by chance, nan if all ratings are equal."""
 
     alpha: float
-    # the percentile interval that holds 95 % of the values of resampled items; nan where there is none
-    low: float
+    low: float  # 95% percentile interval over resampled items; nan if it cannot be computed
     high: float
-    n_items: int  # items that two listeners or more have rated
+    n_items: int  # items with at least two ratings
 
 
 def krippendorff_alpha(
     ratings: npt.ArrayLike, level: Level, *, n_resamples: int = 1000, random_state: Any = None
 ) -> Agreement:
-    """How far listeners agree.
+    """Return the agreement of listeners.
 
     Parameters
     ----------
     ratings : array-like of shape (n_listeners, n_items)
-        nan where a listener has not rated an item. Items with fewer than two ratings count for nothing.
+        nan if a listener has not rated an item. Items with fewer than two ratings are ignored.
     level : {"nominal", "ordinal", "interval"}
-        What differs: names, ranks or numbers.
+        Type of the ratings: categories, ranks or numbers.
     n_resamples : int
         Resamples of the items for the interval; 0 for none.
     random_state : int, numpy Generator or None
@@ -51,17 +50,17 @@ def krippendorff_alpha(
     Raises
     ------
     ValueError
-        If ratings are no matrix, or infinite, or the level is none of the three.
+        If ratings are not a matrix or infinite, or the level is unknown.
 
     Notes
     -----
-    Items are resampled, as the songs of a test are drawn and its listeners are who they are.
+    Items are resampled, not listeners: the songs of a test are a sample, its listeners are fixed.
     """
     given = np.asarray(ratings, dtype=np.float64)
     if given.ndim != 2:
         raise ValueError(f"ratings: shape {given.shape} should be (n_listeners, n_items).")
     if np.isinf(given).any():
-        raise ValueError("ratings should be finite, or nan where there is none.")
+        raise ValueError("ratings should be finite, or nan if missing.")
     check_choice("level", level, _LEVELS)
     given = given[:, np.isfinite(given).sum(axis=0) >= _MIN_RATINGS]
     n_items = given.shape[1]
@@ -74,55 +73,54 @@ def krippendorff_alpha(
     if n_resamples and n_items >= _MIN_RATINGS:
         rng = np.random.default_rng(random_state)
         drawn = rng.multinomial(n_items, np.full(n_items, 1 / n_items), size=n_resamples).astype(np.float64)
-        found = np.array([_alpha(counts, times, values, level) for times in drawn])
-        if np.isfinite(found).any():
-            low, high = np.nanquantile(found, (0.025, 0.975))
+        alphas = np.array([_alpha(counts, times, values, level) for times in drawn])
+        if np.isfinite(alphas).any():
+            low, high = np.nanquantile(alphas, (0.025, 0.975))
     return Agreement(alpha, float(low), float(high), n_items)
 
 
 def _alpha(counts: Float64Array, times: Float64Array, values: Float64Array, level: Level) -> float:
-    """Alpha of items that occur so many times; `counts` (n_items, n_values) are their ratings."""
-    n_of = times @ counts
-    n = n_of.sum()
-    # of ranks, a value is as far along as there are ratings below it, and half of its own
-    at = np.cumsum(n_of) - n_of / 2 if level == "ordinal" else values
+    """Compute alpha of items that occur `times` each; `counts` (n_items, n_values) are their ratings."""
+    totals = times @ counts
+    n = totals.sum()
+    # rank of a value: the number of ratings below it, plus half of its own
+    positions = np.cumsum(totals) - totals / 2 if level == "ordinal" else values
 
-    def apart(of: Float64Array) -> Float64Array:
-        """The sum over pairs of ratings of their squared differences, by row."""
-        m = of.sum(axis=-1)
+    def sum_differences(counts: Float64Array) -> Float64Array:
+        """Sum the squared differences over pairs of ratings, by row."""
+        m = counts.sum(axis=-1)
         if level == "nominal":
-            return np.asarray(m**2 - (of**2).sum(axis=-1))
-        centred = at - (n_of @ at) / n
-        return np.asarray(2 * (m * (of @ centred**2) - (of @ centred) ** 2))
+            return np.asarray(m**2 - (counts**2).sum(axis=-1))
+        centered = positions - (totals @ positions) / n
+        return np.asarray(2 * (m * (counts @ centered**2) - (counts @ centered) ** 2))
 
-    expected = float(apart(n_of))
-    observed = float(times @ (apart(counts) / (counts.sum(axis=1) - 1)))
+    expected = float(sum_differences(totals))
+    observed = float(times @ (sum_differences(counts) / (counts.sum(axis=1) - 1)))
     return float(1 - (n - 1) * observed / expected) if expected > 0 else np.nan
 
 
-# --- which is better ------------------------------------------------------------------------------
+# --- comparison of models -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class RankComparison:
-    """What Friedman's test and Tukey's say of some models."""
+    """The results of Friedman's and Tukey's tests for some models."""
 
     mean_ranks: Float64Array  # (n_models,); the best has the highest
     chi2: float  # Friedman's statistic, corrected for ties
-    p_value: float  # of all models being the same
-    pair_p_values: Float64Array  # (n_models, n_models): of each two being the same, by Tukey's test; symmetric
-    # mean ranks differ at 5 % where intervals of so much to either side of them do not overlap
-    half_width: float
+    p_value: float  # p-value of the hypothesis that all models are equal
+    pair_p_values: Float64Array  # (n_models, n_models), symmetric: that two models are equal, by Tukey's test
+    half_width: float  # two models differ at the 5% level if the intervals mean rank +- half_width do not overlap
 
 
 def compare_ranks(scores: npt.ArrayLike) -> RankComparison:
-    """Friedman's test, then Tukey's honestly significant difference on the mean ranks.
+    """Compute Friedman's test, then Tukey's honestly significant difference on the mean ranks.
 
     Parameters
     ----------
     scores : array-like of shape (n_queries, n_models)
-        Higher is better. Each query is a block of its own: several listeners' scores of one are to be averaged first,
-        as they are not independent.
+        Higher is better. Each query is one block: average the scores of several listeners first, because they are not
+        independent.
 
     Raises
     ------
@@ -131,9 +129,9 @@ def compare_ranks(scores: npt.ArrayLike) -> RankComparison:
 
     Notes
     -----
-    With S the standard deviation of ranks within a query, sqrt(k (k + 1) / 12) of k models without ties, and n queries,
-    two mean ranks differ as the studentized range q of k and infinitely many degrees of freedom says of their
-    difference over S / sqrt(n): Nemenyi's test, and MATLAB's ``multcompare`` after ``friedman``, which MIREX uses.
+    S is the standard deviation of ranks within a query, sqrt(k (k + 1) / 12) for k models without ties. The difference
+    of two mean ranks over n queries, divided by S / sqrt(n), is compared with the studentized range of k and infinitely
+    many degrees of freedom. This is Nemenyi's test, and MATLAB's ``multcompare`` after ``friedman``, which MIREX uses.
     """
     from scipy.stats import chi2 as chi2_distribution
     from scipy.stats import rankdata, studentized_range
@@ -159,29 +157,29 @@ def compare_ranks(scores: npt.ArrayLike) -> RankComparison:
 
 
 def scores_by_query(fine: npt.ArrayLike, query: npt.ArrayLike, gave: npt.ArrayLike) -> Float64Array:
-    """The score of each model for each query: the mean over its results of the mean over listeners.
+    """Return the score of each model for each query: the mean over its results of the mean over listeners.
 
     Parameters
     ----------
     fine : array-like of shape (n_listeners, n_pairs)
-        Scores of pairs; nan where there is none.
+        Scores of pairs; nan if missing.
     query : int array-like of shape (n_pairs,)
-        The query of each pair, from 0 on.
+        The query of each pair, from 0.
     gave : bool array-like of shape (n_pairs, n_models)
-        Which models gave the result of each pair.
+        The models that returned the result of each pair.
 
     Returns
     -------
     float64 ndarray of shape (n_queries, n_models)
-        nan where no result of a model has a score.
+        nan if no result of a model has a score.
     """
-    given, of, made = np.asarray(fine, dtype=np.float64), np.asarray(query), np.asarray(gave, dtype=bool)
-    n_scores = np.isfinite(given).sum(axis=0)
+    scores, queries, from_model = np.asarray(fine, dtype=np.float64), np.asarray(query), np.asarray(gave, dtype=bool)
+    n_scores = np.isfinite(scores).sum(axis=0)
     has = n_scores > 0
-    mean = np.nansum(given, axis=0)[has] / n_scores[has]
-    sums, counts = np.zeros((2, int(of.max()) + 1, made.shape[1]))
-    np.add.at(sums, of[has], mean[:, None] * made[has])
-    np.add.at(counts, of[has], made[has])
+    mean = np.nansum(scores, axis=0)[has] / n_scores[has]
+    sums, counts = np.zeros((2, int(queries.max()) + 1, from_model.shape[1]))
+    np.add.at(sums, queries[has], mean[:, None] * from_model[has])
+    np.add.at(counts, queries[has], from_model[has])
     return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
 
 
@@ -189,12 +187,12 @@ def scores_by_query(fine: npt.ArrayLike, query: npt.ArrayLike, gave: npt.ArrayLi
 
 
 def williams_square(n: int) -> Int64Array:
-    """Orders of `n` things so that each is as often in each place, and each as often right after each other one.
+    """Return orders of `n` things: each is equally often in each place, and equally often right after each other one.
 
     Returns
     -------
-    int64 ndarray of shape (n, n), or (2 n, n) where n is odd and above 1
-        An order a row; the first `n` rows are a Latin square.
+    int64 ndarray of shape (n, n), or (2 n, n) if n is odd and above 1
+        One order per row; the first `n` rows are a Latin square.
 
     Raises ValueError if n is below 1.
 

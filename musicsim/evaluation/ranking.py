@@ -1,14 +1,13 @@
-"""Measures of neighbours and of rankings.
+"""Measures of neighbors and of rankings.
 
-Conventions of neighbours: rows are songs; a song is never its own neighbour; with an artist filter the
-songs of the query's own artist are left out of its candidates. Equal distances go to the lower row. A label
-of -1 is unknown: it equals nothing, and a query with it is left out of the mean and counted.
+Neighbors: rows are songs, and a song is never its own neighbor. With an artist filter, the songs of the query's own
+artist are not candidates. Equal distances go to the lower row. A label of -1 is unknown: it equals nothing, and a query
+with it is left out of the mean and counted.
 
-Conventions of rankings (thesis, section 3.4): the database is ranked by Euclidean distance from the query,
-nearest first; songs neither relevant nor irrelevant to it are left out. A tie between a relevant and an
-irrelevant song counts half for AUC; for all other measures the irrelevant one goes first. All measures lie
-in 0..1, more is better. A query without relevant or without irrelevant songs is nan, left out of the mean
-and counted.
+Rankings (thesis, section 3.4): the database is ranked by Euclidean distance from the query, nearest first. Songs that
+are neither relevant nor irrelevant are left out. A tie between a relevant and an irrelevant song counts half for AUC;
+for all other measures the irrelevant song comes first. All measures are in 0..1, and more is better. A query without
+relevant or without irrelevant songs is nan, left out of the mean and counted.
 """
 
 from collections.abc import Sequence
@@ -27,20 +26,20 @@ _MEASURES = ("auc", "map", "mrr", "ndcg", "precision")
 def nearest_neighbours(
     X: FloatingArray, k: int = 10, *, groups: Int64Array | None = None, block_rows: int = 512
 ) -> Int64Array:
-    """The `k` nearest other songs of every song by Euclidean distance.
+    """Return the `k` nearest other songs of every song by Euclidean distance.
 
     Parameters
     ----------
     X : ndarray of shape (n_songs, n_features)
     k : int, 1 <= k < n_songs
     groups : int ndarray of shape (n_songs,), optional
-        Songs of one group (an artist) are not neighbours of each other; -1 is a group of its own.
+        Songs of one group (an artist) are not neighbors of each other; -1 is a group of its own.
     block_rows : int
-        Memory: ``8 * block_rows * n_songs`` bytes (410 MB for 100 000 songs).
+        Memory: ``8 * block_rows * n_songs`` bytes (410 MB for 100,000 songs).
 
     Returns
     -------
-    int64 ndarray of shape (n_songs, k); -1 where fewer candidates are left
+    int64 ndarray of shape (n_songs, k); -1 if fewer candidates are left
 
     Raises
     ------
@@ -66,13 +65,13 @@ def nearest_neighbours(
 
 
 def k_occurrence(neighbours: Int64Array, n_songs: int | None = None) -> Int64Array:
-    """Number of times that each song is among the neighbours of others.
+    """Count how often each song is among the neighbors of others.
 
     Parameters
     ----------
     neighbours : int ndarray of shape (n_queries, k), -1 for none
     n_songs : int, optional
-        Size of the collection, by default `n_queries`.
+        Number of songs, by default `n_queries`.
 
     Returns
     -------
@@ -82,20 +81,20 @@ def k_occurrence(neighbours: Int64Array, n_songs: int | None = None) -> Int64Arr
 
 
 def hubness(neighbours: Int64Array, n_songs: int | None = None) -> float:
-    """Skew of the k-occurrence: 0 when no song is favoured, above 1 when a few are near everything.
+    """Return the skewness of the k-occurrence: 0 without hubs, above 1 if a few songs are close to very many others.
 
     Notes
     -----
-    Schnitzer et al., JMLR 2012; 0 by definition where all occurrences are equal.
+    Schnitzer et al., JMLR 2012; 0 by definition if all occurrences are equal.
     """
-    from scipy.stats import skew  # takes a second and a half to import
+    from scipy.stats import skew  # its import takes 1.5 s
 
     counts = k_occurrence(neighbours, n_songs).astype(np.float64)
     return float(skew(counts)) if counts.std() > 0 else 0.0
 
 
 def share_of_same(neighbours: Int64Array, labels: Int64Array) -> tuple[float, Float64Array]:
-    """Share of the neighbours that carry the query's own label.
+    """Return the share of neighbors that have the query's own label.
 
     Parameters
     ----------
@@ -105,12 +104,12 @@ def share_of_same(neighbours: Int64Array, labels: Int64Array) -> tuple[float, Fl
     Returns
     -------
     mean : float
-        Over the queries that have a label and a neighbour; nan when there is none.
-    shares : float64 ndarray of shape (n_songs,), nan where a query was left out
+        Over the queries with a label and a neighbor; nan without such queries.
+    shares : float64 ndarray of shape (n_songs,), nan for a query that was left out
     """
-    found = neighbours >= 0
-    same = (labels[neighbours] == labels[:, None]) & found
-    counts = found.sum(axis=1)
+    is_neighbor = neighbours >= 0
+    same = (labels[neighbours] == labels[:, None]) & is_neighbor
+    counts = is_neighbor.sum(axis=1)
     shares = np.full(len(labels), np.nan)
     counted = (labels >= 0) & (counts > 0)
     shares[counted] = same[counted].sum(axis=1) / counts[counted]
@@ -125,46 +124,45 @@ def ranking_scores(
     *,
     block_rows: int = 128,
 ) -> dict[str, float]:
-    """Quality of rankings by Euclidean distance, averaged over the queries.
+    """Return the quality of rankings by Euclidean distance, averaged over the queries.
 
     Parameters
     ----------
     queries : array of shape (n_queries, n_features)
     database : array of shape (n_songs, n_features)
     relevance : Relevance of n_queries and n_songs, or a sequence of n_queries lists
-        Lists hold rows of the database and are taken as they are: either the relevant ones, all others
-        being irrelevant, or a tuple of the relevant and the irrelevant ones.
+        Lists of rows of the database: either the relevant rows, with all others irrelevant, or a tuple of the relevant
+        and the irrelevant rows.
     k : int, at least 1
-        The length of the list that `ndcg`, `precision` and `knn` look at.
+        The number of ranks for `ndcg`, `precision` and `knn`.
     block_rows : int
-        Memory: about ``12 * block_rows * n_songs`` bytes (150 MB for 100 000 songs).
+        Memory: about ``12 * block_rows * n_songs`` bytes (150 MB for 100,000 songs).
 
     Returns
     -------
     dict
-        - ``auc``: share of the pairs of a relevant and an irrelevant song in order
+        - ``auc``: share of pairs of a relevant and an irrelevant song in the right order
         - ``map``: average precision, equation 3.6
         - ``mrr``: one over the rank of the first relevant song
         - ``ndcg``: gain of the ranks of relevant songs up to `k`, over the gain of all ranks up to `k`;
           1 at ranks 1 and 2, then 1 / log2(rank)
         - ``precision``: relevant songs at ranks up to `k`, over `k`
-        - ``knn``, when the relevance was made from labels: share of the queries whose label has more
+        - ``knn``, if the relevance was made from labels: share of the queries whose label has more
           songs at ranks up to `k` than any other
-        - ``n_queries``, ``n_skipped``: queries in the means, and left out of them
+        - ``n_queries``, ``n_skipped``: numbers of queries in the means, and left out of them
 
-        Means over no query are nan.
+        Means without queries are nan.
 
     Raises
     ------
     ValueError
-        If sizes do not agree, values are not finite, `k` is below 1, or a query that the relevance takes
-        for a row of the database is not that row.
+        If sizes differ, values are not finite, `k` is below 1, or a query differs from its row in the database.
 
     Notes
     -----
-    As the thesis prints them, `ndcg` and `precision` divide by `k` ranks even when fewer than `k` songs
-    are relevant, so that a perfect ranking may score below 1. Distances are summed coordinate by
-    coordinate in float64: equal songs tie exactly.
+    As in the thesis, `ndcg` and `precision` divide by `k` ranks even if fewer than `k` songs are relevant, so a
+    perfect ranking may score below 1. Distances are summed coordinate by coordinate in float64: equal songs tie
+    exactly.
     """
     scores = query_scores(queries, database, relevance, k, block_rows=block_rows)
     counted = np.isfinite(scores["auc"])
@@ -181,7 +179,7 @@ def query_scores(
     *,
     block_rows: int = 128,
 ) -> dict[str, Float64Array]:
-    """The measures of :func:`ranking_scores` for each query, as :func:`paired_bootstrap` takes them.
+    """Return the measures of :func:`ranking_scores` for each query, for example for :func:`paired_bootstrap`.
 
     Returns
     -------
@@ -192,11 +190,11 @@ def query_scores(
     from scipy.spatial.distance import cdist
 
     check_whole("k", k, 1)
-    Q, X = _checked_vectors(queries, "queries"), _checked_vectors(database, "database")
+    Q, X = _check_vectors(queries, "queries"), _check_vectors(database, "database")
     if Q.shape[1] != X.shape[1]:
-        raise ValueError(f"queries have {Q.shape[1]} features and database {X.shape[1]}; both need the same.")
-    relevance = _checked_relevance(relevance, Q, X)
-    scores = _unscored(relevance)
+        raise ValueError(f"queries have {Q.shape[1]} features and database has {X.shape[1]}; both need the same.")
+    relevance = _check_relevance(relevance, Q, X)
+    scores = _create_scores(relevance)
     for start in range(0, len(Q), block_rows):
         rows = np.arange(start, min(start + block_rows, len(Q)))
         _score_rows(scores, rows, cdist(Q[rows], X, "sqeuclidean"), relevance, k)
@@ -204,12 +202,12 @@ def query_scores(
 
 
 def distance_scores(distances: npt.ArrayLike, relevance: Relevance, k: int = 10) -> dict[str, Float64Array]:
-    """Scores as of :func:`query_scores` for given distances, such as divergences or adjusted ones.
+    """Return the scores of :func:`query_scores` for given distances, such as divergences.
 
     Parameters
     ----------
     distances : array of shape (n_queries, n_songs)
-        Smaller is nearer, in any unit; they need not be symmetric, nor above 0.
+        Smaller is nearer, in any unit. They may be asymmetric or negative.
     relevance : Relevance of n_queries and n_songs
     k : int, at least 1
 
@@ -220,7 +218,7 @@ def distance_scores(distances: npt.ArrayLike, relevance: Relevance, k: int = 10)
     Raises
     ------
     ValueError
-        If sizes do not agree, distances are not finite, or `k` is below 1.
+        If sizes differ, distances are not finite, or `k` is below 1.
     """
     check_whole("k", k, 1)
     D = np.asarray(distances, dtype=np.float64)
@@ -231,12 +229,12 @@ def distance_scores(distances: npt.ArrayLike, relevance: Relevance, k: int = 10)
         )
     if not np.isfinite(D).all():
         raise ValueError(f"distances: row {np.argwhere(~np.isfinite(D))[0, 0]} is not finite.")
-    scores = _unscored(relevance)
+    scores = _create_scores(relevance)
     _score_rows(scores, np.arange(len(D)), D, relevance, k)
     return scores
 
 
-def _unscored(relevance: Relevance) -> dict[str, Float64Array]:
+def _create_scores(relevance: Relevance) -> dict[str, Float64Array]:
     names = _MEASURES if relevance.labels is None else (*_MEASURES, "knn")
     return {name: np.full(len(relevance), np.nan) for name in names}
 
@@ -244,62 +242,57 @@ def _unscored(relevance: Relevance) -> dict[str, Float64Array]:
 def _score_rows(
     scores: dict[str, Float64Array], rows: Int64Array, D: Float64Array, relevance: Relevance, k: int
 ) -> None:
-    """Enter the scores of some queries; row i of D has the distances of query ``rows[i]``."""
+    """Set the scores of some queries; row i of D has the distances of query ``rows[i]``."""
     gain = ndcg_gains(k)
-    for q, d, judged in zip(rows, D, relevance.judgements(rows), strict=True):
-        relevant, irrelevant = d[judged == 1], d[judged == 0]
+    for q, d, judgments in zip(rows, D, relevance.judgements(rows), strict=True):
+        relevant, irrelevant = d[judgments == 1], d[judgments == 0]
         if not (len(relevant) and len(irrelevant)):
             continue
-        for name, score in zip(_MEASURES, _scores_of(relevant, irrelevant, gain), strict=True):
+        for name, score in zip(_MEASURES, _compute_scores(relevant, irrelevant, gain), strict=True):
             scores[name][q] = score
         if relevance.labels is not None:
             of_queries, of_items = relevance.labels
-            nearest = _first(d, judged, k)
-            scores["knn"][q] = _is_voted(of_items[nearest], of_queries[q])
+            nearest = _select_nearest(d, judgments, k)
+            scores["knn"][q] = _has_most_votes(of_items[nearest], of_queries[q])
 
 
 def ndcg_gains(k: int) -> Float64Array:
-    """G of the first `k` ranks (thesis 3.4.5): 1 at ranks 1 and 2, then 1 / log2(rank)."""
+    """Return the gains of the first `k` ranks (thesis 3.4.5): 1 at ranks 1 and 2, then 1 / log2(rank)."""
     return 1.0 / np.log2(np.maximum(np.arange(1, k + 1), 2))
 
 
-def _scores_of(
+def _compute_scores(
     relevant: Float64Array, irrelevant: Float64Array, gain: Float64Array
 ) -> tuple[float, float, float, float, float]:
-    """The measures, in the order of `_MEASURES`, from the distances of both sets, neither empty."""
+    """Compute the measures, in the order of `_MEASURES`, from the distances of both sets, which must not be empty."""
     k = len(gain)
     irrelevant = np.sort(irrelevant)
     relevant = np.sort(relevant)
     n_nearer = np.searchsorted(irrelevant, relevant, side="left")
     n_not_farther = np.searchsorted(irrelevant, relevant, side="right")
     auc = 1.0 - (n_nearer + n_not_farther).mean() / (2.0 * len(irrelevant))
-    places = np.arange(1, len(relevant) + 1)
-    ranks = places + n_not_farther
-    shown = ranks[ranks <= k]
-    return (
-        float(auc),
-        float((places / ranks).mean()),
-        1.0 / float(ranks[0]),
-        float(gain[shown - 1].sum() / gain.sum()),
-        len(shown) / k,
-    )
+    n_relevant = np.arange(1, len(relevant) + 1)
+    ranks = n_relevant + n_not_farther
+    top = ranks[ranks <= k]
+    precision = float((n_relevant / ranks).mean())
+    return float(auc), precision, 1.0 / float(ranks[0]), float(gain[top - 1].sum() / gain.sum()), len(top) / k
 
 
-def _first(distances: Float64Array, judged: Int8Array, k: int) -> Int64Array:
-    """The rows at ranks up to `k`; of equal distances the irrelevant first, then the lower row."""
-    rows = np.flatnonzero(judged >= 0)
+def _select_nearest(distances: Float64Array, judgments: Int8Array, k: int) -> Int64Array:
+    """Return the rows at ranks up to `k`; of equal distances, irrelevant rows come first, then lower rows."""
+    rows = np.flatnonzero(judgments >= 0)
     if len(rows) > k:
         rows = rows[distances[rows] <= np.partition(distances[rows], k - 1)[k - 1]]
-    return rows[np.lexsort((rows, judged[rows], distances[rows]))][:k]
+    return rows[np.lexsort((rows, judgments[rows], distances[rows]))][:k]
 
 
-def _is_voted(labels: Int64Array, own: np.int64) -> bool:
-    """Whether `own` is the label of more songs than any other; unknown labels, -1, have no vote."""
+def _has_most_votes(labels: Int64Array, own: np.int64) -> bool:
+    """Return True if `own` is the label of more songs than any other; unknown labels, -1, do not vote."""
     counts = np.unique(labels[(labels >= 0) & (labels != own)], return_counts=True)[1]
     return bool(np.count_nonzero(labels == own) > counts.max(initial=0))
 
 
-def _checked_vectors(X: npt.ArrayLike, name: str) -> Float64Array:
+def _check_vectors(X: npt.ArrayLike, name: str) -> Float64Array:
     array = np.asarray(X, dtype=np.float64)
     if array.ndim != 2:
         raise ValueError(f"{name}: shape {array.shape} should be (n_songs, n_features).")
@@ -308,31 +301,31 @@ def _checked_vectors(X: npt.ArrayLike, name: str) -> Float64Array:
     return array
 
 
-def _checked_relevance(relevance: Relevance | Sequence[Any], Q: Float64Array, X: Float64Array) -> Relevance:
-    """The relevance, made from lists where it is none, once it is known to be that of Q and X."""
+def _check_relevance(relevance: Relevance | Sequence[Any], Q: Float64Array, X: Float64Array) -> Relevance:
+    """Return the relevance, made from lists if necessary, after checking that it fits Q and X."""
     if not isinstance(relevance, Relevance):
         pairs = [isinstance(entry, tuple) for entry in relevance]
         if any(pairs):
             if not all(pairs) or any(len(entry) != 2 for entry in relevance):
-                raise ValueError("relevance: give each query a list, or each a tuple (relevant, irrelevant).")
+                raise ValueError("relevance: pass a list per query, or a tuple (relevant, irrelevant) per query.")
             lists, irrelevant = [r for r, _ in relevance], [i for _, i in relevance]
             relevance = Relevance.from_lists(lists, len(X), irrelevant=irrelevant, outside=True)
         else:
             relevance = Relevance.from_lists(relevance, len(X), outside=True)
     if (len(relevance), relevance.n_items) != (len(Q), len(X)):
         raise ValueError(
-            f"relevance has {len(relevance)} queries of {relevance.n_items} songs, but there are {len(Q)} "
-            f"queries and {len(X)} songs of database; see Relevance.restrict."
+            f"relevance has {len(relevance)} queries of {relevance.n_items} songs, but the arguments have {len(Q)} "
+            f"queries and {len(X)} songs; see Relevance.restrict."
         )
     inside = np.flatnonzero(relevance.own >= 0)
-    off = np.linalg.norm(Q[inside] - X[relevance.own[inside]], axis=1)
-    # float32 against float64 is the same song
-    strange = inside[off > 1e-3 * np.linalg.norm(Q[inside], axis=1)]
-    if len(strange):
-        q = strange[0]
+    difference = np.linalg.norm(Q[inside] - X[relevance.own[inside]], axis=1)
+    # the tolerance accepts float32 queries of a float64 database
+    wrong = inside[difference > 1e-3 * np.linalg.norm(Q[inside], axis=1)]
+    if len(wrong):
+        q = wrong[0]
         raise ValueError(
-            f"relevance takes query {q} for row {relevance.own[q]} of the database, but their vectors differ. "
-            "Take the queries of a split by Relevance.restrict, or make lists with outside=True."
+            f"by relevance, query {q} is row {relevance.own[q]} of the database, but their vectors differ. "
+            "Select the queries of a split with Relevance.restrict, or make lists with outside=True."
         )
     return relevance
 
@@ -340,15 +333,15 @@ def _checked_relevance(relevance: Relevance | Sequence[Any], Q: Float64Array, X:
 def paired_bootstrap(
     a: npt.ArrayLike, b: npt.ArrayLike, groups: Any = None, n: int = 2000, random_state: Any = None
 ) -> tuple[float, float, float]:
-    """The mean of ``a - b`` over the queries, and the interval that holds 95 % of its resampled values.
+    """Return the mean of ``a - b`` over the queries and its 95% bootstrap interval.
 
     Parameters
     ----------
     a, b : arrays of shape (n_queries,)
-        Scores of the same queries by two methods; those that are nan in either are left out.
+        Scores of the same queries by two methods; queries that are nan in either are left out.
     groups : sequence of shape (n_queries,), optional
-        The artist of each query. Whole artists are then drawn, as their songs are not independent; one of
-        unknown artist is a group of its own. Without it queries are drawn.
+        The artist of each query. Whole artists are then resampled, because their songs are not independent; a query of
+        unknown artist is a group of its own. Otherwise queries are resampled.
     n : int, at least 1
         Number of resamples.
     random_state : int, numpy Generator or None
@@ -356,12 +349,12 @@ def paired_bootstrap(
     Returns
     -------
     mean, low, high : float
-        The percentile interval from 2.5 to 97.5 %; methods differ when it does not hold 0.
+        The percentile interval from 2.5 to 97.5%; methods differ if it excludes 0.
 
     Raises
     ------
     ValueError
-        If sizes differ, or fewer than two queries, or artists, are left to draw from.
+        If sizes differ, or fewer than two queries, or artists, are left.
     """
     if np.ndim(a) != 1 or np.shape(a) != np.shape(b):
         raise ValueError(f"a and b: shapes {np.shape(a)} and {np.shape(b)} should be (n_queries,) in both.")
@@ -370,13 +363,13 @@ def paired_bootstrap(
         raise ValueError(f"n={n} resamples should be at least 1.")
     codes = np.arange(len(difference)) if groups is None else group_codes(groups)
     if len(codes) != len(difference):
-        raise ValueError(f"groups has {len(codes)} entries for {len(difference)} queries; give one a query.")
-    kept = np.isfinite(difference)
-    difference, codes = difference[kept], codes[kept]
-    drawn_from, group = np.unique(codes, return_inverse=True)
-    if len(drawn_from) < 2:
-        what = "queries" if groups is None else "artists"
-        raise ValueError(f"{len(drawn_from)} {what} with scores in a and b; an interval needs at least 2.")
+        raise ValueError(f"groups has {len(codes)} entries for {len(difference)} queries; pass one per query.")
+    is_finite = np.isfinite(difference)
+    difference, codes = difference[is_finite], codes[is_finite]
+    units, group = np.unique(codes, return_inverse=True)
+    if len(units) < 2:
+        noun = "queries" if groups is None else "artists"
+        raise ValueError(f"{len(units)} {noun} with scores in a and b; an interval needs at least 2.")
     sums, sizes = np.bincount(group, weights=difference), np.bincount(group)
     rng = np.random.default_rng(random_state)
     means = np.empty(n)

@@ -1,8 +1,8 @@
-"""Splits by artist, never by song (Whitman et al. 2001): nothing of a test artist is ever trained on.
+"""Splits by artist, never by song (Whitman et al. 2001): no song of a test artist is in the training set.
 
-Songs of one artist share voice, band and studio, and a model that has heard them recognises these
-instead of what was to be measured. Both splitters can be the `cv` of scikit-learn's searches; pass
-``groups=artists`` to their ``fit``. An unknown artist (None, nan, blank or -1) is an artist of one song.
+Songs of one artist share voice, band and studio. A model trained on some of them recognizes the others by these. Both
+splitters work as the `cv` of scikit-learn's searches; pass ``groups=artists`` to their ``fit``. An unknown artist
+(None, nan, blank or -1) is an artist of one song.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ class ArtistSplit:
     ----------
     n_splits : int, at least 1
     test_size : float in (0, 1) or int
-        Share, or number, of the *artists*; the share of songs varies with what they recorded.
+        Share, or number, of the *artists*; the share of songs varies.
     random_state : int, numpy Generator or None
         An int gives the same splits in every call.
 
@@ -48,7 +48,7 @@ class ArtistSplit:
         Parameters
         ----------
         X : sequence of n_songs
-            Only its length counts.
+            Only its length is used.
         y : ignored
         groups : sequence of shape (n_songs,)
             The artist of each song.
@@ -56,33 +56,33 @@ class ArtistSplit:
         Raises
         ------
         ValueError
-            If `groups` are missing, not one a song, or too few to be split.
+            If `groups` are missing, do not have one entry per song, or are too few.
         """
         from sklearn.model_selection import GroupShuffleSplit
 
-        artists = _artists(X, groups)
-        # scikit-learn takes no Generator
+        artists = _check_artists(X, groups)
+        # scikit-learn does not accept a Generator
         seed = int(np.random.default_rng(self.random_state).integers(2**31))
         splitter = GroupShuffleSplit(self.n_splits, test_size=self.test_size, random_state=seed)
         yield from splitter.split(artists, groups=artists)
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """The number of splits; arguments as scikit-learn passes them, ignored."""
+        """Return the number of splits; the arguments of scikit-learn are ignored."""
         return self.n_splits
 
     def __repr__(self) -> str:
         return f"ArtistSplit({self.n_splits}, {self.test_size}, random_state={self.random_state!r})"
 
 
-def _artists(X: Any, groups: Any) -> Int64Array:
-    """The artist of each song as a number, each unknown one a number of its own."""
+def _check_artists(X: Any, groups: Any) -> Int64Array:
+    """Return the artist of each song as a number; each unknown one is a number of its own."""
     if groups is None:
-        raise ValueError("groups is missing: give the artist of each song; songs are never split singly.")
+        raise ValueError("groups is missing: pass the artist of each song, because splits are by artist.")
     n_songs = X.shape[0] if hasattr(X, "shape") else len(X)
     artists = group_codes(groups)
     if len(artists) != n_songs:
-        raise ValueError(f"groups has {len(artists)} entries for {n_songs} songs; give one a song.")
+        raise ValueError(f"groups has {len(artists)} entries for {n_songs} songs; pass one per song.")
     n_artists = len(np.unique(artists))
     if n_artists < 2:
-        raise ValueError(f"groups names {n_artists} artists; a split needs at least 2.")
+        raise ValueError(f"groups has {n_artists} artists; a split needs at least 2.")
     return artists

@@ -1,1 +1,1 @@
-"""What the pages and the command line share: models, queries, the map, playlists and jobs."""
+"""Services of the pages, the command line and the HTTP interface: models, search, the map, playlists and jobs."""

@@ -1,4 +1,4 @@
-"""What the process of a job does: it calls what the job's kind stands for, and writes down how far that is."""
+"""The process of a job: it calls the function of the job's kind and stores the progress."""
 
 import contextlib
 import logging
@@ -22,7 +22,6 @@ from musicsim.explorer.refresh.fitting import RepresentationSettings
 from musicsim.explorer.refresh.learned_model import learn
 from musicsim.explorer.refresh.model_catalogue import add_representation, take_model
 from musicsim.explorer.refresh.refresh import refresh
-from musicsim.explorer.refresh.upgrade import bring_up_to_date
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.hooks import extensions
 from musicsim.library import AddReport, Library
@@ -31,12 +30,12 @@ from musicsim.progress import Canceled
 from musicsim.storage import writing_to
 
 _log = logging.getLogger(__name__)
-_WRITE_EVERY_S = 0.25
+WRITE_EVERY_S = 0.25
 _STORED_FACTS = ("failed", "songs_per_second", "seconds_left")
 
 
 class JobProgress:
-    """Stores the progress of a job, at most four times a second, and obeys a cancel or a pause.
+    """Stores the progress of a job, at most four times per second, and obeys requests to cancel or pause.
 
     Also a :class:`musicsim.explorer.learning.task.TrainingProgress`.
     """
@@ -49,7 +48,7 @@ class JobProgress:
         self.outcome = ""  # one sentence on the result of the job
 
     def __call__(self, message: str, done: int = 0, total: int = 0, /, **facts: Any) -> None:
-        """Store progress; return only when a pause has ended, and raise Canceled if the job was canceled.
+        """Store progress; wait during a pause, and raise Canceled if the job was canceled.
 
         Values that come too soon after the last write wait for the next one. The first total is written at once, so
         that the pages show even the progress of a short job.
@@ -57,14 +56,14 @@ class JobProgress:
         has_first_total = bool(total) and not self.latest.get("total")
         self.latest |= {"message": message, "done": done, "total": total}
         self.latest |= {name: facts[name] for name in _STORED_FACTS if name in facts}
-        if not has_first_total and time.monotonic() - self._written < _WRITE_EVERY_S:
+        if not has_first_total and time.monotonic() - self._written < WRITE_EVERY_S:
             return
         self._library.jobs.update(self._job_id, **self.latest)
         job = self._library.jobs.get(self._job_id)
         if job.pause_requested and not job.cancel_requested:
             self._library.jobs.update(self._job_id, state="paused", seconds_left=None, songs_per_second=None)
             while job.pause_requested and not job.cancel_requested:
-                time.sleep(_WRITE_EVERY_S)
+                time.sleep(WRITE_EVERY_S)
                 job = self._library.jobs.get(self._job_id)
             self._library.jobs.update(self._job_id, state="running")
         self._written = time.monotonic()
@@ -73,16 +72,16 @@ class JobProgress:
             raise Canceled
 
     def trace(self, point: Mapping[str, Any]) -> None:
-        """Keep a point of the live lines."""
+        """Store a point of the live chart."""
         self._library.jobs.add_trace(self._job_id, point)
 
     def is_enough(self) -> bool:
-        """Whether the best so far is asked for."""
+        """Return whether the training should stop and keep the best metric so far."""
         return self._is_enough
 
 
 def run(library: Library, job_id: int) -> str:
-    """Do a job in this process; returns the state it ended in."""
+    """Run a job in this process; returns its final state."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     started = time.monotonic()
     job = library.jobs.get(job_id)
@@ -106,22 +105,22 @@ def _run(library: Library, job: Job) -> str:
     try:
         kind = job_kinds()[job.kind]
         with writing_to(library.folder), pooled(library) if kind.uses_pool else contextlib.nullcontext():
-            finished = _target(job.kind)(library, progress=progress, **job.arguments)
+            finished = load_target(job.kind)(library, progress=progress, **job.arguments)
     except Canceled:
         finished = False
     except MusicsimError as error:
-        return _failed(library, job_id, str(error))
+        return _fail(library, job_id, str(error))
     except Exception as error:
         _log.exception("job %s (%s) failed", job_id, job.kind)
         message = f"{type(error).__name__}: {error}. Details: {library.jobs.log_path(job_id)}"
-        return _failed(library, job_id, message)
+        return _fail(library, job_id, message)
     state = "done" if finished else "cancelled"
-    last = progress.latest | {"message": progress.outcome, "seconds_left": None}  # what came too soon to be written
+    last = progress.latest | {"message": progress.outcome, "seconds_left": None}  # even values that are not due yet
     library.jobs.update(job_id, state=state, **last)
     return state
 
 
-def _target(kind: str) -> Callable[..., bool]:
+def load_target(kind: str) -> Callable[..., bool]:
     """Return the function that does jobs of a kind."""
     for extension in extensions():
         if kind in extension.jobs:
@@ -130,30 +129,26 @@ def _target(kind: str) -> Callable[..., bool]:
     return cast(Callable[..., bool], getattr(import_module(f"musicsim.explorer.{module}"), name))
 
 
-def _failed(library: Library, job_id: int, message: str) -> str:
+def _fail(library: Library, job_id: int, message: str) -> str:
     try:
         library.jobs.update(job_id, state="failed", message=message, seconds_left=None)
-    except StorageError:  # there is no room even for this: who watches sees that the process has gone
+    except StorageError:  # the disk is full; the pages notice that the process has ended
         _log.error("%s", message)
     return "failed"
 
 
 def _add(library: Library, *, paths: Sequence[str], progress: JobProgress, **options: bool) -> bool:
-    return _came_of(add_and_refresh(library, paths, progress=progress, **options), progress)
+    return _store_outcome(add_and_refresh(library, paths, progress=progress, **options), progress)
 
 
 def _scan(library: Library, *, folders: Sequence[str] = (), progress: JobProgress) -> bool:
-    return _came_of(scan_again(library, folders, progress=progress), progress)
+    return _store_outcome(scan_again(library, folders, progress=progress), progress)
 
 
-def _came_of(scan: AddReport, progress: JobProgress) -> bool:
-    """Whether a scan came to its end; the job then says what became of the files."""
+def _store_outcome(scan: AddReport, progress: JobProgress) -> bool:
+    """Set the outcome of the job; returns whether the scan was completed."""
     progress.outcome = scan.words
     return not scan.cancelled
-
-
-def _upgrade(library: Library, *, progress: JobProgress) -> bool:
-    return bring_up_to_date(library, progress=progress)
 
 
 def _refresh(library: Library, *, force: bool = False, progress: JobProgress) -> bool:

@@ -1,8 +1,7 @@
-"""Background jobs: one process each, so that they outlive the tab and the server.
+"""Background jobs. Each has its own process, so it survives the browser tab and the server.
 
-A job's state lies in the library's database; its process (:mod:`musicsim.explorer.job_process`) writes there at most
-four times a second. A job whose process has gone without saying so is *interrupted* and can be started again: songs
-that were committed are not analysed twice.
+The process (:mod:`musicsim.explorer.job_process`) stores its state in the library's database. A job whose process has
+crashed is *interrupted*; it can be started again, and songs that were committed are not analyzed twice.
 """
 
 import contextlib
@@ -23,12 +22,12 @@ from musicsim.library import Library
 from musicsim.library.stores.jobs import Job as JobRecord
 
 _log = logging.getLogger(__name__)
-_START_WITHIN_S = 30.0
-MAX_KEPT = 100  # jobs whose output and live lines are kept
+START_WITHIN_S = 30.0
+MAX_KEPT = 100  # jobs with stored output and live lines
 _CORE_KINDS = {
     "add": Job("job_process:_add", "Adding songs", uses_pool=True),
     "scan": Job("job_process:_scan", "Scanning folders", uses_pool=True),
-    "upgrade": Job("job_process:_upgrade", "Bringing songs up to date", uses_pool=True),
+    "upgrade": Job("refresh.upgrade:bring_up_to_date", "Bringing songs up to date", uses_pool=True),
     "demo": Job("refresh.add_music:build_demo", "Composing the demo collection"),
     "refresh": Job("job_process:_refresh", "Updating the models", uses_pool=True),
     "train": Job("job_process:_train", "Training a model"),
@@ -37,16 +36,16 @@ _CORE_KINDS = {
     "walk": Job("job_process:_walk", "Learning from playlists"),
     "backup": Job("job_process:_backup", "Backing up the library"),
 }
-"""Kinds of jobs of the core; targets are below :mod:`musicsim.explorer`."""
+"""Kinds of jobs of the core; targets are relative to :mod:`musicsim.explorer`."""
 
 
 def job_kinds() -> dict[str, Job]:
-    """All kinds of jobs by name, those of the core and those of the extensions."""
+    """Return all kinds of jobs by name, of the core and of the extensions."""
     return _CORE_KINDS | {kind: job for extension in extensions() for kind, job in extension.jobs.items()}
 
 
 def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = None) -> int:
-    """Start a job in a process of its own; returns its id at once.
+    """Start a job in its own process; returns its id at once.
 
     Parameters
     ----------
@@ -55,7 +54,7 @@ def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = Non
         "add": paths (list of str), retry (bool), anyway (bool); "scan": folders (list of str, empty for all);
         "demo": seed (int); "refresh": force (bool); "train": name (str), settings (of LearningSettings), use (bool);
         "represent": name (str) and settings (of RepresentationSettings); "take_model": path (str); "walk": none;
-        "backup": path (str). Extensions document the arguments of theirs.
+        "backup": path (str). Extensions document their own.
 
     Raises
     ------
@@ -77,24 +76,25 @@ def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = Non
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=subprocess.STDOUT,
-            cwd=Path(musicsim.__file__).parents[1],  # where a checkout that is not installed is found
+            cwd=Path(musicsim.__file__).parents[1],  # finds a checkout that is not installed
             start_new_session=True,
         )
     library.jobs.update(job_id, pid=process.pid)
-    _children.append(process)
+    children.append(process)
     return job_id
 
 
-_children: list[subprocess.Popen[bytes]] = []
+children: list[subprocess.Popen[bytes]] = []
+"""Processes of jobs that this process started."""
 
 
 def _alive(job: JobRecord) -> bool:
-    """Whether the process of a job is still there."""
+    """Return whether the process of a job exists."""
     if job.pid is None:
-        return time.time() - job.created_at < _START_WITHIN_S
-    own = next((child for child in _children if child.pid == job.pid), None)
+        return time.time() - job.created_at < START_WITHIN_S
+    own = next((child for child in children if child.pid == job.pid), None)
     if own is not None:
-        return own.poll() is None  # which also lets the system forget a child that has ended
+        return own.poll() is None  # also reaps the child if it has ended
     try:
         os.kill(job.pid, 0)
     except ProcessLookupError:
@@ -105,34 +105,34 @@ def _alive(job: JobRecord) -> bool:
 
 
 def _is_job(pid: int) -> bool:
-    """Whether a process does a job: numbers of processes are used again, and killed ones keep theirs for a while."""
+    """Return whether a process runs a job; the id may belong to a newer process, or to a zombie."""
     process = Path(f"/proc/{pid}")
     try:
         command = (process / "cmdline").read_bytes()
-        if not command:  # it is just being started, or has ended and its parent has not asked for it yet
+        if not command:  # it is starting, or is a zombie
             return (process / "stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
     except (FileNotFoundError, ProcessLookupError):
-        return not Path("/proc/self").exists()  # no /proc on this system: the number has to do
+        return not Path("/proc/self").exists()  # without /proc, the process id must suffice
     except OSError:
         return True
     return b"run-job" in command
 
 
 def current(library: Library) -> JobRecord | None:
-    """The job at work, None when there is none; one whose process has gone becomes *interrupted*."""
+    """Return the running job or None; marks jobs whose process has ended as *interrupted*."""
     for job in library.jobs.recent():
         if not job.is_active:
             continue
         if _alive(job):
             return job
-        with contextlib.suppress(StorageError):  # of a library that can only be looked at
+        with contextlib.suppress(StorageError):  # the library is read-only
             library.jobs.update(job.id, state="interrupted", message="stopped before it had finished")
-            _log.warning("job %d (%s): interrupted, its process has gone", job.id, logs.Public(job.kind))
+            _log.warning("job %d (%s): interrupted, because its process has ended", job.id, logs.Public(job.kind))
     return None
 
 
 def cancel(library: Library, job_id: int) -> None:
-    """Ask a job to stop; what it has done stays."""
+    """Ask a job to stop; finished work is kept."""
     library.jobs.update(job_id, cancel_requested=True)
 
 
@@ -142,10 +142,10 @@ def finish(library: Library, job_id: int) -> None:
 
 
 def pause(library: Library, job_id: int) -> None:
-    """Ask a job to rest after the songs in work."""
+    """Ask a job to pause after the current songs."""
     library.jobs.update(job_id, pause_requested=True)
 
 
 def resume(library: Library, job_id: int) -> None:
-    """Let a resting job go on."""
+    """Let a paused job continue."""
     library.jobs.update(job_id, pause_requested=False)

@@ -1,27 +1,24 @@
-"""Which library: ``MUSICSIM_LIBRARY``, or ``data/library`` beside the app; its neighbours are the others."""
+"""Folders of libraries: the default one (``MUSICSIM_LIBRARY``, or ``data/library``), and the others next to it."""
+
+from __future__ import annotations
 
 import os
 import re
 import threading
 from pathlib import Path
 
-from musicsim import LIBRARY_FILE
+from musicsim import LIBRARY_FILE, library
 from musicsim.errors import LibraryError, NotFoundError
-from musicsim.library import Library
 from musicsim.public import is_public
 
-_opened: dict[Path, Library] = {}
+_opened: dict[Path, library.Library] = {}
 _opening = threading.Lock()
 
 
 def default_folder() -> Path:
-    """The folder of the library in use when none is named.
-
-    ``MUSICSIM_LIBRARY`` if set; ``data/library`` in a checkout; else ``~/.musicsim/library``.
-    """
-    named = os.environ.get("MUSICSIM_LIBRARY")
-    if named:
-        return Path(named).expanduser().absolute()
+    """Return ``MUSICSIM_LIBRARY`` if set; ``data/library`` in a checkout; else ``~/.musicsim/library``."""
+    if folder := os.environ.get("MUSICSIM_LIBRARY"):
+        return Path(folder).expanduser().absolute()
     checkout = Path(__file__).resolve().parents[2]
     if (checkout / "app.py").exists() and (checkout / "pyproject.toml").exists():
         return checkout / "data" / "library"
@@ -29,41 +26,39 @@ def default_folder() -> Path:
 
 
 def library_folders() -> list[Path]:
-    """The default library first, then the libraries beside it by name; a public demonstration has the first alone."""
+    """Return the default library, then the others next to it by name; in a public demonstration only the default."""
     default = default_folder()
     if is_public():
         return [default]
-    beside = default.parent.iterdir() if default.parent.exists() else ()
-    others = sorted(f for f in beside if f != default and (f / LIBRARY_FILE).exists())
-    return [default, *others]
+    siblings = default.parent.iterdir() if default.parent.exists() else ()
+    return [default, *sorted(f for f in siblings if f != default and (f / LIBRARY_FILE).exists())]
 
 
-def open_library(name: str | None = None) -> Library:
-    """The library of this name, opened once a process; the default one without a name.
+def open_library(name: str | None = None) -> library.Library:
+    """Return the library of this name, or the default one; each is opened once per process.
 
-    Raises NotFoundError if there is no library of this name; LibraryError if it cannot be opened.
+    Raises NotFoundError if the library does not exist, LibraryError if it cannot be opened.
     """
     folders = {folder.name: folder for folder in reversed(library_folders())}
     folder = folders.get(name) if name else default_folder()
     if folder is None:
-        raise NotFoundError(f"there is no library {name!r}. Choose another one.")
+        raise NotFoundError(f"library {name!r} does not exist. Choose another one.")
     with _opening:
         if folder not in _opened or not folder.exists():
-            _opened[folder] = Library.open(folder)
+            _opened[folder] = library.Library.open(folder)
         return _opened[folder]
 
 
 def create_library(name: str) -> Path:
-    """Make an empty library beside the default one.
+    """Create an empty library next to the default one.
 
-    Raises LibraryError if the name is taken, or is no plain name.
+    Raises LibraryError if the name is taken or not allowed.
     """
     name = name.strip()
     if not re.fullmatch(r"[^\W_][\w .-]{0,60}", name) or name.endswith("."):
-        raise LibraryError(f"{name!r} cannot name a library: use letters, digits, spaces, points and hyphens.")
+        raise LibraryError(f"{name!r} cannot name a library: use letters, digits, spaces, periods and hyphens.")
     folder = default_folder().parent / name
     if folder.exists():
         raise LibraryError(f"{name!r} is taken: choose another name.")
-
-    Library.open(folder).close()
+    library.Library.open(folder).close()
     return folder

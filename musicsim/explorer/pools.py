@@ -1,15 +1,17 @@
-"""The workers that analyze and encode songs of a library elsewhere, if an extension provides them."""
+"""Workers on other machines that analyze and encode songs of a library, if an extension provides them."""
+
+from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
+from musicsim import library as libraries
 from musicsim.hooks import load_hooks
-from musicsim.library import Library
 
 
 @contextmanager
-def pooled(library: Library) -> Iterator[None]:
-    """Give the library its pool of workers for as long as the context lasts.
+def pooled(library: libraries.Library) -> Iterator[None]:
+    """Give the library its pool of workers while the context lasts.
 
     The hook ``pool`` is a context manager ``function(library)`` that sets :attr:`Library.pool`.
     """

@@ -1,1 +1,1 @@
-"""Optional features, one folder each; :mod:`musicsim.hooks` says how each registers itself."""
+"""Optional features, one folder each, registered through :mod:`musicsim.hooks`."""

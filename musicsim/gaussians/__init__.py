@@ -1,4 +1,4 @@
-"""Songs as one Gaussian of their frames each, and the space of such Gaussians' logarithms."""
+"""Songs as Gaussians of their frames, and vectors of such Gaussians."""
 
 import lazy_loader as lazy
 

@@ -1,8 +1,8 @@
 """Vectors of Gaussians whose Euclidean distance is that of the logarithms of positive definite matrices.
 
 A Gaussian is a point of the cone of positive definite matrices, [[S + m m', m], [m', 1]] (Calvo and Oller, Journal of
-Multivariate Analysis 1990). The logarithm of a matrix takes the cone to a plain vector space (log-Euclidean metric:
-Arsigny, Fillard, Pennec and Ayache, SIAM J. Matrix Anal. Appl. 2007).
+Multivariate Analysis 1990). The matrix logarithm maps the cone to a vector space (log-Euclidean metric: Arsigny,
+Fillard, Pennec and Ayache, SIAM J. Matrix Anal. Appl. 2007).
 """
 
 from dataclasses import dataclass
@@ -16,67 +16,66 @@ from musicsim._arrays import Float32Array, Float64Array, FloatingArray
 from musicsim.gaussians.songs import SongGaussians, embedding_size
 
 _MIN_EIGENVALUE = 1e-8
-_BLOCK = 64  # songs whose matrices are decomposed at once: 0.8 MB of 40 x 40 each
+_BLOCK = 64  # songs per eigendecomposition: 0.8 MB of 40 x 40 matrices
 
 
 @dataclass(frozen=True)
 class Population:
-    """What Gaussians of many songs have in common."""
+    """Mean and covariance of the frames of many songs."""
 
-    n_songs: float  # how much it counts when it is joined with another
-    mean: Float64Array  # (d,): of the means
-    # (d, d): of a frame of any song: the mean of the covariances, and the covariance of the means
-    covariance: Float64Array
+    n_songs: float  # its weight when it is joined with another
+    mean: Float64Array  # (d,): mean of the songs' means
+    covariance: Float64Array  # (d, d): mean of the covariances, plus covariance of the means
 
     @classmethod
     def of(cls, means: Float64Array, covariances: Float64Array) -> Self:
-        """Of songs, each counting alike: means (n, d) and covariances (n, d, d)."""
+        """Compute the population of songs with equal weights: means (n, d) and covariances (n, d, d)."""
         mean = means.mean(axis=0)
-        apart = means - mean
-        return cls(len(means), mean, covariances.mean(axis=0) + apart.T @ apart / len(means))
+        centered = means - mean
+        return cls(len(means), mean, covariances.mean(axis=0) + centered.T @ centered / len(means))
 
     def joined(self, other: "Population") -> "Population":
-        """Both together."""
+        """Return the population of both together."""
         n = self.n_songs + other.n_songs
         share = other.n_songs / n
-        apart = other.mean - self.mean
+        shift = other.mean - self.mean
         covariance = (1 - share) * self.covariance + share * other.covariance
-        return Population(n, self.mean + share * apart, covariance + share * (1 - share) * np.outer(apart, apart))
+        return Population(n, self.mean + share * shift, covariance + share * (1 - share) * np.outer(shift, shift))
 
 
 class GaussianEmbedding(TransformerMixin, BaseEstimator):
-    """The logarithms of Gaussians, seen from the average song.
+    """Logarithms of Gaussians relative to the average song.
 
     Parameters
     ----------
     ridge : float > 0, units of the frames squared
-        Added to every variance: constant frames have a place, too.
+        Added to every variance, so that constant frames are possible.
     level : int or None, default 0
-        A column whose mean does not count, as a gain changes nothing but that: the first cepstral coefficient. How it
-        varies does count.
+        A column whose mean is ignored, because a gain changes only that: the first cepstral coefficient. Its variation
+        is used.
     prior : Population, optional
-        Joined with that of the songs, which may be few.
+        Joined with the population of the songs, which may be few.
 
     Attributes
     ----------
     population_ : Population
     whitening_ : ndarray of shape (d, d), float64
-        The inverse root of the population's covariance. It is symmetric, so that a column of the result still
+        The inverse square root of the population's covariance. It is symmetric, so a column of the result still
         belongs to two columns of the frames.
 
     Notes
     -----
-    With m and S the mean and covariance of a song after whitening, its vector is the upper triangle of
-    log [[S + m m', m], [m', 1]], whatever is off the diagonal times the root of 2: Euclidean distances are then the
-    Frobenius distances of the logarithms. 39 columns give 820 numbers, in 0.2 ms a song. The result depends on no other
-    song once the population is known.
+    Let m and S be the mean and covariance of a song after whitening. Its vector is the upper triangle of
+    log [[S + m m', m], [m', 1]], with off-diagonal entries times the root of 2. Euclidean distances are then the
+    Frobenius distances of the logarithms. 39 columns give 820 numbers, in 0.2 ms per song. A vector does not depend on
+    other songs once the population is known.
     """
 
     def __init__(self, ridge: float = 0.1, level: int | None = 0, prior: Population | None = None) -> None:
         self.ridge, self.level, self.prior = ridge, level, prior
 
     def fit(self, gaussians: SongGaussians, y: object = None) -> Self:
-        """Find the population's mean and whitening.
+        """Compute the population's mean and whitening.
 
         Parameters
         ----------
@@ -87,28 +86,28 @@ class GaussianEmbedding(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If there is nothing to learn from, or the ridge is not above 0.
+            If both songs and prior are missing, or the ridge is not above 0.
         """
         if not self.ridge > 0:
             raise ValueError(f"ridge={self.ridge} should be greater than 0.")
         if not len(gaussians) and self.prior is None:
-            raise ValueError("gaussians hold no song, and there is no prior.")
+            raise ValueError("gaussians are empty, and the prior is missing.")
         population = self.prior
         if len(gaussians):
-            population = Population.of(*self._levelled(gaussians))
+            population = Population.of(*self._prepare(gaussians))
             population = population if self.prior is None else population.joined(self.prior)
         assert population is not None
         return self.use_population(population)
 
     def use_population(self, population: Population) -> Self:
-        """Take a population that is known already."""
+        """Use a known population."""
         self.population_ = population
         values, vectors = np.linalg.eigh(population.covariance)
         self.whitening_ = (vectors / np.sqrt(np.maximum(values, _MIN_EIGENVALUE))) @ vectors.T
         return self
 
     def transform(self, gaussians: SongGaussians) -> Float32Array:
-        """Vectors of songs, float32 (n_songs, (d + 1) (d + 2) / 2).
+        """Return vectors of songs, float32 (n_songs, (d + 1) (d + 2) / 2).
 
         Raises
         ------
@@ -125,16 +124,16 @@ class GaussianEmbedding(TransformerMixin, BaseEstimator):
             result[block] = upper_triangle(self._logarithms(gaussians[block]))
         return result
 
-    def _levelled(self, gaussians: SongGaussians) -> tuple[Float64Array, Float64Array]:
-        """Means and covariances in float64: without the level, with the ridge."""
+    def _prepare(self, gaussians: SongGaussians) -> tuple[Float64Array, Float64Array]:
+        """Return means without the level and covariances with the ridge, in float64."""
         means = gaussians.means.astype(np.float64)
         if self.level is not None:
             means[:, self.level] = 0.0
         return means, gaussians.covariances + self.ridge * np.eye(means.shape[1])
 
     def _logarithms(self, gaussians: SongGaussians) -> Float64Array:
-        """(n, d + 1, d + 1)."""
-        means, covariances = self._levelled(gaussians)
+        """Return the matrix logarithms, (n, d + 1, d + 1)."""
+        means, covariances = self._prepare(gaussians)
         A, d = self.whitening_, means.shape[1]
         m = (means - self.population_.mean) @ A
         G = np.ones((len(m), d + 1, d + 1))
@@ -146,6 +145,6 @@ class GaussianEmbedding(TransformerMixin, BaseEstimator):
 
 
 def upper_triangle(matrices: FloatingArray) -> FloatingArray:
-    """The upper triangles of symmetric matrices (n, d, d), row by row, as vectors of the same norm."""
+    """Return the upper triangles of symmetric matrices (n, d, d), row by row, as vectors of the same norm."""
     rows, columns = np.triu_indices(matrices.shape[1])
     return matrices[:, rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2.0))

@@ -1,4 +1,4 @@
-"""What is known of music before a library's own songs are: for libraries of few songs."""
+"""Prior knowledge of the variation of songs, for libraries with few songs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ SPREADS = ("timbre", "fluctuation")  # fields of Prior
 
 @dataclass(frozen=True)
 class Prior:
-    """The population of the frames of songs, and how songs vary: their vectors, and their fluctuation."""
+    """The population of the frames of songs, and the variation of their timbre vectors and fluctuation."""
 
     population: Population
     timbre: Spread
@@ -28,12 +28,12 @@ class Prior:
 def fit_embedding(
     songs: Sequence[SongGaussians], prior: Population | None = None
 ) -> tuple[GaussianEmbedding, Float64Array]:
-    """An embedding for songs that are given in parts, and the covariance of its vectors within songs.
+    """Fit an embedding to songs given in parts; return it and the covariance of its vectors within songs.
 
     Parameters
     ----------
     songs : sequence of SongGaussians
-        The parts of each.
+        The parts of each song.
     prior : Population, optional
 
     Returns
@@ -47,23 +47,21 @@ def fit_embedding(
 
 
 def whole_songs(songs: Sequence[SongGaussians]) -> SongGaussians:
-    """Songs that are given in parts."""
+    """Merge the parts of each song."""
     return SongGaussians.concatenate([parts.merged() for parts in songs])
 
 
 def read_prior(source: IO[bytes]) -> Prior:
-    """What is said in a file, as :mod:`experiments.sound_prior` writes it."""
-    with np.load(source) as kept:
-        arrays = {name: kept[name].astype(np.float64) for name in kept.files}
+    """Read a file written by :mod:`experiments.sound_prior`."""
+    with np.load(source) as file:
+        arrays = {name: file[name].astype(np.float64) for name in file.files}
     weight = float(arrays["n_songs"])
-    spreads = [
-        Spread(weight, *(arrays[f"{name}_{what}"] for what in ("axes", "between", "within"))) for name in SPREADS
-    ]
+    spreads = [Spread(weight, *(arrays[f"{name}_{key}"] for key in ("axes", "between", "within"))) for name in SPREADS]
     return Prior(Population(weight, arrays["mean"], arrays["covariance"]), *spreads)
 
 
 @lru_cache(maxsize=1)
 def load_prior() -> Prior:
-    """The one that comes with the program, of :mod:`experiments.sound_prior`."""
+    """Return the prior shipped with musicsim, computed by :mod:`experiments.sound_prior`."""
     with files("musicsim.gaussians").joinpath("prior.npz").open("rb") as stream:
         return read_prior(stream)

@@ -1,7 +1,7 @@
 """Songs as Gaussians: the mean and the covariance of their frames, whole or in parts.
 
-Conventions. Frames come in blocks and are read once; sums are float64, what is kept is float32. Means are in the units
-of the frames, covariances in their squares.
+Frames come in blocks and are read once. Sums are float64, results float32. Means are in the units of the frames,
+covariances in their squares.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ FrameBlocks = npt.ArrayLike | Iterator[npt.ArrayLike]
 """Frames of a song: one array of shape (n_frames, n_features), or an iterator of such arrays."""
 
 Moments = tuple[int, Float64Array, Float64Array]
-"""Number of frames, their mean, and the sum of the outer products of what they differ from it by."""
+"""Number of frames, their mean, and the sum of the outer products of their deviations."""
 
 
 @dataclass(frozen=True)
@@ -28,17 +28,17 @@ class SongGaussians:
     ----------
     means : ndarray of shape (n, d), float32, units of the frames
     covariances : ndarray of shape (n, d, d), float32, units squared
-        Divided by the number of frames less 1; zeros of a single frame.
+        Divided by the number of frames less 1; zeros for a single frame.
     n_frames : ndarray of shape (n,), int64, >= 1
 
     Raises
     ------
     ValueError
-        If shapes do not fit, a value is not finite, or there are no frames.
+        If shapes do not match, a value is not finite, or a number of frames is below 1.
 
     Notes
     -----
-    39 columns take 6.2 kB a song.
+    39 columns take 6.2 kB per song.
     """
 
     means: Float32Array
@@ -55,10 +55,10 @@ class SongGaussians:
         if self.covariances.shape != (n, d, d) or self.n_frames.shape != (n,):
             raise ValueError(
                 f"covariances of shape {self.covariances.shape} and n_frames of shape {self.n_frames.shape} "
-                f"should be {(n, d, d)} and {(n,)}, as the means have the shape {(n, d)}."
+                f"should be {(n, d, d)} and {(n,)}, because the means have shape {(n, d)}."
             )
         if not (np.isfinite(self.means).all() and np.isfinite(self.covariances).all()):
-            raise ValueError("means or covariances hold NaN or infinity.")
+            raise ValueError("means or covariances contain NaN or infinity.")
         if n and self.n_frames.min() < 1:
             raise ValueError("n_frames should be at least 1.")
 
@@ -66,18 +66,15 @@ class SongGaussians:
         return len(self.means)
 
     def __getitem__(self, rows: npt.ArrayLike | slice) -> "SongGaussians":
-        """Some of the Gaussians: a slice, row numbers or a mask."""
+        """Return some of the Gaussians: a slice, row numbers or a mask."""
         chosen = rows if isinstance(rows, slice) else np.atleast_1d(np.asarray(rows))
         return SongGaussians(self.means[chosen], self.covariances[chosen], self.n_frames[chosen])
 
     @classmethod
     def concatenate(cls, parts: Sequence["SongGaussians"]) -> Self:
-        """Stack several; all need the same number of columns.
+        """Stack several instances; all need the same number of columns.
 
-        Raises
-        ------
-        ValueError
-            If there are none, or their columns differ.
+        Raises ValueError without any, or if their columns differ.
         """
         return cls(
             np.concatenate([part.means for part in parts]),
@@ -86,44 +83,43 @@ class SongGaussians:
         )
 
     def merged(self) -> "SongGaussians":
-        """The one Gaussian of all their frames together; that of a song, from its parts."""
+        """Return the one Gaussian of all their frames together, for example of a song from its parts."""
         total: Moments | None = None
         for n, mean, covariance in zip(self.n_frames.tolist(), self.means, self.covariances, strict=True):
-            of_part = n, mean.astype(np.float64), covariance.astype(np.float64) * (n - 1)
-            total = of_part if total is None else _merged(total, of_part)
-        return _stacked([] if total is None else [total], self.means.shape[1])
+            part = n, mean.astype(np.float64), covariance.astype(np.float64) * (n - 1)
+            total = part if total is None else _merge(total, part)
+        return _stack([] if total is None else [total], self.means.shape[1])
 
 
 def fit_gaussians(list_of_frames: Iterable[FrameBlocks]) -> SongGaussians:
-    """The mean and covariance of each song's frames.
+    """Return the mean and covariance of each song's frames.
 
     Parameters
     ----------
-    list_of_frames : iterable of arrays of shape (n_frames, d), or of iterators of such arrays, one a song
+    list_of_frames : iterable of arrays of shape (n_frames, d), or of iterators of such arrays, one per song
 
     Raises
     ------
     ValueError
-        If a song has no frames, or its frames hold NaN or infinity.
+        If a song lacks frames, or its frames contain NaN or infinity.
     """
     return SongGaussians.concatenate([fit_parts(frames) for frames in list_of_frames])
 
 
 def fit_parts(frames: FrameBlocks, n_frames: int | None = None) -> SongGaussians:
-    """The Gaussians of a song's parts, one after another.
+    """Return the Gaussians of a song's parts, in order.
 
     Parameters
     ----------
     frames : array of shape (n_frames, d), or iterator of such arrays
-        Of one song.
+        Frames of one song.
     n_frames : int >= 1, optional
-        Length of a part; what is left at the end joins the last one where it is less than half a part. One part by
-        default.
+        Length of a part; a remainder of less than half a part is added to the last one. Default: one part.
 
     Raises
     ------
     ValueError
-        If the song has no frames, or its frames hold NaN or infinity.
+        If the song lacks frames, or its frames contain NaN or infinity.
     """
     parts: list[Moments] = []
     width = 0
@@ -134,32 +130,32 @@ def fit_parts(frames: FrameBlocks, n_frames: int | None = None) -> SongGaussians
             if not parts or parts[-1][0] == n_frames:
                 parts.append((0, np.zeros(width), np.zeros((width, width))))
             size = len(rows) if n_frames is None else n_frames - parts[-1][0]
-            parts[-1] = _merged(parts[-1], _moments(rows[:size]))
+            parts[-1] = _merge(parts[-1], _moments(rows[:size]))
             rows = rows[size:]
     if not parts:
         raise ValueError("a song should have at least one frame.")
     if n_frames is not None and len(parts) > 1 and 2 * parts[-1][0] < n_frames:
         last = parts.pop()
-        parts[-1] = _merged(parts[-1], last)
-    return _stacked(parts, width)
+        parts[-1] = _merge(parts[-1], last)
+    return _stack(parts, width)
 
 
 def _moments(rows: FloatingArray) -> Moments:
-    centred = rows.astype(np.float64)
-    mean = centred.mean(axis=0)
-    centred -= mean
-    return len(rows), mean, centred.T @ centred
+    centered = rows.astype(np.float64)
+    mean = centered.mean(axis=0)
+    centered -= mean
+    return len(rows), mean, centered.T @ centered
 
 
-def _merged(one: Moments, other: Moments) -> Moments:
-    """Moments of both together (Chan, Golub and LeVeque 1979)."""
+def _merge(one: Moments, other: Moments) -> Moments:
+    """Return the moments of both together (Chan, Golub and LeVeque 1979)."""
     n = one[0] + other[0]
-    apart = other[1] - one[1]
+    shift = other[1] - one[1]
     share = other[0] / n
-    return n, one[1] + share * apart, one[2] + other[2] + one[0] * share * np.outer(apart, apart)
+    return n, one[1] + share * shift, one[2] + other[2] + one[0] * share * np.outer(shift, shift)
 
 
-def _stacked(parts: Sequence[Moments], width: int) -> SongGaussians:
+def _stack(parts: Sequence[Moments], width: int) -> SongGaussians:
     return SongGaussians(
         np.array([mean for _, mean, _ in parts]).reshape(-1, width),
         np.array([scatter / max(n - 1, 1) for n, _, scatter in parts]).reshape(-1, width, width),
@@ -168,5 +164,5 @@ def _stacked(parts: Sequence[Moments], width: int) -> SongGaussians:
 
 
 def embedding_size(n_columns: int) -> int:
-    """Numbers in the vector of a Gaussian of so many columns."""
+    """Return the length of the vector of a Gaussian with `n_columns` columns."""
     return (n_columns + 1) * (n_columns + 2) // 2

@@ -1,23 +1,25 @@
 """Compiled loops over pairs of documents of a query.
 
-The probability that two documents stand in the wrong order, ``1 / (1 + exp(b - a))``, is ``e^a / (e^a + e^b)``: the
-exponentials are taken once a document, and a pair costs one division.
+The probability that two documents are in the wrong order, ``1 / (1 + exp(b - a))``, is ``e^a / (e^a + e^b)``.
+Exponentials are computed once per document, so a pair costs one division.
 """
 
 import numpy as np
 from numba import njit
 
 MAX_BITS = 1024
-"""Of a code."""
+"""Maximum number of bits of a code."""
 
 MAX_SCORE = 700.0
-"""exp of scores from minus this to this, and the sum of two, are floats; scores reach half the bits / temperature."""
+"""exp of scores up to this, and sums of two, are finite; scores are at most half the bits / temperature."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "nsz"})
 def _add_pairs(powers, gains, others, other_gains, graded, pulls, other_pulls):
-    """Add the lambdas of all pairs of a document and another one to `pulls` and `other_pulls`; returns the sums of
-    the weights of pairs, and of their weights times the probability that they are in the wrong order."""
+    """Add the lambdas of all pairs of a document and another one to `pulls` and `other_pulls`.
+
+    Returns the sum of the weights of pairs, and of weights times the probability of the wrong order.
+    """
     weights, wrong = 0.0, 0.0
     for i in range(len(powers)):
         a, gain = powers[i], gains[i]
@@ -25,7 +27,7 @@ def _add_pairs(powers, gains, others, other_gains, graded, pulls, other_pulls):
         for j in range(len(others)):
             b, lead = others[j], gain - other_gains[j]
             weight = abs(lead) if graded else 1.0
-            # the one of higher gain should be nearer: its score is pulled down, the other's up
+            # the one with the higher gain should be nearer: its score decreases, the other's increases
             share = weight * (a if lead > 0 else b) / (a + b)
             signed = share if lead > 0 else -share
             weight_of_i += weight
@@ -40,22 +42,12 @@ def _add_pairs(powers, gains, others, other_gains, graded, pulls, other_pulls):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def order_lambdas(scores, gains, order, known, lambdas, totals):
-    """RankNet: every pair of known documents of different gain counts the same (equations 3 and 4).
+    """RankNet: all pairs of known documents with different gains have equal weights (equations 3 and 4).
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_queries, n_documents)
-        Less half the number of bits; the least is nearest.
-    gains : ndarray of this shape
-        The higher one of a pair should be nearer.
-    order : int64 ndarray of this shape
-        Places of each row in the order of falling gain.
-    known : int64 ndarray of shape (n_queries,)
-        How many of the places in `order` count.
-    lambdas : ndarray of the shape of scores
-        Set to the slopes of the cost by the scores.
-    totals : ndarray of shape (n_queries, 2)
-        Set to the sum of weights of each query's pairs, and of weights times probabilities to be wrong.
+    Arrays are (n_queries, n_documents). In a pair, the document with the higher of `gains` should have the lower of
+    `scores`. The first ``known[q]`` entries of row q of `order` are the known documents by descending gain. `lambdas`
+    are set to the derivatives of the cost by the scores, and `totals`, (n_queries, 2), to the sum of the weights of
+    pairs, and of weights times probabilities of the wrong order.
     """
     for q in range(len(scores)):
         places = order[q, : known[q]]
@@ -79,18 +71,11 @@ def order_lambdas(scores, gains, order, known, lambdas, totals):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def swap_lambdas(scores, gains, distances, inner, outer, lambdas, totals):
-    """LambdaRank: pairs of one document among the neighbours and one just outside, each times |Delta S| (equation 5).
+    """LambdaRank: pairs of a neighbor and a document just outside, weighted by |Delta S| (equation 5).
 
-    Parameters
-    ----------
-    scores, gains : ndarrays of shape (n_queries, n_documents)
-        As of :func:`order_lambdas`; a gain is what the document adds to the score S as a neighbour.
-    distances : int16 ndarray of this shape
-        Of the codes; -1 of documents that do not count.
-    inner, outer : int64 ndarrays of shape (n_queries,)
-        Neighbours have distances up to `inner`; swaps reach to `outer`.
-    lambdas, totals
-        As of :func:`order_lambdas`.
+    A gain is the contribution of the document to the score S as a neighbor. `distances`, int16 (n_queries,
+    n_documents), are those of codes, and -1 for documents that do not count. `inner` and `outer`, int64 (n_queries,),
+    are the largest distances of neighbors and of swaps. The other arrays are as in :func:`order_lambdas`.
     """
     for q in range(len(scores)):
         near = np.flatnonzero((distances[q] >= 0) & (distances[q] <= inner[q]))

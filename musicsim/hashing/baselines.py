@@ -1,4 +1,4 @@
-"""Codes that know nothing of the task: random projections and Spectral Hashing."""
+"""Unsupervised codes: random projections and Spectral Hashing."""
 
 from typing import Any, Self
 
@@ -6,13 +6,13 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import BoolArray, Float64Array
-from musicsim._blas import one_blas_thread
-from musicsim.hashing._base import BitHash, principal_axes
-from musicsim.hashing._exact import ExactProjection
+from musicsim.blas import one_blas_thread
+from musicsim.hashing.base import BitHash, principal_axes
+from musicsim.hashing.exact import ExactProjection
 
 
 class RandomProjectionHash(BitHash):
-    """The sides of random hyperplanes through the mean: locality sensitive hashing of angles.
+    """Sides of random hyperplanes through the mean: locality-sensitive hashing of angles.
 
     Parameters
     ----------
@@ -42,18 +42,17 @@ class RandomProjectionHash(BitHash):
         Parameters
         ----------
         X : array-like of shape (n_songs, d)
-            Only its mean and the reach of its columns are used.
-        y
-            Not used.
+            Only its mean and the range of its columns are used.
+        y : ignored
 
         Raises
         ------
         ValueError
-            If `n_bits` is out of range, or X is not finite or says nothing.
+            If `n_bits` is out of range, or X is not finite or constant.
         """
-        rows = self._checked_rows(X)
+        rows = self._check_training(X)
         directions = np.random.default_rng(self.random_state).normal(size=(rows.shape[1], self.n_bits))
-        self.projection_ = ExactProjection.of(rows, directions, np.zeros(self.n_bits))
+        self.projection_ = ExactProjection.build(rows, directions, np.zeros(self.n_bits))
         return self
 
     def _bits(self, rows: Float64Array) -> BoolArray:
@@ -63,8 +62,8 @@ class RandomProjectionHash(BitHash):
 class SpectralHash(BitHash):
     """Spectral Hashing (Weiss, Torralba, Fergus, NIPS 2008): waves along the principal axes.
 
-    Rows are taken as uniform in a box along the principal axes; bits are the signs of its Laplacian's
-    eigenfunctions ``sin(pi / 2 + k pi x / width)`` of least eigenvalue: few waves, on wide axes.
+    Rows are assumed to be uniform in a box along the principal axes. Bits are the signs of the eigenfunctions
+    ``sin(pi / 2 + k pi x / width)`` of its Laplacian with the least eigenvalues: few waves, on wide axes.
 
     Parameters
     ----------
@@ -73,16 +72,16 @@ class SpectralHash(BitHash):
     Attributes
     ----------
     projection_ : ExactProjection
-        On the axes that are used, `n_bits` at most.
+        On at most `n_bits` axes.
     lows_, widths_ : ndarrays of shape (n_axes,)
         The box.
     axes_, waves_ : int ndarrays of shape (n_bits,)
-        The axis of each bit, and how many half waves lie along it.
+        The axis of each bit, and its number of half waves.
     n_features_in_ : int
 
     Notes
     -----
-    O(n d^2 + d^3). Memory: 16 n d bytes besides X, 24 n d if X is not float64.
+    O(n d^2 + d^3). Memory: 16 n d bytes in addition to X, 24 n d if X is not float64.
     """
 
     def __init__(self, n_bits: int = 64) -> None:
@@ -94,23 +93,22 @@ class SpectralHash(BitHash):
         Parameters
         ----------
         X : array-like of shape (n_songs, d)
-        y
-            Not used.
+        y : ignored
 
         Raises
         ------
         ValueError
-            If `n_bits` is out of range, or X is not finite or says nothing.
+            If `n_bits` is out of range, or X is not finite or constant.
         """
-        rows = self._checked_rows(X)
+        rows = self._check_training(X)
         with one_blas_thread():
             _, axes = principal_axes(rows - rows.mean(axis=0), self.n_bits)
-        self.projection_ = ExactProjection.of(rows, axes, np.zeros(axes.shape[1]))
+        self.projection_ = ExactProjection.build(rows, axes, np.zeros(axes.shape[1]))
         places = self.projection_.values(rows)
         self.lows_ = places.min(axis=0)
         self.widths_ = np.ptp(places, axis=0)
         waves = np.arange(1, self.n_bits + 1)
-        # eigenvalues grow with waves / width; stable, so that of equal ones the wider axis comes first
+        # eigenvalues grow with waves / width; stable, so that of equal ones the wider axis is first
         slowest = np.argsort((waves[:, None] / self.widths_).ravel(), kind="stable")[: self.n_bits]
         rounds, self.axes_ = np.divmod(slowest, len(self.widths_))
         self.waves_ = waves[rounds]
@@ -118,6 +116,6 @@ class SpectralHash(BitHash):
 
     def _bits(self, rows: Float64Array) -> BoolArray:
         shares = (self.projection_.values(rows) - self.lows_) / self.widths_
-        # cos(pi x) > 0 where x rounds to an even number, which needs no library's cosine
+        # cos(pi x) > 0 if x rounds to an even number; libraries compute cosines differently
         halves = np.floor(shares[:, self.axes_] * self.waves_ + 0.5)
         return np.asarray(halves % 2 == 0)

@@ -1,7 +1,7 @@
 """Bits in words: packing, unpacking, and distances between codes.
 
-Conventions. A code of B bits is a row of ``ceil(B / 64)`` words, uint64. Bit j is bit ``j % 64`` of word ``j // 64``,
-the least significant bit of a word being its bit 0; bits from B on are 0.
+A code of B bits is a row of ``ceil(B / 64)`` uint64 words. Bit j is bit ``j % 64`` of word ``j // 64``, least
+significant first; bits from B on are 0.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ def pack_bits(bits: npt.ArrayLike) -> Uint64Array:
     Raises
     ------
     ValueError
-        If `bits` has no columns, or anything but 0 and 1.
+        If `bits` has no columns, or values other than 0 and 1.
 
     Examples
     --------
@@ -34,23 +34,22 @@ def pack_bits(bits: npt.ArrayLike) -> Uint64Array:
     array([[5],
            [2]], dtype=uint64)
     """
-    given = np.asarray(bits)
-    if given.ndim != 2 or not given.shape[1]:
-        raise ValueError(f"bits: shape {given.shape} should be (n, n_bits), at least one bit.")
-    table = given.astype(bool)
-    if given.dtype != bool and not np.array_equal(table, given):
+    numbers = np.asarray(bits)
+    if numbers.ndim != 2 or not numbers.shape[1]:
+        raise ValueError(f"bits: shape {numbers.shape} should be (n, n_bits), at least one bit.")
+    table = numbers.astype(bool)
+    if numbers.dtype != bool and not np.array_equal(table, numbers):
         raise ValueError("bits should be 0 or 1; compare with a threshold first.")
     n, n_bits = table.shape
-    n_words = -(-n_bits // WORD)
-    room = np.zeros((n, n_words * WORD // 8), np.uint8)
-    filled = np.packbits(table, axis=1, bitorder="little")
-    room[:, : filled.shape[1]] = filled
-    # bytes are in little-endian order whatever the machine's own is
-    return room.view("<u8").astype(np.uint64, copy=False)
+    codes = np.zeros((n, -(-n_bits // WORD) * WORD // 8), np.uint8)
+    octets = np.packbits(table, axis=1, bitorder="little")
+    codes[:, : octets.shape[1]] = octets
+    # bytes are little-endian on every machine
+    return codes.view("<u8").astype(np.uint64, copy=False)
 
 
 def unpack_bits(codes: npt.ArrayLike, n_bits: int) -> BoolArray:
-    """The bits of codes, as :func:`pack_bits` took them.
+    """Return the bits of codes: the inverse of :func:`pack_bits`.
 
     Parameters
     ----------
@@ -66,7 +65,7 @@ def unpack_bits(codes: npt.ArrayLike, n_bits: int) -> BoolArray:
     ValueError
         If `codes` are not uint64 or too short.
     """
-    words = checked_words(codes, "codes")
+    words = check_words(codes, "codes")
     if not 1 <= n_bits <= WORD * words.shape[1]:
         raise ValueError(f"n_bits={n_bits} should be 1 to {WORD * words.shape[1]} with codes of this width.")
     octets = np.ascontiguousarray(words.astype("<u8", copy=False)).view(np.uint8)
@@ -74,7 +73,7 @@ def unpack_bits(codes: npt.ArrayLike, n_bits: int) -> BoolArray:
 
 
 def hamming_distances(codes: npt.ArrayLike, others: npt.ArrayLike) -> Int64Array:
-    """Bits in which each code differs from each other one.
+    """Count the different bits of all pairs of codes and others.
 
     Parameters
     ----------
@@ -92,22 +91,22 @@ def hamming_distances(codes: npt.ArrayLike, others: npt.ArrayLike) -> Int64Array
 
     Notes
     -----
-    Memory: 17 n m bytes while it is made; ask in blocks.
+    Memory: 17 n m bytes; use blocks.
     """
-    left, right = checked_words(codes, "codes"), checked_words(others, "others")
+    left, right = check_words(codes, "codes"), check_words(others, "others")
     if left.shape[1] != right.shape[1]:
-        raise ValueError(f"codes have {left.shape[1]} words and others {right.shape[1]}; give both one width.")
+        raise ValueError(f"codes have {left.shape[1]} words and others {right.shape[1]}; both need the same width.")
     distances = np.zeros((len(left), len(right)), np.int64)
     for word in range(left.shape[1]):
         distances += np.bitwise_count(left[:, word, None] ^ right[:, word])
     return distances
 
 
-def checked_words(codes: npt.ArrayLike, name: str) -> Uint64Array:
-    """Codes as they are, if they are."""
+def check_words(codes: npt.ArrayLike, name: str) -> Uint64Array:
+    """Return codes as an array; raise ValueError with the argument's `name` unless they are uint64 (n, n_words)."""
     words = np.asarray(codes)
     if words.dtype != np.uint64:
-        raise ValueError(f"{name} should be uint64, 64 bits a word, not {words.dtype}.")
+        raise ValueError(f"{name} should be uint64, 64 bits per word, not {words.dtype}.")
     if words.ndim != 2 or not words.shape[1]:
-        raise ValueError(f"{name} should be two-dimensional, one code a row; its shape is {words.shape}.")
+        raise ValueError(f"{name} should be two-dimensional, one code per row; its shape is {words.shape}.")
     return words

@@ -1,5 +1,6 @@
 """Bit codes learned for a task by ranking (Nair, Mahajan, Sundararajan, WWW 2012)."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from numbers import Real
@@ -10,95 +11,92 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from musicsim._arrays import BoolArray, Float64Array
-from musicsim._blas import one_blas_thread
 from musicsim._callbacks import StepCallback
 from musicsim._checks import check_choice, check_number, check_positive, check_whole
-from musicsim.hashing._base import BitHash, principal_axes
-from musicsim.hashing._exact import ExactProjection
-from musicsim.hashing._gains import SCORES, gains_of
+from musicsim.blas import one_blas_thread
 from musicsim.hashing._kernels import MAX_SCORE
-from musicsim.hashing._training import Course, Neighbourhood, Projection, descend
+from musicsim.hashing.base import BitHash, principal_axes
+from musicsim.hashing.exact import ExactProjection
+from musicsim.hashing.gains import SCORES, Gains, gains_of, keep_targets
+from musicsim.hashing.training import Batch, Neighborhood, Projection
 
 _METHODS = ("lambdarank", "ranknet")
-_HIDDEN = "hidden_"
-"""In front of the names of the arrays of hidden units."""
-_DO_NOT_FIT = "the arrays of a hash do not fit together."
+_HIDDEN = "hidden_"  # Prefix of the names of the arrays of hidden units
+_DO_NOT_FIT = "the arrays of a hash do not match."
 
 
 class RankHash(BitHash):
-    """Codes whose Hamming distance ranks songs as a task asks for.
+    """Codes whose Hamming distance ranks songs for a task.
 
-    Bit j of a row x is 1 where ``h_j = 1 / (1 + exp(-(x W_j + b_j)))`` is above 0.5 (equation 1). W and b are learned
-    by gradient descent on the order of pairs of documents for a query, first all pairs alike (RankNet, equations 3
-    and 4), then each times the change of the task's score that swapping the two would make (LambdaRank, equation 5).
+    Bit j of a row x is 1 if ``h_j = 1 / (1 + exp(-(x W_j + b_j)))`` is above 0.5 (equation 1). W and b are learned by
+    gradient descent on the order of pairs of documents for a query. First all pairs have equal weights (RankNet,
+    equations 3 and 4), then the change of the score if the two are swapped (LambdaRank, equation 5).
 
     Parameters
     ----------
     n_bits : int, 1 to 1024
     score : "classification", "retrieval", "hierarchy" or "regression"
-        What the neighbours of a query are for (equations 7, 8, 10, 11); says what `y` is.
+        Score of the neighbors of a query (equations 7, 8, 10, 11); determines the type of `y`.
     method : "lambdarank" or "ranknet"
-        Both phases, or the first alone.
+        Both phases, or only the first.
     n_bins : int >= 1
-        Neighbours are the documents in so many nearest bins that are not empty; not for retrieval.
+        Neighbors are the documents in this many nearest nonempty bins; not for retrieval.
     radius : int >= 0
-        Neighbours are the documents at distances up to this one; for retrieval.
+        Neighbors are the documents up to this distance; for retrieval.
     n_components : int >= 1
-        Weights are learned along so many principal axes at most; W is of all columns again.
+        Maximum number of principal axes along which weights are learned; W has all columns again.
     n_hidden : int >= 0
-        Hidden units ``max(x V + c, 0)`` that are columns of x for W, and are learned with it; 0: bits are linear.
+        Hidden units ``max(x V + c, 0)``, which are additional columns of x for W; with 0, bits are linear.
     ranknet_steps, lambdarank_steps : int >= 0
         Steps of each phase.
     step_size : float > 0
-        Of rows scaled to a mean squared length of 1.
+        For rows scaled to a mean squared length of 1.
     decay : bool
-        Whether steps fall to 0 over the descent.
+        Whether step sizes decrease to 0.
     start : float > 0
-        Standard deviation of the first weights, along principal axes of rows of that scale; of those of hidden units
-        the root of 2 times this, so that the units of a row have a mean squared length of 1, too.
+        Standard deviation of the initial weights along principal axes of rows of that scale. For hidden units it is
+        multiplied by the root of 2, so that the units of a row have a mean squared length of 1, too.
     normalize : bool
-        Divide the slopes of a query by the sum of the weights of its pairs, so that each query counts the same.
+        Divide derivatives of a query by the sum of the weights of its pairs, so that queries have equal weights.
     swap_beyond : bool
-        Neighbours are swapped with documents up to a third of the bits beyond the last of them; if False, with those
-        in the nearest bins, a third of the bits in number.
+        Swap neighbors with documents up to a third of the bits farther than the last of them; if False, with those in
+        the nearest bins, a third of the bits in number.
     momentum : float in [0, 1)
     n_queries, ranknet_documents, lambdarank_documents : int
         Queries of a batch, and documents that they share, in each phase.
     temperature : float > 0
-        Bits by which two documents have to differ to be in order with probability 0.73; at least `n_bits` / 1400.
+        Difference in bits for which two documents are in order with probability 0.73; at least `n_bits` / 1400.
     n_targets : int >= 1, or None
-        Of a batch's documents of the same class as a query only so many count, the nearest ones; None: all. For
-        classification alone.
+        Number of nearest documents of the query's class in a batch that count (classification only); None for all.
     noise : float >= 0
-        Standard deviation of the noise on queries, as a share of that of each principal axis.
+        Standard deviation of the noise on queries, relative to that of each principal axis.
     random_state : int, Generator or None
-        Seed of the first weights and of all batches.
+        Seed of the initial weights and of all batches.
 
     Attributes
     ----------
     projection_ : ExactProjection
-        W and b on the grid on which they are exact.
+        W and b on the grid on which sums are exact.
     hidden_ : ExactProjection or None
-        V and c in the same way.
+        V and c on such a grid.
     history_ : list of dict
-        One a step: step, phase, step_size, and wrong, the mean probability that a pair is in the wrong order (nan in a
+        Per step: step, phase, step_size, and wrong, the mean probability that a pair is in the wrong order (NaN in a
         step without pairs).
     n_steps_ : int
     n_features_in_ : int
 
     Notes
     -----
-    The defaults depart from the paper in many points, of which the targets matter most: with all documents of its class
-    as targets of a query the codes of a class fall together, and which songs of it are near each other is lost: of
-    10,000 digits with 64 bits about 7 % of the votes were wrong, with targets 5.5 %. The whole list, with the
-    parameters of the paper's own way: ``docs/hashing.md``.
+    The defaults differ from the paper; ``docs/hashing.md`` lists the differences and the parameters of the paper. The
+    most important is `n_targets`: if all documents of a query's class are targets, the codes of the class collapse, and
+    distances within it are lost. With 64 bits, about 7% of the votes on 10,000 digits were wrong, and 5.5% with
+    targets.
 
-    O(steps x queries x documents x (bits + documents)), and with hidden units O(steps x documents x n_hidden x (d +
-    bits)) besides; the number of songs only counts where batches are drawn.
-    Memory: 24 n d bytes besides X, 240 MB for 100 000 songs of 100 columns, 32 n d if X is not float64; with hidden
-    units 24 n (d + n_hidden) more; and of a batch 50 bytes times queries x documents, 5 MB. A fit uses one thread of
-    the library of matrix products, so that it gives the same weights with any number of them; another machine may
-    round otherwise. Columns are taken as they are: standardise those of different units.
+    Time: O(steps x queries x documents x (bits + documents)), and with hidden units O(steps x documents x n_hidden x (d
+    + bits)). Memory: 24 n d bytes in addition to X, 240 MB for 100,000 songs with 100 columns, 32 n d if X is not
+    float64; with hidden units 24 n (d + n_hidden) more; 50 bytes times queries x documents per batch, 5 MB. A fit uses
+    one BLAS thread, so the weights do not depend on the number of threads; another machine may round differently.
+    Columns are not scaled: standardize those of different units.
 
     Examples
     --------
@@ -138,28 +136,13 @@ class RankHash(BitHash):
         noise: float = 0.3,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
-        self.n_bits = n_bits
-        self.score = score
-        self.method = method
-        self.n_bins = n_bins
-        self.radius = radius
-        self.n_components = n_components
-        self.n_hidden = n_hidden
-        self.ranknet_steps = ranknet_steps
-        self.lambdarank_steps = lambdarank_steps
-        self.step_size = step_size
-        self.decay = decay
-        self.start = start
-        self.normalize = normalize
-        self.swap_beyond = swap_beyond
-        self.momentum = momentum
-        self.n_queries = n_queries
-        self.ranknet_documents = ranknet_documents
-        self.lambdarank_documents = lambdarank_documents
-        self.temperature = temperature
-        self.n_targets = n_targets
-        self.noise = noise
-        self.random_state = random_state
+        self.n_bits, self.score, self.method, self.n_bins, self.radius = n_bits, score, method, n_bins, radius
+        self.n_components, self.n_hidden = n_components, n_hidden
+        self.ranknet_steps, self.lambdarank_steps = ranknet_steps, lambdarank_steps
+        self.step_size, self.decay, self.start, self.momentum = step_size, decay, start, momentum
+        self.normalize, self.swap_beyond, self.n_queries = normalize, swap_beyond, n_queries
+        self.ranknet_documents, self.lambdarank_documents = ranknet_documents, lambdarank_documents
+        self.temperature, self.n_targets, self.noise, self.random_state = temperature, n_targets, noise, random_state
 
     def fit(self, X: npt.ArrayLike, y: Any, callback: StepCallback | None = None) -> Self:
         """Learn the weights.
@@ -168,19 +151,18 @@ class RankHash(BitHash):
         ----------
         X : array-like of shape (n_songs, d)
         y : labels (n_songs,), Relevance, labels (n_songs, levels) or float array-like (n_songs,)
-            By `score`: classes; who is relevant to whom among the rows of X; classes from the widest to the narrowest;
-            targets. Unknown labels (None, nan, blank, -1) equal nothing.
+            By `score`: classes; relevance of the rows of X to each other; classes from the widest to the narrowest;
+            targets. Unknown labels (None, nan, blank, -1) do not equal any label.
         callback : callable, optional
-            Gets the newest entry of `history_` and the seconds so far after each step; True ends the fit there, with
-            the weights of that step. The best so far is not looked for: `wrong` is of one batch, and differs more from
-            batch to batch than from step to step.
+            Gets the newest entry of `history_` and the seconds so far after each step. It returns True to end the fit
+            with the current weights, not the best ones, because `wrong` varies more between batches than between steps.
 
         Raises
         ------
         ValueError
-            If a parameter is out of range, X is not finite or says nothing, or y is not what `score` needs.
+            If a parameter is out of range, X is not finite or constant, or y does not fit `score`.
         """
-        rows = self._checked_rows(X)
+        rows = self._check_training(X)
         self._check_parameters()
         gains = gains_of(self.score, y, len(rows))
         rng = np.random.default_rng(self.random_state)
@@ -190,13 +172,13 @@ class RankHash(BitHash):
             axes /= np.sqrt(variances.sum())
             coordinates = centered @ axes
             learned = self._start(coordinates, rng)
-            self.history_ = descend(coordinates, gains, learned, self._course(), rng, callback)
-            self._keep(rows, axes, learned)
+            self.history_ = self._descend(coordinates, gains, learned, rng, callback)
+            self._set_projections(rows, axes, learned)
         self.n_steps_ = len(self.history_)
         return self
 
     def arrays(self) -> dict[str, Any]:
-        """Arrays that codes are made with, for an archive without pickle."""
+        """Return the arrays that compute codes, for an archive without pickle."""
         check_is_fitted(self)
         parts = {"": self.projection_} | ({} if self.hidden_ is None else {_HIDDEN: self.hidden_})
         return {
@@ -207,21 +189,21 @@ class RankHash(BitHash):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
-        """A hash that gives the codes of the one that :meth:`arrays` took apart; it cannot tell how it was learned.
+        """Return a hash with the arrays of :meth:`arrays`; it computes the same codes, but lacks attributes of the fit.
 
         Raises
         ------
         KeyError
-            If one is missing.
+            If an array is missing.
         ValueError
-            If they do not fit together.
+            If they do not match.
         """
-        projection = _projection_of(arrays, "")
+        projection = _read_projection(arrays, "")
         d, n_bits = projection.weights.shape
         hashing = cls(n_bits)
         hashing.projection_, hashing.hidden_ = projection, None
         if any(name.startswith(_HIDDEN) for name in arrays):
-            hashing.hidden_ = _projection_of(arrays, _HIDDEN)
+            hashing.hidden_ = _read_projection(arrays, _HIDDEN)
             n_columns, hashing.n_hidden = hashing.hidden_.weights.shape
             if d != n_columns + hashing.n_hidden:
                 raise ValueError(_DO_NOT_FIT)
@@ -230,15 +212,15 @@ class RankHash(BitHash):
         return hashing
 
     def _bits(self, rows: Float64Array) -> BoolArray:
-        # h is above 0.5 where the sum is above 0
+        # h is above 0.5 if the sum is above 0
         return np.asarray(self.projection_.sums(self._inputs(rows)) > 0)
 
     def _inputs(self, rows: Float64Array) -> Float64Array:
-        """What W is multiplied with; exact, as sums are whole numbers and their units powers of two."""
+        """Return rows and hidden units, to be multiplied by W; exact, because units are powers of two."""
         return rows if self.hidden_ is None else np.hstack([rows, np.maximum(self.hidden_.values(rows), 0.0)])
 
     def _start(self, coordinates: Float64Array, rng: np.random.Generator) -> Projection:
-        """First weights for centred rows (n, d)."""
+        """Return initial weights for centered rows (n, d)."""
         d = coordinates.shape[1]
         weights = rng.normal(0.0, self.start, size=(d + self.n_hidden, self.n_bits))
         hidden = rng.normal(0.0, 2.0**0.5 * self.start, size=(d, self.n_hidden))
@@ -246,39 +228,62 @@ class RankHash(BitHash):
         start = Projection(weights, np.zeros(self.n_bits), hidden, zeros, np.zeros_like(zeros))
         return replace(start, hidden_mean=start.inputs(coordinates)[:, d:].mean(axis=0))
 
-    def _keep(self, rows: Float64Array, axes: Float64Array, learned: Projection) -> None:
-        """Weights by columns instead of `axes`, on grids for `rows`."""
+    def _set_projections(self, rows: Float64Array, axes: Float64Array, learned: Projection) -> None:
+        """Set projections of columns instead of `axes`, on grids for `rows`."""
         d = axes.shape[1]
         self.hidden_, weights, bias = None, axes @ learned.weights[:d], learned.bias
         if self.n_hidden:
-            self.hidden_ = ExactProjection.of(rows, axes @ learned.hidden_weights, learned.hidden_bias)
-            by_units = learned.weights[d:] / np.sqrt(self.n_hidden)
-            weights = np.vstack([weights, by_units])
-            # the projection takes the mean of the learned units off, learning took that of the first ones
+            self.hidden_ = ExactProjection.build(rows, axes @ learned.hidden_weights, learned.hidden_bias)
+            unit_weights = learned.weights[d:] / np.sqrt(self.n_hidden)
+            weights = np.vstack([weights, unit_weights])
+            # the projection subtracts the mean of the learned units, training subtracted that of the initial ones
             shift = self._inputs(rows)[:, rows.shape[1] :].mean(axis=0) - learned.hidden_mean * np.sqrt(self.n_hidden)
-            bias = bias + shift @ by_units
-        self.projection_ = ExactProjection.of(self._inputs(rows), weights, bias)
+            bias = bias + shift @ unit_weights
+        self.projection_ = ExactProjection.build(self._inputs(rows), weights, bias)
 
-    def _course(self) -> Course:
-        return Course(
-            self.ranknet_steps,
-            self.lambdarank_steps if self.method == "lambdarank" else 0,
-            self.n_queries,
-            self.ranknet_documents,
-            self.lambdarank_documents,
-            float(self.step_size),
-            float(self.momentum),
-            float(self.temperature),
-            float(self.noise),
-            self.n_targets if self.score == "classification" else None,
-            Neighbourhood(None if self.score == "retrieval" else self.n_bins, self.radius, self.swap_beyond),
-            self.decay,
-            self.normalize,
-        )
+    def _descend(
+        self,
+        rows: Float64Array,
+        gains: Gains,
+        start: Projection,
+        rng: np.random.Generator,
+        callback: StepCallback | None,
+    ) -> list[dict[str, Any]]:
+        """Learn the weights and biases of `start` in place, from centered rows (n, d); return a dict per step."""
+        arrays = start.arrays()
+        moves = [np.zeros_like(array) for array in arrays]
+        n_steps = self.ranknet_steps + (self.lambdarank_steps if self.method == "lambdarank" else 0)
+        spread = float(self.noise) * rows.std(axis=0)
+        neighborhood = Neighborhood(None if self.score == "retrieval" else self.n_bins, self.radius, self.swap_beyond)
+        history: list[dict[str, Any]] = []
+        started = time.perf_counter()
+        for t in range(n_steps):
+            is_ranknet = t < self.ranknet_steps
+            step_size = float(self.step_size) * (1.0 - t / n_steps if self.decay else 1.0)
+            drawn = rng.choice(len(rows), min(self.n_queries, len(rows)), replace=False)
+            n_documents = self.ranknet_documents if is_ranknet else self.lambdarank_documents
+            documents = gains.documents(drawn, n_documents, rng)
+            queries = rows[drawn]
+            if self.noise:
+                queries = queries + spread * rng.normal(size=queries.shape)
+            batch = Batch(queries, rows[documents], gains.gains(drawn, documents))
+            if self.n_targets is not None and self.score == "classification":
+                keep_targets(batch.gains, rows[drawn], batch.documents, self.n_targets)
+            slopes, wrong = batch.slopes(
+                start, float(self.temperature), None if is_ranknet else neighborhood, self.normalize
+            )
+            for i, slope in enumerate(slopes):
+                moves[i] = float(self.momentum) * moves[i] - step_size * slope
+                np.add(arrays[i], moves[i], out=arrays[i])
+            phase = "ranknet" if is_ranknet else "lambdarank"
+            history.append({"step": t + 1, "phase": phase, "step_size": step_size, "wrong": wrong})
+            if callback is not None and callback({**history[-1], "seconds": time.perf_counter() - started}):
+                break
+        return history
 
     def _check_parameters(self) -> None:
-        for name, legal in (("score", SCORES), ("method", _METHODS)):
-            check_choice(name, getattr(self, name), legal)
+        check_choice("score", self.score, SCORES)
+        check_choice("method", self.method, _METHODS)
         least = {"n_bins": 1, "radius": 0, "n_components": 1, "n_hidden": 0}
         least |= {"ranknet_steps": 0, "lambdarank_steps": 0}
         least |= {"n_queries": 1, "ranknet_documents": 2, "lambdarank_documents": 2}
@@ -291,15 +296,15 @@ class RankHash(BitHash):
         if self.n_bits > 2 * MAX_SCORE * self.temperature:
             raise ValueError(
                 f"temperature={self.temperature!r} should be at least {self.n_bits / (2 * MAX_SCORE)} with "
-                f"n_bits={self.n_bits}: exponentials of what is divided by it are too large."
+                f"n_bits={self.n_bits}; otherwise exponentials of scores are too large."
             )
         if not (isinstance(self.momentum, Real) and 0 <= float(self.momentum) < 1):
             raise ValueError(f"momentum={self.momentum!r} should be at least 0 and below 1.")
         check_number("noise", self.noise, 0)
 
 
-def _projection_of(arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> ExactProjection:
-    """The projection with such names. Raises KeyError if one is missing, ValueError if they do not fit together."""
+def _read_projection(arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> ExactProjection:
+    """Return a projection; raise KeyError if an array is missing, ValueError if they do not match."""
     projection = ExactProjection(**{field.name: arrays[prefix + field.name] for field in fields(ExactProjection)})
     shape = projection.weights.shape
     if len(shape) != 2 or not np.issubdtype(projection.exponents.dtype, np.integer):

@@ -1,4 +1,4 @@
-"""Rows of songs, checked: counts, dense or sparse, and histograms; their lengths and cosines."""
+"""Checked rows of songs (counts, dense or sparse, and histograms), their lengths and cosines."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy.typing as npt
 from musicsim._arrays import Float64Array, FloatingArray
 
 _SUM_TOLERANCE = 1e-3
-"""Distance from 1 that sums of float32 histograms may have, for rounding or a few stored digits."""
+"""Allowed distance of the sum of a histogram from 1, because of rounding or a few stored digits."""
 
 
 def root(histograms: npt.ArrayLike, name: str) -> FloatingArray:
@@ -21,15 +21,15 @@ def root(histograms: npt.ArrayLike, name: str) -> FloatingArray:
     sums = array.sum(axis=1, dtype=np.float64)
     off = np.flatnonzero(~(np.abs(sums - 1.0) <= _SUM_TOLERANCE))
     if len(off):
-        raise ValueError(f"{name}: row {off[0]} sums to {sums[off[0]]:.6g}; a histogram sums to 1.")
+        raise ValueError(f"{name}: row {off[0]} sums to {sums[off[0]]:.6g}; it should sum to 1.")
     if array.size and array.min() < 0.0:
-        raise ValueError(f"{name}: smallest entry {array.min():.6g}; a histogram is not negative.")
+        raise ValueError(f"{name}: smallest entry {array.min():.6g}; it should not be negative.")
     root = array / sums[:, np.newaxis].astype(array.dtype)
     return np.sqrt(root, out=root)
 
 
 def cosines(left: Any, right: Any) -> Float64Array:
-    """Products of unit rows that are not negative, dense; rounding may not lift them above 1."""
+    """Return the products of nonnegative unit rows, dense, clipped to 1."""
     product = left @ right.T
     kernel = product.toarray() if hasattr(product, "toarray") else np.asarray(product)
     return np.minimum(kernel, 1.0, out=kernel)
@@ -41,8 +41,8 @@ def check_same_width(left: Float64Array, right: Float64Array) -> None:
 
 
 def term_counts(rows: Any, name: str) -> Any:
-    """Float64 rows that are finite and not negative; CSR where they were sparse."""
-    from scipy import sparse  # with what it brings a tenth of a second, for those who take no counts, too
+    """Return finite, nonnegative float64 rows; CSR if they were sparse."""
+    from scipy import sparse  # its import takes 0.1 s
 
     if sparse.issparse(rows):
         counts = sparse.csr_array(rows, dtype=np.float64)
@@ -60,7 +60,7 @@ def term_counts(rows: Any, name: str) -> Any:
 
 
 def unit_rows(rows: Any) -> Any:
-    """Rows divided by their length; zero rows stay zero. Sparse rows stay sparse."""
+    """Return rows divided by their length; zero rows stay zero. Sparse rows stay sparse."""
     from scipy import sparse
 
     if sparse.issparse(rows):

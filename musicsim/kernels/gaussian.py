@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from musicsim._arrays import Float64Array
-from musicsim.mixtures._kernels import expected_log_likelihoods
+from musicsim.mixtures.kernels import expected_log_likelihoods
 from musicsim.mixtures.songs import SongMixtures
 
 
@@ -16,17 +16,17 @@ def gmm_kernel(
     n_samples: int = 10_000,
     random_state: int | np.random.Generator | None = 0,
 ) -> Float64Array:
-    """Probability product kernel between Gaussian mixtures (Jebara et al. 2004), normalised to 1 between equal songs.
+    """Return the probability product kernel of Gaussian mixtures (Jebara et al. 2004), 1 for equal songs.
 
     Parameters
     ----------
     A : mixtures of n songs with diagonal covariances
     B : mixtures of m songs over the same features; A when None
     exponent : 1 or 0.5
-        With 1 the integral of p q, in closed form. With 1/2 that of sqrt(p q), as the thesis has it (2.5.2), which has
-        no closed form for mixtures and is sampled.
+        1 integrates p q, in closed form. 1/2 integrates sqrt(p q), as in the thesis (2.5.2); it is sampled, because it
+        does not have a closed form for mixtures.
     n_samples : int >= 1
-        Of the mean of all these mixtures, for the exponent 1/2.
+        Number of samples from the mean of all mixtures, for the exponent 1/2.
     random_state : int, Generator or None
         Seed of the samples.
 
@@ -37,15 +37,17 @@ def gmm_kernel(
     Raises
     ------
     ValueError
-        If A and B have different numbers of features, or another exponent is asked for.
+        If A and B have different numbers of features, or the exponent is not supported.
 
     Notes
     -----
-    The integral of p q is the sum over pairs of components of w w' N(m; m', v + v'); divided by the square roots of
-    the integrals of p^2 and q^2. In 39 dimensions songs are nearly disjoint, and the kernel is close to the identity,
-    with the exponent 1/2 less so. The sampled kernel is an inner product of n_samples values a song, hence positive
-    semi-definite, and off by less than sqrt(n / n_samples). Time: 64 pairs of components a pair of songs of 8, or 8
-    densities a song and sample; memory: the result and float64 copies of the mixtures, or 8 n_samples bytes a song.
+    The integral of p q is the sum over pairs of components of w w' N(m; m', v + v'). It is divided by the square roots
+    of the integrals of p^2 and q^2. In 39 dimensions, songs hardly overlap, and the kernel is close to the identity;
+    less so with the exponent 1/2. The sampled kernel is an inner product of n_samples values per song. So it is
+    positive semidefinite, with an error below sqrt(n / n_samples).
+
+    Time: with 8 components per song, 64 pairs of components per pair of songs, or 8 densities per song and sample.
+    Memory: the result and float64 copies of the mixtures, or 8 n_samples bytes per song.
     """
     left = _mixture_parts(A)
     right = left if B is None else _mixture_parts(B)
@@ -71,7 +73,7 @@ _Parts = tuple[Float64Array, Float64Array, Float64Array]
 
 
 def _sampled_root_kernel(sides: list[_Parts], n_samples: int, rng: np.random.Generator) -> Float64Array:
-    """Integrals of sqrt(p q) as means over samples of r, the mean of all p: of sqrt(p / r) times sqrt(q / r)."""
+    """Return integrals of sqrt(p q) as means of sqrt(p / r) times sqrt(q / r), over samples of r, the mean of all p."""
     sizes = np.cumsum([len(parts[0]) for parts in sides])
     drawn = []
     for song in rng.integers(sizes[-1], size=n_samples):
@@ -98,7 +100,7 @@ def _mixture_parts(mixtures: SongMixtures) -> _Parts:
 
 
 def _self_overlap(parts: _Parts) -> Float64Array:
-    """Log of the integral of p^2, one a song."""
+    """Return the log of the integral of p^2, one per song."""
     n_songs = len(parts[0])
     own = np.empty(n_songs)
     for i in range(n_songs):

@@ -1,4 +1,4 @@
-"""Kernels of harmony and of rhythm: two histograms a song, each of which counts half."""
+"""Kernels of harmony and rhythm: two histograms per song, with equal weights."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,7 +7,7 @@ from musicsim._arrays import Float32Array, Float64Array
 from musicsim.kernels._rows import cosines, root
 
 KEYLESS_HARMONY_SIZE = 7 + 12 * 7
-"""Columns of harmony in whatever key: the spectra of 12 pitch classes and of 12 intervals."""
+"""Columns of key-invariant harmony: the spectra of 12 pitch classes and of 12 intervals."""
 
 
 def harmony_map(harmony: npt.ArrayLike, *, key_invariant: bool = False) -> Float32Array:
@@ -16,9 +16,9 @@ def harmony_map(harmony: npt.ArrayLike, *, key_invariant: bool = False) -> Float
     Parameters
     ----------
     harmony : array of shape (n_songs, 156)
-        Of :func:`musicsim.audio.harmony`: two histograms, of 12 pitch classes and of 12 x 12 pairs of them.
+        From :func:`musicsim.audio.harmony`: two histograms, of 12 pitch classes and of 12 x 12 pairs of them.
     key_invariant : bool
-        Whether songs in different keys count as the same.
+        If True, songs in different keys count as the same.
 
     Returns
     -------
@@ -31,15 +31,15 @@ def harmony_map(harmony: npt.ArrayLike, *, key_invariant: bool = False) -> Float
 
     Notes
     -----
-    Both histograms are mapped by :func:`ppk_map` and count half. Another key rotates the 12 classes, and the
-    pairs along their diagonals. The largest kernel over the 12 rotations is not positive semi-definite, and
-    turning each song to its own key makes songs jump whose key is in doubt; hence the magnitudes of
-    the discrete Fourier transform along the rotation, which no rotation changes. Their product is the
-    largest kernel over rotations or somewhat above.
+    Both histograms are mapped by :func:`ppk_map` and have equal weights. Another key rotates the 12 classes, and the
+    pairs along their diagonals. The largest kernel over the 12 rotations is not positive semidefinite. Rotating each
+    song to its own key makes songs with an uncertain key jump. So invariant columns are the magnitudes of the discrete
+    Fourier transform along the rotation, which rotations do not change. Their product is equal to the largest kernel
+    over rotations, or slightly above it.
     """
     classes, pairs = _two_roots(harmony, 12, 144, "harmony")
     if key_invariant:
-        # the weights by which the inner product of spectra is that of what they are taken of
+        # with these weights, spectra have the inner product of their originals
         weights = np.sqrt(np.array([1, 2, 2, 2, 2, 2, 1]) / 12.0)
         first, interval = np.ogrid[:12, :12]
         along = pairs.reshape(-1, 12, 12)[:, first, (first + interval) % 12]
@@ -49,19 +49,19 @@ def harmony_map(harmony: npt.ArrayLike, *, key_invariant: bool = False) -> Float
 
 
 def harmony_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, *, key_invariant: bool = False) -> Float64Array:
-    """Mean of the probability product kernels of pitch classes and of what follows what.
+    """Return the mean of the probability product kernels of pitch classes and of their successions.
 
     Parameters
     ----------
     A : array of shape (n, 156)
-        Of :func:`musicsim.audio.harmony`.
+        From :func:`musicsim.audio.harmony`.
     B : array of shape (m, 156); A when None
     key_invariant : bool
         See :func:`harmony_map`.
 
     Returns
     -------
-    ndarray of shape (n, m), float64, in 0..1; 1 where harmony is the same, with `key_invariant` in any key
+    ndarray of shape (n, m), float64, in 0..1; 1 for equal harmony, with `key_invariant` in any key
 
     Raises
     ------
@@ -79,7 +79,7 @@ def rhythm_map(rhythm: npt.ArrayLike) -> Float32Array:
     Parameters
     ----------
     rhythm : array of shape (n_songs, 240)
-        Of :func:`musicsim.audio.rhythm`: two histograms, of 48 tempos and of the pulses of 4 groups of bands.
+        From :func:`musicsim.audio.rhythm`: two histograms, of 48 tempos and of the pulses of 4 groups of bands.
 
     Returns
     -------
@@ -92,23 +92,23 @@ def rhythm_map(rhythm: npt.ArrayLike) -> Float32Array:
 
     Notes
     -----
-    Both histograms are mapped by :func:`ppk_map` and count half.
+    Both histograms are mapped by :func:`ppk_map` and have equal weights.
     """
     return np.concatenate(_two_roots(rhythm, 48, 192, "rhythm"), axis=1).astype(np.float32)
 
 
 def rhythm_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> Float64Array:
-    """Mean of the probability product kernels of tempos and of pulses.
+    """Return the mean of the probability product kernels of tempos and of pulses.
 
     Parameters
     ----------
     A : array of shape (n, 240)
-        Of :func:`musicsim.audio.rhythm`.
+        From :func:`musicsim.audio.rhythm`.
     B : array of shape (m, 240); A when None
 
     Returns
     -------
-    ndarray of shape (n, m), float64, in 0..1; 1 where rhythm is the same
+    ndarray of shape (n, m), float64, in 0..1; 1 for equal rhythm
 
     Raises
     ------
@@ -120,7 +120,7 @@ def rhythm_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> Float64Ar
 
 
 def _two_roots(rows: npt.ArrayLike, first: int, second: int, name: str) -> tuple[Float64Array, Float64Array]:
-    """Roots of two histograms that stand one after the other in a row, each of length sqrt(1/2)."""
+    """Return the roots of two histograms per row, each scaled to length sqrt(1/2)."""
     array = np.asarray(rows, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] != first + second:
         raise ValueError(f"{name}: shape {array.shape} should be (n_songs, {first + second}).")

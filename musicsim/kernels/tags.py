@@ -12,7 +12,7 @@ from musicsim.kernels._rows import check_same_width, cosines, term_counts, unit_
 
 
 def inverse_document_frequency(histograms: Any) -> Float64Array:
-    """Rarity of each codeword (or word) among songs.
+    """Return the rarity of each codeword (or word) among songs.
 
     Parameters
     ----------
@@ -21,12 +21,12 @@ def inverse_document_frequency(histograms: Any) -> Float64Array:
     Returns
     -------
     ndarray of shape (n_codewords,), float64
-        log(n_songs / songs that hold the codeword): 0 for a codeword in every song, and in none.
+        log(n_songs / songs with the codeword): 0 for codewords in every song, and for unused ones.
 
     Raises
     ------
     ValueError
-        If there is no song, or an entry is negative or not finite.
+        Without songs, or if an entry is negative or not finite.
 
     Notes
     -----
@@ -35,24 +35,24 @@ def inverse_document_frequency(histograms: Any) -> Float64Array:
     counts = term_counts(histograms, "histograms")
     n_songs = counts.shape[0]
     if n_songs == 0:
-        raise ValueError("histograms hold no song; the frequency of codewords needs at least one.")
+        raise ValueError("histograms are empty; the frequency of codewords needs at least one song.")
     holders = np.asarray((counts > 0).sum(axis=0), dtype=np.float64).ravel()
     return np.log(n_songs / np.where(holders > 0, holders, n_songs))
 
 
 def tfidf_map(histograms: Any, idf: npt.ArrayLike) -> Any:
-    """Weigh codewords by their rarity and bring songs to length 1: inner products are then cosines.
+    """Weight codewords by their rarity, and scale songs to length 1, so that inner products are cosines.
 
     Parameters
     ----------
     histograms : array or scipy sparse matrix of shape (n_songs, n_codewords), not negative
     idf : array of shape (n_codewords,)
-        Of :func:`inverse_document_frequency`, from the songs of training.
+        From :func:`inverse_document_frequency` of the training songs.
 
     Returns
     -------
-    ndarray of shape (n_songs, n_codewords), float32, or a CSR array where `histograms` are sparse
-        Rows of length 1; a zero row where nothing is left of a song.
+    ndarray of shape (n_songs, n_codewords), float32, or a CSR array if `histograms` are sparse
+        Rows of length 1; a zero row if all weights are 0.
 
     Raises
     ------
@@ -67,19 +67,19 @@ def tfidf_map(histograms: Any, idf: npt.ArrayLike) -> Any:
 
 
 def tfidf_cosine_kernel(A: Any, B: Any = None, *, reference: Any = None) -> Float64Array:
-    """Cosine between songs after weighing codewords by their rarity.
+    """Return cosines between songs after weighting codewords by their rarity.
 
     Parameters
     ----------
     A : array or scipy sparse matrix of shape (n, n_codewords), not negative
     B : the same of shape (m, n_codewords); A when None
     reference : the same, optional
-        Songs whose codewords are counted, those of training; A when None.
+        Songs from which the rarity is computed, usually the training songs; A when None.
 
     Returns
     -------
     ndarray of shape (n, m), float64, in 0..1
-        0 wherever one of the songs holds nothing but codewords of weight 0.
+        0 if all codewords of one of the songs have weight 0.
 
     Raises
     ------
@@ -96,14 +96,14 @@ def tfidf_cosine_kernel(A: Any, B: Any = None, *, reference: Any = None) -> Floa
 
 
 def chi2_rbf_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, sigma: float = 256.0) -> Float64Array:
-    """Radial basis function of the chi-squared distance: exp(-sigma sum_t (a_t - b_t)^2 / (a_t + b_t)).
+    """Return the radial basis function of the chi-squared distance: exp(-sigma sum_t (a_t - b_t)^2 / (a_t + b_t)).
 
     Parameters
     ----------
     A : array of shape (n, n_tags), not negative: histograms or tag multinomials
     B : array of shape (m, n_tags); A when None
     sigma : float > 0
-        256 is for multinomials that are close to each other, as automatic tags are.
+        256 suits multinomials that are close to each other, such as automatic tags.
 
     Returns
     -------
@@ -116,8 +116,8 @@ def chi2_rbf_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, sigma: flo
 
     Notes
     -----
-    Thesis 2.5.2 (kernel of auto-tags); no factor 1/2 in the distance, and 0/0 counts 0, as in
-    scikit-learn's ``chi2_kernel``, which does the work.
+    Thesis 2.5.2 (kernel of auto-tags). The distance does not have a factor 1/2, and 0/0 counts as 0, as in
+    scikit-learn's ``chi2_kernel``, which computes it.
     """
     from sklearn.metrics.pairwise import chi2_kernel
 
@@ -128,16 +128,16 @@ def chi2_rbf_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, sigma: flo
     check_same_width(left, right)
     if not len(left) or not len(right):
         return np.empty((len(left), len(right)))
-    # scikit-learn takes no array that is read-only, such as a memory map
+    # scikit-learn does not accept read-only arrays, such as memory maps
     return chi2_kernel(*(np.require(rows, requirements="W") for rows in (left, right)), gamma=sigma)
 
 
 def human_tag_vectors(tag_lists: Iterable[Iterable[str]], vocabulary: Sequence[str]) -> Float32Array:
-    """Songs as binary vectors over tags that people gave, scaled to length 1: products are cosines.
+    """Return songs as binary vectors over tags by people, scaled to length 1, so that products are cosines.
 
     Parameters
     ----------
-    tag_lists : one collection of tags a song; a tag named twice counts once
+    tag_lists : one collection of tags per song; repeated tags count once
     vocabulary : sequence of distinct str
 
     Returns
@@ -148,7 +148,7 @@ def human_tag_vectors(tag_lists: Iterable[Iterable[str]], vocabulary: Sequence[s
     Raises
     ------
     ValueError
-        If the vocabulary names a tag twice.
+        If the vocabulary contains a tag twice.
 
     Notes
     -----
@@ -156,7 +156,7 @@ def human_tag_vectors(tag_lists: Iterable[Iterable[str]], vocabulary: Sequence[s
     """
     column = {tag: t for t, tag in enumerate(vocabulary)}
     if len(column) < len(vocabulary):
-        raise ValueError("vocabulary names a tag twice; each tag needs one column.")
+        raise ValueError("vocabulary contains a tag twice; each tag needs one column.")
     known = [sorted({column[tag] for tag in tags if tag in column}) for tags in tag_lists]
     vectors = np.zeros((len(known), len(column)), dtype=np.float32)
     for row, columns in zip(vectors, known, strict=True):
@@ -165,17 +165,17 @@ def human_tag_vectors(tag_lists: Iterable[Iterable[str]], vocabulary: Sequence[s
 
 
 def plays_cosine_kernel(plays: Any, other: Any = None) -> Float64Array:
-    """Cosine between the listeners of items.
+    """Return cosines between the listeners of items.
 
     Parameters
     ----------
     plays : scipy sparse matrix (or array) of shape (n_users, n_items), not negative
-        Made binary beforehand, the cosine counts shared listeners, as in the thesis.
+        If it is binary, the cosine counts shared listeners, as in the thesis.
     other : the same of shape (n_users, m_items); `plays` when None
 
     Returns
     -------
-    ndarray of shape (n_items, m_items), float64, in 0..1; 0 for an item that nobody heard
+    ndarray of shape (n_items, m_items), float64, in 0..1; 0 for an item without listeners
 
     Raises
     ------

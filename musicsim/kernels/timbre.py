@@ -25,8 +25,8 @@ def ppk_map(histograms: npt.ArrayLike) -> Float32Array:
 
     Notes
     -----
-    Element-wise square root, equation 5.7 of the thesis. What a row lacks of the sum 1 is divided
-    out, so that the length is 1 to float32.
+    Element-wise square root, equation 5.7 of the thesis. Rows are rescaled, so that their length is 1 in float32 even
+    if the sum is not exactly 1.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def ppk_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> Float64Array
 
     Returns
     -------
-    ndarray of shape (n, m), float64, in 0..1; 1 where two histograms are the same
+    ndarray of shape (n, m), float64, in 0..1; 1 for equal histograms
 
     Raises
     ------
@@ -60,15 +60,15 @@ def ppk_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> Float64Array
 
 
 def ppk_similarity(distances: npt.ArrayLike) -> Float64Array:
-    """The kernel between songs from Euclidean distances between their maps: 1 - d^2 / 2, never below 0.
+    """Return the kernel between songs from Euclidean distances between their maps: 1 - d^2 / 2, clipped to 0..1.
 
     Parameters
     ----------
     distances : array of any shape, >= 0
-        Of :func:`ppk_map`, or of what PCA leaves of it.
+        Between rows of :func:`ppk_map`, or of its PCA.
 
     Returns
     -------
-    ndarray of the same shape, float64, in [0, 1]
+    ndarray of the same shape, float64, in 0..1
     """
     return np.clip(1.0 - np.square(distances, dtype=np.float64) / 2.0, 0.0, 1.0)

@@ -1,7 +1,7 @@
-"""The store: songs, files, tags, plays, playlists, models and jobs in one folder.
+"""The library: songs, files, tags, plays, playlists, models and jobs in one folder.
 
-Names are looked up when they are asked for: worker processes need none of them, and the database alone takes half
-a second to import.
+Names are imported on first use: worker processes do not need them, and importing the database alone takes half a
+second.
 """
 
 import lazy_loader as lazy

@@ -1,5 +1,11 @@
+from .db.database import damaged as damaged
 from .library import Library as Library
 from .scan.ingest import AddReport as AddReport
+from .stores.files import SKIPPED as SKIPPED
 from .stores.files import Failure as Failure
+from .stores.files import absolute as absolute
+from .stores.files import is_below as is_below
+from .stores.models import ModelRecord as ModelRecord
 from .stores.playlists import SavedPlaylist as SavedPlaylist
 from .stores.songs import Song as Song
+from .stores.splits import part_of as part_of

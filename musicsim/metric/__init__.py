@@ -1,4 +1,4 @@
-"""Metrics learned from who is similar to whom."""
+"""Metrics learned from the similarity of songs."""
 
 import lazy_loader as lazy
 

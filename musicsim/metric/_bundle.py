@@ -2,18 +2,16 @@
 
 Each round solves
 
-    minimise  penalty(W) + C max(0, max_i (loss_i - <W, psi_i>)) + mu/2 ||W - Y||^2  over the cone    (*)
+    minimize  penalty(W) + C max(0, max_i (loss_i - <W, psi_i>)) + mu/2 ||W - Y||^2  over the cone    (*)
 
-over the planes that are held, asks the oracle at the solution, and adds its plane. Plain bundle methods put
-Y at the best metric so far. The mean over many queries is nearly smooth, and there a proximal step is hardly
-more than a gradient step; so Y runs ahead of it as in Nesterov's method, and returns to it when the objective
-rises. Planes bound the slack from below wherever they were cut, so this costs no validity: the gap of
-:class:`~musicsim.metric._problem.Search` is true whatever the steps were.
+over the current planes, calls the oracle at the solution, and adds its plane. Plain bundle methods put Y at the best
+metric so far. The mean over many queries is nearly smooth, so a proximal step there is hardly more than a gradient
+step. Therefore Y is extrapolated as in Nesterov's method, and reset when the objective rises. Planes are lower bounds
+of the slack wherever they were cut, so the gap of :class:`~musicsim.metric._problem.Search` is valid for any steps.
 
-While far from the optimum, mu follows the ratio of the true to the predicted decrease (Kiwiel, 1990). When the
-objective stands still but the bound lags behind, mu falls and planes are kept longer: the bound is that of the
-planes, and needs some around the optimum on all its sides. Then (*) is also solved with a smaller mu for the bound
-alone: a combination of the planes held is closer to a legal one there, and costs projections but no cut.
+Far from the optimum, mu follows the ratio of the true to the predicted decrease (Kiwiel, 1990). When the objective
+stagnates but the bound does not close the gap, mu is lowered and planes are kept longer, because the bound needs planes
+on all sides of the optimum. Then (*) is also solved with a smaller mu for the bound alone, which costs no cut.
 """
 
 from dataclasses import dataclass
@@ -21,35 +19,28 @@ from dataclasses import dataclass
 import numpy as np
 
 from musicsim._arrays import Float64Array
-from musicsim.metric._planes import Planes
 from musicsim.metric._problem import Problem, Search
-from musicsim.metric._qp import solve_dual
 from musicsim.metric.cone import Projection
 from musicsim.metric.convergence import next_momentum
+from musicsim.metric.planes import Planes
+from musicsim.metric.qp import solve_dual
 
-_MASTER_STEPS = {True: 60, False: 300}
-"""At most, by whether the penalty is linear."""
-_MASTER_SHARE = 0.1
-"""(*) is solved until its gap is this share of the decrease that it predicts."""
+_MASTER_STEPS = {True: 60, False: 300}  # Maximum number of steps, by whether the penalty is linear
+_MASTER_SHARE = 0.1  # (*) is solved until its gap is this share of the predicted decrease
+# Rounds that planes without weight are kept, at first and after the objective has stagnated.
 _KEPT, _KEPT_LATE = 40, 150
-"""Rounds that planes without weight are kept, at first and once the objective stands still."""
-_WINDOW, _STILL, _PATIENCE = 8, 1.0, 5
-"""It stands still when it fell by less than _STILL tol within _WINDOW cuts; then mu falls, every _PATIENCE cuts."""
-_BOUND_FALL = 16.0
-"""How far below mu is the one with which (*) is solved for the bound alone."""
-_BOUND_GAIN = 0.05
-"""A bound that closes less than this share of the gap makes the next wait twice as many cuts."""
-_NULLS = 10
-"""Steps in a row without gain after which mu is doubled."""
-_SLOWEST = 64.0
-"""How far mu falls below where it stood at the first standstill."""
-_RANGE = 1e12
-"""How far mu goes from where it began: beyond, rounding hides the step in W, or the proximal term in the objective."""
+# It stagnates if it fell by less than _STAGNATION tol within _WINDOW cuts; then mu is lowered every _PATIENCE cuts.
+_WINDOW, _STAGNATION, _PATIENCE = 8, 1.0, 5
+_BOUND_FALL = 16.0  # mu is divided by this when (*) is solved for the bound alone
+_BOUND_GAIN = 0.05  # If a bound closes less than this share of the gap, the wait for the next one is doubled
+_NULLS = 10  # Steps without gain after which mu is doubled
+_SLOWEST = 64.0  # Factor by which mu may fall below its value at the first stagnation
+_RANGE = 1e12  # Factor by which mu may change in total; beyond, rounding hides the step or the proximal term
 
 
 @dataclass
 class BundleState:
-    """State that a solver can go on from, with another C too: planes stay valid."""
+    """State from which a solver can continue, also with another C, because planes stay valid."""
 
     planes: Planes
     weights: Float64Array
@@ -60,21 +51,17 @@ class BundleState:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """An approximate solution of (*): its metric and what the planes make of it, and the dual variables.
-
-    These are the weights of the planes, the slope of the penalty and the cone's multiplier, None where there is no
-    finite value.
-    """
+    """An approximate solution of (*)."""
 
     W: Projection
-    model: float
-    weights: Float64Array
-    slope: Float64Array
-    P: Float64Array | None
+    model: float  # objective by the planes
+    weights: Float64Array  # dual variables: weights of the planes
+    slope: Float64Array  # slope of the penalty
+    P: Float64Array | None  # multiplier of the cone; None if no dual value was finite
 
 
 def solve_bundle(problem: Problem, search: Search, state: BundleState | None = None) -> BundleState:
-    """Search until the gap is closed, the cuts are used up or the callback stops it; go on from `state`."""
+    """Continue from `state` until the gap is closed, the cuts are used up or the callback stops the search."""
     penalty, C = problem.penalty, problem.C
     if state is None:
         center = problem.project(np.zeros(problem.cone.size))
@@ -89,13 +76,13 @@ def solve_bundle(problem: Problem, search: Search, state: BundleState | None = N
     if mu == 0.0:
         mu = problem.scale(cut.loss, cut.dpsi)
     if not weights.any():
-        weights[-1] = C  # where C is so small that W = 0 is best, the plane at 0 shows it
+        weights[-1] = C  # if C is so small that W = 0 is optimal, the plane at 0 proves it
     bound = problem.lower_bound(planes, weights)
-    over = search.note(center, best, bound, len(planes))
+    is_over = search.note(center, best, bound, len(planes))
     slope = penalty.slope
     Y, momentum = center.point, 1.0
     steering, tighter = _Steering(mu, best, search.tol), _TighterBound(problem, search)
-    while not over and steering.mu > 0:
+    while not is_over and steering.mu > 0:
         trial = solve_master(problem, planes, weights, slope, Y, steering.mu, best, search.tol)
         weights, slope = trial.weights, trial.slope
         bound = problem.lower_bound(planes, weights, trial.P)
@@ -104,11 +91,11 @@ def solve_bundle(problem: Problem, search: Search, state: BundleState | None = N
         weights = planes.retire(np.append(weights, 0.0), steering.kept)
         nearest = trial.W if objective <= best else center
         bound = tighter.bound(bound, planes, weights, slope, nearest, steering.mu, best, objective)
-        over = search.note(trial.W, objective, bound, len(planes))
+        is_over = search.note(trial.W, objective, bound, len(planes))
         ratio = (best - objective) / max(best - trial.model, 1e-300)
         if objective <= best:
-            momentum, ahead = next_momentum(momentum)
-            Y = trial.W.point + ahead * (trial.W.point - center.point)
+            momentum, factor = next_momentum(momentum)
+            Y = trial.W.point + factor * (trial.W.point - center.point)
             center, best = trial.W, objective
         else:
             Y, momentum = center.point, 1.0
@@ -117,19 +104,18 @@ def solve_bundle(problem: Problem, search: Search, state: BundleState | None = N
 
 
 class _Steering:
-    """mu, and for how many rounds planes without weight are kept."""
+    """Control of mu, and of the number of rounds that planes without weight are kept."""
 
     def __init__(self, mu: float, best: float, tol: float) -> None:
         self.mu, self.kept = mu, _KEPT
         self._range = mu / _RANGE, mu * _RANGE
         self._tol = tol
         self._objectives = [best]
-        self._n_null = 0
-        self._last_still = 0
+        self._n_null = self._last_stagnation = 0
         self._lowest = 0.0
 
     def step(self, ratio: float, best: float) -> None:
-        """After a step that gained `ratio` of the decrease that was predicted, and left `best`."""
+        """Update after a step that gained `ratio` of the predicted decrease; `best` is the best objective."""
         if ratio >= 0.0:
             self._n_null = 0
             if ratio > 0.5:
@@ -142,17 +128,17 @@ class _Steering:
                 self.mu, self._n_null = 2.0 * self.mu, 0
         past = self._objectives
         past.append(best)
-        stands = len(past) > _WINDOW and past[-1 - _WINDOW] - best < _STILL * self._tol * best
-        if stands and len(past) - self._last_still >= _PATIENCE and self.mu > self._lowest:
-            if self._last_still == 0:
+        stagnates = len(past) > _WINDOW and past[-1 - _WINDOW] - best < _STAGNATION * self._tol * best
+        if stagnates and len(past) - self._last_stagnation >= _PATIENCE and self.mu > self._lowest:
+            if self._last_stagnation == 0:
                 self._lowest, self.kept = self.mu / _SLOWEST, _KEPT_LATE
-            self.mu, self._last_still = max(self.mu / 4.0, self._lowest), len(past)
-        # where the objective cannot fall any more but by rounding, and the gap stays open, mu would double for ever
+            self.mu, self._last_stagnation = max(self.mu / 4.0, self._lowest), len(past)
+        # if only rounding can lower the objective and the gap stays open, mu would double forever
         self.mu = min(max(self.mu, self._range[0]), self._range[1])
 
 
 class _TighterBound:
-    """A bound of the planes that are held, closer to their best than what comes with the steps."""
+    """Computes bounds that are closer to the best bound of the planes than those of the steps."""
 
     def __init__(self, problem: Problem, search: Search) -> None:
         self._problem, self._search = problem, search
@@ -169,7 +155,7 @@ class _TighterBound:
         best: float,
         objective: float,
     ) -> float:
-        """`bound` or, once the last step has brought little (`objective`, after `best`), a higher one."""
+        """Return `bound`, or a higher one if the last step (from `best` to `objective`) gained little."""
         tol, least = self._search.tol, min(best, objective)
         bound = max(bound, self._search.dual_bound)
         gap = least - bound
@@ -195,15 +181,15 @@ def solve_master(
     best: float,
     tol: float,
 ) -> Trial:
-    """Solve (*) by its dual, in the weights a of the planes and, unless it is fixed, the slope G of the penalty.
+    """Solve (*) by its dual, in the weights a of the planes and the slope G of the penalty (unless it is fixed).
 
     With V = Y + (sum a_i psi_i - G) / mu and W its projection, the dual value is
 
         sum a_i loss_i + mu/2 (||Y||^2 - ||W||^2),
 
-    a smooth concave function with gradient loss_i - <W, psi_i> in a and W in G. Since projections do not
-    expand, the structure kernel / mu (twice that when G moves too) bounds its curvature: an accelerated
-    proximal gradient method in this metric takes one small programme and one projection a step.
+    a smooth concave function with gradient loss_i - <W, psi_i> in a and W in G. Projections are nonexpansive, so its
+    curvature is at most the structure kernel / mu (twice that if G is free). An accelerated proximal gradient method in
+    this metric takes one small quadratic program and one projection per step.
     """
     penalty, C = problem.penalty, problem.C
     stretch = 1.0 if penalty.is_linear else 2.0
@@ -219,27 +205,27 @@ def solve_master(
         V = Y + (planes.combine(a) - G) / mu
         W = problem.project(V)
         rise = planes.slacks(W.point)
-        here = float(a @ planes.loss) + offset - 0.5 * mu * float(W.point @ W.point)
-        near = W.point - Y
+        dual_value = float(a @ planes.loss) + offset - 0.5 * mu * float(W.point @ W.point)
+        step_taken = W.point - Y
         model = penalty.value(W.point) + C * max(0.0, float(rise.max()))
-        value = model + 0.5 * mu * float(near @ near)
-        if here > dual:
-            dual, best_weights, best_slope, P = here, a, G, mu * (W.point - V)
+        value = model + 0.5 * mu * float(step_taken @ step_taken)
+        if dual_value > dual:
+            dual, best_weights, best_slope, P = dual_value, a, G, mu * (W.point - V)
         if step == 0 or value < least:
             least, nearest, least_model = value, W, model
         gap = least - dual
         if gap <= _MASTER_SHARE * max(best - least, 1e-4 * tol * best):
             break
-        with problem.timed("qp"):
+        with problem.measure("qp"):
             new_a = solve_dual(H, -(rise + H @ a), C, a, 1e-2 * max(gap, 1e-12 * best))
         new_G = G if penalty.is_linear else penalty.project_slope(G + (mu / stretch) * W.point)
         if rise @ (new_a - old_a) + W.point @ (new_G - old_G) < 0.0:
             momentum = 1.0
-        momentum, ahead = next_momentum(momentum)
-        a = np.maximum(new_a + ahead * (new_a - old_a), 0.0)
+        momentum, factor = next_momentum(momentum)
+        a = np.maximum(new_a + factor * (new_a - old_a), 0.0)
         if a.sum() > C:
             a *= C / a.sum()
         if not penalty.is_linear:
-            G = penalty.project_slope(new_G + ahead * (new_G - old_G))
+            G = penalty.project_slope(new_G + factor * (new_G - old_G))
         old_a, old_G = new_a, new_G
     return Trial(nearest, least_model, best_weights, best_slope, P)

@@ -1,36 +1,29 @@
-"""One-slack cutting planes (thesis, algorithm 4.1), with the two inner solvers of the thesis."""
+"""One-slack cutting planes (thesis, algorithm 4.1) with the two inner solvers of the thesis."""
 
 from collections.abc import Callable
 
 import numpy as np
 
 from musicsim._arrays import Float64Array
-from musicsim.metric._planes import Planes
 from musicsim.metric._problem import Problem, Search
-from musicsim.metric._qp import solve_dual
 from musicsim.metric.cone import Projection
+from musicsim.metric.planes import Planes
+from musicsim.metric.qp import solve_dual
 
-_KEPT = 50
-"""Rounds that planes without weight are kept."""
+_KEPT = 50  # Rounds that planes without weight are kept
 _ETA = 10.0
-_QP_TOL = 1e-8
-"""Of the small programme, relative to C."""
-_HIGH = 0.1
-"""The rho that a call begins with at least, relative to the scale of the first plane."""
-_REACH = 1e6
-"""How far (4.15) takes rho from there: with W inside the cone it would halve for ever, until W is rounding over rho."""
-_PROMISE = 0.1
-"""A call has to promise this share of what lies between the best objective and the bound."""
-_GROWTH = 1.5
-"""Of the length of a stage over that of the last one."""
-_MAX_STEPS = 10_000
-"""Of a call, about."""
+_QP_TOL = 1e-8  # Tolerance of the small quadratic program, relative to C
+_HIGH = 0.1  # Minimum rho at the start of a call, relative to the scale of the first plane
+_REACH = 1e6  # Factor by which (4.15) may change rho; with W inside the cone it would halve until W is rounding
+_PROMISE = 0.1  # Share of the gap by which the model at the result of a call must be below the best objective
+_GROWTH = 1.5  # Factor from the length of a stage to that of the next
+_MAX_STEPS = 10_000  # Approximate maximum of a call
 
 
 Inner = Callable[[Planes, Float64Array], tuple[Projection, Float64Array, Float64Array | None]]
-"""Step 3 of algorithm 4.1: the best metric for the planes so far, warm from the last call.
+"""Step 3 of algorithm 4.1, which finds the best metric for the planes, starting from the last call.
 
-Returns the metric, weights of the planes for the lower bound, and what helps to bound it (``dual_scale``), or None.
+Returns the metric, weights of the planes for the lower bound, and P of ``dual_scale`` or None.
 """
 
 
@@ -54,22 +47,22 @@ def solve_cutting_plane(problem: Problem, search: Search, make_inner: Callable[[
 
 
 class ADMM:
-    """Alternating directions for the planes that are held: algorithm 4.2 in calls of `n_steps` steps.
+    """Alternating directions for the current planes: algorithm 4.2 in calls of `n_steps` steps.
 
-    Z, U and rho go on where the last call ended.
+    Z, U and rho continue from the last call.
 
-    Printed is a rho of 1 at first, whatever the scale of the data. With a large C that leaves W far from Z after a few
-    steps, and the cutting planes wander: on the task of CAL10K's shape the objective stood at twice the optimum after
-    30 s. Here every call begins with a rho of the problem's own scale, from which (4.15) takes it down: 1.17 times.
+    The paper starts with rho = 1 for data of any scale. With a large C, that leaves W far from Z after a few steps, and
+    progress is slow: on a task of CAL10K's shape the objective was twice the optimum after 30 s. Here every call starts
+    with a rho of the scale of the problem, which (4.15) lowers: 1.17 times the optimum.
 
-    Where few rankings are possible, that alone can stand still for ever: W ends where it was, the oracle gives a plane
-    that is held, and the next call repeats the last. There the iterates circle around the solution, and the model is
-    above its minimum by C times the radius, which is the wider the lower (4.15) takes rho. So a call goes on until the
-    model at its metric is below the best objective by a share of the gap: in stages, each from the mean of the iterates
-    of the last (the middle of the circle) and longer than it. From the first such call on, rho is fixed.
+    If few rankings are possible, this can stagnate forever: W does not change, the oracle returns a known plane, and
+    the next call repeats the last. The iterates circle around the solution, and the model is above its minimum by C
+    times the radius, which grows as (4.15) lowers rho. Therefore a call continues until the model at its metric is
+    below the best objective by a share of the gap. It does so in stages of growing length, each starting from the mean
+    of the iterates of the last (the center of the circle). From the first such call on, rho is fixed.
 
-    With the trace W is split from Z, which lies in the cone. With the L2,1 norm there is a second Z, which
-    the penalty shrinks row by row; the small programme is then the same for the mean of both and 2 rho.
+    With the trace, W is split from Z, which is in the cone. With the L2,1 norm there is a second Z, which the penalty
+    shrinks row by row; the small program is then the same for the mean of both and 2 rho.
     """
 
     def __init__(self, problem: Problem, n_steps: int) -> None:
@@ -90,74 +83,74 @@ class ADMM:
         if not self._is_fixed:
             self._set_rho(max(self.rho, self.high))
             for _ in range(self.n_steps):
-                W, weights, ended = self._step(planes, weights)
-                if ended:
+                W, weights, is_over = self._step(planes, weights)
+                if is_over:
                     break
                 self._adapt_rho()
-            found = problem.project(W)
-            self._is_fixed = not (ended or self._promises(planes, weights, found))
+            result = problem.project(W)
+            self._is_fixed = not (is_over or self._promises_progress(planes, weights, result))
             if self._is_fixed:
                 self._set_rho(self.high)
         if self._is_fixed:
-            found, weights = self._stages(planes, weights)
-        self._W = found.point
-        return found, weights, -self.rho * self.U[0]
+            result, weights = self._run_stages(planes, weights)
+        self._W = result.point
+        return result, weights, -self.rho * self.U[0]
 
     def _model(self, planes: Planes, W: Float64Array) -> float:
-        """What the planes make of the objective."""
+        """Return the objective by the planes."""
         slack = float(planes.slacks(W).max())
         return self.problem.penalty.value(W) + self.problem.C * max(0.0, slack)
 
-    def _promises(self, planes: Planes, weights: Float64Array, found: Projection) -> bool:
+    def _promises_progress(self, planes: Planes, weights: Float64Array, result: Projection) -> bool:
         bound = self.problem.lower_bound(planes, weights, -self.rho * self.U[0])
         self._bound = max(self._bound, bound)
-        return self._model(planes, found.point) <= self._best - _PROMISE * (self._best - self._bound)
+        return self._model(planes, result.point) <= self._best - _PROMISE * (self._best - self._bound)
 
-    def _stages(self, planes: Planes, weights: Float64Array) -> tuple[Projection, Float64Array]:
-        """Steps with a fixed rho, from mean to mean, until they promise a lower objective."""
-        length, taken = self.n_steps, 0
+    def _run_stages(self, planes: Planes, weights: Float64Array) -> tuple[Projection, Float64Array]:
+        """Run stages with a fixed rho until they promise a lower objective."""
+        length, n_steps_done = self.n_steps, 0
         while True:
             length = int(np.ceil(_GROWTH * length))
-            taken += length
+            n_steps_done += length
             sums = [0.0 * each for each in (self._W, weights, *self.Z, *self.U)]
             for _ in range(length):
-                W, weights, ended = self._step(planes, weights)
-                here = (W, weights, *self.Z, *self.U)
-                sums = [total + each for total, each in zip(sums, here, strict=True)]
+                W, weights, is_over = self._step(planes, weights)
+                values = (W, weights, *self.Z, *self.U)
+                sums = [total + each for total, each in zip(sums, values, strict=True)]
             W, weights, *split = (total / length for total in sums)
             self.Z, self.U = split[: len(self.Z)], split[len(self.Z) :]
-            found = self.problem.project(W)
-            if ended or taken >= _MAX_STEPS or self._promises(planes, weights, found):
-                return found, weights
+            result = self.problem.project(W)
+            if is_over or n_steps_done >= _MAX_STEPS or self._promises_progress(planes, weights, result):
+                return result, weights
 
     def _step(self, planes: Planes, weights: Float64Array) -> tuple[Float64Array, Float64Array, bool]:
-        """W, the weights of the planes, and whether nothing moves any more."""
+        """Return W, the weights of the planes, and whether the iterates have converged."""
         problem, n = self.problem, len(self.Z)
         linear = problem.penalty.slope if problem.penalty.is_linear else 0.0
         rho = n * self.rho
         R = sum(Z - U for Z, U in zip(self.Z, self.U, strict=True)) / n
         b = planes.psi @ (rho * R - linear) - rho * planes.loss  # (4.13)
-        with problem.timed("qp"):
-            # (4.11) is 1 / rho times this programme
+        with problem.measure("qp"):
+            # (4.11) is 1 / rho times this program
             weights = solve_dual(planes.gram, b, problem.C, weights, _QP_TOL * problem.C * rho)
         W = R + (planes.combine(weights) - linear) / rho  # (4.10)
-        moved = apart = 0.0
+        change = residual = 0.0
         for i, (Z, U) in enumerate(zip(self.Z, self.U, strict=True)):  # (4.6, 4.7)
-            near = W + U
-            new = problem.project(near).point if i == 0 else problem.penalty.shrink(near, 1.0 / self.rho)
-            self.U[i] = near - new
-            moved += float(((new - Z) ** 2).sum())
-            apart += float(((W - new) ** 2).sum())
+            shifted = W + U
+            new = problem.project(shifted).point if i == 0 else problem.penalty.shrink(shifted, 1.0 / self.rho)
+            self.U[i] = shifted - new
+            change += float(((new - Z) ** 2).sum())
+            residual += float(((W - new) ** 2).sum())
             self.Z[i] = new
-        self._moved, self._apart = self.rho * np.sqrt(moved), np.sqrt(apart)
+        self._change, self._residual = self.rho * np.sqrt(change), np.sqrt(residual)
         least = 1e-9 * float(np.linalg.norm(W))
-        return W, weights, self._apart <= least and self._moved <= self.rho * least
+        return W, weights, self._residual <= least and self._change <= self.rho * least
 
     def _adapt_rho(self) -> None:
         """(4.15)."""
-        if self._moved > _ETA * self._apart:
+        if self._change > _ETA * self._residual:
             self._set_rho(max(0.5 * self.rho, self.high / _REACH))
-        elif self._apart > _ETA * self._moved:
+        elif self._residual > _ETA * self._change:
             self._set_rho(min(2.0 * self.rho, self.high * _REACH))
 
     def _set_rho(self, rho: float) -> None:
@@ -166,12 +159,12 @@ class ADMM:
 
 
 class Subgradient:
-    """Projected sub-gradients for the planes that are held (thesis 3.3, the baseline of thesis 4).
+    """Projected subgradients for the current planes (thesis 3.3, the baseline of thesis 4).
 
-    A call takes `n_steps` steps at most, from where the last one ended. The step is Polyak's, (f(W) - target) /
-    ||g||^2, for a target that lies `reach` below the best value; reach is halved when `patience` steps have not come
-    half way (Brännlund, 1993). The weights of the lower bound are those of the planes that were active, averaged over
-    the steps after the last halving.
+    A call takes at most `n_steps` steps from where the last one ended. The step is Polyak's, (f(W) - target) /
+    ||g||^2, with a target that is `reach` below the best value; reach is halved when `patience` steps have not gained
+    half of it (Brännlund, 1993). The weights of the lower bound are those of the active planes, averaged over the steps
+    since the last halving.
     """
 
     def __init__(self, problem: Problem, tol: float, n_steps: int = 300, patience: int = 20) -> None:

@@ -1,4 +1,4 @@
-"""Geometric means of positive definite matrices, and the metric that they give (Su, King, Lyu, SIGIR 2017, 3.1)."""
+"""Geometric means of positive definite matrices, and their metric (Su, King, Lyu, SIGIR 2017, 3.1)."""
 
 from typing import Any
 
@@ -9,16 +9,14 @@ from scipy import linalg
 from musicsim._arrays import Float64Array
 from musicsim._checks import check_number
 
-_SYMMETRY = 1e-8
-"""Largest difference of a matrix to its transpose, relative to its largest entry, that counts as rounding."""
-_MIN_SHARE = 1e-12
-"""Of the size of one scatter, what the other is taken for at least."""
+_SYMMETRY = 1e-8  # Difference from the transpose, relative to the largest entry, that counts as rounding
+_MIN_SHARE = 1e-12  # Minimum size of a scatter, relative to the other one
+# Times d^2, the minimum share of a scatter's size that is added, so that it is definite for any `reg`.
 _ROUNDING = 4.0 * np.finfo(np.float64).eps
-"""Times d^2, the share of a scatter's size that is added at least: so it is definite however small `reg` is."""
 
 
 def geometric_mean(A: npt.ArrayLike, B: npt.ArrayLike, t: float = 0.5) -> Float64Array:
-    """The point A #_t B of the geodesic from A to B among positive definite matrices.
+    """Return the point A #_t B of the geodesic from A to B among positive definite matrices.
 
     ``A^1/2 (A^-1/2 B A^-1/2)^t A^1/2``: A at t = 0, B at t = 1, at t = 1/2 the G with ``G A^-1 G = B``.
 
@@ -39,8 +37,7 @@ def geometric_mean(A: npt.ArrayLike, B: npt.ArrayLike, t: float = 0.5) -> Float6
     Notes
     -----
     With A = L L^T it is ``L (L^-1 B L^-T)^t L^T``: a Cholesky factor, two triangular solves and one symmetric
-    eigendecomposition, no root of a general matrix. Factored is the one of better condition, since
-    A #_t B = B #_{1-t} A. Memory: 32 d^2 bytes.
+    eigendecomposition. The better conditioned matrix is factored, because A #_t B = B #_{1-t} A. Memory: 32 d^2 bytes.
 
     Examples
     --------
@@ -59,17 +56,15 @@ def geometric_mean(A: npt.ArrayLike, B: npt.ArrayLike, t: float = 0.5) -> Float6
 
 
 def geometric_mean_metric(S: Float64Array, D: Float64Array, t: float = 0.5) -> Float64Array:
-    """S^-1 #_t D without an inverse: near along what S has little of and D much; at 1/2 the M with M S M = D.
+    """Return S^-1 #_t D without an inverse; at t = 1/2, the M with M S M = D.
 
-    S and D, (d, d), are the scatter of similar and of dissimilar pairs; t is from 0 to 1. Raises ValueError if one of
+    S and D, (d, d), are the scatters of similar and of dissimilar pairs; t is from 0 to 1. Raises ValueError if one of
     them is not positive definite in double precision.
     """
-    # both brought near 1, as S D is of the fourth power of the unit of the vectors; powers of 4 have exact roots
+    # both are scaled near 1, because S D has the fourth power of the unit of the vectors; powers of 4 have exact roots
     p, q = (2 * (int(np.frexp(np.abs(np.diag(A)).max())[1]) // 2) for A in (S, D))
-    L, K = (
-        _cholesky(np.ldexp(S, -p), "S, the scatter of similar pairs,"),
-        _cholesky(np.ldexp(D, -q), "D, the scatter of dissimilar pairs,"),
-    )
+    L = _cholesky(np.ldexp(S, -p), "S, the scatter of similar pairs,")
+    K = _cholesky(np.ldexp(D, -q), "D, the scatter of dissimilar pairs,")
     # with S = L L^T it is L^-T (L^T D L)^t L^-1
     values, vectors = _eigh(_gram(L.T @ K))
     half = linalg.solve_triangular(L, vectors * values ** (0.5 * t), lower=True, trans="T")
@@ -77,7 +72,7 @@ def geometric_mean_metric(S: Float64Array, D: Float64Array, t: float = 0.5) -> F
 
 
 def _from_factor(L: Float64Array, inner: Float64Array, t: float) -> Float64Array:
-    """L (inner inner^T)^t L^T."""
+    """Return L (inner inner^T)^t L^T."""
     values, vectors = _eigh(_gram(inner))
     return _gram((L @ vectors) * values ** (0.5 * t))
 
@@ -88,7 +83,7 @@ def _gram(F: Float64Array) -> Float64Array:
 
 
 def _eigh(A: Float64Array) -> tuple[Float64Array, Float64Array]:
-    """Eigenvalues, none below the rounding of the largest, and eigenvectors of a product F F^T of full rank."""
+    """Return eigenvalues, at least the rounding of the largest, and eigenvectors of a full-rank product F F^T."""
     values, vectors = linalg.eigh(A, driver="evd", check_finite=False, overwrite_a=True)
     return np.maximum(values, np.finfo(np.float64).tiny + 1e-17 * values[-1]), vectors
 
@@ -101,35 +96,32 @@ def _symmetric(A: npt.ArrayLike, name: str) -> Float64Array:
         raise ValueError(f"{name} is not finite.")
     largest, off = np.abs(matrix).max(), np.abs(matrix - matrix.T).max()
     if off > _SYMMETRY * largest:
-        raise ValueError(f"{name} is not symmetric: entries differ by {off:.3g} from those across the diagonal.")
+        raise ValueError(f"{name} is not symmetric: it differs from its transpose by up to {off:.3g}.")
     return 0.5 * (matrix + matrix.T)
 
 
 def _cholesky(A: Float64Array, name: str) -> Float64Array:
-    """The lower factor; of a singular matrix it exists by chance of rounding only, so its diagonal is looked at."""
+    """Return the lower factor; the diagonal is checked, because a singular matrix may have one by rounding."""
     try:
         L: Float64Array = linalg.cholesky(A, lower=True, check_finite=False)
     except linalg.LinAlgError:
         L = np.zeros((1, 1))
     if not _spread(L) < 1.0 / (len(A) * np.finfo(np.float64).eps):
         raise ValueError(
-            f"{name} is not positive definite in double precision; add a multiple of the identity to it "
-            "(reg, where it is from pairs)."
+            f"{name} is not positive definite in double precision; add a multiple of the identity "
+            "(for scatters of pairs: raise reg)."
         )
     return L
 
 
 def _spread(L: Float64Array) -> float:
-    """The least that the condition number of L L^T can be."""
+    """Return a lower bound of the condition number of L L^T."""
     diagonal = np.diag(L)
     return float((diagonal.max() / diagonal.min()) ** 2) if diagonal.min() > 0 else np.inf
 
 
-def checked_prior(prior: Any, X: Float64Array) -> Float64Array:
-    """The metric that a parameter `prior` names, shape (d, d).
-
-    Raises ValueError if it is no metric of the columns of X.
-    """
+def prior_metric(prior: Any, X: Float64Array) -> Float64Array:
+    """Return the metric (d, d) of a parameter `prior`; raise ValueError if it does not fit the columns of X."""
     d = X.shape[1]
     if prior is None:
         return np.eye(d)
@@ -148,20 +140,18 @@ def checked_prior(prior: Any, X: Float64Array) -> Float64Array:
 
 
 def check_mean_parameters(t: Any, reg: Any) -> None:
-    """Raise ValueError where `t` or `reg` is out of range."""
+    """Raise ValueError if `t` or `reg` is out of range."""
     check_number("t", t, 0, 1)
     check_number("reg", reg, 0)
 
 
-def regularized(S: Float64Array, D: Float64Array, prior: Float64Array, reg: float) -> tuple[Float64Array, Float64Array]:
-    """Scatters with a share `reg` of their own size added that pulls S^-1 # D to a multiple of the prior metric P.
+def regularize(S: Float64Array, D: Float64Array, prior: Float64Array, reg: float) -> tuple[Float64Array, Float64Array]:
+    """Return scatters that pull S^-1 # D to a multiple of the prior metric P; raise ValueError if both are 0.
 
-    ``S + reg s P^-1`` and ``D + reg e P`` with s and e the means of the eigenvalues of S P and of D P^-1.
-
-    Raises ValueError if both are 0.
+    They are ``S + reg s P^-1`` and ``D + reg e P``, with s and e the mean eigenvalues of S P and of D P^-1.
     """
     if not (S.any() or D.any()):
-        raise ValueError("All pairs are of equal rows; there is nothing to learn from.")
+        raise ValueError("All pairs consist of equal rows; there is nothing to learn from.")
     if reg == 0:
         return S, D
     inverse: Float64Array = linalg.inv(prior, check_finite=False)
@@ -169,7 +159,7 @@ def regularized(S: Float64Array, D: Float64Array, prior: Float64Array, reg: floa
     d = len(prior)
     parts = []
     for scatter, other, metric, added in ((S, D, prior, inverse), (D, S, inverse, prior)):
-        # traces of products of symmetric matrices; of the other scatter where all songs of these pairs are equal
+        # traces of products of symmetric matrices; of the other scatter if all songs of these pairs are equal
         own, others = np.vdot(scatter, metric), np.vdot(other, metric)
         share = reg * (max(own, _MIN_SHARE * others) / d)
         parts.append(scatter + max(share, _ROUNDING * d * max(own, others)) * added)

@@ -1,32 +1,30 @@
-"""Compiled loops of the separation oracles: one query's most violated ranking at a time.
+"""Compiled loops of the separation oracles: the most violated ranking of each query.
 
 Notation. A query has p relevant items with scores r_1 >= ... >= r_p and m irrelevant ones with scores
-t_1 >= ... >= t_m. Each class stands in the order of its scores, so a ranking is the non-decreasing
-vector ``before``: c_a irrelevant items stand before the a-th relevant one. With T(c) = t_1 + ... + t_c
+t_1 >= ... >= t_m. Each class is in the order of its scores, so a ranking is the non-decreasing vector ``before``: c_a
+irrelevant items come before the a-th relevant one. With T(c) = t_1 + ... + t_c
 
     Delta - <W, psi(y*) - psi(y)> = Delta(c) + sum over a of base_a(c_a),
     base_a(c) = -2 / (p m) (c r_a - T(c)),
 
-and base_a is concave with its peak at the natural place, the number of t_j > r_a. A most violated ranking
-never has c_a below it: an irrelevant item of higher score in front costs nothing, and every loss grows
-with c_a. Arrays count from 0: ``before[a - 1]`` is c_a. Of equally violated rankings one with fewer
-irrelevant items in front is preferred.
+and base_a is concave with its maximum at the natural place, the number of t_j > r_a. A most violated ranking never has
+c_a below it: irrelevant items of higher score come first at no cost, and every loss grows with c_a. Arrays are
+0-based: ``before[a - 1]`` is c_a. Among equally violated rankings, one with fewer irrelevant items first is preferred.
 """
 
 import numpy as np
 from numba import njit
 
 AUC, MAP, MRR, NDCG, PRECISION = range(5)
-_FEW = 64
-"""Thresholds below which all of them are compared: with 37 that took two fifths of the time of bisection."""
+_FEW = 64  # Number of thresholds below which all are compared: for 37, that took two fifths of the time of bisection
 
 
 @njit(cache=True, nogil=True)
 def gather_irrelevant(scores, slots, start, items, inverted, columns, negated):
-    """Write the irrelevant columns of each row and their negated scores, the rest as infinity.
+    """Write the irrelevant columns of each row and their negated scores, padded with infinity.
 
-    Query ``slots[row]`` lists ``items[start[slot, 0] : start[slot, 1]]``, its relevant columns, and from
-    there to ``start[slot, 2]`` its irrelevant ones or, where `inverted`, those of neither kind.
+    Query ``slots[row]`` lists its relevant columns in ``items[start[slot, 0] : start[slot, 1]]``. From there to
+    ``start[slot, 2]`` are its irrelevant ones or, if `inverted`, those of neither kind.
     """
     n = scores.shape[1]
     keep = np.ones(n, np.bool_)
@@ -65,8 +63,8 @@ def _count_above(values, n_values, threshold):
 
 
 @njit(cache=True, nogil=True)
-def _naturals(r, p, t, T, m, natural, R, N):
-    """Write the natural places, and prefix sums of r_a and of base_a at its peak (without 2 / (p m))."""
+def _fill_naturals(r, p, t, T, m, natural, R, N):
+    """Write the natural places, and prefix sums of r_a and of the maxima of base_a (without 2 / (p m))."""
     for a in range(p):
         natural[a] = _count_above(t, m, r[a])
         R[a + 1] = R[a] + r[a]
@@ -74,8 +72,8 @@ def _naturals(r, p, t, T, m, natural, R, N):
 
 
 @njit(cache=True, nogil=True)
-def _tail(u, v, x, T, R, N, p):
-    """Return the sum of base_a (without 2 / (p m)) over a > u where c_a = max(natural_a, v).
+def _tail_sum(u, v, x, T, R, N, p):
+    """Return the sum of base_a (without 2 / (p m)) over a > u for c_a = max(natural_a, v).
 
     `x`, at least `u`, is the number of relevant items whose natural place is at most `v`.
     """
@@ -83,8 +81,8 @@ def _tail(u, v, x, T, R, N, p):
 
 
 @njit(cache=True, nogil=True)
-def _before_precision(p, m, k, T, R, N, natural, before):
-    """P@k: for each number u of relevant items among the first k, those behind have c_a >= k - u."""
+def _rank_precision(p, m, k, T, R, N, natural, before):
+    """P@k: for each number u of relevant items among the first k, the later ones have c_a >= k - u."""
     k_real = min(k, p + m)
     best, best_u, x = -np.inf, 0, 0
     for u in range(min(k_real, p), max(0, k_real - m) - 1, -1):
@@ -92,8 +90,8 @@ def _before_precision(p, m, k, T, R, N, natural, before):
         while x < p and natural[x] <= v:
             x += 1
         if x < u:
-            continue  # item u stands naturally behind v irrelevant ones
-        value = 2.0 / (p * m) * (N[u] + _tail(u, v, x, T, R, N, p)) - u / k
+            continue  # item u naturally comes after v irrelevant ones
+        value = 2.0 / (p * m) * (N[u] + _tail_sum(u, v, x, T, R, N, p)) - u / k
         if value > best:
             best, best_u = value, u
     for a in range(p):
@@ -101,13 +99,13 @@ def _before_precision(p, m, k, T, R, N, natural, before):
 
 
 @njit(cache=True, nogil=True)
-def _before_mrr(r, p, m, T, R, N, natural, before):
+def _rank_mrr(r, p, m, T, R, N, natural, before):
     """MRR: for each place c_1 = v of the first relevant item, the others have c_a >= v."""
     best, best_v, x = -np.inf, 0, 1
     for v in range(natural[0], m + 1):
         while x < p and natural[x] <= v:
             x += 1
-        value = 2.0 / (p * m) * (T[v] - v * r[0] + _tail(1, v, x, T, R, N, p)) - 1.0 / (1 + v)
+        value = 2.0 / (p * m) * (T[v] - v * r[0] + _tail_sum(1, v, x, T, R, N, p)) - 1.0 / (1 + v)
         if value > best:
             best, best_v = value, v
     before[0] = best_v
@@ -116,12 +114,12 @@ def _before_mrr(r, p, m, T, R, N, natural, before):
 
 
 @njit(cache=True, nogil=True)
-def _before_ndcg(r, p, m, k, T, R, N, gains, natural, before):
-    """NDCG@k: a dynamic programme over the first k places; the items behind have c_a >= k - u.
+def _rank_ndcg(r, p, m, k, T, R, N, gains, natural, before):
+    """NDCG@k: a dynamic program over the first k places; later items have c_a >= k - u.
 
-    ``value[a, c]`` is the best of the first a relevant items with c_a <= c, ``moved`` whether the
-    best has c_a = c. The discount is not convex (flat at ranks 1 and 2, a drop after k), so the
-    exchange argument that makes average precision cheap does not hold.
+    ``value[a, c]`` is the best of the first a relevant items with c_a <= c, and ``moved`` whether the best has c_a = c.
+    The discount is not convex (flat at ranks 1 and 2, a drop after k), so the exchange argument that makes average
+    precision cheap does not hold.
     """
     k_real = min(k, p + m)
     top = min(k_real, p)
@@ -137,7 +135,7 @@ def _before_ndcg(r, p, m, k, T, R, N, gains, natural, before):
         while x < p and natural[x] <= v:
             x += 1
         if x >= u:
-            tail[u] = scale * _tail(u, v, x, T, R, N, p)
+            tail[u] = scale * _tail_sum(u, v, x, T, R, N, p)
     for u in range(top + 1):
         if u > 0:
             last = min(wide, k_real - u)
@@ -158,17 +156,17 @@ def _before_ndcg(r, p, m, k, T, R, N, gains, natural, before):
 
 
 @njit(cache=True, nogil=True)
-def _before_map(p, m, t, R, harmonic, before, stack):
-    """AP: each irrelevant item chooses its place among the relevant ones for itself.
+def _rank_map(p, m, t, R, harmonic, before, stack):
+    """AP: each irrelevant item chooses its place among the relevant ones independently.
 
-    The gain of the c-th irrelevant item from standing before relevant items a, ..., p,
+    The gain of the c-th irrelevant item from a place before relevant items a, ..., p,
 
         1/p sum over a' >= a of [a' / (a' + c - 1) - a' / (a' + c) - 2/m (r_a' - t_c)],
 
-    depends on no other item, and each term falls with c, so the last best a never falls with c:
-    the choices are a legal ranking (Yue et al., 2007) and can be found by halving. With harmonic
-    numbers a gain costs O(1); ranges of c with one possible choice left are not looked into. That is
-    O(p log m), where the dynamic programme of the thesis's appendix A takes O(p m).
+    does not depend on other items. Each term decreases with c, so the last best a never decreases with c: the choices
+    are a valid ranking (Yue et al., 2007) and can be found by bisection. With harmonic numbers, a gain costs O(1), and
+    ranges of c with one possible choice are skipped. That is O(p log m); the dynamic program of the thesis's appendix A
+    takes O(p m).
     """
     before[:p] = 0
     stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = 1, m, 1, p + 1
@@ -203,17 +201,17 @@ def _before_map(p, m, t, R, harmonic, before, stack):
 
 
 @njit(cache=True, nogil=True)
-def _before(loss, k, gains, harmonic, r, p, t, T, m, R, N, natural, before, stack):
+def _fill_before(loss, k, gains, harmonic, r, p, t, T, m, R, N, natural, before, stack):
     """Write the most violated ranking of a loss other than AUC."""
-    _naturals(r, p, t, T, m, natural, R, N)
+    _fill_naturals(r, p, t, T, m, natural, R, N)
     if loss == MAP:
-        _before_map(p, m, t, R, harmonic, before, stack)
+        _rank_map(p, m, t, R, harmonic, before, stack)
     elif loss == MRR:
-        _before_mrr(r, p, m, T, R, N, natural, before)
+        _rank_mrr(r, p, m, T, R, N, natural, before)
     elif loss == NDCG:
-        _before_ndcg(r, p, m, k, T, R, N, gains, natural, before)
+        _rank_ndcg(r, p, m, k, T, R, N, gains, natural, before)
     else:
-        _before_precision(p, m, k, T, R, N, natural, before)
+        _rank_precision(p, m, k, T, R, N, natural, before)
 
 
 @njit(cache=True, nogil=True)
@@ -242,8 +240,8 @@ def _loss(loss, before, p, m, k, gains):
 def count_below(values, thresholds, p, counts, found):
     """Write how many of the descending `thresholds` are below each value.
 
-    Few are compared one after another with all values, which is vectorised best; many are bisected, in the same
-    steps for all values.
+    Few thresholds are compared with all values one by one, which vectorizes best; many are bisected, in the same steps
+    for all values.
     """
     n = len(values)
     if p < _FEW:
@@ -288,10 +286,10 @@ def dot(a, b):
 
 @njit(cache=True, nogil=True)
 def _weigh_by_score(s, others, left_out, thresholds, p, unit, weights, placed, values, found):
-    """Weigh each irrelevant item by how many of the descending `thresholds` are below its score.
+    """Weight each irrelevant item by the number of descending `thresholds` below its score.
 
-    These are the items of `others` or, where `left_out`, all but these. Returns the sum of score times this
-    number; ``placed[c]`` counts the items with the number c. Whole rows are worked on, in the order of memory.
+    These are the items of `others` or, if `left_out`, all except these. Returns the sum of score times this number;
+    ``placed[c]`` counts the items with the number c.
     """
     if left_out:
         values[:] = s
@@ -313,7 +311,7 @@ def _weigh_by_score(s, others, left_out, thresholds, p, unit, weights, placed, v
 
 @njit(cache=True, nogil=True)
 def _weigh_by_rank(scores, columns, m, t, before, p, unit, weights, seen):
-    """Weigh each irrelevant item by its rank, equal scores as listed; return what the twin above does."""
+    """Weight each irrelevant item by its rank, ties as listed; return the same sum as :func:`_weigh_by_score`."""
     seen[:m] = 0
     total = 0.0
     for e in range(m):
@@ -321,7 +319,7 @@ def _weigh_by_rank(scores, columns, m, t, before, p, unit, weights, seen):
         first = _count_above(t, m, s)
         rank = first + seen[first]
         seen[first] += 1
-        low, high = 0, p  # to the first relevant item with more than `rank` before it
+        low, high = 0, p  # finds the first relevant item with more than `rank` before it
         while low < high:
             middle = (low + high) // 2
             if before[middle] > rank:
@@ -337,15 +335,15 @@ def _weigh_by_rank(scores, columns, m, t, before, p, unit, weights, seen):
 def separate(loss, k, gains, harmonic, scores, slots, start, items, inverted, columns, negated, lost, inner):
     """Turn each row of `scores` into the weights of psi(y*) - psi(y) over the items.
 
-    `columns` are those of :func:`gather_irrelevant`, `negated` its scores, sorted; AUC looks at neither.
-    `lost` and `inner` receive Delta and <W, psi(y*) - psi(y)> of each row.
+    `columns` are those of :func:`gather_irrelevant`, and `negated` its scores, sorted; AUC uses neither. `lost` and
+    `inner` receive Delta and <W, psi(y*) - psi(y)> of each row.
     """
     n = scores.shape[1]
     s, t, T = np.empty(n), np.empty(n), np.zeros(n + 1)
     R, N = np.zeros(n + 1), np.zeros(n + 1)
     natural, before, counter = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n + 1, np.int64)
     thresholds, values, found = np.empty(n), np.empty(n), np.empty(n, np.int64)
-    stack = np.empty((128, 4), np.int64)  # two a level, and halving ends before 64 levels
+    stack = np.empty((128, 4), np.int64)  # two per level, and bisection takes fewer than 64 levels
     for row in range(scores.shape[0]):
         left_out = inverted[slots[row]]
         first, middle, last = start[slots[row], 0], start[slots[row], 1], start[slots[row], 2]
@@ -356,22 +354,22 @@ def separate(loss, k, gains, harmonic, scores, slots, start, items, inverted, co
         relevant = items[first:middle]
         order = np.argsort(-s[relevant], kind="mergesort")
         r = s[relevant][order]
-        told_by_score = True
+        is_by_score = True
         if loss == AUC:
-            # the most violated ranking puts a before j exactly where r_a - t_j >= 1/2
+            # in the most violated ranking, a comes before j exactly if r_a - t_j >= 1/2
             for a in range(p):
                 thresholds[a] = r[a] - 0.5
         else:
             for j in range(m):
                 t[j] = -negated[row, j]
                 T[j + 1] = T[j] + t[j]
-            _before(loss, k, gains, harmonic, r, p, t, T, m, R, N, natural, before, stack)
+            _fill_before(loss, k, gains, harmonic, r, p, t, T, m, R, N, natural, before, stack)
             for a in range(p):
                 c = before[a]
                 thresholds[a] = t[c] if c < m else -np.inf
-                # a place amid equal scores shows only in the ranks
-                told_by_score &= c in (0, m) or t[c - 1] > t[c]
-        if told_by_score:
+                # a place among equal scores needs ranks
+                is_by_score &= c in (0, m) or t[c - 1] > t[c]
+        if is_by_score:
             others = items[first:last] if left_out else items[middle:last]
             total = _weigh_by_score(s, others, left_out, thresholds, p, unit, weights, counter, values, found)
         else:

@@ -1,4 +1,4 @@
-"""Base of the estimators of metric learning to rank: parameters, choice of a solver, results."""
+"""Base of the estimators of metric learning to rank: parameters, solvers, results."""
 
 import warnings
 from typing import Any
@@ -8,15 +8,15 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import ConvergenceWarning
 
 from musicsim._arrays import Float64Array
-from musicsim._blas import one_blas_thread
 from musicsim._checks import check_choice, check_positive, check_whole
+from musicsim.blas import one_blas_thread
 from musicsim.metric._bundle import BundleState, solve_bundle
 from musicsim.metric._cutting_plane import ADMM, Subgradient, solve_cutting_plane
-from musicsim.metric._oracles import LOSSES, Oracle
 from musicsim.metric._problem import Problem, Search, Watch
-from musicsim.metric._regularizers import Regularizer, RowNorms, Trace
-from musicsim.metric._stochastic import solve_stochastic
 from musicsim.metric.cone import Cone
+from musicsim.metric.oracles import LOSSES, Oracle
+from musicsim.metric.regularizers import Regularizer, RowNorms, Trace
+from musicsim.metric.stochastic import solve_stochastic
 from musicsim.relevance import Relevance
 
 _CHOICES = {
@@ -28,18 +28,15 @@ _CHOICES = {
 
 
 def as_relevance(y: Any, n: int) -> Relevance:
-    """A Relevance as it is, anything else as labels.
-
-    Raises ValueError if its queries are not these `n` songs, in their order.
-    """
+    """Return y, or the Relevance of labels; raise ValueError unless query i is song i of `n` songs."""
     relevance = y if isinstance(y, Relevance) else Relevance.from_labels(y)
     if len(relevance) != n or relevance.n_items != n:
         raise ValueError(
-            f"y is of {len(relevance)} queries and {relevance.n_items} songs, X has {n} rows; "
-            f"each row of X is a query and a song."
+            f"y has {len(relevance)} queries and {relevance.n_items} songs, X has {n} rows; "
+            f"each row of X should be a query and a song."
         )
     if not np.array_equal(relevance.own, np.arange(n)):
-        raise ValueError("y has queries from outside, or in another order; query i should be row i of X.")
+        raise ValueError("y has other queries, or another order; query i should be row i of X.")
     return relevance
 
 
@@ -61,16 +58,9 @@ class RankingLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         n_queries: int | None = None,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
-        self.loss = loss
-        self.k = k
-        self.C = C
-        self.structure = structure
-        self.solver = solver
-        self.admm_steps = admm_steps
-        self.tol = tol
-        self.max_cuts = max_cuts
-        self.n_queries = n_queries
-        self.random_state = random_state
+        self.loss, self.k, self.C, self.structure = loss, k, C, structure
+        self.solver, self.admm_steps, self.tol, self.max_cuts = solver, admm_steps, tol, max_cuts
+        self.n_queries, self.random_state = n_queries, random_state
 
     def _check_parameters(self) -> None:
         for name, choices in _CHOICES.items():
@@ -79,8 +69,7 @@ class RankingLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             check_whole(name, getattr(self, name), 1)
         if self.n_queries is not None and (self.n_queries < 1 or self.solver != "bundle" or self.max_cuts < 2):
             raise ValueError(
-                f"n_queries={self.n_queries!r} should be None, or a whole number of at least 1; then solver should be "
-                f"'bundle', and max_cuts at least 2."
+                f"n_queries={self.n_queries!r} should be None, or at least 1 with solver='bundle' and max_cuts >= 2."
             )
         for name in ("C", "tol"):
             check_positive(name, getattr(self, name))
@@ -94,34 +83,29 @@ class RankingLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         state: BundleState | None = None,
         stacklevel: int = 3,
     ) -> tuple[Float64Array, BundleState | None]:
-        """Learn a flat metric of `cone`, set the attributes that report on the fit, and warn of a gap that is left.
+        """Return a flat metric of `cone`, set the attributes of the fit, and warn if a gap remains.
 
-        The warning names the line `stacklevel` frames up.
+        The warning refers to the line `stacklevel` frames up.
         """
         oracle = Oracle(songs, relevance, self.loss, self.k, self.structure, widths=cone.widths)
-        rows = self.regularizer == "l21" and self.structure == "full"
-        penalty: Regularizer = RowNorms(cone) if rows else Trace(cone)
+        has_row_norms = self.regularizer == "l21" and self.structure == "full"
+        penalty: Regularizer = RowNorms(cone) if has_row_norms else Trace(cone)
         problem = Problem(oracle, cone, penalty, float(self.C))
         search = Search(float(self.tol), problem, int(self.max_cuts), callback)
-        after = None
-        n_queries = None if self.n_queries is None else int(self.n_queries)
+        end_state = None
         with one_blas_thread():  # matrices are small; two threads were four times slower
-            if n_queries is not None and n_queries < oracle.n_queries:
-                solve_stochastic(problem, search, oracle, n_queries, np.random.default_rng(self.random_state))
+            if self.n_queries is not None and self.n_queries < oracle.n_queries:
+                solve_stochastic(problem, search, oracle, int(self.n_queries), np.random.default_rng(self.random_state))
             elif self.solver == "bundle":
-                after = solve_bundle(problem, search, state)
+                end_state = solve_bundle(problem, search, state)
             elif self.solver == "admm":
                 solve_cutting_plane(problem, search, lambda p: ADMM(p, self.admm_steps))
             else:
                 solve_cutting_plane(problem, search, lambda p: Subgradient(p, self.tol))
         assert search.best is not None
-        self.objective_ = search.objective
-        self.dual_bound_ = search.dual_bound
-        self.n_cuts_ = search.n_cuts
-        self.n_projections_ = cone.n_projections
-        self.history_ = search.history
-        self.seconds_ = problem.seconds
-        self.n_queries_ = oracle.n_queries
+        self.objective_, self.dual_bound_ = search.objective, search.dual_bound
+        self.n_cuts_, self.n_projections_, self.n_queries_ = search.n_cuts, cone.n_projections, oracle.n_queries
+        self.history_, self.seconds_ = search.history, problem.seconds
         if not search.has_converged and not search.is_stopped:
             warnings.warn(
                 f"The relative gap is {search.gap:.2g} after {search.n_cuts} cuts, above tol={self.tol:g}: the "
@@ -130,4 +114,4 @@ class RankingLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
                 ConvergenceWarning,
                 stacklevel=stacklevel,
             )
-        return search.best.point, after
+        return search.best.point, end_state

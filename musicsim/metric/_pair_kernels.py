@@ -6,30 +6,29 @@ from numba import njit
 from musicsim.metric._kernels import count_below, dot
 
 TILE = 128
-"""Columns that are worked on at once: with as many rows they stay in the second cache."""
-_FEW_ABOVE = 8
-"""Where one score in so many or fewer has a threshold below it, these are looked at one by one."""
-_PADDING = 8  # numbers; rows of a power of two would share a few lines of the cache
+"""Columns that are processed at once: with as many rows, they fit into the second-level cache."""
+_FEW_ABOVE = 8  # If at most one score in this many is above a threshold, these are processed one by one
+_PADDING = 8  # rows of a power of two would share a few cache lines
 
 
 @njit(cache=True, nogil=True)
 def rank_relevant(left, right, norms, first, last, begins, relevant, ranked, scores):
-    """Order the relevant songs of some rows by falling score, and write these."""
+    """Order the relevant songs of rows by descending score, and write both."""
     for row in range(first, last):
         songs = relevant[begins[row] : begins[row + 1]]
-        here = np.empty(len(songs))
+        song_scores = np.empty(len(songs))
         for a in range(len(songs)):
-            here[a] = dot(left[row], right[songs[a]]) - norms[songs[a]]
-        order = np.argsort(-here, kind="mergesort")
+            song_scores[a] = dot(left[row], right[songs[a]]) - norms[songs[a]]
+        order = np.argsort(-song_scores, kind="mergesort")
         ranked[begins[row] : begins[row + 1]] = songs[order]
-        scores[begins[row] : begins[row + 1]] = here[order]
+        scores[begins[row] : begins[row + 1]] = song_scores[order]
 
 
 @njit(cache=True, nogil=True)
 def _count(s, row, column, begins, thresholds, barred_begins, barred, values, counts, found, placed):
-    """Write, of each song from `column` on, how many thresholds of a row are below its score; 0 where it is barred.
+    """Count the thresholds of a row below the score of each song from `column` on; 0 for barred songs.
 
-    Returns the sum of score times this number; ``placed[c]`` counts the songs with the number c.
+    Returns the sum of score times count; ``placed[c]`` is the number of songs with the count c.
     """
     n, p = len(s), begins[row + 1] - begins[row]
     counts[:n] = 0.0
@@ -47,23 +46,23 @@ def _count(s, row, column, begins, thresholds, barred_begins, barred, values, co
     while low < last and barred[low] < column + n:
         values[barred[low] - column] = -np.inf
         low += 1
-    of_row = thresholds[begins[row] : begins[row + 1]]
-    lowest, n_above = of_row[p - 1], 0
+    row_thresholds = thresholds[begins[row] : begins[row + 1]]
+    lowest, n_above = row_thresholds[p - 1], 0
     for j in range(n):
         n_above += 1 if values[j] > lowest else 0
-    if n_above <= n // _FEW_ABOVE:  # in most tiles, where a metric has little loss
+    if n_above <= n // _FEW_ABOVE:  # in most tiles, if a metric has little loss
         placed[0] += n - n_above
         total = 0.0
         for j in range(n):
             if values[j] > lowest:
                 c = 1
-                while c < p and values[j] > of_row[p - 1 - c]:
+                while c < p and values[j] > row_thresholds[p - 1 - c]:
                     c += 1
                 counts[j] = c
                 placed[c] += 1
                 total += c * values[j]
         return total
-    count_below(values[:n], of_row, p, counts[:n], found)
+    count_below(values[:n], row_thresholds, p, counts[:n], found)
     for j in range(n):
         placed[np.int64(counts[j])] += 1
     return dot(counts[:n], s)
@@ -71,27 +70,16 @@ def _count(s, row, column, begins, thresholds, barred_begins, barred, values, co
 
 @njit(cache=True, nogil=True)
 def weigh_pairs(scores, first, norms, begins, thresholds, barred_begins, barred, units, sums, totals, placed):
-    """Turn scores of a block of rows into weights; of pairs behind the block, into those of both songs together.
+    """Turn scores of a block of rows into weights; for pairs after the block, into the sum of both weights.
 
-    Parameters
-    ----------
-    scores : (n_rows, n_songs - first), overwritten
-        2 q^T W x of the songs from `first` on.
-    begins, barred_begins : (n_songs + 1,)
-        Where the thresholds of each song, which descend, and the songs that are not weighed for it begin.
-    units : (n_songs,)
-        2 / (p m).
-    sums, totals : (n_songs - first,), placed : (n_thresholds + n_songs - first,)
-        Added to: the weights of each song for all others, the sums of score times number of thresholds below it, and
-        how many songs have each number.
-
-    Returns
-    -------
-    int
-        Weights that are not 0, both of a pair counted.
+    `scores`, (n_rows, n_songs - first), hold 2 q^T W x of the songs from `first` on, and are overwritten. `begins` and
+    `barred_begins`, (n_songs + 1,), are offsets of the descending thresholds of each song, and of the songs that are
+    not ranked for it. `units`, (n_songs,), are 2 / (p m). Adds the weights of each song for all others to `sums`, and
+    the sums of score times count to `totals`, both (n_songs - first,). Adds the number of songs with each count to
+    `placed`, (n_thresholds + n_songs - first,). Returns the number of nonzero weights, both of each pair.
     """
     n_rows, width = scores.shape
-    turned = np.zeros((TILE, n_rows + _PADDING))
+    transposed = np.zeros((TILE, n_rows + _PADDING))
     s, values, counts = np.empty(TILE), np.empty(TILE), np.empty(TILE)
     found = np.empty(TILE, np.int64)
     n_weights = start = 0
@@ -101,43 +89,43 @@ def weigh_pairs(scores, first, norms, begins, thresholds, barred_begins, barred,
         norms_here, sums_here = norms[column : first + stop], sums[start:stop]
         if start > 0:
             for i in range(n_rows):
-                of_row, norm = scores[i, start:stop], norms[first + i]
+                row_scores, norm = scores[i, start:stop], norms[first + i]
                 for j in range(n):
-                    turned[j, i] = of_row[j] - norm
+                    transposed[j, i] = row_scores[j] - norm
             for j in range(n):
-                row, of_row = column + j, turned[j, :n_rows]
+                row, row_scores = column + j, transposed[j, :n_rows]
                 totals[start + j] += _count(
-                    of_row, row, first, begins, thresholds, barred_begins, barred, values, counts, found,
+                    row_scores, row, first, begins, thresholds, barred_begins, barred, values, counts, found,
                     placed[begins[row] - begins[first] + start + j :],
                 )  # fmt: skip
                 unit = -units[row]
                 for i in range(n_rows):
-                    of_row[i] = unit * counts[i]
-                    sums[i] += of_row[i]
+                    row_scores[i] = unit * counts[i]
+                    sums[i] += row_scores[i]
                     n_weights += 1 if counts[i] > 0.0 else 0
         for i in range(n_rows):
-            row, of_row = first + i, scores[i, start:stop]
+            row, row_scores = first + i, scores[i, start:stop]
             for j in range(n):
-                s[j] = of_row[j] - norms_here[j]
+                s[j] = row_scores[j] - norms_here[j]
             totals[i] += _count(
                 s[:n], row, column, begins, thresholds, barred_begins, barred, values, counts, found,
                 placed[begins[row] - begins[first] + i :],
             )  # fmt: skip
             unit = -units[row]
             for j in range(n):
-                of_row[j] = unit * counts[j]
-                sums_here[j] += of_row[j]
+                row_scores[j] = unit * counts[j]
+                sums_here[j] += row_scores[j]
                 n_weights += 1 if counts[j] > 0.0 else 0
             if start > 0:
                 for j in range(n):
-                    of_row[j] += turned[j, i]
+                    row_scores[j] += transposed[j, i]
         start = stop
     return n_weights
 
 
 @njit(cache=True, nogil=True)
 def combine_few(weights, X, result):
-    """Write the product of weights, most of them 0, and X."""
+    """Write the product of sparse weights and X."""
     for i in range(weights.shape[0]):
         result[i] = 0.0
         for j in range(weights.shape[1]):
@@ -149,7 +137,7 @@ def combine_few(weights, X, result):
 
 @njit(cache=True, nogil=True)
 def place_relevant(X, first, last, begins, ranked, scores, placed, units, totals, folded, sums, lost, inner):
-    """Add the weights of relevant songs to some rows of `folded` and to `sums`; fill `lost` and `inner` there."""
+    """Add the weights of relevant songs to rows of `folded` and to `sums`; fill their `lost` and `inner`."""
     for row in range(first, last):
         begin, p = begins[row], begins[row + 1] - begins[row]
         before, lost_pairs, value = 0, 0.0, 0.0

@@ -1,8 +1,8 @@
 """Cones of metrics: blocks of positive semi-definite matrices, or a vector without negative entries.
 
-Solvers see a metric as one flat vector: the raveled (w, w) matrices of the blocks one after another, or the
-diagonal. Every block has a diagonal weight r, its penalty being sum(r * diag(W)): the trace of a metric whose
-coordinates were scaled (see :mod:`musicsim.metric.coordinates`) has weights other than 1.
+For solvers, a metric is one flat vector: the raveled (w, w) matrices of the blocks, or the diagonal. Each block has a
+diagonal weight r, and its penalty is sum(r * diag(W)): the trace of a metric in scaled coordinates
+(:mod:`musicsim.metric.coordinates`) has weights other than 1.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,17 +17,14 @@ from musicsim._arrays import Float64Array
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """The nearest point of the cone, flat, and a factor of each of its blocks, W = L^T L.
-
-    `factors` is None where the cone is a diagonal, which needs none.
-    """
+    """The nearest point of the cone, flat, and a factor of each block, W = L^T L (None for a diagonal)."""
 
     point: Float64Array
     factors: list[Float64Array] | None
 
 
 class Cone:
-    """The cone of one block a width, full or diagonal.
+    """The cone of one block per width, full or diagonal.
 
     Parameters
     ----------
@@ -35,7 +32,7 @@ class Cone:
         Columns of X that belong to each block.
     structure : "full" or "diagonal"
     weights : ndarray of shape (sum of widths,), positive, optional
-        r above; by default 1.
+        r; by default 1.
 
     Attributes
     ----------
@@ -44,7 +41,7 @@ class Cone:
     unit : ndarray of shape (size,)
         diag(r), flat: the gradient of the penalty.
     n_projections : int
-        Blocks that were decomposed so far; a block that Cholesky shows to be inside is not counted.
+        Eigendecompositions of blocks so far.
     """
 
     def __init__(self, widths: Sequence[int], structure: str, weights: npt.ArrayLike | None = None) -> None:
@@ -63,7 +60,7 @@ class Cone:
         return np.split(columns, np.cumsum(self.widths)[:-1])
 
     def blocks(self, flat: Float64Array) -> Iterator[Float64Array]:
-        """The (w, w) matrices of a flat metric, or the pieces of a diagonal one, as views."""
+        """Yield the (w, w) matrices of a flat metric, or the pieces of a diagonal one, as views."""
         if self.structure == "diagonal":
             yield from self._split(flat)
             return
@@ -73,16 +70,15 @@ class Cone:
             start += w * w
 
     def project(self, flat: Float64Array) -> Projection:
-        """Project onto the cone, in Frobenius norm; of a block that is not symmetric, its symmetric part.
+        """Project the symmetric part onto the cone, in Frobenius norm.
 
-        A Cholesky decomposition tells blocks that are inside already, at a fortieth of the price of the
-        eigenvalues.
+        A Cholesky decomposition detects blocks inside the cone, forty times faster than eigenvalues.
         """
         if self.structure == "diagonal":
             return Projection(np.maximum(flat, 0.0), None)
         points, factors = [], []
-        for given in self.blocks(flat):
-            block = 0.5 * (given + given.T)
+        for matrix in self.blocks(flat):
+            block = 0.5 * (matrix + matrix.T)
             lower, info = linalg.lapack.dpotrf(block, lower=1, clean=1)
             if info == 0:
                 points.append(block.ravel())
@@ -91,14 +87,14 @@ class Cone:
             self.n_projections += 1
             values, vectors = linalg.eigh(block, driver="evd", check_finite=False)
             first = int(np.searchsorted(values, 0.0, side="right"))
-            # exactly W = L^T L, so that the score of a song is the same by either
+            # exactly W = L^T L, so that scores are the same by either
             factor = (vectors[:, first:] * np.sqrt(values[first:])).T
             points.append((factor.T @ factor).ravel())
             factors.append(np.ascontiguousarray(factor))
         return Projection(np.concatenate(points) if len(points) > 1 else points[0], factors)
 
     def reach(self, flat: Float64Array) -> float:
-        """The least t for which t diag(r) - A lies in the cone (the largest eigenvalue where r is 1)."""
+        """Return the least t for which t diag(r) - A is in the cone (the largest eigenvalue if r is 1)."""
         if self.structure == "diagonal":
             return float((flat / self.weights).max())
         largest = -np.inf

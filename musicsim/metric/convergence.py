@@ -1,4 +1,4 @@
-"""Progress of iterative solvers of convex problems: best point, lower bound, and how long a step to try."""
+"""Progress of iterative solvers of convex problems: best point, lower bound, momentum."""
 
 import time
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ class Convergence:
 
     @property
     def gap(self) -> float:
-        """(objective - bound) / objective, 0 where the objective is 0."""
+        """(objective - bound) / objective, or 0 if the objective is 0."""
         return max(0.0, self.objective - self.dual_bound) / self.objective if self.objective > 0 else 0.0
 
     @property
@@ -31,21 +31,21 @@ class Convergence:
         return self.gap <= self.tol
 
     def offer(self, W: Projection, objective: float) -> None:
-        """Keep W if it is the best so far."""
+        """Store W if it is the best so far."""
         if objective < self.objective:
             self.best, self.objective = W, objective
 
     def raise_bound(self, bound: float) -> None:
         self.dual_bound = max(self.dual_bound, bound)
 
-    def record(self, **facts: float) -> dict[str, Any]:
-        """Append a step with its time to the history; returns a copy for a callback."""
-        step = {**facts, "seconds": time.perf_counter() - self._started}
+    def record(self, **values: float) -> dict[str, Any]:
+        """Append a step with its time to the history; return a copy for a callback."""
+        step = {**values, "seconds": time.perf_counter() - self._started}
         self.history.append(step)
         return dict(step)
 
 
 def next_momentum(momentum: float) -> tuple[float, float]:
-    """Nesterov's next momentum, and how far to run ahead of a step, as a share of it."""
+    """Return Nesterov's next momentum, and the extrapolation as a share of a step."""
     faster = (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum)) / 2.0
     return faster, (momentum - 1.0) / faster

@@ -1,9 +1,9 @@
-"""Relevance feedback: songs marked up and down around a query change its metric, and its place, at once.
+"""Relevance feedback: songs marked up and down change the metric and the position of a query.
 
-The marks of a query are the positive and negative documents of a geometric mean metric of its own (Su, King, Lyu,
-SIGIR 2017, algorithm 1), with the metric it had before as the prior; the query moves towards what was marked up, as
-the ideal candidate document of section 3 (and of Rocchio, 1971). Local metrics are reweighted first, a Phi of this
-query's own (section 3.2). Everything is in closed form, and no mark changes nothing.
+The marks are the positive and negative documents of a geometric mean metric of the query (Su, King, Lyu, SIGIR 2017,
+algorithm 1), with its previous metric as the prior. The query moves toward the songs marked up, as the ideal candidate
+document of section 3 (and of Rocchio, 1971). Local metrics are reweighted first (section 3.2). All of it is in closed
+form, and without marks nothing changes.
 """
 
 from dataclasses import dataclass
@@ -17,28 +17,23 @@ from musicsim._checks import check_number
 from musicsim.metric._geometric import geometric_mean_metric
 from musicsim.metric.linear import factor
 
-_BLOCK_ENTRIES = 4_000_000
-"""Of songs less the query that are held at once: 32 MB."""
-_STRONGEST = 1e9
-"""Beyond it what was marked and what was not differ by more than double precision holds."""
-_ZERO = 1e-9
-"""Length of a difference, relative to the longest vector, that is rounding; also of a direction among others."""
+_BLOCK_ENTRIES = 4_000_000  # Entries of a block of songs: 32 MB
+_STRONGEST = 1e9  # Larger strengths exceed double precision
+_ZERO = 1e-9  # Singular value, relative to the largest, that is rounding
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Feedback:
     """An ideal song and the metric around it.
 
-    The metric is ``L^T (I + U^T (G - I) U) L``: the base metric L^T L, changed along as many directions as there are
-    marks.
+    The metric is ``L^T (I + U^T (G - I) U) L``: the base metric L^T L, changed along the directions of the marks.
     """
 
-    point: Float64Array  # (d,): where the query now is
-    base: Float64Array | None  # (r, d), or None: L; None is the identity
+    point: Float64Array  # (d,): the new position of the query
+    base: Float64Array | None  # (r, d): L; None is the identity
     directions: Float64Array  # (k, r): U, orthonormal rows
     change: Float64Array  # (k, k): G, symmetric positive definite
-    # (m,), or None: of the local metrics that the base metric is the sum of
-    weights: Float64Array | None = None
+    weights: Float64Array | None = None  # (m,): of the local metrics whose sum is the base metric
 
     @property
     def metric(self) -> Float64Array:
@@ -48,16 +43,16 @@ class Feedback:
         return inner if self.base is None else self.base.T @ inner @ self.base
 
     def distances(self, X: npt.ArrayLike) -> FloatingArray:
-        """Distances from the ideal song, not squared.
+        """Return distances from the ideal song, not squared.
 
         Parameters
         ----------
         X : array-like of shape (n_songs, d)
-            float32 is taken as it is.
+            float32 is not converted.
 
         Returns
         -------
-        float32 or float64 ndarray of shape (n_songs,), as X
+        float32 or float64 ndarray of shape (n_songs,), like X
 
         Raises
         ------
@@ -66,7 +61,7 @@ class Feedback:
 
         Notes
         -----
-        O(n r (d + k)), without L O(n d k); 32 MB besides X, whatever the number of songs.
+        O(n r (d + k)), without L O(n d k); 32 MB for any number of songs.
         """
         songs = np.asarray(X)
         if songs.ndim != 2 or songs.shape[1] != len(self.point):
@@ -78,13 +73,11 @@ class Feedback:
         squares = np.empty(len(songs), dtype)
         block = max(1, _BLOCK_ENTRIES // len(point))
         for start in range(0, len(songs), block):
-            away = songs[start : start + block] - point
+            Z = songs[start : start + block] - point
             if base is not None:
-                away = away @ base
-            along = away @ directions.T
-            squares[start : start + block] = np.einsum("ij,ij->i", away, away) + np.einsum(
-                "ij,ij->i", along @ extra, along
-            )
+                Z = Z @ base
+            Y = Z @ directions.T
+            squares[start : start + block] = np.einsum("ij,ij->i", Z, Z) + np.einsum("ij,ij->i", Y @ extra, Y)
         return np.sqrt(np.maximum(squares, 0.0))
 
 
@@ -98,24 +91,24 @@ def feedback_metric(
     move: float = 1.0,
     weights: Float64Array | None = None,
 ) -> Feedback:
-    """The metric and the ideal song of a query after marks.
+    """Return the metric and the ideal song of a query after marks.
 
     Parameters
     ----------
     x : array-like of shape (d,)
         The query, in the space of `base`.
     up, down : array-likes of shape (n_up, d) and (n_down, d)
-        Songs marked as like it and as unlike it; either may be empty.
+        Songs marked as similar and as dissimilar; both may be empty.
     base : array-like of shape (d, d), optional
-        The metric before, positive semi-definite; plain distance otherwise, also for songs that
-        ``transform`` of a learned metric has mapped.
+        The previous metric, positive semidefinite; by default Euclidean distance, also for songs mapped by
+        ``transform`` of a learned metric.
     strength : float from 0 to 1e9
-        How much a mark changes of the metric; 0 leaves it. A single mark stretches or shrinks squared distances along
-        it by at most the root of 1 + strength.
+        Effect of a mark on the metric. A single mark changes squared distances along it by at most the factor
+        ``sqrt(1 + strength)``.
     move : float >= 0
-        How far the query goes to the mean of the songs marked up: ``move n_up / (move n_up + 1)`` of the way.
+        The query moves ``move n_up / (move n_up + 1)`` of the way to the mean of the songs marked up.
     weights : ndarray of shape (m,), optional
-        Kept in the result; see :func:`adapt_weights`.
+        Stored in the result; see :func:`adapt_weights`.
 
     Raises
     ------
@@ -124,10 +117,10 @@ def feedback_metric(
 
     Notes
     -----
-    Let z be differences in units of the base metric and s the mean of z^2 over the marks. Every song up adds to S the
-    mean of its z z^T / s with the query and the other songs up, each song down adds to D that with the query and the
-    songs up, and G = (I + strength S)^-1 # (I + strength D) in the directions of the marks. Time: O(r d^2 + k^2 r) for
-    k marks, r d^2 only with `base`; a millisecond without.
+    Let z be differences in the base metric and s the mean of z^2 over the marks. Every song up adds to S the mean of
+    its z z^T / s with the query and the other songs up; every song down adds to D that with the query and the songs up.
+    G = (I + strength S)^-1 # (I + strength D) in the directions of the marks. Time for k marks: O(k^2 r), a
+    millisecond, and O(r d^2) with `base`.
     """
     query = _vector(x)
     d = len(query)
@@ -149,7 +142,7 @@ def feedback_metric(
 
 
 def _change(ups: Float64Array, downs: Float64Array, strength: float) -> tuple[Float64Array, Float64Array]:
-    """Directions and what to do along them, from marks around a query that is the origin."""
+    """Return U and G of :class:`Feedback` from marks around the origin."""
     marks = np.concatenate([ups, downs])
     scale = float(np.mean(np.sum(marks * marks, axis=1))) if len(marks) else 0.0
     if not (strength > 0 and scale > 0):
@@ -158,20 +151,18 @@ def _change(ups: Float64Array, downs: Float64Array, strength: float) -> tuple[Fl
     directions = axes[sizes > _ZERO * sizes[0]]
     up, down = ups @ directions.T, downs @ directions.T
     k = len(directions)
-    like = np.concatenate([np.zeros((1, k)), up])
-    S = _mean_scatters(up, like, len(up))
-    D = _mean_scatters(down, like, len(like))
-    one = np.eye(k)
-    return directions, geometric_mean_metric(one + strength / scale * S, one + strength / scale * D)
+    similar = np.concatenate([np.zeros((1, k)), up])
+    S = _mean_scatters(up, similar, len(up))
+    D = _mean_scatters(down, similar, len(similar))
+    return directions, geometric_mean_metric(np.eye(k) + strength / scale * S, np.eye(k) + strength / scale * D)
 
 
 def _mean_scatters(rows: Float64Array, others: Float64Array, n_others: int) -> Float64Array:
-    """Sum over rows a of the sum over others b of (a - b)(a - b)^T / n_others."""
+    """Sum (a - b)(a - b)^T / n_others over rows a and others b."""
     if not len(rows):
         return np.zeros((rows.shape[1],) * 2)
-    across = np.outer(rows.sum(axis=0), others.sum(axis=0))
-    total = len(others) * rows.T @ rows + len(rows) * others.T @ others - across - across.T
-    return total / n_others
+    cross = np.outer(rows.sum(axis=0), others.sum(axis=0))
+    return (len(others) * rows.T @ rows + len(rows) * others.T @ others - cross - cross.T) / n_others
 
 
 def adapt_weights(
@@ -183,20 +174,19 @@ def adapt_weights(
     *,
     strength: float = 1.0,
 ) -> Float64Array:
-    """Weights of local metrics for a query with marks: its own Phi.
+    """Adapt the weights of local metrics to the marks of a query.
 
-    Metric r is worth ``g_r``, the mean of d_r / d over the songs down less that over the songs up, where d_r is the
-    squared distance by this metric and d that by all in their weights. The new weights are those on the simplex that
-    maximise ``sum_r phi_r g_r - KL(phi || weights) / s``: ``weights_r exp(s g_r)``, made to sum to 1, with
-    ``s = strength n / (n + 2)`` for n marks, so that few change little. Metrics should be of one scale.
+    The gain ``g_r`` of metric r is the mean of ``d_r / d`` over the songs down minus that over the songs up. Here
+    ``d_r`` is the squared distance by this metric, and ``d`` that by the weighted sum. The new weights on the simplex
+    maximize ``sum_r phi_r g_r - KL(phi || weights) / s``: they are proportional to ``weights_r exp(s g_r)``. Here
+    ``s = strength n / (n + 2)`` for n marks, so that few marks change little. Metrics should have one scale.
 
     Parameters
     ----------
-    x, up, down
-        As of :func:`feedback_metric`.
+    x, up, down : as in :func:`feedback_metric`
     metrics : array-like of shape (m, d, d)
     weights : array-like of shape (m,), optional
-        Those before, not negative; equal ones otherwise.
+        Previous weights, not negative; by default equal.
     strength : float >= 0
 
     Returns
@@ -222,22 +212,22 @@ def adapt_weights(
     before /= before.sum()
     marks = np.concatenate([ups, downs])
     squares = np.einsum("rij,nj,ni->rn", M, marks, marks, optimize=True)
-    mixed = before @ squares
-    seen = mixed > 0  # a copy of the query tells nothing
-    if not seen.any() or strength == 0:
+    totals = before @ squares
+    differs = totals > 0  # a copy of the query has no effect
+    if not differs.any() or strength == 0:
         return before
-    has = before > np.finfo(np.float64).tiny  # a metric without weight gets none, whatever it is worth
-    ratios = squares[np.ix_(has, seen)] / mixed[seen]
-    signs = np.where(np.arange(len(marks)) < len(ups), -1.0, 1.0)[seen]
+    has = before > np.finfo(np.float64).tiny  # a metric without weight gets none for any gain
+    ratios = squares[np.ix_(has, differs)] / totals[differs]
+    signs = np.where(np.arange(len(marks)) < len(ups), -1.0, 1.0)[differs]
     counts = np.where(signs < 0, np.count_nonzero(signs < 0), np.count_nonzero(signs > 0))
-    worth = ratios @ (signs / counts)
+    gains = ratios @ (signs / counts)
     n = len(signs)
     with np.errstate(over="ignore"):
-        # in logarithms: a metric of great worth may have next to no weight
-        powers = np.log(before[has]) + float(strength) * (n / (n + 2.0)) * (worth - worth.max())
-    tilted = np.zeros(len(M))
-    tilted[has] = np.exp(powers - powers.max())
-    return tilted / tilted.sum()
+        # logarithms, because a metric with a large gain may have a tiny weight
+        powers = np.log(before[has]) + float(strength) * (n / (n + 2.0)) * (gains - gains.max())
+    adapted = np.zeros(len(M))
+    adapted[has] = np.exp(powers - powers.max())
+    return adapted / adapted.sum()
 
 
 def _vector(x: npt.ArrayLike) -> Float64Array:

@@ -9,9 +9,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from musicsim._arrays import Float64Array
-from musicsim.metric._geometric import check_mean_parameters, checked_prior, geometric_mean_metric, regularized
+from musicsim.metric._geometric import check_mean_parameters, geometric_mean_metric, prior_metric, regularize
 from musicsim.metric._learner import as_relevance
-from musicsim.metric._scatter import (
+from musicsim.metric.linear import LinearMetric, factor
+from musicsim.metric.scatter import (
     Scatter,
     label_scatters,
     pair_scatter,
@@ -19,7 +20,6 @@ from musicsim.metric._scatter import (
     require_pairs,
     sample_pairs,
 )
-from musicsim.metric.linear import LinearMetric, factor
 from musicsim.relevance import Relevance, label_codes
 
 
@@ -31,19 +31,18 @@ class GMML(LinearMetric, BaseEstimator):
 
         M = (S + reg s P^-1)^-1  #_t  (D + reg e P).
 
-    At t = 1/2 it minimises ``tr(M S) + tr(M^-1 D)`` (equation 6).
+    At t = 1/2 it minimizes ``tr(M S) + tr(M^-1 D)`` (equation 6).
 
     Parameters
     ----------
     t : float in [0, 1]
-        Along the geodesic from S^-1, which only draws similar songs together, to D.
+        Position on the geodesic from S^-1, which only brings similar songs together, to D.
     prior : None, "covariance" or array-like of shape (d, d)
-        The metric to stay near: plain distance, the inverse covariance of X, or any positive definite one.
+        Euclidean distance, the inverse covariance of X, or any positive definite matrix.
     reg : float >= 0
-        How near; as it grows, the metric becomes a multiple of the prior. A share of the scatter, so that it means
-        the same whatever the unit of X.
+        Share of the scatter that is added; as it grows, the metric becomes a multiple of the prior.
     n_pairs : int, optional
-        Draw so many similar and so many dissimilar pairs; all of them otherwise.
+        Number of similar, and of dissimilar pairs to draw; by default all pairs.
     random_state : int, Generator or None
         Seed of the pairs.
 
@@ -52,17 +51,16 @@ class GMML(LinearMetric, BaseEstimator):
     metric_ : ndarray of shape (d, d), float64
         M.
     components_ : ndarray of shape (r, d), float64
-        L, M = L^T L; rows in the order of falling weight.
+        L, M = L^T L; rows by descending weight.
     similar_, dissimilar_ : ndarrays of shape (d, d)
-        The two matrices of the mean, prior included: at t = 1/2, M similar_ M = dissimilar_.
+        The regularized scatters: at t = 1/2, M similar_ M = dissimilar_.
     n_features_in_ : int
 
     Notes
     -----
-    Algorithm 1 adds lambda I to sums over pairs; here it is a share of their means, so that only the scale of M
-    differs. Labels, all pairs: O(n d^2) from class sums. A Relevance, all pairs: O(n^2 d) in blocks of 16 MB; take
-    `n_pairs` for more than some 20 000 songs. Then O(d^3). Memory: 64 d^2 bytes, 64 MB at d = 1000,
-    and some copies of X.
+    Algorithm 1 adds lambda I to sums over pairs; here it is a share of their means, which changes only the scale of M.
+    Time for all pairs of labels: O(n d^2); of a Relevance: O(n^2 d) in blocks of 16 MB, so use `n_pairs` for more than
+    about 20,000 songs; then O(d^3). Memory: 64 d^2 bytes, 64 MB for d = 1000, and a few copies of X.
 
     Examples
     --------
@@ -81,11 +79,8 @@ class GMML(LinearMetric, BaseEstimator):
         n_pairs: int | None = None,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
-        self.t = t
-        self.prior = prior
-        self.reg = reg
-        self.n_pairs = n_pairs
-        self.random_state = random_state
+        self.t, self.prior, self.reg = t, prior, reg
+        self.n_pairs, self.random_state = n_pairs, random_state
 
     def fit(self, X: npt.ArrayLike, y: Any) -> Self:
         """Learn the metric from labels or a Relevance.
@@ -94,19 +89,17 @@ class GMML(LinearMetric, BaseEstimator):
         ----------
         X : array-like of shape (n_songs, d)
         y : array-like of shape (n_songs,) or Relevance
-            Class labels, or who is similar to whom among the rows of X. Each pair of a query and a song relevant,
-            or irrelevant, to it counts the same; queries without one or the other are left out.
+            Class labels, or the relevance of the rows of X to each other. Each pair of a query and a relevant (or
+            irrelevant) song counts the same; queries without one of both are ignored.
 
         Raises
         ------
         ValueError
-            If a parameter is out of range, X is not finite, y does not fit X, there are no pairs, all are of equal
+            If a parameter is out of range, X is not finite, y does not fit X, there are no pairs, all consist of equal
             rows, or a scatter is singular and `reg` is 0.
         """
         self._check_parameters()
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        similar: Scatter
-        dissimilar: Scatter
         if self.n_pairs is not None:
             rng = np.random.default_rng(self.random_state)
             drawn = sample_pairs(as_relevance(y, len(songs)), int(self.n_pairs), rng)
@@ -116,7 +109,7 @@ class GMML(LinearMetric, BaseEstimator):
         else:
             codes = label_codes(y, "y")
             if len(codes) != len(songs):
-                raise ValueError(f"y has {len(codes)} labels, X has {len(songs)} rows; give one a row.")
+                raise ValueError(f"y has {len(codes)} labels, X has {len(songs)} rows; give one label per row.")
             similar, dissimilar = label_scatters(songs, codes)
         require_pairs(similar)
         return self._learn(songs, similar, dissimilar)
@@ -133,17 +126,18 @@ class GMML(LinearMetric, BaseEstimator):
         Raises
         ------
         ValueError
-            As :meth:`fit`, and if pairs are none or not of rows of X.
+            As :meth:`fit`, and if there are no pairs or a pair is not of rows of X.
         """
         self._check_parameters()
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         scatters = []
-        for name, given in (("similar", similar), ("dissimilar", dissimilar)):
-            pairs = np.asarray(given)
+        for name, pairs in (("similar", np.asarray(similar)), ("dissimilar", np.asarray(dissimilar))):
             if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs) or pairs.dtype.kind not in "iu":
                 raise ValueError(f"{name}: shape {pairs.shape} should be (m, 2), rows of X, at least one pair.")
             if pairs.min() < 0 or pairs.max() >= len(songs):
-                raise ValueError(f"{name} names a row that X, of {len(songs)} rows, does not have.")
+                raise ValueError(
+                    f"{name} contains row {pairs.max() if pairs.min() >= 0 else pairs.min()}, X has {len(songs)} rows."
+                )
             scatters.append(pair_scatter(songs, pairs.astype(np.int64)))
         return self._learn(songs, *scatters)
 
@@ -153,8 +147,8 @@ class GMML(LinearMetric, BaseEstimator):
             raise ValueError(f"n_pairs={self.n_pairs!r} should be None, or a whole number of at least 1.")
 
     def _learn(self, songs: Float64Array, similar: Scatter, dissimilar: Scatter) -> Self:
-        prior = checked_prior(self.prior, songs)
-        self.similar_, self.dissimilar_ = regularized(similar.mean(), dissimilar.mean(), prior, float(self.reg))
+        prior = prior_metric(self.prior, songs)
+        self.similar_, self.dissimilar_ = regularize(similar.mean(), dissimilar.mean(), prior, float(self.reg))
         self.metric_ = geometric_mean_metric(self.similar_, self.dissimilar_, float(self.t))
         self.components_ = factor(self.metric_)
         return self

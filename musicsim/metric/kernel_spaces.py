@@ -1,7 +1,7 @@
-"""The feature spaces of several kernels side by side, as columns in which a metric is learned.
+"""The feature spaces of several kernels as columns in which a metric is learned.
 
-In the kernel's principal coordinates z = V^T K_x / sqrt(s), K = V diag(s) V^T, the penalty <W, K> of the papers is
-the trace of the metric of z; a diagonal W weighs the training songs themselves.
+With K = V diag(s) V^T, the principal coordinates of a kernel are z = V^T K_x / sqrt(s). The penalty <W, K> of the
+papers is the trace of the metric of z; a diagonal W weights the training songs.
 """
 
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ from musicsim.metric.linear import factor
 
 @dataclass(frozen=True, slots=True)
 class KernelSpaces:
-    """Training songs in scaled coordinates of all kernels, the cone of metrics there, and the way back.
+    """Training songs in scaled coordinates of all kernels, and the cone of metrics there.
 
-    A kernel whose songs are all alike has no column.
+    A constant kernel does not have columns.
     """
 
     songs: Float64Array
@@ -29,27 +29,27 @@ class KernelSpaces:
 
     @classmethod
     def of(cls, kernels: list[Float64Array], structure: str, max_rank: int | None = None) -> "KernelSpaces":
-        """Spaces of :func:`training_kernels`; of a full metric's kernels the `max_rank` widest directions.
+        """Return the spaces of :func:`training_kernels`, for full metrics at most the `max_rank` widest directions.
 
-        Raises ValueError if a kernel is not positive semi-definite, or all are constant. With `max_rank`, values
-        below 0 are found that are more than a thousandth of the largest.
+        Raises ValueError if a kernel is not positive semidefinite, or all are constant. With `max_rank`, only negative
+        eigenvalues above a thousandth of the largest are detected.
         """
         maps: list[Axes | Columns] = [
             _diagonal_map(K) if structure == "diagonal" else _full_map(K, max_rank) for K in kernels
         ]
         used = [(K, coordinates) for K, coordinates in zip(kernels, maps, strict=True) if len(coordinates.weights)]
         if not used:
-            raise ValueError("All kernels are constant; there is nothing to tell songs apart by.")
+            raise ValueError("All kernels are constant, so songs do not differ.")
         weights = [coordinates.weights for _, coordinates in used]
         cone = Cone([len(w) for w in weights], structure, np.concatenate(weights))
         songs = np.concatenate([coordinates.apply(K) for K, coordinates in used], axis=1)
         return cls(songs, cone, maps)
 
     def components(self, flat: Float64Array, n_songs: int) -> list[Float64Array]:
-        """Factors (r_k, n_songs) of each kernel's W = L^T L; of no row where a kernel was not needed."""
+        """Return a factor (r_k, n_songs) of W = L^T L per kernel; without rows if the kernel is not used."""
         blocks = self.cone.blocks(flat)
         return [
-            _pulled_back(coordinates, next(blocks)) if len(coordinates.weights) else np.empty((0, n_songs))
+            _pull_back(coordinates, next(blocks)) if len(coordinates.weights) else np.empty((0, n_songs))
             for coordinates in self._maps
         ]
 
@@ -71,95 +71,96 @@ class KernelProjections:
         return [L.T @ L for L in self.components_]
 
     def _given(self, kernels: Any) -> list[Float64Array]:
-        """Kernels of new songs, checked against those of the fit."""
         check_is_fitted(self)
         return new_kernels(kernels, self.n_kernels_in_, self.n_songs_in_)
 
     def _projected(self, kernels: list[Float64Array]) -> Float64Array:
-        """Projections of all kernels side by side, (n_new, sum of r_k)."""
+        """Concatenate the projections of all kernels, (n_new, sum of r_k)."""
         return np.concatenate([K @ L.T for K, L in zip(kernels, self.components_, strict=True)], axis=1)
 
 
 def training_kernels(kernels: Any) -> list[Float64Array]:
-    """Check kernels of the same songs among themselves.
+    """Return kernels between the same songs.
 
-    Raises ValueError if there is none, or one is not square, finite and symmetric, or of other songs.
+    Raises ValueError without kernels, if one is not square, finite and symmetric, or if their sizes differ.
     """
-    checked = [_symmetric(kernel, i) for i, kernel in enumerate(_listed(kernels))]
-    if any(len(kernel) != len(checked[0]) for kernel in checked):
-        raise ValueError(f"kernels are of {[len(kernel) for kernel in checked]} songs; they should be of the same.")
-    return checked
+    matrices = [_symmetrize(kernel, i) for i, kernel in enumerate(_as_list(kernels))]
+    if any(len(kernel) != len(matrices[0]) for kernel in matrices):
+        raise ValueError(
+            f"kernels have {[len(kernel) for kernel in matrices]} songs; they should be of the same songs."
+        )
+    return matrices
 
 
 def new_kernels(kernels: Any, n_kernels: int, n_songs: int) -> list[Float64Array]:
-    """Check kernels of new songs with training songs.
+    """Return kernels of new songs with training songs.
 
     Raises ValueError if there are not `n_kernels`, or one is not finite or has another shape than (n_new, n_songs).
     """
-    given = [np.asarray(kernel, dtype=np.float64) for kernel in _listed(kernels)]
-    if len(given) != n_kernels:
-        raise ValueError(f"kernels holds {len(given)}, the model was fitted on {n_kernels}.")
-    for i, kernel in enumerate(given):
-        if kernel.ndim != 2 or kernel.shape[1] != n_songs or len(kernel) != len(given[0]):
+    matrices = [np.asarray(kernel, dtype=np.float64) for kernel in _as_list(kernels)]
+    if len(matrices) != n_kernels:
+        raise ValueError(f"kernels contains {len(matrices)}, the model was fitted on {n_kernels}.")
+    for i, kernel in enumerate(matrices):
+        if kernel.ndim != 2 or kernel.shape[1] != n_songs or len(kernel) != len(matrices[0]):
             raise ValueError(
-                f"kernels[{i}] has the shape {kernel.shape}; it should be ({len(given[0])}, {n_songs}), "
+                f"kernels[{i}] has the shape {kernel.shape}; it should be ({len(matrices[0])}, {n_songs}), "
                 f"new songs by training songs."
             )
         if not np.isfinite(kernel).all():
-            raise ValueError(f"kernels[{i}] holds NaN or infinite values.")
-    return given
+            raise ValueError(f"kernels[{i}] contains NaN or infinite values.")
+    return matrices
 
 
-def _listed(kernels: Any) -> list[Any]:
-    listed = list(kernels)
-    if not listed:
+def _as_list(kernels: Any) -> list[Any]:
+    kernels = list(kernels)
+    if not kernels:
         raise ValueError("kernels is empty; give at least one.")
-    if np.ndim(listed[0]) != 2:
-        raise ValueError("kernels should be a sequence of matrices, also where it is but one.")
-    return listed
+    if np.ndim(kernels[0]) != 2:
+        raise ValueError("kernels should be a sequence of matrices, even if there is only one.")
+    return kernels
 
 
-def _symmetric(kernel: Any, i: int) -> Float64Array:
+def _symmetrize(kernel: Any, i: int) -> Float64Array:
     K = np.asarray(kernel, dtype=np.float64)
     if K.ndim != 2 or K.shape[0] != K.shape[1] or len(K) < 2:
-        raise ValueError(f"kernels[{i}] has the shape {K.shape}; it should be square, two songs or more.")
+        raise ValueError(f"kernels[{i}] has the shape {K.shape}; it should be square, with at least two songs.")
     if not np.isfinite(K).all():
-        raise ValueError(f"kernels[{i}] holds NaN or infinite values.")
+        raise ValueError(f"kernels[{i}] contains NaN or infinite values.")
     if not np.allclose(K, K.T, rtol=1e-6, atol=1e-6 * np.abs(K).max(initial=0.0)):
         raise ValueError(f"kernels[{i}] is not symmetric.")
     return 0.5 * (K + K.T)
 
 
 def _full_map(K: Float64Array, max_rank: int | None) -> Axes:
-    """Map from columns of K to scaled principal coordinates of its feature space."""
+    """Return the map from columns of K to scaled principal coordinates of its feature space."""
     values, vectors, lowest = _spectrum(K, max_rank)
     if lowest < -1e-6 * max(values[-1], -lowest):
         raise ValueError(f"a kernel has the eigenvalue {lowest:.3g}; it should be positive semi-definite.")
-    kept = values > 1e-10 * values[-1]
-    whitening = vectors[:, kept] / np.sqrt(values[kept])
+    is_positive = values > 1e-10 * values[-1]
+    whitening = vectors[:, is_positive] / np.sqrt(values[is_positive])
     axes = Axes.principal(K @ whitening)
     return Axes(axes.weights, whitening @ axes.basis)
 
 
 def _spectrum(K: Float64Array, max_rank: int | None) -> tuple[Float64Array, Float64Array, float]:
-    """Eigenvalues, ascending, and vectors: all, or the largest; and the lowest value of all."""
+    """Return all or the `max_rank` largest eigenvalues, ascending, their vectors, and the lowest eigenvalue."""
     if max_rank is None or max_rank >= len(K):
         values, vectors = np.linalg.eigh(K)
         return values, vectors, float(values[0])
     from scipy.sparse.linalg import LinearOperator, eigsh
 
-    # Lanczos needs somewhere to start that is the same in every run, and orthogonal to no eigenvector by design
+    # a start for Lanczos that is the same in every run, and unlikely to be orthogonal to an eigenvector
     start = np.random.default_rng(0).standard_normal(len(K))
     values, vectors = eigsh(K, k=max_rank, which="LA", v0=start)
-    # on the widest's scale the many values near 0 are as one, from which what lies well below soon stands out; to find
-    # what is much smaller may take longer than all of K
-    turned = LinearOperator(K.shape, matvec=lambda x: values[-1] * x - K @ x, dtype=np.float64)
-    farthest = eigsh(turned, k=1, which="LA", v0=start, tol=1e-3, return_eigenvectors=False)
-    return values, vectors, float(values[-1] - farthest[0])
+    # relative to the largest eigenvalue, the many values near 0 are equal, so a clearly negative one is found quickly;
+    # finding a much smaller one may take longer than decomposing K
+    reversed_K = LinearOperator(K.shape, matvec=lambda x: values[-1] * x - K @ x, dtype=np.float64)
+    largest = eigsh(reversed_K, k=1, which="LA", v0=start, tol=1e-3, return_eigenvectors=False)
+    return values, vectors, float(values[-1] - largest[0])
 
 
 def _diagonal_map(K: Float64Array) -> Columns:
-    """Weights of columns, whose penalty is diag(K)."""
+    """Return the map to weighted columns, whose penalty is diag(K)."""
     try:
         np.linalg.cholesky(K + 1e-6 * max(np.abs(K).max(), 1e-300) * np.eye(len(K)))
     except np.linalg.LinAlgError:
@@ -167,8 +168,8 @@ def _diagonal_map(K: Float64Array) -> Columns:
     return Columns.scaled(np.where(np.diag(K) > 0, K, 0.0), np.diag(K))
 
 
-def _pulled_back(coordinates: Axes | Columns, block: Float64Array) -> Float64Array:
-    """A factor of W^k from the metric of the scaled coordinates."""
+def _pull_back(coordinates: Axes | Columns, block: Float64Array) -> Float64Array:
+    """Return a factor of W^k from the metric of the scaled coordinates."""
     if isinstance(coordinates, Axes):
         L = factor(block)
         return L[np.abs(L).max(axis=1) > 0] @ coordinates.basis.T

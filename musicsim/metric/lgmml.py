@@ -13,9 +13,9 @@ from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim._callbacks import StepCallback
 from musicsim._checks import check_choice, check_positive, check_whole
 from musicsim.evaluation.graded import check_labels, checked_groups, graded_scores
-from musicsim.metric._geometric import check_mean_parameters, checked_prior
-from musicsim.metric._local import QUANTILE, LocalMetrics, Queries, closeness, learn_local_metrics, weighted_sums
-from musicsim.metric._warp import ndcg_steps, warp_steps
+from musicsim.metric._geometric import check_mean_parameters, prior_metric
+from musicsim.metric.local_metrics import QUANTILE, LocalMetrics, Queries, closeness, learn_local_metrics, weighted_sums
+from musicsim.metric.warp import ndcg_steps, warp_steps
 
 _CHOICES: dict[str, tuple[str | None, ...]] = {
     "loss": ("warp", "ndcg"),
@@ -24,75 +24,72 @@ _CHOICES: dict[str, tuple[str | None, ...]] = {
     "standardize": (None, "column", "query"),
 }
 _COUNTS = ("n_metrics", "n_queries", "k", "n_epochs", "batch_size")
-_NO_DEVIATION = 1e-9
-"""Of a column's deviation, what counts within a query as none."""
-_FAR = 5.0
-"""How many times as many documents as in training may be beyond the rising part before there is a warning."""
+_NO_DEVIATION = 1e-9  # Deviation within a query, relative to that of the column, that counts as 0
+_FAR = 5.0  # Factor over the training share of documents with t_r > 1 above which there is a warning
 
 
 class LGMML(BaseEstimator):
-    """Rank documents of queries whose own vectors nobody knows, by their distances to anchors in local metrics.
+    """Rank documents of queries without vectors, by their distances to anchors in local metrics.
 
-    A document's score is ``f = -sum_r phi_r t_r exp(-t_r)`` (equation 13) with t_r its squared distance to anchor r in
-    metric M_r. Each M_r is the geometric mean metric of some drawn queries, each anchor the candidate that ranks these
-    best, and phi >= 0 minimises a ranking loss by projected stochastic gradients (algorithm 2).
+    The score of a document is ``f = -sum_r phi_r t_r exp(-t_r)`` (equation 13) with t_r its squared distance to anchor
+    r in metric M_r. Each M_r is the geometric mean metric of some random queries, and its anchor is the candidate that
+    ranks these best. phi >= 0 minimizes a ranking loss by projected stochastic gradients (algorithm 2).
 
     Parameters
     ----------
     n_metrics : int >= 1
         m.
     loss : "warp" or "ndcg"
-        Violated pairs weighed by the estimated rank of equation 16, or by the NDCG@k that exchanging them changes.
+        Weights of violated pairs: the estimated rank of equation 16, or the effect of exchanging them on NDCG@k.
     n_queries : int >= 1
         Queries drawn for each metric.
     structure : "full" or "diagonal"
-        Any metric, or a weight a column, for many columns.
+        Any metric, or a weight per column, for many columns.
     anchor : "ideal" or "document"
-        Anchors are made-up documents beyond the mean of the relevant ones, or relevant documents as in the paper.
+        Anchors are points beyond the mean of the relevant documents, or relevant documents as in the paper.
     max_features : float in (0, 1]
-        Share of the columns that each metric sees, drawn again; the others are 0 in it. All of them in the paper.
+        Share of random columns that each metric uses; in the paper, all.
     standardize : None, "column" or "query"
-        Features as they are, z-scored by the training documents, or within each query.
-    t, prior, reg
-        Of the metrics, as of :class:`GMML`.
+        Use features unchanged, z-scored by the training documents, or z-scored within each query.
+    t, prior, reg : as in :class:`GMML`
     margin : float > 0
         zeta, in units of a mean of g over anchors: phi starts with a sum of 1.
     learning_rate : float > 0
-        mu in units of 1 / m, where each weight starts; that of the first epoch, falling as 1 / sqrt(epoch).
+        mu in units of 1 / m, the initial weight; for the first epoch, then decreasing as 1 / sqrt(epoch).
     n_epochs : int >= 1
-        Each looks at as many tuples as there are relevant documents (warp), or at as many queries as there are (ndcg).
+        An epoch uses as many tuples as there are relevant documents (warp), or as many queries as there are (ndcg).
     batch_size : int >= 1
-        Tuples, or queries, a step.
+        Tuples or queries per step.
     k : int >= 1
-        Of NDCG@k in the loss "ndcg".
+        k of NDCG@k in the loss "ndcg".
     per_query : bool
-        Also learn a phi for each training query, for :meth:`predict` on other documents of it.
+        Also learn a phi per training query, for :meth:`predict` on other documents of it.
     random_state : int, Generator or None
 
     Attributes
     ----------
     metrics_ : float64 ndarray of shape (m, d, d), or (m, d) of diagonals
-        Scaled so that 95 % of the training documents have t_r <= 1.
+        Scaled so that 95% of the training documents have t_r <= 1.
     anchors_ : float64 ndarray of shape (m, d)
         In standardized features.
     weights_ : float64 ndarray of shape (m,)
         phi, shared by all queries: the mean over the second half of the steps.
     query_weights_ : float64 ndarray of shape (n_queries, m)
-        With `per_query`: the phi of each training query; shared where all its documents are equally relevant.
+        With `per_query`: phi of each training query; the shared one if all its documents are equally relevant.
     history_ : list of dict
-        One an epoch: epoch, loss, ndcg (mean NDCG@k of the training queries by the phi so far).
+        Per epoch: epoch, loss, ndcg (mean NDCG@k of the training queries by the current phi).
     n_features_in_ : int
 
     Notes
     -----
     Two signs in the paper are wrong: a violator is a p- with f(p-) + zeta > f(p+), against equation 18 and algorithm 2,
-    and equation 22 lacks the minus of equation 13. t exp(-t) rises up to t = 1 only: without the scaling far documents
-    score like anchors. :meth:`predict` warns where many are beyond. phi_q exists for training queries only; unseen ones
-    share one phi (the paper does not say).
+    and equation 22 lacks the minus of equation 13. t exp(-t) increases up to t = 1 only: without scaling, far documents
+    score like anchors. :meth:`predict` warns if many are beyond 1. phi_q exists for training queries only; unseen ones
+    share one phi (the paper does not specify it).
 
     Time: metrics O(m (n_drawn d^2 + d^3)), distances O(n m d^2) once, or O(n m d) with diagonals, an epoch O(n m).
-    Memory: 4 n m bytes, 40 MB for 100 000 documents and 100 metrics, some copies of X, 8 m d^2, and with `per_query`
-    8 n_queries m.
+    Memory: 4 n m bytes, 40 MB for 100,000 documents and 100 metrics, a few copies of X, 8 m d^2, and with `per_query` 8
+    n_queries m.
 
     Examples
     --------
@@ -124,23 +121,11 @@ class LGMML(BaseEstimator):
         per_query: bool = False,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
-        self.n_metrics = n_metrics
-        self.loss = loss
-        self.n_queries = n_queries
-        self.structure = structure
-        self.anchor = anchor
-        self.max_features = max_features
-        self.standardize = standardize
-        self.t = t
-        self.prior = prior
-        self.reg = reg
-        self.margin = margin
-        self.learning_rate = learning_rate
-        self.n_epochs = n_epochs
-        self.batch_size = batch_size
-        self.k = k
-        self.per_query = per_query
-        self.random_state = random_state
+        self.n_metrics, self.loss, self.n_queries = n_metrics, loss, n_queries
+        self.structure, self.anchor, self.max_features = structure, anchor, max_features
+        self.standardize, self.t, self.prior, self.reg = standardize, t, prior, reg
+        self.margin, self.learning_rate, self.n_epochs = margin, learning_rate, n_epochs
+        self.batch_size, self.k, self.per_query, self.random_state = batch_size, k, per_query, random_state
 
     def fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, group: npt.ArrayLike, callback: StepCallback | None = None
@@ -150,65 +135,64 @@ class LGMML(BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n, d)
-            Documents, those of a query together.
+            Documents, grouped by query.
         y : array-like of shape (n,)
-            Relevance, from 0 to 1000; the least of a query counts as irrelevant.
+            Relevance, from 0 to 1000; the lowest label of a query counts as irrelevant.
         group : int array-like of shape (n_queries,)
             Documents of each query.
         callback : callable, optional
-            Gets ``stage`` ("metrics", "weights" or "queries") and how far it is, in stage "weights" the newest entry of
-            `history_`. True ends the stage with what there is, and with it the fit.
+            Gets ``stage`` ("metrics", "weights" or "queries") and its progress, in stage "weights" the newest entry of
+            `history_`. It returns True to end the fit with the current result.
 
         Raises
         ------
         ValueError
             If a parameter or label is out of range, sizes differ, no query has documents of different relevance, or all
-            of those that were drawn for a metric are equal.
+            documents drawn for a metric are equal.
         """
         self._check_parameters()
         documents, relevance = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         check_labels(relevance)
         starts = checked_groups(group, len(documents))
         rng = np.random.default_rng(self.random_state)
-        if hasattr(self, "query_weights_"):  # of an earlier fit
+        if hasattr(self, "query_weights_"):  # from an earlier fit
             del self.query_weights_
         self.mean_, deviation = documents.mean(axis=0), documents.std(axis=0)
         varies = deviation > _rounding(len(documents), np.abs(documents).max(axis=0))
         self.deviation_ = np.where(varies, deviation, 0.0)
-        queries = Queries.sorted(self._standardized(documents, starts), relevance.astype(np.float64), starts)
+        queries = Queries.sorted(self._standardize(documents, starts), relevance.astype(np.float64), starts)
         if not len(queries.usable):
             raise ValueError("y: no query has documents of different relevance; there is nothing to learn from.")
-        stopped = False
+        is_stopped = False
 
-        def tell(**step: Any) -> bool:
-            nonlocal stopped
-            stopped = stopped or bool(callback is not None and callback(step))
-            return stopped
+        def progress(**step: Any) -> bool:
+            nonlocal is_stopped
+            is_stopped = is_stopped or bool(callback is not None and callback(step))
+            return is_stopped
 
         local = learn_local_metrics(
             queries, int(self.n_metrics), int(self.n_queries), self.structure, self.anchor, float(self.t),
-            checked_prior(self.prior, queries.X), float(self.reg),
+            prior_metric(self.prior, queries.X), float(self.reg),
             max(1, round(float(self.max_features) * documents.shape[1])), rng,
-            lambda n: tell(stage="metrics", n_metrics=n),
+            lambda n: progress(stage="metrics", n_metrics=n),
         )  # fmt: skip
         self.metrics_, self.anchors_ = local.metrics, local.anchors
         table, _ = closeness(local, queries.X)
-        self._learn_weights(queries, table, rng, tell)
+        self._learn_weights(queries, table, rng, progress)
         return self
 
     def predict(
         self, X: npt.ArrayLike, group: npt.ArrayLike | None = None, *, queries: npt.ArrayLike | None = None
     ) -> Float64Array:
-        """Scores of documents, higher for more relevant ones; comparable within a query.
+        """Return scores of documents, higher for more relevant ones; comparable within a query.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
         group : int array-like of shape (n_queries,), optional
-            Documents of each query; one query when not given.
+            Documents of each query; by default one query.
         queries : int array-like of shape (n_queries,), optional
-            The training query that each of these is: its own phi ranks it, where `per_query` had it learned. The shared
-            one ranks unseen queries, for which this is None.
+            The number of each query in training, to use its own phi (with `per_query`). By default the shared phi.
 
         Returns
         -------
@@ -217,36 +201,32 @@ class LGMML(BaseEstimator):
         Raises
         ------
         ValueError
-            If sizes differ, or `queries` are given and not known.
+            If sizes differ, or `queries` are not training queries.
 
         Notes
         -----
-        O(n m d^2), with diagonals O(n m d); 4 n m bytes and some copies of X.
+        O(n m d^2), with diagonals O(n m d); 4 n m bytes and a few copies of X.
         """
         check_is_fitted(self)
         documents: Float64Array = validate_data(self, X, dtype=np.float64, reset=False)
         starts = checked_groups([len(documents)] if group is None else group, len(documents))
-        phi = self._weights_of(queries, len(starts) - 1)
+        phi = self._select_weights(queries, len(starts) - 1)
         local = LocalMetrics(self.metrics_, self.anchors_)
-        table, beyond = closeness(local, self._standardized(documents, starts))
+        table, beyond = closeness(local, self._standardize(documents, starts))
         if beyond > _FAR * (1.0 - QUANTILE):
             warnings.warn(
-                f"{beyond:.0%} of the distances are beyond 1, where the score rises again (5 % in training): these "
-                f"documents are unlike those of the fit. Standardize features the same way as there.",
+                f"{beyond:.0%} of the distances are above 1, where the score increases again (5% in training): these "
+                f"documents differ from those of the fit. Standardize features as in training.",
                 UserWarning,
                 stacklevel=2,
             )
         if phi.ndim == 1:
             return -weighted_sums(table, phi)
-        return np.concatenate(
-            [
-                -weighted_sums(table[first:last], own)
-                for first, last, own in zip(starts[:-1], starts[1:], phi, strict=True)
-            ]
-        )
+        parts = zip(np.split(table, starts[1:-1]), phi, strict=True)
+        return np.concatenate([-weighted_sums(part, own) for part, own in parts])
 
     def score(self, X: npt.ArrayLike, y: npt.ArrayLike, group: npt.ArrayLike) -> float:
-        """Mean NDCG@k over the queries; those without a relevant document count 0."""
+        """Return the mean NDCG@k of the queries; those without a relevant document count 0."""
         return float(graded_scores(self.predict(X, group), y, group, (int(self.k),))[f"ndcg@{self.k}"].mean())
 
     def _check_parameters(self) -> None:
@@ -259,23 +239,23 @@ class LGMML(BaseEstimator):
         check_positive("max_features", self.max_features, most=1)
         check_mean_parameters(self.t, self.reg)
 
-    def _standardized(self, X: Float64Array, starts: Int64Array) -> Float64Array:
+    def _standardize(self, X: Float64Array, starts: Int64Array) -> Float64Array:
         if self.standardize == "column":
             return (X - self.mean_) / np.where(self.deviation_ > 0, self.deviation_, 1.0)
         if self.standardize == "query":
             sizes = np.diff(starts)[:, None]
             means = np.add.reduceat(X, starts[:-1]) / sizes
-            away = X - np.repeat(means, sizes[:, 0], axis=0)
-            deviations = np.sqrt(np.add.reduceat(away * away, starts[:-1]) / sizes)
+            centered = X - np.repeat(means, sizes[:, 0], axis=0)
+            deviations = np.sqrt(np.add.reduceat(centered * centered, starts[:-1]) / sizes)
             largest = np.maximum.reduceat(np.abs(X), starts[:-1])
             least = np.maximum(_NO_DEVIATION * self.deviation_, _rounding(sizes, largest))
-            # a column that is the same throughout the query is 0
+            # a column that is constant in the query becomes 0
             deviations[deviations <= least] = np.inf
-            return away / np.repeat(deviations, sizes[:, 0], axis=0)
+            return centered / np.repeat(deviations, sizes[:, 0], axis=0)
         return X
 
     def _learn_weights(
-        self, queries: Queries, table: Float32Array, rng: np.random.Generator, tell: Callable[..., bool]
+        self, queries: Queries, table: Float32Array, rng: np.random.Generator, progress: Callable[..., bool]
     ) -> None:
         m = table.shape[1]
         steps = _Steps(self, queries, table, rng)
@@ -286,14 +266,12 @@ class LGMML(BaseEstimator):
         for epoch in range(1, int(self.n_epochs) + 1):
             if epoch == int(self.n_epochs) // 2 + 1:
                 total[:], n_summed = 0.0, 0
-            loss = steps.take(queries.usable, steps.an_epoch, phi, rate / np.sqrt(epoch), total)
-            n_summed += steps.an_epoch
+            loss = steps.take(queries.usable, steps.per_epoch, phi, rate / np.sqrt(epoch), total)
+            n_summed += steps.per_epoch
             self.weights_ = total / n_summed
-            ndcg = graded_scores(-weighted_sums(table, self.weights_), queries.y, group, (int(self.k),))[
-                f"ndcg@{self.k}"
-            ].mean()
-            self.history_.append({"epoch": epoch, "loss": loss, "ndcg": float(ndcg)})
-            if tell(stage="weights", **self.history_[-1]):
+            scores = graded_scores(-weighted_sums(table, self.weights_), queries.y, group, (int(self.k),))
+            self.history_.append({"epoch": epoch, "loss": loss, "ndcg": float(scores[f"ndcg@{self.k}"].mean())})
+            if progress(stage="weights", **self.history_[-1]):
                 break
         if not self.per_query:
             return
@@ -304,21 +282,21 @@ class LGMML(BaseEstimator):
             n_steps = int(self.n_epochs)
             steps.take(queries.usable[number - 1 : number], n_steps, own, rate, total)
             self.query_weights_[q] = total / n_steps
-            if tell(stage="queries", n_queries=number):
+            if progress(stage="queries", n_queries=number):
                 break
 
-    def _weights_of(self, queries: npt.ArrayLike | None, n_queries: int) -> Float64Array:
-        """(m,), or (n_queries, m)."""
+    def _select_weights(self, queries: npt.ArrayLike | None, n_queries: int) -> Float64Array:
+        """Return the shared weights (m,), or those of training queries (n_queries, m)."""
         if queries is None:
             return self.weights_
         if not hasattr(self, "query_weights_"):
-            raise ValueError("queries: there are no weights of single queries; fit with per_query=True.")
-        known = np.asarray(queries)
-        if known.shape != (n_queries,) or known.dtype.kind not in "iu":
-            raise ValueError(f"queries: shape {known.shape} should be ({n_queries},), whole numbers, one a group.")
-        if known.size and (known.min() < 0 or known.max() >= len(self.query_weights_)):
+            raise ValueError("queries: weights of single queries were not learned; fit with per_query=True.")
+        numbers = np.asarray(queries)
+        if numbers.shape != (n_queries,) or numbers.dtype.kind not in "iu":
+            raise ValueError(f"queries: shape {numbers.shape} should be ({n_queries},), whole numbers, one per group.")
+        if numbers.size and (numbers.min() < 0 or numbers.max() >= len(self.query_weights_)):
             raise ValueError(f"queries: training had queries 0 to {len(self.query_weights_) - 1}.")
-        return self.query_weights_[known]
+        return self.query_weights_[numbers]
 
 
 class _Steps:
@@ -329,22 +307,22 @@ class _Steps:
         self._state = rng.integers(1, 2**63, 1, dtype=np.uint64)
         self._is_warp = ranker.loss == "warp"
         n = np.count_nonzero(queries.lower) if self._is_warp else len(queries.usable)
-        self.an_epoch = -(-int(n) // int(ranker.batch_size))
+        self.per_epoch = -(-int(n) // int(ranker.batch_size))
         largest = int(queries.lower.max())
         # L of equation 16
         self._ranks = np.concatenate([[0.0], np.cumsum(1.0 / np.log2(np.arange(2.0, largest + 2.0)))])
         self._gains = queries.gains(int(ranker.k))
 
-    def take(self, asked: Int64Array, n_steps: int, phi: Float64Array, rate: float, total: Float64Array) -> float:
-        """Change `phi` in place and add it to `total` after every step; the mean loss."""
+    def take(self, queries: Int64Array, n_steps: int, phi: Float64Array, rate: float, total: Float64Array) -> float:
+        """Change `phi` in place and add it to `total` after every step; return the mean loss."""
         ranker, q = self._ranker, self._queries
         margin, batch = float(ranker.margin), int(ranker.batch_size)
-        common = self._table, q.lower, q.starts, asked, phi, rate, margin, batch, n_steps
+        common = self._table, q.lower, q.starts, queries, phi, rate, margin, batch, n_steps
         if self._is_warp:
             return float(warp_steps(*common, self._ranks, self._state, total))
         return float(ndcg_steps(*common, self._gains, int(ranker.k), self._state, total))
 
 
 def _rounding(n: int | Int64Array, largest: Float64Array) -> Float64Array:
-    """The largest deviation that n equal numbers can seem to have, since their mean is rounded."""
+    """Return the largest deviation of n equal numbers, because their mean is rounded."""
     return n * np.finfo(np.float64).eps * largest

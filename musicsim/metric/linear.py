@@ -34,18 +34,18 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
 
 def factor(metric: npt.ArrayLike, spectral_mass: float = 1.0) -> Float64Array:
-    """L with W = L^T L, or the closest of least rank that keeps a share of the spectrum.
+    """Return L with W = L^T L, or the best one of least rank that keeps a share of the spectrum.
 
     Parameters
     ----------
-    metric : array-like of shape (d, d), symmetric positive semi-definite
+    metric : array-like of shape (d, d), symmetric positive semidefinite
     spectral_mass : float in (0, 1]
         Share of the trace to keep; 0.95 is the thesis's effective rank (4.4.1).
 
     Returns
     -------
     ndarray of shape (r, d)
-        Rows in the order of falling weight; of a metric of 0, one row of 0.
+        Rows by descending weight; for a metric of 0, one row of 0.
 
     Raises
     ------
@@ -56,14 +56,13 @@ def factor(metric: npt.ArrayLike, spectral_mass: float = 1.0) -> Float64Array:
         raise ValueError(f"spectral_mass={spectral_mass} should be above 0 and at most 1.")
     values, vectors = np.linalg.eigh(np.asarray(metric, dtype=np.float64))
     values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
-    # eigenvalues below are rounding of the largest one
-    kept = values > 1e-13 * values[0]
+    # smaller eigenvalues are rounding of the largest one
+    is_kept = values > 1e-13 * values[0]
     if spectral_mass < 1:
         before = np.concatenate([[0.0], np.cumsum(values)[:-1]])
-        kept &= before < spectral_mass * values.sum()
-    if not kept.any():
-        kept[0] = True
+        is_kept &= before < spectral_mass * values.sum()
+    is_kept[0] = is_kept[0] or not is_kept.any()
     # the sign of an eigenvector is arbitrary: the largest entry is made positive
-    rows = (vectors[:, kept] * np.sqrt(values[kept])).T
+    rows = (vectors[:, is_kept] * np.sqrt(values[is_kept])).T
     largest = rows[np.arange(len(rows)), np.abs(rows).argmax(axis=1)]
     return rows * np.where(largest < 0, -1.0, 1.0)[:, None]

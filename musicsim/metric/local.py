@@ -9,52 +9,52 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim._checks import check_number, check_whole
-from musicsim.metric._geometric import check_mean_parameters, checked_prior, geometric_mean_metric, regularized
+from musicsim.metric._geometric import check_mean_parameters, geometric_mean_metric, prior_metric, regularize
 from musicsim.metric._learner import as_relevance
-from musicsim.metric._local import QUANTILE, squared_lengths
-from musicsim.metric._scatter import Scatter, relevance_scatters, require_pairs
 from musicsim.metric.feedback import Feedback, adapt_weights, feedback_metric
 from musicsim.metric.linear import LinearMetric, factor
+from musicsim.metric.local_metrics import QUANTILE, squared_lengths
+from musicsim.metric.scatter import Scatter, relevance_scatters, require_pairs
 
-_SONGS_A_METRIC = 10
+_SONGS_PER_METRIC = 10
 
 
 class LGMMLByExample(LinearMetric, BaseEstimator):
-    """A metric for every place: songs near a query are compared by what tells songs apart there.
+    """A metric that depends on the query: songs near it are compared by the features that matter there.
 
-    Songs are put into clusters; M_r is the geometric mean metric of the pairs (song of cluster r, song relevant or
-    irrelevant to it), its anchor p_r the middle of the cluster. A query x is its own ideal document, and songs are
-    ranked by ``M(x) = sum_r w_r(x) M_r`` with weights as exp(-rho/2 t_r), t_r the squared distance from x to p_r in M_r
-    (equations 3 and 11), here made to sum to 1.
+    Songs are clustered. M_r is the geometric mean metric of the pairs of a song in cluster r and a song relevant or
+    irrelevant to it; its anchor p_r is the cluster center. Songs are ranked by ``M(x) = sum_r w_r(x) M_r`` for a query
+    x. Weights are proportional to exp(-rho/2 t_r), with t_r the squared distance from x to p_r in M_r (equations 3 and
+    11), and sum to 1 here.
 
     Parameters
     ----------
     n_metrics : int >= 1
-        m, of small collections at most one for ten songs; 1 is a single metric, as :class:`GMML`.
+        m, at most one per ten songs; 1 is a single metric, as :class:`GMML`.
     rho : float >= 0
-        How local: 0 is the same mean of all metrics everywhere, hundreds the metric of the nearest anchor alone.
-    t, prior
-        As of :class:`GMML`; None for `prior` is here the metric of all songs' pairs, which local ones stay near.
+        Locality: 0 is the mean of all metrics everywhere, hundreds the metric of the nearest anchor.
+    t, prior : as in :class:`GMML`
+        With None, the prior of local metrics is the metric of all pairs.
     reg : float >= 0
-        How near they stay; of the metric of all pairs, how near to plain distance.
+        As in :class:`GMML`, for local metrics and for the metric of all pairs.
     random_state : int, Generator or None
         Seed of the clusters.
 
     Attributes
     ----------
     metrics_ : float64 ndarray of shape (m, d, d)
-        Scaled so that 95 % of the songs of the fit have t_r <= 1.
+        Scaled so that 95% of the songs of the fit have t_r <= 1.
     anchors_ : float64 ndarray of shape (m, d)
     mean_metric_ : float64 ndarray of shape (d, d)
-        The mean of M(x) over the songs of the fit, for maps and indexes, which want one metric.
+        The mean of M(x) over the songs of the fit, for maps and indexes, which need one metric.
     components_ : float64 ndarray of shape (r, d)
-        Its factor, L^T L; rows in the order of falling weight.
+        Its factor, L^T L; rows by descending weight.
     n_features_in_ : int
 
     Notes
     -----
-    Distances of different queries are of different metrics: neither symmetric nor a triangle. A cluster without a
-    similar and a dissimilar pair has the metric of all pairs. Time: O(n^2 d) for the pairs, O(m d^3), and
+    Queries have different metrics, so distances are not symmetric. A cluster without similar and dissimilar pairs has
+    the metric of all pairs. Time: O(n^2 d) for the pairs, O(m d^3), and
     :meth:`distances`. Memory: 16 m d^2 bytes, 1.6 MB for 10 metrics of 100 dimensions, and 16 MB for blocks of pairs.
 
     Examples
@@ -76,12 +76,8 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
         reg: float = 0.01,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
-        self.n_metrics = n_metrics
-        self.rho = rho
-        self.t = t
-        self.prior = prior
-        self.reg = reg
-        self.random_state = random_state
+        self.n_metrics, self.rho, self.t = n_metrics, rho, t
+        self.prior, self.reg, self.random_state = prior, reg, random_state
 
     def fit(self, X: npt.ArrayLike, y: Any) -> Self:
         """Learn metrics and anchors.
@@ -90,21 +86,21 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
         ----------
         X : array-like of shape (n_songs, d)
         y : array-like of shape (n_songs,) or Relevance
-            Class labels, or who is similar to whom among the rows of X.
+            Class labels, or the relevance of the rows of X to each other.
 
         Raises
         ------
         ValueError
-            If a parameter is out of range, X is not finite, y does not fit X, or there are no pairs, or in a cluster
-            of equal rows alone.
+            If a parameter is out of range, X is not finite, y does not fit X, there are no pairs, or all pairs of a
+            cluster consist of equal rows.
         """
         from sklearn.cluster import KMeans
 
         self._check_parameters()
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         relevance = as_relevance(y, len(songs))
-        m = min(int(self.n_metrics), max(1, len(songs) // _SONGS_A_METRIC), len(np.unique(songs, axis=0)))
-        # scikit-learn takes no Generator
+        m = min(int(self.n_metrics), max(1, len(songs) // _SONGS_PER_METRIC), len(np.unique(songs, axis=0)))
+        # scikit-learn does not accept a Generator
         seed = int(np.random.default_rng(self.random_state).integers(2**31))
         clusters = KMeans(m, n_init=1, random_state=seed).fit(songs)
         pairs = [relevance_scatters(songs, relevance, np.flatnonzero(clusters.labels_ == r)) for r in range(m)]
@@ -113,10 +109,10 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
             for kind in (0, 1)
         )
         require_pairs(similar)
-        plain = checked_prior(self.prior, songs)
-        whole = self._mean(similar, dissimilar, plain)
-        near = whole if self.prior is None else plain
-        metrics = [self._mean(*p, near) if p[0].n_pairs else whole for p in pairs]
+        prior = prior_metric(self.prior, songs)
+        overall = self._mean(similar, dissimilar, prior)
+        local_prior = overall if self.prior is None else prior
+        metrics = [self._mean(*p, local_prior) if p[0].n_pairs else overall for p in pairs]
         self.anchors_ = clusters.cluster_centers_
         scales = [
             np.quantile(squared_lengths(M, songs, p), QUANTILE) for M, p in zip(metrics, self.anchors_, strict=True)
@@ -127,18 +123,18 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
         return self
 
     def weights_at(self, X: npt.ArrayLike) -> Float64Array:
-        """w_r of equation 11 at some places, made to sum to 1, shape (n_places, m)."""
+        """Return w_r of equation 11 at places, (n_places, m); they sum to 1."""
         check_is_fitted(self)
         return self._weights(validate_data(self, X, dtype=np.float64, reset=False))
 
     def metric_at(self, x: npt.ArrayLike) -> Float64Array:
-        """M(x) of equation 3 at one place, (d, d)."""
+        """Return M(x) of equation 3 at one place, (d, d)."""
         weights = self.weights_at(np.asarray(x, dtype=np.float64)[None])[0]
         metric: Float64Array = np.tensordot(weights, self.metrics_, 1)
         return metric
 
     def distances(self, Q: npt.ArrayLike, X: npt.ArrayLike) -> Float64Array:
-        """Distances of songs to queries, each by the query's own metric; not squared.
+        """Return distances of songs to queries by the metric of each query, not squared.
 
         Parameters
         ----------
@@ -151,11 +147,11 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
 
         Notes
         -----
-        Up to m queries: a metric each, O(n_queries n_songs d^2). More: the lengths of all songs in all metrics once,
-        O(m n_songs d^2) and 8 m n_songs bytes, and products of matrices, O(n_queries n_songs (m + d)); three times the
-        bytes of the result. Squares are then differences of lengths, right to some 1e-15 of the longest: a song may
-        be 1e-8 of that from itself, and songs nearer to each other than so may change places. Ask few at a time where
-        that counts.
+        With up to m queries, each metric is applied: O(n_queries n_songs d^2). With more, the lengths of all songs in
+        all metrics are computed once, O(m n_songs d^2) with 8 m n_songs bytes, and matrix products, O(n_queries n_songs
+        (m + d)) with three times the bytes of the result. Squares are then differences of lengths, accurate to about
+        1e-15 of the longest: a song may be 1e-8 of that from itself, and the order of songs closer to each other is
+        not reliable. Use few queries at a time if that matters.
         """
         check_is_fitted(self)
         queries: Float64Array = validate_data(self, Q, dtype=np.float64, reset=False)
@@ -166,30 +162,28 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
             for q, (x, w) in enumerate(zip(queries, weights, strict=True)):
                 squares[q] = squared_lengths(np.tensordot(w, self.metrics_, 1), songs, x)
             return np.sqrt(squares)
-        # lengths are of differences from one place, so that little cancels
-        middle = songs.mean(axis=0)
-        songs, queries = songs - middle, queries - middle
+        # lengths around the mean, to reduce cancellation
+        center = songs.mean(axis=0)
+        songs, queries = songs - center, queries - center
         lengths = np.stack([squared_lengths(M, songs) for M in self.metrics_])
-        turned = np.zeros_like(queries)
+        products = np.zeros_like(queries)
         for w, M in zip(weights.T, self.metrics_, strict=True):
-            turned += w[:, None] * (queries @ M)
-        own = np.einsum("qi,qi->q", turned, queries)
-        squares = weights @ lengths - 2.0 * turned @ songs.T + own[:, None]
+            products += w[:, None] * (queries @ M)
+        own = np.einsum("qi,qi->q", products, queries)
+        squares = weights @ lengths - 2.0 * products @ songs.T + own[:, None]
         return np.sqrt(np.maximum(squares, 0.0))
 
     def rank(self, Q: npt.ArrayLike, X: npt.ArrayLike, k: int | None = None) -> Int64Array:
-        """Rows of X by their distance to each query, nearest first, (n_queries, k); equal ones by row."""
+        """Return rows of X by distance to each query, nearest first, (n_queries, k); ties by row."""
         return np.argsort(self.distances(Q, X), axis=1, kind="stable")[:, :k]
 
     def feedback(self, x: npt.ArrayLike, up: npt.ArrayLike, down: npt.ArrayLike, **how: float) -> Feedback:
-        """Metric and ideal song of a query after marks: its weights first, then the metric that they give.
+        """Return metric and ideal song of a query after marks: adapts the weights, then their metric.
 
         Parameters
         ----------
-        x, up, down
-            As of :func:`feedback_metric`.
-        **how
-            `strength` and `move` of :func:`feedback_metric`.
+        x, up, down, **how : as in :func:`feedback_metric`
+            `how` may hold `strength` and `move`.
         """
         check_is_fitted(self)
         query = np.asarray(x, dtype=np.float64)
@@ -202,11 +196,11 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
         check_number("rho", self.rho, 0)
 
     def _mean(self, similar: Scatter, dissimilar: Scatter, prior: Float64Array) -> Float64Array:
-        S, D = regularized(similar.mean(), dissimilar.mean(), prior, float(self.reg))
+        S, D = regularize(similar.mean(), dissimilar.mean(), prior, float(self.reg))
         return geometric_mean_metric(S, D, float(self.t))
 
     def _weights(self, places: Float64Array) -> Float64Array:
         t = np.stack([squared_lengths(M, places, p) for M, p in zip(self.metrics_, self.anchors_, strict=True)], axis=1)
-        # of the nearest anchor at least 1, so that far places have weights too
+        # 1 for the nearest anchor, so that far places have weights, too
         weights = np.exp(-0.5 * float(self.rho) * (t - t.min(axis=1, keepdims=True)))
         return weights / weights.sum(axis=1, keepdims=True)

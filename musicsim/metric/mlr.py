@@ -18,57 +18,57 @@ from musicsim.metric.linear import LinearMetric, factor
 
 
 class MLR(LinearMetric, RankingLearner):
-    """A Mahalanobis metric by which each song has its relevant songs near and the irrelevant ones far.
+    """A Mahalanobis metric that ranks the relevant songs of each song before the irrelevant ones.
 
-    Solves ``min over W >= 0 of trace(W) + C * mean over queries of the structured hinge loss`` (equation 4.1),
-    or the same with the sum of the row norms of W in place of the trace.
+    Solves equation 4.1, ``min over W >= 0 of trace(W) + C * mean over queries of the structured hinge loss``. With
+    ``regularizer="l21"``, the sum of the row norms of W replaces the trace.
 
     Parameters
     ----------
     loss : "auc", "map", "mrr", "ndcg" or "precision"
-        What a ranking loses; see :mod:`musicsim.metric._oracles`.
+        Loss of a ranking; see :mod:`musicsim.metric.oracles`.
     k : int >= 1
-        Places that "ndcg" and "precision" look at.
+        k of "ndcg" and "precision".
     C : float > 0
-        Weight of the mean loss over the queries. See :class:`MLRCV` for choosing it.
+        Weight of the mean loss over the queries. :class:`MLRCV` chooses it.
     structure : "full" or "diagonal"
-        Any positive semi-definite metric, or a weight a column (thesis 4.B).
+        Any positive semidefinite metric, or a weight per column (thesis 4.B).
     regularizer : "trace" or "l21"
-        With "l21" (robust MLR) whole columns of noise are ruled out. The same for a diagonal metric.
+        "l21" (robust MLR) excludes whole columns of noise. No difference for a diagonal metric.
     solver : "bundle", "admm" or "subgradient"
-        The default is much the fastest; "admm" is algorithm 4.2, "subgradient" the baseline. Docs: ``docs/mlr.md``.
+        The default is by far the fastest; "admm" is algorithm 4.2, "subgradient" the baseline. Docs: ``docs/mlr.md``.
     admm_steps : int >= 1
         T of algorithm 4.2.
     tol : float > 0
         Relative gap between objective and lower bound at which the fit ends.
     max_cuts : int >= 1
-        Calls of the oracle before it gives up; a ConvergenceWarning then gives the gap.
+        Maximum number of oracle calls; a ConvergenceWarning then reports the gap.
     n_queries : int, optional
-        Ask a sample of at most this many queries a cut, all but the last: for collections of which a full cut takes too
-        long. Uses up `max_cuts`; `objective_` is exact all the same, `dual_bound_` weak, and the gap open.
+        Use at most this many random queries per cut, except in the last, if a full cut takes too long. Takes all
+        `max_cuts`; `objective_` is still exact, but `dual_bound_` is weak.
     random_state : int, Generator or None
-        Seed of the samples; nothing else is drawn.
+        Seed of these samples.
 
     Attributes
     ----------
     metric_ : ndarray of shape (d, d), float64
-        W. With a diagonal structure a diagonal matrix.
+        W; a diagonal matrix with a diagonal structure.
     components_ : ndarray of shape (r, d), float64
-        L, W = L^T L; rows in the order of falling weight.
+        L, W = L^T L; rows by descending weight.
     objective_, dual_bound_ : float
         The exact objective of `metric_`, and a lower bound of the optimum.
     n_cuts_, n_projections_, n_queries_ : int
         Calls of the oracle, eigendecompositions, and queries with both relevant and irrelevant songs.
     history_ : list of dict
-        One a cut: cut, objective, dual_bound, gap, n_planes, n_projections, seconds.
+        Per cut: cut, objective, dual_bound, gap, n_planes, n_projections, seconds.
     seconds_ : dict
-        Wall time in the oracle, the quadratic programmes and the projections.
+        Wall time of the oracle, the quadratic programs and the projections.
     n_features_in_ : int
 
     Notes
     -----
-    Memory: besides the oracle's (about four times X and 64 MB), 8 d^2 bytes a plane, of which the last 150 rounds
-    are kept at most: 80 MB at d = 256.
+    Memory: that of the oracle (about four times X and 64 MB), and 8 d^2 bytes per plane of at most the last 150
+    rounds: 80 MB for d = 256.
 
     Examples
     --------
@@ -104,10 +104,10 @@ class MLR(LinearMetric, RankingLearner):
         ----------
         X : array-like of shape (n_songs, d)
         y : array-like of shape (n_songs,) or Relevance
-            Class labels, or who is similar to whom among the rows of X.
+            Class labels, or the relevance of the rows of X to each other.
         callback : callable, optional
             Gets the newest entry of `history_` after each cut, and ``components``, a function without arguments that
-            gives L of the best metric so far; True ends the fit with that metric.
+            returns L of the best metric so far. It returns True to end the fit with that metric.
 
         Raises
         ------
@@ -121,34 +121,34 @@ class MLR(LinearMetric, RankingLearner):
     def fit_path(
         self, X: npt.ArrayLike, y: Any, Cs: Sequence[float], callback: StepCallback | None = None
     ) -> list[Self]:
-        """Learn one metric for each C; with the default solver each goes on from the planes of the last.
+        """Learn one metric per C; with the default solver, each starts from the planes of the last.
 
         Parameters
         ----------
-        X, y, callback
-            As of :meth:`fit`; the steps also have a C.
+        X, y, callback : as in :meth:`fit`
+            Steps also hold C.
         Cs : sequence of float
-            Best in ascending order.
+            Ascending order is fastest.
 
         Returns
         -------
         list of MLR
-            Fitted clones, one for each C, in this order. When `callback` ends the path, those so far.
+            Fitted clones in the order of `Cs`; fewer if `callback` ends the path.
         """
         fitted: list[Self] = []
         state = None
         for C in Cs:
-            stopped = False
+            is_stopped = False
 
-            def tell(step: dict[str, Any], C: float = C) -> bool:
-                nonlocal stopped
-                stopped = bool(callback is not None and callback({"C": C, **step}))
-                return stopped
+            def progress(step: dict[str, Any], C: float = C) -> bool:
+                nonlocal is_stopped
+                is_stopped = bool(callback is not None and callback({"C": C, **step}))
+                return is_stopped
 
             mlr = clone(self).set_params(C=C)
-            state = mlr._fit(X, y, tell, state)
+            state = mlr._fit(X, y, progress, state)
             fitted.append(mlr)
-            if stopped:
+            if is_stopped:
                 break
         return fitted
 
@@ -167,7 +167,7 @@ class MLR(LinearMetric, RankingLearner):
             coordinates = Axes.principal(songs)
         width = len(coordinates.weights)
         if width == 0 or not np.ptp(songs, axis=0).any():
-            raise ValueError("All rows of X are equal; there is nothing to tell songs apart by.")
+            raise ValueError("All rows of X are equal; there is nothing to learn from.")
         cone = Cone([width], self.structure, coordinates.weights)
 
         def metric(flat: Float64Array) -> Float64Array:
@@ -175,11 +175,11 @@ class MLR(LinearMetric, RankingLearner):
                 return np.diag(coordinates.diagonal(flat))
             return coordinates.metric(flat.reshape(width, width))
 
-        def tell(step: dict[str, Any], best: Float64Array | None) -> bool:
-            here = np.zeros(cone.size) if best is None else best
-            return bool(callback is not None and callback({**step, "components": lambda: factor(metric(here))}))
+        def progress(step: dict[str, Any], best: Float64Array | None) -> bool:
+            W = np.zeros(cone.size) if best is None else best
+            return bool(callback is not None and callback({**step, "components": lambda: factor(metric(W))}))
 
-        flat, state = self._solve(coordinates.apply(songs), relevance, cone, tell, state, stacklevel=4)
+        flat, state = self._solve(coordinates.apply(songs), relevance, cone, progress, state, stacklevel=4)
         self.metric_ = metric(flat)
         self.components_ = factor(self.metric_)
         return state

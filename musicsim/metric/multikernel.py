@@ -13,32 +13,29 @@ from musicsim.metric.kernel_spaces import KernelProjections, KernelSpaces, train
 class MultipleKernelMLR(KernelProjections, RankingLearner):
     """A metric in the feature spaces of several kernels together.
 
-    Song x is, for kernel k, the column K_x^k of its similarities to the training songs, and its squared
-    distance to y the sum over k of (K_x^k - K_y^k)^T W^k (K_x^k - K_y^k). Solves
+    For kernel k, song x is the column K_x^k of its similarities to the training songs. Its squared distance to y is the
+    sum over k of (K_x^k - K_y^k)^T W^k (K_x^k - K_y^k). Solves
     ``min over W^k >= 0 of sum of <W^k, K^k> + C * mean structured hinge loss``.
 
     Parameters
     ----------
-    loss, k, C, solver, admm_steps, tol, max_cuts, n_queries, random_state
-        As of :class:`MLR`.
+    loss, k, C, solver, admm_steps, tol, max_cuts, n_queries, random_state : as in :class:`MLR`
     structure : "full" or "diagonal"
-        W^k any positive semi-definite matrix, or a weight a training song (thesis 4.B).
+        W^k is any positive semidefinite matrix, or a weight per training song (thesis 4.B).
 
     Attributes
     ----------
     components_ : list of ndarrays of shape (r_k, n_songs)
-        L^k, W^k = L^k^T L^k. One with no row belongs to a kernel that was not needed.
+        L^k, W^k = L^k^T L^k; without rows if a kernel is not used.
     metrics_ : list of ndarrays of shape (n_songs, n_songs)
         W^k.
-    objective_, dual_bound_, n_cuts_, n_projections_, n_queries_, history_, seconds_
-        As of :class:`MLR`.
+    objective_, dual_bound_, n_cuts_, n_projections_, n_queries_, history_, seconds_ : as in :class:`MLR`
     n_kernels_in_, n_songs_in_ : int
 
     Notes
     -----
-    In the principal coordinates of the kernels the penalty <W, K> is the trace of the metric: with a full structure
-    the problem is that of :class:`MLR` with one block a kernel, of its rank. Memory: 8 (sum of squared ranks) bytes
-    a plane.
+    In the principal coordinates of the kernels, the penalty <W, K> is the trace of the metric. With a full structure,
+    the problem is that of :class:`MLR` with one block per kernel. Memory: 8 (sum of squared ranks) bytes per plane.
     """
 
     def fit(self, kernels: Any, y: Any, callback: StepCallback | None = None) -> Self:
@@ -47,29 +44,28 @@ class MultipleKernelMLR(KernelProjections, RankingLearner):
         Parameters
         ----------
         kernels : array-like of shape (n_kernels, n_songs, n_songs), or a sequence of (n_songs, n_songs)
-            Symmetric, positive semi-definite.
-        y, callback
-            As of :meth:`MLR.fit`; ``components`` gives a list, one of each kernel.
+            Symmetric, positive semidefinite.
+        y, callback : as in :meth:`MLR.fit`
+            ``components`` returns a list, one per kernel.
 
         Raises
         ------
         ValueError
-            If a parameter is out of range, or a kernel is not square, finite, symmetric and positive
-            semi-definite.
+            If a parameter is out of range, or a kernel is not square, finite, symmetric and positive semidefinite.
         """
         self._check_parameters()
-        checked = training_kernels(kernels)
-        n = len(checked[0])
+        matrices = training_kernels(kernels)
+        n = len(matrices[0])
         relevance = as_relevance(y, n)
-        spaces = KernelSpaces.of(checked, self.structure)
+        spaces = KernelSpaces.of(matrices, self.structure)
 
-        def watch(step: dict[str, Any], best: Float64Array | None) -> bool:
-            here = np.zeros(spaces.cone.size) if best is None else best
-            return bool(callback is not None and callback({**step, "components": lambda: spaces.components(here, n)}))
+        def progress(step: dict[str, Any], best: Float64Array | None) -> bool:
+            W = np.zeros(spaces.cone.size) if best is None else best
+            return bool(callback is not None and callback({**step, "components": lambda: spaces.components(W, n)}))
 
-        flat, _ = self._solve(spaces.songs, relevance, spaces.cone, watch)
+        flat, _ = self._solve(spaces.songs, relevance, spaces.cone, progress)
         self.components_ = spaces.components(flat, n)
-        self.n_kernels_in_, self.n_songs_in_ = len(checked), n
+        self.n_kernels_in_, self.n_songs_in_ = len(matrices), n
         return self
 
     def transform(self, kernels: Any) -> Float64Array:
@@ -78,7 +74,7 @@ class MultipleKernelMLR(KernelProjections, RankingLearner):
         Parameters
         ----------
         kernels : sequence of array-likes of shape (n_new, n_songs)
-            Similarities of new songs to the training songs, one a kernel, in the order of the fit.
+            Similarities of new songs to the training songs, in the order of the fit.
 
         Returns
         -------

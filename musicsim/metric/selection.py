@@ -1,4 +1,4 @@
-"""Choice of C: validation on songs of other artists, one warm path of metrics a split."""
+"""Choice of C by validation on songs of other artists."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -25,23 +25,22 @@ DEFAULT_CS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 class MLRCV(TransformerMixin, BaseEstimator):
     """MLR whose C is chosen on held-out artists, then fitted on all songs.
 
-    On each split the metrics of all C are learned on the training artists, each going on from the last, and
-    the songs of the other artists query the training songs. The C with the best mean score is taken; of
-    those within `tolerance` standard errors of it, the smallest, since a small C is sooner learned and
-    forgives more.
+    On each split, the metrics of all C are learned on the training artists, each starting from the last. The songs of
+    the other artists are queries among the training songs. Chosen is the smallest C with a mean score within
+    `tolerance` standard errors of the best, because a small C is learned faster and regularizes more.
 
     Parameters
     ----------
     mlr : MLR, optional
-        Every parameter but C is taken from it.
+        Provides all parameters except C.
     Cs : sequence of float
         Tried in ascending order.
     cv : splitter or iterable of (training rows, validation rows), optional
-        By default ``ArtistSplit(3, 0.3, random_state=0)``; without groups every song is a group of its own.
+        By default ``ArtistSplit(3, 0.3, random_state=0)``; without groups, every song is its own group.
     scoring : "auc", "map", "mrr", "ndcg" or "precision", optional
         By default the loss of `mlr`.
     tolerance : float >= 0
-        In standard errors of the mean over all validation queries, paired with the best C; 0 takes the best.
+        In standard errors of the mean difference from the best C over all validation queries; 0 chooses the best.
 
     Attributes
     ----------
@@ -53,11 +52,10 @@ class MLRCV(TransformerMixin, BaseEstimator):
     gaps_ : ndarray of shape (n_splits, n_Cs)
         Relative duality gap of each metric.
     untrained_ : float
-        Mean score of plain Euclidean distance on the same queries.
+        Mean score of Euclidean distance on the same queries.
     best_ : MLR
         Fitted on all songs.
-    components_, metric_
-        Those of `best_`.
+    components_, metric_ : those of `best_`
 
     Examples
     --------
@@ -78,11 +76,7 @@ class MLRCV(TransformerMixin, BaseEstimator):
         scoring: str | None = None,
         tolerance: float = 0.0,
     ):
-        self.mlr = mlr
-        self.Cs = Cs
-        self.cv = cv
-        self.scoring = scoring
-        self.tolerance = tolerance
+        self.mlr, self.Cs, self.cv, self.scoring, self.tolerance = mlr, Cs, cv, scoring, tolerance
 
     def fit(
         self,
@@ -99,14 +93,14 @@ class MLRCV(TransformerMixin, BaseEstimator):
         X : array-like of shape (n_songs, d)
         y : array-like of shape (n_songs,) or Relevance
         groups : sequence of shape (n_songs,), optional
-            The artist of each song. Songs of the query's own artist are not left out of its ranking by this;
-            that is the artist filter of :class:`~musicsim.relevance.Relevance`.
+            The artist of each song, for splits only. To exclude the query's artist from rankings, use the artist filter
+            of :class:`~musicsim.relevance.Relevance`.
         callback : callable, optional
-            Gets each step of each fit, with ``split`` (None in the last fit) and C. True ends the fit under way
-            with the best so far; a split that is ended has no part in the choice.
+            Gets each step of each fit, with ``split`` (None in the last fit) and C. It returns True to end the current
+            fit with the best so far; such a split does not count for the choice.
         workers : map-like callable
-            Called with a function and the splits, it gives what comes of each in their order: `map`, or that of
-            processes or a cluster (:func:`musicsim.library.processes.pools.map_of`), which have nothing to call back.
+            `map`, or that of processes or a cluster (:func:`musicsim.library.processes.pools.map_of`), which cannot use
+            `callback`.
 
         Raises
         ------
@@ -125,20 +119,20 @@ class MLRCV(TransformerMixin, BaseEstimator):
         relevance = as_relevance(y, len(songs))
         learn = partial(_path_scores, template, songs, relevance, Cs, scoring, callback)
         splits = enumerate(self._splits(songs, groups))
-        found = list(takewhile(lambda split: split is not None, workers(learn, splits)))
-        each, plain = [split[0] for split in found], [split[1] for split in found]
-        if not each or np.concatenate(plain).size == 0:
-            raise ValueError("no split was scored: validation songs have no relevant songs among those of training.")
+        results = list(takewhile(lambda split: split is not None, workers(learn, splits)))
+        learned, plain = [split[0] for split in results], [split[1] for split in results]
+        if not learned or np.concatenate(plain).size == 0:
+            raise ValueError("no split was scored: no validation song has a relevant song among the training songs.")
         self.Cs_ = Cs
-        self.scores_ = np.array([split.mean(axis=1) for split in each])
-        self.gaps_ = np.array([split[2] for split in found])
+        self.scores_ = np.array([split.mean(axis=1) for split in learned])
+        self.gaps_ = np.array([split[2] for split in results])
         self.untrained_ = float(np.concatenate(plain).mean())
-        self.C_ = float(Cs[_chosen(np.concatenate(each, axis=1), self.tolerance)])
+        self.C_ = float(Cs[_choose(np.concatenate(learned, axis=1), self.tolerance)])
 
-        def tell_last(step: dict[str, Any]) -> bool:
+        def progress(step: dict[str, Any]) -> bool:
             return bool(callback is not None and callback({"split": None, "C": self.C_, **step}))
 
-        self.best_ = clone(template).set_params(C=self.C_).fit(songs, relevance, callback=tell_last)
+        self.best_ = clone(template).set_params(C=self.C_).fit(songs, relevance, callback=progress)
         self.n_features_in_ = songs.shape[1]
         return self
 
@@ -174,32 +168,32 @@ def _path_scores(
     callback: StepCallback | None,
     numbered: tuple[int, tuple[Any, Any]],
 ) -> tuple[Float64Array, Float64Array, list[float]] | None:
-    """Scores (n_Cs, n_queries) of the metrics learned on a split, those of plain distance, and gaps; None if ended."""
+    """Return scores (n_Cs, n_queries) of a split, those of Euclidean distance, and gaps; None if it was ended."""
     split, (train, validation) = numbered
 
-    def tell(step: dict[str, Any]) -> bool:
+    def progress(step: dict[str, Any]) -> bool:
         return bool(callback is not None and callback({"split": split, **step}))
 
-    outside = relevance.restrict(validation, train)
-    path = template.fit_path(songs[train], relevance.restrict(train, train), Cs.tolist(), tell)
+    held_out = relevance.restrict(validation, train)
+    path = template.fit_path(songs[train], relevance.restrict(train, train), Cs.tolist(), progress)
     if len(path) < len(Cs):
         return None
-    scored = [
-        _scores(m.transform(songs[validation]), m.transform(songs[train]), outside, scoring, template.k) for m in path
+    scores = [
+        _scores(m.transform(songs[validation]), m.transform(songs[train]), held_out, scoring, template.k) for m in path
     ]
-    plain = _scores(songs[validation], songs[train], outside, scoring, template.k)
-    return np.stack(scored), plain, [m.history_[-1]["gap"] for m in path]
+    plain = _scores(songs[validation], songs[train], held_out, scoring, template.k)
+    return np.stack(scores), plain, [m.history_[-1]["gap"] for m in path]
 
 
 def _scores(queries: Float64Array, songs: Float64Array, relevance: Relevance, scoring: str, k: int) -> Float64Array:
-    """The scores of the queries that have both relevant and irrelevant songs."""
+    """Return the scores of the queries that have both relevant and irrelevant songs."""
     scores = query_scores(queries, songs, relevance, k)
     return scores[scoring][np.isfinite(scores["auc"])]
 
 
-def _chosen(scores: Float64Array, tolerance: float) -> int:
-    """The row of (n_Cs, n_queries) to take."""
+def _choose(scores: Float64Array, tolerance: float) -> int:
+    """Return the row of (n_Cs, n_queries) to choose."""
     best = int(scores.mean(axis=1).argmax())
-    behind = scores[best] - scores
-    error = behind.std(axis=1) / np.sqrt(scores.shape[1])
-    return int(np.flatnonzero(behind.mean(axis=1) <= tolerance * error)[0])
+    losses = scores[best] - scores
+    errors = losses.std(axis=1) / np.sqrt(scores.shape[1])
+    return int(np.flatnonzero(losses.mean(axis=1) <= tolerance * errors)[0])

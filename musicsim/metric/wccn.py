@@ -1,4 +1,4 @@
-"""Within-class covariance normalisation: whitening by what varies in a class (Hatch, Kajarekar, Stolcke, 2006)."""
+"""Within-class covariance normalization (Hatch, Kajarekar, Stolcke, 2006)."""
 
 from collections.abc import Iterable
 from typing import Any, Self
@@ -12,38 +12,38 @@ from musicsim import gaussians
 from musicsim._arrays import Float64Array
 from musicsim._checks import check_number
 from musicsim.metric._learner import as_relevance
-from musicsim.metric._scatter import relevance_scatters
 from musicsim.metric.linear import LinearMetric
+from musicsim.metric.scatter import relevance_scatters
 from musicsim.relevance import Relevance, label_codes
 
-_MIN_EIGENVALUE = 1e-10
-"""Of the covariance of trace d: what is smaller is rounding."""
+_MIN_EIGENVALUE = 1e-10  # Smaller eigenvalues of the covariance of trace d are rounding
 
 
 class WCCN(LinearMetric, BaseEstimator):
-    """Directions in which songs of one class differ count less; the differences between classes are not looked at.
+    """Whitening within classes: directions in which songs of one class differ count less.
 
-    With W the covariance within classes, brought to trace d, and g the shrinkage,
+    Differences between classes are not used. With W the within-class covariance, scaled to trace d, and g the
+    shrinkage,
 
         S = (1 - g) W + g I,    L = S^-1/2.
 
     Parameters
     ----------
     shrinkage : float in [0, 1]
-        g: at 1 nothing is learned, at 0 the classes become spheres.
+        g: with 1 nothing is learned, with 0 the classes become spheres.
 
     Attributes
     ----------
     covariance_ : ndarray of shape (d, d), float64
         S.
     components_ : ndarray of shape (d, d), float64
-        L, symmetric: the songs stay as near to where they were as whitening allows.
+        L, symmetric: songs move as little as whitening allows.
     n_features_in_ : int
 
     Notes
     -----
-    The unit of X changes nothing. O(n d^2 + d^3); memory 32 d^2 bytes and a copy of X. Many more songs than dimensions
-    want a shrinkage of .3 or so, a few hundred songs .8 or .9.
+    The unit of X does not matter. O(n d^2 + d^3); memory 32 d^2 bytes and a copy of X. A shrinkage of about 0.3 suits
+    many more songs than dimensions, 0.8 or 0.9 a few hundred songs.
 
     Examples
     --------
@@ -58,47 +58,46 @@ class WCCN(LinearMetric, BaseEstimator):
         self.shrinkage = shrinkage
 
     def fit(self, X: npt.ArrayLike, y: Any) -> Self:
-        """Learn from classes, or from who is similar to whom.
+        """Learn from classes or a relevance.
 
         Parameters
         ----------
         X : array-like of shape (n_songs, d)
-        y : array-like of shape (n_songs,) or Relevance
-            As of :func:`within_covariance`.
+        y : as in :func:`within_covariance`
 
         Raises
         ------
         ValueError
-            If the shrinkage is out of range, X is not finite, y does not fit X, no two songs are of one class, or the
+            If the shrinkage is out of range, X is not finite, y does not fit X, no class has two songs, or the
             covariance is singular and the shrinkage 0.
         """
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         return self.fit_covariances([within_covariance(songs, y)])
 
     def fit_covariances(self, covariances: Iterable[npt.ArrayLike]) -> Self:
-        """Learn from covariances within several kinds of classes, each of which counts the same.
+        """Learn from covariances within several kinds of classes, with equal weights.
 
         Parameters
         ----------
         covariances : iterable of array-like of shape (d, d)
-            As :func:`within_covariance` returns them, of the same songs or others (such as parts of songs).
+            As from :func:`within_covariance`, of the same or other songs (such as parts of songs).
 
         Raises
         ------
         ValueError
-            If there is none, their shapes differ, one is 0 or not finite, or S is singular.
+            If there are none, their shapes differ, one is 0 or not finite, or S is singular.
         """
         check_number("shrinkage", self.shrinkage, 0, 1)
-        given = [np.asarray(W, dtype=np.float64) for W in covariances]
-        if not given:
-            raise ValueError("covariances: give one at least.")
-        d = len(given[0])
-        for W in given:
+        matrices = [np.asarray(W, dtype=np.float64) for W in covariances]
+        if not matrices:
+            raise ValueError("covariances: give at least one.")
+        d = len(matrices[0])
+        for W in matrices:
             if W.shape != (d, d):
                 raise ValueError(f"covariances: shape {W.shape} should be {(d, d)}.")
             if not np.isfinite(W).all() or not np.trace(W) > 0:
                 raise ValueError("covariances: songs of one class should be finite, and differ.")
-        within = np.mean([W * (d / np.trace(W)) for W in given], axis=0)
+        within = np.mean([W * (d / np.trace(W)) for W in matrices], axis=0)
         self.covariance_ = gaussians.shrunk((within + within.T) / 2.0, float(self.shrinkage))
         if not np.linalg.eigvalsh(self.covariance_)[0] > _MIN_EIGENVALUE:
             raise ValueError(f"the covariance within classes is singular; a shrinkage above {self.shrinkage!r} helps.")
@@ -108,14 +107,14 @@ class WCCN(LinearMetric, BaseEstimator):
 
 
 def within_covariance(X: npt.ArrayLike, y: Any) -> Float64Array:
-    """Covariance of songs around the mean of their class, pooled over classes.
+    """Return the covariance of songs around the mean of their class, pooled over classes.
 
     Parameters
     ----------
     X : array-like of shape (n_songs, d)
     y : array-like of shape (n_songs,) or Relevance
-        Class labels, None being unknown: a class of n songs counts n - 1, one song alone nothing. Or who is similar
-        to whom: half the mean outer product of the differences of similar pairs, the same for classes of one size.
+        Class labels (None is unknown): a class of n songs has the weight n - 1. Or a relevance: half the mean outer
+        product of the differences of similar pairs, which is the same for classes of one size.
 
     Returns
     -------
@@ -124,20 +123,18 @@ def within_covariance(X: npt.ArrayLike, y: Any) -> Float64Array:
     Raises
     ------
     ValueError
-        If y does not fit X, or no two songs are of one class.
+        If y does not fit X, or no class has two songs.
     """
     songs = np.asarray(X, dtype=np.float64)
     if isinstance(y, Relevance):
         similar = relevance_scatters(songs, as_relevance(y, len(songs)))[0]
         if not similar.n_pairs:
-            raise ValueError("y: no song has a similar one and another; there is nothing to learn from.")
+            raise ValueError("y: no song has both a similar and a dissimilar one; there is nothing to learn from.")
         return similar.mean() / 2.0
     codes = label_codes(y, "y")
     if len(codes) != len(songs):
-        raise ValueError(f"y has {len(codes)} labels, X has {len(songs)} rows; give one a row.")
-    sizes = np.bincount(codes[codes >= 0])
-    freedom = int(np.maximum(sizes - 1, 0).sum())
-    if freedom < 1:
-        raise ValueError("y: no two songs are of one class; there is nothing to learn from.")
+        raise ValueError(f"y has {len(codes)} labels, X has {len(songs)} rows; give one label per row.")
     known = codes >= 0
+    if not (np.bincount(codes[known]) > 1).any():
+        raise ValueError("y: no class has two songs; there is nothing to learn from.")
     return gaussians.within_covariance(songs[known] - songs[known].mean(axis=0), codes[known])

@@ -1,8 +1,8 @@
-"""Divergence of the mixtures of songs: Monte-Carlo Kullback-Leibler divergence (thesis 5.9, 5.10).
+"""Monte-Carlo Kullback-Leibler divergence of the mixtures of songs (thesis 5.9, 5.10).
 
-The draws behind the samples (a uniform number and a normal vector each) are made once from
-`random_state` and used for every query, so that a query's row depends on nothing but itself, and
-differences between queries carry less noise. Within a row they are independent draws, as in the thesis.
+The random numbers of the samples (a uniform number and a normal vector each) are drawn once from `random_state` and
+shared by all queries. So the row of a query does not depend on other queries, and differences between queries are less
+noisy. Within a row the samples are independent, as in the thesis.
 """
 
 import numpy as np
@@ -10,31 +10,31 @@ import numpy.typing as npt
 
 from musicsim._arrays import Float64Array, IntpArray
 from musicsim._checks import check_whole
-from musicsim.mixtures._kernels import mean_log_sums
+from musicsim.mixtures.kernels import mean_log_sums
 from musicsim.mixtures.songs import SongMixtures, fixed_seed, quadratic_form
 
-_BLOCK_ENTRIES = 1 << 18
-"""Log-densities held at once, 1 MB of float32: they stay in the cache while they are summed up."""
+BLOCK_ENTRIES = 1 << 18
+"""Log-densities per block, 1 MB of float32: they stay in the cache until they are summed."""
 
 
 def draw_samples(
     mixtures: SongMixtures, n_samples: int, random_state: int | np.random.Generator | None = None
 ) -> Float64Array:
-    """Independent samples of each mixture.
+    """Draw independent samples of each mixture.
 
     Returns
     -------
     ndarray of shape (n_songs, n_samples, n_features), float64
-        8 n_songs n_samples n_features bytes: 640 kB a song for 2048 samples of 39 features.
+        8 n_songs n_samples n_features bytes: 640 kB per song for 2048 samples of 39 features.
     """
-    uniform, normal = _draws(n_samples, mixtures.means.shape[2], random_state)
+    uniform, normal = _draw_randoms(n_samples, mixtures.means.shape[2], random_state)
     if len(mixtures) == 0:
         return np.empty((0, *normal.shape))
-    return np.stack([_samples(mixtures, i, uniform, normal) for i in range(len(mixtures))])
+    return np.stack([_compute_samples(mixtures, i, uniform, normal) for i in range(len(mixtures))])
 
 
 def cross_entropy(samples: npt.ArrayLike, mixtures: SongMixtures) -> Float64Array:
-    """Cross-entropy of the distribution that `samples` come from, relative to each mixture.
+    """Return the cross-entropy of the distribution of `samples` relative to each mixture.
 
     Parameters
     ----------
@@ -48,29 +48,29 @@ def cross_entropy(samples: npt.ArrayLike, mixtures: SongMixtures) -> Float64Arra
     Raises
     ------
     ValueError
-        If `samples` have another number of features than the mixtures, or there is none.
+        If `samples` are empty or have another number of features than the mixtures.
 
     Notes
     -----
-    Equation 5.10. The density is a quadratic form in z, so that all songs take one matrix product, in
-    float32 around the mean of the samples (on delta-MFCC of 144 songs within 3e-5 nats, 5e-7 of the value,
-    of float64). Memory in addition to the result: about 4 MB whatever n is.
+    Equation 5.10. The density is a quadratic form in z, so one float32 matrix product around the mean of the samples
+    suffices for all songs. On delta-MFCC of 144 songs it was within 3e-5 nats (5e-7 of the value) of float64. Memory in
+    addition to the result: about 4 MB for any n.
     """
     z = np.asarray(samples, dtype=np.float64)
     d = mixtures.means.shape[2]
     if z.ndim != 2 or z.shape[1] != d or len(z) == 0:
         raise ValueError(f"samples of shape {z.shape} should be (n_samples, {d}), n_samples >= 1.")
     n, c = mixtures.weights.shape
-    centre = z.mean(axis=0)
-    z = z - centre
+    center = z.mean(axis=0)
+    z = z - center
     moments = np.concatenate([z * z, z], axis=1).astype(np.float32).T
-    songs_at_once = max(1, _BLOCK_ENTRIES // (c * len(z)))
+    songs_per_block = max(1, BLOCK_ENTRIES // (c * len(z)))
     result = np.empty(n)
-    for start in range(0, n, songs_at_once):
-        block = slice(start, start + songs_at_once)
+    for start in range(0, n, songs_per_block):
+        block = slice(start, start + songs_per_block)
         form, offset = quadratic_form(
             mixtures.weights[block].astype(np.float64),
-            mixtures.means[block] - centre,
+            mixtures.means[block] - center,
             mixtures.variances[block].astype(np.float64),
         )
         products = form.reshape(-1, 2 * d).astype(np.float32) @ moments
@@ -84,7 +84,7 @@ def kl_divergences(
     n_samples: int = 2048,
     random_state: int | np.random.Generator | None = None,
 ) -> Float64Array:
-    """Kullback-Leibler divergence of each song of the database from each query.
+    """Return the Kullback-Leibler divergence of each song of the database from each query.
 
     Parameters
     ----------
@@ -95,8 +95,7 @@ def kl_divergences(
     Returns
     -------
     ndarray of shape (n_queries, n), float64, in nats
-        An estimate: not symmetric, and may fall a little below 0 where two songs are nearly the same. Exactly 0
-        where they are the same mixture.
+        An estimate: not symmetric, and possibly a little below 0 for very similar songs. Exactly 0 for equal mixtures.
 
     Raises
     ------
@@ -105,26 +104,26 @@ def kl_divergences(
 
     Notes
     -----
-    Equation 5.9: the samples of a query are the same for all songs of the database. Memory in addition to the
-    result (8 n_queries n bytes): some megabytes whatever n is, and 25 n_samples n_features bytes.
+    Equation 5.9: the samples of a query are the same for all songs of the database. Memory in addition to the result
+    (8 n_queries n bytes): some megabytes for any n, and 25 n_samples n_features bytes.
     """
     if queries.means.shape[2] != database.means.shape[2]:
         raise ValueError(
-            f"queries have {queries.means.shape[2]} features and database {database.means.shape[2]}; "
+            f"queries have {queries.means.shape[2]} features and database has {database.means.shape[2]}; "
             f"fit both to the same kind of frames."
         )
-    uniform, normal = _draws(n_samples, database.means.shape[2], random_state)
+    uniform, normal = _draw_randoms(n_samples, database.means.shape[2], random_state)
     result = np.empty((len(queries), len(database)))
     for i in range(len(queries)):
-        samples = _samples(queries, i, uniform, normal)
+        samples = _compute_samples(queries, i, uniform, normal)
         result[i] = cross_entropy(samples, database) - cross_entropy(samples, queries[i])
-        # the two terms may round differently, as the matrix product of one song and of many may
-        result[i, _equal_rows(queries, i, database)] = 0.0
+        # the two terms may be rounded differently, because the matrix products have different sizes
+        result[i, _find_equal(queries, i, database)] = 0.0
     return result
 
 
-def _equal_rows(queries: SongMixtures, i: int, database: SongMixtures) -> IntpArray:
-    """Rows of the database that are the mixture i of the queries, number by number."""
+def _find_equal(queries: SongMixtures, i: int, database: SongMixtures) -> IntpArray:
+    """Return the rows of the database that equal mixture i of the queries exactly."""
     if queries.weights.shape[1] != database.weights.shape[1]:
         return np.empty(0, dtype=np.intp)
     rows = np.flatnonzero((database.weights == queries.weights[i]).all(axis=1))
@@ -133,18 +132,18 @@ def _equal_rows(queries: SongMixtures, i: int, database: SongMixtures) -> IntpAr
     return rows
 
 
-def _draws(
+def _draw_randoms(
     n_samples: int, n_features: int, random_state: int | np.random.Generator | None
 ) -> tuple[Float64Array, Float64Array]:
-    """A uniform number and a normal vector a sample."""
+    """Draw a uniform number and a normal vector per sample."""
     check_whole("n_samples", n_samples, 1)
     rng = np.random.default_rng(fixed_seed(random_state))
     return rng.random(n_samples), rng.normal(size=(n_samples, n_features))
 
 
-def _samples(mixtures: SongMixtures, i: int, uniform: Float64Array, normal: Float64Array) -> Float64Array:
-    """Samples of one mixture: the uniform number chooses the component, the vector the place in it."""
-    reach = np.cumsum(mixtures.weights[i], dtype=np.float64)
-    component = np.searchsorted(reach, uniform * reach[-1], side="right")
-    component = np.minimum(component, len(reach) - 1)
+def _compute_samples(mixtures: SongMixtures, i: int, uniform: Float64Array, normal: Float64Array) -> Float64Array:
+    """Compute samples of one mixture: the uniform number selects the component, the vector the position in it."""
+    cumulative = np.cumsum(mixtures.weights[i], dtype=np.float64)
+    component = np.searchsorted(cumulative, uniform * cumulative[-1], side="right")
+    component = np.minimum(component, len(cumulative) - 1)
     return mixtures.means[i][component] + np.sqrt(mixtures.variances[i][component]) * normal

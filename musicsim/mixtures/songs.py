@@ -1,8 +1,8 @@
-"""Songs as mixtures of Gaussians over their frames, fitted by expectation maximisation.
+"""Gaussian mixtures of the frames of songs, fitted by expectation maximization.
 
-Conventions. Mixtures are in the units of the frames that were given (raw delta-MFCC as a rule) and
-stored in float32; EM works in float64 on frames z-scored by the song itself. Songs are read one at a
-time, and what a song gets depends neither on its place nor on the songs beside it.
+Mixtures are in the units of the frames (usually raw delta-MFCC) and stored in float32. EM works in float64 on frames
+z-scored per song. Songs are read one at a time; the mixture of a song does not depend on its position or on other
+songs.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,11 +18,11 @@ FrameBlocks = npt.ArrayLike | Iterator[npt.ArrayLike]
 """Frames of a song: one array of shape (n_frames, n_features), or an iterator of such arrays."""
 
 _PRIOR_FRAMES = 1e-3
-"""Frames of the song's own mean and variance that each component holds beforehand: with them a component
-that no frame chooses has a place, a width and a weight above zero."""
+"""Prior weight, in frames, of the song's mean and variance in each component. It keeps the mean, variance and weight
+of a component without frames well-defined."""
 
 _RELATIVE_FLOOR = 1e-3
-"""Smallest variance of a component, as a share of the song's own variance in that feature."""
+"""Minimum variance of a component, as a share of the song's own variance in that feature."""
 
 _KMEANS_STEPS = 8
 
@@ -40,11 +40,11 @@ class SongMixtures:
     Raises
     ------
     ValueError
-        If the shapes do not fit each other, or a value is not finite or not above zero where it has to be.
+        If shapes do not match, a value is not finite, or a weight or variance is not above 0.
 
     Notes
     -----
-    8 components of 39 features take 2.5 kB a song (250 MB for 100 000 songs).
+    8 components of 39 features take 2.5 kB per song (250 MB for 100,000 songs).
     """
 
     weights: Float32Array
@@ -55,16 +55,16 @@ class SongMixtures:
         for name in ("weights", "means", "variances"):
             array = np.ascontiguousarray(getattr(self, name), dtype=np.float32)
             if not np.isfinite(array).all():
-                raise ValueError(f"{name} of the mixtures hold NaN or infinity.")
+                raise ValueError(f"{name} of the mixtures contain NaN or infinity.")
             object.__setattr__(self, name, array)
         if self.means.ndim != 3 or self.means.shape[:2] != self.weights.shape:
             raise ValueError(
-                f"means of shape {self.means.shape} do not fit weights of shape {self.weights.shape}; "
-                f"(n_songs, n_components, n_features) and (n_songs, n_components) belong together."
+                f"means of shape {self.means.shape} and weights of shape {self.weights.shape} do not match; "
+                f"they should be (n_songs, n_components, n_features) and (n_songs, n_components)."
             )
         if self.variances.shape != self.means.shape:
             raise ValueError(
-                f"variances of shape {self.variances.shape} should have the shape {self.means.shape} of means."
+                f"variances of shape {self.variances.shape} should have the same shape as means, {self.means.shape}."
             )
         if self.weights.size and min(self.weights.min(), self.variances.min()) <= 0.0:
             raise ValueError("weights and variances of the mixtures should be above 0.")
@@ -73,16 +73,16 @@ class SongMixtures:
         return len(self.weights)
 
     def __getitem__(self, rows: npt.ArrayLike | slice) -> "SongMixtures":
-        """The mixtures of some songs: a slice, row numbers or a mask."""
+        """Return the mixtures of some songs: a slice, row numbers or a mask."""
         chosen = rows if isinstance(rows, slice) else np.atleast_1d(np.asarray(rows))
         return SongMixtures(self.weights[chosen], self.means[chosen], self.variances[chosen])
 
     @classmethod
     def concatenate(cls, parts: Sequence["SongMixtures"]) -> Self:
-        """Stack the songs of several; all need the same numbers of components and features."""
+        """Stack the songs of several instances; all need the same numbers of components and features."""
         shapes = sorted({part.means.shape[1:] for part in parts})
         if len(shapes) != 1:
-            raise ValueError(f"parts have (components, features) {shapes}; one kind is needed to stack mixtures.")
+            raise ValueError(f"parts have different (components, features): {shapes}; they should be equal.")
         return cls(
             np.concatenate([part.weights for part in parts]),
             np.concatenate([part.means for part in parts]),
@@ -90,12 +90,12 @@ class SongMixtures:
         )
 
     def arrays(self) -> dict[str, Float32Array]:
-        """The arrays to save, by name; :meth:`from_arrays` takes them back."""
+        """Return the arrays to save, by name, for :meth:`from_arrays`."""
         return {"weights": self.weights, "means": self.means, "variances": self.variances}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Float32Array]) -> Self:
-        """The mixtures that :meth:`arrays` gave; other names are ignored."""
+        """Return the mixtures saved by :meth:`arrays`; other names are ignored."""
         return cls(arrays["weights"], arrays["means"], arrays["variances"])
 
 
@@ -113,18 +113,18 @@ def fit_mixtures(
 
     Parameters
     ----------
-    list_of_frames : iterable of arrays of shape (n_frames, n_features), one a song
+    list_of_frames : iterable of arrays of shape (n_frames, n_features), one per song
         Read one song at a time; a song may be an iterator of blocks of frames.
     n_components : int >= 1
     max_frames : int >= 1
-        Of longer songs so many frames are drawn; 2500 are 29 seconds of half-overlapping windows of 23 ms.
+        Number of frames sampled from longer songs; 2500 are 29 seconds of half-overlapping windows of 23 ms.
     variance_floor : float > 0, squared units of the frames
-        No variance is smaller, nor smaller than a thousandth of the song's own: silence has no width.
+        Minimum variance; the minimum is at least a thousandth of the song's own variance. Silence has no variance.
     tol : float > 0
-        EM stops where the mean log-likelihood of a frame grows by less.
+        EM stops if the mean log-likelihood per frame increases by less.
     max_iter : int >= 1
     random_state : int, numpy.random.Generator or None
-        Draw of frames and of the start.
+        Seed of the sampled frames and of the initialization.
 
     Returns
     -------
@@ -133,24 +133,24 @@ def fit_mixtures(
     Raises
     ------
     ValueError
-        If a song is empty or holds NaN or infinity, naming its index; or a parameter is out of range.
+        If a song is empty or contains NaN or infinity (the message has its index), or a parameter is out of range.
 
     Notes
     -----
-    Thesis 5.4.3. Starts from k-means++ and eight steps of k-means. Differs from maximum likelihood by
-    the floor of the variances and a prior of a thousandth of a frame a component. Memory: the frames of
-    one song, and 24 bytes a drawn frame and feature (2.4 MB).
+    Thesis 5.4.3. Initialized by k-means++ and eight steps of k-means. Differs from maximum likelihood by the minimum
+    variance and a prior of a thousandth of a frame per component. Memory: the frames of one song, and 24 bytes per
+    sampled frame and feature (2.4 MB).
     """
     if min(n_components, max_frames, max_iter) < 1 or min(variance_floor, tol) <= 0.0:
         raise ValueError(
-            f"n_components={n_components}, max_frames={max_frames} and max_iter={max_iter} should be >= 1, "
-            f"variance_floor={variance_floor} and tol={tol} above 0."
+            f"n_components={n_components}, max_frames={max_frames} and max_iter={max_iter} should be >= 1; "
+            f"variance_floor={variance_floor} and tol={tol} should be above 0."
         )
     seed = fixed_seed(random_state)
     fitted = []
     for index, song in enumerate(list_of_frames):
         rng = np.random.default_rng(seed)
-        frames = sampled_frames(song, max_frames, rng, f"the frames of song {index}")
+        frames = sample_frames(song, max_frames, rng, f"the frames of song {index}")
         fitted.append(em_mixture(frames, n_components, variance_floor, tol, max_iter, rng))
     if not fitted:
         raise ValueError("list_of_frames is empty; at least one song is needed.")
@@ -158,16 +158,16 @@ def fit_mixtures(
 
 
 def fixed_seed(random_state: int | np.random.Generator | None) -> int:
-    """A seed that every song starts from, so that songs do not depend on each other."""
+    """Return one seed for all songs, so that the result of a song does not depend on others."""
     if isinstance(random_state, (int, np.integer)):
         return int(random_state)
     return int(np.random.default_rng(random_state).integers(2**63))
 
 
-def sampled_frames(song: FrameBlocks, max_frames: int, rng: np.random.Generator, name: str) -> FloatingArray:
-    """At most `max_frames` frames of a song, drawn without repetition and left in their order.
+def sample_frames(song: FrameBlocks, max_frames: int, rng: np.random.Generator, name: str) -> FloatingArray:
+    """Return at most `max_frames` frames of a song, sampled without replacement, in their order.
 
-    Raises ValueError if the song is empty or not two-dimensional, or a drawn frame holds NaN or infinity.
+    Raises ValueError if the song is empty or not two-dimensional, or a sampled frame contains NaN or infinity.
     """
     blocks = [np.asarray(block) for block in song] if isinstance(song, Iterator) else [np.asarray(song)]
     if not blocks or any(block.ndim != 2 or block.shape[1] == 0 for block in blocks):
@@ -178,16 +178,16 @@ def sampled_frames(song: FrameBlocks, max_frames: int, rng: np.random.Generator,
     if len(frames) > max_frames:
         frames = frames[np.sort(rng.choice(len(frames), max_frames, replace=False))]
     if not np.isfinite(frames).all():
-        raise ValueError(f"{name}: NaN or infinity among the values.")
+        raise ValueError(f"{name}: the values contain NaN or infinity.")
     return frames
 
 
 def em_mixture(
     frames: FloatingArray, n_components: int, variance_floor: float, tol: float, max_iter: int, rng: np.random.Generator
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """Weights (c,), means (c, d) and variances (c, d) of one mixture, float64, units of the frames.
+    """Return weights (c,), means (c, d) and variances (c, d) of one mixture, float64, units of the frames.
 
-    Memory: 24 bytes a frame and feature.
+    Memory: 24 bytes per frame and feature.
     """
     mean = frames.mean(axis=0, dtype=np.float64)
     variance = np.maximum(frames.var(axis=0, dtype=np.float64), variance_floor)
@@ -195,18 +195,18 @@ def em_mixture(
     z = (frames - mean) / scale
     moments = np.concatenate([z * z, z], axis=1)
     floor = np.maximum(_RELATIVE_FLOOR, variance_floor / variance)
-    parameters = _start(z, moments, n_components, floor, rng)
-    before = -np.inf
+    parameters = _initialize(z, moments, n_components, floor, rng)
+    last_likelihood = -np.inf
     for _ in range(max_iter):
         joint = log_joint(moments, *parameters)
         top = joint.max(axis=1, keepdims=True)
         np.exp(joint - top, out=joint)
         total = joint.sum(axis=1, keepdims=True)
         likelihood = float((np.log(total) + top).mean())
-        parameters = _maximise(np.divide(joint, total, out=joint), moments, floor)
-        if likelihood - before < tol:
+        parameters = _maximize(np.divide(joint, total, out=joint), moments, floor)
+        if likelihood - last_likelihood < tol:
             break
-        before = likelihood
+        last_likelihood = likelihood
     weights, means, variances = parameters
     return weights, means * scale + mean, np.maximum(variances * scale**2, variance_floor)
 
@@ -214,9 +214,9 @@ def em_mixture(
 def log_joint(
     moments: FloatingArray, weights: Float64Array, means: Float64Array, variances: Float64Array
 ) -> FloatingArray:
-    """log(w_c N(z; m_c, v_c)) of each frame and component, (n_frames, c): one matrix product.
+    """Return log(w_c N(z; m_c, v_c)) of each frame and component, (n_frames, c): one matrix product.
 
-    Moments are [z^2, z], (n_frames, 2 n_features), whose precision the result has; weights are (c,), means and
+    Moments are [z^2, z], (n_frames, 2 n_features), and determine the dtype of the result; weights are (c,), means and
     variances (c, d).
     """
     form, offset = quadratic_form(weights, means, variances)
@@ -226,7 +226,7 @@ def log_joint(
 def quadratic_form(
     weights: Float64Array, means: Float64Array, variances: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
-    """Coefficients (..., c, 2 d) of [z^2, z] and constants (..., c) of the log of w N(z; m, v)."""
+    """Return coefficients (..., c, 2 d) of [z^2, z] and constants (..., c) of the log of w N(z; m, v)."""
     precisions = 1.0 / variances
     form = np.concatenate([-0.5 * precisions, means * precisions], axis=-1)
     offset = np.log(weights) - 0.5 * (
@@ -237,10 +237,10 @@ def quadratic_form(
     return form, offset
 
 
-def _maximise(
+def _maximize(
     responsibilities: Float64Array, moments: Float64Array, floor: Float64Array
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """The M-step, with the prior frames of mean 0 and variance 1."""
+    """Compute the M-step, with the prior frames of mean 0 and variance 1."""
     d = moments.shape[1] // 2
     counts = responsibilities.sum(axis=0) + _PRIOR_FRAMES
     sums = responsibilities.T @ moments
@@ -249,23 +249,23 @@ def _maximise(
     return counts / counts.sum(), means, np.maximum(variances, floor)
 
 
-def _start(
+def _initialize(
     z: Float64Array, moments: Float64Array, n_components: int, floor: Float64Array, rng: np.random.Generator
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """Parameters after k-means++ and a few steps of k-means."""
+    """Return parameters after k-means++ and a few steps of k-means."""
     squares = np.einsum("ij,ij->i", z, z)
-    centres = np.empty((n_components, z.shape[1]))
-    centres[0] = z[rng.integers(len(z))]
+    centers = np.empty((n_components, z.shape[1]))
+    centers[0] = z[rng.integers(len(z))]
     nearest = np.full(len(z), np.inf)
     for c in range(1, n_components):
-        last = centres[c - 1]
+        last = centers[c - 1]
         np.minimum(nearest, np.maximum(squares - 2.0 * (z @ last) + last @ last, 0.0), out=nearest)
-        reach = np.cumsum(nearest)
-        place = np.searchsorted(reach, rng.random() * reach[-1], side="right")
-        centres[c] = z[min(place, len(z) - 1)]
+        cumulative = np.cumsum(nearest)
+        index = np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right")
+        centers[c] = z[min(index, len(z) - 1)]
     for _ in range(_KMEANS_STEPS):
-        chosen = np.argmax(z @ centres.T - 0.5 * np.einsum("ij,ij->i", centres, centres), axis=1)
+        chosen = np.argmax(z @ centers.T - 0.5 * np.einsum("ij,ij->i", centers, centers), axis=1)
         one_hot = (chosen[:, None] == np.arange(n_components)).astype(np.float64)
-        parameters = _maximise(one_hot, moments, floor)
-        centres = parameters[1]
+        parameters = _maximize(one_hot, moments, floor)
+        centers = parameters[1]
     return parameters

@@ -1,4 +1,4 @@
-"""Vectors of songs whose Euclidean distances follow the divergence of their mixtures."""
+"""Vectors of songs whose Euclidean distances approximate the divergence of the songs' mixtures."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -14,9 +14,9 @@ from musicsim.mixtures.songs import SongMixtures, fixed_seed
 
 _MIN_EIGENVALUE = 1e-3
 _RIDGE = 1e-2
-"""As shares of the largest eigenvalue. Weak directions hold what separates one landmark from all others: for
-the landmarks that is the truth, for other songs mostly noise. The ridge damps them (measured on 144 songs
-with 100 landmarks: recall of the 10 nearest .55 instead of .43, rank correlation .89 instead of .84)."""
+"""As shares of the largest eigenvalue. Weak directions separate one landmark from all others, which is mostly noise for
+other songs. The ridge damps them (measured on 144 songs with 100 landmarks: recall of the 10 nearest .55 instead of
+.43, rank correlation .89 instead of .84)."""
 
 
 class MixtureSpace(TransformerMixin, BaseEstimator):
@@ -25,11 +25,11 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     n_landmarks : int >= 1
-        Songs drawn without repetition that all others are compared with; all when there are fewer.
+        Songs drawn without replacement, with which all others are compared; all songs if there are fewer.
     gamma : float > 0, nats, or None
-        Width of the kernel; the median symmetrised divergence between landmarks when None.
+        Width of the kernel; None: the median symmetrized divergence between landmarks.
     n_samples : int >= 1
-        Samples a divergence.
+        Samples per divergence.
     random_state : int, numpy.random.Generator or None
 
     Attributes
@@ -39,15 +39,15 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
     projection_ : ndarray of shape (n_landmarks, r), float64
         From kernel values to features; r is the number of eigenvalues kept.
     seed_ : int
-        Of the samples, in :meth:`transform` as in :meth:`fit`.
+        Seed of the samples in :meth:`fit` and :meth:`transform`.
 
     Notes
     -----
-    After Williams and Seeger (2001). Rows are scaled to length 1, which the kernel has between a song and
-    itself: without it a song far from all landmarks would be short and so near to everything. The squared
-    distance between two songs is then about 2 - 2 k. The kernel is not positive definite; what negative
-    eigenvalues hold is lost. Rank correlation with the symmetrised divergence itself, over 144 made-up songs:
-    .98 when all are landmarks, .89 with 100 and .77 with 40. Time: 2 n_landmarks divergences a song.
+    After Williams and Seeger (2001). Rows are scaled to length 1, the kernel of a song with itself. Otherwise a song
+    far from all landmarks would have a short vector, close to everything. The squared distance between two songs is
+    about 2 - 2 k. The kernel is not positive definite; the part with negative eigenvalues is lost. Rank correlation
+    with the symmetrized divergence itself, over 144 synthetic songs: .98 if all are landmarks, .89 with 100 and .77
+    with 40. Time: 2 n_landmarks divergences per song.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, mixtures: SongMixtures, y: object = None) -> Self:
-        """Draw the landmarks and find their features.
+        """Draw the landmarks and compute their features.
 
         Parameters
         ----------
@@ -73,10 +73,10 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If there is no song or a parameter is out of range.
+            Without songs, or if a parameter is out of range.
         """
         if len(mixtures) == 0:
-            raise ValueError("mixtures hold no song; at least one is needed as a landmark.")
+            raise ValueError("mixtures are empty; at least one song is needed as a landmark.")
         if self.n_landmarks < 1 or (self.gamma is not None and not self.gamma > 0.0):
             raise ValueError(f"n_landmarks={self.n_landmarks} should be >= 1 and gamma={self.gamma} above 0 or None.")
         self.seed_ = fixed_seed(self.random_state)
@@ -88,23 +88,23 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
         values, vectors = np.linalg.eigh(np.exp(-divergence / self.gamma_))
         kept = values > _MIN_EIGENVALUE * values[-1]
         weights = np.sqrt(values[kept]) / (values[kept] + _RIDGE * values[-1])
-        # largest first, so that the first columns alone are an approximation too
+        # largest first, so that the first columns are also an approximation
         self.projection_ = np.ascontiguousarray((vectors[:, kept] * weights)[:, ::-1])
         return self
 
     def transform(self, mixtures: SongMixtures) -> Float32Array:
-        """Features of songs: (n_songs, r), float32, rows of length 1; a row depends on no other song."""
+        """Return features of songs: (n_songs, r), float32, rows of length 1; a row does not depend on other songs."""
         check_is_fitted(self, "projection_")
         divergence: Float64Array = kl_divergences(mixtures, self.landmarks_, self.n_samples, self.seed_)
         divergence += kl_divergences(self.landmarks_, mixtures, self.n_samples, self.seed_).T
-        # as lengths do not count, the nearest landmark may have 1: far songs would round to zero
+        # only directions matter; without this, the kernel values of distant songs would underflow
         divergence -= divergence.min(axis=1, keepdims=True)
         features = np.exp(-divergence / self.gamma_) @ self.projection_
         lengths = np.linalg.norm(features, axis=1, keepdims=True)
         return (features / np.where(lengths > 0.0, lengths, 1.0)).astype(np.float32)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Arrays to save for :meth:`from_arrays`, without the parameters (`get_params`)."""
+        """Return the arrays to save for :meth:`from_arrays`, without the parameters (`get_params`)."""
         check_is_fitted(self, "projection_")
         return {
             **self.landmarks_.arrays(),
@@ -115,7 +115,7 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], **parameters: Any) -> Self:
-        """The fitted space that gave `arrays`, with the same `parameters`."""
+        """Return the fitted space saved by :meth:`arrays`, given the same `parameters`."""
         space = cls(**parameters)
         space.landmarks_ = SongMixtures.from_arrays(arrays)
         space.projection_ = np.asarray(arrays["projection"], dtype=np.float64)
@@ -124,7 +124,7 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
 
 
 def _median_off_diagonal(divergence: Float64Array) -> float:
-    """The median between different songs; 1 where all songs are the same or there is one."""
+    """Return the median between different songs; 1 if it is 0, or with only one song."""
     off = divergence[~np.eye(len(divergence), dtype=bool)]
     median = float(np.median(off)) if off.size else 0.0
     return median if median > 0.0 else 1.0

@@ -1,4 +1,4 @@
-"""Songs as multinomials over tags that their sound suggests (thesis 5.4.3, equation 5.14)."""
+"""Songs as multinomials over tags predicted from their sound (thesis 5.4.3, equation 5.14)."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,17 +10,17 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray
-from musicsim.mixtures._kernels import mean_log_sums
-from musicsim.mixtures.songs import FrameBlocks, SongMixtures, em_mixture, fixed_seed, quadratic_form, sampled_frames
+from musicsim.mixtures.kernels import mean_log_sums
+from musicsim.mixtures.songs import FrameBlocks, SongMixtures, em_mixture, fixed_seed, quadratic_form, sample_frames
 
 _ALL_FRAMES = 400_000
-"""Frames of all songs of training that are held at once: 62 MB of float32."""
+"""Frames sampled from all training songs together: 62 MB of float32."""
 
 _SONG_FRAMES = (20, 500)
-"""Least and most frames of one song of training."""
+"""Minimum and maximum number of frames sampled from a training song."""
 
 _TAG_FRAMES = 10_000
-"""Frames that a tag's mixture is fitted to, shared evenly among its songs."""
+"""Frames per tag's mixture, distributed evenly over its songs."""
 
 _VARIANCE_FLOOR = 1e-3  # of z-scored frames
 _TOL, _MAX_ITER = 1e-3, 100
@@ -28,31 +28,31 @@ _BLOCK_FRAMES = 1024
 
 
 class SemanticMultinomials(TransformerMixin, BaseEstimator):
-    """A Gaussian mixture a tag; a song is how well each of them explains its frames.
+    """One Gaussian mixture per tag; a song is represented by the likelihoods of its frames under these.
 
     Parameters
     ----------
     n_components : int >= 1
-        Of the mixture of each tag.
+        Components of the mixture of each tag.
     min_songs : int >= 1
-        Tags of fewer songs are left out.
+        Tags with fewer songs are left out.
     max_tags : int >= 1
         The most frequent tags are kept.
     random_state : int, numpy.random.Generator or None
-        Draw of frames and of the starts of EM.
+        Seed of the sampled frames and of the initialization of EM.
 
     Attributes
     ----------
-    tags_ : list of str, most frequent first, equals by name
-    mixtures_ : SongMixtures, one a tag, over z-scored frames
+    tags_ : list of str, most frequent first, ties by name
+    mixtures_ : SongMixtures, one per tag, over z-scored frames
     mean_, scale_ : ndarray of shape (n_features,), float64
         Of the training frames; the scale of a constant column is 1.
 
     Notes
     -----
-    After Turnbull et al. (2008), who merge mixtures of songs; here EM runs on a sample of the frames of
-    the tagged songs themselves, an equal number from each. The likelihoods of all frames are multiplied
-    in the log domain. Every tag counts the same beforehand, however rare it is.
+    After Turnbull et al. (2008), who merge mixtures of songs; here EM runs on a sample of the frames of the tagged
+    songs, an equal number from each. The likelihoods of all frames are multiplied in the log domain. All tags have the
+    same prior, even rare ones.
     """
 
     def __init__(
@@ -68,19 +68,19 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, list_of_frames: Iterable[FrameBlocks], list_of_tag_lists: Sequence[Iterable[str]]) -> Self:
-        """Fit a mixture to each tag that enough songs carry.
+        """Fit a mixture to each tag with enough songs.
 
         Parameters
         ----------
-        list_of_frames : iterable of arrays of shape (n_frames, n_features), raw, one a song
-            Read one song at a time (a song may be an iterator of blocks); 20 to 500 frames of each are
-            kept, 62 MB in all while there are fewer than 20 000 songs.
-        list_of_tag_lists : sequence of collections of str, one a song; a tag named twice counts once
+        list_of_frames : iterable of arrays of shape (n_frames, n_features), raw, one per song
+            Read one song at a time (a song may be an iterator of blocks). 20 to 500 frames of each are kept, 62 MB in
+            all for fewer than 20,000 songs.
+        list_of_tag_lists : sequence of collections of str, one per song; repeated tags count once
 
         Raises
         ------
         ValueError
-            If the lists differ in length, no tag has `min_songs` songs, or a song cannot be used.
+            If the lists differ in length, no tag has `min_songs` songs, or a song is invalid.
         """
         if min(self.n_components, self.min_songs, self.max_tags) < 1:
             raise ValueError(
@@ -90,7 +90,7 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         tag_sets = [set(tags) for tags in list_of_tag_lists]
         tags = self._vocabulary(tag_sets)
         seed = fixed_seed(self.random_state)
-        samples = _samples(list_of_frames, tag_sets, set(tags), seed)
+        samples = _sample_songs(list_of_frames, tag_sets, set(tags), seed)
         width = {frames.shape[1] for frames in samples.values()}
         if len(width) > 1:
             raise ValueError(f"songs have different numbers of features: {sorted(width)}.")
@@ -101,11 +101,11 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, list_of_frames: Iterable[FrameBlocks]) -> Float32Array:
-        """The multinomial of each song over :attr:`tags_` (equation 5.14).
+        """Return the multinomial of each song over :attr:`tags_` (equation 5.14).
 
         Parameters
         ----------
-        list_of_frames : iterable of arrays of shape (n_frames, n_features), raw, one a song
+        list_of_frames : iterable of arrays of shape (n_frames, n_features), raw, one per song
             Read one song at a time; a song may be an iterator of blocks.
 
         Returns
@@ -115,7 +115,7 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a song is empty, holds NaN or infinity or another number of features, naming its index.
+            If a song is empty, contains NaN or infinity or has another number of features; the message has its index.
         """
         check_is_fitted(self, "mixtures_")
         form, offset = self._form()
@@ -123,7 +123,7 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         for index, song in enumerate(list_of_frames):
             total, n_frames = np.zeros(len(self.tags_)), 0
             for block in song if isinstance(song, Iterator) else (song,):
-                frames = self._checked(block, f"the frames of song {index}")
+                frames = self._check_frames(block, f"the frames of song {index}")
                 n_frames += len(frames)
                 for start in range(0, len(frames), _BLOCK_FRAMES):
                     total += self._log_likelihood(frames[start : start + _BLOCK_FRAMES], form, offset)
@@ -134,7 +134,7 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         return np.array(rows, dtype=np.float32).reshape(len(rows), len(self.tags_))
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Arrays to save for :meth:`from_arrays`: numbers and texts, no objects."""
+        """Return the arrays to save for :meth:`from_arrays`: only numbers and texts."""
         check_is_fitted(self, "mixtures_")
         return {
             **self.mixtures_.arrays(),
@@ -145,7 +145,7 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], **parameters: Any) -> Self:
-        """The fitted model that gave `arrays`, with the same `parameters`."""
+        """Return the fitted model saved by :meth:`arrays`, given the same `parameters`."""
         model = cls(**parameters)
         model.mixtures_ = SongMixtures.from_arrays(arrays)
         model.mean_, model.scale_ = arrays["mean"], arrays["scale"]
@@ -156,13 +156,11 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         counts = Counter(tag for tags in tag_sets for tag in tags)
         frequent = [tag for tag, n in counts.items() if n >= self.min_songs]
         if not frequent:
-            raise ValueError(
-                f"no tag is carried by min_songs={self.min_songs} songs; tag more songs or lower min_songs."
-            )
+            raise ValueError(f"no tag has min_songs={self.min_songs} songs; tag more songs or lower min_songs.")
         return sorted(frequent, key=lambda tag: (-counts[tag], tag))[: self.max_tags]
 
     def _z_score(self, samples: dict[int, FloatingArray]) -> None:
-        """Set mean and scale, and bring the samples to them in place of the raw frames."""
+        """Set mean and scale, and replace the raw frames by z-scored ones."""
         from sklearn.preprocessing import StandardScaler
 
         scaler = StandardScaler()
@@ -178,17 +176,17 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         rng = np.random.default_rng([seed, number])
         songs = [song for song in samples if tag in tag_sets[song]]
         share = max(1, _TAG_FRAMES // len(songs))
-        frames = np.concatenate([_some(samples[song], share, rng) for song in songs])
+        frames = np.concatenate([_sample_rows(samples[song], share, rng) for song in songs])
         return em_mixture(frames, self.n_components, _VARIANCE_FLOOR, _TOL, _MAX_ITER, rng)
 
     def _form(self) -> tuple[Float32Array, Float32Array]:
-        """Quadratic forms of all components of all tags, (2 d, n_tags c) and (n_tags c,)."""
+        """Return the quadratic forms of all components of all tags, (2 d, n_tags c) and (n_tags c,)."""
         m = self.mixtures_
         form, offset = quadratic_form(*(part.astype(np.float64) for part in m.arrays().values()))
         return form.reshape(-1, form.shape[-1]).T.astype(np.float32), offset.ravel().astype(np.float32)
 
     def _log_likelihood(self, frames: Float64Array, form: Float32Array, offset: Float32Array) -> Float64Array:
-        """Sum over frames of the log-density under each tag."""
+        """Return the sum over frames of the log-density under each tag."""
         z = (frames - self.mean_) / self.scale_
         moments = np.concatenate([z * z, z], axis=1).astype(np.float32)
         products = (form.T @ moments.T).reshape(len(self.tags_), -1, len(frames))
@@ -196,34 +194,33 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         mean_log_sums(products, offset.reshape(len(self.tags_), -1), result)
         return result * len(frames)
 
-    def _checked(self, block: npt.ArrayLike, name: str) -> Float64Array:
+    def _check_frames(self, block: npt.ArrayLike, name: str) -> Float64Array:
         frames = np.asarray(block, dtype=np.float64)
         if frames.ndim != 2 or frames.shape[1] != len(self.mean_):
             raise ValueError(f"{name}: shape {frames.shape} should be (n_frames, {len(self.mean_)}).")
         if not np.isfinite(frames).all():
-            raise ValueError(f"{name}: NaN or infinity among the values.")
+            raise ValueError(f"{name}: the values contain NaN or infinity.")
         return frames
 
 
-def _samples(
+def _sample_songs(
     list_of_frames: Iterable[FrameBlocks], tag_sets: Sequence[set[str]], tags: set[str], seed: int
 ) -> dict[int, FloatingArray]:
-    """A seeded sample of the frames of each song that carries one of `tags`, by its row."""
-    least, most = _SONG_FRAMES
-    share = int(np.clip(_ALL_FRAMES // len(tag_sets), least, most))
+    """Return a seeded sample of the frames of each song that has one of `tags`, by its row."""
+    share = int(np.clip(_ALL_FRAMES // len(tag_sets), *_SONG_FRAMES))
     samples, n_songs = {}, 0
     for song, frames in enumerate(list_of_frames):
         n_songs += 1
         if song < len(tag_sets) and tag_sets[song] & tags:
             rng = np.random.default_rng(seed)
-            samples[song] = sampled_frames(frames, share, rng, f"the frames of song {song}").astype(np.float32)
+            samples[song] = sample_frames(frames, share, rng, f"the frames of song {song}").astype(np.float32)
     if n_songs != len(tag_sets):
         raise ValueError(
-            f"list_of_frames has {n_songs} songs and list_of_tag_lists {len(tag_sets)}; one list of tags a "
-            f"song is needed, an empty one for a song without tags."
+            f"list_of_frames has {n_songs} songs and list_of_tag_lists has {len(tag_sets)}; pass one list of tags "
+            "per song, an empty one for a song without tags."
         )
     return samples
 
 
-def _some(frames: FloatingArray, n: int, rng: np.random.Generator) -> FloatingArray:
+def _sample_rows(frames: FloatingArray, n: int, rng: np.random.Generator) -> FloatingArray:
     return frames if len(frames) <= n else frames[rng.choice(len(frames), n, replace=False)]

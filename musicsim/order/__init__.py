@@ -1,4 +1,4 @@
-"""Comparisons ("is this more like that, or like this?") and the spaces that are learned from them."""
+"""Comparisons of pairs of songs ("A and B are more similar than C and D") and embeddings learned from them."""
 
 import lazy_loader as lazy
 

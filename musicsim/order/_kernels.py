@@ -5,10 +5,10 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def _reached(root, limit, other, position, start, size, neighbours, sign, seen, waiting, found):
-    """Vertices that paths from `root` reach within the positions up to `limit`; -1 if `other` is one of them.
+def _find_reachable(root, limit, other, position, start, size, neighbors, sign, seen, waiting, found):
+    """Find the vertices on paths from `root` within the positions up to `limit`; return -1 if `other` is one of them.
 
-    `sign` is 1 to follow edges forward, -1 backward. Fills `found`, marks `seen`, returns how many there are.
+    `sign` is 1 to follow edges forward, -1 backward. Fills `found`, uses `seen` as work space, returns the number.
     """
     waiting[0] = root
     seen[root] = True
@@ -19,16 +19,16 @@ def _reached(root, limit, other, position, start, size, neighbours, sign, seen, 
         found[n_found] = vertex
         n_found += 1
         for place in range(start[vertex], start[vertex] + size[vertex]):
-            neighbour = neighbours[place]
-            if neighbour == other:
+            neighbor = neighbors[place]
+            if neighbor == other:
                 for i in range(n_found):
                     seen[found[i]] = False
                 for i in range(n_waiting):
                     seen[waiting[i]] = False
                 return -1
-            if not seen[neighbour] and sign * position[neighbour] < sign * limit:
-                seen[neighbour] = True
-                waiting[n_waiting] = neighbour
+            if not seen[neighbor] and sign * position[neighbor] < sign * limit:
+                seen[neighbor] = True
+                waiting[n_waiting] = neighbor
                 n_waiting += 1
     for i in range(n_found):
         seen[found[i]] = False
@@ -37,17 +37,18 @@ def _reached(root, limit, other, position, start, size, neighbours, sign, seen, 
 
 @njit(cache=True, nogil=True)
 def acyclic_edges(tails, heads, position):
-    """Which edges a greedy acyclic subgraph takes, in the order given (algorithm 2.1 of the thesis).
+    """Return a mask of the edges in a greedy acyclic subgraph (thesis, algorithm 2.1).
 
-    A topological order is kept from edge to edge (Pearce and Kelly, 2006): only vertices between the ends of an
-    edge that runs against it are looked at. The answer does not depend on the order that it starts from.
+    Edges are added in the given order. A topological order is updated edge by edge (Pearce and Kelly, 2006): an edge
+    that contradicts it costs a search among the vertices between its ends. The result does not depend on the initial
+    order.
 
     Parameters
     ----------
     tails, heads : int64 (n_edges,)
-        No edge from a vertex to itself.
+        Edges must not connect a vertex with itself.
     position : int64 (n_vertices,)
-        A permutation, the first order; changed into a topological order of the result.
+        A permutation, the initial order; changed to a topological order of the result.
 
     Returns
     -------
@@ -65,17 +66,21 @@ def acyclic_edges(tails, heads, position):
     successors, predecessors = np.empty(m, np.int32), np.empty(m, np.int32)
     seen, waiting = np.zeros(n, np.bool_), np.empty(n, np.int64)
     ahead, behind = np.empty(n, np.int64), np.empty(n, np.int64)
-    taken = np.ones(m, np.bool_)
+    is_kept = np.ones(m, np.bool_)
     for e in range(m):
         tail, head = tails[e], heads[e]
         low, high = position[head], position[tail]
         if low < high:
-            n_ahead = _reached(head, high, tail, position, out_start, out_size, successors, 1, seen, waiting, ahead)
+            n_ahead = _find_reachable(
+                head, high, tail, position, out_start, out_size, successors, 1, seen, waiting, ahead
+            )
             if n_ahead < 0:
-                taken[e] = False
+                is_kept[e] = False
                 continue
-            n_behind = _reached(tail, low, -1, position, in_start, in_size, predecessors, -1, seen, waiting, behind)
-            # what leads to the edge moves before what follows from it, in the places that both had
+            n_behind = _find_reachable(
+                tail, low, -1, position, in_start, in_size, predecessors, -1, seen, waiting, behind
+            )
+            # predecessors move before successors, within the positions that both had
             first, last = behind[:n_behind], ahead[:n_ahead]
             places = np.sort(np.concatenate((position[first], position[last])))
             first, last = first[np.argsort(position[first])], last[np.argsort(position[last])]
@@ -85,15 +90,15 @@ def acyclic_edges(tails, heads, position):
         predecessors[in_start[head] + in_size[head]] = tail
         out_size[tail] += 1
         in_size[head] += 1
-    return taken
+    return is_kept
 
 
 @njit(cache=True, nogil=True)
 def redundant_edges(order, start, heads, columns, n_columns, n_words):
-    """Which edges of an acyclic graph other paths replace.
+    """Return a mask of the redundant edges of an acyclic graph, whose ends are connected by other paths.
 
-    What a vertex reaches is a row of bits, made of the rows of its successors; as many targets at a time as fit
-    into `n_words` words of 64 bits.
+    The vertices reachable from a vertex are a row of bits, the union of the rows of its successors; as many targets at
+    a time as fit into `n_words` words of 64 bits.
 
     Parameters
     ----------
@@ -133,7 +138,7 @@ def redundant_edges(order, start, heads, columns, n_columns, n_words):
 
 @njit(cache=True, nogil=True, fastmath=True)
 def pair_distances(Y, pairs):
-    """Squared distances between rows of Y: float64 (n_pairs,), for int64 pairs (n_pairs, 2)."""
+    """Return squared distances between rows of Y: float64 (n_pairs,), for int64 pairs (n_pairs, 2)."""
     squares = np.empty(pairs.shape[0])
     for p in range(pairs.shape[0]):
         a, b = Y[pairs[p, 0]], Y[pairs[p, 1]]

@@ -1,6 +1,6 @@
 """Solvers of partial order embedding: accelerated on a smoothed hinge, and the thesis's projected sub-gradients.
 
-Both keep the best metric and the best lower bound that they have met, and stop when these are near enough.
+Both keep the best metric and the best lower bound so far, and stop when the gap is small enough.
 """
 
 from collections.abc import Callable
@@ -11,16 +11,12 @@ import numpy as np
 
 from musicsim._arrays import Float64Array
 from musicsim.metric.convergence import Convergence, next_momentum
-from musicsim.order._objective import Objective
+from musicsim.order.objective import Objective
 
-_BOUND_EVERY = 10
-"""Steps between two looks at the lower bound, which costs half a step."""
-_MAX_WIDTH = 0.5
-"""Width of the rounding of the hinge to begin with, as a share of the margin."""
-_LONGER = 1.25
-"""A step is tried so much longer than the last one."""
-_SHARE = 0.5
-"""The hinge is made sharper when its rounding makes up so much of the gap."""
+_BOUND_EVERY = 10  # steps; a lower bound costs half a step
+_MAX_WIDTH = 0.5  # initial width of the rounding of the hinge, as a share of the margin
+_STEP_GROWTH = 1.25
+_MAX_ROUNDING = 0.5  # the hinge is sharpened if its rounding is a larger share of the gap
 
 
 @dataclass
@@ -33,18 +29,18 @@ class Course(Convergence):
 
     @property
     def is_over(self) -> bool:
-        return self.has_converged or self.has_to_end
+        return self.has_converged or self.must_stop
 
     @property
-    def has_to_end(self) -> bool:
+    def must_stop(self) -> bool:
         return self.is_stopped or self.n_iter >= self.max_iter
 
     @property
-    def bound_is_due(self) -> bool:
-        return self.n_iter % _BOUND_EVERY == 0 or self.has_to_end
+    def is_bound_due(self) -> bool:
+        return self.n_iter % _BOUND_EVERY == 0 or self.must_stop
 
     def step(self) -> None:
-        """Enter an iteration, and ask whether to go on."""
+        """Record an iteration and call the callback."""
         self.n_iter += 1
         step = self.record(iteration=self.n_iter, objective=self.objective, dual_bound=self.dual_bound, gap=self.gap)
         if self.callback is not None:
@@ -52,13 +48,13 @@ class Course(Convergence):
 
 
 class _Smoothed:
-    """f with the corner of the hinge rounded over a width mu (Nesterov, 2005): within C mu / 2 below f."""
+    """The objective with the corner of the hinge rounded over a width mu (Nesterov, 2005): at most C mu / 2 lower."""
 
     def __init__(self, objective: Objective, mu: float) -> None:
         self.objective, self.mu = objective, mu
 
     def weights(self, margins: Float64Array) -> Float64Array:
-        """The slope of each comparison's loss, between 0 and C / m."""
+        """Return the slope of each comparison's loss, between 0 and C / m."""
         return self.objective.weight * np.clip((1.0 - margins) / self.mu, 0.0, 1.0)
 
     def loss(self, margins: Float64Array) -> float:
@@ -68,10 +64,10 @@ class _Smoothed:
 
 
 def solve_accelerated(objective: Objective, course: Course) -> None:
-    """Accelerated projected gradients with a step found by trying, restarted where they turn back.
+    """Run accelerated projected gradients with line search, restarted if the direction reverses.
 
-    Beck and Teboulle (2009); O'Donoghue and Candès (2015) for the restart. Margins are linear in the metric, so the
-    point that runs ahead costs no look at the songs.
+    Beck and Teboulle (2009); O'Donoghue and Candès (2015) for the restart. Margins are linear in the metric, so those
+    of the extrapolated point are free.
     """
     cone = objective.cone
     W = cone.project(np.zeros(cone.size))
@@ -84,27 +80,27 @@ def solve_accelerated(objective: Objective, course: Course) -> None:
         weights = smoothed.weights(ahead_margins)
         combined = objective.combine(weights)
         slope = cone.unit - combined
-        if course.bound_is_due:
+        if course.is_bound_due:
             course.raise_bound(objective.lower_bound(weights, combined))
             if course.is_over:
                 return
-            here = objective.value(W, margins)
-            rounding = here - objective.penalty(W.point) - smoothed.loss(margins)
-            if rounding > _SHARE * max(here - course.dual_bound, 0.0):
+            value = objective.value(W, margins)
+            rounding = value - objective.penalty(W.point) - smoothed.loss(margins)
+            if rounding > _MAX_ROUNDING * max(value - course.dual_bound, 0.0):
                 smoothed.mu *= 0.5
                 ahead, ahead_margins, momentum = W.point, margins, 1.0
                 course.step()
                 continue
         if length == 0.0:
             length = _first_length(objective, slope)
-        here = smoothed.loss(ahead_margins)
-        length *= _LONGER
+        loss = smoothed.loss(ahead_margins)
+        length *= _STEP_GROWTH
         while True:
             new = cone.project(ahead - length * slope)
             new_margins = objective.margins(new)
-            moved = new.point - ahead
-            rise = smoothed.loss(new_margins) - here + float(combined @ moved)
-            if rise <= float(moved @ moved) / (2.0 * length) + 1e-12 * abs(here):
+            step = new.point - ahead
+            rise = smoothed.loss(new_margins) - loss + float(combined @ step)
+            if rise <= float(step @ step) / (2.0 * length) + 1e-12 * abs(loss):
                 break
             length *= 0.5
         turned = float((ahead - new.point) @ (new.point - W.point)) > 0.0
@@ -117,21 +113,22 @@ def solve_accelerated(objective: Objective, course: Course) -> None:
 
 
 def _first_length(objective: Objective, slope: Float64Array) -> float:
-    """A step from 0 along the projected slope that brings the mean margin to 1."""
+    """Return the length of a step from 0 along the projected slope that raises the mean margin to 1."""
     step = objective.cone.project(-slope)
-    reached = float(objective.margins(step).mean())
-    return 1.0 / reached if reached > 0 else 1.0 / max(float(np.abs(slope).max()), 1e-300)
+    margin = float(objective.margins(step).mean())
+    return 1.0 / margin if margin > 0 else 1.0 / max(float(np.abs(slope).max()), 1e-300)
 
 
 def solve_subgradient(objective: Objective, course: Course) -> None:
-    """Projected sub-gradients (2.B), each as long as the way come so far over the root of their squares' sum.
+    """Run projected sub-gradients (2.B).
 
-    The thesis gives no length; this one has nothing to set (Ivgi, Hinder and Carmon, 2023). The bound is that of the
-    slopes' mean over the second half of the way.
+    The thesis does not give a step length. This one is parameter-free (Ivgi, Hinder and Carmon, 2023): the largest
+    distance from the start, over the root of the sum of squared slopes. The lower bound is that of the mean slopes
+    since the last power of two iterations.
     """
     cone = objective.cone
     W = cone.project(np.zeros(cone.size))
-    squares, farthest, start = 0.0, 0.0, W.point
+    squares, max_distance, start = 0.0, 0.0, W.point
     mean_weights, n_mean = np.zeros(objective.n_comparisons), 0
     while True:
         margins = objective.margins(W)
@@ -141,18 +138,18 @@ def solve_subgradient(objective: Objective, course: Course) -> None:
             mean_weights, n_mean = np.zeros(objective.n_comparisons), 0
         mean_weights += weights
         n_mean += 1
-        if course.bound_is_due:
+        if course.is_bound_due:
             mean = np.asarray(mean_weights / n_mean, dtype=np.float64)
             course.raise_bound(objective.lower_bound(mean, objective.combine(mean)))
         if course.is_over:
             return
         slope = cone.unit - objective.combine(weights)
         squares += float(slope @ slope)
-        if farthest == 0.0:
+        if max_distance == 0.0:
             first = cone.project(-_first_length(objective, slope) * slope).point
-            farthest = 1e-2 * float(np.linalg.norm(first))
+            max_distance = 1e-2 * float(np.linalg.norm(first))
         if squares == 0.0:
             return
-        W = cone.project(W.point - farthest / np.sqrt(squares) * slope)
-        farthest = max(farthest, float(np.linalg.norm(W.point - start)))
+        W = cone.project(W.point - max_distance / np.sqrt(squares) * slope)
+        max_distance = max(max_distance, float(np.linalg.norm(W.point - start)))
         course.step()

@@ -1,4 +1,4 @@
-"""Comparisons of pairs of songs as a graph, and what is left of it without contradictions (thesis 2.2)."""
+"""Comparisons of pairs of songs as a graph, and removal of contradictions (thesis 2.2)."""
 
 from dataclasses import dataclass, fields
 
@@ -8,8 +8,8 @@ import numpy.typing as npt
 from musicsim._arrays import BoolArray, Int64Array
 from musicsim.order._kernels import acyclic_edges, redundant_edges
 
-_REACH_BYTES = 1 << 28
-"""Memory for the bits of what vertices reach; more is not faster."""
+REACH_BYTES = 1 << 28
+"""Memory for the bit sets of reachable vertices; more is not faster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,38 +17,37 @@ class CleaningReport:
     """Numbers of comparisons that :func:`clean_comparisons` found and removed."""
 
     n_given: int
-    n_self: int  # dropped since a song was compared with itself, or a pair with the same pair
-    n_repeated: int  # further copies of a comparison
-    n_contradictory: int  # dropped since the opposite was said too, without copies
-    n_cyclic: int  # dropped since a chain of others says the opposite
-    n_redundant: int  # dropped since a chain of others says the same
+    n_self: int  # dropped: a song compared with itself, or a pair with the same pair
+    n_repeated: int  # dropped: repetitions of a comparison
+    n_contradictory: int  # dropped: the opposite was given, too; without repetitions
+    n_cyclic: int  # dropped: a chain of others implies the opposite
+    n_redundant: int  # dropped: a chain of others implies the same
     n_kept: int
-    n_pairs: int  # different pairs of songs, the vertices of the graph that is left
+    n_pairs: int  # different pairs of songs, the vertices of the remaining graph
 
     def __str__(self) -> str:
         return ", ".join(f"{f.name.removeprefix('n_')} {getattr(self, f.name):,}" for f in fields(self))
 
 
 def checked_comparisons(comparisons: npt.ArrayLike, n_songs: int | None = None) -> Int64Array:
-    """Comparisons as int64 of shape (m, 4); none at all may be an empty list.
+    """Return comparisons as int64 of shape (m, 4), m >= 0.
 
-    Raises ValueError if they are not whole numbers in four columns, or not from 0 to `n_songs` - 1 (to 2^63 - 1
-    without it).
+    Raises ValueError if they are not integers in four columns, or not in 0..`n_songs` - 1 (None: 0..2^63 - 1).
     """
-    given = np.asarray(comparisons)
-    if given.size == 0:
+    rows = np.asarray(comparisons)
+    if rows.size == 0:
         return np.empty((0, 4), np.int64)
-    if given.ndim != 2 or given.shape[1] != 4 or given.dtype.kind not in "iu":
+    if rows.ndim != 2 or rows.shape[1] != 4 or rows.dtype.kind not in "iu":
         raise ValueError(
-            f"comparisons should be whole numbers (i, j, k, l), four a row, for d(i, j) < d(k, l); "
-            f"they are {given.dtype} of the shape {given.shape}."
+            f"comparisons should be whole numbers (i, j, k, l), four per row, for d(i, j) < d(k, l); "
+            f"they are {rows.dtype} of shape {rows.shape}."
         )
-    lowest, highest = int(given.min()), int(given.max())
+    low, high = int(rows.min()), int(rows.max())
     n_known = 2**63 if n_songs is None else n_songs
-    if lowest < 0 or highest >= n_known:
-        wrong = lowest if lowest < 0 else highest
-        raise ValueError(f"comparisons hold the song {wrong}; they should be numbers from 0 to {n_known - 1}.")
-    return given.astype(np.int64)
+    if low < 0 or high >= n_known:
+        wrong = low if low < 0 else high
+        raise ValueError(f"comparisons have song {wrong}; songs should be numbers from 0 to {n_known - 1}.")
+    return rows.astype(np.int64)
 
 
 def clean_comparisons(
@@ -59,92 +58,92 @@ def clean_comparisons(
     reduce: bool = True,
     random_state: int | np.random.Generator | None = None,
 ) -> tuple[Int64Array, CleaningReport]:
-    """Make a partial order of comparisons that may contradict each other.
+    """Reduce comparisons, which may contradict each other, to a partial order.
 
-    The vertices of the graph are unordered pairs of songs, its edges say that one pair is nearer than another. In
-    this order: comparisons of a song with itself and further copies go; both of a pair of opposite comparisons go;
-    the rest is taken one at a time in random order, unless it would close a cycle; what follows from others goes.
+    The vertices of the graph are unordered pairs of songs; an edge means that one pair is nearer than another. It drops
+    repetitions, and comparisons of a pair with itself or of a song with itself. Then it drops opposite comparisons. It
+    adds the others one by one in random order, except those that would close a cycle. Finally, it drops comparisons
+    that follow from others.
 
     Parameters
     ----------
     comparisons : int array-like of shape (m, 4)
         Rows (i, j, k, l): songs i and j are nearer to each other than k and l.
     contradictions : "drop", "majority" or "keep"
-        Of a comparison and its opposite keep none, the one said more often (none where they are level), or leave
-        both to the next step.
+        Keep neither a comparison nor its opposite, or the more frequent one (neither if equally frequent), or both
+        until the next step.
     acyclic : bool
-        Whether cycles are broken.
+        If True, break cycles.
     reduce : bool
-        Whether what follows from others goes; it needs a graph without cycles.
+        If True, drop comparisons that follow from others; needs `acyclic`.
     random_state : int, numpy.random.Generator or None
-        The order of the greedy subgraph.
+        Order in which comparisons are added.
 
     Returns
     -------
     comparisons : int64 ndarray of shape (n_kept, 4)
-        As they were given, the first of equal ones, in the order given.
+        In the given order; of equal ones, the first.
     report : CleaningReport
 
     Raises
     ------
     ValueError
-        If comparisons are not of this form, `contradictions` is unknown, or `reduce` is asked for without
-        `acyclic`.
+        If comparisons are malformed, `contradictions` is unknown, or `reduce` is set without `acyclic`.
 
     Notes
     -----
-    Thesis 2.2.2, algorithm 2.1, with an incremental topological order; the reduction of an acyclic graph is
-    unique (Aho, Garey and Ullman, 1972). Time of the reduction grows with edges times pairs, over 64; memory is a
-    quarter of a GiB and about 150 bytes a comparison.
+    Thesis 2.2.2, algorithm 2.1, with an incremental topological order. The reduction of an acyclic graph is unique
+    (Aho, Garey and Ullman, 1972); its time grows with edges times pairs, over 64. Memory: a quarter of a GiB and about
+    150 bytes per comparison.
     """
-    given = checked_comparisons(comparisons)
+    all_rows = checked_comparisons(comparisons)
     if contradictions not in {"drop", "majority", "keep"}:
         raise ValueError(f"contradictions={contradictions!r} should be 'drop', 'majority' or 'keep'.")
     if reduce and not acyclic:
-        raise ValueError("reduce=True needs acyclic=True: a graph with cycles has no unique reduction.")
+        raise ValueError("reduce=True needs acyclic=True: the reduction of a graph with cycles is not unique.")
     rng = np.random.default_rng(random_state)
-    near, far = _pair_keys(given)
-    of_itself = (given[:, 0] == given[:, 1]) | (given[:, 2] == given[:, 3]) | (near == far)
-    rows = np.flatnonzero(~of_itself)
+    near, far = _pair_keys(all_rows)
+    is_self = (all_rows[:, 0] == all_rows[:, 1]) | (all_rows[:, 2] == all_rows[:, 3]) | (near == far)
+    rows = np.flatnonzero(~is_self)
     pairs, ends = np.unique(np.stack([near[rows], far[rows]]), return_inverse=True)
     tails, heads = ends.reshape(2, -1)
     edges, first, counts = np.unique(tails * len(pairs) + heads, return_index=True, return_counts=True)
     rows, tails, heads = rows[first], tails[first], heads[first]
     n_different = len(edges)
-    kept = _agreed(edges, heads * len(pairs) + tails, counts, contradictions)
+    kept = _drop_opposites(edges, heads * len(pairs) + tails, counts, contradictions)
     rows, tails, heads = rows[kept], tails[kept], heads[kept]
     n_agreed = len(rows)
     if acyclic:
-        taken, order = _acyclic(tails, heads, len(pairs), rng)
-        rows, tails, heads = rows[taken], tails[taken], heads[taken]
+        kept_rows, order = _select_acyclic(tails, heads, len(pairs), rng)
+        rows, tails, heads = rows[kept_rows], tails[kept_rows], heads[kept_rows]
     n_acyclic = len(rows)
     if reduce:
-        kept = _irredundant(tails, heads, order)
+        kept = _reduce(tails, heads, order)
         rows, tails, heads = rows[kept], tails[kept], heads[kept]
     report = CleaningReport(
-        n_given=len(given),
-        n_self=int(np.count_nonzero(of_itself)),
-        n_repeated=len(given) - int(np.count_nonzero(of_itself)) - n_different,
+        n_given=len(all_rows),
+        n_self=int(np.count_nonzero(is_self)),
+        n_repeated=len(all_rows) - int(np.count_nonzero(is_self)) - n_different,
         n_contradictory=n_different - n_agreed,
         n_cyclic=n_agreed - n_acyclic,
         n_redundant=n_acyclic - len(rows),
         n_kept=len(rows),
         n_pairs=len(np.unique(np.concatenate([tails, heads]))),
     )
-    return given[np.sort(rows)], report
+    return all_rows[np.sort(rows)], report
 
 
 def _pair_keys(comparisons: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """A number for each unordered pair: of the nearer, and of the farther ones."""
-    # songs may be called by numbers whose products no int64 holds
+    """Return numbers of the unordered pairs: of the nearer ones and of the farther ones."""
+    # products of the song numbers themselves may overflow int64
     songs, places = np.unique(comparisons, return_inverse=True)
     low_first = np.sort(places.reshape(-1, 2, 2), axis=2)
     keys = low_first[:, :, 0] * len(songs) + low_first[:, :, 1]
     return keys[:, 0], keys[:, 1]
 
 
-def _agreed(edges: Int64Array, opposites: Int64Array, counts: Int64Array, contradictions: str) -> BoolArray:
-    """Mask of the sorted edges that stay where the opposite is among them too."""
+def _drop_opposites(edges: Int64Array, opposites: Int64Array, counts: Int64Array, contradictions: str) -> BoolArray:
+    """Return a mask of the sorted edges to keep, given the opposite of each."""
     if contradictions == "keep" or len(edges) == 0:
         return np.ones(len(edges), np.bool_)
     places = np.minimum(np.searchsorted(edges, opposites), len(edges) - 1)
@@ -154,11 +153,11 @@ def _agreed(edges: Int64Array, opposites: Int64Array, counts: Int64Array, contra
     return ~is_opposed | (counts > counts[places])
 
 
-def _acyclic(
+def _select_acyclic(
     tails: Int64Array, heads: Int64Array, n_pairs: int, rng: np.random.Generator
 ) -> tuple[Int64Array, Int64Array]:
-    """Places of the edges that a greedy acyclic subgraph takes, and its vertices in topological order."""
-    # pairs that are mostly said to be the nearer ones come first: few edges run against this order
+    """Return the indices of the edges of a greedy acyclic subgraph, and its vertices in topological order."""
+    # pairs that are mostly the nearer ones come first: few edges contradict this order
     out, into = np.bincount(tails, minlength=n_pairs), np.bincount(heads, minlength=n_pairs)
     order = np.argsort((into - out) / np.maximum(into + out, 1), kind="stable")
     position = np.empty(n_pairs, np.int64)
@@ -168,17 +167,17 @@ def _acyclic(
     return np.sort(drawn[taken]), np.argsort(position)
 
 
-def _irredundant(tails: Int64Array, heads: Int64Array, order: Int64Array) -> BoolArray:
-    """Mask of the edges of an acyclic graph that are in its transitive reduction."""
+def _reduce(tails: Int64Array, heads: Int64Array, order: Int64Array) -> BoolArray:
+    """Return a mask of the edges of an acyclic graph that are in its transitive reduction."""
     n = len(order)
     out, into = np.bincount(tails, minlength=n), np.bincount(heads, minlength=n)
-    # an edge that another path replaces has company at both ends
+    # an edge can only be redundant if both of its ends have another edge
     targets = np.unique(heads[(out[tails] > 1) & (into[heads] > 1)])
     columns = np.full(n, -1, np.int64)
     columns[targets] = np.arange(len(targets))
     by_tail = np.argsort(tails, kind="stable")
     start = np.concatenate([[0], np.cumsum(out)])
-    n_words = max(1, min(_REACH_BYTES // (8 * max(n, 1)), 64, -(-len(targets) // 64)))
+    n_words = max(1, min(REACH_BYTES // (8 * max(n, 1)), 64, -(-len(targets) // 64)))
     kept = np.empty(len(tails), np.bool_)
     kept[by_tail] = ~redundant_edges(order, start, heads[by_tail], columns, len(targets), n_words)
     return kept

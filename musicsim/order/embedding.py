@@ -1,4 +1,4 @@
-"""Partial order embedding: spaces where pairs of songs are as near as comparisons say (thesis 2.3 and 2.4)."""
+"""Partial order embedding: learn a space whose distances agree with comparisons (thesis 2.3 and 2.4)."""
 
 import warnings
 from numbers import Integral
@@ -11,17 +11,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from musicsim._arrays import Float64Array, Int64Array
-from musicsim._blas import one_blas_thread
 from musicsim._callbacks import StepCallback
 from musicsim._checks import check_choice, check_positive, check_whole
+from musicsim.blas import one_blas_thread
 from musicsim.metric.cone import Cone, Projection
 from musicsim.metric.coordinates import Axes, Columns
 from musicsim.metric.kernel_spaces import KernelProjections, KernelSpaces, training_kernels
 from musicsim.metric.linear import LinearMetric, factor
 from musicsim.order._kernels import pair_distances
-from musicsim.order._objective import Objective
 from musicsim.order._solvers import Course, solve_accelerated, solve_subgradient
 from musicsim.order.comparisons import checked_comparisons
+from musicsim.order.objective import Objective
 
 _CHOICES = {
     "structure": ("full", "diagonal"),
@@ -31,7 +31,7 @@ _CHOICES = {
 
 
 def share_in_order(embedding: npt.ArrayLike, comparisons: npt.ArrayLike) -> float:
-    """Share of comparisons whose nearer pair is nearer in a space; equal distances are not in order.
+    """Return the share of comparisons that hold in an embedding; equal distances do not.
 
     Parameters
     ----------
@@ -42,29 +42,29 @@ def share_in_order(embedding: npt.ArrayLike, comparisons: npt.ArrayLike) -> floa
     Returns
     -------
     float
-        NaN if there is no comparison.
+        NaN without comparisons.
 
     Raises
     ------
     ValueError
-        If `embedding` is no finite matrix, or comparisons are of other songs.
+        If `embedding` is not a finite matrix, or comparisons have other songs.
 
     Notes
     -----
-    The generalised AUC of thesis 2.C.
+    The generalized AUC of thesis 2.C.
     """
     Y = np.ascontiguousarray(embedding, dtype=np.float64)
     if Y.ndim != 2 or not np.isfinite(Y).all():
-        raise ValueError(f"embedding has the shape {Y.shape}; it should be (n_songs, r), of finite numbers.")
-    asked = checked_comparisons(comparisons, len(Y))
-    if not len(asked):
+        raise ValueError(f"embedding has shape {Y.shape}; it should be (n_songs, r), of finite numbers.")
+    rows = checked_comparisons(comparisons, len(Y))
+    if not len(rows):
         return float("nan")
-    near, far = pair_distances(Y, asked[:, :2]), pair_distances(Y, asked[:, 2:])
+    near, far = pair_distances(Y, rows[:, :2]), pair_distances(Y, rows[:, 2:])
     return float(np.mean(near < far))
 
 
 class _OrderEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Parameters and results that both embeddings share."""
+    """Parameters and results of both embeddings."""
 
     structure: str
     C: float
@@ -83,11 +83,11 @@ class _OrderEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _solve(
         self, songs: Float64Array, comparisons: Int64Array, cone: Cone, callback: StepCallback | None
     ) -> Projection:
-        """Learn a metric of `cone`, set the attributes that report on the fit, and warn where the gap is not closed."""
+        """Learn a metric of `cone`, set the attributes that report on the fit, and warn if it did not converge."""
         objective = Objective(songs, comparisons, cone, float(self.C))
         course = Course(float(self.tol), int(self.max_iter), callback)
         solve = solve_accelerated if self.solver == "accelerated" else solve_subgradient
-        with one_blas_thread():  # matrices are small; threads wait for each other
+        with one_blas_thread():  # matrices are small; more threads would wait for each other
             solve(objective, course)
         assert course.best is not None
         self.objective_, self.dual_bound_ = course.objective, course.dual_bound
@@ -96,30 +96,30 @@ class _OrderEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             warnings.warn(
                 f"The relative gap is {course.gap:.2g} after {course.n_iter} iterations, above tol={self.tol:g}: the "
                 f"objective is {course.objective:.6g}, the optimum at least {course.dual_bound:.6g}. Raise "
-                f"max_iter, or lower C, which is {self.C:g}.",
+                f"max_iter, or lower C={self.C:g}.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
         return course.best
 
 
-def _asked(comparisons: npt.ArrayLike, n_songs: int) -> Int64Array:
-    asked = checked_comparisons(comparisons, n_songs)
-    if not len(asked):
-        raise ValueError("comparisons are empty; there is nothing to learn from.")
-    return asked
+def _check_training(comparisons: npt.ArrayLike, n_songs: int) -> Int64Array:
+    rows = checked_comparisons(comparisons, n_songs)
+    if not len(rows):
+        raise ValueError("comparisons are empty, so the model cannot learn.")
+    return rows
 
 
 class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
-    """Embed songs, by one kernel or several, so that distances keep to comparisons.
+    """Embed songs, from one or several kernels, so that distances agree with comparisons.
 
-    Solves ``min over W^p >= 0 of sum_p <W^p, K^p> + C / m * sum of max(0, 1 + d(i, j) - d(k, l))`` with the squared
-    distances ``d(x, y) = sum_p (K_x^p - K_y^p)^T W^p (K_x^p - K_y^p)`` (algorithms 2.3 and 2.4).
+    The objective is ``min over W^p >= 0 of sum_p <W^p, K^p> + C / m * sum of max(0, 1 + d(i, j) - d(k, l))``. The
+    squared distances are ``d(x, y) = sum_p (K_x^p - K_y^p)^T W^p (K_x^p - K_y^p)`` (algorithms 2.3 and 2.4).
 
     Parameters
     ----------
     structure : "full" or "diagonal"
-        W^p any positive semi-definite matrix, or a weight a training song.
+        W^p is any positive semi-definite matrix, or has one weight per training song.
     C : float > 0
         Weight of the mean hinge loss.
     combination : "concatenated" or "sum"
@@ -127,22 +127,22 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
     solver : "accelerated" or "subgradient"
         Projected gradients of a smoothed hinge, or the thesis's projected sub-gradients (2.B), which are slower.
     tol : float > 0
-        Relative gap between objective and lower bound at which it ends.
+        Relative gap between objective and lower bound at which the fit ends.
     max_iter : int >= 1
     max_rank : int or None
-        Directions of each kernel's feature space, the widest, that a full structure uses; None is all. Thousands
-        of songs with kernels of full rank need it.
+        Number of principal directions of each kernel's feature space for a full structure; None uses all. Needed for
+        thousands of songs with kernels of full rank.
     random_state : ignored
-        Nothing is drawn; for the convention.
+        The fit is deterministic; for compatibility with scikit-learn.
 
     Attributes
     ----------
     components_ : list of ndarrays of shape (r_p, n_songs)
-        N^p, W^p = N^p^T N^p. One with no row belongs to a kernel that was not needed.
+        N^p, W^p = N^p^T N^p. A matrix without rows belongs to an unused kernel.
     metrics_ : list of ndarrays of shape (n_songs, n_songs)
         W^p.
     kernel_weights_ : ndarray of shape (n_kernels,), or (1,) for the sum of kernels
-        Each kernel's share of the mean squared distance between training songs; they sum to 1, or are 0 where W is.
+        Each kernel's share of the mean squared distance between training songs; sum 1, or all 0 if W is 0.
     objective_, dual_bound_ : float
     n_iter_ : int
     history_ : list of dict
@@ -150,10 +150,9 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
 
     Notes
     -----
-    K = I gives generalised non-metric multidimensional scaling, without new songs (2.3.3). Comparisons should be
-    cleaned (:func:`clean_comparisons`); repeated ones count as often as they come. Time of an iteration: a
-    decomposition of every W^p in its rank r, ``m r`` and ``n r^2``; memory ``10 r^2 + 4 n r`` numbers and the
-    kernels.
+    K = I is generalized non-metric multidimensional scaling, without new songs (2.3.3). Clean comparisons first
+    (:func:`clean_comparisons`); repeated ones count repeatedly. Time per iteration: an eigendecomposition of every W^p
+    of rank r, ``m r`` and ``n r^2``. Memory: ``10 r^2 + 4 n r`` numbers and the kernels.
 
     Examples
     --------
@@ -193,34 +192,34 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
         comparisons : int array-like of shape (m, 4)
             Rows (i, j, k, l): songs i and j are nearer to each other than k and l.
         callback : callable, optional
-            Called with a dict after each iteration: iteration, objective, dual_bound, gap, seconds. True ends the fit
-            with the best so far.
+            Called with a dict after each iteration: iteration, objective, dual_bound, gap, seconds. If it returns True,
+            the fit ends with the best result so far.
 
         Raises
         ------
         ValueError
             If a parameter is out of range, a kernel is not square, finite, symmetric and positive semi-definite, or
-            comparisons are empty or of other songs.
+            comparisons are empty or have other songs.
         """
         self._check_parameters()
         if self.max_rank is not None and not (isinstance(self.max_rank, Integral) and self.max_rank >= 1):
             raise ValueError(f"max_rank={self.max_rank!r} should be None, or a whole number of at least 1.")
-        checked = training_kernels(_several(kernels))
+        checked = training_kernels(_list_kernels(kernels))
         n = len(checked[0])
-        asked = _asked(comparisons, n)
-        spaces = KernelSpaces.of(self._combined(checked), self.structure, self.max_rank)
-        W = self._solve(spaces.songs, asked, spaces.cone, callback)
+        rows = _check_training(comparisons, n)
+        spaces = KernelSpaces.of(self._combine(checked), self.structure, self.max_rank)
+        W = self._solve(spaces.songs, rows, spaces.cone, callback)
         self.components_ = spaces.components(W.point, n)
         self.n_kernels_in_, self.n_songs_in_ = len(checked), n
-        spread = [(K @ N.T).var(axis=0).sum() for K, N in zip(self._combined(checked), self.components_, strict=True)]
+        spread = [(K @ N.T).var(axis=0).sum() for K, N in zip(self._combine(checked), self.components_, strict=True)]
         self.kernel_weights_ = np.array(spread) / max(sum(spread), 1e-300)
         return self
 
-    def _combined(self, kernels: list[Float64Array]) -> list[Float64Array]:
+    def _combine(self, kernels: list[Float64Array]) -> list[Float64Array]:
         return [np.sum(kernels, axis=0)] if self.combination == "sum" else kernels
 
     def transform(self, kernels: Any) -> Float64Array:
-        """Map songs, also new ones: g(x) = (N^p K_x^p)_p (equation 2.9).
+        """Map songs, possibly new ones: g(x) = (N^p K_x^p)_p (equation 2.9).
 
         Parameters
         ----------
@@ -233,35 +232,35 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
         Raises
         ------
         ValueError
-            If there are not as many kernels as in the fit, or one is not finite or of other training songs.
+            If the number of kernels differs from the fit, or one is not finite or has other training songs.
         """
-        return self._projected(self._combined(self._given(_several(kernels))))
+        return self._projected(self._combine(self._given(_list_kernels(kernels))))
 
     def score(self, kernels: Any, comparisons: npt.ArrayLike) -> float:
-        """Share of comparisons that come out in order, among songs given as for :meth:`transform`."""
+        """Return the share of comparisons that hold among songs given as for :meth:`transform`."""
         return share_in_order(self.transform(kernels), comparisons)
 
 
-def _several(kernels: Any) -> Any:
-    """A sequence of kernels, also where it is but one."""
-    if getattr(kernels, "ndim", None) == 2:  # an array or a table, also of no songs
+def _list_kernels(kernels: Any) -> Any:
+    """Return a sequence of kernels, even for a single one."""
+    if getattr(kernels, "ndim", None) == 2:  # an array or a table, possibly without rows
         return [kernels]
     listed = list(kernels)
     return [listed] if listed and np.ndim(listed[0]) == 1 else listed
 
 
 class LinearPartialOrderEmbedding(LinearMetric, _OrderEmbedding):
-    """A linear metric of songs that keeps to comparisons.
+    """A linear metric of songs whose distances agree with comparisons.
 
-    Solves ``min over W >= 0 of trace(W) + C / m * sum of max(0, 1 + d(i, j) - d(k, l))`` with the squared distances
-    ``d(x, y) = (x - y)^T W (x - y)`` (algorithm 2.2).
+    The objective is ``min over W >= 0 of trace(W) + C / m * sum of max(0, 1 + d(i, j) - d(k, l))``. The squared
+    distances are ``d(x, y) = (x - y)^T W (x - y)`` (algorithm 2.2).
 
     Parameters
     ----------
     structure : "full" or "diagonal"
-        W any positive semi-definite matrix, or a weight a column.
+        W is any positive semi-definite matrix, or has one weight per column.
     C, solver, tol, max_iter, random_state
-        As of :class:`PartialOrderEmbedding`.
+        As for :class:`PartialOrderEmbedding`.
 
     Attributes
     ----------
@@ -269,7 +268,7 @@ class LinearPartialOrderEmbedding(LinearMetric, _OrderEmbedding):
         M, W = M^T M.
     metric_ : ndarray of shape (n_features, n_features)
     objective_, dual_bound_, n_iter_, history_
-        As of :class:`PartialOrderEmbedding`.
+        As for :class:`PartialOrderEmbedding`.
     """
 
     def __init__(
@@ -295,21 +294,21 @@ class LinearPartialOrderEmbedding(LinearMetric, _OrderEmbedding):
         ----------
         X : array-like of shape (n_songs, n_features)
         comparisons, callback
-            As of :meth:`PartialOrderEmbedding.fit`.
+            As for :meth:`PartialOrderEmbedding.fit`.
 
         Raises
         ------
         ValueError
-            If a parameter is out of range, `X` is not finite or constant, or comparisons are empty or of other songs.
+            If a parameter is out of range, `X` is not finite or constant, or comparisons are empty or have other songs.
         """
         self._check_parameters()
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        asked = _asked(comparisons, len(songs))
+        rows = _check_training(comparisons, len(songs))
         coordinates = Columns.scaled(songs) if self.structure == "diagonal" else Axes.principal(songs)
         if not len(coordinates.weights):
-            raise ValueError("All rows of X are the same; there is nothing to tell songs apart by.")
+            raise ValueError("All rows of X are equal; a metric cannot distinguish the songs.")
         cone = Cone([len(coordinates.weights)], self.structure, coordinates.weights)
-        W = self._solve(coordinates.apply(songs), asked, cone, callback).point
+        W = self._solve(coordinates.apply(songs), rows, cone, callback).point
         if isinstance(coordinates, Columns):
             self.metric_ = np.diag(coordinates.diagonal(W))
             self.components_ = np.sqrt(self.metric_)[np.flatnonzero(np.diag(self.metric_))]
@@ -319,5 +318,5 @@ class LinearPartialOrderEmbedding(LinearMetric, _OrderEmbedding):
         return self
 
     def score(self, X: npt.ArrayLike, comparisons: npt.ArrayLike) -> float:
-        """Share of comparisons of rows of X that come out in order."""
+        """Return the share of comparisons that hold among rows of X."""
         return share_in_order(self.transform(X), comparisons)

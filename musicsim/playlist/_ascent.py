@@ -1,10 +1,9 @@
-"""Ascent on the simplex by minorise-maximise steps, accelerated by SQUAREM.
+"""Ascent on the simplex by minorize-maximize steps, accelerated by SQUAREM.
 
-A plain step maximises the separable lower bound that `Likelihood.evaluate` gives, subject to the
-floor of one weight, and cannot lower the objective. Two plain steps show where a leap along them would
-lead: in the logs of the weights, with its length judged in the metric of the weights, so that
-edges dying out (whose logs fall for ever) do not dictate it. On the yes.com lists, 202 edges, a tenth of
-a nat from the optimum takes 64 evaluations, with plain steps alone 388, with the unweighted metric 138.
+A plain step maximizes the separable lower bound from `Likelihood.evaluate`, subject to the floor of one weight, and
+cannot lower the objective. Two plain steps define a leap in the logs of the weights. Its length is measured in the
+metric of the weights, so vanishing edges (whose logs fall forever) do not dominate. On the yes.com playlists with 202
+edges, a tenth of a nat from the optimum takes 64 evaluations; plain steps take 388, the unweighted metric 138.
 """
 
 from collections.abc import Callable
@@ -17,7 +16,7 @@ from scipy import optimize
 from musicsim._arrays import Float64Array
 from musicsim.playlist._likelihood import Likelihood
 
-# exp(-600) is still a normal number: an edge that dies keeps a finite logarithm
+# exp(-600) is still a normal number, so a vanishing edge has a finite logarithm
 _MIN_LOG = -600.0
 _MIN_LEAP = 2.0
 _LEAP_GROWTH = 2.0
@@ -25,13 +24,13 @@ _LEAP_GROWTH = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """The least share of the total weight that one edge (None: no edge) must keep."""
+    """Minimum share of the total weight for one edge (None: no edge)."""
 
     edge: int | None
     share: float
 
     def project(self, w: Float64Array) -> Float64Array:
-        """Scale w to sum 1, lifting the edge to its share at the cost of all others alike."""
+        """Scale w to sum 1; raise the edge to its share and scale all others down."""
         w = w / w.sum()
         if self.edge is not None and w[self.edge] < self.share:
             w[self.edge] = 0.0
@@ -39,14 +38,14 @@ class Floor:
             w[self.edge] = self.share
         return w
 
-    def maximise(self, gain: Float64Array, cost: Float64Array) -> Float64Array:
-        """Maximise ``gain @ log(w) - cost @ w`` where the edge has its share; scale to sum 1."""
+    def maximize(self, gain: Float64Array, cost: Float64Array) -> Float64Array:
+        """Maximize ``gain @ log(w) - cost @ w`` subject to the floor; scale to sum 1."""
         w = gain / cost
         edge, share = self.edge, self.share
         if edge is None or w[edge] >= share * w.sum():
             return w / w.sum()
         # Stationarity with a multiplier mu >= 0: the edge's cost falls by mu (1 - share), all others'
-        # rise by mu share. The slack grows with mu from below 0 towards a positive limit at `top`.
+        # rise by mu share. The slack grows with mu from below 0 to a positive limit at `top`.
         top = cost[edge] / (1.0 - share)
         others = np.arange(len(gain)) != edge
 
@@ -62,7 +61,7 @@ class Floor:
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """Weights, the objective there, and the lower bound that touches it there."""
+    """Weights, their objective, and the lower bound that touches it there."""
 
     w: Float64Array
     objective: float
@@ -72,7 +71,7 @@ class _Point:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Weights, with the objective at the start and after every iteration."""
+    """Weights, and the objective at the start and after every iteration."""
 
     weights: Float64Array
     history: list[float]
@@ -81,45 +80,45 @@ class Outcome:
 
 
 class _Climber:
-    """Plain and accelerated iterations; remembers how long a leap has lately paid."""
+    """Plain and accelerated iterations; adapts the maximum length of leaps."""
 
     def __init__(self, likelihood: Likelihood, floor: Floor) -> None:
         self.likelihood = likelihood
         self.floor = floor
-        self.longest = 2 * _MIN_LEAP
+        self.max_length = 2 * _MIN_LEAP
 
-    def at(self, w: Float64Array) -> _Point:
+    def evaluate(self, w: Float64Array) -> _Point:
         return _Point(w, *self.likelihood.evaluate(w))
 
     def step(self, point: _Point) -> _Point:
-        return self.at(self.floor.maximise(point.gain, point.cost))
+        return self.evaluate(self.floor.maximize(point.gain, point.cost))
 
-    def accelerated(self, start: _Point) -> _Point:
-        """Take two plain steps, then leap along them if that is no worse than the first.
+    def accelerated_step(self, start: _Point) -> _Point:
+        """Take two plain steps, then leap along them unless that is worse than the first.
 
-        The next iteration begins with a plain step from where the leap landed; a further one here
-        would cost a third more evaluations for each of the iterations it saves.
+        The next iteration begins with a plain step from there; another one here would cost a third more evaluations
+        per iteration saved.
         """
         first = self.step(start)
-        w2 = self.floor.maximise(first.gain, first.cost)
+        w2 = self.floor.maximize(first.gain, first.cost)
         log0, log1, log2 = (np.log(np.maximum(w, np.exp(_MIN_LOG))) for w in (start.w, first.w, w2))
         r, v = log1 - log0, log2 - 2.0 * log1 + log0
         bend = np.sqrt(w2 @ (v * v))
         length = np.sqrt(w2 @ (r * r)) / bend if bend > 0 else 0.0
-        if length <= 1.0:  # the two steps already went as far
-            return self.at(w2)
-        capped = length >= self.longest
-        length = min(length, self.longest)
+        if length <= 1.0:  # the two steps went at least as far
+            return self.evaluate(w2)
+        capped = length >= self.max_length
+        length = min(length, self.max_length)
         leap = log0 + 2.0 * length * r + length * length * v
-        landed = self.at(self.floor.project(np.exp(np.clip(leap - leap.max(), _MIN_LOG, 0.0))))
-        if landed.objective >= first.objective:
-            self.longest *= _LEAP_GROWTH if capped else 1.0
-            return landed
-        self.longest = max(self.longest / _LEAP_GROWTH, _MIN_LEAP)
-        return self.at(w2)
+        end = self.evaluate(self.floor.project(np.exp(np.clip(leap - leap.max(), _MIN_LOG, 0.0))))
+        if end.objective >= first.objective:
+            self.max_length *= _LEAP_GROWTH if capped else 1.0
+            return end
+        self.max_length = max(self.max_length / _LEAP_GROWTH, _MIN_LEAP)
+        return self.evaluate(w2)
 
 
-def maximise(
+def maximize(
     likelihood: Likelihood,
     start: Float64Array,
     floor: Floor,
@@ -129,15 +128,15 @@ def maximise(
     accelerate: bool,
     callback: Callable[[dict[str, Any]], bool | None] | None = None,
 ) -> Outcome:
-    """Climb from `start` until an iteration gains no more than `tol` for each observation.
+    """Climb from `start` until an iteration gains at most `tol` per observation.
 
-    An iteration is one plain step; with `accelerate` it is two and a leap along them.
+    An iteration is one plain step, or with `accelerate` two and a leap along them.
     """
     climber = _Climber(likelihood, floor)
-    point = climber.at(floor.project(start))
+    point = climber.evaluate(floor.project(start))
     history, converged, stopped = [point.objective], False, False
     for iteration in range(1, max_iter + 1):
-        point = climber.accelerated(point) if accelerate else climber.step(point)
+        point = climber.accelerated_step(point) if accelerate else climber.step(point)
         gain = point.objective - history[-1]
         history.append(point.objective)
         if callback is not None:

@@ -1,12 +1,11 @@
-"""Probabilities that the walk reaches a fixed song in so many steps; they lead a path to it.
+"""Probabilities that the walk reaches a fixed song in a given number of steps; they guide a path to it.
 
 With P the walk's transition matrix, g the weight of songs at a place and z the fixed song at place b, the message is
 
     beta_b(y) = 1[y = z],    beta_t(x) = sum_y P[y | x] g_{t+1}(y) beta_{t+1}(y).
 
 A step from x at place t to y drawn in proportion to P[y | x] g_{t+1}(y) beta_{t+1}(y) is a step of the walk
-conditioned on being at z at place b. P is never formed: through the edges a product takes time
-linear in the memberships.
+conditioned on z at place b. P is never formed: products through the edges take time linear in the memberships.
 """
 
 from collections.abc import Callable
@@ -18,13 +17,13 @@ from musicsim._arrays import Float64Array
 from musicsim.playlist.hypergraph import Hypergraph
 
 Weighing = Callable[[int], Float64Array | None]
-"""Weights of all songs at a place, or None where all weigh the same."""
+"""Weights of all songs at a place, or None if all are equal."""
 
 
 class Bridge:
-    """Messages of a walk whose edges pull by `pull`.
+    """Messages of a walk with edge weights `pull`.
 
-    Memory: 12 bytes a membership, and 8 a song for each place of the stretch in work.
+    Memory: 12 bytes per membership, and 8 bytes per song and place of the current gap.
     """
 
     def __init__(self, graph: Hypergraph, pull: Float64Array) -> None:
@@ -33,31 +32,31 @@ class Bridge:
         song = np.repeat(np.arange(graph.n_songs), np.diff(rows.indptr))
         total = rows @ pull
         leaving = pull[rows.indices] / np.where(total[song] > 0, total[song], 1.0)
-        # P[e | x] / (mass of e without x): what a step through e gives to each unit of weight in it
+        # P[e | x] / (mass of e without x): probability of a step through e, per unit of weight
         share = leaving / (graph.mass[rows.indices] - graph.song_weight[song])
         self._share = sparse.csr_array((share, rows.indices, rows.indptr), shape=rows.shape)
         self._own = np.asarray(self._share.sum(axis=1)).ravel()
 
-    def back(self, values: Float64Array) -> Float64Array:
+    def _step_back(self, values: Float64Array) -> Float64Array:
         """Return ``sum_y P[y | x] values(y)`` for every song x."""
         weighted = self._graph.song_weight * values
         inside = self._graph.incidence.T @ weighted
-        # a sum less its own part may fall below 0 by rounding
+        # rounding may make the difference negative
         return np.maximum(self._share @ inside - self._own * weighted, 0.0)
 
-    def messages(self, start: int, stop: int, song: int, weigh: Weighing) -> dict[int, Float64Array]:
-        """Return beta at each place after `start` and before `stop`, where `song` is fixed; largest entry 1.
+    def compute_messages(self, start: int, stop: int, song: int, weigh: Weighing) -> dict[int, Float64Array]:
+        """Return beta at each place between `start` and `stop`, where `song` is fixed, scaled to a maximum of 1.
 
-        `weigh` gives g, the masks of what may stand at a place among it.
+        `weigh` returns g, including the mask of the songs allowed at a place.
         """
         beta = np.zeros(self._graph.n_songs)
         beta[song] = 1.0
-        found: dict[int, Float64Array] = {}
+        betas: dict[int, Float64Array] = {}
         for place in range(stop - 1, start, -1):
-            values = self.back(beta)
+            values = self._step_back(beta)
             top = values.max(initial=0.0)
             beta = values / top if top > 0 else values
-            found[place] = beta
+            betas[place] = beta
             weights = weigh(place)
             beta = beta if weights is None else beta * weights
-        return found
+        return betas

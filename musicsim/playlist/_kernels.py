@@ -1,4 +1,4 @@
-"""The compiled loops of the playlist model: the edges that two songs share."""
+"""Compiled loops of the playlist model: the edges that two songs share."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def _count(indptr: Any, indices: Any, x: Any, y: Any) -> Any:
-    """Where the common edges of each pair begin, int64 (n_pairs + 1,)."""
+    """Return the offsets of the common edges of each pair, int64 (n_pairs + 1,)."""
     start = np.zeros(len(x) + 1, dtype=np.int64)
     for pair in range(len(x)):
         i, j, n = indptr[x[pair]], indptr[y[pair]], 0
@@ -23,17 +23,17 @@ def _count(indptr: Any, indices: Any, x: Any, y: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _fill(indptr: Any, indices: Any, x: Any, y: Any, start: Any) -> Any:
-    found = np.empty(start[-1], dtype=np.int32)
+    edges = np.empty(start[-1], dtype=np.int32)
     for pair in range(len(x)):
         i, j, n = indptr[x[pair]], indptr[y[pair]], start[pair]
         while i < indptr[x[pair] + 1] and j < indptr[y[pair] + 1]:
             a, b = indices[i], indices[j]
             if a == b:
-                found[n] = a
+                edges[n] = a
                 n += 1
             i += a <= b
             j += b <= a
-    return found
+    return edges
 
 
 def common_edges(indptr: Any, indices: Any, x: Any, y: Any) -> tuple[Any, Any]:

@@ -1,8 +1,8 @@
-"""The likelihood of playlists under a hypergraph walk, as a function of the edge weights.
+"""Likelihood of playlists under a hypergraph walk, as a function of the edge weights.
 
-Its log is a sum of logs of sums of weights, less another such sum. Both are bounded from below at the
-present weights: the first by Jensen's inequality with the posterior of the edges, the second by its
-tangent. The bound touches the objective there and falls apart into one problem an edge.
+Its log is a sum of logs of sums of weights, minus another such sum. Lower bounds at the current weights come from
+Jensen's inequality with the posterior of the edges, and from the tangent. Together they touch the objective there and
+separate into one problem per edge.
 """
 
 from dataclasses import dataclass
@@ -26,26 +26,18 @@ def pair_matrix(graph: Hypergraph, pairs: Int64Array) -> sparse.csr_array:
 
 
 def _scale_columns(matrix: sparse.csr_array, factor: Float64Array) -> sparse.csr_array:
-    """Return the matrix with its columns multiplied; it shares the places of the entries."""
+    """Return the matrix with its columns multiplied; it shares the index arrays."""
     data = matrix.data * factor[matrix.indices]
     return sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
-def _first_matrix(graph: Hypergraph, songs: Int64Array) -> sparse.csr_array:
-    """Return P[x | e] for the given songs: a sparse (n_given, n_edges)."""
-    inside = _scale_columns(graph.incidence[songs], 1.0 / graph.mass)
-    inside.data *= np.repeat(graph.song_weight[songs], np.diff(inside.indptr))
-    return inside
-
-
 @dataclass(frozen=True, slots=True)
 class Likelihood:
-    """The MAP objective, as sparse rows over the edges and how often each row was seen.
+    """The MAP objective as sparse rows over the edges, with a count per row.
 
-    For weights w that sum to 1 it is the sum of ``count * log(row @ w)`` over `numerators`, less the
-    same over `denominators`, plus ``prior @ log(w)``. Transitions with only one possible edge have a
-    posterior of 1 whatever the weights: they are held as counts an edge in `certain`, and what
-    their probabilities inside the edge contribute as the number `constant`.
+    For weights w of sum 1 it is the sum of ``count * log(row @ w)`` over `numerators`, minus the same over
+    `denominators`, plus ``prior @ log(w)``. Transitions with a single possible edge have posterior 1 for any weights:
+    `certain` counts them per edge, and `constant` sums the logs of their probabilities within the edge.
     """
 
     numerators: sparse.csr_array
@@ -61,7 +53,7 @@ class Likelihood:
     def of(
         cls, graph: Hypergraph, counts: Counts, edge_factor: Float64Array, prior: Float64Array
     ) -> tuple["Likelihood", int]:
-        """Build the objective; also return how many transitions no edge can explain.
+        """Return the objective, and the number of transitions that no edge explains.
 
         `edge_factor` is c in P[e | x] = w_e c_e / (sum of w_f c_f over the edges f of x).
         """
@@ -75,7 +67,9 @@ class Likelihood:
         )
         n_first = np.bincount(counts.first_songs, minlength=n).astype(np.float64)
         sources, firsts = np.flatnonzero(n_source), np.flatnonzero(n_first)
-        rows = sparse.csr_array(sparse.vstack([moves, _first_matrix(graph, firsts)], format="csr"))
+        first_rows = _scale_columns(graph.incidence[firsts], 1.0 / graph.mass)  # P[x | e]
+        first_rows.data *= np.repeat(graph.song_weight[firsts], np.diff(first_rows.indptr))
+        rows = sparse.csr_array(sparse.vstack([moves, first_rows], format="csr"))
         row_count = np.concatenate([seen, n_first[firsts]])
         degree = np.diff(rows.indptr)
         single, several = np.flatnonzero(degree == 1), np.flatnonzero(degree > 1)
@@ -95,25 +89,25 @@ class Likelihood:
 
     @property
     def n_observations(self) -> float:
-        """First songs and transitions."""
+        """Number of first songs and transitions."""
         return float(self.numerator_count.sum() + self.certain.sum())
 
     def evaluate(self, w: Float64Array) -> tuple[float, Float64Array, Float64Array]:
-        """Return the objective at w and the minoriser ``gain @ log(w) - cost @ w`` (up to a constant).
+        """Return the objective at w and the minorizer ``gain @ log(w) - cost @ w`` (up to a constant).
 
-        `w` must sum to 1: the log of that sum, which the objective subtracts, is then 0.
+        `w` must sum to 1, because the objective omits the log of that sum.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             numerator = self.numerators @ w
             denominator = self.denominators @ w
-            known = self.certain + self.prior
-            log_w = np.log(w, where=known > 0, out=np.zeros_like(w))
+            fixed_gain = self.certain + self.prior
+            log_w = np.log(w, where=fixed_gain > 0, out=np.zeros_like(w))
             objective = (
                 self.numerator_count @ np.log(numerator)
                 - self.denominator_count @ np.log(denominator)
-                + known @ log_w
+                + fixed_gain @ log_w
                 + self.constant
             )
-            gain = w * (self.numerators.T @ (self.numerator_count / numerator)) + known
+            gain = w * (self.numerators.T @ (self.numerator_count / numerator)) + fixed_gain
             cost = self.denominators.T @ (self.denominator_count / denominator) + self.total
         return float(objective), gain, cost

@@ -1,10 +1,10 @@
-"""The restricted random walk: the model's walk over the songs that may still be played.
+"""The restricted random walk over the songs that are still allowed.
 
-At each song an edge is drawn among those that still have an allowed member, with probabilities in
-the model's proportions, then a song among these members. Drawing an edge and striking it out when it
-has none left gives the same distribution, and looks only at the edges that are drawn.
+At each song, an edge is drawn among those with an allowed member, in the model's proportions, then a song among these
+members. Drawing an edge and rejecting it if it lacks one gives the same distribution, and only inspects the drawn
+edges.
 
-Where songs weigh differently (g), or a song is fixed further on (the message beta of `_bridge`), an edge counts in
+Songs may have weights g, or a song may be fixed further on (the message beta of `_bridge`). Then an edge counts in
 proportion to the mean of g * beta over its allowed members, and a member to its own.
 """
 
@@ -20,11 +20,11 @@ from musicsim.playlist.hypergraph import UNIFORM, Hypergraph, is_missing
 
 
 def group_codes(argument: str, groups: Sequence[Hashable] | None, n_songs: int) -> IntpArray | None:
-    """Number the groups; -1 for None, blank and nan, which collide with nothing."""
+    """Number the groups; None, blank and nan become -1, which is not a group."""
     if groups is None:
         return None
     if len(groups) != n_songs:
-        raise ValueError(f"{argument} has {len(groups)} entries for {n_songs} songs; give one a song")
+        raise ValueError(f"{argument} has {len(groups)} entries for {n_songs} songs; give one per song")
     code: dict[Hashable, int] = {}
     codes = [-1 if is_missing(group) else code.setdefault(group, len(code)) for group in groups]
     return np.array(codes, dtype=np.intp)
@@ -32,10 +32,10 @@ def group_codes(argument: str, groups: Sequence[Hashable] | None, n_songs: int) 
 
 @dataclass(slots=True)
 class Restrictions:
-    """Masks of the songs allowed at a place of a playlist, given the songs before it and those fixed behind it.
+    """Masks of the songs allowed at a place of a playlist, given the songs before it and the fixed songs.
 
-    `fixed` are songs by their place; `group` keeps songs apart by `spacing`, `work` for good. Memory: two
-    masks of one byte a song.
+    `fixed` maps places to songs. Songs of one `group` are at least `spacing` + 1 places apart; songs of one `work`
+    exclude each other. Memory: two masks of one byte per song.
     """
 
     n_songs: int
@@ -62,8 +62,8 @@ class Restrictions:
         if self.work is not None and self.work[song] >= 0:
             self._unused[self.work == self.work[song]] = False
 
-    def unused(self, songs: Sequence[int]) -> BoolArray:
-        """The songs that may still come, wherever; `songs` are those placed so far and only grow."""
+    def _find_unused(self, songs: Sequence[int]) -> BoolArray:
+        """Return a mask of the songs still allowed at any place; `songs`, those placed so far, may only grow."""
         if self.repeat:
             return ~self._never
         for song in songs[self._used :]:
@@ -71,17 +71,16 @@ class Restrictions:
         self._used = len(songs)
         return self._unused.copy()
 
-    def allowed(self, songs: Sequence[int], place: int | None = None, spacing: int | None = None) -> BoolArray:
-        """The unused songs that are no closer than the spacing to one of their group.
+    def find_allowed(self, songs: Sequence[int], place: int | None = None, spacing: int | None = None) -> BoolArray:
+        """Return a mask of the unused songs that keep the spacing to their group.
 
-        `place` is one further on than the next, whose neighbours before it are not all known; `spacing` is less than
-        what was asked, where that cannot be kept.
+        `place` is after the next one if not all songs before it are known; `spacing` replaces the usual one.
         """
         place = len(songs) if place is None else place
         spacing = self.spacing if spacing is None else spacing
-        mask = self.unused(songs)
+        mask = self._find_unused(songs)
         if self.repeat and place == len(songs):
-            mask[list(songs[-1:])] = False  # not twice at once
+            mask[list(songs[-1:])] = False  # no immediate repeat
         if self.group is None or not spacing:
             return mask
         near = [songs[i] for i in range(max(0, place - spacing), len(songs))]
@@ -91,9 +90,9 @@ class Restrictions:
                 mask &= self.group != code
         return mask
 
-    def why_none(self, songs: Sequence[int]) -> str:
-        """Say why no song may come next."""
-        left = int(np.count_nonzero(self.unused(songs)))
+    def explain_none(self, songs: Sequence[int]) -> str:
+        """Return the reason why no song is allowed next."""
+        left = int(np.count_nonzero(self._find_unused(songs)))
         if left:
             return f"the {left} songs left are all by artists of the last {self.spacing} songs"
         return "no songs are left"
@@ -102,18 +101,18 @@ class Restrictions:
 EdgeProbabilities = Callable[[int], tuple[IntpArray, Float64Array]]
 
 Steering = Callable[[int, int, Float64Array], Float64Array | None]
-"""Weights of all songs at a place, given the song before it and the walk's own probabilities of the next; or None."""
+"""Weights of all songs at a place, or None, given the previous song and the walk's probabilities of the next."""
 
-_TRIES = 4  # draws of a song before all members of an edge are looked at
+_TRIES = 4  # draws of a song before all members of an edge are checked
 
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """One step of a playlist, and the edge that explains it.
+    """One step of a playlist and the edge that explains it.
 
-    `previous` is None for the opening song; `probability` is the model's P[edge | previous song] (of
-    the edge itself for the opening song) at the temperature of the walk, before any restriction. A step that
-    no edge of the previous song allowed has the uniform edge (index -1 if there is none) and probability 0.
+    `previous` is None for the opening song. `probability` is the model's P[edge | previous song] (P[edge] for the
+    opening song) at the temperature of the walk, without restrictions. If no edge of the previous song led to an
+    allowed song, the edge is uniform (index -1 without a uniform edge) and the probability is 0.
     """
 
     previous: int | None
@@ -128,8 +127,8 @@ class Transition:
 class Playlist:
     """Songs in order, with ``len(songs) - 1`` transitions that explain them.
 
-    `opening` explains the first song where it was drawn, None where it was given. `note` says what could not be
-    met: why the playlist is shorter than asked for, or where songs of a group stand closer; "" if all was.
+    `opening` explains the first song if it was drawn. `note` lists the unmet conditions ("" if none): why the playlist
+    is too short, or which songs break the spacing.
     """
 
     songs: tuple[int, ...]
@@ -139,19 +138,19 @@ class Playlist:
 
 
 def _draw(values: Float64Array, rng: np.random.Generator) -> int:
-    """Draw an index in proportion to `values`, which may hold zeros but not only zeros."""
-    cumulated = np.cumsum(values)
-    place = int(np.searchsorted(cumulated, rng.random() * cumulated[-1], side="right"))
-    return min(place, int(np.flatnonzero(values)[-1]))  # rounding may reach the very end
+    """Draw an index in proportion to `values`, which must not all be 0."""
+    cumulative = np.cumsum(values)
+    index = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
+    return min(index, int(np.flatnonzero(values)[-1]))  # rounding may reach the very end
 
 
 @dataclass(slots=True, kw_only=True)
 class Walker:
-    """A model's walk under restrictions: its edges, how it leaves a song, and its source of chance.
+    """A model's walk under restrictions.
 
-    `weigh` gives the weights of songs at a place (None: all alike), `steer` what the song before adds to them;
-    `within` the songs that the uniform edge leads to from a song (None: all); `bridge` is asked for where songs are
-    fixed further on.
+    `weigh` returns the weights of songs at a place (None: equal), `steer` factors that depend on the previous song,
+    `within` the songs that the uniform edge leads to from a song (None: all). `bridge` is called if songs are fixed
+    further on.
     """
 
     graph: Hypergraph = field(kw_only=False)
@@ -164,13 +163,13 @@ class Walker:
     bridge: Callable[[], Bridge]
     steer: Steering | None = None
     within: Callable[[int], IntpArray] | None = None
-    _towards: dict[int, Float64Array] = field(init=False, default_factory=dict)
+    _messages: dict[int, Float64Array] = field(init=False, default_factory=dict)
     _notes: list[str] = field(init=False, default_factory=list)
 
     def walk(self, length: int) -> tuple[list[int], list[Transition | None], str]:
         """Fill the places up to `length` that are not fixed.
 
-        Return the songs, a step for each (None where it was fixed), and what could not be met.
+        Return the songs, one step each (None if fixed), and a note of unmet conditions.
         """
         songs: list[int] = []
         steps: list[Transition | None] = []
@@ -184,64 +183,62 @@ class Walker:
                 place += 1
                 continue
             target = next((p for p in ahead if p > place), None)
-            if target is not None and not self._towards:
+            if target is not None and not self._messages:
                 self._look_ahead(songs, place, target)
             step = self._step(songs, place, target)
             if step is None and target is not None:
+                # the fixed songs follow without a gap
                 self._notes.append(f"{target - place} songs are missing before song {target + 1}: none are left")
-                self._towards = {}
-                return self._without_gap(songs, steps, place, target, length)
+                rest = [song for at, song in sorted(fixed.items()) if target <= at < length]
+                songs += rest
+                steps += [None] * len(rest)
+                break
             if step is None:
-                why = self.restrictions.why_none(songs)
-                self._notes.append(f"stopped at {len(songs)} of {length} songs: {why}")
+                reason = self.restrictions.explain_none(songs)
+                self._notes.append(f"stopped at {len(songs)} of {length} songs: {reason}")
                 break
             songs.append(step.song)
             steps.append(step)
             place += 1
             if place == target:
-                self._towards = {}
+                self._messages = {}
         return songs, steps, "; ".join(self._notes)
 
-    def _without_gap(
-        self, songs: list[int], steps: list[Transition | None], place: int, target: int, length: int
-    ) -> tuple[list[int], list[Transition | None], str]:
-        """Close a gap that no song is left for: what is fixed behind it follows at once."""
-        rest = [song for at, song in sorted(self.restrictions.fixed.items()) if target <= at < length]
-        return [*songs, *rest], [*steps, *([None] * len(rest))], "; ".join(self._notes)
-
     def _look_ahead(self, songs: list[int], place: int, target: int) -> None:
-        """Work out the messages of the stretch from `place` to the fixed song at `target`."""
+        """Compute the messages from `place` to the fixed song at `target`."""
 
         def weigh(at: int) -> Float64Array:
-            weights = self.restrictions.allowed(songs, at).astype(np.float64)
-            given = self.weigh(at)
-            return weights if given is None else weights * given
+            allowed = self.restrictions.find_allowed(songs, at).astype(np.float64)
+            weights = self.weigh(at)
+            return allowed if weights is None else allowed * weights
 
         song = self.restrictions.fixed[target]
-        self._towards = self.bridge().messages(place - 1, target, song, weigh)
+        self._messages = self.bridge().compute_messages(place - 1, target, song, weigh)
 
     def _step(self, songs: list[int], place: int, target: int | None) -> Transition | None:
-        """Take one step; where a fixed song waits, come closer than the spacing rather than stop."""
+        """Take one step; if a fixed song follows, rather reduce the spacing than stop."""
         previous = songs[-1] if songs else None
-        step = self._next(previous, self.restrictions.allowed(songs), place)
+        step = self._next(previous, self.restrictions.find_allowed(songs), place)
         if step is not None or target is None:
             return step
         for spacing in range(self.restrictions.spacing - 1, -1, -1):
-            step = self._next(previous, self.restrictions.allowed(songs, spacing=spacing), place)
+            step = self._next(previous, self.restrictions.find_allowed(songs, spacing=spacing), place)
             if step is not None:
-                self._notes.append(f"song {place + 1} has an artist of the {self.restrictions.spacing} beside it")
+                self._notes.append(
+                    f"song {place + 1} has an artist of the {self.restrictions.spacing} songs next to it"
+                )
                 return step
         return None
 
-    def _pulled(self, place: int) -> Float64Array | None:
-        """Weights of songs at a place, with where the walk has to go; None where all weigh the same."""
-        given, towards = self.weigh(place), self._towards.get(place)
-        if given is None or towards is None:
-            return given if towards is None else towards
-        return given * towards
+    def _weigh_songs(self, place: int) -> Float64Array | None:
+        """Return the weights of songs at a place, times the message; None if all are equal."""
+        weights, message = self.weigh(place), self._messages.get(place)
+        if weights is None or message is None:
+            return weights if message is None else message
+        return weights * message
 
     def _next(self, previous: int | None, allowed: BoolArray, place: int) -> Transition | None:
-        """Take one step; None when nothing at all is allowed."""
+        """Take one step; return None if no song is allowed."""
         if previous is None:
             edges, probabilities = np.arange(self.graph.n_edges), self.opening
         else:
@@ -249,96 +246,90 @@ class Walker:
         left = probabilities.copy()
         if not self.use_uniform and self.graph.uniform_edge is not None:
             left[edges == self.graph.uniform_edge] = 0.0
-        pulled = self._pulled(place)
-        if pulled is None and (self.steer is None or previous is None):
-            chosen = self._struck_out(edges, left, allowed)
+        weights = self._weigh_songs(place)
+        if weights is None and (self.steer is None or previous is None):
+            choice = self._draw_unweighted(edges, left, allowed)
         else:
-            members = self._members(edges, left, previous)
+            members = self._list_members(edges, left, previous)
             if self.steer is not None and previous is not None:
-                free = self._free_step(members, left, allowed, pulled)
-                added = self.steer(place, previous, free) if free.any() else None
-                pulled = added if pulled is None else pulled if added is None else pulled * added
-            wanted = allowed.astype(np.float64) if pulled is None else np.where(allowed, pulled, 0.0)
-            chosen = self._weighed(members, left, wanted, allowed)
-        if chosen is not None:
-            k, song = chosen
+                free = self._free_step(members, left, allowed, weights)
+                factors = self.steer(place, previous, free) if free.any() else None
+                weights = factors if weights is None else weights if factors is None else weights * factors
+            final = allowed.astype(np.float64) if weights is None else np.where(allowed, weights, 0.0)
+            choice = self._draw_weighted(members, left, final, allowed)
+        if choice is not None:
+            k, song = choice
             name = self.graph.names[edges[k]]
             reason = describe_edge(name, both=previous is not None)
             return Transition(previous, song, int(edges[k]), name, float(probabilities[k]), reason)
-        return self._anywhere(previous, allowed, pulled)
+        return self._draw_any(previous, allowed, weights)
 
-    def _members(self, edges: IntpArray, left: Float64Array, previous: int | None) -> list[IntpArray]:
-        """The songs that each edge leads to from a song; none of those that are left out."""
-        nobody = np.empty(0, dtype=np.intp)
-        found = [self.graph.members(e) if p > 0 else nobody for e, p in zip(edges.tolist(), left, strict=True)]
+    def _list_members(self, edges: IntpArray, left: Float64Array, previous: int | None) -> list[IntpArray]:
+        """Return the songs that each edge leads to from a song; none for edges of probability 0."""
+        nothing = np.empty(0, dtype=np.intp)
+        members = [self.graph.members(e) if p > 0 else nothing for e, p in zip(edges.tolist(), left, strict=True)]
         if self.within is not None and previous is not None:
             for k in np.flatnonzero((edges == self.graph.uniform_edge) & (left > 0)):
-                found[int(k)] = self.within(previous)
-        return found
+                members[int(k)] = self.within(previous)
+        return members
 
     def _free_step(
-        self, members: Sequence[IntpArray], left: Float64Array, allowed: BoolArray, pulled: Float64Array | None
+        self, members: Sequence[IntpArray], left: Float64Array, allowed: BoolArray, weights: Float64Array | None
     ) -> Float64Array:
-        """Probabilities of the next song without steering: of any allowed one where no edge leads on."""
+        """Return the probabilities of the next song without steering; if no edge leads on, any song is allowed."""
         mass = self.graph.song_weight * allowed
         step = np.zeros(self.graph.n_songs)
         for songs, p in zip(members, left, strict=True):
             possible = mass[songs].sum()
             step[songs] += p / possible if possible > 0 else 0.0
         step = step if step.any() else np.ones(self.graph.n_songs)
-        step *= mass if pulled is None else mass * pulled
+        step *= mass if weights is None else mass * weights
         return step / (step.sum() or 1.0)
 
-    def _struck_out(self, edges: IntpArray, left: Float64Array, allowed: BoolArray) -> tuple[int, int] | None:
-        """Draw an edge, and strike it out where it has no allowed member, until one has."""
+    def _draw_unweighted(self, edges: IntpArray, left: Float64Array, allowed: BoolArray) -> tuple[int, int] | None:
+        """Draw edges until one has an allowed member, then draw one of these."""
         while np.any(left > 0):
             k = _draw(left, self.rng)
-            song = self._tried(int(edges[k]), allowed)
-            if song is not None:
-                return k, song
-            members = self.graph.members(int(edges[k]))
+            edge = int(edges[k])
+            # Drawing any member until it is allowed equals drawing among the allowed ones, and is usually faster.
+            if not self.graph.weighted:
+                for place in self.rng.integers(self.graph.sizes[edge], size=_TRIES):
+                    song = self.graph.member(edge, int(place))
+                    if allowed[song]:
+                        return k, song
+            members = self.graph.members(edge)
             candidates = members[allowed[members]]
             if candidates.size:
-                return k, self._song_of(candidates)
+                return k, self._draw_song(candidates)
             left[k] = 0.0
         return None
 
-    def _tried(self, edge: int, allowed: BoolArray) -> int | None:
-        """A member of the edge, if one of a few draws is allowed: the same as drawing among those allowed."""
-        if self.graph.weighted:
-            return None
-        for place in self.rng.integers(self.graph.sizes[edge], size=_TRIES):
-            song = self.graph.member(edge, int(place))
-            if allowed[song]:
-                return song
-        return None
-
-    def _song_of(self, candidates: IntpArray) -> int:
+    def _draw_song(self, candidates: IntpArray) -> int:
         if not self.graph.weighted:
             return int(candidates[self.rng.integers(candidates.size)])
         return int(candidates[_draw(self.graph.song_weight[candidates], self.rng)])
 
-    def _weighed(
-        self, members: Sequence[IntpArray], left: Float64Array, pulled: Float64Array, allowed: BoolArray
+    def _draw_weighted(
+        self, members: Sequence[IntpArray], left: Float64Array, weights: Float64Array, allowed: BoolArray
     ) -> tuple[int, int] | None:
-        """Draw an edge by the mean weight of its allowed members, and one of them by its own."""
+        """Draw an edge by the mean weight of its allowed members, then one of them by its own."""
         mass = self.graph.song_weight
         for k in np.flatnonzero(left).tolist():
             songs = members[k]
             possible = mass[songs] @ allowed[songs]
-            left[k] *= (mass[songs] @ pulled[songs]) / possible if possible > 0 else 0.0
+            left[k] *= (mass[songs] @ weights[songs]) / possible if possible > 0 else 0.0
         if not np.any(left > 0):
             return None
-        chosen = _draw(left, self.rng)
-        songs = members[chosen]
-        return chosen, int(songs[_draw(mass[songs] * pulled[songs], self.rng)])
+        k = _draw(left, self.rng)
+        songs = members[k]
+        return k, int(songs[_draw(mass[songs] * weights[songs], self.rng)])
 
-    def _anywhere(self, previous: int | None, allowed: BoolArray, pulled: Float64Array | None) -> Transition | None:
-        """Any allowed song of the collection, where no edge leads on."""
+    def _draw_any(self, previous: int | None, allowed: BoolArray, weights: Float64Array | None) -> Transition | None:
+        """Draw any allowed song, because no edge leads on."""
         candidates = np.flatnonzero(allowed)
         if candidates.size == 0:
             return None
-        weights = np.zeros(0) if pulled is None else self.graph.song_weight[candidates] * pulled[candidates]
-        song = int(candidates[_draw(weights, self.rng)]) if np.any(weights > 0) else self._song_of(candidates)
+        mass = np.zeros(0) if weights is None else self.graph.song_weight[candidates] * weights[candidates]
+        song = int(candidates[_draw(mass, self.rng)]) if np.any(mass > 0) else self._draw_song(candidates)
         edge = -1 if self.graph.uniform_edge is None else self.graph.uniform_edge
         return Transition(previous, song, edge, UNIFORM, 0.0, describe_edge(UNIFORM))

@@ -1,4 +1,4 @@
-"""Playlists as counts of their transitions and of their first songs, and other tables of counts."""
+"""Counts of the transitions and first songs of playlists, and other tables of counts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from musicsim._arrays import Int64Array
 
 
 def _flatten(playlists: Sequence[Sequence[int]], n_songs: int) -> tuple[Int64Array, Int64Array]:
-    """Check the playlists and return their songs in a row, with the length of each."""
+    """Check the playlists; return all songs as one array, and the lengths."""
     parts = []
     for number, playlist in enumerate(playlists):
         songs = np.asarray(playlist)
@@ -26,18 +26,17 @@ def _flatten(playlists: Sequence[Sequence[int]], n_songs: int) -> tuple[Int64Arr
     wrong = np.flatnonzero((songs < 0) | (songs >= n_songs))
     if wrong.size:
         number = int(np.searchsorted(np.cumsum(lengths), wrong[0], side="right"))
-        raise ValueError(f"playlists[{number}] holds song {songs[wrong[0]]}; the model has songs 0 to {n_songs - 1}")
+        raise ValueError(f"playlists[{number}] has song {songs[wrong[0]]}; the model has songs 0 to {n_songs - 1}")
     return songs, lengths
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Playlists as counts: equal transitions, equal sources and equal first songs merged.
+    """Playlists as counts, with equal transitions merged.
 
-    `pairs` is (n_pairs, 2); `pair_of` tells the row of `pairs` of every transition in the order of
-    the playlists, and `list_of` the playlist it belongs to; `first_songs` and `first_lists` are the
-    same for the openings of the playlists that are not empty. Transitions of a song to itself are in
-    neither; `repeats` counts them a playlist.
+    `pairs` is (n_pairs, 2). For every transition in the order of the playlists, `pair_of` is the row of `pairs`, and
+    `list_of` the playlist. `first_songs` and `first_lists` are the same for the first songs of non-empty playlists.
+    Transitions of a song to itself are excluded; `repeats` counts them per playlist.
     """
 
     pairs: Int64Array
@@ -66,10 +65,10 @@ class Counts:
         )
 
 
-def counted(table: Any, dtype: npt.DTypeLike, argument: str, meaning: str) -> sparse.csr_matrix:
-    """A table of counts without stored zeros, in CSR; raises ValueError where an entry is no count.
+def check_counts(table: Any, dtype: npt.DTypeLike, argument: str, meaning: str) -> sparse.csr_matrix:
+    """Return a table of counts as CSR without stored zeros; raise ValueError for negative or infinite entries.
 
-    A matrix, not an array: implicit, and scikit-learn before 1.6, do not take sparse arrays everywhere.
+    A matrix, not an array: implicit, and scikit-learn before 1.6, do not accept sparse arrays everywhere.
     """
     matrix = sparse.csr_matrix(table, dtype=dtype)
     if not np.all(np.isfinite(matrix.data)) or np.any(matrix.data < 0):

@@ -1,4 +1,4 @@
-"""Dialects: one walk for all playlists, and one for each category of them (thesis, sections 7.4 and 7.7.1)."""
+"""Dialects: one walk for all playlists and one per category (thesis, sections 7.4 and 7.7.1)."""
 
 import itertools
 import warnings
@@ -21,35 +21,34 @@ from musicsim.playlist.model import PlaylistModel
 class DialectGain:
     """Relative gains over uniform shuffle on the same playlists of one category."""
 
-    n_playlists: int  # playlists that were judged
-    # gain of the category's own walk, and of the one of all playlists
-    of_dialect: float
-    of_global: float
+    n_playlists: int  # evaluated playlists
+    of_dialect: float  # gain of the walk of the category
+    of_global: float  # gain of the walk of all playlists
 
 
 class Dialects(BaseEstimator):
-    """A walk for every category of playlists beside one for all of them, on one hypergraph.
+    """One walk per category of playlists and one for all, on one hypergraph.
 
     Parameters
     ----------
     prior : float >= 1, or array of shape (n_edges,)
-        Of the walk of all playlists; see `PlaylistModel`.
+        For the walk of all playlists; see `PlaylistModel`.
     strength : float >= 0
-        How much a dialect leans on the walk of all playlists: its prior is as if so many transitions had been
-        seen with the global weights. 0, the default, is the thesis's: each category for itself.
+        Regularization of a dialect toward the walk of all playlists: the prior acts like this many transitions seen
+        with the global weights. The default 0 is that of the thesis: categories are independent.
     min_playlists : int >= 1
-        Categories with fewer playlists get no walk of their own.
+        Categories with fewer playlists have no walk of their own.
     edge_probability, uniform_floor, max_iter, tol
         See `PlaylistModel`.
     random_state : int, numpy Generator or None
-        Seed of what the walks generate; `fit` involves no chance.
+        Seed of the walks; `fit` is deterministic.
 
     Attributes
     ----------
     global_ : PlaylistModel
-        Fitted on all playlists, those without a category too.
+        Fitted on all playlists, including those without a category.
     models_ : dict from category to PlaylistModel
-        By falling number of playlists.
+        By decreasing number of playlists.
     n_playlists_ : dict from category to int
     """
 
@@ -93,61 +92,60 @@ class Dialects(BaseEstimator):
         Parameters
         ----------
         playlists : sequence of lists of song rows
-        categories : sequence of str or None, one a playlist; None: of no category
+        categories : sequence of str or None, one per playlist
 
         Raises
         ------
         ValueError
-            If there is not one category a playlist, or `strength` is negative.
+            If there is not one category per playlist, or `strength` is negative.
         """
         check_number("strength", self.strength, 0)
         groups = self._groups(playlists, categories)
         self.global_ = self._model(self.prior).fit(playlists)
         self.models_ = {}
         self.n_playlists_ = {}
-        leaning = 1.0 + self.strength * self.global_.weights_
+        dialect_prior = 1.0 + self.strength * self.global_.weights_
         for category, rows in groups.items():
-            # a category whose lists are all empty teaches nothing
+            # a category of empty playlists cannot be fitted
             if len(rows) >= self.min_playlists and any(len(playlists[row]) for row in rows):
-                with warnings.catch_warnings():  # one warning, of the global fit, is enough
+                with warnings.catch_warnings():  # the warning of the global fit is enough
                     warnings.simplefilter("ignore", ConvergenceWarning)
-                    self.models_[category] = self._model(leaning).fit([playlists[row] for row in rows])
+                    self.models_[category] = self._model(dialect_prior).fit([playlists[row] for row in rows])
                 self.n_playlists_[category] = len(rows)
         return self
 
     def model(self, category: str | None = None) -> PlaylistModel:
-        """Return the walk of a category; that of all playlists for None or a category without its own."""
+        """Return the walk of a category; that of all playlists for None or a category without one."""
         if not hasattr(self, "global_"):
             raise NotFittedError("These Dialects are not fitted yet; call fit.")
         return self.global_ if category is None else self.models_.get(category, self.global_)
 
     def reweighted(self, factors: Mapping[tuple[str, ...], float]) -> "Dialects":
         """Return the same walks with the weights of each kind of edge multiplied; see `held_out`."""
-        again = Dialects(**self.get_params(deep=False))
-        again.global_ = reweighted(self.model(), factors)
-        again.models_ = {category: reweighted(model, factors) for category, model in self.models_.items()}
-        again.n_playlists_ = dict(self.n_playlists_)
-        return again
+        dialects = Dialects(**self.get_params(deep=False))
+        dialects.global_ = reweighted(self.model(), factors)
+        dialects.models_ = {category: reweighted(model, factors) for category, model in self.models_.items()}
+        dialects.n_playlists_ = dict(self.n_playlists_)
+        return dialects
 
     def gains(self, playlists: Sequence[Sequence[int]], categories: Sequence[str | None]) -> dict[str, DialectGain]:
-        """Return what each category's own walk gains on its playlists, and what the global one does (fig. 7.2).
+        """Return the gains of each category's walk and of the global one on its playlists (fig. 7.2).
 
-        Categories without a walk of their own, or without a playlist that can be judged, are left out.
+        Skips categories without a walk of their own, or without a playlist that can be evaluated.
         """
-        if not hasattr(self, "global_"):
-            raise NotFittedError("These Dialects are not fitted yet; call fit.")
-        found = {}
+        global_model = self.model()
+        gains = {}
         for category, rows in self._groups(playlists, categories).items():
-            judged = [list(playlists[row]) for row in rows]
-            judged = [p for p in judged if p and all(a != b for a, b in itertools.pairwise(p))]
-            if category in self.models_ and judged:
-                gains = (m.relative_gain(judged) for m in (self.models_[category], self.global_))
-                found[category] = DialectGain(len(judged), *gains)
-        return found
+            valid = [list(playlists[row]) for row in rows]
+            valid = [p for p in valid if p and all(a != b for a, b in itertools.pairwise(p))]
+            if category in self.models_ and valid:
+                pair = (model.relative_gain(valid) for model in (self.models_[category], global_model))
+                gains[category] = DialectGain(len(valid), *pair)
+        return gains
 
     @staticmethod
     def _groups(playlists: Sequence[Sequence[int]], categories: Sequence[str | None]) -> dict[str, list[int]]:
-        """Rows of the playlists of each category, the largest first; equal ones by name."""
+        """Return the rows of the playlists of each category, the largest first, ties by name."""
         if len(categories) != len(playlists):
             raise ValueError(f"categories has {len(categories)} entries for {len(playlists)} playlists; give one each")
         groups: dict[str, list[int]] = {}

@@ -1,10 +1,10 @@
-"""Weights of families as on lists that the edges were not made of.
+"""Weights of edge families corrected by held-out playlists.
 
-Groups and neighbours by company explain the lists they were made of better than any other. Weights fitted on the
-same lists give them too much: next to everything, where songs were listed a few times only. So company is made of
-some of the lists, weights are fitted on the others, and the weights fitted on all lists take on the shares of the
-kinds of knowledge that come out. Measured on lists kept back (experiments.playlists): pairs of Art of the Mix,
-where most songs are listed once or twice, gain .3 nats a transition, radio lists with many plays a song lose nothing.
+Groups and neighbors by company explain the playlists they were computed from better than any others. Weights fitted on
+the same playlists overrate them, by far if songs are listed only a few times. So company is computed from some of the
+playlists, and weights are fitted on the others. The weights fitted on all playlists then get the resulting shares of
+the kinds of knowledge. Measured on held-out playlists (experiments.playlists): pairs of Art of the Mix, where most
+songs are listed once or twice, gain 0.3 nats per transition; radio playlists with many plays per song lose nothing.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from musicsim.playlist.model import PlaylistModel
 
 Kinds = tuple[str, ...]
 
-_NEXT_TO_NOTHING = 1e-9
+_TINY = 1e-9
 
 
 def _shares(model: PlaylistModel) -> dict[Kinds, float]:
@@ -27,38 +27,26 @@ def _shares(model: PlaylistModel) -> dict[Kinds, float]:
 
 
 def kind_factors(fitted: PlaylistModel, held_out: PlaylistModel) -> dict[Kinds, float]:
-    """Return how much more weight each kind of edge has in one model than in another.
+    """Return the ratio of the weights of each kind of edge, held-out to fitted.
 
     Parameters
     ----------
     fitted : PlaylistModel
-        Fitted on the lists that its edges were made of.
+        Fitted on the playlists that its edges come from.
     held_out : PlaylistModel
-        Of edges made of some of these lists, fitted on the others.
+        With edges from some of these playlists, fitted on the others.
 
     Returns
     -------
     dict
-        By the kinds of `edge_families`, a conjunction's apart from its parts'. Kinds that only one of the two
-        has are left out.
+        Keys are the kinds of `edge_families`; a conjunction has its own. Only kinds of both models.
     """
-    ours, theirs = _shares(fitted), _shares(held_out)
-    return {
-        kinds: (theirs[kinds] + _NEXT_TO_NOTHING) / (share + _NEXT_TO_NOTHING)
-        for kinds, share in ours.items()
-        if kinds in theirs
-    }
+    old, new = _shares(fitted), _shares(held_out)
+    return {kinds: (new[kinds] + _TINY) / (share + _TINY) for kinds, share in old.items() if kinds in new}
 
 
 def reweighted(model: PlaylistModel, factors: Mapping[Kinds, float]) -> PlaylistModel:
-    """Return a model with the weights of each kind of edge multiplied; kinds without a factor keep theirs.
-
-    Parameters
-    ----------
-    factors : mapping
-        Of `kind_factors`.
-    """
+    """Return a model with the weights of each kind of edge multiplied by its factor (default 1) from `kind_factors`."""
     kinds = edge_families(model.hypergraph.names)
     weights = model.weights_ * np.array([factors.get(kind, 1.0) for kind in kinds])
-    again = PlaylistModel(**model.get_params(deep=False))
-    return again.set_params(weights=weights / weights.sum())
+    return PlaylistModel(**model.get_params(deep=False)).set_params(weights=weights / weights.sum())

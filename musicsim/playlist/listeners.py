@@ -1,4 +1,4 @@
-"""Groups of songs by who listens to them: the edges of collaborative filtering (thesis, section 7.6.2)."""
+"""Groups of songs by their listeners: the edges of collaborative filtering (thesis, section 7.6.2)."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -7,10 +7,10 @@ import numpy as np
 from scipy import sparse
 
 from musicsim._arrays import Float64Array, Int64Array
-from musicsim._blas import one_blas_thread
 from musicsim._checks import check_whole
+from musicsim.blas import one_blas_thread
 from musicsim.playlist.cooccurrence import group_vectors
-from musicsim.playlist.counts import counted
+from musicsim.playlist.counts import check_counts
 
 _LEARNING_RATE = 0.05
 _BPR_PASSES = 100
@@ -20,7 +20,7 @@ _ALS_PASSES = 15
 def _song_factors(
     plays: sparse.csr_matrix, n_factors: int, method: str, regularization: float, seed: int
 ) -> Float64Array:
-    """Return a vector of each song: (n_songs, n_factors), and for BPR one number more, its bias."""
+    """Return a vector of each song, (n_songs, n_factors), without the bias of BPR (popularity)."""
     if method == "bpr":
         from implicit.cpu.bpr import BayesianPersonalizedRanking
 
@@ -38,9 +38,8 @@ def _song_factors(
         model = AlternatingLeastSquares(
             factors=n_factors, regularization=regularization, iterations=_ALS_PASSES, num_threads=1, random_state=seed
         )
-    with one_blas_thread():  # implicit warns of its slowness otherwise
+    with one_blas_thread():  # otherwise implicit warns that it is slow
         model.fit(plays, show_progress=False)
-    # The last number of BPR is the bias: how popular a song is, not who likes it.
     return np.asarray(model.item_factors[:, :n_factors], dtype=np.float64)
 
 
@@ -60,13 +59,13 @@ def listener_clusters(
     plays : sparse or dense matrix of shape (n_listeners, n_songs), non-negative
         How often each listener played each song.
     sizes : sequence of int
-        Numbers of groups. Those above half the number of songs played are left out.
+        Numbers of groups. Those above half the number of played songs are skipped.
     n_factors : int >= 1
-        Length of the vectors of songs and listeners that are fitted to the plays.
+        Length of the vectors of songs and listeners.
     method : {"bpr", "als"}
-        "bpr": Bayesian personalized ranking (Rendle et al., UAI 2009), as in the thesis: a played song
-        is to rank above one not played, however often. "als": weighted least squares (Hu, Koren and
-        Volinsky, ICDM 2008), in which the number of plays counts.
+        "bpr": Bayesian personalized ranking (Rendle et al., UAI 2009), as in the thesis: a played song ranks above one
+        not played, for any number of plays. "als": weighted least squares (Hu, Koren and Volinsky, ICDM 2008), where
+        the number of plays counts.
     regularization : float >= 0
         Lambda of the thesis.
     random_state : int, numpy Generator or None
@@ -74,8 +73,8 @@ def listener_clusters(
     Returns
     -------
     dict of label to int array of shape (n_songs,)
-        For `build_edges(listener_clusters=...)`; -1 for songs that nobody played. Empty when too
-        few songs were played for any size.
+        For `build_edges(listener_clusters=...)`; -1 for songs without plays. Empty if too few songs were played for
+        any size.
 
     Raises
     ------
@@ -84,21 +83,20 @@ def listener_clusters(
 
     Notes
     -----
-    Factors by the library implicit on one thread, so that a seed gives the same groups again: its
-    threads update shared factors without locks. The bias of a song in BPR, its popularity, takes no
-    part in the grouping; directions of the factors are compared, not their lengths.
-    Memory: 16 bytes a play, and 12 (n_listeners + n_songs) n_factors bytes.
+    Uses the library implicit with one thread, so that a seed is reproducible: its threads update shared factors without
+    locks. Groups compare the directions of the factors, not their lengths or biases (popularity).
+    Memory: 16 bytes per play, and 12 (n_listeners + n_songs) n_factors bytes.
     """
     if method not in ("bpr", "als"):
         raise ValueError(f"method={method!r} must be 'bpr' or 'als'")
     check_whole("n_factors", n_factors, 1)
     if not regularization >= 0:
         raise ValueError(f"regularization={regularization} must not be negative")
-    matrix = counted(plays, np.float32, "plays", "how often each listener played each song")
+    matrix = check_counts(plays, np.float32, "plays", "how often each listener played each song")
     played = np.flatnonzero(np.bincount(matrix.indices, minlength=matrix.shape[1]))
     rng = np.random.default_rng(random_state)
     vectors = np.zeros((matrix.shape[1], 0))
-    if any(2 * k <= played.size for k in sizes):  # otherwise there is nothing to fit for
+    if any(2 * k <= played.size for k in sizes):  # otherwise groups are impossible
         used = matrix[:, played]
         used = used[np.flatnonzero(np.diff(used.indptr))]
         vectors = np.zeros((matrix.shape[1], n_factors))

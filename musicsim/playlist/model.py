@@ -1,10 +1,10 @@
 """Playlists as random walks on a hypergraph of songs (thesis, chapter 7).
 
-The first song: an edge is drawn by its weight, then a song of this edge. Each next song: an edge is drawn
-among those that hold the present song, then another song of this edge. Logs are natural.
+First song: draw an edge by its weight, then a song of this edge. Next song: draw an edge of the current song, then
+another song of this edge. Logs are natural.
 
-Uniform shuffle, the yardstick of `relative_gain`, is the model whose only edge holds every song, each
-equally likely whatever the song weights: P[x0] = 1/n, P[y | x] = 1/(n - 1).
+Uniform shuffle, the baseline of `relative_gain`, has a single edge with all songs, equally likely even if songs have
+weights: P[x0] = 1/n, P[y | x] = 1/(n - 1).
 """
 
 import itertools
@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from musicsim._arrays import Float64Array, IntpArray
 from musicsim._checks import check_whole
-from musicsim.playlist._ascent import Floor, maximise
+from musicsim.playlist._ascent import Floor, maximize
 from musicsim.playlist._bridge import Bridge, Weighing
 from musicsim.playlist._likelihood import Likelihood, pair_matrix
 from musicsim.playlist._walk import Playlist, Restrictions, Steering, Transition, Walker, group_codes
@@ -29,38 +29,37 @@ from musicsim.playlist.hypergraph import Hypergraph
 from musicsim.playlist.scoring import PlaylistScorer
 
 _LAST_RESORT = 1e-9
-_PAIRS_AT_ONCE = 200_000
+_PAIRS_PER_BLOCK = 200_000
 
 
 class PlaylistModel(PlaylistScorer, BaseEstimator):
-    """A random walk on a hypergraph whose edge weights are given, or learned from playlists.
+    """A random walk on a hypergraph with given edge weights, or weights learned from playlists.
 
     Parameters
     ----------
     weights : array of shape (n_edges,), non-negative, not all 0, or None
-        Fixed weights, used as they are (scaled to sum 1, no floor) until `fit` is called. None: the
-        weights must be learned.
+        Fixed weights, used until `fit` is called (scaled to sum 1, no floor). None: the weights must be learned.
     edge_probability : {"thesis", "bayes"}
-        How the walk leaves song x. "thesis": P[e | x] is proportional to w_e among the edges that hold
-        x. "bayes": to w_e / |e| (w_e / mass of e with song weights), the posterior of the edge given x
-        under the model of the first song. Sampling follows the same choice as fitting.
+        How the walk leaves song x. "thesis": P[e | x] is proportional to w_e among the edges of x. "bayes": to
+        w_e / |e| (w_e / mass of e with song weights), the posterior of the edge given x under the model of the first
+        song. Fitting and sampling use the same choice.
     prior : float >= 1, or array of shape (n_edges,)
-        Concentration of the Dirichlet prior of the weights; prior - 1 counts as so many uses of each edge
-        seen before. 1, the default, is the uniform distribution over the simplex. A little more helps
-        "thesis" when playlists are few: 1.1 with 20 lists of yes.com and 202 edges of tags gave -7.68 a
-        transition instead of -7.76, with 2 000 lists no difference. It harms "bayes" with many edges.
+        Concentration of the Dirichlet prior of the weights; prior - 1 acts like as many earlier uses of each edge. The
+        default 1 is uniform on the simplex. A little more helps "thesis" if there are few playlists: with 20 playlists
+        of yes.com and 202 edges of tags, 1.1 gave -7.68 per transition instead of -7.76; with 2,000 there was no
+        difference. It harms "bayes" with many edges.
     uniform_floor : float, 0 <= uniform_floor < 1
-        `fit` keeps at least this weight on the uniform edge (if there is one), so that no playlist
-        without immediate repeats has likelihood 0.
+        Minimum weight of the uniform edge (if there is one) in `fit`, so that no playlist without immediate repeats
+        has likelihood 0.
     max_iter : int
-        Limit of iterations of `fit`; a `ConvergenceWarning` says when it was met.
+        Maximum number of iterations of `fit`; reaching it raises a `ConvergenceWarning`.
     tol : float
-        `fit` ends when an iteration raises the objective by less than `tol` an observation (a
-        transition or first song).
+        `fit` ends when an iteration raises the objective by less than `tol` per observation (a transition or first
+        song).
     accelerate : bool
         Use SQUAREM on the logs of the weights. False: plain steps, for comparison.
     random_state : int, numpy Generator or None
-        Seed of `generate` where that is given none of its own. `fit` involves no chance.
+        Default seed of `generate`. `fit` is deterministic.
 
     Attributes
     ----------
@@ -68,27 +67,24 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
     objective_ : float
         Log-likelihood plus log-prior (without its constant) at `weights_`.
     history_ : list of float
-        The objective at the start and after every iteration; never falls, up to rounding.
+        The objective at the start and after every iteration; never decreases, up to rounding.
     n_iter_ : int
     converged_ : bool
     n_skipped_ : int
-        Transitions that `fit` left out because no weights could explain them: a song followed by itself,
-        or (without a uniform edge) by one with which it shares no edge.
+        Transitions that no weights can explain and `fit` skipped: a song followed by itself, or (without a uniform
+        edge) by a song with which it shares no edge.
 
     Notes
     -----
-    Equations of section 7.5.2 of the thesis. Departures: both probabilities ignore the scale of the
-    weights, so that the exponential prior of the thesis (7.2) has no maximum: the objective rises for
-    ever as the weights shrink. Weights here live on the simplex. Exponential weights of any rate, scaled to
-    sum 1, are uniform there, which is the default prior. The objective is not concave; `fit` starts from
-    equal weights and climbs to a stationary point.
+    Equations of section 7.5.2 of the thesis. Departures: both probabilities ignore the scale of the weights, so the
+    thesis's exponential prior (7.2) has no maximum: the objective grows forever as the weights shrink. Here weights
+    are on the simplex. Exponential weights of any rate, scaled to sum 1, are uniform there, which is the default
+    prior. The objective is not concave; `fit` starts from equal weights and climbs to a stationary point.
 
-    An immediate repeat has probability 0, as in the thesis: `log_probability` is then -inf; `fit` leaves
-    the transition out; `score` and `relative_gain` leave the playlist out and warn, because every
-    model, uniform shuffle too, gives it the same -inf.
+    An immediate repeat has probability 0, as in the thesis: `log_probability` is -inf and `fit` skips the transition.
+    `score` and `relative_gain` skip the playlist and warn, because every model, including uniform shuffle, gives -inf.
 
-    Memory of `fit`: about 12 bytes for each pair of a distinct transition and an edge that holds both
-    its songs.
+    Memory of `fit`: about 12 bytes per pair of a distinct transition and an edge that contains both songs.
 
     Examples
     --------
@@ -124,12 +120,12 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
 
     @property
     def weights_(self) -> Float64Array:
-        """The weights that were learned, else those given, scaled to sum 1."""
+        """The learned weights, else the given ones, scaled to sum 1."""
         fitted = self.__dict__.get("_fitted_weights")
         if fitted is not None:
             return fitted
         if self.weights is None:
-            raise NotFittedError("This PlaylistModel has no weights yet; call fit, or give it weights.")
+            raise NotFittedError("This PlaylistModel does not have weights yet; call fit or pass weights.")
         weights = np.asarray(self.weights, dtype=np.float64)
         n_edges = self.hypergraph.n_edges
         if weights.shape != (n_edges,):
@@ -139,26 +135,29 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         return weights / weights.sum()
 
     def _edge_factor(self) -> Float64Array:
-        """Return c, with P[e | x] proportional to w_e c_e among the edges of x."""
+        """Return c such that P[e | x] is proportional to w_e c_e."""
         if self.edge_probability == "thesis":
             return np.ones(self.hypergraph.n_edges)
         if self.edge_probability == "bayes":
             return 1.0 / self.hypergraph.mass
         raise ValueError(f"edge_probability={self.edge_probability!r} must be 'thesis' or 'bayes'")
 
-    def _pull(self) -> Float64Array:
-        """Return w_e c_e."""
-        return self.weights_ * self._edge_factor()
+    def _pull(self, temperature: float = 1.0) -> Float64Array:
+        """Return w_e c_e |e|^(1 - 1 / temperature), with the mass of e instead of |e| if songs have weights."""
+        pull = self.weights_ * self._edge_factor()
+        if temperature == 1.0:
+            return pull
+        return pull * (self.hypergraph.mass / self.hypergraph.mass.max(initial=1.0)) ** (1 - 1 / temperature)
 
     def _prior_counts(self) -> Float64Array:
         try:
             prior = np.broadcast_to(np.asarray(self.prior, np.float64), (self.hypergraph.n_edges,))
         except ValueError:
             raise ValueError(
-                f"prior has shape {np.shape(self.prior)}; give a number or one an edge ({self.hypergraph.n_edges})"
+                f"prior has shape {np.shape(self.prior)}; give a number or one per edge ({self.hypergraph.n_edges})"
             ) from None
         if not np.all(np.isfinite(prior)) or np.any(prior < 1):
-            raise ValueError("prior must be at least 1: below, the objective has no maximum on the simplex")
+            raise ValueError("prior must be at least 1: otherwise the objective does not have a maximum on the simplex")
         return prior - 1.0
 
     def fit(
@@ -166,21 +165,21 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
     ) -> "PlaylistModel":
         """Learn the weights from playlists (lists of song rows) as their MAP estimate.
 
-        `callback` gets a dict with ``iteration``, ``objective``, ``gain`` (over the last iteration) and
-        ``weights``, once an iteration; if it returns True the fit stops there. Playlists of one
-        song teach first songs only: the stationary model of section 7.7.2.
+        `callback` gets a dict with ``iteration``, ``objective``, ``gain`` (of the last iteration) and ``weights`` once
+        per iteration; if it returns True the fit stops. Playlists of one song only train first songs: the stationary
+        model of section 7.7.2.
         """
         graph = self.hypergraph
         if not 0 <= self.uniform_floor < 1:
-            raise ValueError(f"uniform_floor={self.uniform_floor} must lie in [0, 1)")
+            raise ValueError(f"uniform_floor={self.uniform_floor} must be in [0, 1)")
         check_whole("max_iter", self.max_iter, 1)
         if graph.n_edges == 0:
-            raise ValueError("the hypergraph has no edges: a walk needs two songs or more")
+            raise ValueError("the hypergraph does not have edges: a walk needs two songs or more")
         counts = Counts.of(playlists, graph.n_songs)
         if counts.first_songs.size == 0:
-            raise ValueError("playlists hold no songs: there is nothing to learn from")
+            raise ValueError("playlists contain no songs: there is nothing to learn from")
         likelihood, n_impossible = Likelihood.of(graph, counts, self._edge_factor(), self._prior_counts())
-        outcome = maximise(
+        outcome = maximize(
             likelihood,
             np.full(graph.n_edges, 1.0 / graph.n_edges),
             Floor(graph.uniform_edge, self.uniform_floor),
@@ -198,8 +197,8 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         if not (outcome.converged or outcome.stopped):
             last = (outcome.history[-1] - outcome.history[-2]) / likelihood.n_observations
             warnings.warn(
-                f"max_iter={self.max_iter} iterations: the last still gained {last:.1e} an observation, "
-                f"over tol={self.tol:.1e}",
+                f"max_iter={self.max_iter} iterations: the last one still gained {last:.1e} per observation, "
+                f"more than tol={self.tol:.1e}",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -208,18 +207,17 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
     def log_probability(self, playlists: Sequence[Sequence[int]]) -> Float64Array:
         """Return log P[playlist] for each playlist, natural log, not divided by the length.
 
-        -inf for an immediate repeat, and where no edge of positive weight explains a transition. 0 for
-        an empty playlist.
+        -inf for an immediate repeat, or if no edge of positive weight explains a transition; 0 for an empty playlist.
         """
         return self._log_probability(Counts.of(playlists, self.hypergraph.n_songs), len(playlists))
 
     def _log_probability(self, counts: Counts, n_playlists: int) -> Float64Array:
         graph, pull = self.hypergraph, self._pull()
-        starts = range(0, len(counts.pairs), _PAIRS_AT_ONCE)
-        blocks = [pair_matrix(graph, counts.pairs[i : i + _PAIRS_AT_ONCE]) @ pull for i in starts]
+        starts = range(0, len(counts.pairs), _PAIRS_PER_BLOCK)
+        blocks = [pair_matrix(graph, counts.pairs[i : i + _PAIRS_PER_BLOCK]) @ pull for i in starts]
         sources = counts.pairs[:, 0]
         out = graph.incidence @ pull
-        # without edges (a collection of one song) its only song is certain
+        # without edges there is only one song, which is certain
         first = self.first_probabilities() if graph.n_edges else np.ones(graph.n_songs)
         with np.errstate(divide="ignore", invalid="ignore"):
             move = np.log(np.concatenate([np.empty(0), *blocks])) - np.log(out[sources])
@@ -233,12 +231,12 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
 
     @property
     def n_songs(self) -> int:
-        """The songs of the hypergraph."""
+        """Number of songs of the hypergraph."""
         return self.hypergraph.n_songs
 
     def _check_song(self, song: int, argument: str) -> int:
         if not isinstance(song, int | np.integer) or not 0 <= song < self.hypergraph.n_songs:
-            raise ValueError(f"{argument}={song!r} is no song; the hypergraph has {self.hypergraph.n_songs}, from 0")
+            raise ValueError(f"{argument}={song!r} is not a song; the hypergraph has {self.hypergraph.n_songs}, from 0")
         return int(song)
 
     def first_probabilities(self) -> Float64Array:
@@ -247,7 +245,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         return graph.song_weight * (graph.incidence @ (self.weights_ / graph.mass))
 
     def edge_probabilities(self, song: int) -> tuple[IntpArray, Float64Array]:
-        """Return the edges that hold `song`, ascending, and P[e | song]; zeros if all weigh 0."""
+        """Return the edges that contain `song`, ascending, and P[e | song]; zeros if all have weight 0."""
         return self._edge_probabilities(self._check_song(song, "song"), self._pull())
 
     def _edge_probabilities(self, song: int, pull: Float64Array) -> tuple[IntpArray, Float64Array]:
@@ -258,7 +256,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
     def transition_probabilities(self, song: int) -> Float64Array:
         """Return P[y | song] for every song y, shape (n_songs,): sums to 1, and is 0 at `song` itself.
 
-        All 0 where every edge of `song` weighs 0 (possible with fixed weights only).
+        Zeros if every edge of `song` has weight 0 (possible with fixed weights only).
         """
         graph = self.hypergraph
         edges, probabilities = self.edge_probabilities(song)
@@ -269,10 +267,10 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         return row
 
     def transition_edges(self, i: int, j: int) -> list[tuple[int, str, float]]:
-        """Return the edges that can have led from song i to song j, most probable first.
+        """Return (edge, name, P[e | i, j]) of the edges that explain song j after song i, most probable first.
 
-        Each with its name and P[e | i, j], which sum to 1; equal ones by edge number. Empty when i is
-        j, or no edge of positive weight holds both.
+        The probabilities sum to 1; ties are ordered by edge number. Empty if i is j, or no edge of positive weight
+        contains both.
         """
         i, j = self._check_song(i, "i"), self._check_song(j, "j")
         if i == j:
@@ -285,12 +283,12 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         return [(int(edges[k]), graph.names[edges[k]], float(joint[k] / total)) for k in order]
 
     def among(self, songs: npt.ArrayLike) -> "PlaylistModel":
-        """The same walk among some of the songs, numbered from 0: edges keep their weights.
+        """Return the same walk restricted to some songs, numbered from 0: edges keep their weights.
 
         Parameters
         ----------
-        songs : int array of shape (n,), n >= 2, each once
-            Edges that hold fewer than two of them are left out.
+        songs : int array of shape (n,), n >= 2, without duplicates
+            Edges with fewer than two of them are dropped.
         """
         graph = self.hypergraph
         chosen = np.asarray(songs, dtype=np.intp)
@@ -305,18 +303,18 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         )
 
     def explain(self, i: int, j: int) -> Transition:
-        """Return the most probable reason for song j to follow song i, whoever put it there.
+        """Return the most probable reason for song j to follow song i, generated or not.
 
-        Its `probability` is P[e | i] as for generated steps. Where no edge explains the pair, the
-        edge is -1, the name "" and the probability 0.
+        Its `probability` is P[e | i] as for generated steps. If no edge explains the pair, the edge is -1, the name ""
+        and the probability 0.
         """
-        found = self.transition_edges(i, j)
-        if not found:
+        edges = self.transition_edges(i, j)
+        if not edges:
             reason = "the same song again" if i == j else "nothing in common that the model knows of"
             return Transition(int(i), int(j), -1, "", 0.0, reason)
-        edge, name, _ = found[0]
-        edges, probabilities = self.edge_probabilities(i)
-        probability = float(probabilities[np.searchsorted(edges, edge)])
+        edge, name, _ = edges[0]
+        all_edges, probabilities = self.edge_probabilities(i)
+        probability = float(probabilities[np.searchsorted(all_edges, edge)])
         return Transition(int(i), int(j), edge, name, probability, describe_edge(name))
 
     def generate(
@@ -338,50 +336,49 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         repeat: bool = False,
         use_uniform: bool = True,
     ) -> Playlist:
-        """Walk to a playlist of `length` songs, each step with the edge it took.
+        """Generate a playlist of `length` songs, with the edge of each step.
 
         Parameters
         ----------
-        length : int >= 1, the songs in all, those of `prefix` and `fixed` among them
+        length : int >= 1, number of songs including `prefix` and `fixed`
         first : int or None
             The opening song; None: drawn by P[x0].
         random_state : int, numpy Generator or None
             None: that of the model.
         prefix : sequence of int
-            Songs already fixed, as they are: the walk goes on from the last of them.
+            Songs to keep as they are; the walk continues from the last one.
         fixed : mapping of place (0 is the first) to song, or None
-            Songs that stand where they are: an end to arrive at, waypoints, songs to keep. In between the walk is
-            conditioned on passing through them.
+            Songs at fixed places: an end, waypoints, songs to keep. In between, the walk is conditioned on passing
+            through them.
         exclude : songs that are never drawn
         groups : sequence of shape (n_songs,) of labels such as artists, or None
-            None, "" and nan as a label: the song collides with none.
+            None, "" and nan are not groups.
         spacing : int >= 0
-            No song is drawn whose group occurs among the `spacing` songs before it, or is fixed among
-            as many behind it.
+            A song is not drawn if its group occurs among the `spacing` songs before it, or the fixed ones among as
+            many after it.
         works : sequence of shape (n_songs,) of labels, or None
-            Songs of one label, such as the versions of one song, are never both in a playlist.
+            A playlist never has two songs with the same label, such as versions of one song.
         weigh : array of shape (n_songs,), a callable from a place to such an array or None, or None
-            How much each song is wanted: finite, not negative. A step counts in proportion.
-        steer : callable from (place, song before, probabilities of the next song) to such an array or None
-            What the song before adds to `weigh`; the probabilities, of shape (n_songs,), are those of the step without
-            it, over the songs that may come. Not asked for the opening song.
+            Weights of songs, finite and non-negative: a step counts in proportion.
+        steer : callable from (place, previous song, probabilities of the next song) to such an array or None
+            Factors of `weigh` that depend on the previous song. The probabilities, of shape (n_songs,), are those of
+            the step without `steer`, over the allowed songs. Not called for the opening song.
         within : callable from a song to rows, or None
-            The songs that the uniform edge leads to from a song, where songs are weighed; None: all.
+            The songs that the uniform edge leads to from a song, if songs have weights; None: all.
         temperature : float > 0
-            Edges are drawn in proportion to P[e | x] |e|^(1 - 1 / temperature): an edge's energy is the log of its
-            size, the entropy of the step through it. Below 1 the walk keeps to tight edges, whose songs have more
-            in common, above 1 it takes wide ones. The opening song is drawn as ever.
+            Edges are drawn in proportion to P[e | x] |e|^(1 - 1 / temperature): the energy of an edge is the log of its
+            size, the entropy of the step through it. Below 1 the walk prefers small edges, whose songs have more in
+            common, above 1 large ones. Does not affect the opening song.
         repeat : bool
-            True: a song may come again, though not at once.
+            Allow repeated songs, but not immediately.
         use_uniform : bool
-            False: through the uniform edge only when no other edge has an allowed song, as the
-            thesis generates its examples.
+            False: use the uniform edge only if no other edge has an allowed song, as for the examples in the thesis.
 
         Returns
         -------
         Playlist
-            With a `note` of what could not be met: shorter than `length` when no allowed song is left, or songs of a
-            group closer than `spacing` before a fixed one.
+            Its `note` lists unmet conditions: shorter than `length` if no allowed song is left, or songs of a group
+            closer than `spacing` before a fixed one.
 
         Raises
         ------
@@ -390,16 +387,15 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
 
         Notes
         -----
-        Restricted to the allowed songs, the walk draws an edge among those of the present song that
-        still have one, in the model's proportions; then one of these songs. If none has, it draws any
-        allowed song of the collection. Without restrictions, steps towards a fixed song are exactly those of the
-        walk conditioned on it (and on `weigh` as likelihoods of the places). That songs drawn on the way are
-        not drawn again is not in the messages, nor is `steer`, and spacing only towards fixed songs.
+        The walk draws one of the current song's edges with an allowed song, in the model's proportions, then one of
+        these songs. If all edges fail, it draws any allowed song of the library. Without restrictions, steps toward a
+        fixed song are exactly those of the walk conditioned on it (and on `weigh` as likelihoods of the places). The
+        messages ignore `steer` and that songs are not repeated on the way; they respect spacing only for fixed songs.
 
-        Temperature is not a power of P[e | x]: the edges that weigh most are often the widest, and a walk that
-        keeps to them goes from style to style.
+        Temperature is not a power of P[e | x]: the edges of highest weight are often the largest, and a walk that
+        prefers them changes style often.
 
-        Memory: with `fixed` 12 bytes a membership and 8 bytes a song for each place of the longest gap.
+        Memory: with `fixed` 12 bytes per membership, and 8 bytes per song and place of the longest gap.
         """
         graph = self.hypergraph
         check_whole("length", length, 1)
@@ -415,7 +411,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
             work=group_codes("works", works, graph.n_songs),
             repeat=repeat,
         )
-        pull = self._heated(temperature)
+        pull = self._pull(temperature)
         walker = Walker(
             graph,
             opening=self.weights_,
@@ -426,7 +422,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
             weigh=self._check_weighing(weigh),
             steer=steer,
             within=within,
-            bridge=lambda: Bridge(graph, pull if use_uniform else self._without_uniform(pull)),
+            bridge=lambda: Bridge(graph, pull if use_uniform else self._weaken_uniform(pull)),
         )
         songs, steps, note = walker.walk(length)
         transitions = [
@@ -437,25 +433,25 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
     def _check_fixed(
         self, length: int, first: int | None, prefix: Sequence[int], fixed: Mapping[int, int]
     ) -> dict[int, int]:
-        """Return the song at every fixed place; `first`, `prefix` and `fixed` must agree."""
-        given = dict(enumerate(self._check_song(song, "prefix") for song in prefix))
-        if len(given) > length:
-            raise ValueError(f"prefix holds {len(given)} songs, more than length={length}")
+        """Return the songs at fixed places; `first`, `prefix` and `fixed` must agree."""
+        songs = dict(enumerate(self._check_song(song, "prefix") for song in prefix))
+        if len(songs) > length:
+            raise ValueError(f"prefix has {len(songs)} songs, more than length={length}")
         for argument, places in (("first", {} if first is None else {0: first}), ("fixed", fixed)):
             for place, song in places.items():
                 if not 0 <= place < length:
-                    raise ValueError(f"fixed names place {place}; a playlist of {length} has 0 to {length - 1}")
-                if given.setdefault(int(place), self._check_song(song, argument)) != song:
+                    raise ValueError(f"fixed has place {place}; a playlist of {length} has 0 to {length - 1}")
+                if songs.setdefault(int(place), self._check_song(song, argument)) != song:
                     raise ValueError(
-                        f"{argument} puts song {song} at place {place}, where song {given[place]} is fixed already"
+                        f"{argument} puts song {song} at place {place}, but song {songs[place]} is fixed there"
                     )
-        return given
+        return songs
 
     def _check_weighing(self, weigh: "npt.ArrayLike | Weighing | None") -> Weighing:
-        given = weigh if callable(weigh) else lambda place: weigh
+        weigh_place = weigh if callable(weigh) else lambda place: weigh
 
-        def checked(place: int) -> Float64Array | None:
-            weights = given(place)
+        def weigh_checked(place: int) -> Float64Array | None:
+            weights = weigh_place(place)
             if weights is None:
                 return None
             weights = np.asarray(weights, dtype=np.float64)
@@ -465,22 +461,22 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
                 raise ValueError("weigh must be finite and not negative")
             return weights
 
-        return checked
+        return weigh_checked
 
-    def _without_uniform(self, pull: Float64Array) -> Float64Array:
-        """Leave the uniform edge so little that a path through it is taken only where there is no other."""
+    def _weaken_uniform(self, pull: Float64Array) -> Float64Array:
+        """Reduce the weight of the uniform edge so far that a path uses it only as a last resort."""
         uniform = self.hypergraph.uniform_edge
         if uniform is None:
             return pull
-        left = pull.copy()
-        left[uniform] = min(left[uniform], _LAST_RESORT * pull.sum())
-        return left
+        weak = pull.copy()
+        weak[uniform] = min(pull[uniform], _LAST_RESORT * pull.sum())
+        return weak
 
     def family_shares(self) -> dict[str, float]:
-        """Return the share of the weight of each kind of knowledge, the largest first (thesis, fig. 7.5).
+        """Return the share of weight of each kind of knowledge, the largest first (thesis, fig. 7.5).
 
-        Kinds are those of `edge_families`. A conjunction counts for each of its parts' kinds, so that the
-        shares may sum to more than 1.
+        Kinds are those of `edge_families`. A conjunction counts for the kinds of all its parts, so the shares may sum
+        to more than 1.
         """
         shares: dict[str, float] = {}
         for kinds, weight in zip(edge_families(self.hypergraph.names), self.weights_.tolist(), strict=True):
@@ -489,18 +485,14 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         return dict(sorted(shares.items(), key=lambda pair: -pair[1]))
 
     def step_width(self, temperature: float = 1.0, *, n_songs: int = 1000) -> float:
-        """Return among how many songs a step chooses: the geometric mean of |e| - 1 over the edges that are taken.
+        """Return the number of songs that a step chooses from: the geometric mean of |e| - 1 over the steps' edges.
 
-        From at most `n_songs` songs, evenly spread and all alike. Memberships count, whatever songs weigh.
+        Averaged over at most `n_songs` evenly spaced songs. Sizes of edges count, even if songs have weights.
         """
-        graph, pull = self.hypergraph, self._heated(temperature)
+        graph, pull = self.hypergraph, self._pull(temperature)
         rows = np.unique(np.linspace(0, graph.n_songs - 1, n_songs).astype(int))
         logs = []
         for song in rows.tolist():
             edges, p = self._edge_probabilities(song, pull)
             logs.append(float(p @ np.log(graph.sizes[edges] - 1)))
         return float(np.exp(np.mean(logs)))
-
-    def _heated(self, temperature: float) -> Float64Array:
-        """Return w_e c_e |e|^(1 - 1 / temperature), the mass of e for its size where songs have weights."""
-        return self._pull() * (self.hypergraph.mass / self.hypergraph.mass.max(initial=1.0)) ** (1 - 1 / temperature)

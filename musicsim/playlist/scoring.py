@@ -1,7 +1,7 @@
-"""Measures of how well a model predicts playlists, for any model that gives the probability of one.
+"""Evaluation of playlist models by the probability of playlists.
 
-Logs are natural. A song followed by itself has probability 0 in every model here, so that a playlist with
-an immediate repeat could not tell one model from another: the means leave it out and warn.
+Logs are natural. An immediate repeat of a song has probability 0 in every model here, so such a playlist cannot
+distinguish models: means skip it and warn.
 """
 
 import warnings
@@ -18,40 +18,40 @@ Playlists = Sequence[Sequence[int]]
 
 
 class Scored(Protocol):
-    """Model that `PlaylistScorer` can judge."""
+    """Model that `PlaylistScorer` can evaluate."""
 
     @property
     def n_songs(self) -> int: ...
 
     def _log_probability(self, counts: Counts, n_playlists: int) -> Float64Array:
-        """Return log P of each playlist: its first song, if `counts` has it, and its transitions."""
+        """Return log P of each playlist: transitions, and first songs if `counts` has them."""
         ...
 
 
-def _judged(counts: Counts, lengths: Float64Array, stacklevel: int) -> BoolArray:
-    """Tell which playlists can be judged; warn about the others."""
-    judged = (lengths > 0) & (counts.repeats == 0)
-    if not judged.any():
-        raise ValueError("no playlist can be judged: all are empty or repeat a song immediately")
-    if not judged.all():
+def _find_valid(counts: Counts, lengths: Float64Array, stacklevel: int) -> BoolArray:
+    """Return a mask of the playlists that can be evaluated; warn about the others."""
+    valid = (lengths > 0) & (counts.repeats == 0)
+    if not valid.any():
+        raise ValueError("no playlist can be evaluated: all are empty or repeat a song immediately")
+    if not valid.all():
         warnings.warn(
-            f"{np.count_nonzero(~judged)} of {lengths.size} playlists are left out: they are empty "
-            f"or repeat a song immediately",
+            f"{np.count_nonzero(~valid)} of {lengths.size} playlists are skipped: they are empty or "
+            "repeat a song immediately",
             stacklevel=stacklevel,
         )
-    return judged
+    return valid
 
 
 def _lengths(playlists: Playlists) -> Float64Array:
     return np.array([len(playlist) for playlist in playlists], dtype=np.float64)
 
 
-def _normalised(model: Scored, playlists: Playlists) -> tuple[Float64Array, Float64Array]:
-    """Return log P / length of model and of uniform shuffle, for each playlist that can be judged."""
+def _normalize(model: Scored, playlists: Playlists) -> tuple[Float64Array, Float64Array]:
+    """Return log P / length of the model and of uniform shuffle for each valid playlist."""
     counts, lengths = Counts.of(playlists, model.n_songs), _lengths(playlists)
-    judged = _judged(counts, lengths, stacklevel=4)
-    log_p = model._log_probability(counts, len(playlists))[judged]
-    lengths, n = lengths[judged], model.n_songs
+    valid = _find_valid(counts, lengths, stacklevel=4)
+    log_p = model._log_probability(counts, len(playlists))[valid]
+    lengths, n = lengths[valid], model.n_songs
     uniform = -np.log(n) - (lengths - 1) * np.log(max(n - 1, 1))
     return log_p / lengths, uniform / lengths
 
@@ -63,21 +63,20 @@ def _log_transitions(model: Scored, counts: Counts, n_playlists: int) -> Float64
 
 
 class PlaylistScorer:
-    """Mixin with the figures of merit of a model that has `n_songs` and `_log_probability`."""
+    """Mixin with the scores of a model that has `n_songs` and `_log_probability`."""
 
     def score(self: Scored, playlists: Playlists) -> float:
         """Return the mean over playlists of log P / length, L of section 7.7; higher is better."""
-        return float(_normalised(self, playlists)[0].mean())
+        return float(_normalize(self, playlists)[0].mean())
 
     def relative_gain(self: Scored, playlists: Playlists) -> float:
-        """Return G = 1 - L(model) / L(uniform shuffle), of section 7.7: 0 as good, 1 certainty.
+        """Return G = 1 - L(model) / L(uniform shuffle), of section 7.7: 0 is equal, 1 is certainty.
 
-        Uniform shuffle draws the first song among all and each next one among the others, all equally
-        likely (also where songs have weights).
+        Uniform shuffle draws all songs equally likely, even if songs have weights, without immediate repeats.
         """
-        model, uniform = _normalised(self, playlists)
+        model, uniform = _normalize(self, playlists)
         if uniform.mean() == 0:
-            raise ValueError("a collection of one song leaves nothing to gain over uniform shuffle")
+            raise ValueError("with a single song there is nothing to gain over uniform shuffle")
         return float(1.0 - model.mean() / uniform.mean())
 
     def transition_log_probability(self: Scored, playlists: Playlists) -> Float64Array:
@@ -90,12 +89,12 @@ class PlaylistScorer:
     def mean_transition_log_probability(self: Scored, playlists: Playlists) -> float:
         """Return the mean of log P[y | x] over all transitions of the playlists; higher is better.
 
-        First songs do not count, and long playlists count for more: the measure of Chen et al., "Playlist
-        prediction via metric embedding", KDD 2012. Uniform shuffle has -log(n_songs - 1).
+        First songs do not count, and long playlists count more: the measure of Chen et al., "Playlist prediction via
+        metric embedding", KDD 2012. Uniform shuffle has -log(n_songs - 1).
         """
         counts, lengths = Counts.of(playlists, self.n_songs), _lengths(playlists)
-        judged = _judged(counts, lengths, stacklevel=3)
-        n_transitions = (lengths[judged] - 1).sum()
+        valid = _find_valid(counts, lengths, stacklevel=3)
+        n_transitions = (lengths[valid] - 1).sum()
         if n_transitions == 0:
-            raise ValueError("no transition can be judged: every playlist has one song only")
-        return float(_log_transitions(self, counts, len(playlists))[judged].sum() / n_transitions)
+            raise ValueError("no transition can be evaluated: every playlist has one song only")
+        return float(_log_transitions(self, counts, len(playlists))[valid].sum() / n_transitions)

@@ -1,8 +1,8 @@
 """Topics of lyrics by latent Dirichlet allocation: the edges "about ..." (thesis, section 7.6.2).
 
-Lyrics come as counts of words, as in the musiXmatch collection. A word that stands in a large share of the
-songs ("you", "and") tells no topic, but takes the first place in most; such words are left out by their
-document frequency, which needs no list of stop words and so works for stemmed words and for every language.
+Lyrics are counts of words, as in the musiXmatch data. Frequent words ("you", "and") would lead most topics without
+characterizing any. They are dropped by document frequency instead of a list of stop words, which works for stemmed
+words and for every language.
 """
 
 from collections.abc import Sequence
@@ -13,42 +13,41 @@ import numpy as np
 
 from musicsim._arrays import Float64Array
 from musicsim._checks import check_whole
-from musicsim.playlist.counts import counted
+from musicsim.playlist.counts import check_counts
 
 
 @dataclass(frozen=True, slots=True)
 class LyricsTopics:
     """Topics of the lyrics of songs."""
 
-    # the song's topics by falling weight, at most `n_top`; `[]` for a song without words
+    # topics of each song by decreasing weight, at most `n_top`; `[]` for a song without words
     topics: list[list[int]]
-    # (n_topics, n_words), float64, rows sum to 1: P[word | topic]; 0 for words that were left out as too
-    # frequent or absent
+    # (n_topics, n_words), float64, rows sum to 1: P[word | topic]; 0 for dropped and absent words
     word_probability: Float64Array
-    # (n_words,), float64, sums to 1: share of each word among the words that were used
+    # (n_words,), float64, sums to 1: share of each word among the used words
     word_share: Float64Array
 
     def words(self, topic: int, vocabulary: Sequence[str], n: int = 3) -> list[str]:
-        """Return the `n` words that tell the topic best, best first.
+        """Return the `n` most characteristic words of a topic, best first.
 
-        By p log(p / q), p the word's share in the topic and q in all lyrics: often sung there, and
-        more often than elsewhere. Fewer than `n` where the topic prefers fewer words.
+        Sorted by p log(p / q), with p the word's share in the topic and q in all lyrics. Fewer than `n` if the topic
+        prefers fewer words.
 
         Raises
         ------
         ValueError
-            If `vocabulary` has not one entry a word, or there is no such topic.
+            If `vocabulary` does not have one entry per word, or the topic does not exist.
         """
         n_topics, n_words = self.word_probability.shape
         if len(vocabulary) != n_words:
-            raise ValueError(f"vocabulary has {len(vocabulary)} entries for {n_words} words; give one a word")
+            raise ValueError(f"vocabulary has {len(vocabulary)} entries for {n_words} words; give one per word")
         if not 0 <= topic < n_topics:
-            raise ValueError(f"topic={topic} must lie in 0 to {n_topics - 1}")
+            raise ValueError(f"topic={topic} must be from 0 to {n_topics - 1}")
         p, q = self.word_probability[topic], self.word_share
         used = np.flatnonzero(p > 0)
-        telling = p[used] * np.log(p[used] / q[used])
-        best = np.argsort(-telling, kind="stable")[:n]
-        return [vocabulary[used[k]] for k in best if telling[k] > 0]
+        relevance = p[used] * np.log(p[used] / q[used])
+        best = np.argsort(-relevance, kind="stable")[:n]
+        return [vocabulary[used[k]] for k in best if relevance[k] > 0]
 
 
 def lyrics_topics(
@@ -65,13 +64,13 @@ def lyrics_topics(
     Parameters
     ----------
     counts : sparse or dense matrix of shape (n_songs, n_words), non-negative
-        How often each word stands in each song; a song without lyrics is an empty row.
+        How often each word occurs in each song; a song without lyrics is an empty row.
     n_topics : int >= 1
         The thesis uses 32.
     n_top : int >= 1
         Number of topics returned for each song.
     max_share : float, 0 < max_share <= 1
-        Words in more than this share of the songs with words are left out. 1 leaves none out, as the thesis.
+        Words in more than this share of the songs with lyrics are dropped. 1 drops none, as in the thesis.
     n_passes : int >= 1
         Passes over the songs.
     random_state : int, numpy Generator or None
@@ -83,37 +82,37 @@ def lyrics_topics(
 
     Notes
     -----
-    Online variational Bayes (Hoffman, Blei and Bach, NIPS 2010) of scikit-learn, with its priors of
-    1 / n_topics. Five passes over 8,259 songs of musiXmatch and 5,000 words take half a minute on one
-    core, and the time grows with the number of songs. Memory: 12 bytes a count, and 8 n_topics bytes a song.
+    Online variational Bayes (Hoffman, Blei and Bach, NIPS 2010) of scikit-learn, with its priors of 1 / n_topics. Five
+    passes over 8,259 songs of musiXmatch and 5,000 words take 30 s on one core; time is linear in the number of songs.
+    Memory: 12 bytes per count, and 8 n_topics bytes per song.
     """
     check_whole("n_topics", n_topics, 1)
     check_whole("n_top", n_top, 1)
     if not 0 < max_share <= 1:
-        raise ValueError(f"max_share={max_share} must lie in (0, 1]")
+        raise ValueError(f"max_share={max_share} must be in (0, 1]")
     check_whole("n_passes", n_passes, 1)
-    matrix = counted(counts, np.float64, "counts", "how often each word stands in each song")
+    matrix = check_counts(counts, np.float64, "counts", "how often each word occurs in each song")
     n_songs, n_words = matrix.shape
-    n_sung = np.count_nonzero(np.diff(matrix.indptr))
+    n_with_words = np.count_nonzero(np.diff(matrix.indptr))
     frequency = np.bincount(matrix.indices, minlength=n_words)
-    kept = np.flatnonzero((frequency > 0) & (frequency <= max_share * n_sung))
+    kept = np.flatnonzero((frequency > 0) & (frequency <= max_share * n_with_words))
     used = matrix[:, kept]
-    sung = np.flatnonzero(np.diff(used.indptr))
+    rows = np.flatnonzero(np.diff(used.indptr))
     topics: list[list[int]] = [[] for _ in range(n_songs)]
     probability, share = np.zeros((n_topics, n_words)), np.zeros(n_words)
-    if sung.size == 0:
+    if rows.size == 0:
         return LyricsTopics(topics, probability, share)
 
     from sklearn.decomposition import LatentDirichletAllocation
 
-    # scikit-learn takes the older kind of generator, or a number
+    # scikit-learn accepts no numpy Generator
     seed = int(np.random.default_rng(random_state).integers(2**31))
     model = LatentDirichletAllocation(
         n_topics, learning_method="online", max_iter=n_passes, random_state=seed, n_jobs=1
     )
-    weight = model.fit_transform(used[sung])
+    weight = model.fit_transform(used[rows])
     order = np.argsort(-weight, axis=1, kind="stable")[:, :n_top]
-    for song, ranked in zip(sung.tolist(), order.tolist(), strict=True):
+    for song, ranked in zip(rows.tolist(), order.tolist(), strict=True):
         topics[song] = ranked
     probability[:, kept] = model.components_ / model.components_.sum(axis=1, keepdims=True)
     totals = np.asarray(used.sum(axis=0), dtype=np.float64).ravel()

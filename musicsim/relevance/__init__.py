@@ -1,4 +1,4 @@
-"""Which songs are similar: relevance from labels, lists and plays."""
+"""Relevance of songs to queries, from labels, lists and plays."""
 
 import lazy_loader as lazy
 

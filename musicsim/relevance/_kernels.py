@@ -1,4 +1,4 @@
-"""The compiled loop of :mod:`musicsim.relevance`: who shares most listeners with whom."""
+"""Compiled search for the items that share most listeners."""
 
 from heapq import heappush, heapreplace
 from typing import Any
@@ -9,41 +9,41 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def count_shared(
-    items: Any, of_item: Any, users: Any, of_user: Any, heard: Any, among: Any, listeners: Any, k: int
+    items: Any, item_start: Any, users: Any, user_start: Any, played: Any, allowed: Any, listeners: Any, k: int
 ) -> Any:
-    """The `k` most similar of each of `items`, in any order: (n, k) numbers of items, -1 for none.
+    """Return the `k` items most similar to each of `items`, in any order: (n, k) item numbers, -1 for none.
 
-    The users of item i are ``users[of_item[i] : of_item[i + 1]]``; user u has heard the items ``among[j]`` of
-    j in ``heard[of_user[u] : of_user[u + 1]]``, each of which has ``listeners[j]``.
+    The users of item i are ``users[item_start[i] : item_start[i + 1]]``. User u has played the items ``allowed[j]`` of
+    j in ``played[user_start[u] : user_start[u + 1]]``; item ``allowed[j]`` has ``listeners[j]`` listeners.
     """
-    shared = np.zeros(len(among), dtype=np.int32)
-    met = np.empty(len(among) + 1, dtype=np.int32)
+    shared = np.zeros(len(allowed), dtype=np.int32)
+    met = np.empty(len(allowed) + 1, dtype=np.int32)
     best = np.full((len(items), k), -1, dtype=np.int64)
     for row in range(len(items)):
         item = items[row]
-        own = of_item[item + 1] - of_item[item]
+        own = item_start[item + 1] - item_start[item]
         n_met = 0
-        for u in users[of_item[item] : of_item[item + 1]]:
-            for j in heard[of_user[u] : of_user[u + 1]]:
-                met[n_met] = j  # stays when it is the first time; a branch would be guessed wrong too often
+        for u in users[item_start[item] : item_start[item + 1]]:
+            for j in played[user_start[u] : user_start[u + 1]]:
+                met[n_met] = j  # overwritten unless j is new; a branch would often be mispredicted
                 n_met += shared[j] == 0
                 shared[j] += 1
-        # the least similar on top, and of equal ones the highest item
+        # the top is the least similar item, and of equal ones the highest
         heap = [(0.0, 0) for _ in range(0)]
         least = 0.0
         for j in met[:n_met]:
             both = shared[j]
             shared[j] = 0
             similarity = both / (own + listeners[j] - both)
-            if similarity < least or among[j] == item:
+            if similarity < least or allowed[j] == item:
                 continue
-            other = among[j]
+            other = allowed[j]
             if len(heap) < k:
                 heappush(heap, (similarity, -other))
             elif (similarity, -other) > heap[0]:
                 heapreplace(heap, (similarity, -other))
             if len(heap) == k:
                 least = heap[0][0]
-        for place in range(len(heap)):
-            best[row, place] = -heap[place][1]
+        for rank in range(len(heap)):
+            best[row, rank] = -heap[rank][1]
     return best

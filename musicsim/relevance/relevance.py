@@ -1,12 +1,11 @@
-"""Which songs are similar: relevance from labels, lists and plays.
+"""Relevance of songs to queries: from labels, lists or plays.
 
-Conventions. A relevance has queries and a database of songs. For each query a song of the database is
-relevant, irrelevant, or left out of the ranking: the query itself always, the songs of its own artist
-with the artist filter. Relevance need be neither symmetric nor transitive. A label, artist or group that
-is None, nan, blank or -1 is unknown: it equals nothing, not even another unknown one.
+For each query, a song of the database is relevant, irrelevant, or left out of the ranking. The query itself is always
+left out, and with the artist filter the songs of its artist. Relevance need not be symmetric or transitive. A label,
+artist or group that is None, nan, blank or -1 is unknown: it equals nothing, not even another unknown one.
 
-Sets are kept in compressed rows, once for all queries that share them: 8 bytes an entry and 40 a song.
-Labels of 100 000 songs take 5 MB; lists, 8 bytes an entry; nothing is ever as large as songs x songs.
+Sets are stored in compressed rows, shared by queries: 8 bytes per entry and 40 per song. Labels of 100,000 songs take 5
+MB. Arrays of songs x songs are never needed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,23 +21,23 @@ from musicsim._arrays import Float64Array, Int8Array, Int64Array
 from musicsim._checks import check_whole
 from musicsim.relevance._kernels import count_shared
 
-_BLOCK_ENTRIES = 2_000_000
-"""Places for the most similar items that are held at once; 16 MB a thread."""
+BLOCK_ENTRIES = 2_000_000
+"""Entries of the arrays of most similar items, at one time; 16 MB per thread."""
 
 
 def label_codes(labels: Any, name: str = "labels") -> Int64Array:
-    """Number the labels, equal ones alike, in order of appearance; unknown ones are -1.
+    """Number labels in order of appearance, equal ones alike; unknown ones are -1.
 
     Parameters
     ----------
     labels : sequence of shape (n,), of numbers, texts or anything hashable
         None, nan, blank and -1 are unknown.
     name : str
-        What to call them in an error.
+        Name in error messages.
 
     Returns
     -------
-    int64 ndarray of shape (n,), not negative where known, not necessarily without gaps
+    int64 ndarray of shape (n,); known codes are >= 0, possibly with gaps
 
     Raises
     ------
@@ -49,18 +48,18 @@ def label_codes(labels: Any, name: str = "labels") -> Int64Array:
 
     is_array = hasattr(labels, "ndim")
     if is_array and labels.ndim != 1:
-        raise ValueError(f"{name}: shape {labels.shape} should be (n_songs,), one a song.")
-    # a list may mix what pandas would otherwise turn into one type
+        raise ValueError(f"{name}: shape {labels.shape} should be (n_songs,), one per song.")
+    # dtype=object: pandas would convert the values of a mixed list to one type
     codes, known = pd.factorize(pd.Series(labels) if is_array else pd.Series(list(labels), dtype=object))
     unknown = [code for code, value in enumerate(known) if _is_unknown(value)]
     codes = codes.astype(np.int64, copy=False)
-    if unknown:  # looked for in tens of millions of codes only when there are any
+    if unknown:  # isin is slow for tens of millions of codes
         codes[np.isin(codes, unknown)] = -1
     return codes
 
 
 def group_codes(groups: Any, name: str = "groups") -> Int64Array:
-    """Number the groups as :func:`label_codes` does, each unknown one a group of its own: none is negative."""
+    """Number groups like :func:`label_codes`, but each unknown one is a group of its own: no code is negative."""
     codes = label_codes(groups, name)
     alone = np.flatnonzero(codes < 0)
     codes[alone] = codes.max(initial=-1) + 1 + np.arange(len(alone))
@@ -73,32 +72,32 @@ def _is_unknown(value: Any) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sets:
-    """Sets of rows of the database, ascending, without duplicates, and which one each query has."""
+    """Sets of rows of the database, ascending and without duplicates, and the set of each query."""
 
     starts: Int64Array
     rows: Int64Array
-    of_query: Int64Array
+    set_ids: Int64Array
 
-    def of(self, query: int) -> Int64Array:
-        s = self.of_query[query]
+    def rows_of(self, query: int) -> Int64Array:
+        s = self.set_ids[query]
         return self.rows[self.starts[s] : self.starts[s + 1]]
 
     def entries(self, queries: Int64Array) -> tuple[Int64Array, Int64Array]:
-        """The sets of `queries` as pairs: place in `queries`, row of the database."""
-        sets = self.of_query[queries]
+        """Return the sets of `queries` as pairs: index into `queries`, row of the database."""
+        sets = self.set_ids[queries]
         return _entries(self.starts, self.rows, sets)
 
     def restrict(self, queries: Int64Array, place: Int64Array) -> "_Sets":
-        """Keep the sets of `queries`, row r becoming ``place[r]``, or leaving where that is -1."""
-        sets, of_query = np.unique(self.of_query[queries], return_inverse=True)
+        """Keep the sets of `queries`; row r becomes ``place[r]``, or is removed if that is -1."""
+        sets, set_ids = np.unique(self.set_ids[queries], return_inverse=True)
         owner, rows = _entries(self.starts, self.rows, sets)
         kept = place[rows] >= 0
         starts, rows = _compress(owner[kept], place[rows[kept]], len(sets))
-        return _Sets(starts, rows, of_query.astype(np.int64))
+        return _Sets(starts, rows, set_ids.astype(np.int64))
 
 
 def _entries(starts: Int64Array, rows: Int64Array, sets: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Lay the sets named in `sets` end to end: place in `sets`, and row, of every entry."""
+    """Concatenate some sets: return the index into `sets`, and the row, of every entry."""
     sizes = starts[sets + 1] - starts[sets]
     owner = np.repeat(np.arange(len(sets)), sizes)
     offsets = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -106,53 +105,53 @@ def _entries(starts: Int64Array, rows: Int64Array, sets: Int64Array) -> tuple[In
 
 
 def _compress(owner: Int64Array, rows: Int64Array, n_sets: int) -> tuple[Int64Array, Int64Array]:
-    """Compressed rows of the pairs (set, row): starts and rows, ascending within each set."""
+    """Compress pairs (set, row) to starts and rows, ascending within each set."""
     order = np.lexsort((rows, owner))
     starts = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=n_sets))])
     return starts.astype(np.int64), rows[order].astype(np.int64)
 
 
-def _counted(owner: Int64Array, value: Int64Array, of: Int64Array, wanted: Int64Array) -> Int64Array:
-    """How often each pair of (`of`, `wanted`) is among the pairs of (`owner`, `value`)."""
+def _count_pairs(owner: Int64Array, value: Int64Array, sets: Int64Array, wanted: Int64Array) -> Int64Array:
+    """Count how often each pair of (`sets`, `wanted`) is among the pairs of (`owner`, `value`)."""
     width = max(int(value.max(initial=0)), int(wanted.max(initial=0))) + 2
     pairs, counts = np.unique(owner * width + value + 1, return_counts=True)
-    asked = of * width + wanted + 1
-    at = np.minimum(np.searchsorted(pairs, asked), len(pairs) - 1)
-    return np.where(pairs[at] == asked, counts[at], 0) if len(pairs) else np.zeros(len(of), dtype=np.int64)
+    keys = sets * width + wanted + 1
+    at = np.minimum(np.searchsorted(pairs, keys), len(pairs) - 1)
+    return np.where(pairs[at] == keys, counts[at], 0) if len(pairs) else np.zeros(len(sets), dtype=np.int64)
 
 
-def _sets_of_lists(lists: Sequence[Any], n: int, name: str) -> _Sets:
-    rows = [_rows(entry, n, f"{name}[{query}]") for query, entry in enumerate(lists)]
+def _collect_sets(lists: Sequence[Any], n: int, name: str) -> _Sets:
+    rows = [_check_rows(entry, n, f"{name}[{query}]") for query, entry in enumerate(lists)]
     starts = np.concatenate([[0], np.cumsum([len(r) for r in rows])]).astype(np.int64)
     flat = np.concatenate([np.empty(0, np.int64), *rows])
     return _Sets(starts, flat, np.arange(len(lists), dtype=np.int64))
 
 
-def _rows(entry: Any, n: int, name: str) -> Int64Array:
-    """Check a list of rows of a database of `n`; ascending, without duplicates."""
+def _check_rows(entry: Any, n: int, name: str) -> Int64Array:
+    """Check a list of rows of a database of `n` songs; return them ascending, without duplicates."""
     rows = np.asarray(list(entry) if isinstance(entry, set | frozenset) else entry)
     if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
         raise ValueError(f"{name} should be a list of row numbers, not {entry!r:.60}.")
     rows = np.unique(rows).astype(np.int64)
     if rows.size and (rows[0] < 0 or rows[-1] >= n):
         wrong = rows[0] if rows[0] < 0 else rows[-1]
-        raise ValueError(f"{name} holds row {wrong}; the database has rows 0 to {n - 1}.")
+        raise ValueError(f"{name} has row {wrong}; the database has rows 0 to {n - 1}.")
     return rows
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Relevance:
-    """The relevant and the irrelevant songs of each query.
+    """The relevant and irrelevant songs of each query.
 
-    Made by :meth:`from_labels`, :meth:`from_lists` and :meth:`from_plays`; among all songs at first, each
-    of them a query. :meth:`restrict` then takes the queries and the database of a split.
+    Created by :meth:`from_labels`, :meth:`from_lists` and :meth:`from_plays`, at first with each song as a query on all
+    songs. :meth:`restrict` selects the queries and the database of a split.
 
     Attributes
     ----------
     n_items : int
         Songs of the database; ``len(relevance)`` is the number of queries.
     own : int64 ndarray of shape (n_queries,)
-        The row of the query itself in the database, -1 when it comes from outside.
+        The row of the query in the database, -1 if it is not in the database.
     labels : tuple of int64 ndarrays of shape (n_queries,) and (n_items,), or None
         Codes of the labels it was made from, -1 for unknown.
 
@@ -169,19 +168,18 @@ class Relevance:
     n_items: int
     own: Int64Array
     _relevant: _Sets
-    _irrelevant: _Sets | None = None  # None: all that is not relevant
+    _irrelevant: _Sets | None = None  # None: all rows that are not relevant
     labels: tuple[Int64Array, Int64Array] | None = None
     _groups: tuple[Int64Array, Int64Array] | None = None  # of the queries, of the database
 
     @classmethod
     def from_labels(cls, y: Any, *, groups: Any = None, artist_filter: bool = True) -> "Relevance":
-        """Songs of the same label are relevant, all others irrelevant.
+        """Make songs with the same label relevant to each other, and all others irrelevant.
 
         Parameters
         ----------
         y : sequence of shape (n_songs,)
-            A song of unknown label has no relevant songs and is relevant to none: it stands among the
-            irrelevant ones of every other song.
+            A song of unknown label has no relevant songs, and is irrelevant to every other song.
         groups : sequence of shape (n_songs,), optional
             The artist of each song.
         artist_filter : bool
@@ -190,20 +188,19 @@ class Relevance:
         Raises
         ------
         ValueError
-            If `y` or `groups` are not one a song.
+            If `y` or `groups` do not have one entry per song.
 
         Notes
         -----
-        Memory: 48 bytes a song, whatever the sizes of the classes.
+        Memory: 48 bytes per song, for classes of any size.
         """
         labels = label_codes(y, "y")
         n, n_labels = len(labels), int(labels.max(initial=-1)) + 1
         known = np.flatnonzero(labels >= 0)
-        # one more set, empty, for the songs of unknown label
+        # the last set, empty, is for the songs of unknown label
         starts, rows = _compress(labels[known], known, n_labels + 1)
         sets = _Sets(starts, rows, np.where(labels >= 0, labels, n_labels))
-        relevance = cls(n, np.arange(n), sets, labels=(labels, labels))
-        return relevance._filtered(groups, artist_filter)
+        return cls(n, np.arange(n), sets, labels=(labels, labels))._filter_artists(groups, artist_filter)
 
     @classmethod
     def from_lists(
@@ -216,23 +213,21 @@ class Relevance:
         groups: Any = None,
         artist_filter: bool = True,
     ) -> "Relevance":
-        """Take the relevant rows of each query as they are given.
+        """Make the rows of lists relevant.
 
         Parameters
         ----------
         lists : iterable of n_queries lists of rows of the database
             Order and duplicates do not matter.
         n : int, optional
-            Songs of the database, by default as many as there are lists. Where both agree the queries
-            are the songs themselves, query i is row i and never in its own sets; where they differ the
-            queries come from outside.
+            Songs of the database, by default the number of lists. If the numbers are equal, query i is row i and never
+            in its own sets; otherwise the queries are not in the database.
         irrelevant : iterable of n_queries lists of rows, optional
-            By default all that is not relevant. Rows in neither list are left out of the ranking.
+            By default all rows that are not relevant. Rows in neither list are left out of the ranking.
         outside : bool
-            The queries come from outside even though there are `n` of them.
+            If True, the queries are not in the database although their number is `n`.
         groups : sequence of shape (n_songs,), optional
-            The artist of each song, when the queries are the songs themselves; otherwise see
-            :meth:`without_own_group`.
+            The artist of each song if the queries are the songs; otherwise see :meth:`without_own_group`.
         artist_filter : bool
             Leave the songs of the query's own artist out of both sets; needs `groups`.
 
@@ -246,15 +241,15 @@ class Relevance:
         inside = n == len(lists) and not outside
         own = np.arange(n) if inside else np.full(len(lists), -1, dtype=np.int64)
         others = None
-        relevant = _sets_of_lists(lists, n, "lists")
+        relevant = _collect_sets(lists, n, "lists")
         if irrelevant is not None:
-            others = _sets_of_lists(list(irrelevant), n, "irrelevant")
-            if len(others.of_query) != len(lists):
+            others = _collect_sets(list(irrelevant), n, "irrelevant")
+            if len(others.set_ids) != len(lists):
                 raise ValueError(
-                    f"irrelevant has {len(others.of_query)} lists and lists {len(lists)}; give one a query."
+                    f"irrelevant has {len(others.set_ids)} lists and lists has {len(lists)}; pass one per query."
                 )
             _check_disjoint(relevant, others, n)
-        return cls(n, own, relevant, others)._filtered(groups, artist_filter)
+        return cls(n, own, relevant, others)._filter_artists(groups, artist_filter)
 
     @classmethod
     def from_plays(
@@ -268,31 +263,28 @@ class Relevance:
         candidates: Any = None,
         artist_filter: bool = True,
     ) -> "Relevance":
-        """The `k` items that share most of their listeners with an item are relevant to it.
+        """Make the `k` items that share most listeners with an item relevant to it.
 
         Parameters
         ----------
         plays : scipy sparse matrix of shape (n_users, n_items), or (user, item, count) triples
-            Counts, not negative; users of triples may be anything hashable, items are numbers from 0.
-            Triples of the same user and item are added up. Of very many, a data frame of three columns
-            takes least memory.
+            Counts, not negative. Users of triples may be anything hashable, items are numbers from 0. Triples of the
+            same user and item are added. A data frame of three columns needs the least memory.
         k : int, at least 1
-            Ties go to the lower item. An item without a common listener is never relevant, so there may
-            be fewer.
+            Ties go to the lower item. Items without a common listener are never relevant, so there may be fewer.
         threshold : number above 0
-            A user has listened to an item from so many plays on.
+            Number of plays from which a user counts as a listener of an item.
         groups : int sequence of shape (n_songs,), optional
-            When plays are of artists: the artist of each song as an item number, unknown allowed. The
-            queries are then songs, and all songs of the relevant artists are relevant. Without it the
-            songs are the items.
+            If plays are of artists: the artist of each song as an item number, unknown allowed. The queries are then
+            songs, and all songs of the relevant artists are relevant. Otherwise the songs are the items.
         n : int, optional
             Number of items, for triples whose last items were never played.
         candidates : int sequence, optional
-            Items among which the `k` are sought, such as the artists of a training set; all others stay
-            irrelevant until :meth:`restrict` takes them out of the database.
+            Items that can be relevant, such as the artists of a training set. All others are irrelevant until
+            :meth:`restrict` removes them from the database.
         artist_filter : bool
-            With `groups`: leave the songs of the query's own artist out of both sets. Otherwise they
-            are irrelevant, as an artist is not similar to itself.
+            With `groups`: leave the songs of the query's own artist out of both sets. Otherwise they are irrelevant,
+            because an artist is not similar to itself.
 
         Raises
         ------
@@ -301,32 +293,32 @@ class Relevance:
 
         Notes
         -----
-        Jaccard index of the sets of users, equation 5.2 of the thesis, item by item: the listeners it shares
-        with each other one are counted, and the best `k` kept at once. Memory in addition to the plays and the result:
-        18 bytes a play, 40 for triples, and 8 bytes an item and thread. Time goes with the sum over users of the
-        square of what they have heard; as many threads share the items as numba may use.
+        Jaccard index of the sets of users, equation 5.2 of the thesis. It is computed item by item, keeping only the
+        best `k`. Memory in addition to the plays and the result: 18 bytes per play, 40 for triples, and 8 bytes per
+        item and thread. Time grows with the sum over users of their squared number of items; all numba threads share
+        the items.
         """
         check_whole("k", k, 1)
         if not threshold > 0:
-            raise ValueError(f"threshold={threshold} should be above 0: who never played it is no listener.")
-        artists = None if groups is None else _item_numbers(groups)
-        n_named = 0 if artists is None else int(artists.max(initial=-1)) + 1
-        heard = _heard(plays, threshold, n, n_named)
-        n_items = heard.shape[1]
-        if n_named > n_items:
-            raise ValueError(f"groups names artist {n_named - 1}; plays have items 0 to {n_items - 1}.")
-        among = np.arange(n_items) if candidates is None else _rows(candidates, n_items, "candidates")
-        starts, similar = _most_similar(heard, k, among)
+            raise ValueError(f"threshold={threshold} should be above 0: a listener has at least one play.")
+        artists = None if groups is None else _read_item_numbers(groups)
+        n_artists = 0 if artists is None else int(artists.max(initial=-1)) + 1
+        listened = _find_listeners(plays, threshold, n, n_artists)
+        n_items = listened.shape[1]
+        if n_artists > n_items:
+            raise ValueError(f"groups has artist {n_artists - 1}; plays have items 0 to {n_items - 1}.")
+        allowed = np.arange(n_items) if candidates is None else _check_rows(candidates, n_items, "candidates")
+        starts, similar = _find_most_similar(listened, k, allowed)
         if artists is None:
             return cls(n_items, np.arange(n_items), _Sets(starts, similar, np.arange(n_items)))
         known = np.flatnonzero(artists >= 0)
         songs_of, songs = _compress(artists[known], known, n_items)
         artist, other = _entries(starts, similar, np.arange(n_items))
         pair, rows = _entries(songs_of, songs, other)
-        # one more set, empty, for the songs of unknown artists
+        # the last set, empty, is for the songs of unknown artists
         starts, rows = _compress(artist[pair], rows, n_items + 1)
         sets = _Sets(starts, rows, np.where(artists >= 0, artists, n_items))
-        return cls(len(artists), np.arange(len(artists)), sets)._filtered(artists, artist_filter)
+        return cls(len(artists), np.arange(len(artists)), sets)._filter_artists(artists, artist_filter)
 
     def __len__(self) -> int:
         return len(self.own)
@@ -335,8 +327,8 @@ class Relevance:
         return f"<Relevance: {len(self)} queries, {self.n_items} songs>"
 
     def relevant(self, i: int) -> Int64Array:
-        """The rows relevant to query `i`, ascending."""
-        rows = self._relevant.of(self._checked(i))
+        """Return the rows relevant to query `i`, ascending."""
+        rows = self._relevant.rows_of(self._check_query(i))
         kept = rows != self.own[i]
         if self._groups is not None:
             of_queries, of_items = self._groups
@@ -344,27 +336,27 @@ class Relevance:
         return rows[kept]
 
     def n_relevant(self) -> Int64Array:
-        """How many rows are relevant to each query, int64 (n_queries,); no query is looked at by itself."""
-        sets, of_query = self._relevant, self._relevant.of_query
+        """Return the number of relevant rows of each query, int64 (n_queries,), without a loop over queries."""
+        sets, set_ids = self._relevant, self._relevant.set_ids
         n_sets = len(sets.starts) - 1
         owner = np.repeat(np.arange(n_sets), np.diff(sets.starts))
-        n = np.diff(sets.starts)[of_query]
+        n = np.diff(sets.starts)[set_ids]
         own_groups = np.full(len(self), -1) if self._groups is None else self._groups[0]
         grouped = own_groups >= 0
         if self._groups is not None:
-            n -= np.where(grouped, _counted(owner, self._groups[1][sets.rows], of_query, own_groups), 0)
-        # its own row is left out, too, where its group has not taken it along
-        is_in = (self.own >= 0) & (_counted(owner, sets.rows, of_query, self.own) > 0)
+            n -= np.where(grouped, _count_pairs(owner, self._groups[1][sets.rows], set_ids, own_groups), 0)
+        # the own row is left out, too, unless it was subtracted with its group
+        is_in = (self.own >= 0) & (_count_pairs(owner, sets.rows, set_ids, self.own) > 0)
         if self._groups is not None:
             is_in &= ~(grouped & (self._groups[1][self.own] == own_groups))
         return n - is_in
 
     def irrelevant(self, i: int) -> Int64Array:
-        """The rows irrelevant to query `i`, ascending; O(n_items)."""
-        return np.flatnonzero(self.judgements([self._checked(i)])[0] == 0)
+        """Return the rows irrelevant to query `i`, ascending; O(n_items)."""
+        return np.flatnonzero(self.judgements([self._check_query(i)])[0] == 0)
 
     def judgements(self, queries: npt.ArrayLike) -> Int8Array:
-        """Relevance of each row of the database to each of some queries.
+        """Return the relevance of each row of the database to each of some queries.
 
         Parameters
         ----------
@@ -376,74 +368,74 @@ class Relevance:
 
         Notes
         -----
-        ``m * n_items`` bytes and twice that while it is made; ask in blocks.
+        Memory: ``m * n_items`` bytes, and twice that while it is computed; call it with blocks of queries.
         """
         queries = np.asarray(queries, dtype=np.int64)
-        judged = np.full((len(queries), self.n_items), 0 if self._irrelevant is None else -1, dtype=np.int8)
+        relevance = np.full((len(queries), self.n_items), 0 if self._irrelevant is None else -1, dtype=np.int8)
         if self._irrelevant is not None:
-            judged[self._irrelevant.entries(queries)] = 0
-        judged[self._relevant.entries(queries)] = 1
+            relevance[self._irrelevant.entries(queries)] = 0
+        relevance[self._relevant.entries(queries)] = 1
         if self._groups is not None:
             of_queries, of_items = self._groups
             groups = of_queries[queries, None]
-            judged[(groups == of_items) & (groups >= 0)] = -1
+            relevance[(groups == of_items) & (groups >= 0)] = -1
         own = self.own[queries]
         inside = np.flatnonzero(own >= 0)
-        judged[inside, own[inside]] = -1
-        return judged
+        relevance[inside, own[inside]] = -1
+        return relevance
 
     def restrict(self, queries: Any = None, database: Any = None) -> "Relevance":
-        """Take some of the queries and some of the songs, as a split does.
+        """Select some queries and some songs, as for a split.
 
         Parameters
         ----------
         queries : int sequence of shape (m,), optional
             Queries to keep, in this order; all when None.
         database : int sequence of shape (n,), optional
-            Songs to keep, in this order; the sets then hold places in it. All when None.
+            Songs to keep, in this order; the sets then have indices into it. All when None.
 
         Raises
         ------
         ValueError
-            If a number is out of range, or a song is twice in `database`.
+            If a number is out of range, or a song occurs twice in `database`.
         """
-        asked = _places(queries, len(self), "queries")
-        songs = _places(database, self.n_items, "database")
+        query_rows = _check_order(queries, len(self), "queries")
+        songs = _check_order(database, self.n_items, "database")
         place = np.full(self.n_items, -1, dtype=np.int64)
         place[songs] = np.arange(len(songs))
         if np.count_nonzero(place >= 0) < len(songs):
-            raise ValueError("database names a song twice; name each row once.")
-        own = self.own[asked]
+            raise ValueError("database contains a song twice; list each row once.")
+        own = self.own[query_rows]
         return Relevance(
             len(songs),
             np.where(own >= 0, place[own], -1),
-            self._relevant.restrict(asked, place),
-            None if self._irrelevant is None else self._irrelevant.restrict(asked, place),
-            self.labels and (self.labels[0][asked], self.labels[1][songs]),
-            self._groups and (self._groups[0][asked], self._groups[1][songs]),
+            self._relevant.restrict(query_rows, place),
+            None if self._irrelevant is None else self._irrelevant.restrict(query_rows, place),
+            self.labels and (self.labels[0][query_rows], self.labels[1][songs]),
+            self._groups and (self._groups[0][query_rows], self._groups[1][songs]),
         )
 
     def without_own_group(self, groups: Any, query_groups: Any = None) -> "Relevance":
-        """Leave the songs of the query's own artist out of both sets: the artist filter.
+        """Leave the songs of the query's own artist out of both sets (the artist filter).
 
         Parameters
         ----------
         groups : sequence of shape (n_items,)
-            The artist of each song of the database; one of unknown artist is a group of its own.
+            The artist of each song of the database; a song of unknown artist is a group of its own.
         query_groups : sequence of shape (n_queries,), optional
-            The artist of each query; needed where queries come from outside.
+            The artist of each query; needed if queries are not in the database.
 
         Raises
         ------
         ValueError
-            If sizes differ, or the artists of queries from outside are not given.
+            If sizes differ, or `query_groups` is missing.
         """
         n = len(groups)
         if n != self.n_items:
-            raise ValueError(f"groups has {n} entries for {self.n_items} songs; give one a song.")
+            raise ValueError(f"groups has {n} entries for {self.n_items} songs; pass one per song.")
         if query_groups is None:
             if (self.own < 0).any():
-                raise ValueError("The queries come from outside the database: give their query_groups.")
+                raise ValueError("The queries are not in the database: pass their artists as query_groups.")
             codes = label_codes(groups, "groups")
             return replace(self, _groups=(codes[self.own], codes))
         if len(query_groups) != len(self):
@@ -451,20 +443,20 @@ class Relevance:
         codes = label_codes([*groups, *query_groups], "groups")
         return replace(self, _groups=(codes[n:], codes[:n]))
 
-    def _filtered(self, groups: Any, artist_filter: bool) -> "Relevance":
+    def _filter_artists(self, groups: Any, artist_filter: bool) -> "Relevance":
         return self.without_own_group(groups) if artist_filter and groups is not None else self
 
-    def _checked(self, i: int) -> int:
+    def _check_query(self, i: int) -> int:
         if not 0 <= i < len(self):
-            raise IndexError(f"query {i} is out of range; there are {len(self)}.")
+            raise IndexError(f"query {i} is out of range; the number of queries is {len(self)}.")
         return i
 
 
 def _check_disjoint(relevant: _Sets, irrelevant: _Sets, n: int) -> None:
-    """Both hold a set for each query; raise where they share a row."""
+    """Raise ValueError if a query has a row in both of its sets."""
     both = []
     for sets in (relevant, irrelevant):
-        query, row = sets.entries(np.arange(len(sets.of_query)))
+        query, row = sets.entries(np.arange(len(sets.set_ids)))
         both.append(query * n + row)
     shared = np.intersect1d(both[0], both[1], assume_unique=True)
     if len(shared):
@@ -472,17 +464,17 @@ def _check_disjoint(relevant: _Sets, irrelevant: _Sets, n: int) -> None:
         raise ValueError(f"Row {song} is both relevant and irrelevant to query {i}; put it in one list.")
 
 
-def _places(rows: Any, n: int, name: str) -> Int64Array:
-    """Check row numbers below `n`, keeping their order; all of them for None."""
+def _check_order(rows: Any, n: int, name: str) -> Int64Array:
+    """Check row numbers below `n` and keep their order; None returns all."""
     if rows is None:
         return np.arange(n)
     places = np.asarray(rows)
-    _rows(places, n, name)
+    _check_rows(places, n, name)
     return places.astype(np.int64)
 
 
-def _item_numbers(groups: Any) -> Int64Array:
-    """The artist of each song as an item number, -1 where unknown."""
+def _read_item_numbers(groups: Any) -> Int64Array:
+    """Return the artist of each song as an item number, -1 if unknown."""
     codes = label_codes(groups, "groups")
     artists = np.full(len(codes), -1, dtype=np.int64)
     for i, group in enumerate(groups):
@@ -493,8 +485,8 @@ def _item_numbers(groups: Any) -> Int64Array:
     return artists
 
 
-def _triples(plays: Any) -> tuple[Int64Array, Int64Array, Float64Array]:
-    """Users as numbers, items and counts of (user, item, count) triples."""
+def _read_triples(plays: Any) -> tuple[Int64Array, Int64Array, Float64Array]:
+    """Return users as numbers, items and counts of (user, item, count) triples."""
     import pandas as pd
 
     table = pd.DataFrame(plays if hasattr(plays, "shape") else list(plays))
@@ -503,7 +495,7 @@ def _triples(plays: Any) -> tuple[Int64Array, Int64Array, Float64Array]:
     if table.shape[1] != 3:
         raise ValueError(
             f"plays: shape {table.shape} should be (n_plays, 3): user, item, count; "
-            "or give a scipy sparse matrix of users by items."
+            "or pass a scipy sparse matrix of users by items."
         )
     items = table.iloc[:, 1].to_numpy()
     is_whole = items.dtype.kind in "iu" or (items.dtype.kind == "f" and bool((items == np.floor(items)).all()))
@@ -511,22 +503,22 @@ def _triples(plays: Any) -> tuple[Int64Array, Int64Array, Float64Array]:
         raise ValueError("plays: items should be numbers from 0; number the items first.")
     users = label_codes(table.iloc[:, 0], "users of plays")
     if (users < 0).any():
-        raise ValueError(f"plays: row {np.flatnonzero(users < 0)[0]} has no user; leave it out.")
+        raise ValueError(f"plays: row {np.flatnonzero(users < 0)[0]} lacks a user; remove it.")
     return users, items.astype(np.int64, copy=False), table.iloc[:, 2].to_numpy(dtype=np.float64)
 
 
-def _heard(plays: Any, threshold: float, n: int | None, n_named: int) -> sparse.csr_array:
-    """Ones where a user has listened to an item, (n_users, n_items); triples have at least `n_named` items."""
+def _find_listeners(plays: Any, threshold: float, n: int | None, n_artists: int) -> sparse.csr_array:
+    """Return ones if a user has listened to an item, (n_users, n_items); triples get at least `n_artists` items."""
     if sparse.issparse(plays):
         table = sparse.csr_array(plays, copy=True)
         if n is not None and n != table.shape[1]:
             raise ValueError(f"n={n} items, but plays have {table.shape[1]} columns.")
     else:
-        users, items, counts = _triples(plays)
+        users, items, counts = _read_triples(plays)
         n_seen = int(items.max(initial=-1)) + 1
-        n = max(n_seen, n_named) if n is None else n
+        n = max(n_seen, n_artists) if n is None else n
         if n < n_seen:
-            raise ValueError(f"n={n} items, but plays name item {n_seen - 1}.")
+            raise ValueError(f"n={n} items, but plays have item {n_seen - 1}.")
         shape = (int(users.max(initial=-1)) + 1, n)
         table = sparse.csr_array((counts, (users, items)), shape=shape)
     table.sum_duplicates()
@@ -537,32 +529,30 @@ def _heard(plays: Any, threshold: float, n: int | None, n_named: int) -> sparse.
     return table
 
 
-def _most_similar(heard: sparse.csr_array, k: int, among: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """The `k` items of `among` most similar to each item, in compressed rows."""
+def _find_most_similar(listened: sparse.csr_array, k: int, allowed: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Return the `k` items of `allowed` most similar to each item, in compressed rows."""
     from numba import get_num_threads
 
-    n_items, n_threads = heard.shape[1], int(get_num_threads())
-    by_item = heard.tocsc()
+    n_items, n_threads = listened.shape[1], int(get_num_threads())
+    by_item = listened.tocsc()
     listeners = np.diff(by_item.indptr)
-    # those heard most often side by side: their counts then stay in the cache
-    among = among[np.argsort(-listeners[among], kind="stable")]
-    candidates = heard[:, among]
-    k = min(k, len(among))
-    # the items with most listeners take longest: they are dealt out to the parts one by one
+    # the most played items are adjacent, so that their counts stay in the cache
+    allowed = allowed[np.argsort(-listeners[allowed], kind="stable")]
+    candidates = listened[:, allowed]
+    k = min(k, len(allowed))
+    # the items with most listeners take longest: they are distributed evenly over the parts
     order = np.argsort(-listeners, kind="stable")[: np.count_nonzero(listeners)]
-    n_parts = max(8 * n_threads, -(-len(order) * k // _BLOCK_ENTRIES))
-
+    n_parts = max(8 * n_threads, -(-len(order) * k // BLOCK_ENTRIES))
     tables = by_item.indptr, by_item.indices, candidates.indptr, candidates.indices
-    of_candidates = listeners[among]
 
     def search(first: int) -> tuple[Int64Array, Int64Array]:
         items = order[first::n_parts]
-        best = count_shared(items, *tables, among, of_candidates, k)
-        row, place = np.nonzero(best >= 0)
-        return items[row], best[row, place]
+        best = count_shared(items, *tables, allowed, listeners[allowed], k)
+        row, rank = np.nonzero(best >= 0)
+        return items[row], best[row, rank]
 
-    found = [(np.empty(0, np.int64), np.empty(0, np.int64))]
+    pairs = [(np.empty(0, np.int64), np.empty(0, np.int64))]
     with ThreadPoolExecutor(n_threads) as threads:
-        found += threads.map(search, range(min(n_parts, len(order))))
-    item, other = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        pairs += threads.map(search, range(min(n_parts, len(order))))
+    item, other = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
     return _compress(item, other, n_items)

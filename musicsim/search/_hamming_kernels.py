@@ -1,11 +1,11 @@
 """Compiled loops over bit codes: a scan of all codes, and probes of tables of buckets.
 
-Codes lie as *planes*, uint32 (n_planes, room): 32 bits of every code after another, so that the registers of any
-processor hold several codes. A *tile* is TILE codes; their distances are summed in registers, and only where the
-least of them is below the limit of a query are they looked at one by one.
+Codes are stored as *planes*, uint32 (n_planes, room): 32 bits of every code, then the next 32, so that the registers of
+any processor hold several codes. A *tile* is TILE codes; their distances are summed in registers, and single codes are
+compared only if the minimum is below the limit of a query.
 
-Answers are numbers that sort as answers do, the first distance, then id: ``distance << 32 | id``. A heap of the k
-nearest holds them negated, so that the worst stands first.
+A result is the number ``distance << 32 | id``, so that results sort by distance, then id. A heap of the k nearest holds
+them negated, so that the worst is first.
 """
 
 from typing import Any
@@ -19,29 +19,24 @@ from numba.extending import intrinsic
 from musicsim.search._query_kernels import prefetch, push, sink
 
 TILE = 64
-"""Codes whose distances are worked out at once; the room of planes is a multiple of it."""
+"""Codes whose distances are computed at once; the length of planes is a multiple of it."""
 
 ID_BITS = 32
 DISTANCE_BITS = 15
-"""Of an answer as a number; above them stands the query, where answers to several are mixed."""
+"""Bits of a distance in a result; results of several queries hold the query above them."""
 
 _LANES = 16
 _VECTOR = ir.VectorType(ir.IntType(32), _LANES)
 _INT32, _INT64 = ir.IntType(32), ir.IntType(64)
-
-# Codes that all queries see before the next come, so that they are read from memory once.
-_BLOCK = 64 * TILE
-
-# Planes that a tile is judged by at first; too many tiles of a block that have to be seen whole double them.
+_BLOCK = 64 * TILE  # Codes that are compared with all queries before the next, so that they are read from memory once
+# Planes of a tile that are compared at first; doubled if too many tiles of a block have to be compared in full.
 _FIRST_PLANES = 2
 _MAX_MISSES = _BLOCK // TILE // 8
-
-# Buckets, and codes in them, whose memory is asked for ahead.
-_AHEAD = 8
+_AHEAD = 8  # Buckets, and codes in them, that are prefetched
 
 
 def _bit_count(typingctx, number):
-    """Bits of an integer that are set."""
+    """Count the set bits of an integer."""
 
     def generate(context, builder, signature, arguments):
         return builder.ctpop(arguments[0])
@@ -50,7 +45,7 @@ def _bit_count(typingctx, number):
 
 
 def _tile_sums(context, builder, signature, arguments):
-    """Distances of a tile of codes in the first planes, as vectors in registers."""
+    """Generate the distances of a tile of codes in the first planes, as vectors in registers."""
     planes, query, place, n_planes = arguments[:4]
     codes = context.make_array(signature.args[0])(context, builder, value=planes)
     words = context.make_array(signature.args[1])(context, builder, value=query)
@@ -63,18 +58,18 @@ def _tile_sums(context, builder, signature, arguments):
     with cgutils.for_range(builder, n_planes) as loop:
         word = builder.load(builder.gep(words.data, [loop.index]))
         first = builder.insert_element(undefined, word, ir.Constant(_INT32, 0))
-        everywhere = builder.shuffle_vector(first, undefined, ir.Constant(_VECTOR, [0] * _LANES))
+        repeated = builder.shuffle_vector(first, undefined, ir.Constant(_VECTOR, [0] * _LANES))
         start = builder.gep(codes.data, [builder.add(place, builder.mul(loop.index, row))])
         for j, total in enumerate(sums):
             source = builder.gep(start, [ir.Constant(_INT64, j * _LANES)])
             part = builder.load(builder.bitcast(source, _VECTOR.as_pointer()), align=4)
-            differing = builder.call(count, [builder.xor(part, everywhere)])
-            builder.store(builder.add(builder.load(total), differing), total)
+            differences = builder.call(count, [builder.xor(part, repeated)])
+            builder.store(builder.add(builder.load(total), differences), total)
     return [builder.load(total) for total in sums]
 
 
 def _tile_least(typingctx, planes, query, place, n_planes):
-    """The least distance of a query to the codes of a tile, in the first planes."""
+    """Return the least distance of a query to the codes of a tile, in the first planes."""
 
     def generate(context, builder, signature, arguments):
         least, *others = _tile_sums(context, builder, signature, arguments)
@@ -108,7 +103,7 @@ _distances: Any = intrinsic(_tile_distances)
 
 @njit(cache=True, nogil=True)
 def _distance(words, others):
-    """Bits in which two codes differ."""
+    """Count the different bits of two codes."""
     total = np.int64(0)
     for i in range(len(words)):
         total += np.int64(_popcount(words[i] ^ others[i]))
@@ -116,55 +111,41 @@ def _distance(words, others):
 
 
 @njit(cache=True, nogil=True)
-def _offered(heap, size, answer):
-    """Offer an answer to a heap of the nearest; returns how many it holds then."""
+def _offered(heap, size, result):
+    """Add a result to a heap of the nearest if it is one of them; return the size of the heap."""
     if size < len(heap):
-        push(heap, heap, size, -answer, -answer)
+        push(heap, heap, size, -result, -result)
         return size + 1
-    if -answer > heap[0]:
-        sink(heap, heap, size, -answer, -answer)
+    if -result > heap[0]:
+        sink(heap, heap, size, -result, -result)
     return size
 
 
 @njit(cache=True, nogil=True)
-def _appended(found, n_found, answer):
-    """Put an answer behind others; returns them, in twice the room if need be, and how many they are."""
-    if n_found == len(found):
-        grown = np.empty(2 * n_found, np.int64)
-        grown[:n_found] = found
-        found = grown
-    found[n_found] = answer
-    return found, n_found + 1
+def _append(results, n_results, result):
+    """Append a result; return the array, enlarged if it was full, and the number of results."""
+    if n_results == len(results):
+        grown = np.empty(2 * n_results, np.int64)
+        grown[:n_results] = results
+        results = grown
+    results[n_results] = result
+    return results, n_results + 1
 
 
 @njit(cache=True, nogil=True)
 def scan(planes, first, last, queries, limits, heaps, sizes, shown):
-    """Compare queries with the codes first..last - 1.
+    """Compare queries (n_queries, n_planes) with the codes first..last - 1 of planes (n_planes, room), both uint32.
 
-    Parameters
-    ----------
-    planes : uint32 ndarray of shape (n_planes, room)
-    first, last : int
-    queries : uint32 ndarray of shape (n_queries, n_planes)
-    limits : int64 ndarray of shape (n_queries,)
-        Codes at this distance or beyond are no answers. Sinks to the distance of the k-th nearest.
-    heaps : int64 ndarray of shape (n_queries, k)
-        The k nearest; with k = 0 all answers are returned instead.
-    sizes : int64 ndarray of shape (n_queries,)
-        Answers in each heap.
-    shown : uint8 ndarray of shape (n,) or (0,)
-        Which codes may be answers; of no code: all.
-
-    Returns
-    -------
-    int64 ndarray
-        With k = 0: ``query << 47 | distance << 32 | id``, in any order.
+    Results are nearer than `limits`, int64 (n_queries,), which are lowered to the distance of the k-th nearest. They
+    are added to `heaps`, int64 (n_queries, k), which hold `sizes`, int64 (n_queries,). With k = 0, all results are
+    returned instead, unordered: ``query << 47 | distance << 32 | id``. `shown`, uint8 (n,), allows results; all if it
+    is empty.
     """
     n_queries, n_planes = queries.shape
-    k, hides = heaps.shape[1], len(shown) > 0
+    k, has_mask = heaps.shape[1], len(shown) > 0
     distances = np.empty(TILE, np.uint32)
     depths = np.full(n_queries, min(_FIRST_PLANES, n_planes))
-    found, n_found = np.empty(1024 if k == 0 else 0, np.int64), 0
+    results, n_results = np.empty(1024 if k == 0 else 0, np.int64), 0
     for block in range(first // TILE * TILE, last, _BLOCK):
         end = min(block + _BLOCK, last)
         for i in range(n_queries):
@@ -177,26 +158,26 @@ def scan(planes, first, last, queries, limits, heaps, sizes, shown):
                 _distances(planes, query, place, n_planes, distances)
                 for t in range(max(0, first - place), min(TILE, last - place)):
                     distance = np.int64(distances[t])
-                    if distance >= limit or (hides and not shown[place + t]):
+                    if distance >= limit or (has_mask and not shown[place + t]):
                         continue
-                    answer = distance << ID_BITS | (place + t)
+                    result = distance << ID_BITS | (place + t)
                     if k:
-                        sizes[i] = _offered(heaps[i], sizes[i], answer)
+                        sizes[i] = _offered(heaps[i], sizes[i], result)
                         if sizes[i] == k:
-                            # ids grow: what is as far as the k-th comes after it
+                            # ids ascend, so an equally far code comes after the k-th
                             limit = -heaps[i, 0] >> ID_BITS
                     else:
-                        found, n_found = _appended(found, n_found, i << ID_BITS + DISTANCE_BITS | answer)
+                        results, n_results = _append(results, n_results, i << ID_BITS + DISTANCE_BITS | result)
             if limit < limits[i]:
                 limits[i], depths[i] = limit, min(_FIRST_PLANES, n_planes)
             elif misses > _MAX_MISSES:
                 depths[i] = min(2 * depth, n_planes)
-    return found[:n_found]
+    return results[:n_results]
 
 
 @njit(cache=True, nogil=True)
 def _key(words, start, width):
-    """Bits start..start + width - 1 of a code, as a number; `width` is below 64."""
+    """Return bits start..start + width - 1 of a code as a number; `width` is below 64."""
     word, shift = start >> 6, start & 63
     value = words[word] >> np.uint64(shift)
     if shift + width > 64:
@@ -206,19 +187,11 @@ def _key(words, start, width):
 
 @njit(cache=True, nogil=True)
 def fill_table(rows, start, width, offsets, ids, codes):
-    """Sort codes into the buckets of one table, each bucket by id.
+    """Sort codes `rows`, uint64 (n, n_words), into the buckets of one table, within buckets by id.
 
-    Parameters
-    ----------
-    rows : uint64 ndarray of shape (n, n_words)
-    start, width : int
-        The bits that are the bucket's number.
-    offsets : uint32 ndarray of shape (2 ** width + 1,)
-        Filled with the first place of each bucket.
-    ids : uint32 ndarray of shape (n,)
-        Filled with what is in each place.
-    codes : uint64 ndarray of shape (n,) or (0,)
-        Filled with the codes in their places, where there is room.
+    Bits start..start + width - 1 are the number of the bucket. Fills `offsets`, uint32 (2 ** width + 1,), with the
+    first slot of each bucket, `ids`, uint32 (n,), with the id in each slot, and `codes`, uint64 (n,) or (0,), with the
+    codes.
     """
     offsets[:] = 0
     for row in rows:
@@ -236,11 +209,11 @@ def fill_table(rows, start, width, offsets, ids, codes):
 
 
 @njit(cache=True, nogil=True)
-def _seen(words, keys, starts, widths, table, ring):
-    """Whether a code was in a bucket that was looked into before those `ring` bits off in a table.
+def _was_probed(words, keys, starts, widths, table, ring):
+    """Return whether a code was in a bucket probed before those that differ in `ring` bits from `keys[table]`.
 
-    `keys` are the query's buckets. All tables before that one have been looked into up to that ring, those after it
-    up to the ring before.
+    `keys` are the buckets of the query. Tables before `table` were probed up to that ring, later ones up to the ring
+    before it.
     """
     for j in range(len(starts)):
         if j != table:
@@ -251,12 +224,12 @@ def _seen(words, keys, starts, widths, table, ring):
 
 
 @njit(cache=True, nogil=True)
-def _gathered(offsets, ids, codes, key, end, masks, word, bound, costs, most, waiting, their_codes):
-    """Note which codes in the buckets around a key may be answers, and where codes lie in buckets, what they are.
+def _collect_candidates(offsets, ids, codes, key, end, masks, word, bound, costs, most, candidates, candidate_codes):
+    """Collect the ids, and codes if buckets hold them, that may be results from the buckets around a key.
 
-    Returns how many they are, how many buckets were looked into and what that cost; it ends where that is above `most`.
+    Returns their number, the number of probed buckets and the cost; stops when the cost exceeds `most`.
     """
-    n_waiting = n_buckets = spent = 0
+    n_candidates = n_buckets = spent = 0
     for m in range(len(masks)):
         bucket = key ^ np.int64(masks[m])
         if bucket >= end:
@@ -278,19 +251,19 @@ def _gathered(offsets, ids, codes, key, end, masks, word, bound, costs, most, wa
                 least = np.int64(_popcount(codes[place] ^ word)) << ID_BITS
                 if least >= bound:
                     continue
-                their_codes[n_waiting] = codes[place]
+                candidate_codes[n_candidates] = codes[place]
             number = np.int64(ids[place])
             if least | number < bound:
-                waiting[n_waiting] = number
-                n_waiting += 1
-    return n_waiting, n_buckets, spent
+                candidates[n_candidates] = number
+                n_candidates += 1
+    return n_candidates, n_buckets, spent
 
 
 @njit(cache=True, nogil=True)
-def _foreseen(step, last, rings, n_tables, a_bucket):
-    """What the steps that are left until `last` will cost.
+def _predict_cost(step, last, rings, n_tables, bucket_cost):
+    """Return the expected cost of the remaining steps up to `last`.
 
-    Where they take more than one ring, the last is left out: the k-th nearest may come nearer until then.
+    Of several rings the last one is not counted, because the k-th nearest may be nearer by then.
     """
     total, ring = np.int64(0), step // n_tables
     if last // n_tables > ring:
@@ -299,42 +272,40 @@ def _foreseen(step, last, rings, n_tables, a_bucket):
         if ring >= len(rings) - 1:
             return np.int64(1) << 62
         following = min(last + 1, (ring + 1) * n_tables)
-        total += (following - step) * (rings[ring + 1] - rings[ring]) * a_bucket
+        total += (following - step) * (rings[ring + 1] - rings[ring]) * bucket_cost
         step, ring = following, ring + 1
     return total
 
 
 @njit(cache=True, nogil=True)
 def probe(rows, starts, widths, offsets, ids, codes, masks, rings, queries, bounds, heaps, sizes, shown, costs, budget):
-    """Look into the buckets nearest to each query's, ring after ring, until no answer can lie in the others.
+    """Probe the buckets nearest to that of each query, ring by ring, until no other can hold a result.
 
     Parameters
     ----------
-    rows : uint64 ndarray of shape (n, n_words)
-        Not read where codes lie in their buckets.
-    starts, widths : int64 ndarray of shape (n_tables,)
-        The bits of each table; no table is wider than the first.
-    offsets : uint32 ndarray of shape (n_tables, 2 ** widths[0] + 1)
-    ids : uint32 ndarray of shape (n_tables, n)
-    codes : uint64 ndarray of shape (n_tables, n) or (n_tables, 0)
-    masks : uint32 ndarray
-        Numbers below ``2 ** widths[0]`` by how many bits they have.
-    rings : int64 ndarray of shape (n_rings + 1,)
-        Where in `masks` those of each number of bits begin.
-    queries : uint64 ndarray of shape (n_queries, n_words)
-    bounds : int64 ndarray of shape (n_queries,)
-        Answers are below it. Sinks to the k-th nearest.
+    rows : uint64 (n, n_words)
+        Not read if buckets hold codes.
+    starts, widths : int64 (n_tables,)
+        Bits of each table; no table is wider than the first.
+    offsets, ids, codes : uint32 (n_tables, 2 ** widths[0] + 1), uint32 (n_tables, n), uint64 (n_tables, n or 0)
+    masks : uint32
+        Numbers below ``2 ** widths[0]``, sorted by their number of set bits.
+    rings : int64 (n_rings + 1,)
+        Offset in `masks` of each number of set bits.
+    queries : uint64 (n_queries, n_words)
+    bounds : int64 (n_queries,)
+        Results are below it. Lowered to the k-th nearest.
     heaps, sizes, shown : as in :func:`scan`
-        The heap of a query that is given up is empty, and all of its answers are below its bound or equal to it.
-    costs : int64 ndarray of shape (2,)
-        Of looking into a bucket and at a code there.
+        The heap of a query that is given up is empty, and all of its results are at most its bound.
+    costs : int64 (2,)
+        Cost of opening a bucket and of comparing a code in it.
     budget : int
         A query that would cost more is given up.
 
     Returns
     -------
-    found : int64 ndarray
-        As :func:`scan` returns it.
+    results : int64 ndarray
+        As from :func:`scan`.
     given_up : bool ndarray of shape (n_queries,)
 
     Notes
@@ -344,51 +315,52 @@ def probe(rows, starts, widths, offsets, ids, codes, masks, rings, queries, boun
     """
     n_queries, n_words = queries.shape
     n_tables, k = len(starts), heaps.shape[1]
-    a_bucket = costs[0] + ids.shape[1] * costs[1] // (np.int64(1) << widths[0])
+    bucket_cost = costs[0] + ids.shape[1] * costs[1] // (np.int64(1) << widths[0])
     keys = np.empty(n_tables, np.int64)
-    # what waits has been paid for, and no code waits twice
-    waiting = np.empty(min(ids.shape[1], budget // costs[1]), np.int64)
-    lie_sorted = codes.shape[1] > 0
-    their_codes = np.empty(len(waiting) if lie_sorted else 0, np.uint64)
+    # each candidate has been paid for and occurs once
+    candidates = np.empty(min(ids.shape[1], budget // costs[1]), np.int64)
+    holds_codes = codes.shape[1] > 0
+    candidate_codes = np.empty(len(candidates) if holds_codes else 0, np.uint64)
     given_up = np.zeros(n_queries, np.bool_)
-    found, n_found = np.empty(1024 if k == 0 else 0, np.int64), 0
+    results, n_results = np.empty(1024 if k == 0 else 0, np.int64), 0
     for i in range(n_queries):
         query, bound, heap, size = queries[i], bounds[i], heaps[i], sizes[i]
-        n_before, n_probed, spent, step = n_found, 1, a_bucket, 0
+        n_before, n_probed, spent, step = n_results, 1, bucket_cost, 0
         for j in range(n_tables):
             keys[j] = _key(query, starts[j], widths[j])
-        while step << ID_BITS < bound:  # what is nearer than `step` has been seen
+        while step << ID_BITS < bound:  # all codes nearer than `step` have been compared
             ring, table = step // n_tables, step % n_tables
-            # how far it will have to go is asked once a ring, and not before the k-th nearest says anything of it
-            tells = k == 0 or (size == k and ring > 1)
-            last = bound >> ID_BITS if tells and table == 0 else step
-            if spent + _foreseen(step, last, rings, n_tables, spent // n_probed) > budget:
+            # predicted once per ring, when the k-th nearest is known
+            is_known = k == 0 or (size == k and ring > 1)
+            last = bound >> ID_BITS if is_known and table == 0 else step
+            if spent + _predict_cost(step, last, rings, n_tables, spent // n_probed) > budget:
                 given_up[i] = True
                 break
             step += 1
-            n_waiting, n_buckets, cost = _gathered(
+            n_candidates, n_buckets, cost = _collect_candidates(
                 offsets[table], ids[table], codes[table], keys[table], np.int64(1) << widths[table],
-                masks[rings[ring] : rings[ring + 1]], query[0], bound, costs, budget - spent, waiting, their_codes,
+                masks[rings[ring] : rings[ring + 1]], query[0], bound, costs, budget - spent, candidates,
+                candidate_codes,
             )  # fmt: skip
             n_probed, spent = n_probed + n_buckets, spent + cost
             if spent > budget:
                 given_up[i] = True
                 break
-            for w in range(n_waiting):
-                if w + _AHEAD < n_waiting and not lie_sorted:
-                    prefetch(rows, n_words * waiting[w + _AHEAD])
-                number = waiting[w]
-                row = their_codes[w : w + 1] if lie_sorted else rows[number]
-                answer = _distance(row, query) << ID_BITS | number
+            for w in range(n_candidates):
+                if w + _AHEAD < n_candidates and not holds_codes:
+                    prefetch(rows, n_words * candidates[w + _AHEAD])
+                number = candidates[w]
+                row = candidate_codes[w : w + 1] if holds_codes else rows[number]
+                result = _distance(row, query) << ID_BITS | number
                 hidden = len(shown) > 0 and not shown[number]
-                if answer >= bound or hidden or _seen(row, keys, starts, widths, table, ring):
+                if result >= bound or hidden or _was_probed(row, keys, starts, widths, table, ring):
                     continue
                 if k:
-                    size = _offered(heap, size, answer)
+                    size = _offered(heap, size, result)
                     if size == k:
                         bound = min(bound, -heap[0])
                 else:
-                    found, n_found = _appended(found, n_found, i << ID_BITS + DISTANCE_BITS | answer)
+                    results, n_results = _append(results, n_results, i << ID_BITS + DISTANCE_BITS | result)
         bounds[i] = bound
-        n_found, sizes[i] = (n_before, 0) if given_up[i] else (n_found, size)
-    return found[:n_found], given_up
+        n_results, sizes[i] = (n_before, 0) if given_up[i] else (n_results, size)
+    return results[:n_results], given_up

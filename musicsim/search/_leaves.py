@@ -1,15 +1,14 @@
-"""Leaves in flat arrays: lists of rows with their codes, how they are kept in a file, and tidied up as rows come.
+"""Leaves in flat arrays: rows with their codes, how they are saved, and compacted after rows were added.
 
-- ``leaves``, int64 (n_leaves, 4): first slot, number of rows, room, parent.
-- ``items``, int32 (n_slots,): the row in each slot; -1 in slots that are not used.
-- ``codes``, int8 (n_slots * size,): what a leaf keeps of its rows, in units of ``step``, see
-  :mod:`musicsim.search._code_kernels`. Empty where row numbers are enough.
+- ``leaves``, int64 (n_leaves, 4): first slot, number of rows, number of slots, parent.
+- ``items``, int32 (n_slots,): the row in each slot; -1 in unused slots.
+- ``codes``, int8 (n_slots * size,): codes of the rows in units of ``step``, see :mod:`musicsim.search.code_kernels`.
+  Empty if row numbers are enough.
 
-Memory: 4 bytes a slot, with codes up to d + 11. Slots are the rows of all leaves, rounded up to whole blocks.
+Memory: 4 bytes per slot, with codes up to d + 11. Slots are the rows of all leaves, rounded up to whole blocks.
 """
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Self
@@ -17,23 +16,22 @@ from typing import ClassVar, Self
 import numpy as np
 
 from musicsim._arrays import Float32Array, Int8Array, Int32Array, Int64Array, IntegerArray
-from musicsim.search import _code_kernels as kernels
+from musicsim.search.code_kernels import BLOCK
 
 SMALLEST = float(np.finfo(np.float32).tiny)
 
 _UINT64 = (1 << 64) - 1
 _META = "trees.json"
 _FORMAT = 3
-# Slots to those in use, above which the others are left out.
-_LOOSEST = 1.5
+_LOOSEST = 1.5  # Slots per used slot, above which the arrays are compacted
 
 
 @dataclass(slots=True, kw_only=True)
 class Leaves:
-    """The arrays; see the module. Those that grow have room at their end, `sizes` says how much counts."""
+    """The arrays; see the module. Arrays that grow have room at their end; `sizes` states how much is in use."""
 
     PARTS: ClassVar[dict[str, type[np.generic]]] = {"leaves": np.int64, "items": np.int32, "codes": np.int8}
-    """Arrays that are kept, and their types."""
+    """Arrays that are saved, and their types."""
 
     leaves: Int64Array
     items: Int32Array
@@ -43,7 +41,7 @@ class Leaves:
     sizes: Int64Array = field(default_factory=lambda: np.zeros(3, np.int64))
     """Inner nodes, leaves and slots in use."""
     copies: float = 1.0
-    """Times that a tree held a row when it was grown."""
+    """Copies of a row in each tree when it was grown, on average."""
     n_held: int = field(init=False)
     """Rows of all leaves."""
 
@@ -66,65 +64,42 @@ class Leaves:
         return sum(getattr(self, part).nbytes for part in self.PARTS)
 
     def depth(self) -> int:
-        """Steps on the longest way from a root to a leaf."""
+        """Return the number of steps on the longest path from a root to a leaf."""
         raise NotImplementedError
 
-    def tidy(self) -> None:
-        """After rows were added: leave out the slots that no leaf uses any more, where they are many."""
-        if self.sizes[2] > _LOOSEST * self.leaves[: self.n_leaves, 2].sum():
-            self._compact()
+    def fits(self, d: int, n: int) -> bool:
+        """Return whether every number points to a leaf, or to one of n rows of width d."""
+        raise NotImplementedError
 
-    def _compact(self) -> None:
+    def compact(self) -> None:
+        """Drop slots that no leaf uses anymore, if there are many. Call it after adding rows."""
         leaves = self.leaves[: self.n_leaves]
-        n_blocks = leaves[:, 2] // kernels.BLOCK
+        if self.sizes[2] <= _LOOSEST * leaves[:, 2].sum():
+            return
+        n_blocks = leaves[:, 2] // BLOCK
         ends = np.cumsum(n_blocks)
-        first = leaves[:, 0] // kernels.BLOCK - (ends - n_blocks)
+        first = leaves[:, 0] // BLOCK - (ends - n_blocks)
         blocks = np.repeat(first, n_blocks) + np.arange(n_blocks.sum())
         n_slots, size = int(self.sizes[2]), self.code_size
-        self.items = self.items[:n_slots].reshape(-1, kernels.BLOCK)[blocks].ravel()
+        self.items = self.items[:n_slots].reshape(-1, BLOCK)[blocks].ravel()
         if len(self.codes):
-            self.codes = self.codes[: n_slots * size].reshape(-1, kernels.BLOCK * size)[blocks].ravel()
-        leaves[:, 0] = (ends - n_blocks) * kernels.BLOCK
+            self.codes = self.codes[: n_slots * size].reshape(-1, BLOCK * size)[blocks].ravel()
+        leaves[:, 0] = (ends - n_blocks) * BLOCK
         self.sizes[2] = len(self.items)
 
     def save(self, folder: Path) -> None:
-        """Write the arrays as ``.npy`` files and their meaning as JSON into a folder."""
+        """Write the arrays as ``.npy`` files and their meaning as JSON."""
         n_inner, n_leaves, n_slots = self.sizes.tolist()
-        counted = {"nodes": n_inner, "leaves": n_leaves, "items": n_slots, "codes": n_slots * self.code_size}
+        used = {"nodes": n_inner, "leaves": n_leaves, "items": n_slots, "codes": n_slots * self.code_size}
         for part in self.PARTS:
-            array = getattr(self, part)
-            np.save(folder / f"{part}.npy", array[: counted.get(part, len(array))], allow_pickle=False)
-        meta = {
-            "format": _FORMAT,
-            "step": self.step,
-            "copies": self.copies,
-            "seeds": self.seeds,
-            "sizes": self.sizes.tolist(),
-        }
-        (folder / _META).write_text(json.dumps(meta), encoding="utf-8")
-
-    def fits(self, d: int, n: int) -> bool:
-        """Whether every number leads to a leaf, or to one of n rows of width d; compiled loops follow it blindly."""
-        raise NotImplementedError
-
-    def _is_of_its_types(self) -> bool:
-        """Whether arrays and numbers are of the types that the kernels were compiled for."""
-        return (
-            all(getattr(self, part).dtype == kind for part, kind in self.PARTS.items())
-            and self.sizes.shape == (3,)
-            and all(type(seed) is int and 0 <= seed <= _UINT64 for seed in self.seeds)
-            and 0 < self.step < np.inf
-            and 1 <= self.copies < np.inf
-        )
-
-    def _lie_in_their_slots(self) -> bool:
-        first, size, room = self.leaves.T[:3]
-        n_slots = int(self.sizes[2])
-        return within(first, 0, n_slots) and bool(((size >= 0) & (size <= room) & (first + room <= n_slots)).all())
+            np.save(folder / f"{part}.npy", getattr(self, part)[: used.get(part)], allow_pickle=False)
+        meta = {name: getattr(self, name) for name in ("step", "copies", "seeds")}
+        content = json.dumps({"format": _FORMAT, "sizes": self.sizes.tolist(), **meta})
+        (folder / _META).write_text(content, encoding="utf-8")
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Map the arrays of a folder into memory; what is changed stays in this process.
+        """Map the arrays of a folder into memory; changes stay in this process.
 
         Raises ValueError if the files are of another format.
         """
@@ -135,30 +110,36 @@ class Leaves:
             part: np.load(folder / f"{part}.npy", mmap_mode="c", allow_pickle=False).view(np.ndarray)
             for part in cls.PARTS
         }
-        return cls(
-            **arrays,
-            step=meta["step"],
-            seeds=tuple(meta["seeds"]),
-            sizes=np.array(meta["sizes"], np.int64),
-            copies=meta["copies"],
+        sizes = np.array(meta["sizes"], np.int64)
+        return cls(**arrays, step=meta["step"], seeds=tuple(meta["seeds"]), sizes=sizes, copies=meta["copies"])
+
+    def _has_valid_types(self) -> bool:
+        """Return whether arrays and numbers are of the types that the kernels were compiled for."""
+        return (
+            all(getattr(self, part).dtype == dtype for part, dtype in self.PARTS.items())
+            and self.sizes.shape == (3,)
+            and all(type(seed) is int and 0 <= seed <= _UINT64 for seed in self.seeds)
+            and 0 < self.step < np.inf
+            and 1 <= self.copies < np.inf
         )
 
-
-def encoded(Y: Float32Array, items: Int32Array, step: float, threads: int) -> Int8Array:
-    """Codes of all slots, int8 (n_slots * size,), on several threads."""
-    size = kernels.BLOCK * max(1, -(-len(items) // (kernels.BLOCK * 4 * threads)))
-    parts = [items[start : start + size] for start in range(0, len(items), size)]
-    with ThreadPoolExecutor(threads) as pool:
-        coded = list(pool.map(lambda part: kernels.encode(Y, part, np.float32(step)), parts))
-    return np.concatenate(coded) if coded else np.empty(0, np.int8)
+    def _has_valid_slots(self) -> bool:
+        first, size, room = self.leaves.T[:3]
+        n_slots = int(self.sizes[2])
+        return all_within(first, 0, n_slots) and bool(((size >= 0) & (size <= room) & (first + room <= n_slots)).all())
 
 
-def step_to(largest: float) -> float:
-    """The unit in which codes reach as far as a number does."""
-    # of rows that are all equal it is as small as can be: codes of all others are cut
+def code_step(Y: Float32Array, block_rows: int = 16_384) -> float:
+    """Return the unit in which codes reach all rows (n, width)."""
+    maxima = (float(np.abs(Y[i : i + block_rows]).max()) for i in range(0, len(Y), block_rows))
+    return step_for(max(maxima, default=0.0))
+
+
+def step_for(largest: float) -> float:
+    """Return the unit in which codes reach a number. It is tiny if all rows are equal, so that others are clipped."""
     return float(np.float32(max(largest / 127, SMALLEST)))
 
 
-def within(numbers: IntegerArray, low: int, end: int) -> bool:
-    """Whether all are `low` at least and below `end`."""
+def all_within(numbers: IntegerArray, low: int, end: int) -> bool:
+    """Return whether all numbers are at least `low` and below `end`."""
     return not numbers.size or (int(numbers.min()) >= low and int(numbers.max()) < end)

@@ -1,6 +1,6 @@
-"""Compiled loops that ask spill trees: defeatist search, best-first probing of many trees, exact distances.
+"""Compiled queries of spill trees: defeatist search, best-first probing of many trees, exact distances.
 
-How trees lie in flat arrays is said in :mod:`musicsim.search._trees`.
+:mod:`musicsim.search._trees` describes the arrays.
 """
 
 from typing import Any
@@ -10,47 +10,43 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from musicsim.search._code_kernels import BLOCK, GROUP, below, code_size, lowest, rounded
-from musicsim.search._kernels import N_LINKS, dot, larger
+from musicsim.search.code_kernels import BLOCK, GROUP, code_size, find_below, lowest_bit, round_query
+from musicsim.search.split_kernels import dot
+from musicsim.search.tree_kernels import N_LINKS, larger
 
 LINE = 16  # float32 numbers of a cache line
 
-# Branches that are followed at once: memory is fetched for all of them while one is worked on.
-_BATCH = 8
-
-# Rows whose numbers are asked for before they are compared.
-_AHEAD = 4
-
-# Of a query's length: rounding of an inner product, for which a query counts as being on both sides.
+_BATCH = 8  # Branches that are followed together, so that memory is prefetched for all of them
+_AHEAD = 4  # Rows that are prefetched before they are compared
+# Rounding error of an inner product, relative to the length of the query; within it, a query is on both sides.
 _ROUNDING = np.float32(1e-6)
-
-# A neighbour's margin is the query's plus a Gaussian step, so it lies on the query's side of a split with probability
-# Phi(z). Of its logarithm: (_ROOT - _FALL z)^2 for -log Phi(z), and _SLOPE z + _BEND z^2 for the odds of both sides.
+# The margin of a neighbor is that of the query plus a Gaussian step, so it is on the query's side of a split with
+# probability Phi(z). Approximations: (_ROOT - _FALL z)^2 for -log Phi(z), _SLOPE z + _BEND z^2 for the log odds.
 _ROOT, _FALL = np.float32(0.8326), np.float32(0.479)
 _SLOPE, _BEND = np.float32(1.596), np.float32(0.2)
 
 
-def _fetch(typingctx, array, index):
-    """Ask for the memory at an index of a flat array, to be there when it is read."""
+def _prefetch(typingctx, array, index):
+    """Prefetch the memory at an index of a flat array."""
 
     def generate(context, builder, signature, arguments):
         data = context.make_array(signature.args[0])(context, builder, value=arguments[0]).data
         place = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
         kind = ir.FunctionType(ir.VoidType(), [place.type, ir.IntType(32), ir.IntType(32), ir.IntType(32)])
         function = builder.module.declare_intrinsic("llvm.prefetch", [place.type], kind)
-        # to read, to keep in all caches, data
+        # for reading, into all caches, data
         builder.call(function, [place, *(ir.Constant(ir.IntType(32), number) for number in (0, 3, 1))])
         return context.get_dummy_value()
 
     return types.void(array, types.intp), generate
 
 
-prefetch: Any = intrinsic(_fetch)  # called without its first argument
+prefetch: Any = intrinsic(_prefetch)  # called without its first argument
 
 
 @njit(cache=True, nogil=True)
 def push(keys, values, n, key, value):
-    """Put a pair into a heap of n whose least key stands first."""
+    """Add a pair to a heap of n whose least key is first."""
     i = n
     while i > 0:
         parent = (i - 1) >> 1
@@ -63,7 +59,7 @@ def push(keys, values, n, key, value):
 
 @njit(cache=True, nogil=True)
 def sink(keys, values, n, key, value):
-    """Put a pair in the place of the first of a heap of n whose least key stands first."""
+    """Replace the first pair of a heap of n whose least key is first."""
     i = 0
     while True:
         child = 2 * i + 1
@@ -80,7 +76,7 @@ def sink(keys, values, n, key, value):
 
 @njit(cache=True, nogil=True)
 def _enter(table, number):
-    """Enter a number into a hash table of a power of two places, -1 where free; False if it is there."""
+    """Add a number to a hash set of 2^n places, which are -1 if free; return False if it is there already."""
     mask = table.shape[0] - 1
     place = (number * 0x9E3779B1) & mask
     while table[place] >= 0:
@@ -92,8 +88,8 @@ def _enter(table, number):
 
 
 @njit(cache=True, nogil=True)
-def _table_for(n):
-    """An empty hash table for n numbers."""
+def _new_set(n):
+    """Return an empty hash set for n numbers."""
     size = 64
     while size < 2 * n:
         size *= 2
@@ -101,8 +97,8 @@ def _table_for(n):
 
 
 @njit(cache=True, nogil=True)
-def _rehashed(table):
-    """The same numbers in twice the room."""
+def _enlarge_set(table):
+    """Return the same numbers in a set of twice the size."""
     result = np.full(2 * table.shape[0], -1, np.int32)
     for number in table:
         if number >= 0:
@@ -112,7 +108,7 @@ def _rehashed(table):
 
 @njit(cache=True, nogil=True)
 def _prefetch_node(flat, leaves, node, width):
-    """Ask for the row of an inner node, or for the entry of a leaf."""
+    """Prefetch the row of an inner node, or the entry of a leaf."""
     if node >= 0:
         for place in range(node * width, (node + 1) * width, LINE):
             prefetch(flat, place)
@@ -123,7 +119,7 @@ def _prefetch_node(flat, leaves, node, width):
 
 @njit(cache=True, nogil=True)
 def _take_first(front, front_nodes, n_front, at, keys, n, flat, entries, width):
-    """Move the n most promising branches from the queue to `at` and `keys`; returns how many are left."""
+    """Move the n most promising branches from the queue to `at` and `keys`; return how many are left."""
     for b in range(n):
         keys[b], at[b] = front[0], front_nodes[0]
         n_front -= 1
@@ -135,10 +131,10 @@ def _take_first(front, front_nodes, n_front, at, keys, n, flat, entries, width):
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _descend(query, flat, links, entries, sharpness, at, keys, doubts, n, front, front_nodes, owners, n_front):
-    """Follow n branches to their leaves side by side; the sides not taken are appended to the queue, unordered.
+    """Follow n branches to their leaves in parallel; append the other sides to the queue, unordered.
 
-    A side's key is that of its branch and the odds against it. `doubts` adds up, branch by branch, how unsure the sides
-    are that were taken; `owners` says whose branch a side left.
+    The key of a side is that of its branch plus the log odds against it. `doubts` sums the uncertainty of the sides
+    taken, per branch; `owners` holds the branch that each other side left.
     """
     d = query.shape[0]
     width = d + N_LINKS
@@ -152,7 +148,7 @@ def _descend(query, flat, links, entries, sharpness, at, keys, doubts, n, front,
             node = at[b]
             if node < 0:
                 continue
-            # rows of the flat array, not views: making a view costs as much as a quarter of the product
+            # no view of the row: making one costs a quarter of the product
             base = node * width
             margin = np.float32(-0.5) * (flat[base + d] + flat[base + d + 1])
             for j in range(d):
@@ -171,8 +167,8 @@ def _descend(query, flat, links, entries, sharpness, at, keys, doubts, n, front,
 
 
 @njit(cache=True, nogil=True)
-def _begin(query, flat, links, entries, sharpness, roots, at, keys, doubts, front, front_nodes, owners):
-    """Descend every tree once; the queue then holds each first leaf, surest first, and the sides not taken."""
+def _descend_all(query, flat, links, entries, sharpness, roots, at, keys, doubts, front, front_nodes, owners):
+    """Descend every tree once; the queue then holds the first leaves, most certain first, and the sides not taken."""
     width = query.shape[0] + N_LINKS
     n_front = 0
     for first in range(0, roots.shape[0], _BATCH):
@@ -197,43 +193,43 @@ def _begin(query, flat, links, entries, sharpness, roots, at, keys, doubts, fron
 
 
 @njit(cache=True, nogil=True)
-def hold(best, best_ids, n_kept, distance, number):
-    """Keep a row, in the place of the worst where there is no room; returns how many are kept."""
-    if n_kept < best.shape[0]:
-        push(best, best_ids, n_kept, -distance, number)
-        return n_kept + 1
-    sink(best, best_ids, n_kept, -distance, number)
-    return n_kept
+def keep_best(best, best_ids, n_found, distance, number):
+    """Add a row, which replaces the worst if the heap is full; return the number of rows."""
+    if n_found < best.shape[0]:
+        push(best, best_ids, n_found, -distance, number)
+        return n_found + 1
+    sink(best, best_ids, n_found, -distance, number)
+    return n_found
 
 
 @njit(cache=True, nogil=True)
-def _scan(leaf, leaves, items, codes, query, unit, shown, table, n_entered, keys, numbers, n_kept):
-    """Keep the rows of a leaf that are among the best so far, each once; returns the table and both counts."""
-    n_best, of_block, one = keys.shape[0], np.empty(BLOCK, np.float32), np.uint64(1)
-    worst = -keys[0] if n_kept == n_best else np.float32(np.inf)
+def _scan(leaf, leaves, items, codes, query, unit, shown, table, n_entered, keys, numbers, n_found):
+    """Collect the rows of a leaf that are among the best so far, each once; return the hash set and both counts."""
+    n_best, block_keys, one = keys.shape[0], np.empty(BLOCK, np.float32), np.uint64(1)
+    worst = -keys[0] if n_found == n_best else np.float32(np.inf)
     end = leaves[leaf, 0] + leaves[leaf, 1]
     for slot in range(leaves[leaf, 0], end, BLOCK):
-        bits = below(codes, slot, end - slot, query, unit, worst, of_block)
+        bits = find_below(codes, slot, end - slot, query, unit, worst, block_keys)
         while bits:
-            place = lowest(bits)
+            place = lowest_bit(bits)
             bits &= bits - one
             number = items[slot + place]
-            if of_block[place] >= worst or (shown.shape[0] and not shown[number]):
+            if block_keys[place] >= worst or (shown.shape[0] and not shown[number]):
                 continue
             if 2 * n_entered >= table.shape[0]:
-                table = _rehashed(table)
+                table = _enlarge_set(table)
             if not _enter(table, number):
                 continue
             n_entered += 1
-            n_kept = hold(keys, numbers, n_kept, of_block[place], number)
-            if n_kept == n_best:
+            n_found = keep_best(keys, numbers, n_found, block_keys[place], number)
+            if n_found == n_best:
                 worst = -keys[0]
-    return table, n_entered, n_kept
+    return table, n_entered, n_found
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _squares(X, query, candidates):
-    """Squared distances of a query to some rows."""
+def _squared_distances(X, query, candidates):
+    """Return squared distances of a query to candidates."""
     squares = np.empty(candidates.shape[0], np.float32)
     flat, d = X.reshape(-1), X.shape[1]
     for i in range(min(_AHEAD, candidates.shape[0])):
@@ -254,7 +250,7 @@ def _squares(X, query, candidates):
 
 @njit(cache=True, nogil=True)
 def _sink_pair(distances, ids, n, distance, number):
-    """Put a pair in the place of the first of a heap of n pairs whose greatest one stands first."""
+    """Replace the first pair of a heap of n whose greatest pair is first."""
     i = 0
     while True:
         child = 2 * i + 1
@@ -271,66 +267,53 @@ def _sink_pair(distances, ids, n, distance, number):
 
 @njit(cache=True, nogil=True)
 def _is_after(distance, number, other, other_number):
-    """Whether a row comes after another one: it is farther, or as far with a higher number."""
+    """Return whether a row comes after another one: it is farther, or equally far with a higher number."""
     return distance > other or (distance == other and number > other_number)
 
 
 @njit(cache=True, nogil=True)
-def nearest_of(X, query, candidates, distances, ids):
-    """The k nearest of k or more rows by exact distance, equal ones by the lower id; fills (k,) arrays."""
-    distances_of_all, k = np.sqrt(_squares(X, query, candidates)), ids.shape[0]
+def rank_rows(X, query, candidates, distances, ids):
+    """Fill (k,) arrays with the k nearest of at least k rows by exact distance; ties by the lower id."""
+    all_distances, k = np.sqrt(_squared_distances(X, query, candidates)), ids.shape[0]
     distances[:], ids[:] = np.float32(np.inf), np.iinfo(np.int64).max
     for i in range(candidates.shape[0]):
-        if _is_after(distances[0], ids[0], distances_of_all[i], candidates[i]):
-            _sink_pair(distances, ids, k, distances_of_all[i], candidates[i])
-    for n in range(k - 1, 0, -1):  # the farthest of those that are left goes to the end
+        if _is_after(distances[0], ids[0], all_distances[i], candidates[i]):
+            _sink_pair(distances, ids, k, all_distances[i], candidates[i])
+    for n in range(k - 1, 0, -1):  # the farthest of the remaining rows goes to the end
         distance, number = distances[0], ids[0]
         _sink_pair(distances, ids, n, distances[n], ids[n])
         distances[n], ids[n] = distance, number
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def along(query, centre, axes, result):
-    """Coordinates of a query along axes (d, n_axes)."""
+def project(query, center, axes, result):
+    """Fill `result` with the coordinates of a query along axes (d, n_axes)."""
     result[:] = 0.0
     d = query.shape[0]
-    # four at a time: the sums are read and written a quarter as often
+    # four at a time, so that sums are read and written a quarter as often
     for i in range(0, d - 3, 4):
-        a, b = query[i] - centre[i], query[i + 1] - centre[i + 1]
-        c, e = query[i + 2] - centre[i + 2], query[i + 3] - centre[i + 3]
+        a, b = query[i] - center[i], query[i + 1] - center[i + 1]
+        c, e = query[i + 2] - center[i + 2], query[i + 3] - center[i + 3]
         for j in range(result.shape[0]):
             result[j] += a * axes[i, j] + b * axes[i + 1, j] + c * axes[i + 2, j] + e * axes[i + 3, j]
     for i in range(d // 4 * 4, d):
-        difference = query[i] - centre[i]
+        difference = query[i] - center[i]
         for j in range(result.shape[0]):
             result[j] += difference * axes[i, j]
 
 
 @njit(cache=True, nogil=True)
 def probe(
-    X, Q, centre, axes, nodes, leaves, items, codes, step, sharpness, roots, shown, n_probes, n_best, distances, ids
+    X, Q, center, axes, nodes, leaves, items, codes, step, sharpness, roots, shown, n_probes, n_best, distances, ids
 ):
-    """The nearest rows in the leaves that are most likely to hold neighbours, over all trees, nearest first.
+    """Find the nearest rows in the leaves of all trees that are most likely to hold neighbors, nearest first.
 
-    One queue holds the leaves and branches that were not looked into, surest first. Leaves are looked into until
-    `n_probes` have been and as many rows were met as there is room for, or none is left. The best by their codes are
-    ranked by their exact distance.
+    One queue holds leaves and branches, most certain first. Leaves are scanned until there were `n_probes` of them and
+    `n_best` rows, or none is left. The best rows by code are ranked by exact distance.
 
-    Parameters
-    ----------
-    X : float32 (n, d)
-    Q : float32 (n_queries, d)
-    centre : float32 (d,), axes : float32 (d, n_axes)
-        Where the trees and codes live.
-    codes : int8, in units of `step`
-    sharpness : float32
-        One over the deviation of a neighbour's difference from the query, along an axis.
-    shown : uint8 (n,) or (0,)
-        Rows that may be answers; all if it is empty.
-    n_best : int
-        Rows that are ranked; at least k.
-    distances : float32 (n_queries, k), ids : int64 (n_queries, k)
-        The answers.
+    `center`, float32 (d,), and `axes`, float32 (d, n_axes), define the space of the trees and codes; codes are in units
+    of `step`. `sharpness` is one over the deviation of neighbors from the query along an axis. `shown`, uint8 (n,),
+    allows results; all if it is empty. Fills `distances` and `ids`, float32 and int64 (n_queries, k), k <= `n_best`.
     """
     d = axes.shape[1]
     flat, entries = nodes.reshape(-1), leaves.reshape(-1)
@@ -340,16 +323,16 @@ def probe(
     front, front_nodes, owners = np.empty(1024, np.float32), np.empty(1024, np.int32), np.empty(1024, np.int8)
     found, best = np.empty(n_best, np.int32), np.empty(n_best, np.float32)
     at, keys, doubts = np.empty(_BATCH, np.int64), np.empty(_BATCH, np.float32), np.empty(_BATCH, np.float32)
-    empty = _table_for(4 * n_best)
+    empty = _new_set(4 * n_best)
     for q in range(Q.shape[0]):
-        along(Q[q], centre, axes, query)
-        unit = rounded(query, step, code)
+        project(Q[q], center, axes, query)
+        unit = round_query(query, step, code)
         table, n_entered = empty.copy(), 0
-        n_kept = n_seen = 0
-        front, front_nodes, owners, n_front = _begin(
+        n_found = n_seen = 0
+        front, front_nodes, owners, n_front = _descend_all(
             query, flat, links, entries, sharpness, roots, at, keys, doubts, front, front_nodes, owners
         )
-        while n_front and (n_seen < n_probes or n_kept < n_best):
+        while n_front and (n_seen < n_probes or n_found < n_best):
             n = min(_BATCH, n_front, max(n_probes - n_seen, 1))
             n_front = _take_first(front, front_nodes, n_front, at, keys, n, flat, entries, d + N_LINKS)
             start = n_front
@@ -363,16 +346,16 @@ def probe(
                 for place in range(start * size_of_code, (start + size) * size_of_code, 4 * LINE):
                     prefetch(codes, place)
             for b in range(n):
-                table, n_entered, n_kept = _scan(
-                    -1 - at[b], leaves, items, codes, code, unit, shown, table, n_entered, best, found, n_kept
+                table, n_entered, n_found = _scan(
+                    -1 - at[b], leaves, items, codes, code, unit, shown, table, n_entered, best, found, n_found
                 )
             n_seen += n
-        nearest_of(X, Q[q], found[:n_kept], distances[q], ids[q])
+        rank_rows(X, Q[q], found[:n_found], distances[q], ids[q])
 
 
 @njit(cache=True, nogil=True)
-def _gather(node, links, d, leaves, items, shown, waiting, table, ids, n):
-    """Append the rows below a node that are shown and were not entered yet; returns the arrays that grew, and n."""
+def _collect_rows(node, links, d, leaves, items, shown, waiting, table, ids, n):
+    """Append allowed rows below a node that are not in the hash set; return the arrays that may have grown, and n."""
     waiting[0] = node
     n_waiting = 1
     while n_waiting:
@@ -389,7 +372,7 @@ def _gather(node, links, d, leaves, items, shown, waiting, table, ids, n):
             if shown.shape[0] and not shown[number]:
                 continue
             if 2 * n >= table.shape[0]:
-                table = _rehashed(table)
+                table = _enlarge_set(table)
             if _enter(table, number):
                 ids = larger(ids, n + 1)
                 ids[n] = number
@@ -399,10 +382,9 @@ def _gather(node, links, d, leaves, items, shown, waiting, table, ids, n):
 
 @njit(cache=True, nogil=True)
 def retrieve(query, nodes, leaves, items, root, shown, depth, fewest):
-    """The retrieval set of a query (algorithm 6.3): all rows of the nodes at `depth`, or leaves, that it reaches.
+    """Return the retrieval set of a query (algorithm 6.3): rows of the leaves, or nodes at `depth`, that it reaches.
 
-    Where fewer than `fewest` are met, every node gives way to its parent until they are enough. Each row is there
-    once.
+    If they are fewer than `fewest`, every node is replaced by its parent until they are enough. Rows are unique.
     """
     d = query.shape[0]
     links = nodes.view(np.int32)
@@ -428,10 +410,10 @@ def retrieve(query, nodes, leaves, items, root, shown, depth, fewest):
         if projection <= row[d + 1] + slack:
             waiting[n_waiting], depths[n_waiting] = links[node, d + 2], level + 1
             n_waiting += 1
-    ids, table, n = np.empty(1024, np.int32), _table_for(1024), 0
+    ids, table, n = np.empty(1024, np.int32), _new_set(1024), 0
     while True:
         for r in range(n_reached):
-            waiting, table, ids, n = _gather(reached[r], links, d, leaves, items, shown, waiting, table, ids, n)
+            waiting, table, ids, n = _collect_rows(reached[r], links, d, leaves, items, shown, waiting, table, ids, n)
         if n >= fewest or (n_reached == 1 and reached[0] == root):
             return ids[:n].copy()
         n_parents = 0
@@ -449,8 +431,8 @@ def retrieve(query, nodes, leaves, items, root, shown, depth, fewest):
 
 
 @njit(cache=True, nogil=True)
-def defeat(X, Q, nodes, leaves, items, root, shown, distances, ids):
-    """Nearest first in the retrieval set of each query, which has k rows or more; fills (n_queries, k) arrays."""
+def search_defeatist(X, Q, nodes, leaves, items, root, shown, distances, ids):
+    """Fill (n_queries, k) arrays with the nearest rows in the retrieval set of each query, at least k rows."""
     for q in range(Q.shape[0]):
         candidates = retrieve(Q[q], nodes, leaves, items, root, shown, -1, ids.shape[1])
-        nearest_of(X, Q[q], candidates, distances[q], ids[q])
+        rank_rows(X, Q[q], candidates, distances[q], ids[q])

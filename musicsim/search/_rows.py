@@ -1,42 +1,43 @@
-"""Base classes of indexes: their rows, which of them were removed, the checks of a query."""
+"""Base class of indexes: checks of rows and queries, removed rows, saving, threads."""
 
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from numbers import Integral
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float32Array, Int64Array, Uint8Array
-from musicsim.search._estimator import Estimator
+from musicsim.search._folders import replace_folder, write_meta
+from musicsim.search.estimator import Estimator
 
 T = TypeVar("T")
+Neighbors = tuple[Float32Array, Int64Array]
 
 _BLOCK_ROWS = 65_536
-_QUERIES_A_THREAD = 16  # below, a thread costs more than it gives
+_QUERIES_PER_THREAD = 16  # with fewer, a thread costs more than it saves
 _FEW_ROWS = 16
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
-Answers = tuple[Float32Array, Int64Array]
-
 
 def checked(rows: npt.ArrayLike, name: str, *, first: int = 0) -> Float32Array:
-    """Two-dimensional float32 rows whose distances are finite; those of a float32 memory map are not copied.
+    """Return two-dimensional float32 rows with finite distances; a float32 memory map is not copied.
 
-    `name` is that of the argument, for the ValueError; the rows before `first` have been checked.
+    Raises ValueError with the argument's `name`. Rows before `first` have been checked before.
     """
     array: Float32Array = np.asarray(rows, dtype=np.float32)
     if array.ndim != 2:
-        raise ValueError(f"{name} should be two-dimensional, one song a row; its shape is {array.shape}.")
-    # the squared distance of two rows of this size is half of float32's largest number at most
+        raise ValueError(f"{name} should be two-dimensional, one song per row; its shape is {array.shape}.")
+    # the squared distance of two rows of this size is at most half of float32's largest number
     square = _MAX_FLOAT32 / (8 * max(array.shape[1], 1))
     if len(array) <= _FEW_ROWS:
         array = np.ascontiguousarray(array)
         numbers = array.ravel()
-        with np.errstate(over="ignore", invalid="ignore"):  # damaged rows are refused below
-            is_small = numbers.dot(numbers) <= square  # a product takes a tenth of the time of the extremes
+        with np.errstate(over="ignore", invalid="ignore"):  # invalid rows are refused below
+            is_small = numbers.dot(numbers) <= square  # takes a tenth of the time of min and max
         if is_small:
             return read_only(array)
     limit = square**0.5
@@ -44,37 +45,34 @@ def checked(rows: npt.ArrayLike, name: str, *, first: int = 0) -> Float32Array:
         block = array[i : i + _BLOCK_ROWS]
         low, high = float(block.min(initial=0.0)), float(block.max(initial=0.0))
         if not (math.isfinite(low) and math.isfinite(high)):
-            raise ValueError(f"{name} holds NaN or infinite values.")
+            raise ValueError(f"{name} contains NaN or infinite values.")
         if low < -limit or high > limit:
-            raise ValueError(f"{name} holds {max(-low, high):.2g}: distances need values below {limit:.2g}.")
+            raise ValueError(f"{name} contains {max(-low, high):.2g}: distances need values below {limit:.2g}.")
     return read_only(np.ascontiguousarray(array))
 
 
 def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A view that cannot be written to: numba compiles a kernel once for all rows, be they in memory or in a file."""
+    """Return a read-only view, so that numba compiles a kernel only once for arrays in memory and in files."""
     view = array.view()
     view.setflags(write=False)
     return view
 
 
-def ask_parts(n: int, n_jobs: int | None, ask: Callable[[slice], T], most: int | None = None) -> list[T]:
-    """Ask for parts of n queries, at most so many each, on as many threads as are worth it; what each part gives."""
-    if most is None and n < 2 * _QUERIES_A_THREAD:  # a single query is not kept waiting by counting cores
-        return [ask(slice(0, n))]
-    threads = n_threads(n_jobs) if n >= 2 * _QUERIES_A_THREAD else 1
-    n_parts = max(min(threads, n // _QUERIES_A_THREAD), -(-n // (most or max(n, 1))), 1)
+def map_parts(n: int, n_jobs: int | None, search: Callable[[slice], T], max_size: int | None = None) -> list[T]:
+    """Search for parts of n queries (of at most `max_size`) on as many threads as pay off; return a result per part."""
+    if max_size is None and n < 2 * _QUERIES_PER_THREAD:  # a single query does not wait for counting cores
+        return [search(slice(0, n))]
+    threads = n_threads(n_jobs) if n >= 2 * _QUERIES_PER_THREAD else 1
+    n_parts = max(min(threads, n // _QUERIES_PER_THREAD), -(-n // (max_size or max(n, 1))), 1)
     parts = [slice(i * n // n_parts, (i + 1) * n // n_parts) for i in range(n_parts)]
     if threads == 1:
-        return [ask(part) for part in parts]
+        return [search(part) for part in parts]
     with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(ask, parts))
+        return list(pool.map(search, parts))
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """Threads for `n_jobs` as scikit-learn reads it: None is one, -1 all cores.
-
-    Raises ValueError if it is 0.
-    """
+    """Return the number of threads for scikit-learn's `n_jobs`: None is one, -1 one per core."""
     from joblib import effective_n_jobs
 
     check_n_jobs(n_jobs)
@@ -82,82 +80,124 @@ def n_threads(n_jobs: int | None) -> int:
 
 
 def check_n_jobs(n_jobs: int | None) -> None:
-    """Raise ValueError for what is no number of threads; cores are not counted, for which a library is imported."""
+    """Raise ValueError unless `n_jobs` is a number of threads. Does not count cores, which needs a slow import."""
     if n_jobs == 0 or not (n_jobs is None or isinstance(n_jobs, Integral)):
-        raise ValueError(f"n_jobs={n_jobs!r} has no meaning; 1 is one thread, -1 one a core.")
+        raise ValueError(f"n_jobs={n_jobs!r} should be a number of threads (1 is one thread, -1 one per core).")
 
 
 class Index(Estimator):
-    """Base of all indexes: which rows were removed, and the frame of a query.
+    """Base of all indexes.
 
     Attributes
     ----------
     n_samples_ : int
-        Rows ever given; ids are below it.
+        Rows ever added; ids are below it.
     n_features_in_ : int
     """
 
-    _DISTANCE: ClassVar[type[np.generic]]
-    """Type of distances."""
-
+    _DISTANCE: ClassVar[type[np.generic]]  # type of distances
     n_samples_: int
     n_features_in_: int
-    _shown: Uint8Array
+    _shown: Uint8Array  # 0 for removed rows; empty while no row was removed
 
     def remove(self, ids: npt.ArrayLike) -> None:
-        """Let rows be answers no more; their ids are not given again.
+        """Exclude rows from results; their ids are not used again.
 
         Parameters
         ----------
         ids : int or int array-like
-            Removing a row twice does nothing.
+            Removing a row twice has no effect.
 
         Raises
         ------
         ValueError
-            If an id was never given.
+            If an id does not exist.
         """
         self._check_is_fitted("n_samples_")
-        gone = np.atleast_1d(np.asarray(ids))
-        if gone.size and not np.issubdtype(gone.dtype, np.integer):
-            raise ValueError(f"ids should be whole numbers, not {gone.dtype}.")
-        if gone.size and not (gone.min() >= 0 and gone.max() < self.n_samples_):
-            raise ValueError(f"ids go from {gone.min()} to {gone.max()}, the index has {self.n_samples_} rows.")
-        if gone.size:
-            # a copy: a query on another thread has counted what it may answer
+        removed = np.atleast_1d(np.asarray(ids))
+        if removed.size and not np.issubdtype(removed.dtype, np.integer):
+            raise ValueError(f"ids should be whole numbers, not {removed.dtype}.")
+        if removed.size and not (removed.min() >= 0 and removed.max() < self.n_samples_):
+            raise ValueError(
+                f"ids range from {removed.min()} to {removed.max()}, the index has {self.n_samples_} rows."
+            )
+        if removed.size:
+            # a copy, because a query on another thread has already counted the rows it may return
             shown = self._shown.copy() if len(self._shown) else np.ones(self.n_samples_, np.uint8)
-            shown[gone.astype(np.int64)] = 0
+            shown[removed.astype(np.int64)] = 0
             self._shown = shown
 
-    def _answers(
-        self, Q: npt.ArrayLike, k: int, allowed: npt.ArrayLike | None, nearest: Callable[..., None], *more: int
-    ) -> tuple[Any, Int64Array]:
-        """Distances and ids of the `k` nearest rows of each query.
+    def save(self, folder: str | Path) -> None:
+        """Save the index to a folder of its own, which is replaced as a whole. Vectors are not saved, bit codes are.
 
-        `nearest` takes the checked queries, which rows may be answers (of no row: all), how many these are, the
-        two arrays to fill, which are not empty, and what is given besides.
+        Parameters
+        ----------
+        folder : path
+            Its parent must exist.
+
+        Raises
+        ------
+        FileExistsError
+            If the folder contains something other than an index.
         """
-        queries = self._queries(Q, k)
-        shown, n_shown = self._visible(allowed)
+        self._check_is_fitted("n_samples_")
+        meta = {
+            "kind": type(self).__name__,
+            "options": {name: value for name, value in self.get_params().items() if name != "random_state"},
+            "shape": [self.n_samples_, self.n_features_in_],
+            **self._meta(),
+        }
+        with replace_folder(Path(folder)) as target:
+            self._write(target)
+            np.save(target / "shown.npy", self._shown, allow_pickle=False)
+            write_meta(target, meta)
+
+    def _meta(self) -> dict[str, Any]:
+        """Return metadata in addition to that of all indexes."""
+        raise NotImplementedError
+
+    def _write(self, folder: Path) -> None:
+        """Write arrays, except vectors and removed rows."""
+        raise NotImplementedError
+
+    def _read_shown(self, folder: Path) -> None:
+        """Read which rows were removed; raise ValueError if their number does not fit."""
+        self._shown = np.load(folder / "shown.npy", allow_pickle=False)
+        if self._shown.dtype != np.uint8 or self._shown.shape not in {(0,), (self.n_samples_,)}:
+            raise ValueError("shown.npy does not fit the rows.")
+
+    def _extend_shown(self, n: int) -> None:
+        if len(self._shown):
+            self._shown = np.concatenate([self._shown, np.ones(n, np.uint8)])
+
+    def _search(
+        self, Q: npt.ArrayLike, k: int, allowed: npt.ArrayLike | None, fill_nearest: Callable[..., None], *args: int
+    ) -> tuple[Any, Int64Array]:
+        """Return distances and ids of the `k` nearest rows of each query.
+
+        `fill_nearest` gets the checked queries, the mask and number of allowed rows (an empty mask allows all),
+        distances and ids to fill, which are not empty, and `args`.
+        """
+        queries = self._check_queries(Q, k)
+        shown, n_shown = self._combine_masks(allowed)
         shape = len(queries), min(k, n_shown)
         distances, ids = np.zeros(shape, self._DISTANCE), np.zeros(shape, np.int64)
         if ids.size:
-            nearest(queries, shown, n_shown, distances, ids, *more)
+            fill_nearest(queries, shown, n_shown, distances, ids, *args)
         return distances, ids
 
-    def _queries(self, Q: npt.ArrayLike, k: int) -> Any:
-        """The queries, checked."""
+    def _check_queries(self, Q: npt.ArrayLike, k: int) -> Any:
         self._check_is_fitted("n_samples_")
         if k < 1:
             raise ValueError(f"k={k} should be at least 1.")
-        return self._checked_queries(Q)
+        return self._check_width(Q)
 
-    def _checked_queries(self, Q: npt.ArrayLike) -> Any:
-        """Queries of the width of the rows; raises ValueError for others."""
+    def _check_width(self, Q: npt.ArrayLike) -> Any:
+        """Return queries as an array; raise ValueError if their width is not that of the rows."""
         raise NotImplementedError
 
-    def _visible(self, allowed: npt.ArrayLike | None) -> tuple[Uint8Array, int]:
-        """Which rows may be answers (of no row: all), and how many."""
+    def _combine_masks(self, allowed: npt.ArrayLike | None) -> tuple[Uint8Array, int]:
+        """Return the mask of rows that are allowed and not removed (empty for all rows), and their number."""
         shown = self._shown
         if allowed is not None:
             mask = np.asarray(allowed, dtype=bool)

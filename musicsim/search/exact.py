@@ -1,4 +1,4 @@
-"""Exact Euclidean neighbours by comparing with every row."""
+"""Exact Euclidean neighbors by comparing with every row."""
 
 from typing import Self
 
@@ -10,19 +10,17 @@ from musicsim._checks import check_whole
 from musicsim.search._rows import checked
 from musicsim.search._vector_index import VectorIndex
 
-# Rows whose distances are held at once; of single queries more, so that the loop over parts costs nothing.
-_PART_ENTRIES = 1 << 22
-
-# Found beside the k nearest: |x|^2 - 2qx loses digits, and the differences themselves decide between near ones. Where
-# that many are as near as rounding can tell, all that are come into question.
+# Distances held at once. Single queries get more rows per part, so that the loop over parts costs nothing.
+PART_ENTRIES = 1 << 22
+# Candidates in addition to the k nearest: |x|^2 - 2qx loses digits, so differences decide between close candidates. If
+# all of these are as near as rounding can tell, all rows within rounding are compared.
 _SPARE = 16
-
-_CENTRE_ROWS = 1001
+_CENTER_ROWS = 1001
 _BLOCK_ROWS = 16_384
 
 
 class ExactIndex(VectorIndex):
-    """Neighbours by brute force: the truth that other indexes are measured against.
+    """Neighbors by brute force: the ground truth for other indexes.
 
     Parameters
     ----------
@@ -39,7 +37,7 @@ class ExactIndex(VectorIndex):
         self.block_rows = block_rows
 
     def fit(self, X: npt.ArrayLike, y: None = None) -> Self:
-        """Take the rows to search in; a float32 memory map is used in place, not copied.
+        """Store the rows; a float32 memory map is not copied.
 
         Parameters
         ----------
@@ -49,11 +47,11 @@ class ExactIndex(VectorIndex):
         Raises
         ------
         ValueError
-            If `X` is not two-dimensional or holds NaN, or `block_rows` is below 1.
+            If `X` is not two-dimensional or contains NaN, or `block_rows` is below 1.
         """
         check_whole("block_rows", self.block_rows, 1)
         self._take(checked(X, "X"))
-        self._centre = _middle(self._X)
+        self._center = _medians(self._X)
         self._longest = self._farthest = 0.0
         self._halves = self._half_squares(self._X)
         return self
@@ -61,57 +59,57 @@ class ExactIndex(VectorIndex):
     def _insert(self, rows: Float32Array, first: int) -> None:
         self._halves = np.concatenate([self._halves, self._half_squares(rows)])
 
-    def _nearest(
+    def _fill_nearest(
         self, Q: Float32Array, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array
     ) -> None:
         rows = np.flatnonzero(shown.view(np.bool_)) if len(shown) else None
         k = ids.shape[1]
         for start in range(0, len(Q), self.block_rows):
-            centred = Q[start : start + self.block_rows] - self._centre
-            values, candidates = self._candidates(centred, min(k + _SPARE, n_shown), rows)
-            limits = values[:, k - 1] + 2 * self._rounding(centred)
+            centered = Q[start : start + self.block_rows] - self._center
+            values, candidates = self._candidates(centered, min(k + _SPARE, n_shown), rows)
+            limits = values[:, k - 1] + 2 * self._rounding_errors(centered)
             for i, limit in enumerate(limits):
                 chosen = candidates[i]
                 if len(chosen) < n_shown and values[i, -1] <= limit:
-                    chosen = self._up_to(limit, centred[i], rows)
+                    chosen = self._rows_within(limit, centered[i], rows)
                 exact = np.linalg.norm(self._X[chosen] - Q[start + i], axis=1)
                 order = np.lexsort((chosen, exact))[:k]
                 distances[start + i], ids[start + i] = exact[order], chosen[order]
 
     def _half_squares(self, X: Float32Array) -> Float32Array:
-        """Half of each row's squared distance from the centre; keeps the largest, and the length of the longest row."""
+        """Return half of each squared distance from the center; update the maximum and the longest row."""
         halves = np.empty(len(X), np.float32)
         for start in range(0, len(X), _BLOCK_ROWS):
             block = X[start : start + _BLOCK_ROWS]
             self._longest = max(self._longest, float(np.einsum("ij,ij->i", block, block).max()) ** 0.5)
-            block = block - self._centre
+            block = block - self._center
             halves[start : start + _BLOCK_ROWS] = 0.5 * np.einsum("ij,ij->i", block, block)
         self._farthest = max(self._farthest, float(halves.max(initial=0.0)))
         return halves
 
-    def _rounding(self, Q: Float32Array) -> Float32Array:
-        """Largest rounding error of the values of centred queries, (n_queries,)."""
+    def _rounding_errors(self, Q: Float32Array) -> Float32Array:
+        """Return the largest rounding error of the values of centered queries, (n_queries,)."""
         eps = np.finfo(np.float32).eps
         size = self._longest * np.linalg.norm(Q, axis=1) + self._farthest
         # errors of the sum of d products grow as the square root of d
         return (4 + self.n_features_in_**0.5) * eps * size
 
-    def _up_to(self, limit: float, q: Float32Array, rows: Int64Array | None) -> Int64Array:
-        """All rows whose value for a centred query is not above a limit."""
+    def _rows_within(self, limit: float, q: Float32Array, rows: Int64Array | None) -> Int64Array:
+        """Return all rows whose value for a centered query is at most `limit`."""
         numbers = np.arange(self.n_samples_) if rows is None else rows
         parts = [numbers[start : start + _BLOCK_ROWS] for start in range(0, len(numbers), _BLOCK_ROWS)]
         return np.concatenate([part[self._halves[part] - self._X[part] @ q <= limit] for part in parts])
 
     def _candidates(self, Q: Float32Array, m: int, rows: Int64Array | None) -> tuple[Float32Array, Int64Array]:
-        """The `m` nearest of each centred query up to rounding, ties by the lower id: their values and ids."""
+        """Return values and ids of the `m` nearest to each centered query, up to rounding; ties by the lower id."""
         n = self.n_samples_ if rows is None else len(rows)
-        size = max(m, _PART_ENTRIES // len(Q))
+        size = max(m, PART_ENTRIES // len(Q))
         best = np.full((len(Q), m), np.inf, np.float32)
         ids = np.full((len(Q), m), -1, np.int64)
         for start in range(0, n, size):
             numbers = None if rows is None else rows[start : start + size]
             part = slice(start, start + size) if numbers is None else numbers
-            # half of |x - q|^2 without what is the same for all x; around the centre, where it is small
+            # half of |x - q|^2 without the part that is the same for all x; small around the center
             D = self._halves[part] - Q @ self._X[part].T
             for i, values in enumerate(D):
                 limit = best[i, -1]
@@ -121,16 +119,16 @@ class ExactIndex(VectorIndex):
                     columns = columns[values[columns] <= limit]
                 if not len(columns):
                     continue
-                found = columns + start if numbers is None else numbers[columns]
+                new_ids = columns + start if numbers is None else numbers[columns]
                 merged = np.concatenate([best[i], values[columns]])
                 order = np.argsort(merged, kind="stable")[:m]
-                best[i], ids[i] = merged[order], np.concatenate([ids[i], found])[order]
+                best[i], ids[i] = merged[order], np.concatenate([ids[i], new_ids])[order]
         return best, ids
 
 
-def _middle(X: Float32Array) -> Float32Array:
-    """Medians of the columns over a sample, each a value that occurs: whole numbers stay whole."""
+def _medians(X: Float32Array) -> Float32Array:
+    """Return the lower median of each column of a sample; it is a value of the column, so integers stay integers."""
     if not len(X):
         return np.zeros(X.shape[1], np.float32)
-    sample = X[np.linspace(0, len(X) - 1, min(len(X), _CENTRE_ROWS)).astype(np.int64)]
+    sample = X[np.linspace(0, len(X) - 1, min(len(X), _CENTER_ROWS)).astype(np.int64)]
     return np.partition(sample, (len(sample) - 1) // 2, axis=0)[(len(sample) - 1) // 2]

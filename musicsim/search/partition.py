@@ -1,60 +1,59 @@
-"""A partition into cells (inverted file), probed by the distance of their centres."""
+"""A partition into cells (inverted file), probed by the distance of their centers."""
 
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from musicsim._arrays import Float32Array, Int64Array, Uint8Array
-from musicsim.search import _cell_kernels as kernels
-from musicsim.search._cells import Cells, partition
-from musicsim.search._probed_index import ProbedIndex
+from musicsim.search import cell_kernels as kernels
 from musicsim.search._rows import n_threads, read_only
+from musicsim.search.cells import Cells, partition
+from musicsim.search.tree_index import ProbedIndex
 
 
 class PartitionIndex(ProbedIndex):
-    """Approximate neighbours from the cells whose centres are nearest: an inverted file with 8-bit codes.
+    """Approximate neighbors from the cells with the nearest centers: an inverted file with 8-bit codes.
 
-    k-means finds the centres of the cells, all of which a query is compared with. Cells hold 8-bit codes of their rows
-    along the main axes of all rows, and how far each row lies from the space of these axes; the best by their codes are
-    ranked by their exact distance.
+    k-means finds the centers of the cells, and a query is compared with all of them. Cells hold 8-bit codes of their
+    rows along the main axes of all rows, and the distance of each row from the space of these axes. The best rows by
+    code are ranked by exact distance.
 
     Parameters
     ----------
     cells : float > 0
-        Cells for each square root of the number of rows: 3 are 1,342 of 200,000 rows.
+        Cells per square root of the number of rows: 3 gives 1,342 cells for 200,000 rows.
     n_probes : int >= 1
-        Cells a query looks into; :func:`musicsim.search.tune` finds the number for a recall.
+        Cells that a query scans; :func:`musicsim.search.tune` finds the number for a recall.
     explained : float in (0, 1]
-        The share of the variance that the main axes keep. Fewer axes are faster and smaller, but need more rows whose
-        exact distance is worked out.
+        Share of the variance that the main axes keep. Fewer axes are faster and smaller, but need more exact distances.
     ranked : float >= 1
-        Rows whose exact distance is worked out for each answer that is asked for, beside ten.
+        Rows per result whose exact distance is computed, in addition to ten.
     n_jobs : int or None
-        Threads that build, and that answer when many queries come at once: None is 1, -1 one a core.
+        Threads that build, and that answer when many queries come at once: None is 1, -1 one per core.
     random_state : int, numpy.random.Generator or None
 
     Attributes
     ----------
     n_samples_, n_features_in_ : int
     n_axes_ : int
-        Main axes that are kept.
+        Number of main axes.
+    center_ : float32 ndarray of shape (n_features,)
+    axes_ : float32 ndarray of shape (n_features, n_axes)
     n_leaves_ : int
-        Cells.
+        Number of cells.
     nbytes_ : int
-        Memory in addition to the rows: ``n_axes_`` and 9 to 12 bytes a row, and a thirtieth for new ones: some 120 MB
-        for a million rows with 100 axes.
+        Memory in addition to the rows: ``n_axes_`` and 9 to 12 bytes per row, and a thirtieth for new rows; about
+        120 MB for a million rows with 100 axes.
 
     Notes
     -----
-    Jégou, Douze, Schmid: Product quantization for nearest neighbor search, IEEE TPAMI 33 (2011), has the inverted file.
-    Rows are read a block at a time, so that those of a memory map need not fit into memory. While it builds it holds
-    16 bytes a row besides, and 32 rows for each cell twice: .4 GB for ten million rows with 100 axes.
+    The inverted file is that of Jégou, Douze, Schmid: Product quantization for nearest neighbor search, IEEE TPAMI 33
+    (2011). Rows are read block by block, so a memory map need not fit into memory. Building needs another 16 bytes per
+    row, and 32 rows per cell twice: 0.4 GB for ten million rows with 100 axes.
 
-    Axes, codes and cells are those of the rows it was built over. It is rebuilt over all rows when they have
-    doubled; when one in a hundred (and more than ten) lies farther out than codes reach; or when the axes keep less
-    than ``explained ** 2`` of the variance. `n_probes` stays what it was: :func:`musicsim.search.calibrate` finds it
-    again.
+    Axes, codes and cells are those of the rows at building time. The index is rebuilt over all rows when they have
+    doubled; when one in a hundred (and more than ten) is beyond the reach of codes; or when the axes keep less than
+    ``explained ** 2`` of the variance. `n_probes` does not change: :func:`musicsim.search.calibrate` finds it again.
     """
 
     _LEAVES: ClassVar = Cells
@@ -73,8 +72,8 @@ class PartitionIndex(ProbedIndex):
         self.cells, self.n_probes, self.explained, self.ranked = cells, n_probes, explained, ranked
         self.n_jobs, self.random_state = n_jobs, random_state
 
-    def _check(self) -> None:
-        self._check_options()
+    def _check_options(self) -> None:
+        super()._check_options()
         if not 0 < self.cells < np.inf:
             raise ValueError(f"cells={self.cells} should be above 0.")
         if not 1 <= self.ranked < np.inf:
@@ -82,7 +81,7 @@ class PartitionIndex(ProbedIndex):
 
     @property
     def n_leaves_(self) -> int:
-        """Cells."""
+        """Number of cells."""
         return self._trees.n_cells
 
     @property
@@ -93,31 +92,26 @@ class PartitionIndex(ProbedIndex):
     def _n_seeds(self) -> int:
         return 2
 
-    def _grown(self, rows: Float32Array, seeds: tuple[int, ...]) -> Cells:
-        """The cells of some rows, a seed for them and one for the axes; sets these."""
-        self._take_axes(rows, seeds[-1])
+    def _grow(self, rows: Float32Array, seeds: tuple[int, ...]) -> Cells:
+        self._set_axes(rows, seeds[-1])
         n_cells = min(max(round(self.cells * len(rows) ** 0.5), 1), len(rows))
-        return partition(partial(self._placed_at, rows), len(rows), n_cells, seeds[0], n_threads(self.n_jobs))
 
-    def _placed_at(self, rows: Float32Array, which: slice | Int64Array) -> Float32Array:
-        """Some of the rows in the space of the cells."""
-        some = read_only(rows[which])
-        return self._with_offset(some, self._along_axes(some))
+        def read_rows(chosen: slice | Int64Array) -> Float32Array:
+            part = read_only(rows[chosen])
+            return self._append_offsets(part, self._along_axes(part))
 
-    def _with_offset(self, rows: Float32Array, Y: Float32Array) -> Float32Array:
-        """Coordinates along the axes, and how far rows lie from the space of these: (n_rows, n_axes + 1)."""
+        return partition(read_rows, len(rows), n_cells, seeds[0], n_threads(self.n_jobs))
+
+    def _append_offsets(self, rows: Float32Array, Y: Float32Array) -> Float32Array:
+        """Return coordinates along the axes and distances from the space of the axes, (n_rows, n_axes + 1)."""
         result = np.empty((len(Y), self._width), np.float32)
         result[:, :-1] = Y
-        kernels.off_axes(rows, self._centre, Y, result)
+        kernels.fill_offsets(rows, self._centre, Y, result)
         return result
 
-    def _put(self, rows: Float32Array, Y: Float32Array, first: int) -> bool:
-        self._trees.add(self._with_offset(rows, Y), first)
+    def _add_to_leaves(self, rows: Float32Array, Y: Float32Array, first: int) -> bool:
+        self._trees.add(self._append_offsets(rows, Y), first)
         return True
-
-    def _regrown(self) -> Cells:
-        (seed,) = self._trees.seeds  # the same after loading
-        return self._grown(self._X, (seed, seed))
 
     def _probe(
         self, Q: Float32Array, n_probes: int, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array

@@ -1,14 +1,13 @@
-"""Mutual proximity: distances that ask both songs how near they are to each other.
+"""Mutual proximity: distances with less hubness.
 
-In many dimensions a few songs ("hubs") are near everything. Schnitzer, Flexer, Schedl and Widmer (JMLR
-2012, section 3.2, independent Gaussian form) take the distances from a song as a normal variable and
-score a pair by the probability that both songs are farther from a random song than from each other,
-``p = P(X > d) P(Y > d)``. Here p is given back as a distance: that of two average songs with the same p.
+In many dimensions, a few songs (hubs) are close to very many others. Schnitzer, Flexer, Schedl and Widmer (JMLR 2012,
+section 3.2, independent Gaussian form) model the distances from a song as a normal variable. The score of a pair is the
+probability that both songs are farther from a random song than from each other, ``p = P(X > d) P(Y > d)``. Here p is
+converted to a distance: that of two average songs with the same p.
 
-Conventions. A *moment* pair is the mean and deviation of the distances from one song to others, of which the nearest
-third counts: of the two in search of neighbours, what is far from both says little about who is near (measured on 311
-recordings: the same songs are found, and the skewness of the ten-occurrence falls from .31 to .10). All of it is worked
-out with logarithms: no p is rounded to 0 or 1 within 30 deviations.
+The *moments* of a song are the mean and deviation of its distances to others. Only the nearest third counts, because
+far songs say little about neighbors (measured on 311 recordings: the same results, and the skewness of the
+ten-occurrence falls from 0.31 to 0.10). Logarithms keep p from rounding to 0 or 1 within 30 deviations.
 """
 
 from typing import Self
@@ -17,56 +16,48 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float64Array, FloatingArray, Int64Array
-from musicsim.search._estimator import Estimator
+from musicsim.search.estimator import Estimator
 
 Moments = tuple[npt.ArrayLike, npt.ArrayLike]
 PairMoments = tuple[tuple[Float64Array, Float64Array], tuple[Float64Array, Float64Array]]
 
-_BLOCK_ENTRIES = 1 << 18
-"""Distances worked on at once: 2 MB."""
-
+BLOCK_ENTRIES = 1 << 18  # Distances in memory at once: 2 MB
+# Songs used for moments. With 25, the deviation is too uncertain (skewness 0.8 on 311 recordings); more than 200 of a
+# sample of 1,000 do not help (20,000 random songs).
 _MIN_NEAREST, _MAX_NEAREST = 50, 200
-"""Songs that moments are taken from, if the sample has them. Of 25 the deviation is too uncertain (skewness .8 on 311
-recordings); more than 200 of a sample of 1,000 say no more (20,000 drawn songs)."""
 
-_COPY = 1e-12
-"""Squared distances below this share of the squared norms are rounding: the song itself or a copy."""
-
-_KNEE = 0.1
-"""Share of the mean distance below which the scale is bent, as adjusted distances would become negative."""
+_COPY = 1e-12  # Squared distances below this share of the squared norms are rounding: the song itself or a copy
+_KNEE = 0.1  # Share of the mean distance below which the scale is bent, as adjusted distances would become negative
 
 
 class MutualProximity(Estimator):
-    """Moments of every song's distances, estimated on a sample, and distances adjusted by them.
+    """Moments of the distances of every song, estimated on a sample, and distances adjusted by them.
 
     Parameters
     ----------
     n_sample : int >= 1
-        Songs that all others are compared with, drawn without repetition; all when there are fewer.
+        Random songs that all others are compared with; at most all.
     nearest : float in (0, 1]
-        Share of the sample, the nearest to each song, that its moments are taken from: at least 50 songs, at most 200.
+        Share of the sample, nearest to each song, that its moments use: at least 50 songs, at most 200.
     random_state : int, numpy.random.Generator or None
 
     Attributes
     ----------
     sample_ : ndarray of shape (min(n_sample, n), n_features), float64
-        Stays as it is when songs are added.
+        Not changed by adding songs.
     mean_, std_ : ndarray of shape (n,), float64
-        Mean and deviation of the distances from each row to the nearest of the sample. Sampled rows at distance 0 do
-        not count: a song is not among its own neighbours, nor is its copy. 0 where no row is left.
+        Mean and deviation of the distances from each row to the nearest of the sample. Sampled rows at distance 0 (the
+        song and its duplicates) do not count. 0 if no row is left.
 
     Notes
     -----
-    Of fewer than 3 rows, or of rows that are all the same, nothing can be estimated: distances then
-    stay as they are.
+    With fewer than 3 rows, or only equal rows, distances are not changed.
     """
 
     def __init__(
         self, n_sample: int = 1000, nearest: float = 1 / 3, random_state: int | np.random.Generator | None = 0
     ) -> None:
-        self.n_sample = n_sample
-        self.nearest = nearest
-        self.random_state = random_state
+        self.n_sample, self.nearest, self.random_state = n_sample, nearest, random_state
 
     def fit(self, X: npt.ArrayLike, y: object = None) -> Self:
         """Draw the sample and estimate the moments of every row.
@@ -79,7 +70,7 @@ class MutualProximity(Estimator):
         Raises
         ------
         ValueError
-            If `X` is not two-dimensional, holds NaN or infinity, or a parameter is out of range.
+            If `X` is not two-dimensional, contains NaN or infinity, or a parameter is out of range.
         """
         if self.n_sample < 1 or not 0 < self.nearest <= 1:
             raise ValueError(f"n_sample={self.n_sample} should be at least 1, and nearest={self.nearest} in (0, 1].")
@@ -91,14 +82,14 @@ class MutualProximity(Estimator):
         return self
 
     def add(self, X: npt.ArrayLike) -> Int64Array:
-        """Estimate the moments of more rows, against the sample of the fit; returns their rows."""
+        """Estimate the moments of more rows from the sample of the fit; return their row numbers."""
         mean, std = self.moments(X)
         first = len(self.mean_)
         self.mean_, self.std_ = np.concatenate([self.mean_, mean]), np.concatenate([self.std_, std])
         return np.arange(first, len(self.mean_))
 
     def moments(self, Q: npt.ArrayLike) -> tuple[Float64Array, Float64Array]:
-        """Mean and deviation of the distances from each query to the sample, both of shape (n_queries,).
+        """Return mean and deviation of the distances from each query to the sample, both (n_queries,).
 
         Parameters
         ----------
@@ -108,7 +99,7 @@ class MutualProximity(Estimator):
         Raises
         ------
         ValueError
-            If `Q` has another width than the rows of the fit, or holds NaN or infinity.
+            If `Q` has another width than the rows of the fit, or contains NaN or infinity.
         """
         self._check_is_fitted("sample_")
         queries = _rows(Q, "Q")
@@ -117,57 +108,52 @@ class MutualProximity(Estimator):
         mean, std = np.zeros(len(queries)), np.zeros(len(queries))
         if len(self.sample_) == 0:
             return mean, std
-        centre = self.sample_.mean(axis=0)  # differences of large norms would cost digits
-        sample = self.sample_ - centre
+        center = self.sample_.mean(axis=0)  # reduces cancellation
+        sample = self.sample_ - center
         norms = np.einsum("ij,ij->i", sample, sample)
         k = min(len(sample), max(_MIN_NEAREST, min(_MAX_NEAREST, round(self.nearest * len(sample)))))
-        size = max(1, _BLOCK_ENTRIES // len(sample))
+        size = max(1, BLOCK_ENTRIES // len(sample))
         for start in range(0, len(queries), size):
             block = slice(start, start + size)
-            part = queries[block] - centre
+            part = queries[block] - center
             if not np.isfinite(part).all():
-                raise ValueError("X or Q holds NaN or infinite values.")
+                raise ValueError("X or Q contains NaN or infinite values.")
             mean[block], std[block] = _block_moments(part, sample, norms, k)
         return mean, std
 
     def rescore(self, distances: npt.ArrayLike, rows: npt.ArrayLike, query_moments: Moments) -> Float64Array:
-        """Adjusted distances of candidates: smaller where the mutual proximity is larger.
+        """Return adjusted distances of candidates: smaller if the mutual proximity is larger.
 
         Parameters
         ----------
         distances : array of shape (k,), >= 0
-            Of the query to the candidates.
+            From the query to the candidates.
         rows : int array of shape (k,), the candidates
-        query_moments : mean and deviation of the query, as :meth:`moments` gives them for one query
+        query_moments : mean and deviation of the query, from :meth:`moments`
 
         Returns
         -------
         ndarray of shape (k,), float64, >= 0, in the unit of `distances`
-            The distance at which two songs of average mean and deviation have the same mutual proximity.
-            Below a tenth of the average mean the scale is bent so that it stays above 0 and in order.
+            The distance at which two average songs have the same mutual proximity. Below a tenth of the average mean,
+            the scale is bent, so that it stays positive and monotonic.
 
         Raises
         ------
         ValueError
             If shapes do not fit or a row is out of range.
         """
-        d, moments = self._pairs(distances, query_moments, rows)
-        return _adjusted(d, moments, _average_song(self.mean_, self.std_))
+        self._check_is_fitted("mean_")
+        d, chosen = np.asarray(distances, dtype=np.float64), np.asarray(rows)
+        if d.ndim != 1 or chosen.shape != d.shape:
+            raise ValueError(f"distances of shape {d.shape} and rows of shape {chosen.shape} should be (k,).")
+        query = _check_query_moments(query_moments)
+        if len(chosen) and not (chosen.min() >= 0 and chosen.max() < len(self.mean_)):
+            raise ValueError(f"rows should be from 0 to {len(self.mean_) - 1}, the rows of the fit.")
+        chosen = chosen.astype(np.int64)
+        return _adjust(d, (query, (self.mean_[chosen], self.std_[chosen])), _average_song(self.mean_, self.std_))
 
     def rescore_others(self, distances: npt.ArrayLike, moments: Moments, query_moments: Moments) -> Float64Array:
-        """Rescore as :meth:`rescore` does candidates that are not rows of the fit, nor count in the average song.
-
-        Parameters
-        ----------
-        distances : array of shape (k,), >= 0
-        moments : means and deviations of the candidates, as :meth:`moments` gives them
-        query_moments : mean and deviation of the query, as :meth:`moments` gives them for one query
-
-        Raises
-        ------
-        ValueError
-            If shapes do not fit.
-        """
+        """Rescore candidates that are not rows of the fit, with their moments; otherwise as :meth:`rescore`."""
         self._check_is_fitted("mean_")
         d = np.asarray(distances, dtype=np.float64)
         mean, std = (np.asarray(part, dtype=np.float64) for part in moments)
@@ -176,40 +162,26 @@ class MutualProximity(Estimator):
                 f"distances of shape {d.shape}, means of shape {mean.shape} and deviations of shape {std.shape} "
                 "should be (k,)."
             )
-        return _adjusted(d, (_of_one(query_moments), (mean, std)), _average_song(self.mean_, self.std_))
-
-    def _pairs(
-        self, distances: npt.ArrayLike, query_moments: Moments, rows: npt.ArrayLike
-    ) -> tuple[Float64Array, PairMoments]:
-        """Distances, and the moments of the query and of the rows, checked."""
-        self._check_is_fitted("mean_")
-        d, chosen = np.asarray(distances, dtype=np.float64), np.asarray(rows)
-        if d.ndim != 1 or chosen.shape != d.shape:
-            raise ValueError(f"distances of shape {d.shape} and rows of shape {chosen.shape} should be (k,).")
-        of_query = _of_one(query_moments)
-        if len(chosen) and not (chosen.min() >= 0 and chosen.max() < len(self.mean_)):
-            raise ValueError(f"rows should lie in 0 to {len(self.mean_) - 1}, the rows of the fit.")
-        chosen = chosen.astype(np.int64)
-        return d, (of_query, (self.mean_[chosen], self.std_[chosen]))
+        return _adjust(d, (_check_query_moments(query_moments), (mean, std)), _average_song(self.mean_, self.std_))
 
 
 def mutual_proximity(
     D: npt.ArrayLike, mean_q: npt.ArrayLike, std_q: npt.ArrayLike, mean_x: npt.ArrayLike, std_x: npt.ArrayLike
 ) -> Float64Array:
-    """Adjust a whole matrix of distances, of whatever kind, by given moments.
+    """Adjust a matrix of distances of any kind by moments.
 
     Parameters
     ----------
     D : array of shape (n_queries, n)
     mean_q, std_q : arrays of shape (n_queries,)
-        Of the distances from each query to songs other than itself.
+        Moments of the distances from each query to other songs.
     mean_x, std_x : arrays of shape (n,)
-        The same of each song of the database; their averages are the average song.
+        The same for each song of the database; their averages are the average song.
 
     Returns
     -------
-    ndarray of shape (n_queries, n), float64, as :meth:`MutualProximity.rescore` gives them
-        `D` itself when there are fewer than 3 songs or none has a deviation.
+    ndarray of shape (n_queries, n), float64, as from :meth:`MutualProximity.rescore`
+        `D` if there are fewer than 3 songs or none has a deviation.
 
     Raises
     ------
@@ -229,11 +201,11 @@ def mutual_proximity(
     result = np.empty_like(distances)
     for i, row in enumerate(distances):
         own = query_mean[i : i + 1], query_std[i : i + 1]
-        result[i] = _adjusted(row, (own, (row_mean, row_std)), average)
+        result[i] = _adjust(row, (own, (row_mean, row_std)), average)
     return result
 
 
-def _of_one(query_moments: Moments) -> tuple[Float64Array, Float64Array]:
+def _check_query_moments(query_moments: Moments) -> tuple[Float64Array, Float64Array]:
     mean, std = (np.asarray(part, dtype=np.float64).ravel() for part in query_moments)
     if len(mean) != 1 or len(std) != 1:
         raise ValueError("query_moments should be the mean and the deviation of one query.")
@@ -241,25 +213,25 @@ def _of_one(query_moments: Moments) -> tuple[Float64Array, Float64Array]:
 
 
 def _rows(X: npt.ArrayLike, name: str) -> FloatingArray:
-    """Two-dimensional floating rows; memory maps are left where they are."""
+    """Return two-dimensional floating rows; memory maps are not copied."""
     rows = np.asarray(X)
     if rows.dtype not in (np.float32, np.float64):
         rows = rows.astype(np.float64)
     if rows.ndim != 2:
-        raise ValueError(f"{name} should be two-dimensional, one song a row; its shape is {rows.shape}.")
+        raise ValueError(f"{name} should be two-dimensional, one song per row; its shape is {rows.shape}.")
     return rows
 
 
 def _block_moments(
     part: Float64Array, sample: Float64Array, norms: Float64Array, k: int
 ) -> tuple[Float64Array, Float64Array]:
-    """Moments of the distances from some rows to the `k` nearest of the sample, copies left out."""
+    """Return moments of the distances from rows to the `k` nearest of the sample, without duplicates."""
     own = np.einsum("ij,ij->i", part, part)
     squares = part @ sample.T
     squares *= -2.0
     squares += own[:, None]
     squares += norms
-    if squares.min() <= _COPY * (own.max() + norms.max()):  # to look at each costs as much as the product
+    if squares.min() <= _COPY * (own.max() + norms.max()):  # checking each costs as much as the product
         squares[squares <= _COPY * (own[:, None] + norms)] = np.inf
     if k < len(sample):
         squares.partition(k - 1, axis=1)
@@ -269,12 +241,12 @@ def _block_moments(
     mean = np.sum(distances, axis=1, where=counts) / n
     distances -= mean[:, None]
     std = np.sqrt(np.sum(np.square(distances), axis=1, where=counts) / n)
-    # of equal distances rounding alone is left
+    # the deviation of equal distances is only rounding
     return mean, np.where(std > 1e-9 * mean, std, 0.0)
 
 
 def _average_song(mean: Float64Array, std: Float64Array) -> tuple[float, float] | None:
-    """Average mean and deviation over the songs that have them, or None where that says nothing."""
+    """Return average mean and deviation of songs with a deviation; None for fewer than 3 songs or without any."""
     known = std > 0.0
     if len(mean) < 3 or not known.any():
         return None
@@ -282,7 +254,7 @@ def _average_song(mean: Float64Array, std: Float64Array) -> tuple[float, float] 
 
 
 def _log_survival(d: Float64Array, moments: PairMoments, average: tuple[float, float]) -> Float64Array:
-    """Log of P(X > d) P(Y > d); a song without a deviation of its own counts as an average one."""
+    """Return log of P(X > d) P(Y > d); a song without a deviation counts as an average one."""
     from scipy.special import log_ndtr
 
     total = np.zeros(d.shape)
@@ -292,14 +264,14 @@ def _log_survival(d: Float64Array, moments: PairMoments, average: tuple[float, f
     return total
 
 
-def _adjusted(d: Float64Array, moments: PairMoments, average: tuple[float, float] | None) -> Float64Array:
-    """The distance of two average songs with the mutual proximity of each pair."""
+def _adjust(d: Float64Array, moments: PairMoments, average: tuple[float, float] | None) -> Float64Array:
+    """Return the distance of two average songs with the mutual proximity of each pair."""
     from scipy.special import ndtri_exp
 
     if average is None:
         return d.copy()
     mean, std = average
-    # survival of sqrt(p) each: -ndtri_exp is the inverse of the log of the survival function
+    # sqrt(p) for each song; -ndtri_exp is the inverse of the log of the survival function
     adjusted = mean - std * ndtri_exp(0.5 * _log_survival(d, moments, average))
     knee = _KNEE * mean
     return np.where(adjusted > knee, adjusted, knee * np.exp(np.minimum(adjusted - knee, 0.0) / knee))

@@ -1,4 +1,4 @@
-"""Spill trees: one tree whose two sides overlap, searched where a query falls (thesis 6.3, algorithms 6.2 and 6.3)."""
+"""Spill trees: one tree whose two sides overlap (thesis 6.3, algorithms 6.2 and 6.3)."""
 
 from typing import ClassVar
 
@@ -7,36 +7,36 @@ import numpy.typing as npt
 
 from musicsim._arrays import Float32Array, Int64Array, Uint8Array
 from musicsim.search import _query_kernels as kernels
-from musicsim.search._rows import ask_parts, n_threads
-from musicsim.search._tree_index import TreeIndex
+from musicsim.search._rows import map_parts, n_threads
 from musicsim.search._trees import Growth, Trees, grow_trees
+from musicsim.search.tree_index import TreeIndex
 
 
 class SpillTree(TreeIndex):
-    """Approximate neighbours from the leaves that a query falls into.
+    """Approximate neighbors from the leaves that a query falls into.
 
     Every node splits its rows along one direction at the median. With spill, rows near the boundary go to both sides,
-    so that fewer neighbours are parted. A query descends into every side it belongs to, and the rows of the leaves it
-    reaches are ranked by their exact distance. Where these leaves hold fewer than `k` rows it goes back to their
-    parents, and further up until there are enough: as many rows come back as from :class:`ExactIndex`.
+    so that fewer neighbors are separated. A query descends into every side it belongs to, and the rows of the leaves it
+    reaches are ranked by exact distance. If these leaves hold fewer than `k` rows, it moves up to their parents until
+    there are enough: there are as many results as from :class:`ExactIndex`.
 
     Parameters
     ----------
     split : {"pca", "kd", "2means", "random"}
-        The direction of a node: of greatest variance (6.2), the coordinate of greatest variance (6.1), from one of two
-        centroids to the other (6.3, B.1), or of 64 random ones that of the largest projected diameter (6.5).
+        Direction of a node: greatest variance (6.2), the coordinate of greatest variance (6.1), from one of two
+        centroids to the other (6.3, B.1), or the one of 64 random directions with the largest diameter (6.5).
     spill : float in [0, 1/2)
         tau of algorithm 6.2: each side gets the share 1/2 + spill of a node's rows.
     max_depth : int or None
-        Splits on the way to a leaf, at most.
+        Maximum number of splits on the way to a leaf.
     leaf_size : int
-        A node with so many rows or fewer is a leaf.
+        A node with at most this many rows is a leaf.
     n_sample : int or None
-        Rows that a node's direction is worked out from; None for all, as the thesis has it. The thresholds are always
-        the quantiles of all rows.
+        Rows from which the direction of a node is computed; None for all, as in the thesis. Thresholds are always
+        quantiles of all rows.
     n_jobs : int or None
-        Threads that build, and that answer when many queries come at once: None is 1, -1 one a core. The tree is the
-        same with any number.
+        Threads that build, and that answer when many queries come at once: None is 1, -1 one per core. The tree does
+        not depend on it.
     random_state : int, numpy.random.Generator or None
 
     Attributes
@@ -48,9 +48,9 @@ class SpillTree(TreeIndex):
 
     Notes
     -----
-    Depth grows the copies: a tree of depth D holds each row (1 + 2 * spill) ** D times on average, as a number of
-    4 bytes; 10.7 times for spill 0.1 and depth 13. Rows that are all equal cannot be split and stay one leaf. Where
-    rows that were added make it hold each row twice as often as when it was grown, the tree is regrown over all.
+    Copies grow with depth: a tree of depth D holds each row (1 + 2 * spill) ** D times on average, as a number of
+    4 bytes; 10.7 times for spill 0.1 and depth 13. Equal rows cannot be split and stay in one leaf. If new rows make
+    the tree hold each row twice as often as when it was grown, it is regrown over all rows.
     """
 
     _LEAVES: ClassVar = Trees
@@ -71,62 +71,52 @@ class SpillTree(TreeIndex):
         self.n_sample, self.n_jobs, self.random_state = n_sample, n_jobs, random_state
 
     def _growth(self) -> Growth:
-        growth = Growth(self.split, self.spill, self.max_depth, self.leaf_size, self.n_sample)
-        growth.check()
-        return growth
+        return Growth(self.split, self.spill, self.max_depth, self.leaf_size, self.n_sample)
 
-    def _check(self) -> None:
+    def _check_options(self) -> None:
         self._growth()
 
-    def _grown(self, rows: Float32Array, seeds: tuple[int, ...]) -> Trees:
+    def _grow(self, rows: Float32Array, seeds: tuple[int, ...]) -> Trees:
         return grow_trees(rows, self._growth(), seeds, n_threads(self.n_jobs))
 
-    def _placed(self, rows: Float32Array, first: int) -> bool:
+    def _try_insert(self, rows: Float32Array, first: int) -> bool:
         return self._trees.add(rows, first, self._X, self._growth())
 
-    def _regrown(self) -> Trees:
-        return self._grown(self._X, self._trees.seeds)
-
-    def _nearest(
+    def _fill_nearest(
         self, Q: Float32Array, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array
     ) -> None:
         trees = self._trees
 
-        def ask(part: slice) -> None:
-            kernels.defeat(
+        def search(part: slice) -> None:
+            kernels.search_defeatist(
                 self._X, Q[part], trees.nodes, trees.leaves, trees.items, int(trees.roots[0]), shown,
                 distances[part], ids[part],
             )  # fmt: skip
 
-        ask_parts(len(Q), self.n_jobs, ask)
+        map_parts(len(Q), self.n_jobs, search)
 
     def retrieve(self, Q: npt.ArrayLike, *, depth: int | None = None) -> list[Int64Array]:
-        """The retrieval set of each query (algorithm 6.3), as a tree of a smaller depth would have it.
+        """Return the retrieval set of each query (algorithm 6.3).
 
         Parameters
         ----------
         Q : array-like of shape (n_queries, n_features)
         depth : int, optional
-            The tree is cut off at this depth: what lies below a node is its leaf.
+            Nodes at this depth count as leaves, as in a tree of this depth.
 
         Returns
         -------
         list of int64 ndarrays
-            Ids in no order, each once; never backed up to a parent.
+            Unique ids in no order; the set is never extended to parents.
 
         Raises
         ------
         ValueError
-            If `Q` has another width than the rows or holds NaN, or `depth` is below 0.
+            If `Q` has another width than the rows or contains NaN, or `depth` is below 0.
         """
-        queries = self._queries(Q, 1)
+        queries = self._check_queries(Q, 1)
         if depth is not None and depth < 0:
             raise ValueError(f"depth={depth} should be 0 or more, or None.")
-        trees, shown = self._trees, self._shown
-        cut = -1 if depth is None else depth
-        return [
-            kernels.retrieve(q, trees.nodes, trees.leaves, trees.items, int(trees.roots[0]), shown, cut, 0).astype(
-                np.int64
-            )
-            for q in queries
-        ]
+        trees, cut = self._trees, -1 if depth is None else depth
+        arrays = trees.nodes, trees.leaves, trees.items, int(trees.roots[0]), self._shown
+        return [kernels.retrieve(q, *arrays, cut, 0).astype(np.int64) for q in queries]

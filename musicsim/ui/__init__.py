@@ -1,1 +1,1 @@
-"""Parts of pages: session state, cached openers, the song list, the map and the player."""
+"""The Streamlit app: pages, shared components, and session state."""

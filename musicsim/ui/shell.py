@@ -1,4 +1,4 @@
-"""The frame of every page: navigation, the library and its model, the running job, the player."""
+"""The frame of every page: navigation, library and model, running job, player."""
 
 from importlib import import_module
 
@@ -6,14 +6,13 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer.libraries import library_folders
-from musicsim.library import Library
 from musicsim.library.disk.arrays import release_pages
 from musicsim.public import is_public
 from musicsim.ui.base.address import take_address
 from musicsim.ui.base.frame import FRAME_CSS, ICON, LOGO, PAGES
-from musicsim.ui.base.keys import COLOUR_BY, LIBRARY, MODEL, NOT_HERE, forget_library_state
+from musicsim.ui.base.keys import COLOR_BY, LIBRARY, MODEL, NOT_HERE, forget_library_state
 from musicsim.ui.base.openers import active_library, active_model, chosen_model, warm_up
-from musicsim.ui.base.reloads import follow_reload, keep
+from musicsim.ui.base.reloads import follow_reload, save_session
 from musicsim.ui.base.sections import is_offered
 from musicsim.ui.base.text import plain
 from musicsim.ui.components import player
@@ -31,55 +30,47 @@ _TITLES = {
 }
 
 
-def _switched_library(widget: str) -> None:
+def _switch_library(widget: str) -> None:
     LIBRARY.set(st.session_state[widget])
     forget_library_state()
-
-
-def _switched_model(widget: str) -> None:
-    MODEL.set(st.session_state[widget])
-
-
-def _library_choice(library: Library) -> None:
-    names = [folder.name for folder in library_folders()]
-    # The widgets are named by what is chosen and begin with it. One that has its value from the session falls back to
-    # its first option where the page is switched before the browser has heard of the value.
-    widget = f"library_{library.name}"
-    st.selectbox(
-        "Library", names, names.index(library.name), key=widget, on_change=_switched_library, args=(widget,),
-        disabled=len(names) == 1, help="Create other libraries on the Library page.",
-    )  # fmt: skip
 
 
 def _sidebar() -> None:
     library = active_library()
     is_owner = not is_public()
     if is_owner:
-        _library_choice(library)
+        names = [folder.name for folder in library_folders()]
+        # The key contains the value, and the widget starts with it. A widget that takes its value from the session
+        # returns to its first option if the user switches pages before the browser has received the value.
+        widget = f"library_{library.name}"
+        st.selectbox(
+            "Library", names, names.index(library.name), key=widget, on_change=_switch_library, args=(widget,),
+            disabled=len(names) == 1, help="Create other libraries on the Library page.",
+        )  # fmt: skip
     models = {record.id: record.name for record in library.models.all()}
     if len(models) > 1:
         chosen = active_model()
-        widget = f"model_{library.name}_{chosen}"
+        model_widget = f"model_{library.name}_{chosen}"
         st.selectbox(
-            "Model", list(models), list(models).index(chosen) if chosen in models else None, key=widget,
-            on_change=_switched_model, args=(widget,), format_func=models.__getitem__,
-            help="What “similar” means on every page." + (" Create models on the Train page." if is_owner else ""),
+            "Model", list(models), list(models).index(chosen) if chosen in models else None, key=model_widget,
+            on_change=lambda: MODEL.set(st.session_state[model_widget]), format_func=models.__getitem__,
+            help="Every page uses this model of similarity." + (" Create models on the Train page." * is_owner),
         )  # fmt: skip
     if is_owner:
         upgrade_line(library)
     library_line(library)
 
 
-def _lost_model() -> None:
-    """Say that the files of the chosen model are gone, and offer the models that have theirs."""
+def _report_lost_model() -> None:
+    """If the files of the chosen model are missing, offer the models with files."""
     lost, models = chosen_model(), active_library().models
     if lost is None or models.is_whole(lost):
         return
     others = [record for record in models.all() if models.is_whole(record)]
     if not others:
-        return  # what compares songs says so
+        return  # every page that compares songs reports it
     st.error(
-        f"The files of the model “{plain(lost.name)}” are gone or damaged: choose another model.",
+        f"The files of the model “{plain(lost.name)}” are missing or damaged. Choose another model.",
         icon=":material/error:",
     )
     with st.container(horizontal=True):
@@ -87,16 +78,8 @@ def _lost_model() -> None:
             st.button(plain(record.name), key=f"instead_{record.id}", on_click=MODEL.set, args=(record.id,))
 
 
-def _not_here() -> None:
-    """Say once what a link names that is not here."""
-    missing = NOT_HERE.get()
-    if missing:
-        st.warning(f"Not found: {plain(', '.join(missing))}. It may have been deleted.", icon=":material/link_off:")
-        NOT_HERE.set([])
-
-
 def draw() -> None:
-    """Draw the frame with the page of the address inside."""
+    """Draw the frame, and inside it the page of the address."""
     st.set_page_config(page_title="musicsim", page_icon=ICON, layout="wide")
     st.logo(LOGO, size="large")
     st.html(f"<style>{FRAME_CSS}</style>")
@@ -109,7 +92,7 @@ def draw() -> None:
     try:
         with st.bottom:
             follow_reload()
-        COLOUR_BY.keep()
+        COLOR_BY.keep()
         active_library()
         take_address(page.url_path)
         active_model()
@@ -117,14 +100,16 @@ def draw() -> None:
             _sidebar()
         with st.bottom:
             player.mount(on_event=on_player_event, thumbs=thumbs(), radio=radio_address())
-        _lost_model()
-        _not_here()
+        _report_lost_model()
+        if missing := NOT_HERE.get():
+            st.warning(f"Not found: {plain(', '.join(missing))}. It may have been deleted.", icon=":material/link_off:")
+            NOT_HERE.set([])
         page.run()
         warm_up()
     except MusicsimError as error:
         st.error(plain(error), icon=":material/error:")
     finally:
-        keep()
+        save_session()
         release_pages()
 
 

@@ -1,4 +1,4 @@
-"""Bodies that come slowly, or never: other visitors are served meanwhile."""
+"""Slow and endless request bodies: other visitors are served in the meantime."""
 
 import asyncio
 
@@ -10,12 +10,13 @@ from starlette.routing import Route
 
 from musicsim.api import Visitors, arrivals, visitors
 from musicsim.api.arrivals import Arrivals, TooLargeError, TooManyError, TooSlowError
+from tests.waiting import PATIENCE_S, settled
 
 UPLOAD, SEARCH = "/_stcore/upload_file/{session}/1", "/api/similar"
 
 
 class Server:
-    """The limits with an app behind them that reads bodies; `at_work` are addresses that it has begun with."""
+    """The limits in front of an app that reads bodies; `at_work` are addresses whose requests have started."""
 
     def __init__(self, held=lambda session: (0, 0)):
         self.at_work: list[str] = []
@@ -31,7 +32,7 @@ class Server:
         return PlainTextResponse(str(len(body)))
 
     async def send(self, path, *, address="192.0.2.1", parts=(), ends=True, length=None) -> tuple[int, str]:
-        """Status and text of a request whose body comes in parts, and may never end."""
+        """Send a request whose body comes in parts, and may never end; return status and text."""
         coming = iter([*parts, *([b""] if ends else [])])
         n_left = len(parts) + ends
         answer = []
@@ -56,14 +57,10 @@ class Server:
         return answer[0]["status"], b"".join(message.get("body", b"") for message in answer).decode()
 
 
-async def settled() -> None:
-    """Let all tasks come to where they wait."""
-    for _ in range(50):
-        await asyncio.sleep(0)
-
-
 @pytest.mark.parametrize("n_addresses", [1, 64])
-def test_another_visitor_is_served_during_64_slow_bodies(n_addresses):
+def test_slow_bodies_do_not_block_other_visitors(n_addresses, monkeypatch):
+    monkeypatch.setattr(arrivals, "GRACE_S", PATIENCE_S)
+
     async def attack() -> list[tuple[int, str]]:
         server = Server()
         slow = [
@@ -86,9 +83,9 @@ def test_another_visitor_is_served_during_64_slow_bodies(n_addresses):
     assert asyncio.run(attack()) == [(200, "5")] * 2
 
 
-def test_a_body_below_the_least_pace_is_refused_after_its_grace(monkeypatch):
-    monkeypatch.setattr(arrivals, "_GRACE_S", 0.05)
-    monkeypatch.setattr(arrivals, "_LEAST_PER_S", 1e9)
+def test_slow_body_is_refused_after_grace_period(monkeypatch):
+    monkeypatch.setattr(arrivals, "GRACE_S", 0.05)
+    monkeypatch.setattr(arrivals, "LEAST_PER_S", 1e9)
 
     async def send() -> list[tuple[int, str]]:
         server = Server()
@@ -98,17 +95,17 @@ def test_a_body_below_the_least_pace_is_refused_after_its_grace(monkeypatch):
         return [*slow, await server.send(SEARCH)]
 
     *slow, after = asyncio.run(send())
-    assert slow == [(408, "the file came too slowly: send a smaller part of it.")] * 3
+    assert slow == [(408, "the file arrived too slowly: send a smaller part of it.")] * 3
     assert after == (200, "0")
 
 
-def test_a_slow_uplink_has_longer_than_its_grace(monkeypatch):
+def test_steady_slow_uplink_outlasts_grace_period(monkeypatch):
     now = [0.0]
     monkeypatch.setattr("musicsim.api.arrivals.time.monotonic", lambda: now[0])
-    monkeypatch.setattr(arrivals, "_LEAST_PER_S", 100)
+    monkeypatch.setattr(arrivals, "LEAST_PER_S", 100)
 
     async def arrive(seconds_a_part: float) -> int:
-        """Send twenty parts, each of which earns ten seconds; give how many came in time."""
+        """Send twenty parts, each of which earns ten seconds; return the number that came in time."""
         n_sent, now[0] = 0, 0.0
 
         async def receive():
@@ -127,7 +124,10 @@ def test_a_slow_uplink_has_longer_than_its_grace(monkeypatch):
     assert asyncio.run(arrive(20.0)) < 20
 
 
-def test_an_address_has_few_files_on_their_way_and_a_session_fewer():
+def test_concurrent_files_are_limited_per_address_and_session(monkeypatch):
+    monkeypatch.setattr(arrivals, "GRACE_S", PATIENCE_S)
+    monkeypatch.setattr(visitors, "MAX_WAIT_S", PATIENCE_S)
+
     async def attack() -> tuple[int, list[int], tuple[int, str]]:
         server = Server(held=lambda session: (2, 0) if session == "full" else (0, 0))
         server.may_end.clear()
@@ -147,11 +147,11 @@ def test_an_address_has_few_files_on_their_way_and_a_session_fewer():
     n_at_work, statuses, third = asyncio.run(attack())
     assert n_at_work == 4
     assert statuses == [200] * 10
-    assert third == (429, "a page holds 4 files at most.")
+    assert third == (429, "a page can hold at most 4 files.")
 
 
-def test_who_waits_too_long_for_a_place_is_told_so(monkeypatch):
-    monkeypatch.setattr(visitors, "_MAX_WAIT_S", 0.01)
+def test_long_wait_for_slot_returns_503(monkeypatch):
+    monkeypatch.setattr(visitors, "MAX_WAIT_S", 0.01)
 
     async def attack() -> tuple[int, str]:
         server = Server()
@@ -165,7 +165,7 @@ def test_who_waits_too_long_for_a_place_is_told_so(monkeypatch):
     assert asyncio.run(attack()) == (503, "too many files are being sent.")
 
 
-def test_a_body_comes_whole_from_memory_and_from_disk():
+def test_body_arrives_complete_from_memory_and_disk():
     async def send() -> list[tuple[int, str]]:
         server = Server()
         return [await server.send(SEARCH, parts=parts) for parts in ((), [b"x"], [bytes(60_000)] * 3, [bytes(1 << 20)])]
@@ -173,18 +173,18 @@ def test_a_body_comes_whole_from_memory_and_from_disk():
     assert asyncio.run(send()) == [(200, "0"), (200, "1"), (200, "180000"), (200, str(1 << 20))]
 
 
-def test_a_body_is_stopped_where_it_is_too_large():
+def test_oversized_body_is_cut_off_with_413():
     async def send() -> list[int]:
         server = Server()
         found = [(await server.send(path, parts=[bytes(1 << 19)] * 9))[0] for path in (SEARCH, UPLOAD)]
-        # one that says so goes on to the app, which reads nothing of it
+        # a request that announces its length goes on to the app, which does not read it
         found.append((await server.send(SEARCH, length=1 << 30))[0])
         return found
 
     assert asyncio.run(send()) == [413, 413, 200]
 
 
-def test_all_bodies_together_have_a_limit_and_give_their_room_back():
+def test_total_body_size_is_limited_and_released():
     async def body(*parts: bytes, all_of: Arrivals) -> int:
         coming = iter(parts)
 
@@ -216,7 +216,7 @@ def test_all_bodies_together_have_a_limit_and_give_their_room_back():
     asyncio.run(send())
 
 
-def test_the_agents_interface_is_not_for_visitors():
+def test_agent_interface_is_hidden_from_visitors():
     async def send() -> list[tuple[int, str]]:
         server = Server()
         return [await server.send("/_stcore/agent/interact"), await server.send("/x/_stcore/agent/openapi.json")]

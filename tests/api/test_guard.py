@@ -1,4 +1,4 @@
-"""Whose requests are answered: table of hosts, of origins, and of both together."""
+"""The guard of requests: table of hosts, of origins, and of both together."""
 
 import pytest
 from starlette.applications import Starlette
@@ -73,7 +73,7 @@ async def _stream(websocket):
 
 @pytest.fixture
 def app():
-    """An app that hears at 192.168.1.5, behind the guard."""
+    """An app that listens on 192.168.1.5, behind the guard."""
     guarded = Starlette(
         routes=[
             Route("/", _answer, methods=["GET", "POST", "PUT", "DELETE", "OPTIONS"]),
@@ -96,7 +96,7 @@ def client(app):
 
 
 def _connect(client, **headers):
-    """Status of a WebSocket's handshake, and the host that the app behind saw."""
+    """Return the status of a WebSocket's handshake, and the host that the app behind saw."""
     try:
         with client.websocket_connect("/stream", headers=headers) as stream:
             return 101, stream.receive_text()
@@ -105,13 +105,13 @@ def _connect(client, **headers):
 
 
 @pytest.mark.parametrize("host", OURS)
-def test_own_hosts_are_answered(client, host):
+def test_own_hosts_are_allowed(client, host):
     assert client.get("/", headers={"Host": host}).text == "the app"
     assert _connect(client, host=host)[0] == 101
 
 
 @pytest.mark.parametrize("host", FOREIGN)
-def test_other_hosts_are_misdirected(client, host):
+def test_other_hosts_get_421(client, host):
     answer = client.get("/", headers={"Host": host})
     assert answer.status_code == 421
     assert "--allow-host" in answer.text
@@ -130,7 +130,7 @@ def test_malformed_hosts_are_bad_requests(client, host):
 
 
 def _raw(app, headers, kind="http"):
-    """The status of a request with exactly these headers."""
+    """Return the status of a request with exactly these headers."""
     import anyio
 
     sent = []
@@ -149,7 +149,7 @@ def _raw(app, headers, kind="http"):
     return sent[0]["status"]
 
 
-def test_a_request_names_one_host(app):
+def test_requires_exactly_one_host(app):
     assert _raw(app, [(b"host", b"localhost")]) == 200
     assert _raw(app, []) == 400
     assert _raw(app, [(b"host", b"localhost"), (b"host", b"localhost")]) == 400
@@ -171,12 +171,12 @@ def test_a_request_names_one_host(app):
         ("127.0.0.1:8501", "https://music.example"),
     ],
 )
-def test_own_pages_may_ask(client, host, origin):
+def test_own_origins_are_allowed(client, host, origin):
     for method in ("GET", "POST", "PUT", "DELETE"):
         assert client.request(method, "/", headers={"Host": host, "Origin": origin}).status_code == 200
     status, seen = _connect(client, host=host, origin=origin)
     assert status == 101
-    assert f"http://{seen}" == origin.replace("https", "http")  # Streamlit wants them alike
+    assert f"http://{seen}" == origin.replace("https", "http")  # Streamlit needs them to be equal
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_own_pages_may_ask(client, host, origin):
         ("music.example", "https://evil.example"),
     ],
 )
-def test_pages_of_others_may_not_ask(client, host, origin):
+def test_foreign_origins_are_refused(client, host, origin):
     for method in ("GET", "POST", "PUT", "DELETE", "OPTIONS"):
         answer = client.request(method, "/", headers={"Host": host, "Origin": origin})
         assert answer.status_code == 403
@@ -209,13 +209,13 @@ def test_pages_of_others_may_not_ask(client, host, origin):
     assert _connect(client, host=host, origin=origin)[0] == 403
 
 
-def test_a_request_names_one_origin(app):
+def test_rejects_repeated_origin(app):
     own = (b"origin", b"http://localhost")
     assert _raw(app, [(b"host", b"localhost"), own]) == 200
     assert _raw(app, [(b"host", b"localhost"), own, own]) == 403
 
 
-def test_only_this_machine_may_open_a_stream_without_naming_its_page(app):
+def test_stream_without_origin_only_from_local_machine(app):
     status = {
         peer: _connect(TestClient(app, client=(peer, 50000)), host="192.168.1.5:8501")[0]
         for peer in ("127.0.0.1", "::1", "::ffff:127.0.0.1", "192.168.1.9", "fd00::9", "testclient")
@@ -239,12 +239,12 @@ def test_only_this_machine_may_open_a_stream_without_naming_its_page(app):
         ("same-site", "no-cors", "image", 403),
     ],
 )
-def test_other_pages_may_link_to_the_app_and_no_more(client, site, mode, dest, status):
+def test_other_sites_may_only_link_to_app(client, site, mode, dest, status):
     headers = {"Host": "localhost", "Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": dest}
     assert client.get("/", headers=headers).status_code == status
 
 
-def test_names_come_from_the_environment(monkeypatch):
+def test_allowed_hosts_come_from_environment(monkeypatch):
     monkeypatch.setenv("MUSICSIM_ALLOWED_HOSTS", " Music.example., 10.0.0.7,,[fd00::1],fd00:0::2 ")
     assert named_hosts() == {"music.example", "10.0.0.7", "fd00::1", "fd00::2"}
     monkeypatch.delenv("MUSICSIM_ALLOWED_HOSTS")
@@ -252,14 +252,14 @@ def test_names_come_from_the_environment(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["https://music.example", "music.example:443", "*", "*.example", "a b", "-x/"])
-def test_what_is_no_host_is_refused_in_words(monkeypatch, name):
+def test_invalid_allowed_host_gives_clear_error(monkeypatch, name):
     monkeypatch.setenv("MUSICSIM_ALLOWED_HOSTS", f"music.example,{name}")
     with pytest.raises(AddressError, match="not a machine's name or address"):
         named_hosts()
 
 
-def test_a_form_of_another_page_is_refused(client):
-    """A browser that sends no Origin says that a form of another site navigates to a document."""
+def test_form_from_another_site_is_refused(client):
+    """A browser that sends no Origin marks the form of another site as navigation to a document."""
     headers = {"Host": "localhost", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
     for site in ("cross-site", "same-site"):
         headers["Sec-Fetch-Site"] = site
@@ -276,7 +276,7 @@ SENT = {
 }
 
 
-def test_every_answer_says_who_may_frame_it_and_what_it_is(client):
+def test_every_response_has_security_headers(client):
     for host, path, status in (("localhost", "/", 200), ("localhost", "/no", 404), ("a.example", "/", 421)):
         answer = client.get(path, headers={"Host": host})
         assert answer.status_code == status
@@ -286,7 +286,7 @@ def test_every_answer_says_who_may_frame_it_and_what_it_is(client):
     assert {name: refused.value.headers.get(name) for name in SENT} == SENT
 
 
-def test_an_answer_keeps_its_own_stricter_policy():
+def test_stricter_policy_of_response_is_kept():
     strict = {"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'", "Referrer-Policy": "no-referrer"}
     routes = [
         Route("/strict", lambda _: PlainTextResponse("", headers=strict)),

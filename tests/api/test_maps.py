@@ -1,4 +1,4 @@
-"""Columns of maps: what they hold, and that a browser gets each of them once."""
+"""Columns of maps: their content, and that a browser gets each of them once."""
 
 import json
 
@@ -22,7 +22,7 @@ def client(tiny_library, monkeypatch):
 
 
 def column(client, model: str, name: str) -> tuple[dict, bytes]:
-    """What a column says, and its arrays."""
+    """Return the header of a column, and its arrays."""
     answer = client.get(f"/maps/{model}/{name}")
     assert answer.status_code == 200
     said, _, arrays = answer.content.partition(b"\n")
@@ -30,7 +30,7 @@ def column(client, model: str, name: str) -> tuple[dict, bytes]:
     return json.loads(said), arrays
 
 
-def test_places_are_those_of_the_map(client, tiny_library):
+def test_positions_match_map(client, tiny_library):
     now = take_snapshot(tiny_library)
     said, arrays = column(client, now.record.id, "places")
     n = said["n"]
@@ -38,14 +38,14 @@ def test_places_are_those_of_the_map(client, tiny_library):
     ids = np.frombuffer(arrays, "<u4", n)
     x, y = (np.frombuffer(arrays, "<u2", n, offset) / 65_535 for offset in (4 * n, 6 * n))
     true = now.map[now.rows_of(ids.astype(np.int64))]
-    step = (true.max(axis=0) - true.min(axis=0)) / 60_000  # of 65,535 for the map and the room around it
+    step = (true.max(axis=0) - true.min(axis=0)) / 60_000  # of 65,535 for the map and the margin around it
     found = np.column_stack(from_unit(map_view(now.map).home, x, y))
     assert (np.abs(found - true) <= step).all()
     assert sorted(ids.tolist()) == [song.id for song in tiny_library.songs()]
 
 
 @pytest.mark.parametrize("by", COLOUR_BY)
-def test_colours_are_in_the_order_of_places(client, tiny_library, by):
+def test_colors_follow_order_of_positions(client, tiny_library, by):
     now = take_snapshot(tiny_library)
     places, arrays = column(client, now.record.id, "places")
     ids = np.frombuffer(arrays, "<u4", 12).tolist()
@@ -60,7 +60,7 @@ def test_colours_are_in_the_order_of_places(client, tiny_library, by):
             assert said["entries"][code]["name"] == getattr(songs[song_id], by)
 
 
-def test_what_a_browser_has_is_not_sent_again_until_it_changes(client, tiny_library):
+def test_unchanged_column_returns_304(client, tiny_library):
     model = tiny_library.models.active().id
     first = client.get(f"/maps/{model}/genre")
     tag = first.headers["etag"]
@@ -72,7 +72,7 @@ def test_what_a_browser_has_is_not_sent_again_until_it_changes(client, tiny_libr
     assert changed.headers["etag"] != tag
 
 
-def test_columns_are_compressed_for_those_who_can_read_that(client, tiny_library):
+def test_columns_are_gzipped_when_client_accepts_it(client, tiny_library):
     address = f"/maps/{tiny_library.models.active().id}/places"
     packed = client.get(address, headers={"Accept-Encoding": "gzip"})
     plain = client.get(address, headers={"Accept-Encoding": "identity"})
@@ -83,13 +83,13 @@ def test_columns_are_compressed_for_those_who_can_read_that(client, tiny_library
 
 
 @pytest.mark.parametrize("path", ["/maps/none/places", "/maps/{model}/none", "/maps/{model}/places?library=../x"])
-def test_what_is_not_there_is_404_with_a_reason(client, tiny_library, path):
+def test_unknown_column_returns_404_with_reason(client, tiny_library, path):
     answer = client.get(path.format(model=tiny_library.models.active().id))
     assert answer.status_code == 404
     assert answer.json()["error"]
 
 
-def test_a_song_says_its_name(client, tiny_library):
+def test_song_label_has_title_and_artist(client, tiny_library):
     song = tiny_library.songs()[3]
     assert client.get(f"/songs/{song.id}/label").json() == {"title": song.title, "by": song.by}
     assert client.get("/songs/999/label").status_code == 404

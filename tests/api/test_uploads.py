@@ -1,4 +1,4 @@
-"""Files that other programs send: bounded in size, number, time and memory, and nothing of them stays."""
+"""Files that other programs send: bounded in size, number, time and memory, and no traces left."""
 
 import asyncio
 import json
@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from multiprocessing import active_children
 from pathlib import Path
 
@@ -18,6 +17,8 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from musicsim.api import http, routes
+from musicsim.explorer.search.uploads import decode_upload
+from musicsim.library.processes.workers import Worker
 from tests.sounds import write_song
 from tests.waiting import PATIENCE_S, until
 
@@ -50,24 +51,32 @@ def song(tmp_path):
 
 
 def silence(path, minutes):
-    """A small file that takes long to decode."""
+    """Write a small file that takes long to decode."""
     soundfile.write(path, np.zeros(minutes * 60 * 8000, np.int16), 8000)
     return path.read_bytes()
 
 
 def left(library):
-    """Temporary files that are still there."""
+    """Return the temporary files that still exist."""
     return list((library.folder / "scratch").glob("*/*"))
 
 
-def at_work(library):
-    """Wait until a file that was sent has been handed to a worker."""
-    until(lambda: len(left(library)) == 2)  # the file has a folder, and the work
-    time.sleep(1.0)
+@pytest.fixture
+def given(monkeypatch):
+    """Return an event that is set once a file has been given to a worker."""
+    event, give = threading.Event(), Worker.give
+
+    def give_and_tell(worker, task):
+        give(worker, task)
+        if task is not None:  # no ping
+            event.set()
+
+    monkeypatch.setattr(Worker, "give", give_and_tell)
+    return event
 
 
 class Asking(threading.Thread):
-    """A client that waits for its answer beside the test."""
+    """A client that waits for its response in a separate thread."""
 
     def __init__(self, client, path, **options):
         super().__init__()
@@ -82,29 +91,29 @@ class Asking(threading.Thread):
         return self._answer
 
 
-def test_a_file_is_analysed_and_forgotten(client, tiny_library, song):
+def test_uploaded_file_is_analyzed_and_deleted(client, tiny_library, song):
     answer = client.post("/api/similar?k=2&per_artist=0", content=song)
     assert [hit["artist"] for hit in answer.json()] == ["Artist noise"] * 2
     assert "Musicsim-Notes" not in answer.headers
     assert left(tiny_library) == []
 
 
-def test_the_minutes_that_are_analysed_are_said(client, tmp_path):
+def test_response_notes_number_of_analyzed_minutes(client, tmp_path):
     data = silence(tmp_path / "long.flac", 3)
     answer = client.post("/api/similar?minutes=2", content=data)
     assert answer.status_code == 200
-    assert answer.headers["Musicsim-Notes"] == "Only the first 2 minutes were analysed."
+    assert answer.headers["Musicsim-Notes"] == "Only the first 2 minutes were analyzed."
     assert "Musicsim-Notes" not in client.post("/api/similar", content=data).headers
     assert client.post("/api/similar?minutes=0", content=data).status_code == 422
 
 
 def sent(path, headers=(), chunks=(), *, stays=True):
-    """Status and JSON of a POST whose chunks are taken one by one; also how many were taken."""
+    """POST chunks one by one; return status, JSON, and the number of chunks read."""
     return asyncio.run(send_to(Starlette(routes=routes()), path, headers, chunks, stays=stays))
 
 
 async def send_to(app, path, headers=(), chunks=(), *, stays=True, stalls=False):
-    """As :func:`sent`, to an app; a body that `stalls` never ends."""
+    """Send as :func:`sent` does, to an app; a body that `stalls` never ends."""
     path, _, query = path.partition("?")
     taken = []
     answer = []
@@ -114,7 +123,7 @@ async def send_to(app, path, headers=(), chunks=(), *, stays=True, stalls=False)
             taken.append(chunks[len(taken)])
             return {"type": "http.request", "body": taken[-1], "more_body": stalls or len(taken) < len(chunks)}
         if stays:
-            await asyncio.sleep(3600)
+            await asyncio.Event().wait()
         return {"type": "http.disconnect"}
 
     async def send(message):
@@ -131,28 +140,28 @@ async def send_to(app, path, headers=(), chunks=(), *, stays=True, stalls=False)
     return answer[0]["status"], json.loads(body) if body else None, len(taken)
 
 
-def test_a_file_that_says_it_is_too_large_is_refused_before_it_is_read(client, tiny_library):
+def test_large_content_length_is_refused_before_reading(client, tiny_library):
     status, body, n_taken = sent("/api/similar", [("content-length", str((200 << 20) + 1))], [b"x"])
     assert (status, n_taken) == (413, 0)
     assert body["error"] == "the file is larger than 200 MB: send a part of it."
     assert left(tiny_library) == []
 
 
-def test_a_file_that_does_not_say_so_is_refused_where_it_passes_the_limit(client, tiny_library):
+def test_oversized_body_without_length_is_cut_off(client, tiny_library):
     status, _, n_taken = sent("/api/similar", chunks=[bytes(1 << 20)] * 210)
     assert (status, n_taken) == (413, 201)
     assert left(tiny_library) == []
 
 
-def test_a_library_that_is_not_there_is_said_before_the_file_is_read(client):
+def test_unknown_library_returns_404_before_reading(client):
     answer = client.post("/api/similar?library=nowhere", content=b"x")
     assert answer.status_code == 404
 
 
-@pytest.mark.slow
-def test_a_killed_worker_costs_one_answer(client, tiny_library, tmp_path, song):
+@pytest.mark.long
+def test_killed_worker_fails_only_one_request(client, tiny_library, tmp_path, song, given):
     hostile = Asking(client, "/api/similar?minutes=600", content=silence(tmp_path / "long.flac", 600))
-    at_work(tiny_library)
+    assert given.wait(PATIENCE_S)
     for child in active_children():
         os.kill(child.pid, signal.SIGKILL)
     answer = hostile.answer()
@@ -162,22 +171,31 @@ def test_a_killed_worker_costs_one_answer(client, tiny_library, tmp_path, song):
     assert client.post("/api/similar", content=song).status_code == 200
 
 
-@pytest.mark.slow
-def test_files_beyond_the_line_are_refused_for_a_while(client, tiny_library, tmp_path, song, monkeypatch):
-    monkeypatch.setattr(http, "_uploads", threading.BoundedSemaphore(1))
-    first = Asking(client, "/api/similar?minutes=600", content=silence(tmp_path / "long.flac", 40))
-    at_work(tiny_library)
+@pytest.mark.long
+def test_full_queue_returns_503_with_retry_after(client, tiny_library, tmp_path, song, monkeypatch):
+    monkeypatch.setattr(http, "upload_slots", threading.BoundedSemaphore(1))
+    begun, go = threading.Event(), threading.Event()
+
+    def decode_later(*args, **options):
+        begun.set()
+        assert go.wait(PATIENCE_S)
+        return decode_upload(*args, **options)
+
+    monkeypatch.setattr(http, "decode_upload", decode_later)
+    first = Asking(client, "/api/similar", content=song)
+    assert begun.wait(PATIENCE_S)
     answer = client.post("/api/similar", content=song)
     assert answer.status_code == 503
     assert int(answer.headers["Retry-After"]) > 0
     assert "again later" in answer.json()["error"]
     assert client.get("/api/songs").status_code == 200, "all else is answered"
+    go.set()
     assert first.answer().status_code == 200
     assert client.post("/api/similar", content=song).status_code == 200
 
 
-def test_a_file_that_comes_slowly_takes_no_place_of_others(client, tiny_library, song, monkeypatch):
-    monkeypatch.setattr(http, "_uploads", threading.BoundedSemaphore(1))
+def test_slow_upload_does_not_block_others(client, tiny_library, song, monkeypatch):
+    monkeypatch.setattr(http, "upload_slots", threading.BoundedSemaphore(1))
 
     async def attack():
         app = Starlette(routes=routes())
@@ -194,8 +212,8 @@ def test_a_file_that_comes_slowly_takes_no_place_of_others(client, tiny_library,
     assert (status, bool(hits)) == (200, True)
 
 
-@pytest.mark.slow
-def test_the_work_for_a_client_that_has_gone_is_dropped(client, tiny_library, tmp_path, song):
+@pytest.mark.long
+def test_analysis_is_canceled_when_client_disconnects(client, tiny_library, tmp_path, song):
     data = silence(tmp_path / "long.flac", 600)
     status, _, _ = sent("/api/similar?minutes=600", chunks=[data], stays=False)
     assert status == 499
@@ -208,9 +226,9 @@ def peak_mb(pid):
     return next(int(line.split()[1]) >> 10 for line in lines if line.startswith("VmHWM"))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-def test_the_server_holds_no_part_of_a_large_file_in_memory(tiny_library, tmp_path, song):
+def test_large_upload_is_not_held_in_memory(tiny_library, tmp_path, song):
     import urllib.request
 
     large = tmp_path / "large.wav"

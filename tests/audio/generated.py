@@ -6,7 +6,7 @@ from musicsim.audio import SAMPLE_RATE
 
 
 def clicks(bpm, seconds=30.0, sr=SAMPLE_RATE, every=1, level=0.8, first=0.0):
-    """Clicks that fade in some ms, each `every`-th of a pulse."""
+    """Return clicks that fade within some ms, on every `every`-th pulse."""
     y = np.zeros(round(seconds * sr))
     places = (np.arange(first, seconds, 60 * every / bpm) * sr).astype(int)
     y[places[places < len(y)]] = level

@@ -1,4 +1,4 @@
-"""Sounds that the tests of this folder make, and files of them."""
+"""Sounds for the tests of this folder, and files of them."""
 
 import io
 import struct
@@ -16,7 +16,7 @@ def tone(hz=440.0, seconds=1.0, rate=44100, level=0.5):
 
 
 def music(seconds=4.0, rate=44100, seed=0):
-    """Noise that changes its level: aligned with itself at one place only."""
+    """Return noise of varying level, which matches itself at one alignment only."""
     rng = np.random.default_rng(seed)
     n = round(seconds * rate)
     smooth = np.convolve(rng.standard_normal(n), np.ones(8) / 8, mode="same")
@@ -30,7 +30,7 @@ def as_bytes(samples, rate=44100, **options):
 
 
 def encoded(samples, codec, container, rate=44100, layout="mono"):
-    """Encode mono float samples with FFmpeg, 128 kb/s where the codec has a rate."""
+    """Encode mono float samples with FFmpeg, at 128 kb/s if the codec has a bit rate."""
     target = io.BytesIO()
     with av.open(target, "w", format=container) as out:
         stream = out.add_stream(codec, rate=rate, layout=layout)
@@ -39,7 +39,7 @@ def encoded(samples, codec, container, rate=44100, layout="mono"):
         frame.sample_rate = rate
         resampler = av.AudioResampler(format=stream.codec_context.codec.audio_formats[0], layout=layout, rate=rate)
         for part in [*resampler.resample(frame), *resampler.resample(None), None]:
-            # FLAC ends with an empty packet that the Ogg writer refuses
+            # FLAC ends with an empty packet that the Ogg writer rejects
             out.mux([packet for packet in stream.encode(part) if packet.size])
     return target.getvalue()
 

@@ -1,4 +1,4 @@
-"""A file described in one go: the numbers of the plain functions, whatever its length, and its most typical part."""
+"""Tests of one-pass analysis: the same numbers as the plain functions for any length, and the most typical part."""
 
 import hashlib
 import io
@@ -24,7 +24,7 @@ def wav(samples, rate=SR, **options):
 
 
 def melody(seconds, seed=0, rate=SR):
-    """A tune of decaying tones, three a second, of one timbre throughout."""
+    """Return a melody of decaying tones, three per second, with one timbre throughout."""
     rng = np.random.default_rng(seed)
     t = np.arange(rate // 3) / rate
     tones = [
@@ -37,7 +37,7 @@ def melody(seconds, seed=0, rate=SR):
 def assert_same_as_plain(source, sound):
     decoded = decode(source)
     expected = mfcc(decoded.samples).astype(np.float16)
-    # bits, not values: the hash is taken of them
+    # bits, not values, because the hash is computed from them
     np.testing.assert_array_equal(sound.mfcc.view(np.uint16), expected.view(np.uint16))
     np.testing.assert_array_equal(sound.outline, peaks(decoded.samples))
     assert (sound.duration_s, sound.expected_s, sound.notes) == (decoded.duration_s, decoded.expected_s, decoded.notes)
@@ -54,35 +54,35 @@ def assert_same_as_plain(source, sound):
 
 @needs_recordings
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda p: p.name)
-def test_recordings_are_described_as_by_the_plain_functions(path):
+def test_recordings_match_plain_functions(path):
     assert_same_as_plain(path, analyse_sound(path))
 
 
-# one sample, both sides of a frame, of a block of 256 frames and of 2,048 frames
+# one sample, and both sides of a frame, a block of 256 frames and 2,048 frames
 @pytest.mark.parametrize("n_samples", [1, 255, 256, 257, 2048, 256 * 256 - 1, 256 * 256, 256 * 256 + 1, 2048 * 256 + 5])
-def test_any_length_is_described_as_by_the_plain_functions(n_samples):
+def test_any_length_matches_plain_functions(n_samples):
     data = wav(0.3 * np.random.default_rng(n_samples).standard_normal(n_samples))
     assert_same_as_plain(data, analyse_sound(data))
 
 
-def test_levels_on_disk_give_the_same_numbers(monkeypatch):
+def test_levels_on_disk_give_same_results(monkeypatch):
     data = wav(melody(20))
     expected = analyse_sound(data)
-    monkeypatch.setattr("musicsim.audio.analysis._IN_MEMORY", 1000)
+    monkeypatch.setattr("musicsim.audio.analysis.IN_MEMORY", 1000)
     sound = analyse_sound(data)
     assert sound.sound_hash == expected.sound_hash
     np.testing.assert_array_equal(sound.mfcc, expected.mfcc)
 
 
-def test_a_quiet_beginning_is_floored_by_the_loud_end():
+def test_loud_end_sets_floor_of_quiet_beginning():
     y = np.concatenate([1e-4 * melody(10), melody(10, 1)])
     data = wav(y)
     assert_same_as_plain(data, analyse_sound(data))
-    # the floor of a song as quiet as the beginning alone would lie 80 dB lower
+    # the floor of a song as quiet as its beginning would be 80 dB lower
     assert np.abs(analyse_sound(data).mfcc[:800] - analyse_sound(wav(y[: 10 * SR])).mfcc[:800]).max() > 20
 
 
-def test_opposite_channels_are_read_again():
+def test_opposite_channels_fall_back_to_left_channel():
     y = melody(5)
     sound = analyse_sound(wav(np.stack([y, -y], axis=1)))
     assert sound.notes == ("channels are opposite: the left one was used",)
@@ -90,7 +90,7 @@ def test_opposite_channels_are_read_again():
     assert sound.n_frames == 1 + len(y) // 256
 
 
-def test_other_rates_are_described_at_the_rate_asked_for():
+def test_analysis_uses_requested_sample_rate():
     data = wav(melody(3))
     sound = analyse_sound(data, sr=16000)
     decoded = decode(data, sr=16000)
@@ -98,7 +98,7 @@ def test_other_rates_are_described_at_the_rate_asked_for():
     assert sound.duration_s == pytest.approx(3, abs=1e-3)
 
 
-def test_silence_has_no_level():
+def test_silence_has_zero_level():
     sound = analyse_sound(wav(np.zeros(SR * 40)))
     assert (sound.loudest, sound.rms, sound.typical_s) == (0.0, 0.0, 0.0)
     np.testing.assert_array_equal(sound.outline, np.zeros(400))
@@ -106,8 +106,8 @@ def test_silence_has_no_level():
 
 
 @given(cuts=st.lists(st.integers(0, 200_000), max_size=12), n_samples=st.integers(1, 200_000))
-@settings(max_examples=25, deadline=None)
-def test_how_the_samples_are_cut_into_blocks_changes_no_bit(cuts, n_samples):
+@settings(max_examples=25)
+def test_block_boundaries_do_not_change_results(cuts, n_samples):
     y = np.random.default_rng(n_samples).standard_normal(n_samples).astype(np.float32)
     outline, stream = Outline(), LevelStream(SR)
     levels = []
@@ -125,16 +125,16 @@ def test_how_the_samples_are_cut_into_blocks_changes_no_bit(cuts, n_samples):
 # --- harmony and rhythm ---
 
 
-def test_aspects_are_those_of_the_plain_functions():
-    # longer than a batch of samples and than a block of levels
+def test_harmony_and_rhythm_match_plain_functions():
+    # longer than a batch of samples and a block of levels
     data = wav(melody(60))
     sound, samples = analyse_sound(data, aspects=True), decode(data).samples
     np.testing.assert_array_equal(sound.harmony, harmony(samples))
-    # levels come in other blocks: products round otherwise
+    # levels come in other blocks, so products round differently
     np.testing.assert_allclose(sound.rhythm, rhythm(samples), atol=1e-6)
 
 
-def test_aspects_change_nothing_else_and_are_optional():
+def test_aspects_are_optional_and_change_nothing_else():
     data = wav(melody(20))
     plain, more = analyse_sound(data), analyse_sound(data, aspects=True)
     assert plain.harmony is None
@@ -143,13 +143,13 @@ def test_aspects_change_nothing_else_and_are_optional():
     assert more.typical_s == plain.typical_s
 
 
-def test_aspects_of_opposite_channels_are_of_the_channel_that_is_used():
+def test_aspects_of_opposite_channels_use_left_channel():
     y = melody(5)
     sound = analyse_sound(wav(np.stack([y, -y], axis=1)), aspects=True)
     np.testing.assert_array_equal(sound.harmony, analyse_sound(wav(y), aspects=True).harmony)
 
 
-def test_aspects_need_a_rate():
+def test_aspects_reject_low_sample_rate():
     with pytest.raises(ValueError, match="sr=4000 should be at least 8000"):
         analyse_sound(wav(melody(2)), sr=4000, aspects=True)
 
@@ -157,7 +157,7 @@ def test_aspects_need_a_rate():
 # --- files ---
 
 
-def test_coefficients_are_written_first_as_a_plain_npy_file(tmp_path):
+def test_coefficients_are_written_as_plain_npy_file(tmp_path):
     data = wav(melody(30))
     expected = analyse_sound(data)
     sound = analyse_sound(data, frames_to=tmp_path / "frames.tmp")
@@ -173,26 +173,26 @@ def test_coefficients_are_written_first_as_a_plain_npy_file(tmp_path):
     np.testing.assert_array_equal(mapped, expected.mfcc)
 
 
-def test_nothing_is_left_of_a_file_that_cannot_be_read(tmp_path):
+def test_unreadable_file_leaves_no_output(tmp_path):
     (tmp_path / "words.mp3").write_text("only words " * 500)
     with pytest.raises(AudioDecodeError, match=r"words\.mp3"):
         analyse_sound(tmp_path / "words.mp3", frames_to=tmp_path / "frames.tmp")
     assert [p.name for p in tmp_path.iterdir()] == ["words.mp3"]
 
 
-def test_nothing_is_left_where_the_disk_is_full(tmp_path, monkeypatch):
+def test_full_disk_leaves_no_output(tmp_path, monkeypatch):
     def full(file, header):
         file.write(b"half")
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np.lib.format, "write_array_header_1_0", full)
-    # not taken for damage of the file that was read
+    # not reported as damage of the file
     with pytest.raises(OSError, match="No space left"):
         analyse_sound(wav(melody(2)), frames_to=tmp_path / "frames.tmp")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_errors_name_the_source_as_asked():
+def test_errors_contain_given_source_name():
     with pytest.raises(AudioDecodeError, match="upload 7"):
         analyse_sound(b"no sound", name="upload 7")
     with pytest.raises(ValueError, match="sr=0"):
@@ -203,7 +203,7 @@ def test_errors_name_the_source_as_asked():
 
 
 def plain_typical(frames, n_samples):
-    """The definition, window by window."""
+    """Search window by window, from the definition."""
     second = np.arange(len(frames)) * 256 // SR
     rows = []
     for start in range(n_samples // SR - 30 + 1):
@@ -215,7 +215,7 @@ def plain_typical(frames, n_samples):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_typical_part_equals_the_plain_loop(seed):
+def test_typical_part_matches_plain_loop(seed):
     rng = np.random.default_rng(seed)
     parts = [melody(int(s), seed) * rng.uniform(0.1, 1) for s in rng.integers(5, 25, 4)]
     y = np.concatenate([*parts, 0.05 * rng.standard_normal(SR * 10 + 777)]).astype(np.float32)
@@ -238,5 +238,5 @@ def test_typical_part_avoids_applause():
 
 
 @pytest.mark.parametrize("seconds", [1, 29, 30])
-def test_typical_part_of_a_short_song_is_its_beginning(seconds):
+def test_typical_part_of_short_song_is_its_beginning(seconds):
     assert analyse_sound(wav(melody(seconds))).typical_s == 0.0

@@ -1,4 +1,4 @@
-"""Decoding: the same sound from every format, damage told, and a clear word where there is no sound."""
+"""Tests of decoding: the same sound from every format, reported damage, and a clear error without sound."""
 
 import io
 
@@ -40,7 +40,7 @@ def test_all_encodings_give_nearly_the_same_signal(path):
     assert d.duration_s == pytest.approx(seconds, abs=0.06)
     assert d.duration_s == len(d.samples) / 22050
     assert not d.notes
-    # the six channels of the 5.1 file hold an upmix; lossy codecs, 8 bits and 8 kHz all stay above 0.9959
+    # The six channels of the 5.1 file are an upmix. Lossy codecs, 8 bits and 8 kHz all stay above 0.9959.
     exact = path in LOSSLESS and not any(word in path.name for word in ("51", "u8", "mulaw"))
     assert best_correlation(reference[: len(d.samples)], d.samples) > (0.99999 if exact else 0.995)
 
@@ -77,13 +77,13 @@ def test_bytes_and_file_objects_equal_path(path):
 @needs_formats
 @pytest.mark.parametrize("path", FORMATS, ids=NAMES)
 @pytest.mark.parametrize("share", [0.001, 0.1, 0.5, 0.97])
-def test_cut_off_file_is_told_or_refused(path, share):
+def test_truncated_file_is_reported_or_refused(path, share):
     data = path.read_bytes()
     try:
         d = decode(data[: int(len(data) * share)], name="cut.bin")
     except AudioError as error:
         assert "cut.bin" in str(error)  # noqa: PT017 (both ends are legal, the message must be right)
-        # MP4 keeps its table of contents at the end; the others are cut before the first packet
+        # MP4 has its table of contents at the end; the others are cut before the first packet
         assert path.suffix == ".m4a" or share <= 0.1
         return
     assert len(d.samples) > 0
@@ -93,21 +93,21 @@ def test_cut_off_file_is_told_or_refused(path, share):
 
 @needs_formats
 @pytest.mark.parametrize("name", ["plum_cbr128.mp3", "plum_flac16.flac", "plum_adts.aac", "plum_aac.m4a"])
-def test_reading_goes_on_behind_damage(name):
+def test_decoding_continues_after_damage(name):
     data = bytearray((SHARED / "audio/formats" / name).read_bytes())
     whole = load(bytes(data))
     rng = np.random.default_rng(0)
     for at in range(int(len(data) * 0.4), int(len(data) * 0.5), 4000):
         data[at : at + 200] = rng.bytes(200)
     d = decode(bytes(data))
-    # a tenth was hit; FLAC loses whole frames of 0.1 s
+    # a tenth was damaged; FLAC loses whole frames of 0.1 s
     assert d.duration_s > 8.5
     assert any("damaged packet" in note for note in d.notes)
     assert best_correlation(whole[-22050 * 4 :], d.samples[-22050 * 4 :]) > 0.99
 
 
 @needs_formats
-def test_surround_is_the_mean_of_its_channels():
+def test_surround_is_mean_of_channels():
     path = SHARED / "audio/formats/plum_51_48k_5s.wav"
     channels, rate = soundfile.read(path, dtype="float32")
     expected = librosa.resample(channels.mean(axis=1), orig_sr=rate, target_sr=22050)
@@ -124,7 +124,7 @@ def test_any_rate_and_length_equals_librosa(rate, n_samples):
     expected = librosa.resample(y, orig_sr=rate, target_sr=22050)
     decoded = load(as_bytes(y, rate, subtype="FLOAT"))
     assert len(decoded) == len(expected)
-    # same filter, fed in blocks: not a bit may differ
+    # the same filter in blocks must agree to the bit
     np.testing.assert_array_equal(decoded, expected)
 
 
@@ -137,17 +137,17 @@ def test_any_rate_and_length_equals_librosa(rate, n_samples):
         ("PCM_32", 1e-6),
         ("FLOAT", 0),
         ("DOUBLE", 1e-7),
-        ("ULAW", 0.02),  # 14 bit, logarithmic: at most 1/32 of the level
+        ("ULAW", 0.02),  # 14 bits, logarithmic: at most 1/32 of the level
         ("ALAW", 0.02),
     ],
 )
-def test_wav_of_every_sample_format(subtype, atol):
+def test_decodes_wav_of_every_sample_format(subtype, atol):
     y = tone(rate=22050)
     np.testing.assert_allclose(load(as_bytes(y, 22050, subtype=subtype)), y, rtol=0, atol=atol)
 
 
 @pytest.mark.parametrize("container", ["AIFF", "AU", "CAF", "W64", "RF64", "FLAC", "VOC", "SVX"])
-def test_other_lossless_containers(container):
+def test_decodes_other_lossless_containers(container):
     y = tone(rate=22050)
     np.testing.assert_allclose(load(as_bytes(y, 22050, format=container, subtype="PCM_16")), y, atol=1 / 32768)
 
@@ -160,12 +160,12 @@ def test_offset_and_duration_cut_by_decoded_time():
         np.testing.assert_array_equal(load(data, offset=offset, duration=duration), expected)
 
 
-def test_offset_behind_the_end_states_the_end():
+def test_offset_past_end_gives_clear_error():
     with pytest.raises(AudioDecodeError, match=r"song\.wav ends at 1\.0 s, before offset=3 s"):
         decode(as_bytes(tone()), offset=3, name="song.wav")
 
 
-def test_file_object_is_read_from_where_it_stands():
+def test_file_object_is_read_from_current_position():
     data = as_bytes(tone())
     file = io.BytesIO(b"some other part" + data)
     file.seek(15)
@@ -173,7 +173,7 @@ def test_file_object_is_read_from_where_it_stands():
     assert file.tell() == 15
 
 
-def test_silence_is_legal():
+def test_decodes_silence():
     d = decode(as_bytes(np.zeros((44100, 2), np.float32)))
     np.testing.assert_array_equal(d.samples, np.zeros(22050, np.float32))
     assert d.notes == ()
@@ -187,7 +187,7 @@ def test_one_silent_channel_is_mixed_as_usual():
 
 
 @pytest.mark.parametrize(("codec", "container"), [("aac", "adts"), ("libmp3lame", "mp3")])
-def test_sampling_rate_changes_inside_the_file(codec, container):
+def test_sample_rate_change_inside_file_is_handled(codec, container):
     data = encoded(tone(440, 2, 44100), codec, container, 44100) + encoded(tone(880, 3, 24000), codec, container, 24000)
     d = decode(data)
     # delay and padding of two encoders
@@ -210,19 +210,19 @@ def test_sampling_rate_changes_inside_the_file(codec, container):
         ({"duration": float("nan")}, "duration=nan"),
     ],
 )
-def test_bad_arguments_are_named(options, words):
+def test_rejects_bad_arguments(options, words):
     with pytest.raises(ValueError, match=words):
         load(as_bytes(tone()), **options)
 
 
-def test_other_sources_are_a_type_error():
+def test_other_sources_raise_type_error():
     with pytest.raises(TypeError, match="source must be a path"):
         load(12)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="opened as text"):
         load(io.StringIO("text"))  # type: ignore[arg-type]
 
 
-def test_extensions_are_lower_case_and_leave_films_out():
+def test_extensions_are_lowercase_and_exclude_video():
     assert all(e.startswith(".") and e == e.lower() for e in AUDIO_EXTENSIONS)
     assert {".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a", ".wma", ".ape"} <= AUDIO_EXTENSIONS
     assert not {".mp4", ".mkv", ".webm", ".avi"} & AUDIO_EXTENSIONS

@@ -1,4 +1,4 @@
-"""What can be heard of songs, against sounds that were made to have it."""
+"""Tests of descriptors on generated sound with known values."""
 
 import librosa
 import numpy as np
@@ -22,7 +22,7 @@ from musicsim.audio import (
     rhythm,
     tempo_of,
 )
-from musicsim.audio.descriptors import _k_weighting
+from musicsim.audio.descriptors import k_weighting
 from tests.audio.generated import clicks
 
 SCALES = {"major": (0, 2, 4, 5, 7, 9, 11), "minor": (0, 2, 3, 5, 7, 8, 10)}
@@ -34,7 +34,7 @@ CADENCES = {
 
 
 def notes(chords, seconds=1.5, partials=4):
-    """Chords one after the other, sets of MIDI numbers; partials fall by 6 dB an octave."""
+    """Return chords one after another, given as sets of MIDI numbers. Partials fall by 6 dB per octave."""
     t = np.arange(round(seconds * SAMPLE_RATE)) / SAMPLE_RATE
     fade = np.minimum(1, 20 * np.minimum(t, seconds - t))
     sounds = [
@@ -60,25 +60,25 @@ def heard(y):
 # --- tempo ------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(bpm=st.floats(50, 220), first=st.floats(0, 0.5))
-def test_the_tempo_of_clicks_is_within_four_percent_or_an_octave(bpm, first):
+def test_click_tempo_is_within_four_percent_or_octave(bpm, first):
     found = tempo_of(rhythm(clicks(bpm, first=first)))
     assert min(abs(found / (bpm * octave) - 1) for octave in (0.5, 1, 2)) < 0.04
 
 
 @pytest.mark.parametrize("bpm", [80, 93, 105, 121, 137])
-def test_a_tempo_that_people_tap_is_neither_halved_nor_doubled(bpm):
+def test_common_tempos_are_not_halved_or_doubled(bpm):
     assert tempo_of(rhythm(clicks(bpm))) == pytest.approx(bpm, rel=0.04)
 
 
 @pytest.mark.parametrize("y", [noise(30), notes([(60, 64, 67)], 30), np.zeros(30 * SAMPLE_RATE, np.float32)])
-def test_what_does_not_beat_has_no_tempo(y):
+def test_sound_without_beat_has_no_tempo(y):
     assert tempo_of(rhythm(y)) is None
 
 
 @given(npst.arrays(np.float32, RHYTHM_SIZE, elements=st.floats(0, 1, width=32)))
-def test_a_tempo_is_within_the_histogram(values):
+def test_tempo_is_within_histogram_range(values):
     found = tempo_of(values / max(values[:48].sum(), 1e-6))
     assert found is None or 29 < found < 465
 
@@ -88,24 +88,24 @@ def test_a_tempo_is_within_the_histogram(values):
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("tonic", range(12))
-def test_a_cadence_is_in_its_key(tonic, mode):
+def test_key_of_cadence(tonic, mode):
     chords = [[48 + (tonic + note) % 12 + 12 * (k > 0) for k, note in enumerate(c)] for c in CADENCES[mode]]
     assert key_of(harmony(notes(chords))) == (KEYS[tonic], mode)
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_scale_that_rests_on_its_tonic_is_in_its_key(mode):
+def test_key_of_scale(mode):
     steps = SCALES[mode]
     line = [[62 + step] for step in (0, *steps, 12, *steps[::-1], 0, 7, 0, steps[2], 0)]
     assert key_of(harmony(notes(line, 0.8))) == ("D", mode)
 
 
 @given(npst.arrays(np.float32, 12, elements=st.floats(0, 1, width=32)), st.integers(0, 11))
-def test_what_is_transposed_has_a_transposed_key(classes, steps):
+def test_transposition_shifts_key(classes, steps):
     def key(values):
         return key_of(np.concatenate([values, np.zeros(HARMONY_SIZE - 12, np.float32)]))
 
-    # correlations that differ by rounding only are ties, which are decided otherwise in another key
+    # correlations that differ only by rounding are ties, decided differently in another key
     classes = classes + np.linspace(0, 1e-3, 12, dtype=np.float32) ** 2
     (before, mode), (after, same) = key(classes), key(np.roll(classes, steps))
     assert mode == same
@@ -122,7 +122,7 @@ def test_clicks_and_silence_have_no_key(seed):
 
 
 @pytest.mark.parametrize("gain_db", [-20, -6, 6])
-def test_a_gain_makes_songs_louder_and_changes_nothing_else(gain_db):
+def test_gain_changes_only_loudness(gain_db):
     y = notes(((60, 64, 67), (65, 69, 72))) + noise(3, 0.01)
     plain, moved = heard(y), heard((y * 10 ** (gain_db / 20)).astype(np.float32))
     assert moved.loudness - plain.loudness == pytest.approx(gain_db, abs=0.01)
@@ -131,20 +131,20 @@ def test_a_gain_makes_songs_louder_and_changes_nothing_else(gain_db):
     assert (moved.key, moved.mode, moved.tempo) == (plain.key, plain.mode, plain.tempo)
 
 
-def test_the_weighting_is_that_of_the_standard():
-    """BS.1770-4: a sine of 997 Hz has +0.691 dB, which the offset takes off; deep notes count less, high ones more."""
-    at = 10 * np.log10(_k_weighting(np.array([100.0, 997.0, 5000.0, 10000.0])))
+def test_loudness_weighting_follows_standard():
+    """In BS.1770-4, a sine of 997 Hz gains 0.691 dB, which the offset removes. Low notes count less, high ones more."""
+    at = 10 * np.log10(k_weighting(np.array([100.0, 997.0, 5000.0, 10000.0])))
     np.testing.assert_allclose(at, [-1.1, 0.691, 4.0, 4.0], atol=0.1)
 
 
-def test_noise_has_the_loudness_that_its_power_has():
-    """The levels of noise are averaged as decibels, which takes 1 to 3 dB off, and the weighting adds 3."""
+def test_loudness_of_noise_matches_its_power():
+    """The levels of noise are averaged in decibels, which loses 1 to 3 dB. The weighting adds 3."""
     for level in (0.01, 0.1):
         expected = 20 * np.log10(level)
         assert describe(mfcc(noise(level=level))).loudness == pytest.approx(expected + 2, abs=1.5)
 
 
-def test_silence_at_the_ends_does_not_count():
+def test_silence_at_ends_does_not_count():
     y = notes(((60, 64, 67), (65, 69, 72)) * 3) + noise(9, 1e-3)
     ends = np.zeros(5 * SAMPLE_RATE, np.float32)
     plain, padded = describe(mfcc(y)), describe(mfcc(np.concatenate([ends, y, ends])))
@@ -153,12 +153,12 @@ def test_silence_at_the_ends_does_not_count():
     assert padded.energy == pytest.approx(plain.energy, rel=0.1)
 
 
-def test_silence_has_nothing_to_say():
+def test_silence_has_no_descriptors():
     assert describe(mfcc(np.zeros(SAMPLE_RATE, np.float32))) == Descriptors()
 
 
-def test_brightness_is_about_the_spectral_centroid():
-    """Of filtered noise, whose spectrum is smooth: what 13 of 40 coefficients keep of it is nearly all."""
+def test_brightness_approximates_spectral_centroid():
+    """Filtered noise has a smooth spectrum, so 13 of 40 coefficients keep nearly all of it."""
     for hz in (800, 2000, 5000):
         y = sosfilt(butter(2, hz, fs=SAMPLE_RATE, output="sos"), noise()).astype(np.float32)
         spectrum = np.abs(librosa.stft(y, n_fft=512, hop_length=256)).mean(axis=1, keepdims=True)
@@ -166,14 +166,14 @@ def test_brightness_is_about_the_spectral_centroid():
         assert describe(mfcc(y)).brightness == pytest.approx(expected, rel=0.15)
 
 
-def test_attacks_have_more_energy_than_held_notes():
+def test_attacks_have_more_energy_than_sustained_notes():
     held, struck = notes([(60, 64, 67)], 12), notes([(60, 64, 67)] * 48, 0.25)
     assert describe(mfcc(struck)).energy > 2 * describe(mfcc(held)).energy
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(npst.arrays(np.float32, (50, 13), elements=st.floats(-200, 200, width=32)), st.integers(1, 5))
-def test_whatever_is_kept_gives_numbers_in_their_range(frames, times):
+def test_any_frames_give_descriptors_in_range(frames, times):
     found = describe(np.tile(frames, (times, 1)))
     assert (found.loudness is None) == (found.brightness is None) == (found.energy is None)
     if found.loudness is not None:
@@ -182,17 +182,17 @@ def test_whatever_is_kept_gives_numbers_in_their_range(frames, times):
         assert found.energy >= 0
 
 
-def test_blocks_of_a_long_song_are_joined_without_a_seam():
+def test_blocks_of_long_song_join_seamlessly():
     y = notes(((60, 64, 67), (65, 69, 72)) * 20)
     frames = mfcc(y)
     assert len(frames) > 4096
     whole, rolled = describe(frames), describe(np.roll(frames, 35 * 40, axis=0))
     assert whole.brightness == pytest.approx(rolled.brightness, rel=1e-6)
-    assert whole.energy == pytest.approx(rolled.energy, rel=1e-2)  # one rise less, one more
+    assert whole.energy == pytest.approx(rolled.energy, rel=1e-2)  # one rise less, or one more
 
 
 @pytest.mark.parametrize("shape", [(10, 12), (130,)])
-def test_arrays_of_another_shape_are_refused(shape):
+def test_rejects_arrays_of_wrong_shape(shape):
     with pytest.raises(ValueError, match="shape"):
         describe(np.zeros(shape, np.float32))
     with pytest.raises(ValueError, match="shape"):

@@ -1,4 +1,4 @@
-"""What browsers play, and copies of the rest."""
+"""Tests of the formats that browsers play, and of copies of other files."""
 
 import io
 
@@ -24,7 +24,7 @@ REFUSED = {"plum_alac.m4a", "plum_mulaw_8k_mono.wav", "plum_s16_22k_mono.aiff", 
 
 
 def two_tones(seconds=2.0, rate=44100):
-    """440 Hz left, 880 Hz right."""
+    """Return 440 Hz on the left and 880 Hz on the right."""
     t = np.arange(round(seconds * rate)) / rate
     return (0.4 * np.sin(2 * np.pi * np.outer(t, [440, 880]))).astype(np.float32)
 
@@ -44,17 +44,17 @@ def pitches(path):
 
 @needs_formats
 @pytest.mark.parametrize("path", FORMATS, ids=lambda p: p.name)
-def test_formats_that_browsers_play(path):
+def test_recognizes_formats_that_browsers_play(path):
     assert plays_in_browser(path) == (path.name not in REFUSED)
 
 
 @pytest.mark.parametrize(("subtype", "plays"), [("PCM_24", True), ("FLOAT", True), ("ULAW", False)])
-def test_wav_plays_by_its_sample_format(tmp_path, subtype, plays):
+def test_wav_plays_depending_on_sample_format(tmp_path, subtype, plays):
     soundfile.write(tmp_path / "a.WAV", two_tones(), 44100, subtype=subtype)
     assert plays_in_browser(tmp_path / "a.WAV") == plays
 
 
-def test_what_is_no_sound_does_not_play(tmp_path):
+def test_non_audio_does_not_play(tmp_path):
     (tmp_path / "words.mp3").write_text("only words " * 500)
     assert not plays_in_browser(tmp_path / "words.mp3")
     assert not plays_in_browser(tmp_path / "missing.mp3")
@@ -66,7 +66,7 @@ def test_what_is_no_sound_does_not_play(tmp_path):
 
 @pytest.mark.parametrize("suffix", [".mp3", ".m4a", ".wav"])
 @pytest.mark.parametrize("rate", [22050, 44100, 96000])
-def test_stereo_is_kept(tmp_path, suffix, rate):
+def test_transcoding_keeps_stereo(tmp_path, suffix, rate):
     source, target = tmp_path / "a.aiff", tmp_path / f"a{suffix}"
     soundfile.write(source, two_tones(rate=rate), rate)
     assert transcode(source, target) == target
@@ -83,7 +83,7 @@ def test_mono_stays_mono_and_surround_becomes_stereo(tmp_path):
         y = np.repeat(two_tones(1)[:, :1], n_channels, axis=1) / 4
         soundfile.write(tmp_path / "a.wav", y, 44100)
         transcode(tmp_path / "a.wav", tmp_path / "a.mp3")
-        np.testing.assert_allclose(pitches(tmp_path / "a.mp3"), [440] * expected, atol=2)  # 1 s: 1 Hz a bin
+        np.testing.assert_allclose(pitches(tmp_path / "a.mp3"), [440] * expected, atol=2)  # 1 s: 1 Hz per bin
 
 
 def test_bitrate_sets_the_size(tmp_path):
@@ -96,7 +96,7 @@ def test_bitrate_sets_the_size(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".mp3", ".m4a", ".wav"])
-def test_changing_rates_are_written_as_one(tmp_path, suffix):
+def test_changing_sample_rates_are_unified(tmp_path, suffix):
     parts = []
     for rate in (44100, 22050, 48000):
         target = io.BytesIO()
@@ -115,7 +115,7 @@ def test_nan_samples_do_not_reach_the_encoder(tmp_path):
     assert np.abs(load(tmp_path / "nan.mp3")).max() > 0.1
 
 
-def test_failure_leaves_the_old_file_and_no_other(tmp_path):
+def test_failure_leaves_only_old_file(tmp_path):
     (tmp_path / "words.wma").write_text("only words " * 500)
     (tmp_path / "a.mp3").write_bytes(b"old")
     with pytest.raises(AudioDecodeError, match=r"words\.wma"):
@@ -124,7 +124,7 @@ def test_failure_leaves_the_old_file_and_no_other(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.mp3", "words.wma"]
 
 
-def test_bad_arguments_are_named(tmp_path):
+def test_rejects_bad_arguments(tmp_path):
     with pytest.raises(ValueError, match=r"target='a\.xyz' must end in"):
         transcode(b"x", "a.xyz")
     with pytest.raises(ValueError, match="bitrate=0"):
@@ -137,7 +137,7 @@ def test_every_browser_extension_has_a_media_type():
     assert transcode_suffix() in BROWSER_EXTENSIONS
 
 
-def test_a_part_is_what_was_asked_for_and_none_behind_the_end_is_said(tmp_path):
+def test_transcodes_requested_part_and_rejects_part_past_end(tmp_path):
     y = np.linspace(-0.5, 0.5, 3 * 22050, dtype=np.float32)  # no two places are alike
     soundfile.write(tmp_path / "all.wav", y, 22050, subtype="FLOAT")
     for start_s, length_s in ((0.0, 1.0), (0.5, 1.5), (2.5, 30.0), (0.0, np.inf)):
@@ -147,5 +147,5 @@ def test_a_part_is_what_was_asked_for_and_none_behind_the_end_is_said(tmp_path):
         wanted = y[first:] if np.isinf(length_s) else y[first : first + round(length_s * 22050)]
         assert len(part) == len(wanted)
         np.testing.assert_allclose(part, wanted, atol=2**-14)  # 16 bits
-    with pytest.raises(AudioDecodeError, match="no sound"):
+    with pytest.raises(AudioDecodeError, match="does not contain sound"):
         transcode(tmp_path / "all.wav", tmp_path / "part.wav", start_s=4.0)

@@ -1,4 +1,4 @@
-"""Delta-MFCC against librosa, on closed forms and on every recording of the shared data folder."""
+"""Tests of delta-MFCC against librosa, on closed forms and on every recording of the shared data folder."""
 
 import itertools
 import warnings
@@ -21,11 +21,11 @@ from musicsim.audio import (
     mfcc,
     peaks,
 )
-from musicsim.audio.features import _mel_basis, dct_basis
+from musicsim.audio.features import dct_basis, mel_basis
 from musicsim.demo import plan_collection, write_song
 from tests.shared import RECORDINGS, needs_recordings
 
-# The contract. What is found stays below 3e-4: float32 rounding of levels near 100 dB in both products.
+# The contract. Measured differences stay below 3e-4: float32 rounding of levels near 100 dB in both products.
 ATOL = 1e-3
 
 
@@ -71,7 +71,7 @@ def test_delta_mfcc_equals_librosa_on_hard_signals(name):
     np.testing.assert_allclose(features, librosa_twin(y), rtol=0, atol=ATOL)
 
 
-# around one frame, the shortest legal length, and both sides of one and two blocks of 256 frames
+# around one frame, the minimum length, and both sides of one and two blocks of 256 frames
 LENGTHS = (2048, 2049, 2303, 2304, 5000, 511 * 256 - 1, 511 * 256, 512 * 256 - 1, 512 * 256, 513 * 256 + 7, 300_000)
 
 
@@ -82,7 +82,7 @@ def test_delta_mfcc_equals_librosa_at_any_length(n_samples):
 
 
 @pytest.mark.parametrize("n_samples", [1, 100, 255, 256, 257, 511, 512, 1000, 2047])
-def test_mfcc_of_less_than_nine_frames_equals_librosa(n_samples):
+def test_mfcc_of_fewer_than_nine_frames_equals_librosa(n_samples):
     y = np.random.default_rng(1).standard_normal(n_samples).astype(np.float32)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
@@ -106,12 +106,12 @@ def test_delta_mfcc_equals_librosa_on_real_recordings(path):
 @pytest.mark.parametrize(
     "plan", plan_collection(n_artists_per_style=1, n_songs_per_artist=1), ids=lambda plan: plan.style
 )
-def test_delta_mfcc_equals_librosa_on_the_demo(plan, tmp_path):
+def test_delta_mfcc_equals_librosa_on_demo(plan, tmp_path):
     y = load(write_song(plan, tmp_path))
     np.testing.assert_allclose(delta_mfcc(y), librosa_twin(y), rtol=0, atol=ATOL)
 
 
-def test_strided_and_float64_samples_give_the_same_features():
+def test_strided_and_float64_samples_give_same_features():
     y = np.random.default_rng(3).standard_normal(20000).astype(np.float32)
     both = np.stack([y, y], axis=1)
     np.testing.assert_array_equal(delta_mfcc(both[:, 0]), delta_mfcc(y))
@@ -120,7 +120,7 @@ def test_strided_and_float64_samples_give_the_same_features():
 
 def test_silence_gives_constant_rows_and_no_nan():
     features = delta_mfcc(np.zeros(22050, np.float32))
-    # all 40 bands stand at -100 dB: the orthonormal DCT puts sqrt(40) times that in the first column
+    # all 40 bands are at -100 dB, and the orthonormal DCT puts sqrt(40) times that in the first column
     expected = np.zeros(39)
     expected[0] = -100 * np.sqrt(40)
     # 1e-3: one unit in the last place of 632 is 6e-5, summed over 40 products
@@ -128,8 +128,8 @@ def test_silence_gives_constant_rows_and_no_nan():
 
 
 @given(gain_db=st.floats(-30, 20), seed=st.integers(0, 100))
-@settings(max_examples=25, deadline=None)
-def test_louder_moves_only_the_first_column(gain_db, seed):
+@settings(max_examples=25)
+def test_gain_changes_only_first_column(gain_db, seed):
     y = (0.1 * np.random.default_rng(seed).standard_normal(4000)).astype(np.float32)
     moved = delta_mfcc((y * 10 ** (gain_db / 20)).astype(np.float32)) - delta_mfcc(y)
     expected = np.zeros(39)
@@ -139,12 +139,12 @@ def test_louder_moves_only_the_first_column(gain_db, seed):
 
 
 @given(slope=st.floats(-5, 5), bend=st.floats(-0.5, 0.5), n_frames=st.integers(9, 60), n_columns=st.integers(1, 13))
-@settings(max_examples=40, deadline=None)
-def test_derivatives_of_a_parabola_are_known(slope, bend, n_frames, n_columns):
+@settings(max_examples=40)
+def test_derivatives_of_parabola_are_exact(slope, bend, n_frames, n_columns):
     t = np.arange(n_frames, dtype=np.float64)[:, None] - n_frames / 2
     curve = np.repeat(slope * t + bend * t**2, n_columns, axis=1)
     first, second = np.split(derivatives(curve), 3, axis=1)[1:]
-    inner = slice(4, n_frames - 4)  # at the ends the first order is fitted by a line, not a parabola
+    inner = slice(4, n_frames - 4)  # at the ends, the first order is fitted by a line instead of a parabola
     # 1e-4: results are stored in float32 and reach 35
     np.testing.assert_allclose(first[inner], np.repeat(slope + 2 * bend * t, n_columns, axis=1)[inner], atol=1e-4)
     np.testing.assert_allclose(second, 2 * bend, atol=1e-4)
@@ -155,8 +155,8 @@ def test_mel_filters_equal_librosa(sr):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # empty filters at low rates
         expected = librosa.filters.mel(sr=sr, n_fft=512, n_mels=40)
-    # where a corner meets a bin, rounding decides between 0 and 1e-18; all else is equal to the bit
-    np.testing.assert_allclose(_mel_basis(float(sr)), expected.T, rtol=0, atol=1e-15)
+    # if a corner coincides with a bin, rounding decides between 0 and 1e-18; all else is equal to the bit
+    np.testing.assert_allclose(mel_basis(float(sr)), expected.T, rtol=0, atol=1e-15)
 
 
 def test_dct_equals_scipy():
@@ -176,19 +176,19 @@ def test_derivatives_equal_scipy(n_frames):
 
 
 @given(n_frames=st.integers(9, 80), block=st.integers(1, 90))
-@settings(max_examples=60, deadline=None)
-def test_derivatives_block_by_block_equal_all_at_once(n_frames, block):
+@settings(max_examples=60)
+def test_blockwise_derivatives_equal_full_derivatives(n_frames, block):
     frames = (100 * np.random.default_rng(n_frames).standard_normal((n_frames, 13))).astype(np.float16)
     blocks = list(derivative_blocks(frames, block))
     assert [len(b) for b in blocks[:-1]] == [block] * (len(blocks) - 1)
     assert all(b.dtype == np.float32 for b in blocks)
-    # each row is computed from the same nine rows in the same order: not a bit may differ
+    # each row is computed from the same nine rows in the same order, so results agree to the bit
     np.testing.assert_array_equal(np.concatenate(blocks), derivatives(frames))
 
 
 @given(n_frames=st.integers(9, 80), seed=st.integers(0, 99))
-@settings(max_examples=60, deadline=None)
-def test_derivatives_of_some_frames_are_those_of_all(n_frames, seed):
+@settings(max_examples=60)
+def test_derivatives_of_selected_frames_match_full_derivatives(n_frames, seed):
     rng = np.random.default_rng(seed)
     frames = (100 * rng.standard_normal((n_frames, 13))).astype(np.float16)
     rows = rng.integers(n_frames, size=rng.integers(0, 2 * n_frames))
@@ -197,7 +197,7 @@ def test_derivatives_of_some_frames_are_those_of_all(n_frames, seed):
     np.testing.assert_array_equal(found, derivatives(frames)[rows])
 
 
-def test_derivatives_of_a_mapped_file(tmp_path):
+def test_derivatives_of_memory_mapped_file(tmp_path):
     frames = (100 * np.random.default_rng(0).standard_normal((20_000, 13))).astype(np.float16)
     np.save(tmp_path / "frames.npy", frames)
     mapped = np.load(tmp_path / "frames.npy", mmap_mode="r")
@@ -206,7 +206,7 @@ def test_derivatives_of_a_mapped_file(tmp_path):
     np.testing.assert_array_equal(np.concatenate(blocks), derivatives(frames))
 
 
-def test_derivative_blocks_refuse_at_once():
+def test_derivative_blocks_reject_bad_input_immediately():
     with pytest.raises(AudioTooShortError, match="8 frames; derivatives need at least 9"):
         derivative_blocks(np.zeros((8, 13), np.float16))
     with pytest.raises(ValueError, match="mfcc must be 2-D"):
@@ -215,7 +215,7 @@ def test_derivative_blocks_refuse_at_once():
         derivative_blocks(np.zeros((9, 13)), 0)
 
 
-def test_too_short_states_frames_seconds_and_the_minimum():
+def test_too_short_error_names_length_and_minimum():
     with pytest.raises(AudioTooShortError, match=r"0\.093 s long \(8 frames\).*at least 9.*0\.093 s"):
         delta_mfcc(np.ones(2047, np.float32))
     with pytest.raises(AudioTooShortError, match="8 frames; derivatives need at least 9"):
@@ -229,31 +229,31 @@ def test_too_short_states_frames_seconds_and_the_minimum():
         (np.zeros(0, np.float32), "y is empty"),
         (np.zeros(5000, np.int16), "y must be an array of floating-point samples, not int16"),
         ([0.0] * 5000, "y must be an array of floating-point samples, not list"),
-        (np.full(5000, np.nan, np.float32), "y holds NaN"),
-        (np.array([0.0] * 4999 + [-np.inf]), "y holds NaN"),
-        (np.array([np.nan] + [0.0] * 4999), "y holds NaN"),
+        (np.full(5000, np.nan, np.float32), "y contains NaN"),
+        (np.array([0.0] * 4999 + [-np.inf]), "y contains NaN"),
+        (np.array([np.nan] + [0.0] * 4999), "y contains NaN"),
     ],
 )
-def test_bad_samples_are_refused(y, words):
+def test_rejects_bad_samples(y, words):
     with pytest.raises(ValueError, match=words):
         delta_mfcc(y)
 
 
 @pytest.mark.parametrize("sr", [0, -1, float("nan")])
-def test_bad_rate_is_refused(sr):
+def test_rejects_bad_sample_rate(sr):
     with pytest.raises(ValueError, match="sr="):
         delta_mfcc(np.zeros(5000, np.float32), sr)
 
 
 @pytest.mark.parametrize("shape", [(13,), (2, 20, 13)])
-def test_derivatives_refuse_other_shapes(shape):
+def test_derivatives_reject_wrong_shape(shape):
     with pytest.raises(ValueError, match="mfcc must be 2-D"):
         derivatives(np.zeros(shape))
 
 
 @given(n_samples=st.integers(1, 3000), n_bins=st.integers(1, 500), seed=st.integers(0, 1000))
-@settings(max_examples=60, deadline=None)
-def test_peaks_equal_the_plain_loop(n_samples, n_bins, seed):
+@settings(max_examples=60)
+def test_peaks_match_plain_loop(n_samples, n_bins, seed):
     y = np.random.default_rng(seed).standard_normal(n_samples).astype(np.float32)
     edges = [i * n_samples // n_bins for i in range(n_bins + 1)]
     plain = np.array([np.abs(y[a : max(b, a + 1)]).max() for a, b in itertools.pairwise(edges)])
@@ -261,8 +261,8 @@ def test_peaks_equal_the_plain_loop(n_samples, n_bins, seed):
 
 
 @given(n_samples=st.integers(8193, 300_000), seed=st.integers(0, 1000))
-@settings(max_examples=20, deadline=None)
-def test_peaks_of_longer_sounds_begin_at_whole_steps(n_samples, seed):
+@settings(max_examples=20)
+def test_peaks_of_long_sounds_start_at_whole_steps(n_samples, seed):
     y = np.random.default_rng(seed).standard_normal(n_samples).astype(np.float32)
     step = 1
     while n_samples > 8192 * step:
@@ -273,7 +273,7 @@ def test_peaks_of_longer_sounds_begin_at_whole_steps(n_samples, seed):
     np.testing.assert_array_equal(peaks(y), plain / np.abs(y).max())
 
 
-def test_peaks_of_silence_are_zero_and_of_nan_refused():
+def test_peaks_of_silence_are_zero_and_nan_is_rejected():
     np.testing.assert_array_equal(peaks(np.zeros(1000, np.float32), 10), np.zeros(10))
     with pytest.raises(ValueError, match="NaN"):
         peaks(np.array([0.0, np.nan, 1.0]), 2)

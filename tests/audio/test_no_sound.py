@@ -1,4 +1,4 @@
-"""Files without sound are told apart by what is in them, whatever they are called."""
+"""Tests that files without sound are recognized by their content, whatever their name."""
 
 import io
 
@@ -23,7 +23,7 @@ def picture(form):
 
 
 def film(container):
-    """A second of moving pictures."""
+    """Write a second of video."""
     buffer = io.BytesIO()
     with av.open(buffer, "w", format=container) as out:
         stream = out.add_stream("mpeg4", rate=10)
@@ -64,17 +64,17 @@ def id3(padding=0):
         (b"Dear Sir or Madam,\r\n" * 500, "is a text file"),
         ("Sehr geehrte Damen und Herren, größer und schöner\n".encode() * 200, "is a text file"),
         ("Liebe Leute, ".encode("utf-16") * 1000, "is a text file"),
-        (id3(), "holds tags and no sound"),
-        (id3(2000), "holds tags and no sound"),
-        (id3() + b"TAG" + b" " * 125, "holds tags and no sound"),
-        (id3(100_000)[:500], "holds tags and no sound"),
+        (id3(), "contains tags but no sound"),
+        (id3(2000), "contains tags but no sound"),
+        (id3() + b"TAG" + b" " * 125, "contains tags but no sound"),
+        (id3(100_000)[:500], "contains tags but no sound"),
         (b"\0" * 5000, "cannot be read as sound"),
         (np.random.default_rng(0).bytes(5000), "cannot be read as sound"),
         (id3() + np.random.default_rng(0).bytes(5000), "cannot be read as sound"),
     ],
 )
 @pytest.mark.parametrize("name", ["song.mp3", "song.wav"])
-def test_it_is_said_what_a_file_without_sound_is(tmp_path, content, words, name):
+def test_error_names_type_of_file_without_sound(tmp_path, content, words, name):
     path = tmp_path / name
     path.write_bytes(content)
     for source in (path, content):
@@ -83,5 +83,5 @@ def test_it_is_said_what_a_file_without_sound_is(tmp_path, content, words, name)
         assert str(caught.value).startswith(f"{name} ")
 
 
-def test_sound_that_begins_like_something_else_is_read():
+def test_audio_after_misleading_header_is_decoded():
     assert decode(id3() + as_bytes(tone(), format="MP3", subtype="MPEG_LAYER_III")).duration_s > 0.5

@@ -1,4 +1,4 @@
-"""Rhythm against clicks of known tempo."""
+"""Tests of rhythm on clicks of known tempo."""
 
 import numpy as np
 import pytest
@@ -20,15 +20,15 @@ def bin_of(bpm):
 
 
 @pytest.mark.parametrize("bpm", [30, 40, 60, 75, 90, 100, 120, 133, 150, 180, 240, 300, 400])
-def test_an_even_pulse_stands_at_its_own_tempo(bpm):
+def test_even_pulse_peaks_at_its_tempo(bpm):
     found = tempos(rhythm(clicks(bpm)))
     assert abs(int(np.argmax(found)) - bin_of(bpm)) <= 1
-    # and not at half or twice of it, although both repeat, too
+    # but not at half or double the tempo, although the clicks repeat there, too
     near = slice(max(bin_of(bpm) - 1, 0), bin_of(bpm) + 2)
     assert found[near].sum() > 0.8
 
 
-def test_half_the_tempo_stands_beside_where_every_second_beat_is_stronger():
+def test_accented_beats_add_half_tempo():
     even = tempos(rhythm(clicks(140)))
     accented = tempos(rhythm(clicks(140, every=2) + clicks(140, level=0.02)))
     half = slice(bin_of(70) - 1, bin_of(70) + 2)
@@ -36,8 +36,8 @@ def test_half_the_tempo_stands_beside_where_every_second_beat_is_stronger():
     assert accented[half].sum() + accented[bin_of(140) - 1 : bin_of(140) + 2].sum() > 0.8
 
 
-def test_pulses_tell_which_bands_beat_how_fast():
-    """A low drum at 60 and a high one at 240 a minute."""
+def test_pulses_separate_tempos_by_band():
+    """A low drum beats 60 times per minute, a high one 240 times."""
     t = np.arange(round(0.08 * SAMPLE_RATE)) / SAMPLE_RATE
 
     def beats(bpm, hz, seconds=40):
@@ -53,22 +53,22 @@ def test_pulses_tell_which_bands_beat_how_fast():
 
 
 def test_loudness_changes_little():
-    # noise of 1e-4 stands above the floor of 80 dB in both
+    # noise of 1e-4 is above the floor of 80 dB in both
     np.testing.assert_allclose(rhythm(clicks(100)), rhythm(0.1 * clicks(100)), atol=1e-3)
 
 
 @pytest.mark.parametrize("sr", [8000, 16000, 44100, 48000])
-def test_the_rate_changes_no_tempo(sr):
+def test_sample_rate_does_not_change_tempo(sr):
     assert abs(int(np.argmax(tempos(rhythm(clicks(100, sr=sr), sr)))) - bin_of(100)) <= 1
 
 
-def test_where_the_beat_begins_changes_little():
+def test_offset_of_first_beat_changes_little():
     np.testing.assert_allclose(tempos(rhythm(clicks(90, first=0.4))), tempos(rhythm(clicks(90))), atol=0.05)
 
 
 @pytest.mark.parametrize("n_samples", [1, 500, 2048, 256 * 1023, 256 * 1024, 256 * 1025])
 @pytest.mark.parametrize("kind", ["silence", "noise", "constant"])
-def test_any_sound_gives_two_histograms(kind, n_samples):
+def test_any_sound_gives_two_normalized_histograms(kind, n_samples):
     rng = np.random.default_rng(n_samples)
     y = {"silence": np.zeros, "noise": rng.standard_normal, "constant": np.ones}[kind](n_samples)
     found = rhythm(y.astype(np.float32))
@@ -78,7 +78,7 @@ def test_any_sound_gives_two_histograms(kind, n_samples):
     assert [tempos(found).sum(), found[len(TEMPOS) :].sum()] == pytest.approx([1, 1], abs=1e-6)  # float32 sums
 
 
-def test_where_nothing_begins_all_tempos_are_equal():
+def test_sound_without_onsets_has_uniform_tempos():
     t = np.arange(20 * SAMPLE_RATE) / SAMPLE_RATE
     for y in (np.zeros(20 * SAMPLE_RATE), 0.3 * np.sin(2 * np.pi * 441 * t)):
         np.testing.assert_allclose(tempos(rhythm(y)), 1 / 48, rtol=1e-6)
@@ -94,19 +94,19 @@ def test_tempo_of_a_short_sound():
 
 
 @given(cuts=st.lists(st.integers(0, 4000), max_size=8), n_frames=st.integers(1, 4000))
-@settings(max_examples=20, deadline=None)
-def test_how_the_levels_are_cut_into_blocks_changes_nothing(cuts, n_frames):
+@settings(max_examples=20)
+def test_block_boundaries_do_not_change_results(cuts, n_frames):
     levels = np.random.default_rng(n_frames).uniform(-80, 0, (n_frames, N_MELS)).astype(np.float32)
     whole, stream = RhythmStream(SAMPLE_RATE), RhythmStream(SAMPLE_RATE)
     whole.add(levels)
     for part in np.split(levels, sorted(min(cut, n_frames) for cut in cuts)):
         stream.add(part)
-    # products of other shapes round otherwise in float32
+    # products of other shapes round differently in float32
     np.testing.assert_allclose(stream.finish(), whole.finish(), atol=1e-6)
 
 
-def test_levels_are_those_of_the_mfcc():
-    """The floor is the song's, not that of a block: a loud end hides what is soft before it."""
+def test_rhythm_uses_mfcc_levels():
+    """The floor is that of the song, not of a block: a loud end hides soft sound before it."""
     y = np.concatenate([1e-5 * clicks(150, 15), clicks(90, 15)])
     levels, stream = LevelStream(SAMPLE_RATE), RhythmStream(SAMPLE_RATE)
     every = np.concatenate([b.copy() for part in (levels.add(y), levels.finish()) for b in part])
@@ -116,7 +116,7 @@ def test_levels_are_those_of_the_mfcc():
     assert tempos(found)[bin_of(150)] < 0.1
 
 
-def test_bad_input_is_named():
+def test_rejects_bad_input():
     with pytest.raises(ValueError, match="sr=4000 should be at least 8000"):
         rhythm(np.zeros(100), 4000)
     with pytest.raises(ValueError, match="must be 1-D"):

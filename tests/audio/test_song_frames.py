@@ -1,4 +1,4 @@
-"""What is kept of a song: the frames of the thesis, parts, and files of this version and the last."""
+"""Tests of stored song data: the frames of the thesis, parts, and files of this version and the previous one."""
 
 import numpy as np
 import pytest
@@ -27,12 +27,12 @@ def kept(song):
     return SongFrames(sound.mfcc, sound.fluctuation)
 
 
-def test_the_columns_of_the_thesis_are_those_of_the_coefficients(song, kept):
+def test_blocks_equal_derivatives_of_coefficients(song, kept):
     expected = derivatives(mfcc(load(song)).astype(np.float16).astype(np.float32))
     np.testing.assert_array_equal(np.concatenate(list(kept.blocks())), expected)
 
 
-def test_a_file_holds_coefficients_and_fluctuation(song, kept, tmp_path):
+def test_file_contains_coefficients_and_fluctuation(song, kept, tmp_path):
     sound = analyse_sound(song, frames_to=tmp_path / "frames.npy")
     read = read_song_frames(tmp_path / "frames.npy")
     assert isinstance(read.mfcc, np.memmap)
@@ -41,7 +41,7 @@ def test_a_file_holds_coefficients_and_fluctuation(song, kept, tmp_path):
     np.testing.assert_array_equal(sound.fluctuation, fluctuation(load(song)))
 
 
-def test_a_file_of_feature_version_2_is_read(kept, tmp_path):
+def test_reads_file_of_feature_version_2(kept, tmp_path):
     np.save(tmp_path / "frames.npy", kept.mfcc)
     read = read_song_frames(tmp_path / "frames.npy")
     assert read.fluctuation is None
@@ -49,7 +49,7 @@ def test_a_file_of_feature_version_2_is_read(kept, tmp_path):
     assert read.part(0, 100).fluctuation is None
 
 
-def test_parts_have_the_patterns_of_their_seconds(kept):
+def test_parts_have_fluctuation_of_their_seconds(kept):
     n_patterns = len(kept.fluctuation)
     parts = [kept.part(i * len(kept) // 3, (i + 1) * len(kept) // 3) for i in range(3)]
     np.testing.assert_array_equal(np.concatenate([part.mfcc for part in parts]), kept.mfcc)
@@ -59,5 +59,5 @@ def test_parts_have_the_patterns_of_their_seconds(kept):
     np.testing.assert_array_equal(first.fluctuation, kept.fluctuation[:1])
     np.testing.assert_array_equal(last.fluctuation, kept.fluctuation[-1:])
     second = round(SAMPLE_RATE / 256)
-    middle = kept.part(29 * second, 31 * second)  # around 30 s: blocks begin every 6 s and last 12
+    middle = kept.part(29 * second, 31 * second)  # around 30 s: blocks begin every 6 s and last 12 s
     np.testing.assert_array_equal(middle.fluctuation, kept.fluctuation[4:5])

@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from benchmarks._cascade import HammingCascade
+from benchmarks.support.cascade import HammingCascade
 from tests.search.test_hamming import by_definition, codes_of
 
 both = pytest.mark.parametrize("method", ["scan", "balls"])
@@ -19,7 +19,7 @@ def songs(rng):
     return codes_of(bits[:, :8]), codes_of(bits[:, 8:]), X
 
 
-def test_a_shortlist_is_whole_bins(songs):
+def test_shortlist_contains_whole_bins(songs):
     short, long, _ = songs
     cascade = HammingCascade(50, 10, n_short_bits=8, n_jobs=1).fit(short, long)
     distances, _ = by_definition(short, short[:9], 400)
@@ -28,7 +28,7 @@ def test_a_shortlist_is_whole_bins(songs):
 
 
 @both
-def test_stages_rank_what_the_stage_before_left(method, songs):
+def test_each_stage_ranks_previous_shortlist(method, songs):
     short, long, X = songs
     codes = HammingCascade(60, 20, method=method, n_short_bits=8, n_long_bits=130, n_jobs=1).fit(short, long)
     vectors = clone(codes).fit(short, long, X)
@@ -46,7 +46,7 @@ def test_stages_rank_what_the_stage_before_left(method, songs):
         np.testing.assert_allclose(lengths[i], np.sort(exact)[:5], rtol=1e-6)  # float32 sums
 
 
-def test_stages_that_leave_all_are_exact(songs):
+def test_cascade_without_cuts_is_exact(songs):
     short, long, X = songs
     cascade = HammingCascade(1000, 1000, n_short_bits=8, n_jobs=1)
     truth, ids = by_definition(long, long[:5], 700)
@@ -57,7 +57,7 @@ def test_stages_that_leave_all_are_exact(songs):
     assert cascade.nbytes_ == cascade.short_.nbytes_ + long.nbytes
 
 
-def test_cascades_of_nothing(songs):
+def test_empty_cascade_and_empty_queries(songs):
     short, long, X = songs
     empty = HammingCascade(n_short_bits=8).fit(short[:0], long[:0])
     assert [part.shape for part in empty.query(short[:3], long[:3])] == [(3, 0)] * 2
@@ -65,7 +65,7 @@ def test_cascades_of_nothing(songs):
     assert [part.shape for part in full.query(short[:0], long[:0], X[:0])] == [(0, 10)] * 2
 
 
-def test_cascades_name_what_does_not_fit(songs):
+def test_rejects_mismatched_inputs(songs):
     short, long, X = songs
     cascade = HammingCascade(50, 10, n_short_bits=8).fit(short, long, X)
     for message, act in {

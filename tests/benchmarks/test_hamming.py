@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from benchmarks._hamming_data import KINDS, bytes_of
 from benchmarks.hamming import Built, Case, Contender, claims, differing, measure, truth
+from benchmarks.support.hamming_data import KINDS, bytes_of
 from tests.rivals import built_to_crash
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -12,7 +12,7 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 
 @every_kind
 @pytest.mark.parametrize("n_bits", [32, 64, 256])
-def test_codes_are_drawn_by_the_seed(kind, n_bits):
+def test_seed_determines_codes(kind, n_bits):
     draw = KINDS[kind]
     first, again, other = draw(300, 20, n_bits, 3), draw(300, 20, n_bits, 3), draw(300, 20, n_bits, 4)
     for one, two, different in zip(first, again, other, strict=True):
@@ -28,7 +28,7 @@ def test_codes_are_drawn_by_the_seed(kind, n_bits):
 
 
 @pytest.mark.parametrize(("kind", "turned"), [("clustered", 0.05), ("loose", 0.15)])
-def test_bits_are_turned_as_often_as_said(kind, turned):
+def test_bits_flip_at_given_rate(kind, turned):
     # 100,000 codes, some ten of each centre: the nearest of another's pairs turn 2 p (1 - p) of the bits
     X, Q = KINDS[kind](100_000, 20, 256, 0)
     nearest = [np.sort(differing(X, q))[:3].mean() / 256 for q in Q]
@@ -36,13 +36,13 @@ def test_bits_are_turned_as_often_as_said(kind, turned):
     assert 0.6 * expected < np.mean(nearest) < expected  # the least of some ten lie below the mean
 
 
-def test_bytes_are_those_of_the_code():
+def test_bytes_match_code():
     X = np.array([[0x0123456789ABCDEF, 1]], np.uint64)
     assert bytes_of(X[:, :1], 32).tolist() == [[0xEF, 0xCD, 0xAB, 0x89]]
     assert bytes_of(X, 128).shape == (1, 16)
 
 
-def test_truth_by_hand():
+def test_truth_matches_hand_computed_example():
     X = np.array([[0], [1], [3], *[[0xFF]] * 20], np.uint64)
     Q = np.zeros((1, 1), np.uint64)
     assert differing(X, Q[0])[:4].tolist() == [0, 1, 2, 8]
@@ -56,7 +56,7 @@ def test_truth_by_hand():
     assert true.shares(Built(whole.nearest)) == (1.0, None)
 
 
-def test_a_case_gives_a_row_for_each_index():
+def test_case_gives_one_row_per_index():
     def everything(X, _):
         def nearest(Q):
             return np.argsort([differing(X, q) for q in Q], axis=1, kind="stable")[:, :10]
@@ -71,8 +71,7 @@ def test_a_case_gives_a_row_for_each_index():
     assert row["one_us"] > 0
 
 
-@pytest.mark.slow
-def test_an_index_that_crashes_has_a_row_that_says_so():
+def test_crashed_index_is_reported_in_its_row():
     made = [Contender("crashes", built_to_crash, "numpy")]
     (row,) = measure(Case("clustered", 200, 64, made), 0, lambda line: None)
     assert (row["index"], row["bits"], row["failed"]) == ("crashes", 64, "its process was ended by SIGILL")
@@ -82,7 +81,7 @@ def _row(index, top10, one, radius, recall=1.0, within=1.0):
     return {"index": index, "top10_us": top10, "one_us": one, "radius2_us": radius, "recall": recall, "within": within}
 
 
-def test_claims_compare_what_they_say():
+def test_claims_compare_expected_values():
     rows = [
         _row("musicsim scan", 100.0, 200.0, 90.0),
         _row("musicsim balls", 10.0, 40.0, 20.0, recall=0.99),
@@ -101,7 +100,7 @@ def test_claims_compare_what_they_say():
     assert len(claims(Case("loose", 1_460_000, 64, []), rows)) == 5
 
 
-def test_claims_without_rivals_do_not_hold():
+def test_claims_without_rivals_fail():
     rows = [_row("musicsim scan", 100.0, 200.0, 90.0), _row("musicsim balls", 10.0, 40.0, 5.0, within=None)]
     made = claims(Case("clustered", 1_460_000, 32, []), rows)
     assert [claim.holds for claim in made] == [False, False, True, False, True, True]

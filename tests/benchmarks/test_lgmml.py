@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from benchmarks import lgmml
-from benchmarks._ranking_tasks import nearly_separable
-from benchmarks._report import Settings
+from benchmarks.support.ranking_tasks import nearly_separable
+from benchmarks.support.report import Settings
 from musicsim.metric import geometric_mean
 
 
-def test_the_naive_mean_is_the_mean(rng):
+def test_naive_mean_matches_geometric_mean(rng):
     A, B = (F @ F.T + np.eye(5) for F in rng.standard_normal((2, 5, 5)))
     np.testing.assert_allclose(lgmml.naive_mean(A, B), geometric_mean(A, B), rtol=1e-8, atol=1e-10)
 
@@ -21,7 +21,7 @@ def test_documents_have_graded_labels_and_full_queries():
     assert group.sum() == 400
 
 
-def test_a_row_of_growth_tells_its_stages():
+def test_growth_row_times_each_stage():
     row = lgmml.growth_row(400, 3, 4, 0)
     assert (row["n"], row["d"], row["m"]) == (400, 3, 4)
     # a stage may take less than the clock can tell
@@ -52,7 +52,7 @@ def absent():
     ("rival", "said", "failed"),
     [(absent, "not installed: make rivals", None), (Crashing, "0.7", "metric-learn's process ended")],
 )
-def test_without_rivals_their_claims_are_open(monkeypatch, rival, said, failed):
+def test_claims_are_open_without_rivals(monkeypatch, rival, said, failed):
     monkeypatch.setattr(lgmml, "MetricLearn", rival)
     monkeypatch.setattr(
         lgmml, "nearly_separable", lambda seed: nearly_separable(seed, 120, 8, n_relevant=9, n_hidden=3, n_held_out=40)

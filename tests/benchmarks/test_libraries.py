@@ -1,26 +1,32 @@
 """Libraries to measure on, of benchmarks.libraries."""
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from benchmarks import libraries
 from musicsim.library import Library
+from tests.waiting import until
 
 
-def test_experiments_that_start_together_compose_the_demo_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    composed = []
+def test_concurrent_experiments_create_demo_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened, composed = [], []
+
+    def open_library(folder: Path) -> Library:
+        opened.append(folder)
+        return Library.open(folder)
 
     def compose(library: Library, **_: Any) -> None:
         composed.append(library.folder)
-        time.sleep(0.5)  # the others come in this time
+        until(lambda: len(opened) == 3)
         library.add_playlists([("a list", None, [])], source="test")
 
-    monkeypatch.setattr(libraries, "_FOLDER", tmp_path)
+    monkeypatch.setattr(libraries, "DATA_FOLDER", tmp_path)
     monkeypatch.setattr(libraries, "build_demo", compose)
+    monkeypatch.setattr(libraries, "Library", SimpleNamespace(open=open_library))
     with ThreadPoolExecutor(3) as pool:
         for library in pool.map(lambda _: libraries.demo_library(0, lambda _: None), range(3)):
             assert library.playlists()

@@ -17,7 +17,7 @@ def drawn(tmp_path_factory):
         yield library
 
 
-def test_it_is_complete_and_no_job_has_anything_to_do(drawn):
+def test_generated_library_is_complete(drawn):
     snapshot = take_snapshot(drawn)
     assert snapshot.n_songs == snapshot.n_indexed == 1200
     assert np.isfinite(snapshot.map).all()
@@ -29,7 +29,7 @@ def test_it_is_complete_and_no_job_has_anything_to_do(drawn):
     assert drawn.duplicates.not_compared() == set()
 
 
-def test_vectors_follow_from_the_features_by_the_model(drawn):
+def test_vectors_match_model_of_features(drawn):
     snapshot = take_snapshot(drawn)
     features = drawn.models.features()
     assert features.song_ids.tolist() == snapshot.row_ids.tolist()
@@ -38,7 +38,7 @@ def test_vectors_follow_from_the_features_by_the_model(drawn):
     assert snapshot.X.shape == (1200, 100)
 
 
-def test_few_artists_have_many_songs_and_genres_follow_the_sound(drawn):
+def test_artists_and_genres_are_realistic(drawn):
     snapshot = take_snapshot(drawn)
     counts = np.bincount(snapshot.columns.artist.codes + 1)[1:]
     assert counts.max() > 2 * np.median(counts)
@@ -50,7 +50,7 @@ def test_few_artists_have_many_songs_and_genres_follow_the_sound(drawn):
     assert alike > by_chance + 0.3
 
 
-def test_the_same_seed_gives_the_same_library(drawn, tmp_path):
+def test_same_seed_gives_same_library(drawn, tmp_path):
     one = take_snapshot(drawn)
     with write_library(tmp_path / "again", 1200) as library, write_library(tmp_path / "b", 1200, random_state=1) as b:
         again, other = take_snapshot(library), take_snapshot(b)
@@ -62,14 +62,14 @@ def test_the_same_seed_gives_the_same_library(drawn, tmp_path):
 
 
 @pytest.mark.parametrize("n_songs", [1, 2, 30])
-def test_a_small_one_is_a_library_too(tmp_path, n_songs):
+def test_small_library_is_complete(tmp_path, n_songs):
     with write_library(tmp_path / "library", n_songs) as library:
         snapshot = take_snapshot(library)
         assert snapshot.n_indexed == n_songs
         assert np.isfinite(snapshot.map).all()
 
 
-def test_what_is_measured_leaves_the_songs_as_they_were(tmp_path):
+def test_measurement_leaves_songs_unchanged(tmp_path):
     pytest.importorskip("psutil")
     with write_library(tmp_path / "library", 300) as library:
         before = library.songs()

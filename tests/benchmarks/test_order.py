@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import check_grad
 
 from benchmarks import order
-from benchmarks._triplets import (
+from benchmarks.support.triplets import (
     classical_mds,
     crowd_kernel,
     dense_subgradient,
@@ -28,7 +28,7 @@ def comparisons(rng):
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_slopes_equal_finite_differences(name, rng, comparisons):
+def test_gradients_match_finite_differences(name, rng, comparisons):
     both = np.concatenate([comparisons, [[0, 1, 2, 3], [4, 5, 6, 7]]])  # pairs without a song in common too
     loss = LOSSES[name]
 
@@ -42,7 +42,7 @@ def test_slopes_equal_finite_differences(name, rng, comparisons):
     assert check_grad(value, slope, rng.normal(size=36)) < 1e-6
 
 
-def test_losses_are_those_of_the_papers():
+def test_losses_match_papers():
     near, far = np.array([0.5, 2.0]), np.array([3.0, 1.0])
     alpha = 4.0
     kernels = [(1.0 + d / alpha) ** (-(alpha + 1.0) / 2.0) for d in (near, far)]
@@ -54,7 +54,7 @@ def test_losses_are_those_of_the_papers():
 
 
 @pytest.mark.parametrize("name", ["t-STE", "crowd kernel"])
-def test_embedding_descends_and_orders_what_has_an_order(name, rng):
+def test_embedding_reduces_loss_and_recovers_order(name, rng):
     truth = rng.normal(size=(12, 2))
     rows = np.array([[i, j, i, k] for i in range(12) for j in range(12) for k in range(12) if len({i, j, k}) == 3])
     D = np.square(truth[:, None] - truth[None]).sum(axis=2)
@@ -68,14 +68,14 @@ def test_embedding_descends_and_orders_what_has_an_order(name, rng):
     np.testing.assert_array_equal(found.points, again.points)
 
 
-def test_classical_mds_finds_points_up_to_a_turn(rng):
+def test_classical_mds_recovers_points_up_to_rotation(rng):
     X = rng.normal(size=(20, 3))
     D = np.linalg.norm(X[:, None] - X[None], axis=2)
     Y = classical_mds(D, 3)
     np.testing.assert_allclose(np.linalg.norm(Y[:, None] - Y[None], axis=2), D, atol=1e-10)
 
 
-def test_dissimilarity_counts_by_hand():
+def test_dissimilarity_counts_match_hand_computed_example():
     D = said_farther(4, np.array([[0, 1, 0, 2], [0, 1, 2, 0], [3, 1, 1, 0]]), prior=2.0)
     # (0, 1): nearer twice, farther once; (0, 2): farther twice; (1, 3): nearer once
     truth = {(0, 1): (1 + 1) / 5, (0, 2): (2 + 1) / 4, (1, 3): 1 / 3, (2, 3): 0.5}
@@ -84,7 +84,7 @@ def test_dissimilarity_counts_by_hand():
     assert not np.diag(D).any()
 
 
-def test_sub_gradients_one_by_one_approach_the_optimum(rng, comparisons):
+def test_dense_subgradient_reaches_optimum(rng, comparisons):
     X = rng.normal(size=(12, 4))
     ours = LinearPartialOrderEmbedding(C=5.0, tol=1e-4, max_iter=5_000).fit(X, comparisons)
     found = dense_subgradient(X, comparisons, 5.0, limit_s=20.0, stop_below=1.01 * ours.objective_)
@@ -93,7 +93,7 @@ def test_sub_gradients_one_by_one_approach_the_optimum(rng, comparisons):
     assert found.losses[0] == pytest.approx(5.0)
 
 
-def test_one_by_one_goes_the_way_of_our_sub_gradients(rng, comparisons):
+def test_dense_subgradient_matches_our_subgradient_solver(rng, comparisons):
     X = rng.normal(size=(12, 4))
     values, steps = [], 6
     LinearPartialOrderEmbedding(C=5.0, solver="subgradient", tol=1e-9, max_iter=steps).fit(
@@ -109,7 +109,7 @@ def test_one_by_one_goes_the_way_of_our_sub_gradients(rng, comparisons):
 
 
 @pytest.mark.parametrize("n_others", [None, 12])
-def test_an_answer_names_the_nearest_of_ten_others(n_others, rng):
+def test_answer_is_nearest_of_ten_songs(n_others, rng):
     heard = rng.normal(size=(40, 3))
     rows = order.survey(heard, 200, 0.0, rng, n_others)
     assert rows.shape == (1_800, 4)
@@ -123,7 +123,7 @@ def test_an_answer_names_the_nearest_of_ten_others(n_others, rng):
         assert set(apart) == {*range(1, 7), *range(34, 40)}
 
 
-def test_listeners_who_err_are_wrong_at_times(rng):
+def test_noisy_listeners_are_sometimes_wrong(rng):
     heard = rng.normal(size=(40, 3))
     rows = order.survey(heard, 300, 0.5, rng)
     D = np.linalg.norm(heard[:, None] - heard[None], axis=2)
@@ -142,23 +142,23 @@ def test_songs_have_unit_mean_squared_distance():
 # --- the table ----------------------------------------------------------------------------------------
 
 
-def test_first_below():
+def test_first_time_below_threshold():
     assert order.first_below([1.0, 2.0, 3.0], [9.0, 5.0, 4.0], 5.0) == 2.0
     assert order.first_below([1.0], [9.0], 5.0) is None
 
 
-def test_a_rival_that_never_arrived_counts_with_what_it_used():
+def test_unfinished_rival_counts_its_total_time():
     ours = {"songs": 400, "structure": "full", "cpu_s to 1e-2": 2.0}
     theirs = {"embedding": "x", "cpu_s to 1e-2": None, "cpu_s in all": 10.0, "above the best": 0.5}
-    claim = order._claim(ours, theirs)
+    claim = order.compare_seconds(ours, theirs)
     assert (claim.value, claim.holds) == (5.0, True)
     assert "50% above" in claim.claim
-    assert not order._claim(ours, {**theirs, "cpu_s to 1e-2": 1.0}).holds
+    assert not order.compare_seconds(ours, {**theirs, "cpu_s to 1e-2": 1.0}).holds
 
 
-def test_rows_of_a_small_fit(monkeypatch):
-    monkeypatch.setitem(order._QUESTIONS_A_SONG, 60, 2)
-    for name, value in {"RANK": 8, "C": 30.0, "_warm_up": lambda: None}.items():
+def test_small_fit_gives_consistent_rows(monkeypatch):
+    monkeypatch.setitem(order.QUESTIONS_PER_SONG, 60, 2)
+    for name, value in {"RANK": 8, "C": 30.0, "warm_up": lambda: None}.items():
         monkeypatch.setattr(order, name, value)
     row, best = order.fit_row(60, "full", order.ACCELERATED, None, 20.0, 0)
     assert row["comparisons"] == 2 * 60 * 9
@@ -169,9 +169,9 @@ def test_rows_of_a_small_fit(monkeypatch):
     assert rival["cpu_s to 1e-2"] == rival["cpu_s in all"]
 
 
-def test_cleaning_row_adds_up(monkeypatch):
-    monkeypatch.setitem(order._CLEANED, 900, (50, 20))
-    monkeypatch.setattr(order, "_warm_up", lambda: None)
+def test_cleaning_row_counts_add_up(monkeypatch):
+    monkeypatch.setitem(order.CLEANING_SIZES, 900, (50, 20))
+    monkeypatch.setattr(order, "warm_up", lambda: None)
     row = order.cleaning_row(900, 0)
     gone = sum(row[name] for name in ("repeated", "contradictory", "on cycles", "redundant"))
     assert row["left"] + gone == row["cleaning"] == 900

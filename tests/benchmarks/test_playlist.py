@@ -15,7 +15,7 @@ def small():
     return collection(SMALL, 0)
 
 
-def test_songs_have_as_many_edges_as_in_the_thesis(small):
+def test_edges_per_song_match_thesis(small):
     graph, _ = small
     assert (graph.n_songs, graph.n_edges) == (SMALL.songs, SMALL.edges)
     scale = SMALL.edges / 6_390
@@ -27,7 +27,7 @@ def test_songs_have_as_many_edges_as_in_the_thesis(small):
     assert graph.uniform_edge == SMALL.edges - 1
 
 
-def test_playlists_are_walks_on_the_graph(small):
+def test_playlists_are_walks_on_graph(small):
     graph, playlists = small
     lengths = np.array([len(playlist) for playlist in playlists])
     assert len(playlists) == SMALL.playlists
@@ -42,14 +42,14 @@ def test_playlists_are_walks_on_the_graph(small):
     assert shared.mean() > 1.2 * any_two.mean()
 
 
-def test_hidden_weights_are_a_distribution():
+def test_hidden_weights_form_distribution():
     w = hidden_weights(50, 3)
     assert w.sum() == pytest.approx(1)
     assert w[-1] == pytest.approx(0.02)
     assert np.all(w > 0)
 
 
-def test_the_fit_is_no_worse_than_the_truth_and_the_rival():
+def test_fit_matches_or_beats_truth_and_rival():
     size = Size(songs=4_000, edges=1_000, playlists=3_000)
     row, model = fit_row(size, 0)
     assert row["objective"] > row["truth"]  # the optimum on these very playlists

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks._ranking_tasks import cal10k_like, nearly_separable
+from benchmarks.support.ranking_tasks import cal10k_like, nearly_separable
 
 
 def relevant_pairs(relevance):
@@ -16,7 +16,7 @@ def cal10k():
     return cal10k_like(seed=3)
 
 
-def test_cal10k_has_its_shape_and_number_of_relevant_songs(cal10k):
+def test_cal10k_shape_and_relevance_match_original(cal10k):
     assert cal10k.X.shape == (2122, 253)
     assert len(cal10k.relevance) == cal10k.relevance.n_items == 2122
     counts = relevant_pairs(cal10k.relevance).sum(axis=1)
@@ -25,13 +25,13 @@ def test_cal10k_has_its_shape_and_number_of_relevant_songs(cal10k):
     assert counts.min() >= 1
 
 
-def test_cal10k_has_a_falling_spectrum(cal10k):
+def test_cal10k_spectrum_decays(cal10k):
     deviations = cal10k.X.std(axis=0)
     # each is known to 1.5 %
     np.testing.assert_allclose(deviations, np.exp(-np.arange(253) / 60), rtol=0.08)
 
 
-def test_cal10k_is_neither_symmetric_nor_transitive(cal10k):
+def test_cal10k_relevance_is_asymmetric_and_intransitive(cal10k):
     R = relevant_pairs(cal10k.relevance)
     answered = (R & R.T).sum() / R.sum()
     assert 0.1 < answered < 0.9
@@ -40,7 +40,7 @@ def test_cal10k_is_neither_symmetric_nor_transitive(cal10k):
     assert (two_steps & ~R).sum() > R.sum()
 
 
-def test_cal10k_relevance_is_more_than_chance_but_not_distance(cal10k):
+def test_cal10k_relevance_correlates_weakly_with_distance(cal10k):
     """A metric has something to find: relevant songs are somewhat nearer, by far not the nearest."""
     X = cal10k.X
     squares = (X**2).sum(axis=1)
@@ -52,7 +52,7 @@ def test_cal10k_relevance_is_more_than_chance_but_not_distance(cal10k):
     assert 2 * 37 / 2122 < precision < 0.5
 
 
-def test_nearly_separable_has_classes_of_one_size():
+def test_nearly_separable_classes_are_balanced():
     task = nearly_separable(seed=3)
     assert task.X.shape == (1000, 100)
     assert task.queries.shape == (500, 100)
@@ -63,7 +63,7 @@ def test_nearly_separable_has_classes_of_one_size():
     np.testing.assert_array_equal(R, (task.y[:, None] == task.y) & ~np.eye(1000, dtype=bool))
 
 
-def test_held_out_queries_ask_for_songs_of_their_class():
+def test_held_out_queries_target_their_class():
     task = nearly_separable(seed=3, n_songs=200, d=12, n_held_out=50)
     relevance = task.query_relevance
     assert (len(relevance), relevance.n_items) == (50, 200)
@@ -71,7 +71,7 @@ def test_held_out_queries_ask_for_songs_of_their_class():
     np.testing.assert_array_equal(relevant_pairs(relevance), task.query_y[:, None] == task.y)
 
 
-def test_classes_lie_apart_in_as_many_dimensions_as_asked():
+def test_classes_separate_in_requested_dimensions():
     """Between the means of the classes there are `n_hidden` large directions, held-out songs' among them."""
     task = nearly_separable(seed=3, n_songs=4000, d=20, n_relevant=399, n_hidden=4, n_held_out=4000)
     both = [
@@ -86,7 +86,7 @@ def test_classes_lie_apart_in_as_many_dimensions_as_asked():
 
 
 @pytest.mark.parametrize("make", [cal10k_like, nearly_separable])
-def test_a_seed_makes_the_same_task(make):
+def test_same_seed_gives_same_task(make):
     one, same, other = (make(seed, n_songs=120, d=9) for seed in (5, 5, 6))
     np.testing.assert_array_equal(one.X, same.X)
     np.testing.assert_array_equal(relevant_pairs(one.relevance), relevant_pairs(same.relevance))
@@ -94,7 +94,7 @@ def test_a_seed_makes_the_same_task(make):
     assert not np.array_equal(relevant_pairs(one.relevance), relevant_pairs(other.relevance))
 
 
-def test_songs_do_not_depend_on_the_held_out_ones():
+def test_songs_are_independent_of_held_out_queries():
     few, many = (nearly_separable(n_songs=120, d=9, n_held_out=n) for n in (10, 300))
     np.testing.assert_array_equal(few.X, many.X)
     np.testing.assert_array_equal(few.y, many.y)

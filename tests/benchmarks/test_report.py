@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks._report import Skipped, at_least, at_most, digest, main, race
+from benchmarks.support.report import Skipped, at_least, at_most, digest, main, race
 
 
 def _run(settings, progress):
@@ -15,7 +15,7 @@ def _run(settings, progress):
     return rows, [at_least("times faster", 1.9, 1.4), at_most("error", 2.0, 1.0), at_least("unknown", None, 1.0)]
 
 
-def test_json_is_the_last_line_and_holds_everything(capsys):
+def test_last_line_is_complete_json(capsys):
     main("trial", "a trial", _run, rivals=("scikit-learn", "no-such-rival"), arguments=["--json", "--seed", "7"])
     out, err = capsys.readouterr()
     report = json.loads(out.splitlines()[-1])
@@ -31,7 +31,7 @@ def test_json_is_the_last_line_and_holds_everything(capsys):
     assert "half way" in err
 
 
-def test_without_json_people_read_a_table(capsys):
+def test_prints_table_without_json_option(capsys):
     main("trial", "a trial", _run, arguments=["--full"])
     out = capsys.readouterr().out
     assert "times faster" in out
@@ -40,7 +40,7 @@ def test_without_json_people_read_a_table(capsys):
         json.loads(out)
 
 
-def test_a_report_names_its_inputs_by_their_content(capsys, tmp_path, monkeypatch):
+def test_report_identifies_inputs_by_digest(capsys, tmp_path, monkeypatch):
     (tmp_path / "songs").mkdir()
     (tmp_path / "songs" / "a.csv").write_text("1")
     monkeypatch.setenv("MUSICSIM_SHARED_DATA", str(tmp_path))
@@ -57,7 +57,7 @@ def test_a_report_names_its_inputs_by_their_content(capsys, tmp_path, monkeypatc
     assert inputs() == before
 
 
-def test_the_digest_of_a_folder_knows_names_and_contents(tmp_path):
+def test_folder_digest_covers_names_and_contents(tmp_path):
     one, other = tmp_path / "one", tmp_path / "other"
     for folder, name in ((one, "a"), (other, "b")):
         folder.mkdir()
@@ -65,7 +65,7 @@ def test_the_digest_of_a_folder_knows_names_and_contents(tmp_path):
     assert digest(one / "a") == digest(other / "b") != digest(one) != digest(other)
 
 
-def test_what_is_skipped_is_a_report_without_rows_that_says_why(capsys):
+def test_skipped_benchmark_reports_reason_without_rows(capsys):
     def run(settings, progress):
         raise Skipped("no songs: fetch them")
 
@@ -75,7 +75,7 @@ def test_what_is_skipped_is_a_report_without_rows_that_says_why(capsys):
     assert report["settings"]["data"] == "no songs: fetch them"
 
 
-def test_a_race_takes_turns_and_gives_the_least_time():
+def test_race_alternates_and_returns_minimum_time():
     order = []
     ticks = iter(range(100))
     seconds = race(

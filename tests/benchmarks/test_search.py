@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from benchmarks._search_data import hard, hold_out, separated
 from benchmarks.search import Case, Contender, claims, depth_for, geometric, leads, measure, n_lists, recall, time_at
+from benchmarks.support.search_data import hard, hold_out, separated
 
 DRAWS = [hard, separated]
 
@@ -16,7 +16,7 @@ DRAWS = [hard, separated]
 
 
 @pytest.mark.parametrize("draw", DRAWS)
-def test_same_seed_gives_the_same_vectors(draw):
+def test_same_seed_gives_same_vectors(draw):
     first, again, other = draw(500, 20, seed=3), draw(500, 20, seed=3), draw(500, 20, seed=4)
     for one, two, different in zip(first, again, other, strict=True):
         np.testing.assert_array_equal(one, two)
@@ -24,7 +24,7 @@ def test_same_seed_gives_the_same_vectors(draw):
 
 
 @pytest.mark.parametrize("draw", DRAWS)
-def test_queries_are_fresh_draws(draw):
+def test_queries_differ_from_rows(draw):
     X, Q = draw(2_000, 50)
     assert (X.shape, Q.shape) == ((2_000, 100), (50, 100))
     assert X.dtype == Q.dtype == np.float32
@@ -32,12 +32,12 @@ def test_queries_are_fresh_draws(draw):
     assert cdist(Q, X).min() > 0.5
 
 
-def test_blocks_do_not_repeat_each_other():
+def test_blocks_are_distinct():
     X, _ = hard(70_000, 0)  # more than a block of 65,536
     assert len(np.unique(X[:, 0])) > 69_000  # float32: some values of one column coincide
 
 
-def test_hard_vectors_have_twenty_dimensions_and_noise():
+def test_hard_vectors_have_20_dimensions_and_noise():
     X, _ = hard(20_000, 0)
     spectrum = np.linalg.eigvalsh(np.cov(X, rowvar=False))
     # the 80 least eigenvalues are the noise's variance 0.01; at 200 rows a dimension they spread by some 15 %
@@ -45,7 +45,7 @@ def test_hard_vectors_have_twenty_dimensions_and_noise():
     assert spectrum[80] > 20 * 0.01
 
 
-def test_separated_clusters_hold_their_neighbours():
+def test_separated_clusters_contain_their_neighbors():
     X, _ = separated(2_000, 0, n_clusters=20, seed=1)
     # typically sqrt(2 * 100) = 14.1 within a cluster, sqrt(2 * 100 * (1 + 1.35 ** 2)) = 23.8 between two
     near = cdist(X, X[:200]) < 18.5
@@ -55,7 +55,7 @@ def test_separated_clusters_hold_their_neighbours():
     assert spectrum.max() > 5.0
 
 
-def test_rows_held_out_are_in_one_part_only():
+def test_held_out_rows_are_disjoint():
     X = np.arange(300, dtype=np.float32).reshape(100, 3)
     rest, queries = hold_out(X, 10, seed=0)
     assert (len(rest), len(queries)) == (90, 10)
@@ -81,7 +81,7 @@ TRUE = np.array([[0, 1], [2, 1]])
         ([[0, -1], [-1, -1]], 0.25),  # nothing found
     ],
 )
-def test_recall_by_definition(found, share):
+def test_recall_matches_definition(found, share):
     assert recall(LINE, ASKED, np.array(found), TRUE) == share
 
 
@@ -95,24 +95,24 @@ def test_log_time_is_linear_in_recall():
         assert time_at(level, recalls, ms) == pytest.approx(math.exp(3 * level - 1))
 
 
-def test_time_at_a_measured_recall_is_the_measured_time():
+def test_time_at_measured_recall_is_exact():
     assert time_at(0.8, [0.5, 0.8, 0.9], [1.0, 2.0, 5.0]) == pytest.approx(2.0)
 
 
-def test_no_time_beyond_the_last_setting():
+def test_no_time_beyond_last_setting():
     assert time_at(0.95, [0.5, 0.9], [1.0, 2.0]) is None
     assert time_at(0.95, [], []) is None
 
 
-def test_quickest_setting_stands_for_lower_recalls():
+def test_fastest_setting_covers_lower_recalls():
     assert time_at(0.9, [0.97, 0.99], [1.0, 2.0]) == 1.0
 
 
-def test_recall_that_falls_back_does_not_hide_where_it_was_reached():
+def test_recall_drop_keeps_earlier_time():
     assert time_at(0.9, [0.8, 0.92, 0.89, 0.95], [1.0, 2.0, 3.0, 4.0]) == pytest.approx(2 ** (0.1 / 0.12))
 
 
-def test_a_setting_slower_than_a_later_one_takes_its_time():
+def test_slow_setting_uses_faster_later_time():
     assert time_at(0.9, [0.8, 0.9, 0.99], [1.0, 5.0, 3.0]) == pytest.approx(3.0)
     assert time_at(0.5, [0.8, 0.9], [2.0, 1.0]) == 1.0
 
@@ -128,12 +128,12 @@ def test_settings_are_half_an_octave_apart():
 
 @pytest.mark.parametrize("spill", [0.0, 0.05, 0.1])
 @pytest.mark.parametrize("leaf_size", [100, 1000])
-def test_depth_leaves_about_so_many_rows(spill, leaf_size):
+def test_depth_gives_approximate_leaf_size(spill, leaf_size):
     left = 200_000 * (0.5 + spill) ** depth_for(leaf_size, 200_000, spill)
     assert abs(math.log(left / leaf_size)) <= -0.5 * math.log(0.5 + spill) + 1e-9  # half a split off at most
 
 
-def test_lists_of_ivf():
+def test_ivf_list_counts():
     assert [n_lists(n) for n in (10_000, 200_000, 1_000_000)] == [256, 1024, 2048]
 
 
@@ -155,7 +155,7 @@ class Prefix:
         return 2_000_000
 
 
-def test_a_case_gives_a_row_for_each_index():
+def test_case_gives_one_row_per_index():
     X, Q = separated(400, 40, n_clusters=4)
     swept = Contender("prefix", "", Prefix, (200, 300, 400, 4_000))
     whole = Contender("whole", "no knob", Prefix, n_queries=5)
@@ -175,7 +175,7 @@ def _row(index, build_s, ms_90, ms_95, ms_98):
     return {"index": index, "build_s": build_s, "ms_90": ms_90, "ms_95": ms_95, "ms_98": ms_98}
 
 
-def test_claims_keep_their_goals_and_take_the_quickest_annoy():
+def test_claims_use_goals_and_fastest_annoy():
     rows = [
         _row("musicsim SpillForest", 2.0, 0.1, 0.2, 0.4),
         _row("annoy", 5.0, 0.4, 0.5, None),
@@ -190,7 +190,7 @@ def test_claims_keep_their_goals_and_take_the_quickest_annoy():
     assert [claim.goal for claim in on_other] == [15.0, 1.0, 1.0, 1.0]
 
 
-def test_leads_are_over_the_best_of_all_rivals():
+def test_leads_compare_with_best_rival():
     rows = [
         _row("musicsim SpillForest", 2.0, 0.2, 0.4, 0.4) | {"mb": 50.0},
         _row("musicsim PartitionIndex", 0.5, 0.1, 0.2, None) | {"mb": 11.0},
@@ -207,7 +207,7 @@ def test_leads_are_over_the_best_of_all_rivals():
     assert [claim.value for claim in leads("hard", rows[:2])] == [None, None, None]
 
 
-def test_claims_without_a_figure_do_not_hold():
+def test_claims_without_measurement_fail():
     rows = [_row("musicsim SpillForest", 2.0, 0.1, 0.2, None)]
     made = claims("hard", "hard", rows)
     assert [claim.holds for claim in made] == [False, False, False, False, True]

@@ -7,7 +7,7 @@ from benchmarks.large_library import drawn_vectors
 from benchmarks.ten_million import VECTOR_DIMENSIONS, measure, write
 
 
-def test_rows_and_queries_are_those_that_were_drawn(tmp_path):
+def test_files_contain_drawn_rows_and_queries(tmp_path):
     songs = write(tmp_path, 2_500, seed=3)
     drawn = np.concatenate(list(drawn_vectors(2_500 + 1_000 + 200, VECTOR_DIMENSIONS, 3)))
     np.testing.assert_array_equal(songs.rows(3_500), drawn[:3_500])
@@ -15,7 +15,8 @@ def test_rows_and_queries_are_those_that_were_drawn(tmp_path):
     np.testing.assert_allclose(np.linalg.norm(drawn, axis=1), 1.0, rtol=1e-5)
 
 
-def test_what_is_measured_finds_what_is_near(tmp_path):
+@pytest.mark.long
+def test_measurement_reaches_recall(tmp_path):
     pytest.importorskip("psutil")
     rows = {row["what"]: row for row in measure(tmp_path, 4_000, 0, print, rivals=())}
     for level in (0.95, 0.99):

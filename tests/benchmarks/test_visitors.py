@@ -25,5 +25,5 @@ def answers(recording: Recording, seen: Seen) -> list[int]:
         ({MINE.name}, [Seen(None, (), [3, 1, 2])], False),
     ],
 )
-def test_anothers_file_answers_and_thumbs_are_found(names, seen, is_own):
+def test_detects_data_of_other_visitors(names, seen, is_own):
     assert Visit(MINE, "WebSocket", seen=seen, names=names).is_own(answers) is is_own

@@ -1,4 +1,4 @@
-"""What people do on the pages, and what they see, in a real browser."""
+"""Actions on the pages and checks of their content, in a real browser."""
 
 import re
 from pathlib import Path
@@ -24,19 +24,18 @@ PAGES = {
 
 
 def visit(page: Page, address: str, name: str = "explore", query: str = "") -> None:
-    """Open a page by its address."""
     page.goto(f"{address}/{'' if name == 'explore' else name}{query}", wait_until="commit")
     expect(page.get_by_role("heading", name=PAGES[name], exact=True)).to_be_visible()
 
 
 def switch(page: Page, name: str) -> None:
-    """Move to another page as a person does."""
+    """Move to another page by the navigation."""
     page.get_by_test_id("stSidebarNavLink").filter(has_text=PAGES[name]).click()
     expect(page.get_by_role("heading", name=PAGES[name], exact=True)).to_be_visible()
 
 
 def train_a_ranking(page: Page) -> None:
-    """Start a training that always ends with a model, where the automatic method may keep the sound alone."""
+    """Start a training that always ends with a model; the automatic method may keep the sound alone."""
     page.get_by_role("combobox", name=re.compile("Method")).click()
     page.get_by_role("option", name=re.compile("A ranking")).click()
     page.wait_for_selector(IDLE)
@@ -44,14 +43,14 @@ def train_a_ranking(page: Page) -> None:
 
 
 def wait_for_map(page: Page):
-    """The map, once its points are drawn."""
+    """Return the map, once its points are drawn."""
     drawn = page.locator("[data-testid=map][data-state=drawn]").first
     drawn.wait_for()
     return drawn
 
 
 def names_on_map(drawn) -> list[str]:
-    """Entries of the legend and kinds of marks, with how many songs they have."""
+    """Return entries of the legend and kinds of marks, with their numbers of songs."""
     return drawn.evaluate(
         """({map}) => [
             ...map.colours.entries.filter(e => e.name && e.n_songs).map(e => `${e.name}:${e.n_songs}`),
@@ -62,12 +61,12 @@ def names_on_map(drawn) -> list[str]:
 
 
 def wait_for_mark(page: Page, drawn, name: str, n: int = 1) -> None:
-    """Wait until so many songs are marked as chosen or found."""
+    """Wait until this many songs are marked as chosen or found."""
     page.wait_for_function("([{map}, name, n]) => map.marks[name].length === n", arg=[drawn.element_handle(), name, n])
 
 
 def place_of(drawn, song_id: int) -> tuple[float, float]:
-    """Where the point of a song is in the window, in pixels."""
+    """Return the position of a song's point in the window, in pixels."""
     x, y = drawn.evaluate(
         """({map}, id) => {
             const box = map.stage.getBoundingClientRect();
@@ -80,12 +79,11 @@ def place_of(drawn, song_id: int) -> tuple[float, float]:
 
 
 def click_song(page: Page, drawn, song_id: int) -> None:
-    """Click the point of a song."""
     page.mouse.click(*place_of(drawn, song_id))
 
 
 def player_plays(page: Page, song_id: int | None = None):
-    """The player, once it plays (this song)."""
+    """Return the player, once it plays (this song)."""
     player = page.get_by_test_id("player")
     expect(player).to_have_attribute("data-state", "playing")
     if song_id is not None:
@@ -94,7 +92,7 @@ def player_plays(page: Page, song_id: int | None = None):
 
 
 def rows(page: Page):
-    """Rows of the song list that is shown."""
+    """Return the rows of the visible song list."""
     return page.get_by_test_id("song-row")
 
 
@@ -103,7 +101,7 @@ def row_ids(page: Page) -> list[int]:
 
 
 def expect_rows(page: Page, ids: list[int]) -> None:
-    """Wait until these songs stand there, in this order."""
+    """Wait until the list has these songs, in this order."""
     for index, song_id in enumerate(ids):
         expect(rows(page).nth(index)).to_have_attribute("data-song-id", str(song_id))
     expect(rows(page)).to_have_count(len(ids))
@@ -115,14 +113,14 @@ def songs_of(home: Path, name: str = "library"):
 
 
 def map_range(drawn) -> list[float]:
-    """What part of the map is looked at, in shares of it: left, right, bottom, top."""
+    """Return the visible part of the map, in shares of it: left, right, bottom, top."""
     return drawn.evaluate(
         "({map: {view: {x, y, zoom}}}) => [x - 0.5 / zoom, x + 0.5 / zoom, y - 0.5 / zoom, y + 0.5 / zoom]"
     )
 
 
 def zoom(page: Page, drawn, turns: int = 3, at: tuple[float, float] = (0.5, 0.4)) -> list[float]:
-    """Turn the wheel over the map; give what is looked at then."""
+    """Turn the wheel over the map; return the range visible then."""
     box = drawn.locator(".stage").bounding_box()
     page.mouse.move(box["x"] + at[0] * box["width"], box["y"] + at[1] * box["height"])
     for _ in range(turns):
@@ -135,7 +133,7 @@ def zoom(page: Page, drawn, turns: int = 3, at: tuple[float, float] = (0.5, 0.4)
 
 
 def outline(page: Page, drawn, corners: list[tuple[float, float]], tool: str = "Lasso") -> None:
-    """Draw an outline; corners in shares of the stage's width and height."""
+    """Draw an outline; corners are in shares of the stage's width and height."""
     drawn.get_by_role("button", name=tool).click()
     box = drawn.locator(".stage").bounding_box()
     points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
@@ -147,22 +145,22 @@ def outline(page: Page, drawn, corners: list[tuple[float, float]], tool: str = "
 
 
 def ask(page: Page, row: int = 0):
-    """Press *Why?* on an answer; give the dialog once its waveforms are drawn."""
+    """Press *Why?* on a result; return the dialog once its waveforms are drawn."""
     page.wait_for_selector(IDLE)
     rows(page).nth(row).get_by_role("button", name=re.compile("^Why")).click()
-    dialog = page.get_by_role("dialog", name="Why are these two alike?")
+    dialog = page.get_by_role("dialog", name="Why are these two similar?")
     expect(dialog.get_by_test_id("why-wave")).to_have_count(2)
     page.wait_for_selector(IDLE)
     return dialog
 
 
 def passages(dialog, title: str):
-    """Buttons of the passages of a song."""
+    """Return the buttons of the passages of a song."""
     return dialog.get_by_role("button", name=re.compile(rf"^(Play|Stop) \d+:\d\d to \d+:\d\d of {title}$"))
 
 
 def sound(dialog) -> dict:
-    """What the dialog's own sound does."""
+    """Return the state of the dialog's own sound."""
     return dialog.get_by_test_id("why-audio").evaluate("a => ({at: a.currentTime, paused: a.paused, src: a.src})")
 
 
@@ -176,7 +174,7 @@ def wait_for_sound(page: Page, playing: bool) -> None:
 
 
 def look_at(page: Page, address: str, history: Path) -> None:
-    """Drop a file on the section for listening and ask what would come of it."""
+    """Drop a file on the section for listening and show the preview."""
     visit(page, address, "library")
     page.get_by_test_id("stButtonGroup").get_by_text("Listening", exact=True).click()
     form = page.get_by_test_id("stForm").filter(has_text="Listening history files")
@@ -186,7 +184,6 @@ def look_at(page: Page, address: str, history: Path) -> None:
 
 
 def close_spellings(page: Page):
-    """Tick all rows of the table of close spellings."""
     table = page.get_by_test_id("stDataFrame").first
     table.scroll_into_view_if_needed()
     table.locator("canvas").first.wait_for()
@@ -195,7 +192,7 @@ def close_spellings(page: Page):
 
 
 def hindrances(page: Page) -> list[tuple[object, ...]]:
-    """What keeps people from reading or working a page, by axe-core's rules: the serious and the critical ones."""
+    """Return serious and critical violations of axe-core's accessibility rules."""
     found = Axe().run(page).response["violations"]
     return [
         (rule["id"], node["html"][:200], [check["message"] for check in node["any"]])

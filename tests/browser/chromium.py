@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 NAMES = (
-    "chromium-headless-shell",  # a third less work a page
+    "chromium-headless-shell",  # a third less work per page
     "chromium",
     "chromium-browser",
     "google-chrome",
@@ -25,7 +25,7 @@ FLAGS = (
 
 
 def find() -> str | None:
-    """Path of a Chromium: ``MUSICSIM_CHROMIUM``, one on the path, or playwright's own."""
+    """Return the path of a Chromium: ``MUSICSIM_CHROMIUM``, one on the path, or playwright's own."""
     named = os.environ.get("MUSICSIM_CHROMIUM")
     if named:
         return named
@@ -41,7 +41,7 @@ def find() -> str | None:
 
 
 def install() -> None:
-    """Install Debian's Chromium without its windows by the system's packages, else playwright's."""
+    """Install Debian's headless Chromium with the system's packages, else playwright's."""
     if shutil.which("apt-get") and os.geteuid() == 0:
         subprocess.run(["apt-get", "update", "-qq"], check=False)
         subprocess.run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", NAMES[0]], check=False)

@@ -12,7 +12,8 @@ from playwright.sync_api import Browser, Error, Page, Playwright, expect, sync_p
 
 from musicsim.explorer.refresh.refresh import refresh
 from tests.browser.actions import APP
-from tests.browser.chromium import FLAGS, find
+from tests.browser.chromium import find
+from tests.browser.patient import launch, new_context
 from tests.browser.serving import PATIENCE_MS, serve
 from tests.sounds import open_library, write_collection
 
@@ -20,9 +21,11 @@ expect.set_options(timeout=PATIENCE_MS)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark tests with a browser, which run in processes of their own."""
+    """Mark tests with a browser. All except one story per page are for `make test-all`."""
     if item.path.parent.name == "browser" or item.path.stem == "test_browser":
         item.add_marker("browser")
+        if item.get_closest_marker("story") is None:
+            item.add_marker("long")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -57,7 +60,7 @@ def playwright_driver() -> Iterator[Playwright]:
 @pytest.fixture(scope="session")
 def chromium(playwright_driver: Playwright, chromium_path: str) -> Iterator[Browser]:
     """A running Chromium with a fresh profile."""
-    browser = playwright_driver.chromium.launch(executable_path=chromium_path, args=list(FLAGS))
+    browser = launch(playwright_driver, chromium_path)
     yield browser
     browser.close()
 
@@ -95,8 +98,7 @@ def address(home) -> Iterator[str]:
 
 @pytest.fixture
 def page(chromium) -> Iterator[Page]:
-    context = chromium.new_context(viewport={"width": 1400, "height": 900}, accept_downloads=True)
-    context.set_default_timeout(PATIENCE_MS)
+    context = new_context(chromium, viewport={"width": 1400, "height": 900}, accept_downloads=True)
     page = context.new_page()
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))

@@ -1,24 +1,25 @@
-"""Running a Streamlit app for a browser test."""
+"""Serve a Streamlit app for a browser test."""
 
 import os
 import socket
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.waiting import PATIENCE_S, until
+
 __all__ = ["PATIENCE_MS", "serve"]
 
-PATIENCE_MS = 60_000  # for a machine that has other things to do
+PATIENCE_MS = 1000 * PATIENCE_S
 
 
 @contextmanager
 def serve(script: Path, *, base: str = "", environment: Mapping[str, str] | None = None) -> Iterator[str]:
-    """Serve an app; give its address, without the base path and without a slash at the end."""
+    """Serve an app; yield its address, without the base path and without a slash at the end."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -36,23 +37,25 @@ def serve(script: Path, *, base: str = "", environment: Mapping[str, str] | None
             stderr=subprocess.STDOUT,
         )
         try:
-            for _ in range(600):
-                try:
-                    urllib.request.urlopen(health, timeout=2).close()
-                    break
-                except OSError:
-                    time.sleep(0.1)
-            else:
-                raise RuntimeError(f"the app {script} did not come up on {address}")
+            until(lambda: server.poll() is not None or _answers(health))
+            assert server.poll() is None
             yield address
         finally:
             ended = server.poll()
             server.terminate()
             try:
-                server.wait(timeout=20)
-            except subprocess.TimeoutExpired:  # it ends after what it is at, and numba compiles for long the first time
+                server.wait(timeout=20)  # nothing depends on this limit
+            except subprocess.TimeoutExpired:  # it finishes its work first, and numba's first compilation takes long
                 server.kill()
                 server.wait()
             if ended is not None:
                 said.seek(0)
                 raise RuntimeError(f"the app {script} ended by itself, exit code {ended}: {said.read()[-8000:]}")
+
+
+def _answers(address: str) -> bool:
+    try:
+        urllib.request.urlopen(address, timeout=PATIENCE_S).close()
+    except OSError:
+        return False
+    return True

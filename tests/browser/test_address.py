@@ -1,13 +1,14 @@
-"""What the address of a page names is what is shown: links, Back, Forward."""
+"""A page shows what its address names: links, Back, Forward."""
 
 import re
 
 from playwright.sync_api import expect
 
 from tests.browser.actions import row_ids, rows, songs_of, switch, visit, wait_for_map
+from tests.browser.patient import new_context
 
 
-def test_back_and_forward_go_through_the_songs_that_were_chosen(page, address, home):
+def test_back_and_forward_go_through_chosen_songs(page, address, home):
     first = songs_of(home)[0]
     visit(page, address, "search", f"?song={first.id}")
     chosen = [first.id]
@@ -25,7 +26,7 @@ def test_back_and_forward_go_through_the_songs_that_were_chosen(page, address, h
         expect(page.get_by_test_id("stMain").get_by_role("button", name=f"Play “{titles[song]}”")).to_have_count(0)
 
 
-def test_what_is_shown_stays_from_page_to_page(page, address, home):
+def test_chosen_song_stays_across_pages(page, address, home):
     song = songs_of(home)[5]
     visit(page, address, "search", f"?song={song.id}")
     page.get_by_test_id("stSidebarNavLink").filter(has_text="Explore").click()
@@ -33,23 +34,23 @@ def test_what_is_shown_stays_from_page_to_page(page, address, home):
     expect(page).to_have_url(re.compile(rf"/\?song={song.id}$"))
 
 
-def test_the_first_page_has_its_name_as_an_address_too(page, address, home):
+def test_explore_path_opens_first_page(page, address, home):
     song = songs_of(home)[3]
     page.goto(f"{address}/explore?song={song.id}")
     expect(page.get_by_role("heading", name=song.title)).to_be_visible()
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
-def test_a_link_says_what_it_names_and_is_not_here(page, address):
+def test_link_names_unknown_model_and_song(page, address):
     visit(page, address, query="?song=99999&model=Nobody")
     expect(page.get_by_text("Not found: the model “Nobody”, song 99999.")).to_be_visible()
     wait_for_map(page)
 
 
-def test_a_reload_keeps_what_was_made_in_the_tab(page, chromium, address, home):
+def test_reload_keeps_session_of_tab(page, chromium, address, home):
     songs = songs_of(home)
     visit(page, address)
-    page.get_by_role("combobox", name="Colour by").click()
+    page.get_by_role("combobox", name="Color by").click()
     page.get_by_role("option", name="artist", exact=True).click()
     page.wait_for_function("({map}) => map.drawnBy === 'artist'", arg=wait_for_map(page).element_handle())
     switch(page, "playlist")
@@ -65,20 +66,20 @@ def test_a_reload_keeps_what_was_made_in_the_tab(page, chromium, address, home):
     expect(page.get_by_role("button", name=f"Remove {songs[7].title}")).to_be_visible()
     switch(page, "search")
     page.locator("input[type=file]").first.set_input_files(songs[0].path)
-    expect(page.get_by_text("This recording is in your collection")).to_be_visible()
+    expect(page.get_by_text("This recording is in your library")).to_be_visible()
     page.get_by_role("button", name="Filters").click()
     page.get_by_role("combobox", name="Genres").fill(songs[0].genre)
     page.get_by_role("option", name=songs[0].genre).click()
     n_left = sum(song.genre == songs[0].genre for song in songs) - 1
     expect(rows(page)).to_have_count(min(n_left, 2))
     page.reload()
-    expect(page.get_by_text("This recording is in your collection")).to_be_visible()
+    expect(page.get_by_text("This recording is in your library")).to_be_visible()
     expect(rows(page)).to_have_count(min(n_left, 2))
     switch(page, "explore")
     page.reload()
-    expect(page.get_by_role("combobox", name="Colour by")).to_have_value("artist")
-    # whoever else opens the page finds nothing of it
-    stranger = chromium.new_context().new_page()
+    expect(page.get_by_role("combobox", name="Color by")).to_have_value("artist")
+    # another visitor of the page finds nothing of it
+    stranger = new_context(chromium).new_page()
     visit(stranger, address, "playlist")
     expect(stranger.get_by_text("Set options (or none) and generate.")).to_be_visible()
     stranger.context.close()

@@ -1,4 +1,4 @@
-"""The Compare page in the browser: songs heard, judged by keys, taken back, kept under a name, on a phone."""
+"""The Compare page in the browser: songs played, judged by keys, undone, saved under a name, on a phone."""
 
 import csv
 import re
@@ -12,19 +12,17 @@ from musicsim.explorer.models.artifacts import load_map
 from musicsim.library import Library
 from musicsim.library.stores.judgments import Judgment
 from tests.browser.actions import IDLE, player_plays, switch
-from tests.browser.serving import PATIENCE_MS
 
 
 @pytest.fixture(autouse=True)
 def no_answers(home: Path):
-    """Every test begins without answers."""
     with Library.open(home / "library") as library:
         for name in library.judgments.listeners():
             library.judgments.forget_listener(name)
 
 
 def compare(page: Page, address: str) -> Locator:
-    """Open the page; the question."""
+    """Open the page; return the question."""
     page.goto(f"{address}/compare", wait_until="commit")
     question = page.get_by_test_id("compare")
     expect(question.get_by_test_id("compare-card")).to_have_count(3)
@@ -37,7 +35,7 @@ def press(page: Page, question: Locator, key: str) -> None:
     before = question.get_attribute("data-turn")
     page.keyboard.press(key)
     if key in "1234" or key == "Enter":
-        # the songs have not all been heard: it asks once
+        # not all songs have been played: it asks for confirmation once
         expect(question.get_by_text("choose again to answer anyway")).to_be_visible()
         page.keyboard.press(key)
     expect(question).not_to_have_attribute("data-turn", str(before))
@@ -49,11 +47,12 @@ def kept(home: Path) -> list[Judgment]:
 
 
 def shown_songs(question: Locator) -> list[str | None]:
-    """Names of the cards, whatever they say."""
+    """Return the accessible names of the cards."""
     return [card.get_attribute("aria-label") for card in question.get_by_test_id("compare-card").all()]
 
 
-def test_ten_questions_are_answered_by_keys_one_taken_back_and_one_unsure(page, address, home):
+@pytest.mark.story
+def test_keys_answer_ten_questions_with_undo_and_unsure(page, address, home):
     question = compare(page, address)
     keys = "1231u23123"
     for key in keys:
@@ -72,13 +71,13 @@ def test_ten_questions_are_answered_by_keys_one_taken_back_and_one_unsure(page, 
     assert {a.model for a in kept(home)} == {"Sound"}
 
 
-def test_a_key_that_is_held_or_pressed_twice_is_one_answer(page, address, home):
+def test_held_or_repeated_key_is_one_answer(page, address, home):
     question = compare(page, address)
     before = question.get_attribute("data-turn")
     page.keyboard.press("2")
     expect(question.get_by_text("Song 1, Song 2 and Song 3 have not been played yet.")).to_be_visible()
     for _ in range(3):
-        page.keyboard.down("2")  # the second and third are repeats
+        page.keyboard.down("2")  # the second and third events are repeats
     page.keyboard.up("2")
     page.keyboard.press("1")
     expect(question).not_to_have_attribute("data-turn", str(before))
@@ -87,7 +86,7 @@ def test_a_key_that_is_held_or_pressed_twice_is_one_answer(page, address, home):
     assert [a.chosen for a in kept(home)] == [1]
 
 
-def test_arrows_space_and_enter_hear_and_choose(page, address, home):
+def test_arrows_space_and_enter_play_and_choose(page, address, home):
     question = compare(page, address)
     cards = question.get_by_test_id("compare-card")
     page.keyboard.press("ArrowRight")
@@ -105,16 +104,16 @@ def test_arrows_space_and_enter_hear_and_choose(page, address, home):
     player_plays(page)
     press(page, question, "Enter")
     assert [a.chosen for a in kept(home)] == [1]
-    # what played were songs of the question before: the first of this one plays on
+    # the songs of the question before were playing: the first song of this one plays on
     expect(cards.nth(0)).to_be_focused()
     expect(cards.nth(0)).to_have_attribute("data-state", "playing")
     expect(page.get_by_test_id("player-title")).to_have_text("Song 1")
-    # elsewhere that is no name
+    # on other pages it is not a name
     page.get_by_test_id("stSidebarNavLink").filter(has_text="Explore").click()
     expect(player).to_have_attribute("data-state", "empty")
 
 
-def test_the_space_bar_begins_with_the_first_song_and_then_is_the_players(page, address):
+def test_space_plays_first_song_then_controls_player(page, address):
     question = compare(page, address)
     page.keyboard.press("Space")
     player = player_plays(page)
@@ -125,12 +124,12 @@ def test_the_space_bar_begins_with_the_first_song_and_then_is_the_players(page, 
     page.keyboard.press("k")
     player_plays(page)
     expect(question.get_by_test_id("compare-card").nth(1)).to_have_attribute("data-state", "playing")
-    expect(page.get_by_test_id("player-title")).to_be_disabled()  # it leads to the song, and its name
+    expect(page.get_by_test_id("player-title")).to_be_disabled()  # it leads to the song, and shows its name
     page.reload()
     expect(player).to_have_attribute("data-state", "empty")  # "Song 2" may be another one now
 
 
-def test_typing_a_name_answers_nothing_and_the_name_is_remembered(page, address, home):
+def test_typing_name_does_not_answer_and_is_remembered(page, address, home):
     question = compare(page, address)
     box = page.get_by_role("combobox", name="Listener")
     box.click()
@@ -150,7 +149,7 @@ def test_typing_a_name_answers_nothing_and_the_name_is_remembered(page, address,
     assert len(kept(home)) == 1, "keys of this page do nothing on another one"
 
 
-def test_names_come_after_the_answer_or_when_asked_for(page, address, home):
+def test_names_appear_after_answer_or_on_request(page, address, home):
     question = compare(page, address)
     assert shown_songs(question) == ["Song 1", "Song 2", "Song 3"]
     expect(question.get_by_test_id("compare-last")).to_have_text("")
@@ -164,7 +163,7 @@ def test_names_come_after_the_answer_or_when_asked_for(page, address, home):
     expect(question.locator(".sub").first).to_contain_text("Artist")
 
 
-def test_more_like_the_first_among_four(page, address, home):
+def test_more_like_first_with_four_songs(page, address, home):
     question = compare(page, address)
     page.get_by_text("More like the first").first.click()
     expect(question).to_have_attribute("data-form", "like")
@@ -179,11 +178,11 @@ def test_more_like_the_first_among_four(page, address, home):
     assert (answer.kind, len(answer.song_ids), answer.chosen) == ("like", 4, 3)
 
 
-def test_answers_are_exported_and_lead_to_the_train_page(page, address, home, tmp_path):
+def test_answers_are_exported_and_open_train_page(page, address, home, tmp_path):
     question = compare(page, address)
     press(page, question, "1")
     press(page, question, "u")
-    page.wait_for_selector(IDLE)  # the file's address is another one after every answer
+    page.wait_for_selector(IDLE)  # the file's address changes after every answer
     with page.expect_download() as download:
         page.get_by_role("button", name="Export").click()
     download.value.save_as(tmp_path / "answers.csv")
@@ -193,8 +192,7 @@ def test_answers_are_exported_and_lead_to_the_train_page(page, address, home, tm
     expect(page.get_by_role("heading", name="Train", exact=True)).to_be_visible()
 
 
-@pytest.mark.thorough
-def test_answers_by_keys_are_learned_from_and_the_map_moves(page, address, home):
+def test_training_on_answers_changes_map(page, address, home):
     question = compare(page, address)
     for key in "1231323123":
         press(page, question, key)
@@ -202,8 +200,8 @@ def test_answers_by_keys_are_learned_from_and_the_map_moves(page, address, home)
     expect(page.get_by_role("heading", name="Train", exact=True)).to_be_visible()
     expect(page.get_by_role("radio", name=re.compile("^answers on the Compare page", re.I))).to_be_checked()
     page.locator(".st-key-train_start button:visible").first.click()
-    verdict = page.get_by_text("10 answers, each held out in its turn").first
-    expect(verdict).to_be_visible(timeout=8 * PATIENCE_MS)
+    verdict = page.get_by_text("10 answers, each held out once").first
+    expect(verdict).to_be_visible()
     expect(verdict).to_contain_text("comparisons in order 0.")
     expect(page.get_by_text("comparisons in order", exact=True).first).to_be_visible()
     with Library.open(home / "library") as library:
@@ -215,7 +213,7 @@ def test_answers_by_keys_are_learned_from_and_the_map_moves(page, address, home)
 
 
 @pytest.mark.parametrize("form", ["The odd one out", "More like the first"])
-def test_a_phone_shows_all_of_it(page, address, form):
+def test_page_fits_phone(page, address, form):
     page.set_viewport_size({"width": 400, "height": 900})
     question = compare(page, address)
     page.get_by_text(form).first.click()

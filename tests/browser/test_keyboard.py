@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 from tests.browser.actions import IDLE, player_plays, rows, songs_of, switch, visit
 
 
-def test_arrow_keys_go_through_a_list_of_songs(page, address, home):
+def test_arrow_keys_move_through_song_list(page, address, home):
     visit(page, address, "search", f"?song={songs_of(home)[0].id}")
     list_ = rows(page)
     list_.nth(0).get_by_role("button", name=re.compile("^Play")).focus()
@@ -18,7 +18,7 @@ def test_arrow_keys_go_through_a_list_of_songs(page, address, home):
     expect(list_.nth(1).get_by_role("button", name=re.compile("^Play"))).to_be_focused()
     page.keyboard.press("End")
     expect(list_.last.get_by_role("button", name=re.compile("^Play"))).to_be_focused()
-    page.keyboard.press("ArrowDown")  # there is none below
+    page.keyboard.press("ArrowDown")  # it was the last one
     expect(list_.last.get_by_role("button", name=re.compile("^Play"))).to_be_focused()
     box, player = list_.last.bounding_box(), page.get_by_test_id("player").bounding_box()
     assert box["y"] + box["height"] <= player["y"], "what has the focus is behind the player"
@@ -26,7 +26,7 @@ def test_arrow_keys_go_through_a_list_of_songs(page, address, home):
     player_plays(page, int(list_.last.get_attribute("data-song-id")))
 
 
-def test_a_question_mark_lists_the_keys(page, address):
+def test_question_mark_lists_keys(page, address):
     visit(page, address)
     expect(page.get_by_test_id("player")).to_be_visible()
     page.wait_for_selector(IDLE)
@@ -50,7 +50,7 @@ def test_only_one_tab_plays(page, address, home):
     expect(first).to_have_attribute("data-state", "paused")
 
 
-def test_a_presentation_has_large_type_and_no_side_bar(page, address):
+def test_presentation_has_large_type_and_no_sidebar(page, address):
     visit(page, address, query="?presentation")
     side_bar = page.get_by_test_id("stSidebar")
     size = "() => getComputedStyle(document.querySelector('[data-testid=stCaptionContainer]')).fontSize"

@@ -1,4 +1,4 @@
-"""The whole story in a browser: a history comes in, a model is learned from it, used, compared, and explains itself."""
+"""The whole story in a browser: a history is imported, a model is learned from it, used, compared, and explained."""
 
 import shutil
 from collections.abc import Iterator
@@ -24,18 +24,16 @@ from tests.browser.actions import (
     wait_for_map,
     wait_for_sound,
 )
-from tests.browser.serving import PATIENCE_MS, serve
+from tests.browser.serving import serve
 from tests.learning import write_styles
 from tests.sounds import open_library
-
-pytestmark = pytest.mark.slow
 
 START, MINUTE, HOUR = 1_700_000_000, 60, 3600
 
 
 @pytest.fixture(scope="module")
 def styles(tmp_path_factory) -> Path:
-    """A described library of thirty songs by fifteen artists, each of one of three kinds of sound."""
+    """An analyzed library of thirty songs by fifteen artists, each of one of three kinds of sound."""
     folder = tmp_path_factory.mktemp("styles")
     with open_library(folder / "library") as library:
         library.add(write_styles(folder / "music", seconds=6), n_workers=2)
@@ -51,7 +49,7 @@ def folder(styles: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def history(folder: Path, tmp_path: Path) -> Path:
-    """Evenings of one person, each with songs of one kind of sound; one song misspelt, one that is not there."""
+    """Evenings of one person, each with songs of one kind of sound; one song misspelt, one not in the library."""
     with Library.open(folder) as library:
         songs = library.songs()
     kinds = sorted({song.genre for song in songs})
@@ -76,7 +74,7 @@ def address(folder: Path) -> Iterator[str]:
 
 
 def import_history(page: Page, address: str, history: Path) -> None:
-    """Drop the file, look at what would come of it, tick the misspelt song, import."""
+    """Drop the file, preview it, tick the misspelt song, import."""
     look_at(page, address, history)
     expect(page.get_by_text("Close spellings")).to_be_visible()
     close_spellings(page)
@@ -87,7 +85,7 @@ def import_history(page: Page, address: str, history: Path) -> None:
 
 
 def train_on_sittings(page: Page) -> None:
-    """Learn a ranking from what was played in one sitting, and watch the lines."""
+    """Learn a ranking from plays in one sitting, and watch the lines."""
     expect(page.get_by_role("heading", name="Train", exact=True)).to_be_visible()
     page.get_by_text("Songs played in one sitting", exact=True).click()
     page.wait_for_selector(IDLE)
@@ -96,20 +94,19 @@ def train_on_sittings(page: Page) -> None:
     page.wait_for_selector(IDLE)
     page.locator(".st-key-train_start button:visible").first.click()
     lines = page.locator("[class*='st-key-train_objective_'] .scatterlayer .js-line")
-    expect(lines.first).to_be_attached(timeout=4 * PATIENCE_MS)
-    expect(page.get_by_text("held-out artists").first).to_be_visible(timeout=4 * PATIENCE_MS)
+    expect(lines.first).to_be_attached()
+    expect(page.get_by_text("held-out artists").first).to_be_visible()
 
 
 def places_on_map(plot) -> list[list[float]]:
-    """Places of the songs by id."""
+    """Return the positions of the songs by id."""
     return plot.evaluate(
         """({map: {places: {ids, x, y}}}) =>
             Array.from(ids, (id, i) => [id, x[i], y[i]]).sort((a, b) => a[0] - b[0])"""
     )
 
 
-@pytest.mark.thorough
-def test_a_history_becomes_a_model_that_explains_itself(page, address, folder, history):
+def test_listening_history_becomes_explained_model(page, address, folder, history):
     import_history(page, address, history)
     with Library.open(folder) as library:
         assert len(library.listening.sittings()) > 30
@@ -140,7 +137,7 @@ def test_a_history_becomes_a_model_that_explains_itself(page, address, folder, h
     wait_for_sound(page, True)
     assert f"/songs/{song.id}/audio" in sound(dialog)["src"]
 
-    for _ in range(3):  # a page that is left before it has loaded keeps the model, too
+    for _ in range(3):  # leaving the page before it has loaded keeps the model, too
         page.goto(address, wait_until="commit")
         page.get_by_test_id("stSidebarNavLink").filter(has_text="Playlist").click()
         expect(page.get_by_role("heading", name="Playlist", exact=True)).to_be_visible()
@@ -148,8 +145,7 @@ def test_a_history_becomes_a_model_that_explains_itself(page, address, folder, h
         expect(side).to_have_value(learned.name)
 
 
-@pytest.mark.thorough
-def test_a_training_outlives_the_tab_and_the_server(page, folder, history):
+def test_training_survives_tab_and_server_restart(page, folder, history):
     environment = {"MUSICSIM_LIBRARY": str(folder)}
     with serve(APP, environment=environment) as address:
         visit(page, address, "train")
@@ -160,7 +156,7 @@ def test_a_training_outlives_the_tab_and_the_server(page, folder, history):
         page.goto("about:blank")
     with serve(APP, environment=environment) as address:
         visit(page, address, "train")
-        expect(page.get_by_text("held-out artists").first).to_be_visible(timeout=4 * PATIENCE_MS)
+        expect(page.get_by_text("held-out artists").first).to_be_visible()
         expect(page.get_by_role("heading", name="3 · Learning")).to_be_visible()
     with Library.open(folder) as library:
         assert [record.kind for record in library.models.all()] == ["native", "codewords", "learned"]

@@ -1,4 +1,4 @@
-"""A listening history in the browser: dropped, looked at, imported with a misspelt song ticked, undone."""
+"""A listening history in the browser: dropped, previewed, imported with a misspelt song ticked, undone."""
 
 from pathlib import Path
 
@@ -9,14 +9,12 @@ from musicsim.library import Library
 from tests.browser.actions import APP, IDLE, close_spellings, look_at
 from tests.browser.serving import serve
 
-pytestmark = pytest.mark.slow
-
 START, MINUTE = 1_700_000_000, 60
 
 
 @pytest.fixture
 def history(tiny_library: Library, tmp_path: Path) -> Path:
-    """Scrobbles of one evening: four songs of the library, one of them misspelt, and one that nobody has."""
+    """Scrobbles of one evening: four songs of the library, one of them misspelt, and one unknown song."""
     first, second, third, fourth = tiny_library.songs()[:4]
     tiny_library.edits.edit([fourth.id], {"artist": "Queen", "title": "Bohemian Rhapsody"})
     names = [(s.artist, s.title) for s in (first, second, third)]
@@ -27,8 +25,8 @@ def history(tiny_library: Library, tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("width", [1400, pytest.param(420, marks=pytest.mark.thorough)])
-def test_a_history_is_imported_and_undone(page, tiny_library, history, width):
+@pytest.mark.parametrize("width", [1400, 420])
+def test_listening_history_is_imported_and_undone(page, tiny_library, history, width):
     page.set_viewport_size({"width": width, "height": 900})
     with serve(APP, environment={"MUSICSIM_LIBRARY": str(tiny_library.folder)}) as address:
         look_at(page, address, history)

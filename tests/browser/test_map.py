@@ -1,4 +1,4 @@
-"""The map in a real browser: what is drawn, clicked, encircled and isolated, by mouse, keys and fingers."""
+"""The map in a real browser: drawing, clicks, outlines and isolation, by mouse, keys and touch."""
 
 import csv
 import io
@@ -23,13 +23,15 @@ from tests.browser.actions import (
     wait_for_map,
     wait_for_mark,
 )
+from tests.browser.patient import new_context
+from tests.waiting import until
 
 SVG = "{http://www.w3.org/2000/svg}"
 ALL = [(0.01, 0.01), (0.99, 0.01), (0.99, 0.99), (0.01, 0.99)]
 
 
 def colours_seen(page: Page, drawn, ids: list[int]) -> list[tuple[int, ...]]:
-    """The colour on the screen where each song's point is."""
+    """Return the color on the screen at each song's point."""
     page.mouse.move(1, 1)
     page.wait_for_timeout(300)
     image = np.asarray(Image.open(io.BytesIO(page.screenshot())).convert("RGB")).astype(int)
@@ -37,17 +39,17 @@ def colours_seen(page: Page, drawn, ids: list[int]) -> list[tuple[int, ...]]:
 
 
 def entry_colours(drawn) -> dict[str, tuple[int, ...]]:
-    """The colour of each entry of the legend, as it is said."""
+    """Return the declared color of each entry of the legend."""
     said = drawn.evaluate("({map}) => map.colours.entries.filter(e => e.n_songs).map(e => [e.name, e.colour])")
     return {name: tuple(int(colour[k : k + 2], 16) for k in (1, 3, 5)) for name, colour in said}
 
 
 def is_like(seen: tuple[int, ...], said: tuple[int, ...]) -> bool:
-    """Whether a colour is that of the legend: points let through 0.15 of a light page, at most 38 of 255."""
+    """Return whether a color is that of the legend: points let through 0.15 of a light page, at most 38 of 255."""
     return bool(np.abs(np.array(seen) - np.array(said)).max() < 45)
 
 
-def test_every_song_is_a_point_of_its_genres_colour(page, address, home):
+def test_every_song_has_color_of_its_genre(page, address, home):
     visit(page, address)
     drawn = wait_for_map(page)
     expect(drawn).to_have_attribute("data-renderer", "canvas")
@@ -58,7 +60,7 @@ def test_every_song_is_a_point_of_its_genres_colour(page, address, home):
     assert not wrong
 
 
-def test_a_click_on_the_legend_isolates_and_the_lasso_takes_what_is_left(page, address, home):
+def test_legend_click_isolates_genre_for_lasso(page, address, home):
     visit(page, address)
     drawn = wait_for_map(page)
     songs, said = songs_of(home), entry_colours(drawn)
@@ -83,7 +85,7 @@ def test_a_click_on_the_legend_isolates_and_the_lasso_takes_what_is_left(page, a
     assert len(shown()) == 3
 
 
-def test_a_rectangle_marks_songs_that_are_then_tagged_and_handed_out(page, address, home):
+def test_rectangle_marks_songs_to_tag_and_export(page, address, home):
     visit(page, address)
     drawn = wait_for_map(page)
     outline(page, drawn, [(0.01, 0.01), (0.99, 0.99)], "Rectangle")
@@ -103,7 +105,7 @@ def test_a_rectangle_marks_songs_that_are_then_tagged_and_handed_out(page, addre
         assert library.listening.tag_counts()["mine"] == 12
 
 
-def test_the_map_is_saved_as_a_figure_with_every_song(page, address, home):
+def test_saved_map_figure_has_every_song(page, address, home):
     visit(page, address)
     drawn = wait_for_map(page)
     saved = {}
@@ -120,14 +122,14 @@ def test_the_map_is_saved_as_a_figure_with_every_song(page, address, home):
         assert (np.abs(image - np.array(colour)).max(axis=1) < 45).any()
 
 
-def test_arrow_keys_go_to_the_nearest_song_there_and_enter_plays_it(page, address, home):
+def test_arrow_keys_move_to_nearest_song_and_enter_plays(page, address, home):
     song = songs_of(home)[0]
     visit(page, address, query=f"?song={song.id}")
     drawn = wait_for_map(page)
     wait_for_mark(page, drawn, "chosen")
     ids = [s.id for s in songs_of(home)]
     places = {i: np.array(place_of(drawn, i)) for i in ids}
-    # what lies within 45 degrees of the way, by the way and twice how far aside
+    # points within 45 degrees of the direction, by the distance along it plus twice the distance aside
     steps = {"ArrowRight": (1, 0), "ArrowLeft": (-1, 0), "ArrowDown": (0, 1), "ArrowUp": (0, -1)}
     at = song.id
     drawn.locator(".stage").focus()
@@ -154,7 +156,7 @@ def test_arrow_keys_go_to_the_nearest_song_there_and_enter_plays_it(page, addres
     expect(page.get_by_test_id("player")).to_have_attribute("data-state", "paused")
 
 
-def test_a_song_under_the_pointer_is_named_and_heard_if_asked_for(page, address, home):
+def test_hovered_song_is_named_and_optionally_played(page, address, home):
     visit(page, address)
     drawn = wait_for_map(page)
     song = songs_of(home)[4]
@@ -165,7 +167,7 @@ def test_a_song_under_the_pointer_is_named_and_heard_if_asked_for(page, address,
     expect(page.get_by_text("Start here")).to_be_visible()
 
 
-def test_places_are_not_sent_again(page, address, home):
+def test_positions_are_cached_by_browser(page, address, home):
     def transferred() -> int:
         visit(page, address)
         wait_for_map(page)
@@ -173,13 +175,13 @@ def test_places_are_not_sent_again(page, address, home):
             "() => performance.getEntriesByType('resource').find(e => e.name.includes('/places')).transferSize"
         )
 
-    head = 300  # bytes that Chromium counts for what comes before a body
+    head = 300  # bytes that Chromium counts for the response headers
     assert transferred() > head
     assert transferred() == head, "304"
 
 
-def test_one_finger_scrolls_the_page_and_two_zoom_the_map(chromium, address):
-    context = chromium.new_context(viewport={"width": 375, "height": 800}, has_touch=True)
+def test_one_finger_scrolls_page_and_two_zoom_map(chromium, address):
+    context = new_context(chromium, viewport={"width": 375, "height": 800}, has_touch=True)
     page = context.new_page()
     visit(page, address)
     drawn = wait_for_map(page)
@@ -200,9 +202,9 @@ def test_one_finger_scrolls_the_page_and_two_zoom_the_map(chromium, address):
     assert touch_action == "pan-x pan-y"
     scrolled = page.get_by_test_id("stMain").evaluate("main => main.scrollTop")
     assert scrolled > 50
-    page.wait_for_timeout(500)  # the page has come to rest, and its head may lie over the map
+    page.wait_for_timeout(500)  # the page must be at rest, because its header may cover the map
     drawn.locator(".stage").evaluate("stage => stage.scrollIntoView({block: 'center', behavior: 'instant'})")
-    page.screenshot()  # a frame: until then fingers meet what was there before
+    page.screenshot()  # wait for a frame: until then touches reach the old content
     box = drawn.locator(".stage").bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     fingers("touchStart", (x - 30, y), (x + 30, y))
@@ -215,7 +217,7 @@ def test_one_finger_scrolls_the_page_and_two_zoom_the_map(chromium, address):
 
 
 @pytest.mark.parametrize("width", [1280, 2560])
-def test_the_map_takes_the_window_and_the_list_folds_away(page, address, width):
+def test_map_fills_window_and_list_collapses(page, address, width):
     page.set_viewport_size({"width": width, "height": 1000})
     visit(page, address)
     drawn = wait_for_map(page)
@@ -223,6 +225,5 @@ def test_the_map_takes_the_window_and_the_list_folds_away(page, address, width):
     box = drawn.bounding_box()
     assert below - 90 < box["y"] + box["height"] <= below
     drawn.get_by_role("button", name="Hide the list").click()
-    page.wait_for_timeout(300)
-    assert drawn.bounding_box()["width"] > 1.25 * box["width"]
+    until(lambda: drawn.bounding_box()["width"] > 1.25 * box["width"])
     expect(rows(page)).to_have_count(0)

@@ -1,4 +1,4 @@
-"""A library too large to be drawn, in the browser: a sample before its density, and the songs of where one looks."""
+"""A library too large to be drawn, in the browser: a sample before its density, and the songs of the visible part."""
 
 import io
 import re
@@ -14,9 +14,9 @@ from benchmarks.large_library import write_library
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 from tests.browser.actions import APP, click_song, map_range, outline, rows, visit, wait_for_map, wait_for_mark, zoom
+from tests.browser.patient import new_context
 from tests.browser.serving import serve
-
-pytestmark = pytest.mark.slow
+from tests.waiting import until
 
 N_SONGS = 60_000
 SAMPLE = 8_000
@@ -31,7 +31,7 @@ HOWEVER_SLOW = "window[Symbol.for('musicsim.map-max-frame-ms')] = Infinity"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """The library of the benchmark of a million songs with fewer of them, so that it is written in seconds."""
+    """The library of the benchmark of a million songs with fewer songs, so that it is written in seconds."""
     folder = tmp_path_factory.mktemp("large") / "library"
     library = write_library(folder, N_SONGS)
     take_snapshot(library).columns  # noqa: B018  # what the service keeps of a library it reads once
@@ -47,18 +47,18 @@ def address(folder) -> Iterator[str]:
 
 @pytest.fixture
 def page(page) -> Page:
-    """Without WebGL: a sample is drawn, whatever this machine can do."""
+    """A page without WebGL: a sample is drawn, whatever this machine can do."""
     page.add_init_script(WITHOUT_WEBGL)
     return page
 
 
 def points(drawn) -> set[int]:
-    """Ids of the songs that are points."""
+    """Return the ids of the songs that are points."""
     return set(drawn.evaluate("({map}) => map.shown.rows.map(row => map.places.ids[row])"))
 
 
 def wait_for_points(page: Page, drawn, previous: set[int]) -> set[int]:
-    """The points once others than those before are drawn."""
+    """Wait until the points have changed; return them."""
     page.wait_for_function(
         """([{map}, before]) => {
             const known = new Set(before);
@@ -71,14 +71,14 @@ def wait_for_points(page: Page, drawn, previous: set[int]) -> set[int]:
 
 
 def n_of(page: Page, pattern: str) -> int:
-    """The number that a sentence on the page says."""
+    """Return the number in a sentence on the page."""
     said = page.get_by_text(re.compile(pattern))
     expect(said).to_be_visible()
     return int(re.search(pattern, said.inner_text()).group(1).replace(",", ""))
 
 
 def density(drawn) -> float:
-    """The share of the map's pixels that are neither bare nor a point: those of the shade."""
+    """Return the share of the map's pixels that are neither empty nor a point: those of the density."""
     return drawn.evaluate(
         """({map: {canvas}}) => {
             const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
@@ -89,7 +89,7 @@ def density(drawn) -> float:
     )
 
 
-def test_a_sample_stands_before_the_density_and_no_song_goes_through_the_websocket(page, address):
+def test_map_shows_sample_over_density_without_sending_songs(page, address):
     sent: list[int] = []
     page.on("websocket", lambda socket: socket.on("framereceived", lambda data: sent.append(len(data))))
     visit(page, address)
@@ -102,7 +102,7 @@ def test_a_sample_stands_before_the_density_and_no_song_goes_through_the_websock
 
 
 def test_webgl_draws_every_song(chromium, address):
-    context = chromium.new_context(viewport={"width": 800, "height": 700})
+    context = new_context(chromium, viewport={"width": 800, "height": 700})
     page = context.new_page()
     page.add_init_script(HOWEVER_SLOW)
     visit(page, address)
@@ -111,15 +111,18 @@ def test_webgl_draws_every_song(chromium, address):
     expect(drawn).to_have_attribute("data-points", str(N_SONGS))
     drawn.get_by_role("button", name="Names of regions").click()
     colours = drawn.evaluate("({map}) => map.colours.entries.slice(0, 12).map(e => e.colour)")
-    page.wait_for_timeout(2_000)
-    image = np.asarray(Image.open(io.BytesIO(drawn.locator(".stage").screenshot())).convert("RGB")).astype(int)
-    for colour in colours:
-        rgb = np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)])
-        assert (np.abs(image - rgb).max(axis=2) < 45).sum() > 100, f"songs of {colour} are points"
+
+    def are_points() -> bool:
+        """Return whether songs of every color are on the screen."""
+        image = np.asarray(Image.open(io.BytesIO(drawn.locator(".stage").screenshot())).convert("RGB")).astype(int)
+        values = (np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)]) for colour in colours)
+        return all((np.abs(image - rgb).max(axis=2) < 45).sum() > 100 for rgb in values)
+
+    until(are_points)
     context.close()
 
 
-def test_looking_closer_brings_the_songs_that_are_there(page, address, folder):
+def test_zooming_in_loads_visible_songs(page, address, folder):
     visit(page, address)
     drawn = wait_for_map(page)
     whole, home = points(drawn), map_range(drawn)
@@ -142,7 +145,7 @@ def test_looking_closer_brings_the_songs_that_are_there(page, address, folder):
     assert map_range(drawn) == home
 
 
-def test_a_song_that_is_no_point_is_found_and_marked(page, address, folder):
+def test_song_outside_sample_is_found_and_marked(page, address, folder):
     visit(page, address)
     drawn = wait_for_map(page)
     seen = zoom(page, drawn, 1)
@@ -159,12 +162,12 @@ def test_a_song_that_is_no_point_is_found_and_marked(page, address, folder):
     assert map_range(drawn) == seen
 
 
-def test_a_point_is_chosen_and_a_lasso_takes_those_that_are_none(page, address, folder):
+def test_lasso_includes_songs_outside_sample(page, address, folder):
     visit(page, address)
     drawn = wait_for_map(page)
     lowest = drawn.evaluate(
         "({map: {shown, places}}) => places.ids[shown.rows.reduce((a, b) => places.y[a] < places.y[b] ? a : b)]"
-    )  # nothing lies over it
+    )  # nothing covers it
     click_song(page, drawn, lowest)
     with Library.open(folder) as library:
         (song,) = library.songs([lowest])
@@ -176,7 +179,7 @@ def test_a_point_is_chosen_and_a_lasso_takes_those_that_are_none(page, address, 
     expect(page.get_by_role("button", name="Play 500 of them")).to_be_visible()
 
 
-def test_artists_are_found_for_a_filter_one_by_one(page, address, folder):
+def test_artist_filter_is_filled_by_typing(page, address, folder):
     with Library.open(folder) as library:
         now = take_snapshot(library)
         names = now.columns.artist.names

@@ -1,4 +1,4 @@
-"""A public demonstration under attack: typed addresses, forged messages and requests; the library stays as it is."""
+"""A public demonstration under attack: typed addresses, forged messages and requests; the library is not changed."""
 
 import http.client
 import re
@@ -21,6 +21,7 @@ from tests.browser.actions import PAGES, switch, visit
 from tests.intact import content
 from tests.sounds import write_song
 from tests.test_app_server import Server, running
+from tests.waiting import PATIENCE_S
 
 SECRET = "the neighbour's secret"
 PUT_IN = {"text_input": "string_value", "text_area": "string_value", "button": "trigger_value"}
@@ -34,7 +35,7 @@ SECTIONS = {
 
 @pytest.fixture(scope="module")
 def place(built_home, tmp_path_factory) -> Path:
-    """A folder with a library, a neighbour, and a file that is none of a visitor's business."""
+    """A folder with a library, a neighbor, and a file that visitors must not see."""
     place = shutil.copytree(built_home, tmp_path_factory.mktemp("hosted") / "home")
     (place / "secret.m3u").write_text(f"{SECRET}\n")
     with Library.open(place / "library") as library:
@@ -45,12 +46,12 @@ def place(built_home, tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def owners_widgets(place) -> dict[str, list[tuple[str, str]]]:
-    """Ids and kinds of all buttons and fields that the owner's pages have, by what Streamlit calls the page."""
+    """Return ids and kinds of all buttons and fields on the owner's pages, by Streamlit's hash of the page."""
     found = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MUSICSIM_LIBRARY", str(shutil.copytree(place, place.parent / "owner") / "library"))
         for name in ("library", "train", "playlist", "compare"):
-            app = AppTest.from_file(SHELL, default_timeout=60).run()
+            app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run()
             app = app.switch_page(FILES[name])
             for unfolded in ("playlist_limits", "playlist_lists"):
                 app.session_state[unfolded] = True
@@ -58,7 +59,7 @@ def owners_widgets(place) -> dict[str, list[tuple[str, str]]]:
             for section in SECTIONS.get(name, ()):
                 app.session_state[f"{name}_section"] = section
                 widgets |= dict.fromkeys(_widgets(app.run()))
-            found[app._page_hash] = list(widgets)
+            found[app._page_hash] = list(widgets)  # noqa: SLF001  # AppTest does not publish it
     return found
 
 
@@ -74,7 +75,7 @@ def hosted(place) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def before(place, hosted) -> dict[str, str]:
-    """The files as the app found them."""
+    """Return the files as the app found them."""
     return content(place)
 
 
@@ -90,7 +91,7 @@ class Visitor:
         self._socket.send(message.SerializeToString())
 
     def run(self, page_hash: str = "", query: str = "", **widgets: tuple[str, object]) -> str:
-        """Have a page run with values of widgets by their ids; all that the server says until it is done."""
+        """Run a page with values of widgets by their ids; return everything that the server sends until it is done."""
         message = BackMsg()
         client = message.rerun_script
         client.query_string, client.page_script_hash = query, page_hash
@@ -100,7 +101,7 @@ class Visitor:
         self.send(message)
         said = []
         while True:
-            answer = ForwardMsg.FromString(self._socket.recv(timeout=60))
+            answer = ForwardMsg.FromString(self._socket.recv(timeout=PATIENCE_S))
             if answer.HasField("new_session"):
                 self.session = answer.new_session.initialize.session_id
             if answer.HasField("navigation"):
@@ -113,12 +114,14 @@ class Visitor:
 @contextmanager
 def visiting(server: Server) -> Iterator[Visitor]:
     address = f"ws://127.0.0.1:{server.port}/_stcore/stream"
-    with connect(address, subprotocols=["streamlit"], max_size=None) as socket:
+    with connect(
+        address, subprotocols=["streamlit"], max_size=None, open_timeout=PATIENCE_S, ping_interval=None
+    ) as socket:
         yield Visitor(socket)
 
 
 def ask(server: Server, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
     try:
         connection.request(method, path, body or None, {"Host": f"127.0.0.1:{server.port}", **headers})
         answer = connection.getresponse()
@@ -161,10 +164,10 @@ REFUSED = [
 ]
 
 
-def test_requests_beyond_reading_are_refused(hosted, place, before):
+def test_write_requests_are_refused(hosted, place, before):
     for method, path in REFUSED:
         status, said = ask(hosted, method, path)
-        # Streamlit answers addresses that it does not know with its empty page
+        # Streamlit responds to unknown addresses with its empty page
         is_refused = status in (400, 403, 404, 405, 410, 422) or 'id="root"' in said
         assert is_refused, (method, path, status)
         assert SECRET not in said
@@ -178,7 +181,7 @@ def test_requests_beyond_reading_are_refused(hosted, place, before):
     assert content(place) == before
 
 
-def test_forged_messages_do_nothing(hosted, place, before, owners_widgets):
+def test_forged_messages_change_nothing(hosted, place, before, owners_widgets):
     n_tried = 0
     with visiting(hosted) as visitor:
         visitor.run()
@@ -188,7 +191,7 @@ def test_forged_messages_do_nothing(hosted, place, before, owners_widgets):
             assert widgets
             for widget, kind in widgets:
                 value = True if kind == "button" else str(place / "secret.m3u")
-                # what the owner's button needs is typed beside it
+                # the fields that the owner's button needs are filled in the same message
                 typed = {other: ("string_value", "single") for other, of in widgets if of != "button"}
                 said = visitor.run(page, **(typed | {widget: (PUT_IN[kind], value)}))
                 assert SECRET not in said
@@ -209,7 +212,7 @@ def test_forged_messages_do_nothing(hosted, place, before, owners_widgets):
     assert content(place) == before
 
 
-def test_typed_addresses_lead_nowhere_else(hosted, place, before, page):
+def test_typed_addresses_reveal_nothing(hosted, place, before, page):
     address = f"http://127.0.0.1:{hosted.port}"
     for name in PAGES:
         if name == "train":
@@ -229,13 +232,14 @@ def test_typed_addresses_lead_nowhere_else(hosted, place, before, page):
     assert content(place) == before
 
 
-def test_a_visitor_searches_with_a_file_and_listens(hosted, place, before, page, tmp_path):
+@pytest.mark.story
+def test_visitor_searches_with_file_and_plays_results(hosted, place, before, page, tmp_path):
     song = write_song(tmp_path / "mine.flac", "noise", seed=3)
     visit(page, f"http://127.0.0.1:{hosted.port}", "search")
     expect(page.get_by_text("20MB per file")).to_be_visible()
     page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(song)
     expect(page.get_by_text("most similar songs")).to_be_visible()
-    expect(page.get_by_role("button", name="Add to the collection")).to_have_count(0)
+    expect(page.get_by_role("button", name="Add to the library")).to_have_count(0)
     page.locator(".st-key-search_play_upload button").click()
     expect(page.get_by_test_id("player")).to_have_attribute("data-state", "playing")
     switch(page, "playlist")

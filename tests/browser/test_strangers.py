@@ -1,4 +1,4 @@
-"""The app and the rest of the network: it asks nobody, and no name of a stranger opens it."""
+"""The app and the rest of the network: it contacts no other machine, and does not open under a foreign name."""
 
 import shutil
 from collections.abc import Iterator
@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.chromium import FLAGS
-from tests.browser.serving import PATIENCE_MS, serve
+from tests.browser.patient import launch, new_context
+from tests.browser.serving import serve
 
 APP = Path(__file__).parents[2] / "app.py"
 SONG_PAGES = ("", "explore", "search", "playlist")
@@ -24,7 +24,6 @@ def address(tiny_home) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def tiny_home(built_library, tmp_path_factory) -> Path:
-    """A library of twelve songs."""
     folder = tmp_path_factory.mktemp("strangers") / "library"
     shutil.copytree(built_library, folder)
     return folder
@@ -32,14 +31,13 @@ def tiny_home(built_library, tmp_path_factory) -> Path:
 
 @pytest.fixture
 def page(chromium):
-    context = chromium.new_context()
-    context.set_default_timeout(PATIENCE_MS)
+    context = new_context(chromium)
     yield context.new_page()
     context.close()
 
 
-def test_no_page_asks_another_machine(page, address):
-    """Page icons and WebSockets are among what is noted."""
+def test_pages_contact_no_other_machine(page, address):
+    """Page icons and WebSockets are among the recorded requests."""
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.on("websocket", lambda stream: asked.append(stream.url))
@@ -59,16 +57,16 @@ def test_no_page_asks_another_machine(page, address):
 
 @pytest.fixture
 def strange_browser(playwright_driver, chromium_path):
-    """A Chromium for which a stranger's name leads to this machine, as after DNS rebinding."""
+    """A Chromium that resolves a stranger's name to this machine, as after DNS rebinding."""
     rules = "--host-resolver-rules=MAP evil.example 127.0.0.1"
-    browser = playwright_driver.chromium.launch(executable_path=chromium_path, args=[*FLAGS, rules])
+    browser = launch(playwright_driver, chromium_path, rules)
     yield browser
     browser.close()
 
 
-def test_a_strangers_name_that_leads_here_opens_nothing(strange_browser, address):
+def test_foreign_host_name_opens_nothing(strange_browser, address):
     port = urlsplit(address).port
-    page = strange_browser.new_page()
+    page = new_context(strange_browser).new_page()
     for path in ("/", "/library", "/api/songs", "/songs/1/audio", "/songs/1/cover", "/radio?song=1", "/_stcore/health"):
         answer = page.goto(f"http://evil.example:{port}{path}")
         assert answer.status == 421
@@ -91,7 +89,7 @@ def test_a_strangers_name_that_leads_here_opens_nothing(strange_browser, address
     assert seen == [421, "refused", "refused", "refused"]
 
 
-def test_another_server_of_this_machine_does_not_drive_the_app(page, address, tmp_path):
+def test_other_local_server_cannot_control_app(page, address, tmp_path):
     (tmp_path / "app.py").write_text("import streamlit as st\nst.title('Another')\n")
     with serve(tmp_path / "app.py") as beside:
         page.goto(beside)

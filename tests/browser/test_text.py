@@ -1,17 +1,14 @@
-"""What people and files call things, as the browser shows it in charts and hands it out in tables."""
+"""Names from people and files, as the browser shows them in charts and exports them in tables."""
 
 import csv
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.actions import APP, IDLE, visit, wait_for_map
 from tests.browser.serving import serve
 
-pytestmark = pytest.mark.slow
 
-
-def test_a_label_stands_in_the_legend_and_its_formula_is_text_in_the_table_that_leaves(page, tiny_library):
+def test_formula_in_genre_is_text_in_legend_and_csv(page, tiny_library):
     genre = """=1+1 'n' "Roll" & <b>R&amp;B</b>"""
     tiny_library.edits.edit([song.id for song in tiny_library.songs()[:6]], {"genre": genre})
     with serve(APP, environment={"MUSICSIM_LIBRARY": str(tiny_library.folder)}) as address:

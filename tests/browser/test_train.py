@@ -9,10 +9,10 @@ from playwright.sync_api import Page, expect
 
 from musicsim.library import Library
 from tests.browser.actions import train_a_ranking
-from tests.browser.serving import PATIENCE_MS, serve
+from tests.browser.patient import new_context
+from tests.browser.serving import serve
 
 APP = Path(__file__).parents[2] / "app.py"
-TRAINING_MS = 4 * PATIENCE_MS
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +24,7 @@ def folder(styles_library, tmp_path_factory) -> Path:
 @pytest.fixture
 def page(chromium, folder) -> Iterator[Page]:
     with serve(APP, environment={"MUSICSIM_LIBRARY": str(folder)}) as address:
-        context = chromium.new_context(viewport={"width": 1400, "height": 900})
-        context.set_default_timeout(PATIENCE_MS)
+        context = new_context(chromium, viewport={"width": 1400, "height": 900})
         page = context.new_page()
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))
@@ -37,7 +36,8 @@ def page(chromium, folder) -> Iterator[Page]:
         assert not errors
 
 
-def test_a_model_is_learned_judged_and_used(page, folder):
+@pytest.mark.story
+def test_model_is_learned_evaluated_and_used(page, folder):
     expect(page.get_by_role("heading", name="Train", exact=True)).to_be_visible()
     expect(page.get_by_text("Songs of one genre", exact=True)).to_be_visible()
     train_a_ranking(page)
@@ -46,10 +46,10 @@ def test_a_model_is_learned_judged_and_used(page, folder):
     enough = page.locator(".st-key-train_finish button:visible")
     # a training this small may have ended before the button can be pressed
     verdict = page.get_by_role("heading", name="4 · Is it better?")
-    expect(enough.or_(verdict).first).to_be_visible(timeout=TRAINING_MS)
+    expect(enough.or_(verdict).first).to_be_visible()
     if enough.count():
         enough.first.click()
-    expect(verdict).to_be_visible(timeout=TRAINING_MS)
+    expect(verdict).to_be_visible()
     lines = page.locator("[class*='st-key-train_objective_'] .scatterlayer .js-line")
     expect(lines.first).to_be_attached()
     expect(page.get_by_text("held-out artists").first).to_be_visible()

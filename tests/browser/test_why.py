@@ -1,8 +1,9 @@
-"""Why two songs are alike, in the browser: the dialog, its waveforms, and passages that play just their seconds."""
+"""The Why dialog in the browser: its waveforms, and passages that play only their seconds."""
 
 import re
 from itertools import pairwise
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.actions import ask, passages, player_plays, rows, songs_of, sound, visit, wait_for_sound
@@ -10,20 +11,21 @@ from tests.sounds import write_song
 
 
 def seconds_of(button) -> tuple[int, int]:
-    """Whole seconds between which a passage plays."""
+    """Return the start and end of a passage in whole seconds."""
     times = re.findall(r"(\d+):(\d\d)", button.get_attribute("aria-label"))
     first, last = (60 * int(minutes) + int(seconds) for minutes, seconds in times)
     return first, last + 1
 
 
-def test_a_neighbour_is_explained_and_its_passages_play_just_their_seconds(page, address, home):
+@pytest.mark.story
+def test_passages_of_explained_neighbor_stop_at_their_end(page, address, home):
     song = songs_of(home)[0]
     visit(page, address, "search", f"?song={song.id}")
     title = rows(page).first.locator(".title").inner_text()
     rows(page).first.get_by_role("button", name=re.compile("^Play")).click()
     player_plays(page)
     dialog = ask(page)
-    for words in ("Similarity", "What gives the similarity", "In common", "Listeners: no listening data"):
+    for words in ("Similarity", "Sources of the similarity", "In common", "Listeners: no listening data"):
         expect(dialog.get_by_text(words).first).to_be_visible()
     painted = "c => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(v => v > 0)"
     for wave in dialog.get_by_test_id("why-wave").all():
@@ -35,12 +37,12 @@ def test_a_neighbour_is_explained_and_its_passages_play_just_their_seconds(page,
     wait_for_sound(page, True)
     assert first <= sound(dialog)["at"] <= last
     expect(page.get_by_test_id("player")).to_have_attribute("data-state", "paused")
-    wait_for_sound(page, False)  # it ends by itself
+    wait_for_sound(page, False)  # it ends on its own
     expect(button).to_have_attribute("aria-pressed", "false")
-    assert sound(dialog)["at"] <= last + 0.5  # a frame drawn late
+    assert sound(dialog)["at"] <= last + 0.5  # one frame late
 
 
-def test_keys_play_and_stop_a_passage_and_closing_is_silent(page, address, home):
+def test_keys_control_passage_and_closing_stops_it(page, address, home):
     song = songs_of(home)[5]
     visit(page, address, query=f"?song={song.id}")
     dialog = ask(page, 1)
@@ -59,7 +61,7 @@ def test_keys_play_and_stop_a_passage_and_closing_is_silent(page, address, home)
     page.wait_for_function("a => a.paused", arg=handle)
 
 
-def test_an_upload_is_explained_and_heard(page, address, tmp_path):
+def test_upload_is_explained_and_played(page, address, tmp_path):
     data = write_song(tmp_path / "mine.mp3", "tones", seed=321, seconds=20).read_bytes()
     visit(page, address, "search")
     chooser = page.get_by_test_id("stFileUploaderDropzone").locator("input[type=file]")
@@ -71,7 +73,7 @@ def test_an_upload_is_explained_and_heard(page, address, tmp_path):
     assert "/uploads/" in sound(dialog)["src"]
 
 
-def test_the_dialog_fits_a_phone(page, address, home):
+def test_dialog_fits_phone(page, address, home):
     page.set_viewport_size({"width": 380, "height": 800})
     visit(page, address, query=f"?song={songs_of(home)[0].id}")
     dialog = ask(page)

@@ -45,7 +45,7 @@ def test_sizes_and_columns(tables, song):
         assert all((r["artist"], r["title"]) in song for r in table)
 
 
-def test_same_seed_same_files_other_seed_others(plans, tmp_path):
+def test_seed_determines_files(plans, tmp_path):
     for folder, seed in (("a", 0), ("b", 0), ("c", 1)):
         write_listening(plans[:96], tmp_path / folder, n_listeners=50, n_playlists=30, seed=seed)
     for name in ("plays.csv", "tags.csv", "playlists.csv"):
@@ -54,7 +54,7 @@ def test_same_seed_same_files_other_seed_others(plans, tmp_path):
         assert a != c
 
 
-def test_plays_have_a_long_tail_of_songs_and_of_listeners(tables):
+def test_plays_are_long_tailed(tables):
     for key, share in ((lambda r: (r["artist"], r["title"]), 0.3), (lambda r: r["listener"], 0.22)):
         counts = Counter()
         for row in tables["plays"]:
@@ -65,7 +65,7 @@ def test_plays_have_a_long_tail_of_songs_and_of_listeners(tables):
         assert values[-1] * 20 < values[0]
 
 
-def test_plays_are_whole_positive_and_listed_once(tables):
+def test_plays_are_positive_integers_without_duplicates(tables):
     assert all(1 <= int(r["plays"]) <= 999 for r in tables["plays"])
     assert len({(r["listener"], r["artist"], r["title"]) for r in tables["plays"]}) == len(tables["plays"])
     # the thesis's threshold of ten plays must leave something to learn from, and drop something.
@@ -73,7 +73,7 @@ def test_plays_are_whole_positive_and_listed_once(tables):
     assert 0.1 < often < 0.6
 
 
-def test_a_listener_keeps_to_few_styles(tables, song):
+def test_listeners_prefer_few_styles(tables, song):
     styles = defaultdict(Counter)
     everyone = Counter()
     for row in tables["plays"]:
@@ -87,7 +87,7 @@ def test_a_listener_keeps_to_few_styles(tables, song):
     assert np.mean([top_three(c) for c in styles.values()]) > 2.0 * top_three(everyone)
 
 
-def test_songs_heard_by_the_same_people_are_of_one_style(tables, song):
+def test_shared_listeners_imply_same_style(tables, song):
     names = list(song)
     row_of = {name: i for i, name in enumerate(names)}
     heard = np.zeros((2000, len(names)), dtype=np.float32)
@@ -103,7 +103,7 @@ def test_songs_heard_by_the_same_people_are_of_one_style(tables, song):
     assert 0.5 < same < 0.98  # chance is 1/12; noise must be left
 
 
-def test_tags_are_mostly_right_sometimes_wrong_sometimes_missing(tables, song):
+def test_tags_contain_some_errors_and_gaps(tables, song):
     assert all(1 <= int(r["weight"]) <= 100 for r in tables["tags"])
     words = {s.name: set(s.words) for s in STYLES}
     genre_words = set().union(*words.values())
@@ -124,7 +124,7 @@ def lists(tables, song):
     return grouped
 
 
-def test_playlists_have_8_to_25_songs_none_twice(lists):
+def test_playlists_have_8_to_25_distinct_songs(lists):
     for rows in lists.values():
         assert [position for position, _ in rows] == list(range(1, len(rows) + 1))
         assert 8 <= len(rows) <= 25
@@ -140,7 +140,7 @@ def share(lists, category, test):
     return np.mean(pairs)
 
 
-def test_each_category_follows_its_own_rules(lists):
+def test_each_category_follows_its_rules(lists):
     def same_artist(a, b):
         return a.artist == b.artist
 
@@ -166,7 +166,7 @@ def test_energy_separates_workout_from_concentration(lists):
     assert energy("concentration") < 0.35
 
 
-def test_artists_of_a_list_share_moods(lists):
+def test_playlist_artists_share_mood(lists):
     dark = np.mean(
         [style_named(p.style).taste[0] for (_, c), rows in lists.items() if c == "late night" for _, p in rows]
     )
@@ -174,7 +174,7 @@ def test_artists_of_a_list_share_moods(lists):
     assert dark < 0.75 * everything
 
 
-def test_a_failed_write_leaves_the_old_file_whole(plans, tmp_path, monkeypatch):
+def test_failed_write_keeps_old_file(plans, tmp_path, monkeypatch):
     write_listening(plans[:32], tmp_path, n_listeners=20, n_playlists=10)
     before = (tmp_path / "plays.csv").read_bytes()
 
@@ -198,7 +198,7 @@ def test_one_song_is_enough(plans, tmp_path):
     ("arguments", "message"),
     [({"n_listeners": 0}, "n_listeners=0"), ({"n_playlists": -1}, "n_playlists=-1"), ({"seed": -2}, "seed=-2")],
 )
-def test_bad_arguments_are_named(plans, tmp_path, arguments, message):
+def test_rejects_bad_arguments(plans, tmp_path, arguments, message):
     with pytest.raises(ValueError, match=message):
         write_listening(plans, tmp_path, **arguments)
     with pytest.raises(ValueError, match="plans is empty"):

@@ -1,4 +1,4 @@
-"""Measures of continued lists, on lists whose scores can be worked out by hand."""
+"""Tests of measures of continued lists, on lists with scores computed by hand."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from musicsim.evaluation import continuation_scores
 
 
-def test_scores_of_a_list_worked_out_by_hand():
+def test_scores_match_hand_computed_example():
     found = continuation_scores([[7, 1, 8, 2, 9]], [{1, 2, 3}], ks=(1, 2, 10))
     ideal = 1 + 1 / np.log2(3) + 1 / np.log2(4)
     assert found["ndcg"][0] == pytest.approx((1 / np.log2(3) + 1 / np.log2(5)) / ideal)
@@ -15,7 +15,7 @@ def test_scores_of_a_list_worked_out_by_hand():
     assert [found[f"hit@{k}"][0] for k in (1, 2, 10)] == [0, 1, 1]
 
 
-def test_scores_of_any_list_are_those_of_the_definitions():
+def test_scores_match_definitions():
     rng = np.random.default_rng(0)
     songs = [rng.permutation(700)[:500].tolist() for _ in range(40)]
     wanted = [set(rng.permutation(700)[: rng.integers(1, 30)].tolist()) for _ in range(40)]
@@ -30,23 +30,23 @@ def test_scores_of_any_list_are_those_of_the_definitions():
 
 
 @pytest.mark.parametrize(("first_hit", "clicks"), [(0, 0), (9, 0), (10, 1), (499, 49), (500, 51), (None, 51)])
-def test_a_click_is_ten_more_songs_and_none_among_500_is_51(first_hit, clicks):
+def test_clicks_count_pages_of_ten_songs(first_hit, clicks):
     songs = np.arange(1, 600)
     wanted = 0 if first_hit is None else songs[first_hit]
     assert continuation_scores([songs], [[wanted]])["clicks"][0] == clicks
 
 
-def test_all_songs_first_is_perfect_and_nothing_recommended_is_nothing():
+def test_perfect_and_empty_recommendations():
     found = continuation_scores([[3, 1, 2, 8], []], [[1, 2, 3], [1]], ks=(3,))
     assert {name: values.tolist() for name, values in found.items()} == {
         "r_precision": [1, 0], "ndcg": [1, 0], "clicks": [0, 51], "hit@3": [1, 0],
     }  # fmt: skip
 
 
-def test_what_cannot_be_measured_is_refused():
+def test_rejects_bad_input():
     for recommended, held_out, ks, words in (
         ([[1]], [], (1,), "one for each"),
-        ([[1]], [[]], (1,), "nothing taken away"),
+        ([[1]], [[]], (1,), "is empty"),
         ([[1, 1]], [[1]], (1,), "twice"),
         ([[1]], [[1]], (0,), "ks"),
     ):

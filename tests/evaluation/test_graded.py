@@ -1,4 +1,4 @@
-"""NDCG and average precision of queries against loops, and against scikit-learn where it says the same."""
+"""Tests of NDCG and average precision against loops, and against scikit-learn if the definitions agree."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ queries = st.lists(
 
 
 def looped(labels, scores, k):
-    """From the definition, the less relevant of equal scores first."""
+    """Compute the measure from the definition, with the less relevant of equal scores first."""
     order = sorted(range(len(labels)), key=lambda i: (-scores[i], labels[i]))
     gain = [(2 ** labels[i] - 1) / np.log2(place + 2) for place, i in enumerate(order)]
     best = [(2**label - 1) / np.log2(place + 2) for place, label in enumerate(sorted(labels, reverse=True))]
@@ -27,7 +27,7 @@ def looped(labels, scores, k):
 
 
 @given(queries, st.integers(1, 10))
-def test_scores_are_those_of_a_loop(asked, k):
+def test_scores_match_loop(asked, k):
     y = [label for query in asked for label, _ in query]
     f = [score for query in asked for _, score in query]
     found = graded_scores(f, y, [len(query) for query in asked], (k,))
@@ -36,7 +36,7 @@ def test_scores_are_those_of_a_loop(asked, k):
     np.testing.assert_allclose(found["map"], [e[1] for e in expected], atol=1e-12)
 
 
-def test_scores_are_scikit_learn_s_where_there_are_no_ties(rng):
+def test_scores_match_scikit_learn_without_ties(rng):
     y, f = rng.integers(0, 5, 40), rng.normal(size=40)
     found = graded_scores(f, y, [40], (5, 40))
     assert found["ndcg@5"][0] == pytest.approx(ndcg_score([2.0**y - 1], [f], k=5))
@@ -44,18 +44,18 @@ def test_scores_are_scikit_learn_s_where_there_are_no_ties(rng):
     assert found["map"][0] == pytest.approx(average_precision_score(y > 0, f))
 
 
-def test_a_query_without_a_relevant_document_is_nothing_or_left_out():
+def test_query_without_relevant_documents_is_zero_or_nan():
     assert graded_scores([1.0, 2.0], [0, 0], [2])["ndcg@1"].tolist() == [0.0]
     assert np.isnan(graded_scores([1.0, 2.0], [0, 0], [2], without_relevant=np.nan)["map"]).all()
 
 
-def test_the_highest_label_has_a_gain_and_ks_may_be_an_array():
+def test_accepts_large_labels_and_array_of_ks():
     found = graded_scores([1.0, 2.0, 0.0], [1000, 999, 0], [3], np.array([1, 3]))
     assert found["ndcg@1"][0] == pytest.approx(0.5)
     assert found["ndcg@3"][0] == pytest.approx((1 / 2 + 1 / np.log2(3)) / (1 + 0.5 / np.log2(3)))
 
 
-def test_a_constant_ranker_gains_the_least():
+def test_constant_ranker_gets_worst_score():
     found = graded_scores(np.zeros(4), [2, 0, 1, 0], [4], (1, 2, 4))
     assert found["ndcg@2"][0] == 0.0
     assert found["map"][0] == pytest.approx((1 / 3 + 2 / 4) / 2)
@@ -77,6 +77,6 @@ def test_a_constant_ranker_gains_the_least():
         (([1.0, 1.0], [1, 2], [2], ()), "ks="),
     ],
 )
-def test_what_does_not_fit_is_named(arguments, message):
+def test_rejects_mismatched_input(arguments, message):
     with pytest.raises(ValueError, match=message):
         graded_scores(*arguments)

@@ -1,4 +1,4 @@
-"""Statistics of listening tests against published examples, scipy and what their designs promise."""
+"""Tests of statistics of listening tests against published examples, scipy and properties of their designs."""
 
 import numpy as np
 import pytest
@@ -17,42 +17,42 @@ PUBLISHED = np.array([
 
 
 @pytest.mark.parametrize(("level", "alpha"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
-def test_alpha_of_the_published_example(level, alpha):
+def test_alpha_matches_published_example(level, alpha):
     found = krippendorff_alpha(PUBLISHED, level, random_state=0)
     assert found.alpha == pytest.approx(alpha, abs=5e-4)  # it is printed with three digits
     assert found.n_items == 11, "one unit was rated once"
     assert found.low < found.alpha < found.high
 
 
-def test_alpha_is_one_where_all_agree_and_undefined_where_nothing_differs():
+def test_alpha_for_full_agreement_and_constant_ratings():
     assert krippendorff_alpha([[1, 2, 3], [1, 2, 3]], "interval", n_resamples=0).alpha == 1
     assert np.isnan(krippendorff_alpha([[2, 2], [2, 2]], "ordinal").alpha)
     assert np.isnan(krippendorff_alpha([[2, _], [_, 1]], "ordinal").alpha)
 
 
-def test_alpha_of_chance_is_about_nothing(rng):
+def test_alpha_of_random_ratings_is_near_zero(rng):
     found = krippendorff_alpha(rng.integers(3, size=(6, 400)), "ordinal", random_state=0)
     assert found.low < 0 < found.high
 
 
-def test_the_interval_of_alpha_holds_it_as_often_as_it_says(rng):
-    """Ratings are a value of the item and a deviation of the same spread: alpha is a half."""
+def test_alpha_interval_has_nominal_coverage(rng):
+    """A rating is the value of the item plus a deviation of the same spread, so alpha is a half."""
     hits = 0
     for draw in range(200):
         ratings = rng.normal(size=60) + rng.normal(size=(5, 60))
         found = krippendorff_alpha(ratings.round(1), "interval", n_resamples=200, random_state=draw)
         hits += found.low <= 0.5 <= found.high
-    assert 0.85 < hits / 200 < 0.99  # of percentile intervals of 60 items
+    assert 0.85 < hits / 200 < 0.99  # percentile intervals of 60 items
 
 
-def test_what_is_no_rating_is_refused():
+def test_rejects_invalid_ratings():
     for wrong, level, words in (([1, 2], "ordinal", "shape"), ([[np.inf]], "ordinal", "finite"), ([[1]], "x", "level")):
         with pytest.raises(ValueError, match=words):
             krippendorff_alpha(wrong, level)
 
 
 @pytest.mark.parametrize("has_ties", [False, True])
-def test_friedmans_test_is_that_of_scipy(rng, has_ties):
+def test_friedman_test_matches_scipy(rng, has_ties):
     scores = rng.normal([0, 0, 0.5, 1], size=(23, 4))
     if has_ties:
         scores = scores.round()
@@ -61,19 +61,19 @@ def test_friedmans_test_is_that_of_scipy(rng, has_ties):
     assert (found.chi2, found.p_value) == pytest.approx((truth.statistic, truth.pvalue))
 
 
-# Demsar (2006), table 5a: critical values of the two-tailed Nemenyi test at 5 %, over sqrt(k (k + 1) / 6 n)
+# Demsar (2006), table 5a: critical values of the two-tailed Nemenyi test at 5 %, in units of sqrt(k (k + 1) / 6 n)
 @pytest.mark.parametrize(("k", "critical"), [(2, 1.960), (3, 2.343), (4, 2.569), (5, 2.728), (10, 3.164)])
-def test_tukeys_difference_is_the_published_critical_one(rng, k, critical):
+def test_tukey_difference_matches_published_value(rng, k, critical):
     n = 30
     found = compare_ranks(rng.normal(size=(n, k)))
     assert 2 * found.half_width / np.sqrt(k * (k + 1) / (6 * n)) == pytest.approx(
         critical, abs=1e-3
-    )  # cut to three digits
+    )  # truncated to three digits
     gaps = np.abs(found.mean_ranks[:, None] - found.mean_ranks)
     assert ((found.pair_p_values < 0.05) == (gaps > 2 * found.half_width)).all()
 
 
-def test_of_two_models_both_tests_are_one(rng):
+def test_both_tests_agree_for_two_models(rng):
     found = compare_ranks(rng.normal([0, 0.4], size=(40, 2)))
     z = np.sqrt(found.chi2)
     assert found.p_value == pytest.approx(2 * norm.sf(z))
@@ -81,20 +81,20 @@ def test_of_two_models_both_tests_are_one(rng):
     assert found.mean_ranks[1] > found.mean_ranks[0]
 
 
-def test_models_that_are_always_the_same_do_not_differ():
+def test_identical_models_do_not_differ():
     found = compare_ranks(np.ones((5, 3)))
     assert (found.p_value, found.chi2) == (1, 0)
     assert (found.pair_p_values == 1).all()
 
 
-def test_scores_that_cannot_be_compared_are_refused():
+def test_rejects_incomparable_scores():
     for wrong in ([[1, 2]], [[1], [2]], [[1, np.nan], [1, 2]]):
         with pytest.raises(ValueError, match="scores"):
             compare_ranks(wrong)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 9, 30])
-def test_orders_are_balanced_by_place_and_by_what_came_before(n):
+def test_orders_balance_position_and_predecessor(n):
     square = williams_square(n)
     assert (np.sort(square, axis=1) == np.arange(n)).all()
     assert (np.sort(square[:n], axis=0) == np.arange(n)[:, None]).all(), "the first rows are a Latin square"
@@ -103,7 +103,7 @@ def test_orders_are_balanced_by_place_and_by_what_came_before(n):
     assert (after[~np.eye(n, dtype=bool)] == len(square) // n).all()
 
 
-def test_a_model_scores_the_mean_of_its_results_and_a_shared_result_counts_for_both():
+def test_model_score_is_mean_over_its_results():
     fine = [[10, 30, 50, _, _], [20, 50, _, _, 80]]
     gave = [[1, 0], [1, 1], [0, 1], [1, 0], [0, 1]]
     scores = scores_by_query(fine, [0, 0, 0, 1, 1], gave)

@@ -1,4 +1,4 @@
-"""Neighbour measures on collections small enough to count by hand, and by brute force."""
+"""Tests of neighbor measures on collections small enough to count by hand, and by brute force."""
 
 import numpy as np
 import pytest
@@ -9,11 +9,11 @@ from musicsim.evaluation import hubness, k_occurrence, nearest_neighbours, share
 LINE = np.array([[0.0], [1.0], [3.0], [7.0]])
 
 
-def test_neighbours_on_a_line():
+def test_neighbors_on_line():
     assert nearest_neighbours(LINE, 2).tolist() == [[1, 2], [0, 2], [1, 0], [2, 1]]
 
 
-def test_neighbours_equal_brute_force_in_any_block_size(rng):
+def test_neighbors_match_brute_force_for_any_block_size(rng):
     X = rng.standard_normal((40, 5))
     D = np.linalg.norm(X[:, None] - X[None], axis=2)
     np.fill_diagonal(D, np.inf)
@@ -22,7 +22,7 @@ def test_neighbours_equal_brute_force_in_any_block_size(rng):
         np.testing.assert_array_equal(nearest_neighbours(X, 7, block_rows=block_rows), truth)
 
 
-def test_the_artist_filter_leaves_out_the_own_group_and_unknown_stands_alone():
+def test_artist_filter_excludes_own_group_except_unknown():
     groups = np.array([0, 0, -1, -1])
     assert nearest_neighbours(LINE, 2, groups=groups).tolist() == [[2, 3], [2, 3], [1, 0], [2, 1]]
 
@@ -33,38 +33,38 @@ def test_fewer_candidates_than_k_are_marked():
 
 
 @pytest.mark.parametrize("k", [0, 4])
-def test_k_out_of_range_is_refused(k):
+def test_rejects_k_out_of_range(k):
     with pytest.raises(ValueError, match=f"k={k}"):
         nearest_neighbours(LINE, k)
 
 
-def test_occurrences_sum_to_all_places(rng):
+def test_occurrences_sum_to_number_of_results(rng):
     near = nearest_neighbours(rng.standard_normal((30, 4)), 5)
     counts = k_occurrence(near)
     assert counts.sum() == 150
     assert hubness(near) == pytest.approx(skew(counts))
 
 
-def test_a_space_where_all_are_near_equally_often_has_no_hubs():
+def test_uniform_occurrence_has_no_hubs():
     circle = np.exp(2j * np.pi * np.arange(12) / 12)
     assert hubness(nearest_neighbours(np.c_[circle.real, circle.imag], 2)) == 0.0
 
 
-def test_a_centre_that_is_near_everything_is_a_hub():
+def test_center_near_everything_is_hub():
     rng = np.random.default_rng(0)
     shell = rng.standard_normal((60, 200))
     shell /= np.linalg.norm(shell, axis=1, keepdims=True)
     assert hubness(nearest_neighbours(np.vstack([np.zeros(200), shell]), 1)) > 5
 
 
-def test_share_of_same_by_hand():
+def test_share_of_same_matches_hand_computed_example():
     near = np.array([[1, 2], [0, 2], [3, -1], [-1, -1]])
     mean, shares = share_of_same(near, np.array([0, 0, 1, 1]))
     np.testing.assert_array_equal(shares, [0.5, 0.5, 1.0, np.nan])
     assert mean == pytest.approx(2 / 3)
 
 
-def test_unknown_labels_equal_nothing_and_are_left_out():
+def test_unknown_labels_are_ignored():
     mean, shares = share_of_same(np.array([[1], [0]]), np.array([-1, -1]))
     assert np.isnan(mean)
     assert np.isnan(shares).all()

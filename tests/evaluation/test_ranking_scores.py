@@ -1,4 +1,4 @@
-"""Measures of rankings against all orders that the distances allow, scikit-learn, and closed forms."""
+"""Tests of ranking measures against all orders that the distances allow, scikit-learn, and closed forms."""
 
 from itertools import permutations
 
@@ -23,7 +23,7 @@ def gain(rank):
 
 
 def scores_of_order(order, k):
-    """Section 3.4 of the thesis for one order, a list of 1 for relevant and 0 for irrelevant."""
+    """Compute section 3.4 of the thesis for one order, a list of 1 for relevant and 0 for irrelevant."""
     ranks = [r for r, hit in enumerate(order, start=1) if hit]
     pairs = [a > b for i, b in enumerate(order) for a in order[:i] if a != b]
     return {
@@ -36,32 +36,32 @@ def scores_of_order(order, k):
 
 
 def orders(distances, relevant):
-    """Every order of the songs in which distances do not fall."""
+    """Yield every order of the songs in which distances do not decrease."""
     for order in permutations(range(len(distances))):
         if (np.diff(np.asarray(distances)[list(order)]) >= 0).all():
             yield [relevant[i] for i in order]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=2, max_size=6).filter(
         lambda songs: len({hit for _, hit in songs}) == 2
     ),
     st.integers(1, 8),
 )
-def test_ties_equal_the_enumeration_of_all_orders(songs, k):
+def test_ties_match_enumeration_of_all_orders(songs, k):
     distances, relevant = [d for d, _ in songs], [int(hit) for _, hit in songs]
     every = [scores_of_order(order, k) for order in orders(distances, relevant)]
     ours = ranking_scores(ORIGIN, np.array(distances, dtype=float)[:, None], [np.flatnonzero(relevant).tolist()], k)
-    # a tie is half a pair in order: the mean over the orders; pessimistic: the least over them
+    # a tie is half a pair in order, as the mean over the orders; the pessimistic score is the minimum over them
     assert ours["auc"] == pytest.approx(np.mean([s["auc"] for s in every]), abs=1e-12)
     for name in MEASURES[1:]:
         assert ours[name] == pytest.approx(min(s[name] for s in every), abs=1e-12)
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 12))
-def test_without_ties_measures_equal_scikit_learn(seed, k):
+def test_scores_without_ties_match_scikit_learn(seed, k):
     rng = np.random.default_rng(seed)
     Q, X = rng.standard_normal((6, 3)), rng.standard_normal((25, 3))
     hits = rng.random((6, 25)) < 0.3
@@ -73,27 +73,27 @@ def test_without_ties_measures_equal_scikit_learn(seed, k):
         # relative error of sums of 25 terms in float64
         assert ours["auc"][q] == pytest.approx(roc_auc_score(hits[q], -D[q]), rel=1e-12)
         assert ours["map"][q] == pytest.approx(average_precision_score(hits[q], -D[q]), rel=1e-12)
-        # scikit-learn discounts rank 2 and divides by the best that this query allows: equal at k = 1 only
+        # scikit-learn discounts rank 2 and divides by the best score of this query: equal at k = 1 only
         assert first["ndcg"][q] == pytest.approx(ndcg_score(hits[[q]], -D[[q]], k=1), rel=1e-12)
         truth = scores_of_order(hits[q][np.argsort(D[q])].astype(int).tolist(), k)
         assert {name: ours[name][q] for name in MEASURES} == pytest.approx(truth, rel=1e-12)
 
 
 @given(hnp.arrays(np.int64, 12, elements=st.integers(0, 3)), st.integers(1, 2**12 - 2))
-def test_auc_with_ties_equals_scikit_learn(distances, mask):
+def test_auc_with_ties_matches_scikit_learn(distances, mask):
     hits = np.array([mask >> i & 1 for i in range(12)])
     ours = ranking_scores(ORIGIN, distances[:, None], [np.flatnonzero(hits)])
     assert ours["auc"] == pytest.approx(roc_auc_score(hits, -distances), rel=1e-12)
 
 
-def test_average_precision_of_a_tie_is_the_pessimist_s():
-    # two relevant and an irrelevant song at one place: scikit-learn takes 2/3 for the place as a whole
+def test_average_precision_is_pessimistic_about_ties():
+    # two relevant songs and an irrelevant one at one distance: scikit-learn gives 2/3 for all of them
     ours = ranking_scores(ORIGIN, np.ones((3, 1)), [[0, 1]])
     assert ours["map"] == pytest.approx((1 / 2 + 2 / 3) / 2)
     assert average_precision_score([1, 1, 0], [0, 0, 0]) == pytest.approx(2 / 3)
 
 
-def test_perfect_and_worst_rankings_in_closed_form():
+def test_perfect_and_worst_rankings_match_closed_form():
     line = np.arange(1.0, 11.0)[:, None]
     best = ranking_scores(ORIGIN, line, [[0, 1, 2]], k=5)
     assert best["auc"] == best["map"] == best["mrr"] == 1.0
@@ -105,11 +105,11 @@ def test_perfect_and_worst_rankings_in_closed_form():
     assert worst["map"] == pytest.approx((1 / 8 + 2 / 9 + 3 / 10) / 3)
 
 
-def test_two_identical_songs_tie_exactly(rng):
+def test_identical_songs_tie_exactly(rng):
     X = rng.standard_normal((40, 17)).astype(np.float32) * 1e3 + 1e4
     X = np.vstack([X, X])
     relevance = [(list(range(40)), list(range(40, 80)))] * 5
-    # each irrelevant song is at the place of its relevant twin
+    # each irrelevant song is at the distance of its relevant twin
     ours = query_scores(rng.standard_normal((5, 17)), X, relevance, k=2)
     np.testing.assert_array_equal(ours["auc"], 0.5)
     np.testing.assert_array_equal(ours["mrr"], 0.5)
@@ -124,7 +124,7 @@ def test_songs_in_neither_set_do_not_count():
     assert ours["map"] == pytest.approx((1 + 2 / 3) / 2)
 
 
-def test_the_query_itself_and_its_artist_do_not_count(rng):
+def test_query_and_its_artist_do_not_count(rng):
     X = rng.standard_normal((30, 4))
     y, artists = rng.integers(3, size=30), rng.integers(8, size=30)
     relevance = Relevance.from_labels(y, groups=artists)
@@ -137,7 +137,7 @@ def test_the_query_itself_and_its_artist_do_not_count(rng):
 
 
 @pytest.mark.filterwarnings("error")
-def test_queries_without_one_of_the_sets_are_counted_not_averaged():
+def test_queries_with_empty_set_are_counted_as_skipped():
     line = np.arange(3.0)[:, None]
     queries = np.zeros((4, 1))
     ours = ranking_scores(queries, line, [[0], [], [0, 1, 2], [2]])
@@ -151,7 +151,7 @@ def test_queries_without_one_of_the_sets_are_counted_not_averaged():
     assert (nothing["n_queries"], nothing["n_skipped"]) == (0, 1)
 
 
-def test_blocks_do_not_show_and_the_means_are_of_the_queries(rng):
+def test_block_size_does_not_change_scores(rng):
     X = rng.integers(0, 3, size=(40, 2))
     relevance = Relevance.from_labels(rng.integers(5, size=40), groups=rng.integers(9, size=40))
     whole = query_scores(X, X, relevance, 4)
@@ -164,14 +164,14 @@ def test_blocks_do_not_show_and_the_means_are_of_the_queries(rng):
 
 
 @pytest.mark.parametrize("k", [1, 5])
-def test_knn_of_two_classes_equals_scikit_learn(rng, k):
+def test_knn_of_two_classes_matches_scikit_learn(rng, k):
     X, y = rng.standard_normal((120, 3)), rng.integers(2, size=120)
     test, train = np.arange(40), np.arange(40, 120)
     relevance = Relevance.from_labels(y).restrict(test, train)
     scores = query_scores(X[test], X[train], relevance, k)
     predicted = KNeighborsClassifier(k).fit(X[train], y[train]).predict(X[test])
     np.testing.assert_array_equal(scores["knn"], predicted == y[test])
-    # two classes: the thesis's definition by P@k
+    # two classes: P@k as the thesis defines it
     np.testing.assert_array_equal(scores["knn"], scores["precision"] > 0.5)
 
 
@@ -180,17 +180,17 @@ def test_knn_of_two_classes_equals_scikit_learn(rng, k):
     [
         (["a", "a", "b", "c", "a"], 3, 0.0),  # one vote each: no majority
         (["a", "a", "b", "c", "a"], 4, 1.0),
-        (["a", None, "a", None, "b"], 3, 1.0),  # unknown songs stand in the way and have no vote
+        (["a", None, "a", None, "b"], 3, 1.0),  # unlabeled songs take positions but do not vote
         (["a", "b", "a", "a", "b"], 9, 0.0),  # fewer songs than k: two votes each
     ],
 )
-def test_knn_by_hand(labels, k, knn):
+def test_knn_matches_hand_computed_example(labels, k, knn):
     line = np.arange(len(labels), dtype=float)[:, None]
     relevance = Relevance.from_labels(labels).restrict(queries=[0])
     assert ranking_scores(line[:1], line, relevance, k)["knn"] == knn
 
 
-def test_knn_of_a_tie_takes_the_irrelevant_song_first():
+def test_knn_tie_prefers_irrelevant_song():
     X = np.array([[0.0], [1.0], [-1.0]])
     relevance = Relevance.from_labels(["a", "a", "b"]).restrict(queries=[0])
     assert ranking_scores(X[:1], X, relevance, 1)["knn"] == 0.0
@@ -200,10 +200,10 @@ def test_knn_is_absent_without_labels():
     assert "knn" not in ranking_scores(ORIGIN, np.ones((2, 1)), [[0]])
 
 
-def test_queries_that_are_not_the_rows_they_are_taken_for_are_refused(rng):
+def test_rejects_queries_that_differ_from_rows(rng):
     X = rng.standard_normal((5, 3))
     lists = [[(i + 1) % 5] for i in range(5)]
-    with pytest.raises(ValueError, match="takes query 0 for row 0"):
+    with pytest.raises(ValueError, match="query 0 is row 0"):
         ranking_scores(rng.standard_normal((5, 3)), X, Relevance.from_lists(lists))
     ranking_scores(X.astype(np.float32), X, Relevance.from_lists(lists))
     ranking_scores(rng.standard_normal((5, 3)), X, Relevance.from_lists(lists, 5, outside=True))
@@ -213,22 +213,22 @@ def test_queries_that_are_not_the_rows_they_are_taken_for_are_refused(rng):
     ("queries", "database", "relevance", "k", "message"),
     [
         (ORIGIN, np.ones((2, 1)), [[0]], 0, "k=0"),
-        (ORIGIN, np.ones((2, 3)), [[0]], 1, "1 features and database 3"),
+        (ORIGIN, np.ones((2, 3)), [[0]], 1, "1 features and database has 3"),
         (np.zeros(3), np.ones((2, 3)), [[0]], 1, r"queries: shape \(3,\)"),
         (ORIGIN, np.array([[0.0], [np.nan]]), [[0]], 1, "database: row 1 is not finite"),
-        (ORIGIN, np.ones((2, 1)), [[0], [1]], 1, "relevance has 2 queries of 2 songs, but there are 1"),
+        (ORIGIN, np.ones((2, 1)), [[0], [1]], 1, "relevance has 2 queries of 2 songs, but the arguments have 1"),
         (ORIGIN, np.ones((2, 1)), Relevance.from_lists([[0]], n=3), 1, "1 queries of 3 songs"),
-        (ORIGIN, np.ones((2, 1)), [[2]], 1, "holds row 2"),
-        (np.zeros((2, 1)), np.ones((2, 1)), [([0], [1]), [0]], 1, "each a tuple"),
+        (ORIGIN, np.ones((2, 1)), [[2]], 1, "has row 2"),
+        (np.zeros((2, 1)), np.ones((2, 1)), [([0], [1]), [0]], 1, "or a tuple"),
         (ORIGIN, np.ones((2, 1)), [([0], [0])], 1, "Row 0 is both"),
     ],
 )
-def test_what_cannot_be_ranked_is_refused(queries, database, relevance, k, message):
+def test_rejects_bad_ranking_input(queries, database, relevance, k, message):
     with pytest.raises(ValueError, match=message):
         ranking_scores(queries, database, relevance, k)
 
 
-def test_the_interval_equals_scipy_s_bootstrap(rng):
+def test_interval_matches_scipy_bootstrap(rng):
     a, b = rng.random(80), rng.random(80)
     mean, low, high = paired_bootstrap(a, b, n=20_000, random_state=0)
     truth = stats.bootstrap((a - b,), np.mean, n_resamples=20_000, method="percentile", rng=1)
@@ -238,31 +238,31 @@ def test_the_interval_equals_scipy_s_bootstrap(rng):
     assert high == pytest.approx(truth.confidence_interval.high, abs=0.004)
 
 
-def test_whole_artists_are_drawn(rng):
+def test_bootstrap_resamples_whole_artists(rng):
     of_artist = rng.standard_normal(60)
     artists = np.repeat(np.arange(60), 25)
     scores = of_artist[artists]
     mean, low, high = paired_bootstrap(scores, np.zeros(1500), artists, n=4_000, random_state=0)
     by_artist = paired_bootstrap(of_artist, np.zeros(60), n=4_000, random_state=0)
-    # 25 equal songs of an artist say no more than one
+    # 25 equal songs by one artist give no more information than one
     assert (mean, low, high) == pytest.approx(by_artist, abs=1e-12)
     _, low_by_song, high_by_song = paired_bootstrap(scores, np.zeros(1500), n=4_000, random_state=0)
-    assert high - low > 3 * (high_by_song - low_by_song)  # 5 in the limit
+    assert high - low > 3 * (high_by_song - low_by_song)  # in the limit, 5
 
 
-def test_artists_weigh_by_their_queries():
+def test_artists_are_weighted_by_query_count():
     # draws of two artists with 1 and 3 queries: both the first, both the second, or one of each
     a, artists = np.array([1.0, 0.0, 0.0, 0.0]), ["x", "y", "y", "y"]
     mean, low, high = paired_bootstrap(a, np.zeros(4), artists, n=500, random_state=0)
     assert (mean, low, high) == (0.25, 0.0, 1.0)
 
 
-def test_queries_skipped_by_either_method_are_left_out():
+def test_queries_skipped_by_either_method_are_excluded():
     a, b = np.array([1.0, np.nan, 3.0, 5.0]), np.array([0.0, 1.0, 2.0, np.nan])
     assert paired_bootstrap(a, b, [None, 1, None, 1], random_state=0) == (1.0, 1.0, 1.0)
 
 
-def test_the_seed_decides(rng):
+def test_seed_determines_interval(rng):
     a, b = rng.random(30), rng.random(30)
     assert paired_bootstrap(a, b, random_state=3) == paired_bootstrap(a, b, random_state=3)
     assert paired_bootstrap(a, b, random_state=3) != paired_bootstrap(a, b, random_state=4)
@@ -279,6 +279,6 @@ def test_the_seed_decides(rng):
         ([1, 2], [1, 2], None, 0, "n=0"),
     ],
 )
-def test_what_cannot_be_resampled_is_refused(a, b, groups, n, message):
+def test_rejects_bad_bootstrap_input(a, b, groups, n, message):
     with pytest.raises(ValueError, match=message):
         paired_bootstrap(a, b, groups, n)

@@ -1,4 +1,4 @@
-"""Splits by artist: no artist on both sides, whatever is known of him."""
+"""Tests of splits by artist: no artist on both sides, for any input."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def check_fold(train, test, artists):
 
 
 @given(some_artists, st.integers(0, 3))
-def test_no_artist_is_on_both_sides(artists, seed):
+def test_artists_are_in_one_fold_side(artists, seed):
     splitter = ArtistSplit(4, 0.4, random_state=seed)
     folds = list(splitter.split(artists, groups=artists))
     assert len(folds) == splitter.get_n_splits()
@@ -31,21 +31,21 @@ def test_no_artist_is_on_both_sides(artists, seed):
         check_fold(train, test, artists)
 
 
-def test_the_test_size_is_a_share_of_artists():
+def test_test_size_is_share_of_artists():
     artists = np.repeat(np.arange(20), np.arange(1, 21))
     for train, test in ArtistSplit(5, 0.3, random_state=0).split(artists, groups=artists):
         assert len(set(artists[test])) == 6
         assert len(set(artists[train])) == 14
 
 
-def test_songs_of_unknown_artists_are_split_singly():
+def test_songs_of_unknown_artists_split_individually():
     artists = [None, float("nan"), "", -1, None, None]
     sides = {tuple(test) for _, test in ArtistSplit(40, 0.5, random_state=0).split(artists, groups=artists)}
     # any 3 of 6 single songs; one group of all could not be split at all
     assert len(sides) > 10
 
 
-def test_a_seed_gives_the_same_splits_and_a_generator_goes_on():
+def test_seed_repeats_splits_but_generator_advances():
     artists = np.arange(50) // 2
 
     def tests(splitter):
@@ -57,8 +57,8 @@ def test_a_seed_gives_the_same_splits_and_a_generator_goes_on():
     assert tests(by_generator) != tests(by_generator)
 
 
-def test_scikit_learn_searches_take_them(rng):
-    # an artist's songs are twins: by song the nearest would be a twin and right, by artist it is not
+def test_works_with_scikit_learn_search(rng):
+    # songs of an artist are twins: in a split by song, the nearest would be a correct twin; by artist it is not
     artists = np.repeat(np.arange(40), 2)
     X = np.repeat(rng.standard_normal((40, 8)), 2, axis=0)
     y = np.repeat(rng.integers(2, size=40), 2)
@@ -70,8 +70,8 @@ def test_scikit_learn_searches_take_them(rng):
 
 @pytest.mark.parametrize(
     ("groups", "message"),
-    [(None, "groups is missing"), (["a", "b"], "2 entries for 3 songs"), (["a"] * 3, "names 1 artists")],
+    [(None, "groups is missing"), (["a", "b"], "2 entries for 3 songs"), (["a"] * 3, "has 1 artists")],
 )
-def test_what_cannot_be_split_is_refused(groups, message):
+def test_rejects_bad_groups(groups, message):
     with pytest.raises(ValueError, match=message):
         next(ArtistSplit().split(np.zeros((3, 2)), groups=groups))

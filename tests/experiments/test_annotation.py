@@ -24,13 +24,13 @@ def test_precision_and_recall_are_means_over_tags():
         assert recall[place] == pytest.approx(np.mean(recalls))
 
 
-def test_neighbours_say_the_mean_of_their_tags():
+def test_prediction_is_mean_of_neighbor_tags():
     D = np.array([[3.0, 1.0, 2.0]])
     tags = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     assert from_neighbours(D, tags, 2).tolist() == [[0.5, 1.0]]
 
 
-def test_the_divergence_of_gaussians_is_the_mean_log_ratio_of_their_densities():
+def test_gaussian_divergence_matches_mean_log_ratio():
     rng = np.random.default_rng(1)
     songs = [rng.normal(size=(400, 3)) @ rng.normal(size=(3, 3)) + i for i in range(2)]
     D = gaussian_divergences(songs, songs)
@@ -41,7 +41,7 @@ def test_the_divergence_of_gaussians_is_the_mean_log_ratio_of_their_densities():
     assert D[0, 1] == pytest.approx(ratios.mean(), abs=5 * ratios.std() / np.sqrt(len(ratios)))
 
 
-def test_songs_of_the_same_tags_are_similar():
+def test_songs_with_same_tags_are_similar():
     tags = np.repeat(np.eye(3), 12, axis=0)
     relevance = similar_by_tags(tags)
     assert all(set(relevance.relevant(i) // 12) == {i // 12} for i in range(36))

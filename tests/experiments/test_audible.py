@@ -23,7 +23,7 @@ from musicsim.demo.style_types import SCALES
         ((None, None), ("C", "major"), 0.0),
     ],
 )
-def test_keys_are_scored_as_at_mirex(found, true, score):
+def test_keys_are_scored_like_mirex(found, true, score):
     assert audible.key_score(found, true) == score
 
 
@@ -31,12 +31,12 @@ def test_keys_are_scored_as_at_mirex(found, true, score):
     ("found", "right", "octave"),
     [(124.0, True, True), (125.0, False, False), (61.0, False, True), (None, False, False)],
 )
-def test_a_tempo_is_right_within_four_percent(found, right, octave):
+def test_tempo_tolerance_is_four_percent(found, right, octave):
     assert audible.tempo_is_right(found, 120.0, (1.0,)) == right
     assert audible.tempo_is_right(found, 120.0) == octave
 
 
-def test_the_standard_says_what_a_sine_of_full_scale_has():
+def test_full_scale_sine_has_standard_loudness():
     """BS.1770-4: 997 Hz in one channel has -3.01 LUFS; silence around it does not count."""
     t = np.arange(5 * SAMPLE_RATE) / SAMPLE_RATE
     y = np.sin(2 * np.pi * 997 * t)
@@ -45,18 +45,18 @@ def test_the_standard_says_what_a_sine_of_full_scale_has():
     assert audible.loudness_of_samples(padded) == pytest.approx(-3.01, abs=0.3)
 
 
-def test_what_is_made_up_is_what_it_is_said_to_be():
+def test_synthetic_audio_has_stated_tempo_and_key():
     assert audible.tempo_is_right(tempo_of(rhythm(audible.clicks(100.0))), 100.0)
     assert key_of(harmony(audible.cadence(4, 1, 48))) == ("E", "minor")
 
 
-def test_rivals_find_the_key_of_their_own_profile():
+def test_rivals_find_key_of_own_profile():
     for profiles in audible.RIVALS.values():
         for mode, profile in zip(("major", "minor"), profiles, strict=True):
             assert audible.key_by(profiles)(np.roll(profile, 9)) == ("A", mode)
 
 
-def test_demo_songs_have_a_scale_and_a_key():
+def test_demo_songs_have_scale_and_key():
     plans = plan_collection(seed=0)[:12]
     assert {audible.scale_of(plan) for plan in plans} <= set(SCALES)
     assert all(audible.key_of_plan(plan)[1] in ("major", "minor") for plan in plans)

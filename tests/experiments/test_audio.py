@@ -10,9 +10,11 @@ from scipy.spatial.distance import cdist
 from sklearn.decomposition import PCA
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from benchmarks._report import Settings, main
-from experiments import _audio, audio
-from experiments._audio import (
+from benchmarks.support.report import Settings, main
+from experiments import audio
+from experiments.codewords import measured_codewords, measured_tags
+from experiments.support import audio as audio_support
+from experiments.support.audio import (
     GMML_LOCAL,
     GMML_ONE,
     LEARNED,
@@ -36,7 +38,6 @@ from experiments._audio import (
     native_distances,
     tag_vectors,
 )
-from experiments.codewords import measured_codewords, measured_tags
 from musicsim.evaluation import query_scores
 from musicsim.evaluation.ranking import distance_scores
 from musicsim.explorer.refresh.refresh import refresh
@@ -83,7 +84,7 @@ def split_of_kinds(n=40):
 # --- distances of whatever kind -----------------------------------------------------------------------------
 
 
-def test_scores_of_distances_are_those_of_the_vectors(rng):
+def test_distance_scores_match_vector_scores(rng):
     Q, X = rng.normal(size=(9, 4)), np.round(rng.normal(size=(30, 4)))
     X[7] = X[3]  # a tie
     relevance = Relevance.from_lists([rng.choice(30, 5, replace=False) for _ in Q], 30, outside=True)
@@ -94,7 +95,7 @@ def test_scores_of_distances_are_those_of_the_vectors(rng):
         np.testing.assert_array_equal(by_distances[name], scores)  # the order is all that counts
 
 
-def test_scores_of_one_sided_distances_are_those_of_scikit_learn(rng):
+def test_asymmetric_distance_scores_match_scikit_learn(rng):
     D = rng.normal(size=(12, 25))  # below 0 too
     y = rng.random((12, 25)) < 0.3
     y[0] = False  # nothing is relevant: not scored
@@ -107,7 +108,7 @@ def test_scores_of_one_sided_distances_are_those_of_scikit_learn(rng):
         assert found["mrr"][q] == 1 / (1 + np.flatnonzero(y[q][np.argsort(D[q])])[0])
 
 
-def test_distances_that_cannot_be_scored_are_named():
+def test_rejects_bad_distances():
     relevance = Relevance.from_lists([[0], [1]], 3, outside=True)
     with pytest.raises(ValueError, match=r"shape \(3, 2\) should be \(2, 3\)"):
         distance_scores(np.zeros((3, 2)), relevance)
@@ -117,7 +118,7 @@ def test_distances_that_cannot_be_scored_are_named():
         distance_scores(np.zeros((2, 3)), relevance, 0)
 
 
-def test_unit_rows_are_ranked_by_cosine_and_a_song_without_tags_is_far(rng):
+def test_unit_rows_rank_by_cosine(rng):
     X = rng.random((12, 6))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     X[5] = 0
@@ -129,12 +130,12 @@ def test_unit_rows_are_ranked_by_cosine_and_a_song_without_tags_is_far(rng):
     np.testing.assert_allclose(D[5], np.sqrt(2), rtol=1e-12)
 
 
-def test_raw_histograms_are_ranked_by_plain_euclid(rng):
+def test_raw_histograms_rank_by_euclidean_distance(rng):
     X = rng.dirichlet(np.ones(5), 8)
     np.testing.assert_allclose(native_distances(VQ, X, np.arange(3)), cdist(X, X[:3]))
 
 
-def test_mutual_proximity_of_a_matrix_is_that_of_the_index(rng):
+def test_matrix_mutual_proximity_matches_index(rng):
     X = rng.normal(size=(40, 5))
     split = split_of_kinds()
     judge = MutualProximity(n_sample=len(TRAIN)).fit(X[TRAIN])
@@ -149,7 +150,7 @@ def test_mutual_proximity_of_a_matrix_is_that_of_the_index(rng):
 # --- nothing of validation or test is trained on --------------------------------------------------------------
 
 
-def test_codewords_and_their_rarity_are_those_of_training_songs():
+def test_codewords_and_rarity_use_training_songs_only():
     plain, moved = (held_songs(np.random.default_rng(1), shift=shift) for shift in (0.0, 3.0))
     for name in (VQ, TFIDF, PPK):
         a, b = (codeword_vectors(songs, TRAIN, 32, 2, 0)[name] for songs in (plain, moved))
@@ -157,7 +158,7 @@ def test_codewords_and_their_rarity_are_those_of_training_songs():
         assert not np.array_equal(a[TEST], b[TEST])
 
 
-def test_tags_and_their_mixtures_are_those_of_training_songs():
+def test_tags_and_mixtures_use_training_songs_only():
     plain, moved = (held_songs(np.random.default_rng(1), shift=shift) for shift in (0.0, 3.0))
     a, b = (tag_vectors(songs, TRAIN, 0) for songs in (plain, moved))
     np.testing.assert_array_equal(a[SMD][TRAIN], b[SMD][TRAIN])
@@ -166,14 +167,14 @@ def test_tags_and_their_mixtures_are_those_of_training_songs():
     np.testing.assert_allclose(a[TAGS][TEST].max(axis=1), 1.0)
 
 
-def test_few_tags_give_no_multinomials_and_none_no_rows():
+def test_few_tags_give_no_multinomials():
     songs = held_songs(np.random.default_rng(1))
     few = tuple(["rare"] if i < 4 else [] for i in range(40))
     assert list(tag_vectors(replace(songs, tags=few), TRAIN, 0)) == [TAGS]
     assert tag_vectors(replace(songs, tags=tuple([] for _ in few)), TRAIN, 0) == {}
 
 
-def test_the_learned_metric_has_not_seen_test_songs(rng):
+def test_learned_metric_ignores_test_songs(rng):
     X = rng.normal(size=(40, 6)) + np.arange(40)[:, None] % 4 * [1, 0, 0, 0, 0, 0]
     moved = X.copy()
     moved[TEST] += 5
@@ -191,7 +192,7 @@ def metric_from_distances(D, Z):
 
 
 @pytest.mark.parametrize("regularizer", ["trace", "l21"])
-def test_the_best_c_of_validation_is_taken(rng, regularizer):
+def test_selects_best_c_by_validation(rng, regularizer):
     X = rng.normal(size=(40, 6)) + np.arange(40)[:, None] % 4 * [1, 0, 0, 0, 0, 0]
     split, tol = split_of_kinds(), 1e-6
     relevance, validation, _ = split.relevance[3]
@@ -215,7 +216,7 @@ def test_the_best_c_of_validation_is_taken(rng, regularizer):
 
 
 @pytest.mark.parametrize("learning", [GMML_ONE, GMML_LOCAL])
-def test_geometric_means_have_not_seen_test_songs(rng, learning):
+def test_geometric_means_ignore_test_songs(rng, learning):
     X = rng.normal(size=(40, 6)) + np.arange(40)[:, None] % 4 * [1, 0, 0, 0, 0, 0]
     moved = X.copy()
     moved[TEST] += 5
@@ -226,7 +227,7 @@ def test_geometric_means_have_not_seen_test_songs(rng, learning):
     np.testing.assert_allclose(a[VALIDATION], b[VALIDATION], rtol=1e-6)
 
 
-def test_the_best_prior_of_validation_is_taken(rng):
+def test_selects_best_prior_by_validation(rng):
     X = rng.normal(size=(40, 6)) + np.arange(40)[:, None] % 4 * [1, 0, 0, 0, 0, 0]
     split = split_of_kinds()
     D, chosen = mean_distances(X, split, 3, GMML_ONE)
@@ -246,7 +247,7 @@ def test_the_best_prior_of_validation_is_taken(rng):
     np.testing.assert_allclose(D, cdist(best.transform(Z), best.transform(Z[TRAIN])), rtol=1e-6, atol=1e-9)
 
 
-def test_divergences_rank_as_their_matrix_says():
+def test_divergence_ranking_matches_matrix():
     songs = held_songs(np.random.default_rng(1))
     every = mixtures(songs, range(40), 0)
     D = divergence_rows(every, every, 0)
@@ -268,7 +269,7 @@ def test_divergences_rank_as_their_matrix_says():
 @pytest.mark.parametrize(
     ("n", "ks"), [(24, (3, 10)), (39, (4, 10)), (40, (10,)), (806, (10,)), (11, (1, 10)), (10, (1,))]
 )
-def test_as_many_artists_are_similar_as_the_collection_bears(n, ks):
+def test_similar_artist_count_depends_on_collection_size(n, ks):
     assert audio.similar_artists(n) == ks
 
 
@@ -299,7 +300,7 @@ def heard_library(tmp_path_factory):
     return folder / "library"
 
 
-def test_relevant_are_songs_of_the_training_artists_who_share_most_listeners(heard_library):
+def test_relevance_follows_shared_listeners_of_artists(heard_library):
     with Library.open(heard_library) as library:
         snapshot = take_snapshot(library)
         rows = audio.chosen_songs(snapshot, None, 0)
@@ -331,7 +332,7 @@ def test_relevant_are_songs_of_the_training_artists_who_share_most_listeners(hea
                     np.testing.assert_array_equal(relevance.relevant(q), expected)
 
 
-def test_of_a_large_library_whole_artists_are_taken(heard_library):
+def test_large_library_is_sampled_by_artist(heard_library):
     with Library.open(heard_library) as library:
         snapshot = take_snapshot(library)
         rows = audio.chosen_songs(snapshot, 9, 0)
@@ -340,9 +341,10 @@ def test_of_a_large_library_whole_artists_are_taken(heard_library):
     assert {groups.count(name) for name in groups} == {2}
 
 
-def test_a_run_measures_every_way_of_ranking(heard_library, monkeypatch):
+@pytest.mark.long
+def test_run_measures_every_ranking(heard_library, monkeypatch):
     monkeypatch.setattr(audio, "SHORT", TINY)
-    monkeypatch.setattr(_audio, "LOCAL", _audio.LOCAL[:1])  # sixteen settings take ten seconds
+    monkeypatch.setattr(audio_support, "LOCAL", audio_support.LOCAL[:1])  # sixteen settings take ten seconds
     monkeypatch.setattr(audio, "one_core_each", lambda: ThreadPoolExecutor(1))
     settings = Settings(library=heard_library)
     rows, claims = audio.run(settings, lambda line: None)
@@ -364,14 +366,14 @@ def test_a_run_measures_every_way_of_ranking(heard_library, monkeypatch):
     assert {claim.goal for claim in claims} == {0.0, 1.0}
 
 
-def test_a_library_without_songs_is_named(tmp_path):
+def test_library_without_songs_gives_clear_error(tmp_path):
     with open_library(tmp_path / "empty"):
         pass
     with pytest.raises(SystemExit, match="empty: no song"):
         audio.run(Settings(library=tmp_path / "empty"), lambda line: None)
 
 
-def test_a_library_can_be_named_where_a_script_takes_one(capsys):
+def test_library_option_works_only_if_supported(capsys):
     seen = []
 
     def run(settings, progress):
@@ -389,12 +391,12 @@ def test_a_library_can_be_named_where_a_script_takes_one(capsys):
 # --- codebooks and tau --------------------------------------------------------------------------------------
 
 
-def test_effective_dimension_counts_the_components_that_pca_keeps(rng):
+def test_effective_dimension_counts_pca_components(rng):
     X = rng.normal(size=(50, 8)) * np.array([5, 3, 2, 1, 1, 0.5, 0.1, 0.1])
     assert effective_dimension(X) == PCA(0.95, svd_solver="full").fit(X).n_components_
 
 
-def test_a_codebook_serves_every_tau(rng):
+def test_one_codebook_serves_every_tau(rng):
     songs = held_songs(rng)
     together = codeword_vectors_by_tau(songs, TRAIN, 32, (1, 2), 0)
     for tau, found in zip((1, 2), together, strict=True):
@@ -403,7 +405,7 @@ def test_a_codebook_serves_every_tau(rng):
             np.testing.assert_array_equal(X, alone[name])
 
 
-def test_the_grid_of_codebooks_ranks_kinds_of_songs_that_are_plain_to_hear(rng):
+def test_codebook_grid_ranks_distinct_sounds(rng):
     songs, split = held_songs(rng), split_of_kinds()
     protocol = replace(TINY, taus=(1, 2))
     found = measured_codewords(songs, split, 3, 32, protocol, 0)

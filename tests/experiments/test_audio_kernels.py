@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from benchmarks._report import main
+from benchmarks.support.report import main
 from experiments import audio_kernels
 from experiments.audio_kernels import ANY_KEY, SHORT, TIMBRE, comparisons_from_labels
 from musicsim.relevance import Relevance
 from tests.sounds import KINDS, open_library, write_song
 
 
-def test_comparisons_say_what_the_labels_say():
+def test_comparisons_follow_labels():
     genres = np.repeat([0, 1, 2], 8)
     artists = np.repeat(np.arange(12), 2)
     asked = comparisons_from_labels(genres, artists, 400, random_state=0)
@@ -30,29 +30,32 @@ def test_comparisons_say_what_the_labels_say():
     np.testing.assert_array_equal(asked, comparisons_from_labels(genres, artists, 400, random_state=0))
 
 
-def test_songs_without_a_like_are_asked_nothing():
+def test_songs_with_unique_labels_get_no_comparisons():
     alone = np.arange(5)
     assert comparisons_from_labels(alone, alone, 50, random_state=0).shape == (0, 4)
 
 
-def test_weights_go_to_the_distances_that_rank():
+def test_weights_favor_informative_distances():
     rng = np.random.default_rng(0)
     kinds = np.arange(30) % 3
     told = (kinds[:12, None] != kinds[None, 12:]) + 0.1 * rng.random((12, 18))
     asked = Relevance.from_labels(kinds).restrict(np.arange(12), np.arange(12, 30))
-    weights = audio_kernels._best_weights([rng.random((12, 18)) * 5, told], asked)
+    weights = audio_kernels.choose_weights([rng.random((12, 18)) * 5, told], asked)
     assert weights.sum() == pytest.approx(1)
     assert weights[1] > 0.5
 
 
-def test_counts_are_those_of_the_songs_asked_for():
-    table = audio_kernels._counts([7, 3, 7, 9], ["rock", "jazz", "jazz", "folk"], [1, 2, 3, 4], {3: 0, 7: 1, 8: 2})
+def test_counts_cover_requested_songs():
+    table = audio_kernels.tabulate_counts(
+        [7, 3, 7, 9], ["rock", "jazz", "jazz", "folk"], [1, 2, 3, 4], {3: 0, 7: 1, 8: 2}
+    )
     assert sparse.issparse(table)
     # columns: folk, jazz, rock
     np.testing.assert_array_equal(table.toarray(), [[0, 2, 0], [0, 3, 1], [0, 0, 0]])
 
 
-def test_it_runs_on_any_library(tmp_path, monkeypatch, capsys):
+@pytest.mark.long
+def test_runs_on_any_library(tmp_path, monkeypatch, capsys):
     for n in range(36):
         kind, artist = KINDS[n % 3], f"{KINDS[n % 3]} {n // 3 % 6}"
         write_song(
@@ -74,6 +77,6 @@ def test_it_runs_on_any_library(tmp_path, monkeypatch, capsys):
     assert len(report["claims"]) == 5
 
 
-def test_a_library_without_aspects_says_what_to_do(tmp_path):
+def test_library_without_aspects_gives_clear_error(tmp_path):
     with open_library(tmp_path / "library") as library, pytest.raises(SystemExit, match="add its folders again"):
         audio_kernels.collection_of(library, 10, 0)

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from experiments import _tables
 from experiments.__main__ import keep_printed
-from experiments._comparisons import COMPARED, Task
-from experiments._results import ROOT, read
-from experiments._tables import first_where, updated
+from experiments.support import tables
+from experiments.support.comparisons import COMPARED, Task
+from experiments.support.results import ROOT, read
+from experiments.support.tables import first_where, updated
 
 
 def report(name, rows, **parts):
@@ -36,7 +36,7 @@ SEARCHED = [
 ]
 
 
-def test_the_quickest_of_ours_stands_beside_the_quickest_rival_that_finds_as_much():
+def test_table_compares_fastest_with_equal_recall():
     _, near, built = first_where([report("search", SEARCHED)])
     assert near == (
         "ten nearest of 2,000 vectors (hard), one at a time, recall .95",
@@ -56,8 +56,8 @@ def test_the_quickest_of_ours_stands_beside_the_quickest_rival_that_finds_as_muc
         (Task("fit", "s", None, {"a": 1.0}), "", ""),
     ],
 )
-def test_the_lead_is_a_ratio_of_seconds_and_a_difference_of_qualities(task, lead, first):
-    assert _tables._compared(task)[3:] == (lead, first)
+def test_lead_is_time_ratio_or_quality_difference(task, lead, first):
+    assert tables.format_comparison(task)[3:] == (lead, first)
 
 
 def code(kind, name, us, recall=1.0):
@@ -67,7 +67,7 @@ def code(kind, name, us, recall=1.0):
     }  # fmt: skip
 
 
-def test_of_several_kinds_of_codes_the_one_of_the_least_lead_is_told_and_what_a_rival_misses():
+def test_table_shows_code_with_smallest_lead():
     rows = [
         code("clustered", "musicsim scan", 5.0), code("clustered", "faiss BinaryHash", 20.0),
         code("loose", "musicsim scan", 8.0), code("loose", "musicsim cascade", 1.0, recall=0.5),
@@ -83,7 +83,7 @@ def test_of_several_kinds_of_codes_the_one_of_the_least_lead_is_told_and_what_a_
     ]  # fmt: skip
 
 
-def test_a_rival_that_did_not_get_there_says_how_far_it_was():
+def test_table_shows_gap_of_unfinished_rival():
     solvers = {"bundle": (3.0, 3.0, 10.0), "admm": (20.0, None, 11.0), "subgradient": (20.0, None, 12.0)}
     rows = [
         {"task": "a", "method": method, "wall_s": wall, "near_s": near, "objective": objective}
@@ -110,10 +110,10 @@ def test_a_rival_that_did_not_get_there_says_how_far_it_was():
     assert auc[1:] == (".990", "scikit-learn's NCA .870; metric-learn's LMNN –", "+.120", "yes")
 
 
-def test_below_the_table_stands_what_runs_lacked_and_what_has_not_been_run(monkeypatch):
+def test_table_footer_lists_missing_inputs_and_runs(monkeypatch):
     of = report("search", SEARCHED, commit="0abc-dirty", inputs={"mnist": "absent", "songs": "0abc"})
     of["machine"]["versions"]["usearch"] = "not installed"
-    monkeypatch.setattr(_tables, "read", lambda name: of if name == "benchmarks/search" else None)
+    monkeypatch.setattr(tables, "read", lambda name: of if name == "benchmarks/search" else None)
     page = updated("<!-- results: benchmarks -->\n<!-- end -->")
     assert (
         "*`python -m benchmarks.search` (seed 0, 2026-02-01, A processor, without usearch, mnist, with changes that "
@@ -123,7 +123,7 @@ def test_below_the_table_stands_what_runs_lacked_and_what_has_not_been_run(monke
     assert "`benchmarks.search`" not in page.partition("Of `")[2]
 
 
-def test_what_benchmarks_print_is_kept_but_not_in_place_of_the_full_protocol(tmp_path, capsys):
+def test_printed_results_never_replace_full_protocol(tmp_path, capsys):
     short, full = report("order", [{"a": 1}]), report("order", [{"a": 2}])
     full["settings"]["protocol"] = "full"
     empty, unknown = report("mlr", []), report("other", [{"a": 1}])
@@ -145,5 +145,5 @@ def test_what_benchmarks_print_is_kept_but_not_in_place_of_the_full_protocol(tmp
         keep_printed("Traceback", tmp_path)
 
 
-def test_every_benchmark_that_is_compared_is_one():
+def test_compared_benchmarks_exist():
     assert all((ROOT / "benchmarks" / f"{name}.py").is_file() for name in COMPARED)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from benchmarks._search_data import SPOTIFY
-from experiments._descriptors import (
+from benchmarks.support.search_data import SPOTIFY
+from experiments.descriptors import Result, choose_by_validation, discriminants
+from experiments.support.descriptors import (
     LOADERS,
     Collection,
     load_cal500,
@@ -17,7 +18,6 @@ from experiments._descriptors import (
     load_spotify,
     split_rows,
 )
-from experiments.descriptors import Result, _automatic, discriminants
 from tests.shared import SHARED
 
 needs_descriptors = pytest.mark.skipif(
@@ -32,7 +32,7 @@ def write(path, text):
         file.write(text)
 
 
-def test_spotify_keeps_artists_of_three_songs_and_no_title_twice(tmp_path):
+def test_spotify_keeps_frequent_artists_and_unique_titles(tmp_path):
     header = ",".join(["Artist", "Track", "followers", "popularity", *SPOTIFY])
     rows = [("a", "1"), ("a", "2"), ("b", "1"), ("b", "2"), ("a", "3"), ("b", "2")]
     lines = [f"{artist},{title},9,9,{','.join([str(i)] * 13)}" for i, (artist, title) in enumerate(rows)]
@@ -46,7 +46,7 @@ def test_spotify_keeps_artists_of_three_songs_and_no_title_twice(tmp_path):
     assert songs.artists.tolist() == songs.labels.tolist() == [0, 0, 0]
 
 
-def test_lastfm_has_artists_of_two_listeners_with_means_of_their_songs(tmp_path):
+def test_lastfm_averages_songs_of_shared_artists(tmp_path):
     header = ",".join(["Artist", "Track", *SPOTIFY])
     rows = [("One", 1), ("One", 3), ("Two", 5), ("Alone", 7), ("Unheard", 9)]
     lines = [f"{artist},{i},{','.join([str(value)] * 13)}" for i, (artist, value) in enumerate(rows)]
@@ -63,18 +63,18 @@ def test_lastfm_has_artists_of_two_listeners_with_means_of_their_songs(tmp_path)
     assert artists.inside
 
 
-def test_automatic_is_the_method_that_is_best_in_validation_and_native_where_none_is_better():
+def test_automatic_picks_best_method_in_validation():
     def result(method, split, validation):
         return Result("x", method, split, {}, np.zeros(0, np.int64), 0.0, 1, "", np.nan, validation)
 
     native = [result("native", split, 0.5) for split in range(3)]
     learned = [result("MLR", split, of) for split, of in enumerate((0.4, 0.5, 0.6))]
-    found = _automatic([native, learned])
+    found = choose_by_validation([native, learned])
     assert [of.chosen for of in found] == ["native", "native", "MLR"]
     assert {of.method for of in found} == {"automatic"}
 
 
-def test_gtzan_leaves_out_the_length(tmp_path):
+def test_gtzan_excludes_length(tmp_path):
     text = "filename,length,a,b,label\nx.au,7,1,2,rock\ny.au,7,3,4,jazz\nz.au,7,5,6,rock\n"
     write(tmp_path / "gtzan/features_30_sec.csv.xz", text)
     songs = load_gtzan(tmp_path)
@@ -83,7 +83,7 @@ def test_gtzan_leaves_out_the_length(tmp_path):
     assert len(set(songs.artists)) == 3
 
 
-def test_fma_joins_by_track_and_leaves_out_empty_songs(tmp_path):
+def test_fma_joins_by_track_and_skips_empty_songs(tmp_path):
     head = "features,mfcc,mfcc\nstatistics,mean,std\nnumber,01,01\ntrack_id,,\n"
     write(tmp_path / "fma_ntds/fma_features.csv.xz", head + "5,1,2\n2,,\n9,3,4\n7,5,6\n")
     (tmp_path / "fma_ntds/fma_small_tracks.csv").write_text("track_id,genre,title\n9,Rock,x\n2,Rock,y\n5,Hip-Hop,z\n")
@@ -92,7 +92,7 @@ def test_fma_joins_by_track_and_leaves_out_empty_songs(tmp_path):
     assert songs.labels[0] != songs.labels[1]
 
 
-def test_cal500_leaves_out_what_a_song_is_not(tmp_path):
+def test_cal500_excludes_negative_tags(tmp_path):
     write(
         tmp_path / "cal500/CAL500.arff.xz",
         "@relation x\n\n@attribute one numeric\n@attribute two numeric\n@attribute Calm {0,1}\n"
@@ -103,7 +103,7 @@ def test_cal500_leaves_out_what_a_song_is_not(tmp_path):
     assert songs.tags.tolist() == [[1, 0], [0, 1]]
 
 
-def test_by_tags_the_songs_of_highest_cosine_are_relevant(rng):
+def test_tag_relevance_uses_highest_cosine(rng):
     tags = (rng.random((30, 12)) < 0.4).astype(float)
     tags[4] = 0
     songs = Collection(tags, None, np.arange(30), tags)
@@ -129,7 +129,7 @@ def test_by_tags_the_songs_of_highest_cosine_are_relevant(rng):
         assert expected(q, queries)[among].min() >= expected(q, queries)[others].max() - 1e-12
 
 
-def test_by_label_the_relevance_is_that_of_labels():
+def test_label_relevance_matches_labels():
     songs = Collection(np.zeros((5, 1)), np.array([0, 1, 0, 1, 0]), np.arange(5))
     relevance = songs.relevance(np.array([0, 1]), np.array([2, 3, 4]))
     assert [relevance.relevant(i).tolist() for i in (0, 1)] == [[0, 2], [1]]
@@ -137,7 +137,7 @@ def test_by_label_the_relevance_is_that_of_labels():
     assert [inside.relevant(i).tolist() for i in (0, 1, 2)] == [[1], [0], []]
 
 
-def test_no_artist_is_in_two_parts(rng):
+def test_artists_are_in_one_part_only(rng):
     artists = rng.integers(40, size=300)
     parts = split_rows(artists, seed=3)
     assert np.sort(np.concatenate(parts)).tolist() == list(range(300))
@@ -146,7 +146,7 @@ def test_no_artist_is_in_two_parts(rng):
     assert sum(map(len, found)) == len(set.union(*found))
 
 
-def test_discriminants_are_scikit_learn_s_map(rng):
+def test_discriminants_match_scikit_learn(rng):
     y = np.arange(60) % 3
     X = rng.normal(size=(60, 5)) + y[:, None] * rng.normal(size=5)
     mapped = X @ discriminants(X, y).T
@@ -166,7 +166,7 @@ def test_discriminants_are_scikit_learn_s_map(rng):
         ("lastfm", 2002, 13, 0),
     ],
 )
-def test_collections_have_the_stated_sizes(name, n_songs, d, n_labels):
+def test_collections_have_stated_sizes(name, n_songs, d, n_labels):
     songs = LOADERS[name](SHARED)
     assert songs.X.shape == (n_songs, d)
     assert np.isfinite(songs.X).all()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks._report import Settings
+from benchmarks.support.report import Settings
 from experiments import feedback
 from musicsim.metric import feedback_metric
 from tests.shared import SHARED
@@ -19,7 +19,7 @@ def made_up(n=240, seed=0):
     return X, y
 
 
-def test_neither_the_query_nor_a_song_that_was_shown_counts():
+def test_query_and_shown_songs_do_not_count():
     X, y = made_up()
     seen = []
 
@@ -41,7 +41,7 @@ def test_neither_the_query_nor_a_song_that_was_shown_counts():
     assert found["before"] == pytest.approx(np.mean(y[nearest] == y[7]))
 
 
-def test_a_run_measures_every_space(monkeypatch):
+def test_run_measures_every_space(monkeypatch):
     monkeypatch.setattr(feedback, "load", lambda: made_up(100))
     monkeypatch.setattr(feedback, "MARKS", (1, 15))
     settings = Settings()
@@ -55,14 +55,14 @@ def test_a_run_measures_every_space(monkeypatch):
 @pytest.mark.skipif(
     not (SHARED / "gtzan").is_dir(), reason="no GTZAN: set MUSICSIM_SHARED_DATA to the folder of public data sets"
 )
-def test_the_real_songs_have_ten_genres():
+def test_real_songs_have_ten_genres():
     X, y = feedback.load()
     assert X.shape == (1000, 57)
     assert np.bincount(y).tolist() == [100] * 10
     np.testing.assert_allclose(X.std(axis=0), 1.0)
 
 
-def test_without_data_it_says_what_to_set(monkeypatch):
+def test_missing_data_gives_clear_error(monkeypatch):
     monkeypatch.setattr(feedback, "shared_data", lambda: None)
     with pytest.raises(SystemExit, match="MUSICSIM_SHARED_DATA"):
         feedback.load()

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 from experiments import hashing as experiment
-from experiments._hashing import Part, artist_part, covtype_part, gtzan_part, mnist_part, nearest_relevance, sift_part
+from experiments.support.hashing import (
+    Part,
+    artist_part,
+    covtype_part,
+    gtzan_part,
+    mnist_part,
+    nearest_relevance,
+    sift_part,
+)
 from musicsim.hashing import pack_bits
 from musicsim.relevance import Relevance
 from tests.shared import SHARED
@@ -26,7 +34,7 @@ needs_sets = pytest.mark.skipif(
     ],
     ids=["mnist", "covtype", "sift", "gtzan", "artists"],
 )
-def test_parts_have_the_sizes_that_the_text_states(load, shape, n_test, n_classes):
+def test_parts_have_stated_sizes(load, shape, n_test, n_classes):
     part = load()
     assert part.X.shape == shape
     assert part.X_test.shape == (n_test, shape[1])
@@ -36,13 +44,13 @@ def test_parts_have_the_sizes_that_the_text_states(load, shape, n_test, n_classe
 
 
 @needs_sets
-def test_an_artist_has_one_tag():
+def test_each_artist_has_one_tag():
     part = artist_part(SHARED, 0)
     pairs = np.unique(np.concatenate([part.y, part.y_test]), axis=0)
     assert len(pairs) == len(np.unique(part.y[:, 1])) == 351
 
 
-def test_precision_counts_what_is_near():
+def test_precision_counts_near_rows():
     codes = pack_bits([[0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 1], [1, 1, 1, 1]])
     queries = pack_bits([[0, 0, 0, 0], [1, 1, 0, 0]])
     relevance = Relevance.from_lists([[0, 3], [1]], 4, outside=True)
@@ -51,7 +59,7 @@ def test_precision_counts_what_is_near():
 
 
 def test_nearest_rows_are_relevant(rng, monkeypatch):
-    monkeypatch.setattr("experiments._hashing.N_NEAREST", 3)
+    monkeypatch.setattr("experiments.support.hashing.N_NEAREST", 3)
     X, queries = rng.normal(size=(30, 4)), rng.normal(size=(5, 4))
     for relevance, asked in ((nearest_relevance(X), X), (nearest_relevance(X, queries), queries)):
         distances = np.linalg.norm(asked[:, None] - X, axis=2)
@@ -61,7 +69,7 @@ def test_nearest_rows_are_relevant(rng, monkeypatch):
         assert [relevance.relevant(i).tolist() for i in range(len(asked))] == truth.tolist()
 
 
-def test_rows_to_choose_by_are_a_fifth_of_the_training_rows(rng):
+def test_validation_holds_fifth_of_training_rows(rng):
     part = Part("x", np.arange(50.0)[:, None], np.arange(50), np.zeros((3, 1)), np.zeros(3))
     inner = part.validation(0)
     assert len(inner.X) == 40
@@ -80,8 +88,8 @@ def small(rng, monkeypatch):
         labels = levels if name == experiment.ARTISTS else y
         return Part(name, X[:180], labels[:180], X[180:], labels[180:])
 
-    monkeypatch.setattr(experiment, "_part", part)
-    monkeypatch.setattr("experiments._hashing.N_NEAREST", 10)
+    monkeypatch.setattr(experiment, "load_part", part)
+    monkeypatch.setattr("experiments.support.hashing.N_NEAREST", 10)
     monkeypatch.setattr(experiment, "PRINTED_STEPS", 40)
 
 
@@ -89,8 +97,8 @@ def small(rng, monkeypatch):
 def test_every_method_is_fitted_and_measured(small, tmp_path, name):
     short = {**experiment.LEARNED[name], "ranknet_steps": 60, "lambdarank_steps": 40}
     values = {}
-    for method in (*experiment.METHODS, experiment.PRINTED, *experiment._ONLY_OF.get(name, (experiment.HIDDEN,))):
-        result = experiment._run_job(experiment.Job(name, method, 8, 0), tmp_path, short, 0)
+    for method in (*experiment.METHODS, experiment.PRINTED, *experiment.EXTRA_METHODS.get(name, (experiment.HIDDEN,))):
+        result = experiment.run_job(experiment.Job(name, method, 8, 0), tmp_path, short, 0)
         values[method] = result.value
         assert 0 <= result.value <= 100
     learned = [values[experiment.RANKNET], values[experiment.LAMBDARANK]]
@@ -100,8 +108,8 @@ def test_every_method_is_fitted_and_measured(small, tmp_path, name):
         assert values[experiment.HIERARCHY] > values[experiment.RANDOM]
 
 
-def test_settings_of_the_whole_protocol_are_chosen_on_training_rows(small, tmp_path):
+def test_full_protocol_selects_settings_on_training_rows(small, tmp_path):
     grid = {"ranknet_steps": (0, 40), "lambdarank_steps": (0,)}
     protocol = experiment.Protocol({}, {}, grid)
-    _, chosen = experiment._settings_of(experiment.GTZAN, tmp_path, protocol, 0)
+    _, chosen = experiment.choose_settings(experiment.GTZAN, tmp_path, protocol, 0)
     assert chosen["ranknet_steps"] == 40  # weights drawn at random are worse

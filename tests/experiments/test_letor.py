@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from benchmarks._report import Settings
+from benchmarks.support.report import Settings
 from experiments import letor
-from experiments._letor import (
+from experiments.support.letor import (
     BEYOND,
     DOCUMENT,
     EITHER,
@@ -20,9 +20,9 @@ from experiments._letor import (
     scores_of_known,
     within_queries,
 )
-from experiments._letor_boosting import lambdarank
-from experiments._letor_files import RankingRows
-from experiments._lgmml_printed import closeness, local_metrics
+from experiments.support.letor_boosting import lambdarank
+from experiments.support.letor_files import RankingRows
+from experiments.support.lgmml_printed import closeness, local_metrics
 from musicsim.evaluation.graded import graded_scores
 
 TINY = letor.Protocol(
@@ -45,7 +45,7 @@ def fold():
     return Fold("made up", made_up(0), made_up(1), made_up(2))
 
 
-def test_features_are_scored_within_their_query():
+def test_features_are_normalized_within_query():
     rows = made_up(0)
     X = within_queries(RankingRows(np.c_[rows.X, np.ones(len(rows.X))], rows.y, rows.group, (), ()))
     for part in np.split(X, np.cumsum(rows.group)[:-1]):
@@ -53,7 +53,7 @@ def test_features_are_scored_within_their_query():
         np.testing.assert_allclose(part.std(axis=0), [1, 1, 1, 1, 0], atol=1e-9)
 
 
-def test_pairs_are_all_of_different_relevance_within_a_query():
+def test_pairs_differ_in_relevance_within_query():
     rows = made_up(0)
     expected = [
         a - b
@@ -67,14 +67,14 @@ def test_pairs_are_all_of_different_relevance_within_a_query():
     np.testing.assert_array_equal(pair_differences(rows.X, rows.y, rows.group), expected)
 
 
-def test_relevant_documents_of_a_query_ask_and_those_of_label_0_are_irrelevant():
+def test_label_0_documents_are_irrelevant():
     rows = RankingRows(np.zeros((5, 1), np.float32), np.array([1.0, 0, 2, 1, 0]), np.array([3, 2]), (), ())
     relevance = judged(rows)
     assert [relevance.relevant(i).tolist() for i in range(5)] == [[2], [], [0], [], []]
     assert [relevance.irrelevant(i).tolist() for i in range(5)] == [[1], [], [1], [4], []]
 
 
-def test_halves_share_queries_and_no_document():
+def test_halves_share_queries_but_no_documents():
     rows = made_up(0)
     rows = RankingRows(np.arange(len(rows.y), dtype=np.float32)[:, None], rows.y, rows.group, (), ())
     first, second = halves(rows, 0)
@@ -88,7 +88,7 @@ def test_halves_share_queries_and_no_document():
     np.testing.assert_array_equal(np.sort(np.r_[first.X[:, 0], second.X[:, 0]]), np.arange(len(rows.y)))
 
 
-def test_validation_chooses_and_of_equal_settings_the_first():
+def test_validation_picks_first_of_equal_settings():
     data = fold()
 
     def by(column, sign):
@@ -100,14 +100,14 @@ def test_validation_chooses_and_of_equal_settings_the_first():
     assert best.choosing_s >= best.seconds >= 0
 
 
-def test_no_ranker_sees_the_test_queries():
+def test_rankers_ignore_test_queries():
     data = fold()
     other = Fold(data.name, data.train, data.validation, made_up(9))
     for make in (lambda f: euclid(f, EITHER, 0), lambda f: ranknet(f, (0.1,))):
         np.testing.assert_array_equal(make(data).score(data.test), make(other).score(data.test))
 
 
-def test_a_point_beyond_the_relevant_documents_can_be_the_anchor():
+def test_anchor_can_lie_beyond_relevant_documents():
     data = fold()
     train = data.train
     chosen = euclid(data, BEYOND, 0).score(train)
@@ -117,14 +117,14 @@ def test_a_point_beyond_the_relevant_documents_can_be_the_anchor():
     assert np.corrcoef(chosen, within_queries(train)[:, 0])[0, 1] > 0.9
 
 
-def test_known_queries_are_ranked_by_both_kinds_of_weights():
+def test_known_queries_use_both_weight_types():
     learned, ranked = halves(made_up(0), 0)
     found = scores_of_known(learned, ranked, 0, 2, (10,), n_metrics=4, n_epochs=2)
     assert set(found) == {"shared phi", "phi of the query"}
     assert all(scores["ndcg@10"].shape == (25,) for scores in found.values())
 
 
-def test_metrics_and_anchors_as_printed_are_those_of_algorithms_1_and_2():
+def test_metrics_and_anchors_match_algorithms_1_and_2():
     rows = made_up(0)
     X, y = rows.X.astype(float), rows.y
     starts = np.concatenate([[0], np.cumsum(rows.group)])
@@ -152,7 +152,7 @@ def test_metrics_and_anchors_as_printed_are_those_of_algorithms_1_and_2():
         np.testing.assert_allclose(closeness(local, X)[:, r], t * np.exp(-t), atol=1e-6)
 
 
-def test_trees_rank_by_the_column_that_counts():
+def test_trees_rank_by_informative_column():
     pytest.importorskip("lightgbm")
     data = fold()
     trees = lambdarank(data, TINY.trees, 0)
@@ -160,7 +160,7 @@ def test_trees_rank_by_the_column_that_counts():
     assert ndcg(trees.score(data.test), data.test) > 0.9
 
 
-def test_a_run_ranks_by_every_method_and_names_the_one_that_is_not_installed(monkeypatch):
+def test_run_uses_every_method_and_reports_missing_ones(monkeypatch):
     def none(*_):
         raise ImportError
 
@@ -182,13 +182,13 @@ def test_a_run_ranks_by_every_method_and_names_the_one_that_is_not_installed(mon
     assert {claim.goal for claim in claims} == {0.0}
 
 
-def test_without_data_it_says_what_to_set(monkeypatch):
+def test_missing_data_gives_clear_error(monkeypatch):
     monkeypatch.setattr(letor, "shared_data", lambda: None)
     with pytest.raises(SystemExit, match="MUSICSIM_SHARED_DATA"):
         next(letor.folds(0))
 
 
-def test_queries_can_be_taken_from_a_file():
+def test_selects_queries_from_file():
     rows = made_up(0)
     some = letor.queries_of(rows, np.array([1, 4]))
     starts = np.concatenate([[0], np.cumsum(rows.group)])

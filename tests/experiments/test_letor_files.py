@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from experiments._letor_files import load_letor, load_lightgbm
+from experiments.support.letor_files import load_letor, load_lightgbm
 from tests.shared import SHARED
 
 FOLDER = SHARED / "letor"
@@ -29,7 +29,7 @@ def written(folder, text, name="rows.txt"):
     return path
 
 
-def test_a_file_is_read_as_it_is_written(tmp_path):
+def test_reads_letor_file(tmp_path):
     rows = load_letor(written(tmp_path, TEXT))
     X, y, group = rows
     np.testing.assert_allclose(X, [[0.5, 0, -1e-3], [0, 4, 0], [0, 0, 1]], rtol=1e-6)
@@ -41,13 +41,13 @@ def test_a_file_is_read_as_it_is_written(tmp_path):
 
 
 @pytest.mark.parametrize(("suffix", "opened"), [(".gz", gzip.open), (".xz", lzma.open), (".bz2", bz2.open)])
-def test_a_packed_file_is_read_too(tmp_path, suffix, opened):
+def test_reads_compressed_file(tmp_path, suffix, opened):
     with opened(tmp_path / f"rows.txt{suffix}", "wt", encoding="utf-8") as file:
         file.write(TEXT)
     assert load_letor(str(tmp_path / f"rows.txt{suffix}")).group.tolist() == [2, 1]
 
 
-def test_it_reads_what_scikit_learn_writes(tmp_path, rng):
+def test_reads_file_written_by_scikit_learn(tmp_path, rng):
     X = np.round(rng.normal(size=(30, 6)), 3) * (rng.random((30, 6)) < 0.5)
     X[0] = 1.0
     y, qid = rng.integers(0, 5, 30), np.repeat([3, 1, 9], 10)
@@ -59,7 +59,7 @@ def test_it_reads_what_scikit_learn_writes(tmp_path, rng):
     np.testing.assert_array_equal(np.repeat([int(q) for q in rows.qid], rows.group), queries)
 
 
-def test_a_test_file_can_have_the_columns_of_training(tmp_path):
+def test_test_file_can_use_training_columns(tmp_path):
     path = written(tmp_path, "1 qid:1 2:5\n")
     assert load_letor(path, n_features=4).X.tolist() == [[0, 5, 0, 0]]
     assert load_letor(written(tmp_path, "1 qid:1 0:5 2:1\n"), zero_based=True).X.tolist() == [[5, 0, 1]]
@@ -87,18 +87,18 @@ def test_a_test_file_can_have_the_columns_of_training(tmp_path):
         ("# nothing\n", "rows.txt has no rows"),
     ],
 )
-def test_what_cannot_be_read_is_named_by_file_and_line(tmp_path, text, message):
+def test_error_names_file_and_line(tmp_path, text, message):
     with pytest.raises(ValueError, match=message):
         load_letor(written(tmp_path, text))
 
 
 @pytest.mark.filterwarnings("error")
-def test_a_number_beyond_single_precision_is_named_and_not_warned_of(tmp_path):
+def test_rejects_values_beyond_single_precision(tmp_path):
     with pytest.raises(ValueError, match="feature 1 is not finite in single precision"):
         load_letor(written(tmp_path, "1 qid:1 1:-1e39\n"))
 
 
-def test_a_mark_of_utf_8_and_comments_in_another_encoding_are_no_harm(tmp_path):
+def test_tolerates_bom_and_foreign_comment_encoding(tmp_path):
     path = tmp_path / "rows.txt"
     path.write_bytes(b"\xef\xbb\xbf1 qid:\xe9 1:2 # caf\xe9\n0 qid:\xe8 1:1\n")
     rows = load_letor(path)
@@ -111,7 +111,7 @@ def test_a_mark_of_utf_8_and_comments_in_another_encoding_are_no_harm(tmp_path):
 
 
 @pytest.mark.parametrize(("suffix", "module"), [(".gz", gzip), (".xz", lzma), (".bz2", bz2)])
-def test_a_damaged_packed_file_is_named(tmp_path, suffix, module):
+def test_rejects_damaged_compressed_file(tmp_path, suffix, module):
     path = tmp_path / f"rows.txt{suffix}"
     packed = module.compress(b"1 qid:1 1:1\n" * 1000)
     for content in (packed[:-20], b"1 qid:1 1:1\n", packed[:10] + b"\xff" * 100):
@@ -126,17 +126,17 @@ def test_a_damaged_packed_file_is_named(tmp_path, suffix, module):
 
 
 @pytest.mark.parametrize("n_features", [-1, 0, 2.0, 2**31])
-def test_a_number_of_columns_that_is_none_is_named(tmp_path, n_features):
+def test_rejects_invalid_n_features(tmp_path, n_features):
     with pytest.raises(ValueError, match=f"n_features={n_features} should be"):
         load_letor(written(tmp_path, "1 qid:1\n"), n_features=n_features)
 
 
-def test_a_feature_beyond_those_of_training_is_named(tmp_path):
+def test_rejects_feature_beyond_training_columns(tmp_path):
     with pytest.raises(ValueError, match="line 1: feature 4 is out of range; they count from 1 to 3"):
         load_letor(written(tmp_path, "1 qid:1 4:2\n"), n_features=3)
 
 
-def test_a_pair_of_files_of_lightgbm(tmp_path):
+def test_reads_lightgbm_file_pair(tmp_path):
     path = written(tmp_path, "1 1:2 # x\n0 2:1\n2 1:1\n", "rank.train")
     query = written(tmp_path, "2\n1\n", "rank.train.query")
     rows = load_lightgbm(path)
@@ -151,7 +151,7 @@ def test_a_pair_of_files_of_lightgbm(tmp_path):
 
 
 @needs_letor
-def test_the_real_files_have_the_published_sizes():
+def test_real_files_have_published_sizes():
     test = load_letor(FOLDER / "MQ2008_Fold1" / "test.txt.xz")
     assert test.X.shape == (2874, 46)
     assert len(test.group) == len(test.qid) == 156

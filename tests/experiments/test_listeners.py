@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from experiments import listeners, order_synthetic
-from experiments._orders import (
+from experiments.listeners import cleaning_rows, rbf_kernels
+from experiments.support.orders import (
     IN_ORDER,
     TIES,
     Method,
@@ -20,7 +21,7 @@ from experiments._orders import (
     songs_held_out,
     summary_rows,
 )
-from experiments._surveys import (
+from experiments.support.surveys import (
     Survey,
     agreement,
     ceiling,
@@ -31,7 +32,6 @@ from experiments._surveys import (
     load_survey,
     odd_named,
 )
-from experiments.listeners import cleaning_rows, rbf_kernels
 from musicsim.order import PartialOrderEmbedding, share_in_order
 from tests.shared import SHARED
 
@@ -50,7 +50,7 @@ def questions(rng):
 # --- what is held out ---------------------------------------------------------------------------------
 
 
-def test_each_question_is_held_out_once_and_repeats_stay_together(rng):
+def test_each_question_is_held_out_once_with_repeats(rng):
     groups = rng.integers(20, size=60)
     whole = everything(30, 60)
     splits = questions_held_out(whole, groups, 5, 0)
@@ -61,7 +61,7 @@ def test_each_question_is_held_out_once_and_repeats_stay_together(rng):
         assert np.array_equal(split.songs, np.arange(30))
 
 
-def test_a_song_held_out_is_in_no_question_of_training(questions):
+def test_held_out_song_is_in_no_training_question(questions):
     splits = songs_held_out(everything(30, 60), questions, 5, 0)
     held = [set(range(30)) - set(split.songs) for split in splits]
     assert sorted(song for part in held for song in part) == list(range(30))
@@ -71,7 +71,7 @@ def test_a_song_held_out_is_in_no_question_of_training(questions):
         assert len(split.train) + len(split.test) == 60
 
 
-def test_anchored_questions_ask_a_new_song_about_two_of_training(questions):
+def test_anchored_questions_pair_new_song_with_training_songs(questions):
     i, j, k = questions.T
     comparisons = np.stack([i, j, i, k], axis=1)
     splits = songs_held_out(everything(30, 60), comparisons, 5, 0, is_anchored=True)
@@ -83,7 +83,7 @@ def test_anchored_questions_ask_a_new_song_about_two_of_training(questions):
         assert set(comparisons[split.train].ravel()) <= known
 
 
-def test_a_split_within_a_split_stays_inside_it(questions):
+def test_nested_split_stays_inside_outer_split(questions):
     outer = songs_held_out(everything(30, 60), questions, 5, 0)[0]
     for inner in songs_held_out(outer, questions, 3, 1):
         assert set(inner.songs) < set(outer.songs)
@@ -93,7 +93,7 @@ def test_a_split_within_a_split_stays_inside_it(questions):
 # --- choosing and counting ----------------------------------------------------------------------------
 
 
-def test_the_setting_of_the_best_validation_is_used_and_the_first_of_equals():
+def test_validation_picks_first_of_best_settings():
     split, inner = everything(4, 10), questions_held_out(everything(4, 10), np.arange(10), 2, 0)
     seen = []
 
@@ -110,7 +110,7 @@ def test_the_setting_of_the_best_validation_is_used_and_the_first_of_equals():
     assert seen[:-1] == [(5, setting) for setting in (1.0, 2.0, 3.0) for _ in inner]
 
 
-def test_kernel_learner_sees_training_songs_only(rng):
+def test_kernel_learner_uses_training_songs_only(rng):
     X = rng.normal(size=(12, 3))
     K = X @ X.T
     songs = np.array([0, 2, 3, 5, 7, 8, 10])
@@ -124,7 +124,7 @@ def test_kernel_learner_sees_training_songs_only(rng):
         learn(songs, np.arange(4), 20.0)
 
 
-def test_order_score_counts_as_share_in_order_and_ties_as_a_half(rng):
+def test_order_score_counts_ties_as_half(rng):
     points = rng.normal(size=(9, 2))
     comparisons = rng.integers(9, size=(50, 4))
     comparisons = comparisons[(comparisons[:, 0] != comparisons[:, 1]) & (comparisons[:, 2] != comparisons[:, 3])]
@@ -137,7 +137,7 @@ def test_order_score_counts_as_share_in_order_and_ties_as_a_half(rng):
     assert order_score(np.array([[0.0], [0.1], [0.1 + 1e-14]]), np.array([[0, 1, 0, 2]]))[TIES] == 1.0
 
 
-def test_levelled_kernels_have_a_mean_squared_distance_of_one(rng):
+def test_normalized_kernels_have_unit_mean_squared_distance(rng):
     X = 7.0 * rng.normal(size=(20, 4)) + 3.0
     songs = np.arange(0, 20, 2)
     P = points_of(levelled(X @ X.T, songs))[songs]
@@ -145,7 +145,7 @@ def test_levelled_kernels_have_a_mean_squared_distance_of_one(rng):
     assert D.mean() == pytest.approx(1.0)
 
 
-def test_summary_has_means_errors_and_leads_by_hand():
+def test_summary_matches_hand_computed_example():
     folds = [(0.5, 0.7), (0.6, 0.6), (0.7, 0.9), (0.6, 0.8)]
     results = [[Result("a", {IN_ORDER: a}, None), Result("b", {IN_ORDER: b}, 10.0)] for a, b in folds]
     first, second = summary_rows("method", results, 2, reference="a", thesis={"b": 0.77})
@@ -160,7 +160,7 @@ def test_summary_has_means_errors_and_leads_by_hand():
 # --- surveys ------------------------------------------------------------------------------------------
 
 
-def test_an_answer_is_two_comparisons():
+def test_each_answer_gives_two_comparisons():
     songs, odd = np.array([[4, 7, 9], [1, 2, 3]]), np.array([1, 0])
     found = {tuple(row) for row in comparisons_of(songs, odd).tolist()}
     ends = {(*sorted(row[:2]), *sorted(row[2:])) for row in found}
@@ -168,7 +168,7 @@ def test_an_answer_is_two_comparisons():
 
 
 @pytest.mark.parametrize("odd", [0, 1, 2])
-def test_the_odd_one_is_outside_the_nearest_pair(odd):
+def test_odd_song_is_outside_nearest_pair(odd):
     points = np.array([[0.0], [0.1], [0.2]])
     points[odd] = 5.0
     songs = np.array([[0, 1, 2]])
@@ -180,14 +180,14 @@ def test_the_odd_one_is_outside_the_nearest_pair(odd):
     assert odd_named(np.array([[0.0], [1.0], [2.0]]), songs, np.array([0])) == 0.5
 
 
-def test_agreement_by_hand():
+def test_agreement_matches_hand_computed_example():
     groups = np.array([0, 0, 1, 1, 1, 2, 3, 3, 3, 3])
     odd = np.array([5, 5, 1, 1, 2, 9, 1, 1, 2, 2])
     np.testing.assert_allclose(agreement(groups, odd), [1.0, 1 / 3, 1 / 3])
 
 
 @pytest.mark.parametrize("q", [1 / 3, 0.5, 0.8, 1.0])
-def test_the_ceiling_inverts_the_agreement_that_it_makes(q, rng):
+def test_ceiling_inverts_agreement(q, rng):
     assert ceiling(q**2 + (1 - q) ** 2 / 2) == pytest.approx(q)
     answers = rng.choice(3, p=[q, (1 - q) / 2, (1 - q) / 2], size=(4_000, 2))
     found = agreement(np.repeat(np.arange(4_000), 2), answers.ravel()).mean()
@@ -195,24 +195,24 @@ def test_the_ceiling_inverts_the_agreement_that_it_makes(q, rng):
     assert found == pytest.approx(q**2 + (1 - q) ** 2 / 2, abs=4 * np.sqrt(0.25 / 4_000))
 
 
-def test_less_agreement_than_by_chance_has_the_ceiling_of_chance():
+def test_agreement_below_chance_gets_chance_ceiling():
     assert ceiling(0.1) == pytest.approx(1 / 3)
 
 
-def test_ceiling_of_unanimous_listeners_is_all():
+def test_ceiling_of_unanimous_listeners_is_one():
     songs = np.repeat(np.arange(30).reshape(10, 3), 2, axis=0)
     row = ceiling_row(Survey(np.zeros((30, 1)), songs, np.repeat(np.arange(10) % 3, 2)), 0)
     assert row["questions asked several times"] == row["all the same"] == 10
     assert row["ceiling, odd one named"] == row["ceiling from"] == row["ceiling, in order"] == pytest.approx(1.0)
 
 
-def test_unlabelled_artists_are_like_none():
+def test_unlabeled_artists_match_no_others():
     K = label_kernel(np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [1.0, 1.0, 0.0]]))
     np.testing.assert_allclose(K[0], [1.0, np.sqrt(0.5), 0.0, 1.0], rtol=1e-12)
     assert K[2].tolist() == [0, 0, 1, 0]
 
 
-def test_rbf_kernels_are_as_wide_as_the_training_songs_are_apart(rng):
+def test_rbf_width_follows_training_distances(rng):
     X = rng.normal(size=(15, 20)) * np.arange(1, 21)
     songs = np.arange(10)
     for K in rbf_kernels(X, songs):
@@ -222,7 +222,7 @@ def test_rbf_kernels_are_as_wide_as_the_training_songs_are_apart(rng):
 
 
 @needs_survey
-def test_survey_is_the_published_one():
+def test_survey_matches_published_data():
     survey = load_survey(SHARED / "bliss_triplets")
     assert (survey.X.shape, survey.songs.shape) == ((715, 20), (601, 3))
     assert len(np.unique(survey.groups)) == 574
@@ -235,7 +235,7 @@ def test_survey_is_the_published_one():
 
 
 @needs_artists
-def test_artists_are_the_published_ones():
+def test_artists_match_published_data():
     comparisons, labels = load_artists(SHARED / "aset400")
     # 17 of the 9,107 name an artist twice
     assert (comparisons.shape, labels.shape) == ((9_090, 4), (412, 58))
@@ -252,18 +252,18 @@ def _some_results(methods, names, n_kernels):
     ]
 
 
-def test_every_method_has_a_line_and_every_claim_a_figure(rng):
+def test_every_method_and_claim_is_reported(rng):
     songs = np.stack([rng.choice(20, 3, replace=False) for _ in range(8)])
     survey = Survey(rng.normal(size=(20, 20)), songs, np.zeros(8, np.int64))
-    methods = {by: list(listeners._song_methods(survey, listeners.SHORT)) for by in ("by question", "by song")}
+    methods = {by: list(listeners.build_song_methods(survey, listeners.SHORT)) for by in ("by question", "by song")}
     names = dict.fromkeys(methods, (listeners.ODD_NAMED, IN_ORDER))
     for by in ("by comparison", "by artist"):
-        of_artists = listeners._artist_methods(
+        of_artists = listeners.build_artist_methods(
             songs[:, [0, 1, 0, 2]], np.eye(20), by == "by artist", listeners.SHORT, 0
         )
         methods[by], names[by] = list(of_artists), (IN_ORDER, TIES)
     results = {by: _some_results(methods[by], names[by], 5) for by in methods}
-    tables = {by: listeners._tabulated(by, results[by], listeners.SHORT) for by in methods}
+    tables = {by: listeners.tabulate(by, results[by], listeners.SHORT) for by in methods}
     for by, table in tables.items():
         assert [next(iter(row.values())) for row in table] == [m.name for m in methods[by]]
     claims = list(listeners.claims(tables))
@@ -276,7 +276,7 @@ def test_every_method_has_a_line_and_every_claim_a_figure(rng):
 # --- synthetic truth ----------------------------------------------------------------------------------
 
 
-def test_unasked_and_new_comparisons_are_true_and_new():
+def test_test_comparisons_are_true_and_unseen():
     truth = order_synthetic.draw(TINY, 0.3, 0)
     asked = truth.comparisons[: truth.n_asked]
     unasked = truth.comparisons[truth.n_asked : truth.n_asked + truth.n_unasked]
@@ -294,7 +294,7 @@ def test_unasked_and_new_comparisons_are_true_and_new():
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.3])
-def test_as_many_are_wrong_as_was_asked_for(noise):
+def test_noise_flips_requested_share_of_comparisons(noise):
     clear, noisy = (order_synthetic.draw(order_synthetic.SHORT, level, 0) for level in (0.0, noise))
     n = clear.n_asked
     is_wrong = (clear.comparisons[:n] != noisy.comparisons[:n]).any(axis=1)
@@ -303,7 +303,7 @@ def test_as_many_are_wrong_as_was_asked_for(noise):
     np.testing.assert_array_equal(clear.comparisons[n:], noisy.comparisons[n:])
 
 
-def test_true_distances_order_all_that_is_true():
+def test_true_distances_satisfy_all_comparisons():
     truth = order_synthetic.draw(TINY, 0.0, 1)
     i, j, k, m = truth.comparisons.T
     assert (truth.distances[i, j] <= truth.distances[k, m]).all()
@@ -317,7 +317,7 @@ def test_noise_kernels_are_of_unit_vectors_in_three_dimensions():
         assert np.linalg.matrix_rank(K, tol=1e-9) == 3
 
 
-def test_mkpoe_finds_the_views_among_noise():
+def test_mkpoe_finds_views_among_noise():
     truth = order_synthetic.draw(TINY, 0.0, 3)
     n = TINY.n_songs
     model = PartialOrderEmbedding(C=300.0, tol=5e-2)

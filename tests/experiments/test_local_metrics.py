@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from experiments._letor_boosting import gbrt
 from experiments.local_metrics import COLUMNS, measured_gains, synthetic
+from experiments.support.letor_boosting import gbrt
 from tests.experiments.test_letor import fold
 
 
-def test_classes_have_covariances_of_their_own():
+def test_classes_have_distinct_covariances():
     X, y = synthetic(3, 3000, np.random.default_rng(0))
     assert X.shape == (3000, COLUMNS)
     assert np.bincount(y).tolist() == [1000] * 3
@@ -18,13 +18,13 @@ def test_classes_have_covariances_of_their_own():
         assert apart > 0.5 * np.linalg.norm(covariances[one])
 
 
-def test_a_metric_for_every_place_gains_where_classes_differ_in_shape():
+def test_local_metrics_improve_on_distinct_class_shapes():
     found = measured_gains(10, (1.0,), 0)
     assert list(found) == [1, 10]
     assert found[10] > found[1] + 0.05
 
 
-def test_regression_trees_find_the_column_that_labels_rise_with():
+def test_regression_trees_find_informative_column():
     pytest.importorskip("lightgbm")
     made = fold()
     grid = [{"num_leaves": 4, "min_child_samples": 5}]

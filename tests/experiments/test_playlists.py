@@ -9,10 +9,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from benchmarks._report import Settings
 from benchmarks.libraries import generated_library
+from benchmarks.support.report import Settings
 from experiments import playlists
-from experiments._playlist_models import (
+from experiments.support.playlist_models import (
     APP,
     BIGRAM,
     BOTH,
@@ -33,8 +33,8 @@ from experiments._playlist_models import (
     measure_collection,
     measure_dialects,
 )
-from experiments._playlist_rivals import Popularity
-from experiments._playlists import (
+from experiments.support.playlist_rivals import Popularity
+from experiments.support.playlists import (
     LOADERS,
     Collection,
     demo_lists,
@@ -84,7 +84,7 @@ def write(path, text):
 # --- splits -------------------------------------------------------------------------------------------------------
 
 
-def test_a_quarter_of_each_category_is_judged_and_no_list_is_on_both_sides():
+def test_split_holds_out_quarter_of_each_category():
     categories = ["a"] * 40 + ["b"] * 21 + [None] * 8
     train, test = split_lists(categories, 0, 7)
     np.testing.assert_array_equal(np.sort(np.concatenate([train, test])), np.arange(69))
@@ -92,14 +92,14 @@ def test_a_quarter_of_each_category_is_judged_and_no_list_is_on_both_sides():
     assert {name: judged.count(name) for name in ("a", "b", None)} == {"a": 10, "b": 5, None: 2}
 
 
-def test_splits_differ_by_number_and_by_seed_and_come_again():
+def test_splits_depend_on_number_and_seed_only():
     categories = [None] * 100
     tests = [tuple(split_lists(categories, *by)[1]) for by in ((0, 0), (1, 0), (0, 1), (0, 0))]
     assert len(set(tests)) == 3
     assert tests[0] == tests[3]
 
 
-def test_lists_without_a_transition_and_immediate_repeats_are_left_out():
+def test_playlists_without_transitions_are_excluded():
     assert usable([[1], [], [2, 2], [3, 3, 4, 4, 3], [5, 6]]) == [[3, 4, 3], [5, 6]]
 
 
@@ -107,7 +107,7 @@ def test_lists_without_a_transition_and_immediate_repeats_are_left_out():
 
 
 @pytest.mark.parametrize("tags", [True, False])
-def test_other_test_lists_change_no_probability(rng, tags):
+def test_probabilities_do_not_depend_on_test_playlists(rng, tags):
     about = tiny(rng, tags=tags)
     _, test = split_lists(about.categories, 0, 3)
     kept, *others = test.tolist()
@@ -124,7 +124,7 @@ def test_other_test_lists_change_no_probability(rng, tags):
         assert ours.n_edges == theirs.n_edges
 
 
-def test_other_training_lists_do_change_the_walk(rng):
+def test_walk_depends_on_training_playlists(rng):
     """What the test above would miss if the lists reached no model at all."""
     about = tiny(rng)
     train, _ = split_lists(about.categories, 0, 3)
@@ -137,14 +137,14 @@ def test_other_training_lists_do_change_the_walk(rng):
         assert not np.allclose(ours.log_p, theirs.log_p), ours.role
 
 
-def test_plays_are_counted_with_half_a_play_for_every_song():
+def test_song_weights_add_half_play():
     np.testing.assert_array_equal(song_weights([[0, 1, 0], [3, 1]], 5), [2.5, 2.5, 0.5, 1.5, 0.5])
 
 
 # --- what a result says -------------------------------------------------------------------------------------------
 
 
-def test_log_p_is_the_product_of_the_transitions_and_g_the_thesis_s(rng):
+def test_log_probability_and_gain_match_thesis(rng):
     about = tiny(rng)
     judge = Judge(about, 0, *split_lists(about.categories, 0, 0))
     found = judge.result("r", "w", lambda: Popularity(N_SONGS), before_s=5.0)
@@ -163,7 +163,7 @@ def test_log_p_is_the_product_of_the_transitions_and_g_the_thesis_s(rng):
     assert found.n_edges is None
 
 
-def test_every_model_is_judged_on_the_same_lists(rng):
+def test_all_models_use_same_test_playlists(rng):
     results, dialects, shares = measure_collection(tiny(rng), 0, 0)
     assert dialects == shares == []
     assert len({tuple(r.rows) for r in results}) == 1
@@ -177,7 +177,7 @@ def test_every_model_is_judged_on_the_same_lists(rng):
     assert by[JOINED].n_edges > by[KNOWN].n_edges
 
 
-def test_without_labels_the_walk_begins_with_company(rng):
+def test_unlabeled_collection_uses_cooccurrence_edges(rng):
     roles = [r.role for r in measure_collection(tiny(rng, tags=False), 0, 0)[0]]
     assert KNOWN not in roles
     assert JOINED not in roles
@@ -197,7 +197,7 @@ def dialect(category, own, of_all, split=0, edges=THESIS_JOINED, **more):
     return Dialect(edges, split, category, 5, own, of_all, **more)
 
 
-def test_a_lead_is_the_mean_over_transitions_of_all_splits():
+def test_lead_is_mean_over_transitions_of_all_splits():
     ours = [result("a", [-1.0, -2.0, -3.0]), result("a", [-1.0, -1.0, -4.0], split=1, rows=[2, 5, 7])]
     theirs = [result("b", [-2.0, -2.0, -5.0]), result("b", [-1.5, -3.0, -4.0], split=1, rows=[2, 5, 7])]
     mean, low, high = playlists.lead(ours, theirs, 0)
@@ -206,14 +206,14 @@ def test_a_lead_is_the_mean_over_transitions_of_all_splits():
     assert playlists.lead(theirs, ours, 0)[0] == pytest.approx(-mean)
 
 
-def test_a_list_of_several_splits_is_drawn_whole():
+def test_bootstrap_resamples_whole_playlists():
     """The same lists twice over are no more evidence than once: the interval stays as wide."""
     once = [result("a", np.linspace(-3, 0, 30))], [result("b", [-2.0] * 30)]
     twice = tuple([*results, replace(results[0], split=1)] for results in once)
     np.testing.assert_allclose(playlists.lead(*once, 0), playlists.lead(*twice, 0), rtol=1e-12)
 
 
-def test_a_row_has_means_and_spreads_over_splits():
+def test_row_has_means_and_spreads_over_splits():
     by = {
         ("yes_small", role): [
             result(role, [x, x], gain=x + 9, n_edges=e),
@@ -234,7 +234,7 @@ def test_a_row_has_means_and_spreads_over_splits():
     assert all(row["log P sd"] is None for row in playlists.model_rows(single, 0))
 
 
-def test_claims_on_models_hold_as_the_leads_do():
+def test_model_claims_follow_leads():
     levels = {BIGRAM: -7.0, LME: -6.0, KNOWN: -6.9, JOINED: -6.8, BOTH: -6.5, WEIGHTED: -6.3}
     by = {("yes_small", role): [result(role, [x, x])] for role, x in levels.items()}
     claims = {c.claim: c for c in playlists.model_claims(by, 0)}
@@ -252,13 +252,13 @@ def test_claims_on_models_hold_as_the_leads_do():
     assert not any(c.holds or c.value is not None for c in absent)
 
 
-def test_level_with_the_rival_is_not_ahead():
+def test_tie_with_rival_is_not_ahead():
     by = {("yes_small", role): [result(role, [-6.0, -6.0])] for role in (LME, WEIGHTED)}
     claims = {c.claim: c for c in playlists.model_claims(by, 0)}
     assert not claims["yes_small: walk ahead of LME, nats"].holds
 
 
-def test_dialects_are_counted_by_their_median_over_splits():
+def test_dialects_are_counted_by_median_over_splits():
     found = [
         *(dialect("a", own, 0.2, split) for split, own in enumerate((0.1, 0.3, 0.3))),
         *(dialect("b", own, 0.2, split) for split, own in enumerate((0.9, 0.1, 0.1))),
@@ -272,7 +272,7 @@ def test_dialects_are_counted_by_their_median_over_splits():
     assert not next(playlists.dialect_claims({THESIS_JOINED: half})).holds  # half is not most
 
 
-def test_the_walk_has_to_beat_the_stationary_one_in_every_category():
+def test_walk_must_beat_stationary_model_in_every_category():
     good = [dialect("a", 0.3, 0.2, stationary=0.1), dialect("b", 0.2, 0.2, stationary=-0.1)]
     *_, claim = playlists.dialect_claims({THESIS_JOINED: good})
     assert (claim.value, claim.holds) == (pytest.approx(0.2), True)
@@ -281,7 +281,7 @@ def test_the_walk_has_to_beat_the_stationary_one_in_every_category():
     assert (claim.value, claim.holds) == (pytest.approx(-0.05), False)
 
 
-def test_rows_of_categories_and_of_edges():
+def test_category_and_edge_rows():
     ours = [dialect("a", 0.3, 0.2, leaning=0.4, stationary=0.1), dialect("a", 0.5, 0.2, 1, leaning=0.4, stationary=0.3)]
     app = [dialect("a", 0.6, 0.5, edges=APP)]
     (row,) = playlists.dialect_rows({THESIS_JOINED: ours, APP: app})
@@ -294,7 +294,7 @@ def test_rows_of_categories_and_of_edges():
     assert by_edges[APP]["thesis dialects at least level"] is None
 
 
-def test_shares_are_means_over_splits_and_a_kind_that_is_absent_weighs_nothing():
+def test_shares_average_splits_with_absent_kinds_as_zero():
     shares = [
         Shares(THESIS_JOINED, 0, None, {"tag": 0.8, "uniform": 0.2}),
         Shares(THESIS_JOINED, 0, "a", {"tag": 0.5, "era": 0.5}),
@@ -314,7 +314,7 @@ def test_shares_are_means_over_splits_and_a_kind_that_is_absent_weighs_nothing()
 # --- sets of edges ------------------------------------------------------------------------------------------------
 
 
-def test_sets_of_edges_are_those_of_the_thesis_s_figures():
+def test_edge_sets_match_thesis():
     clusters = {"2": np.arange(12) % 2, "3": np.arange(12) % 3}
     graph = build_edges(
         12,
@@ -341,7 +341,7 @@ def test_sets_of_edges_are_those_of_the_thesis_s_figures():
 # --- collections --------------------------------------------------------------------------------------------------
 
 
-def test_yes_reads_lists_and_the_words_of_tags(tmp_path):
+def test_yes_loads_playlists_and_tags(tmp_path):
     folder = tmp_path / "yes/yes_small"
     write(folder / "train.txt.xz", "10 11 12 \n3 2 1 \n0 1 2 0 \n1 \n2 2 1 \n")
     write(folder / "tag_hash.txt.xz", "0, rock\n1, hip, hop\n")
@@ -352,7 +352,7 @@ def test_yes_reads_lists_and_the_words_of_tags(tmp_path):
     assert about.known["tags"] == [["rock", "hip, hop"], [], ["hip, hop"]]
 
 
-def test_spotify_tells_songs_of_one_title_apart_by_their_artists(tmp_path):
+def test_spotify_distinguishes_same_title_by_artist(tmp_path):
     lines = ["song_name,artist_name,album_names,playlist", "S,A,X,p", "T,A,X,p", "S,B,X,p", "S,A,Y,q", "T,A,X,q"]
     write(tmp_path / "spotify_msd/RA_19k.csv.xz", "\n".join(lines))
     about = load_spotify(tmp_path)
@@ -364,7 +364,7 @@ def test_spotify_tells_songs_of_one_title_apart_by_their_artists(tmp_path):
     assert sorted(set(albums)) == ["A, X", "B, X"]  # an album of the same name by another is another
 
 
-def test_aotm_puts_pairs_together_again(tmp_path):
+def test_aotm_joins_pairs_into_playlists(tmp_path):
     write(tmp_path / "aotm/aotm-bigrams.csv.gz", "a,b\nb,c\nd,e\ne,e\ne,a\nf,f\n")
     about = load_aotm(tmp_path)
     assert about.n_songs == 6
@@ -372,11 +372,12 @@ def test_aotm_puts_pairs_together_again(tmp_path):
     assert about.known == {}
 
 
+@pytest.mark.long
 @needs_playlists
 @pytest.mark.parametrize(
     ("name", "n_songs"), [("yes_small", 3168), ("yes_big", 9775), ("spotify", 14006), ("aotm", 26752)]
 )
-def test_collections_as_they_are(name, n_songs):
+def test_collections_have_expected_contents(name, n_songs):
     about = LOADERS[name](SHARED)
     assert about.n_songs == n_songs
     songs = np.concatenate([np.array(playlist) for playlist in about.playlists])
@@ -413,7 +414,7 @@ def heard(tmp_path_factory):
     return listening_library(tmp_path_factory.mktemp("heard") / "library", lists, categories)
 
 
-def test_the_library_s_walk_hears_no_company_in_test_lists(heard, tmp_path):
+def test_demo_graph_ignores_test_playlists(heard, tmp_path):
     with Library.open(heard) as library:
         about = demo_lists(library)
     train, test = split_lists(about.categories, 0, 0)
@@ -432,7 +433,7 @@ def test_the_library_s_walk_hears_no_company_in_test_lists(heard, tmp_path):
     assert a.names != c.names or (a.incidence != c.incidence).nnz > 0
 
 
-def test_a_run_measures_every_collection_it_finds(heard, rng, monkeypatch):
+def test_run_measures_every_available_collection(heard, rng, monkeypatch):
     monkeypatch.setattr(playlists, "SHORT", {"yes_small": 2, "yes_big": 1, "demo": 2})
     monkeypatch.setattr(playlists, "LOADERS", {"yes_small": lambda shared: tiny(rng, "yes_small")})
     monkeypatch.setattr(playlists, "shared_data", lambda: heard)
@@ -455,7 +456,7 @@ def test_a_run_measures_every_collection_it_finds(heard, rng, monkeypatch):
     assert settings.facts["lists"] == {"yes_small": 80, "demo": 120}
 
 
-def test_without_the_folder_of_data_sets_the_demo_is_measured(heard, monkeypatch):
+def test_run_falls_back_to_demo_without_data(heard, monkeypatch):
     monkeypatch.setattr(playlists, "SHORT", {"yes_small": 1, "demo": 1})
     monkeypatch.setattr(playlists, "shared_data", lambda: None)
     monkeypatch.setattr(playlists, "demo_library", lambda seed, progress: Library.open(heard))
@@ -466,7 +467,7 @@ def test_without_the_folder_of_data_sets_the_demo_is_measured(heard, monkeypatch
     assert settings.facts["data"].startswith("absent but for the demo")
 
 
-def test_a_dialect_is_the_walk_of_its_category_s_lists_alone(heard):
+def test_dialect_uses_playlists_of_its_category_only(heard):
     with Library.open(heard) as library:
         about = demo_lists(library)
     judge = Judge(about, 0, *split_lists(about.categories, 0, 0))

@@ -14,14 +14,15 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from benchmarks._report import Settings
-from experiments import _game_music, real_music
-from experiments._blocks import block_features, joined_distances
-from experiments._game_music import FetchError, fetch
-from experiments._halves import gain_row, gains_of, halves
-from experiments._parts import KeptParts
-from experiments._pieces import MIN_PIECES, Pieces, euclidean, labelled, scores, with_proximity
-from experiments._timbre import constants_of
+from benchmarks.support.report import Settings
+from experiments import real_music
+from experiments.support import game_music
+from experiments.support.blocks import block_features, joined_distances
+from experiments.support.game_music import FetchError, fetch
+from experiments.support.halves import gain_row, gains_of, halves
+from experiments.support.parts import KeptParts
+from experiments.support.pieces import MIN_PIECES, Pieces, euclidean, labelled, scores, with_proximity
+from experiments.support.timbre import constants_of
 from musicsim import gaussians
 from musicsim.library import Library
 
@@ -34,7 +35,7 @@ def pieces():
     return Pieces((), composers, packages)
 
 
-def test_the_measures_are_those_of_loops(pieces, rng):
+def test_scores_match_loops(pieces, rng):
     D = euclidean(rng.normal(size=(24, 4)))
     found = scores(D, pieces)
     queries = [i for i in range(24) if pieces.composers[i] in "ab" and pieces.composers[i]]
@@ -59,7 +60,7 @@ def test_the_measures_are_those_of_loops(pieces, rng):
 
 
 @pytest.mark.parametrize("share", [1.0, 1 / 3])
-def test_proximity_orders_pieces_by_how_unusual_their_distance_is_for_both(rng, share):
+def test_proximity_order_matches_definition(rng, share):
     D = euclidean(rng.normal(size=(31, 5)))
     ours = with_proximity(D, share)
     near = [np.sort(np.delete(D[i], i))[: round(share * 30)] for i in range(31)]
@@ -69,7 +70,7 @@ def test_proximity_orders_pieces_by_how_unusual_their_distance_is_for_both(rng, 
         assert np.argsort(ours[i, others]).tolist() == np.argsort(-np.array(p)).tolist()
 
 
-def test_rows_of_the_table_are_found_by_folder_and_file_name(tiny_library, tmp_path):
+def test_labels_match_songs_by_folder_and_file_name(tiny_library, tmp_path):
     songs = sorted(tiny_library.songs(), key=lambda song: song.content_hash)
     table = tmp_path / "labels.csv"
     with table.open("w", newline="") as stream:
@@ -85,7 +86,7 @@ def test_rows_of_the_table_are_found_by_folder_and_file_name(tiny_library, tmp_p
         labelled(tiny_library, table)
 
 
-def test_composers_are_in_one_half_or_the_other(pieces):
+def test_each_composer_is_in_one_half(pieces):
     for is_out in halves(pieces, 5, 0):
         for composer in "abc":
             assert len(set(is_out[pieces.composers == composer].tolist())) == 1
@@ -93,7 +94,7 @@ def test_composers_are_in_one_half_or_the_other(pieces):
         assert {bool(is_out[0]), bool(is_out[6])} == {False, True}
 
 
-def test_a_gain_is_the_mean_over_the_splits_in_which_a_piece_was_held_out(pieces, rng):
+def test_gain_averages_splits_with_held_out_piece(pieces, rng):
     before, after = (scores(euclidean(rng.normal(size=(24, 4))), pieces) for _ in range(2))
     splits = list(halves(pieces, 4, 0))
     row = gain_row("learning", "x", [gains_of(after, before, is_out) for is_out in splits], pieces, 0)
@@ -105,7 +106,7 @@ def test_a_gain_is_the_mean_over_the_splits_in_which_a_piece_was_held_out(pieces
     assert (row["splits"], row["skew"]) == (4, pytest.approx(after.skew))
 
 
-def test_parts_that_are_done_are_not_measured_again(tmp_path):
+def test_finished_parts_are_not_measured_again(tmp_path):
     kept, calls = KeptParts(tmp_path), []
 
     def measure():
@@ -116,7 +117,7 @@ def test_parts_that_are_done_are_not_measured_again(tmp_path):
     assert len(calls) == 1
 
 
-def test_block_level_features_do_not_hear_gain_and_tell_noise_from_clicks(rng):
+def test_block_features_ignore_gain_and_separate_sounds(rng):
     noise = [rng.normal(size=22_050 * 8).astype(np.float32) for _ in range(2)]
     clicks = np.zeros(22_050 * 8, dtype=np.float32)
     clicks[::11_025] = 1.0
@@ -158,7 +159,7 @@ def mirror(tmp_path, monkeypatch):
     (index / "Packages.xz").write_bytes(lzma.compress(text.encode()))
     labels = tmp_path / "labels.csv"
     labels.write_text("package,path,label\nx,usr/share/x/music/a.ogg,\nx,usr/share/x/b.ogg,someone\n")
-    monkeypatch.setattr(_game_music, "LABELS", labels)
+    monkeypatch.setattr(game_music, "LABELS", labels)
     handler = partial(SimpleHTTPRequestHandler, directory=served)
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -167,7 +168,7 @@ def mirror(tmp_path, monkeypatch):
         server.shutdown()
 
 
-def test_wanted_files_of_packages_are_fetched_once(mirror, tmp_path):
+def test_package_files_are_fetched_once(mirror, tmp_path):
     music = tmp_path / "music"
     fetch(music, lambda _: None)
     files = {f"{path.relative_to(music)}": path.read_bytes() for path in music.rglob("*") if path.is_file()}
@@ -176,7 +177,7 @@ def test_wanted_files_of_packages_are_fetched_once(mirror, tmp_path):
     fetch(music, lambda _: None)
 
 
-def test_what_cannot_be_fetched_is_said_in_one_sentence(mirror, tmp_path):
+def test_failed_fetch_gives_clear_error(mirror, tmp_path):
     (mirror / "x.deb").write_bytes(b"!<arch>\nsomething else")
     with pytest.raises(FetchError, match="not what the index of the archive says"):
         fetch(tmp_path / "music", lambda _: None)
@@ -189,13 +190,13 @@ def test_what_cannot_be_fetched_is_said_in_one_sentence(mirror, tmp_path):
     assert "MUSICSIM_DEBIAN_MIRROR" in settings.facts["data"]
 
 
-def test_every_piece_of_the_labels_has_a_package_and_a_path():
-    with _game_music.LABELS.open(encoding="utf-8", newline="") as stream:
+def test_every_labeled_song_has_package_and_path():
+    with game_music.LABELS.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert len({(row["package"], row["path"]) for row in rows}) == len(rows) == 312
 
 
-def test_constants_are_those_of_other_songs_and_come_back(tiny_library):
+def test_constants_use_other_songs_and_are_restored(tiny_library):
     shipped = gaussians.load_prior()
     with constants_of(tiny_library, ()):
         nothing = gaussians.load_prior()
@@ -207,20 +208,22 @@ def test_constants_are_those_of_other_songs_and_come_back(tiny_library):
     assert gaussians.load_prior() is shipped
 
 
-@pytest.mark.slow
-def test_a_small_library_loses_the_labels_that_are_hidden(tiny_library):
-    from experiments import _small_libraries as small
+def test_small_library_hides_selected_labels(tiny_library):
+    from experiments.support import small_libraries
 
     songs = tuple(tiny_library.songs())
     pieces = Pieces(songs, np.array([song.artist for song in songs]), np.array([song.genre for song in songs]))
-    rows, hidden = small._chosen(pieces, 8, 0)
-    with small._made(tiny_library, pieces, rows, small.ARTISTS, hidden) as (library, some):
+    rows, hidden = small_libraries.choose_rows(pieces, 8, 0)
+    with small_libraries.make_small_library(tiny_library, pieces, rows, small_libraries.ARTISTS, hidden) as (
+        library,
+        some,
+    ):
         assert len(some) == len(library.songs()) == 6, "two of each package"
         assert hidden
         for song, composer in zip(some.songs, some.composers, strict=True):
             assert song.artist == (None if composer in hidden else composer)
             assert song.path.parent == Path("/music")
-        row, leads = small._judged(library, some, small.NOTHING, hidden)
+        row, leads = small_libraries.evaluate_library(library, some, small_libraries.NOTHING, hidden)
         assert row["kept"].startswith("the sound alone")
         assert set(leads) == {"codewords", "the sound alone"}
     with Library.open(tiny_library.folder) as untouched:

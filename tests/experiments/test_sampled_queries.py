@@ -1,10 +1,13 @@
 """The experiment on sampled queries, on a few songs."""
 
-from benchmarks._report import Settings
+import pytest
+
+from benchmarks.support.report import Settings
 from experiments import sampled_queries
 
 
-def test_no_fit_is_below_the_optimum_and_full_cuts_are_in_the_table(monkeypatch):
+@pytest.mark.long
+def test_sampled_fits_never_beat_optimum(monkeypatch):
     monkeypatch.setattr(sampled_queries, "SIZES", (40,))
     monkeypatch.setattr(sampled_queries, "N_SEEDS", 2)
     rows, claims = sampled_queries.run(Settings(), lambda line: None)

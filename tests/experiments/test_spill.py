@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from experiments import spill
-from experiments._song_vectors import intrinsic_dimension, metric_spectrum, song_vectors, spectrum
 from experiments.spill import DEPTHS, RULES, SPILLS, WITH, WITHOUT, Point, at_share, hits, measure
+from experiments.support.song_vectors import intrinsic_dimension, metric_spectrum, song_vectors, spectrum
 from musicsim.search import SpillTree
 
 
@@ -28,14 +28,14 @@ def nearest(X, Q, k):
     return np.argsort(D, axis=1, kind="stable")[:, :k]
 
 
-def test_recall_is_the_share_of_true_neighbours_in_the_retrieval_set(rng):
+def test_recall_is_share_of_true_neighbors_retrieved(rng):
     true = np.array([[3, 1, 4], [0, 2, 5], [7, 8, 9]])
     retrieved = [np.array([4, 0, 3]), np.empty(0, np.int64), np.arange(10)]
     assert hits(retrieved, true, 10).tolist() == [[True, False, True], [False] * 3, [True] * 3]
 
 
 @pytest.mark.parametrize("tau", [0.0, 0.1])
-def test_a_tree_is_measured_at_the_depth_asked_for(rng, tau):
+def test_tree_is_measured_at_requested_depth(rng, tau):
     # on a line with one wide coordinate KD splits along it: the sets are known
     X = np.c_[rng.normal(0, 9, 200), rng.normal(size=200)].astype(np.float32)
     Q = np.c_[rng.normal(0, 9, 40), rng.normal(size=40)].astype(np.float32)
@@ -59,7 +59,7 @@ def test_a_tree_is_measured_at_the_depth_asked_for(rng, tau):
     assert np.all(deeper.recall <= point.recall)
 
 
-def test_recall_at_a_share_is_read_between_two_depths():
+def test_recall_at_share_interpolates_between_depths():
     # the geometric mean of two shares lies half way
     assert at_share(2.0, [4.0, 1.0], [0.8, 0.4]) == pytest.approx(0.6)
     assert at_share(1.0, [4.0, 1.0], [0.8, 0.4]) == pytest.approx(0.4)
@@ -67,11 +67,11 @@ def test_recall_at_a_share_is_read_between_two_depths():
     assert at_share(5.0, [4.0, 1.0], [0.8, 0.4]) is None
 
 
-def test_real_sets_are_there():
+def test_real_data_sets_are_defined():
     assert set(spill.REAL) <= spill.REAL_SETS.keys()
 
 
-def test_leaves_of_real_vectors_are_not_too_small():
+def test_depths_keep_leaves_large_enough():
     assert spill.depths_for(10_240, 0.0) == list(range(3, 11))  # 10,240 / 2 ** 10 = 10
     assert spill.depths_for(10_239, 0.0) == list(range(3, 10))
     assert spill.depths_for(10**9, 0.0) == list(range(3, 14))
@@ -85,11 +85,11 @@ def songs():
     return song_vectors(9_000, 200, seed=3)  # more than one block
 
 
-@pytest.mark.slow
-def test_songs_are_the_same_on_any_number_of_cores(songs, monkeypatch):
+@pytest.mark.long
+def test_songs_do_not_depend_on_core_count(songs, monkeypatch):
     X, Q = songs
     assert (X.shape, Q.shape, X.dtype, Q.dtype) == ((9_000, 222), (200, 222), np.float32, np.float32)
-    monkeypatch.setattr("experiments._song_vectors.effective_n_jobs", lambda _: 3)
+    monkeypatch.setattr("experiments.support.song_vectors.effective_n_jobs", lambda _: 3)
     X_again, Q_again = song_vectors(9_000, 200, seed=3)
     assert np.array_equal(X, X_again)
     assert np.array_equal(Q, Q_again)
@@ -97,12 +97,12 @@ def test_songs_are_the_same_on_any_number_of_cores(songs, monkeypatch):
     assert not np.isclose(X, X_other).all(axis=1).any()
 
 
-def test_no_song_is_there_twice(songs):
+def test_songs_are_unique(songs):
     X, Q = songs
     assert len(np.unique(np.concatenate([X, Q]), axis=0)) == 9_200
 
 
-def test_the_metric_keeps_the_mass_that_the_thesis_prints():
+def test_metric_keeps_spectrum_share_from_thesis():
     kept = metric_spectrum(222, 512, 0.95)
     ratio = kept[1] / kept[0]
     assert len(kept) == 222
@@ -110,7 +110,8 @@ def test_the_metric_keeps_the_mass_that_the_thesis_prints():
     assert kept.sum() / (ratio ** np.arange(512)).sum() == pytest.approx(0.95, abs=1e-9)
 
 
-def test_the_spectrum_is_that_of_the_covariance_and_fewer_topics_need_fewer_directions(songs):
+@pytest.mark.long
+def test_spectrum_matches_covariance(songs):
     X, _ = songs
     values = spectrum(X)
     centred = X.astype(np.float64) - X.mean(axis=0, dtype=np.float64)
@@ -125,7 +126,7 @@ def test_the_spectrum_is_that_of_the_covariance_and_fewer_topics_need_fewer_dire
     assert values[:111].sum() / values.sum() > 0.95  # half of the columns: correlated
 
 
-def test_queries_are_songs_like_the_others(songs):
+def test_queries_are_distributed_like_songs(songs):
     X, Q = songs
     # 200 draws: ten standard errors of the mean
     assert np.all(np.abs(Q.mean(axis=0) - X.mean(axis=0)) < 10 * X.std(axis=0) / math.sqrt(200))
@@ -135,7 +136,7 @@ def test_queries_are_songs_like_the_others(songs):
 
 
 @pytest.mark.parametrize("d", [2, 6])
-def test_intrinsic_dimension_is_that_of_a_flat_cloud(rng, d):
+def test_intrinsic_dimension_of_flat_cloud(rng, d):
     X = 2 * rng.random((20_000, d)) - 1
     middle = X[np.abs(X).max(axis=1).argsort()[:100]]  # far from the edges
     D = np.sort(np.linalg.norm(X[None] - middle[:, None], axis=2), axis=1)[:, 1:51]
@@ -172,7 +173,7 @@ def claims_by_words(points, timings):
     return {c.claim: c for c in spill.claims(points, 10_000, timings)}
 
 
-def test_claims_hold_where_all_is_as_the_thesis_has_it():
+def test_claims_hold_for_thesis_results():
     found = claims_by_words(points_of(good), TIMINGS)
     orders = [c for words, c in found.items() if words.startswith("share of")]
     assert len(orders) == 7
@@ -186,7 +187,7 @@ def test_claims_hold_where_all_is_as_the_thesis_has_it():
     assert [c.holds for words, c in found.items() if "faster" in words] == [True, True]
 
 
-def test_claims_that_do_not_hold_stay_and_say_by_how_much():
+def test_failed_claims_report_difference():
     def worse(rule, tau, depth):
         if (rule, tau, depth) == ("random", 0.0, 5):
             return 1.0
@@ -202,13 +203,13 @@ def test_claims_that_do_not_hold_stay_and_say_by_how_much():
     assert [(c.value, c.holds) for c in faster] == [(3.0, False), (18.0, True)]
 
 
-def test_what_was_not_measured_does_not_hold():
+def test_unmeasured_claims_fail():
     found = claims_by_words(points_of(lambda *_: 0.0), [])
     unmeasured = [c for words, c in found.items() if "faster" in words or "nearly doubled" in words]
     assert [(c.value, c.holds) for c in unmeasured] == [(None, False)] * 3
 
 
-def test_rows_are_medians_with_quartiles_beside_the_printed_figures():
+def test_rows_show_medians_next_to_thesis_values():
     point = Point(np.array([10, 30, 20, 20]), np.array([0.1, 0.9, 0.5, 0.3]), np.array([1.0, 1.0, 0.0, 1.0]))
     rows = list(spill.curve_rows({WITH: point, ("kd", 0.1, 13): point}, 1_000))
     assert rows[0] == {
@@ -219,12 +220,12 @@ def test_rows_are_medians_with_quartiles_beside_the_printed_figures():
     assert rows[1]["thesis recall@100"] is None
 
 
-@pytest.mark.slow
-def test_all_tables_of_a_small_run_are_there(monkeypatch):
+@pytest.mark.long
+def test_small_run_produces_all_tables(monkeypatch):
     monkeypatch.setattr(spill, "N_ROWS", 600)
     monkeypatch.setattr(spill, "N_QUERIES", 20)
     monkeypatch.setattr(spill, "shared_data", lambda: None)
-    monkeypatch.setattr("experiments._song_vectors._TRAINING_SONGS", 1_000)
+    monkeypatch.setattr("experiments.support.song_vectors.TRAINING_SONGS", 1_000)
     settings = spill.Settings(seed=1)
     rows, claims = spill.run(settings, lambda _: None)
     first = [next(iter(row)) for row in rows]

@@ -5,11 +5,11 @@ from graphlib import CycleError
 import numpy as np
 import pytest
 
-from experiments._total_order import constant_shift, levels
+from experiments.support.total_order import constant_shift, levels
 from musicsim.order import clean_comparisons, share_in_order
 
 
-def test_a_pair_is_one_above_the_highest_of_the_nearer_pairs():
+def test_pair_level_is_one_above_nearer_pairs():
     # 01 < 02 < 13 and 01 < 13; 23 is not asked about
     D = levels(np.array([[0, 1, 2, 0], [0, 2, 1, 3], [1, 0, 3, 1]]), 4)
     assert D[0, 1] == D[1, 0] == 1
@@ -19,12 +19,12 @@ def test_a_pair_is_one_above_the_highest_of_the_nearer_pairs():
     assert not np.diag(D).any()
 
 
-def test_a_cycle_has_no_levels():
+def test_cycle_is_rejected():
     with pytest.raises(CycleError):
         levels(np.array([[0, 1, 0, 2], [0, 2, 0, 1]]), 3)
 
 
-def test_constant_shift_adds_one_number_to_all_squared_distances():
+def test_constant_shift_adds_constant_to_squared_distances():
     rng = np.random.default_rng(0)
     D = rng.random((9, 9))
     D = np.triu(D, 1) + np.triu(D, 1).T
@@ -35,7 +35,7 @@ def test_constant_shift_adds_one_number_to_all_squared_distances():
     assert points.shape == (9, 8)
 
 
-def test_the_space_keeps_every_comparison_of_an_acyclic_subgraph():
+def test_space_satisfies_acyclic_comparisons():
     asked = np.random.default_rng(1).integers(15, size=(300, 4))
     kept = clean_comparisons(asked, random_state=0)[0]
     assert len(kept) > 50

@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.neighbors import KNeighborsClassifier
 
-from experiments._uci import SETS, knn_errors, load_isolet, load_set
+from experiments.support.uci import SETS, knn_errors, load_isolet, load_set
 from tests.shared import SHARED
 
 FOLDER = SHARED / "uci"
@@ -24,7 +24,7 @@ needs_uci = pytest.mark.skipif(
         ("Wine", 13, [59, 71, 48]),
     ],
 )
-def test_sets_have_the_published_sizes(name, d, counts):
+def test_data_sets_have_published_sizes(name, d, counts):
     X, y = load_set(FOLDER, name)
     assert X.shape == (sum(counts), d)
     assert np.bincount(y).tolist() == counts
@@ -33,7 +33,7 @@ def test_sets_have_the_published_sizes(name, d, counts):
 
 @needs_uci
 @pytest.mark.parametrize(("name", "load"), [("WDBC", load_breast_cancer), ("Wine", load_wine)])
-def test_sets_equal_scikit_learn_s_copies(name, load):
+def test_data_sets_match_scikit_learn(name, load):
     X, y = load_set(FOLDER, name)
     truth, labels = load(return_X_y=True)
     # WDBC's file has six decimals, scikit-learn's copy seven in six places
@@ -43,7 +43,7 @@ def test_sets_equal_scikit_learn_s_copies(name, load):
 
 
 @needs_uci
-def test_isolet_has_two_parts_without_a_row_in_common():
+def test_isolet_parts_share_no_row():
     X, y, X_test, y_test = load_isolet(FOLDER)
     assert X.shape == (1560, 617)
     assert X_test.shape == (1559, 617)
@@ -53,14 +53,14 @@ def test_isolet_has_two_parts_without_a_row_in_common():
     assert 1 - KNeighborsClassifier(3).fit(X, y).score(X_test, y_test) == pytest.approx(0.186, abs=5e-4)
 
 
-def test_the_sets_name_the_column_of_the_class(tmp_path):
+def test_class_column_is_separated_from_features(tmp_path):
     (tmp_path / SETS["Ionosphere"][0]).write_text("1,2,g\n3,4,b\n")
     X, y = load_set(tmp_path, "Ionosphere")
     assert X.tolist() == [[1, 2], [3, 4]]
     assert y.tolist() == [1, 0]
 
 
-def test_errors_equal_scikit_learn_s_where_no_vote_is_tied(rng):
+def test_errors_match_scikit_learn_without_ties(rng):
     y, y_test = rng.integers(2, size=80), rng.integers(2, size=60)
     X, X_test = rng.normal(size=(80, 3)) + y[:, None], rng.normal(size=(60, 3)) + y_test[:, None]
     ks = (1, 3, 5, 9)  # odd, two classes: no ties
@@ -68,7 +68,7 @@ def test_errors_equal_scikit_learn_s_where_no_vote_is_tied(rng):
     np.testing.assert_allclose(knn_errors(X, y, X_test, y_test, ks), truth, atol=1e-12)
 
 
-def test_of_tied_classes_that_of_the_nearest_row_wins():
+def test_tied_vote_goes_to_nearest_row():
     X = np.array([[1.0], [2.0], [3.0], [4.0]])
     y = np.array([2, 0, 0, 2])
     origin = np.zeros((1, 1))

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
-from benchmarks._parts import kept_parts
-from benchmarks._report import Settings
-from experiments._uci import knn_errors
-from experiments._uci_rivals import collapse_classes, collapsing_loss, rank_by_support_vectors
+from benchmarks.support.parts import kept_parts
+from benchmarks.support.report import Settings
+from experiments.support.uci import knn_errors
+from experiments.support.uci_rivals import collapse_classes, collapsing_loss, rank_by_support_vectors
 from experiments.uci import spectral_dimensions
 from musicsim.evaluation.ranking import distance_scores
 from musicsim.relevance import Relevance
@@ -22,7 +22,7 @@ def overlapping(seed, n=8, d=2):
     return rng.normal(size=(n, d)) + 0.5 * y[:, None], y
 
 
-def test_the_gradient_of_collapsing_is_that_of_finite_differences():
+def test_collapsing_gradient_matches_finite_differences():
     X, y = overlapping(0)
     A = np.random.default_rng(1).normal(size=(2, 2))
     W = A @ A.T
@@ -32,7 +32,7 @@ def test_the_gradient_of_collapsing_is_that_of_finite_differences():
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_collapsed_classes_reach_the_optimum_of_a_general_programme(seed):
+def test_collapsing_reaches_optimum_of_general_solver(seed):
     X, y = overlapping(seed)
     W = cvxpy.Variable((2, 2), PSD=True)
     losses = []
@@ -46,8 +46,9 @@ def test_collapsed_classes_reach_the_optimum_of_a_general_programme(seed):
     assert collapsing_loss(L.T @ L, X, y)[0] == pytest.approx(loss)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [0, 1])
-def test_support_vectors_reach_the_least_regularised_loss_of_average_precision(seed):
+def test_support_vectors_minimize_regularized_loss(seed):
     X, y = overlapping(seed, n=6, d=1)
 
     def objective(w):
@@ -65,13 +66,13 @@ def test_support_vectors_reach_the_least_regularised_loss_of_average_precision(s
     assert objective(weights[0]) == pytest.approx(least, rel=1e-3)
 
 
-def test_negative_weights_call_far_rows_near():
+def test_negative_weights_prefer_far_rows():
     X, y = np.array([[0.0], [1.0], [5.0]]), np.array([0, 1, 2])
     assert knn_errors(X, y, np.zeros((1, 1)), np.array([2]), (1,), weights=np.array([-1.0])).tolist() == [0]
     assert knn_errors(X, y, np.zeros((1, 1)), np.array([0]), (1,), weights=np.array([1.0])).tolist() == [0]
 
 
-def test_support_vectors_rank_a_class_together_where_one_column_tells_it():
+def test_support_vectors_find_informative_column():
     rng = np.random.default_rng(0)
     y = np.arange(40) % 2
     X = np.c_[y + 0.1 * rng.normal(size=40), rng.normal(size=(40, 3))]
@@ -80,14 +81,14 @@ def test_support_vectors_rank_a_class_together_where_one_column_tells_it():
     assert np.nanmean(distance_scores(D, Relevance.from_labels(y))["map"]) > 0.99
 
 
-def test_dimensions_are_those_that_hold_95_percent():
+def test_dimensions_cover_95_percent_of_spectrum():
     assert spectral_dimensions(np.diag(np.sqrt([90.0, 4.0, 3.0, 3.0]))) == 3
     assert spectral_dimensions(np.eye(4)) == 4
     assert spectral_dimensions(np.empty((0, 3))) == 0
     assert np.isnan(spectral_dimensions(np.ones(4)))
 
 
-def test_a_part_that_was_kept_is_not_measured_again(tmp_path):
+def test_stored_part_is_not_measured_again(tmp_path):
     log = tmp_path / "calls"
 
     def measure(number):

@@ -1,4 +1,4 @@
-"""A library with something to learn: generated songs, and listeners with a taste."""
+"""Library fixtures with generated songs, and with listeners whose taste can be learned."""
 
 import shutil
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.sounds import KINDS, open_library, write_song
 
 @pytest.fixture(scope="session")
 def taught_folder(made_once):
-    """200 songs of 100 artists, 128 codewords, 600 listeners; never changed by a test."""
+    """Build 200 songs by 100 artists, with 128 codewords and 600 listeners. Tests must not change it."""
 
     def generate(folder):
         generated_library(folder, 200, n_artists=100, n_listeners=600, n_codewords=128).close()
@@ -23,7 +23,7 @@ def taught_folder(made_once):
 
 @pytest.fixture
 def taught(taught_folder: Path, tmp_path: Path):
-    """A copy that the test may change."""
+    """Open a copy that the test may change."""
     folder = tmp_path / "taught"
     shutil.copytree(taught_folder, folder)
     with Library.open(folder) as library:
@@ -32,7 +32,7 @@ def taught(taught_folder: Path, tmp_path: Path):
 
 @pytest.fixture(scope="session")
 def twelve_artists(made_once):
-    """A described library of 24 songs, four artists a kind of sound, with genres; never changed by a test."""
+    """Build a fitted library of 24 songs, with four artists per kind of sound, and genres. Tests must not change it."""
 
     def build(folder):
         for a in range(12):
@@ -49,7 +49,7 @@ def twelve_artists(made_once):
 
 @pytest.fixture
 def twelve(twelve_artists, tmp_path):
-    """A copy that the test may change."""
+    """Open a copy that the test may change."""
     shutil.copytree(twelve_artists, tmp_path / "twelve")
     with Library.open(tmp_path / "twelve") as library:
         yield library
@@ -57,7 +57,7 @@ def twelve(twelve_artists, tmp_path):
 
 @pytest.fixture
 def library(written: Path, tmp_path: Path):
-    """A copy, for one test to change, of the library that a test file provides as the fixture `written`."""
+    """Open a copy of the library in the fixture `written`, which the test file provides."""
     folder = tmp_path / "library"
     shutil.copytree(written, folder)
     with Library.open(folder) as opened:

@@ -1,4 +1,4 @@
-"""A disk that flips bits in arrays of a library: commands answer or say what is wrong in a sentence."""
+"""Tests with flipped bits in the arrays of a library: commands work or explain the damage in a sentence."""
 
 import json
 import shutil
@@ -28,7 +28,7 @@ KINDS = {
 
 
 def flip(files, rng):
-    """Flip 1 to 40 bits of some files; of half of the cases at their beginnings, which say what follows."""
+    """Flip 1 to 40 bits of some files, in half of the cases in their headers."""
     only_headers = rng.random() < 0.5
     for _ in range(rng.integers(1, 41)):
         file = files[rng.integers(len(files))]
@@ -39,9 +39,9 @@ def flip(files, rng):
 
 
 def check(arguments, library):
-    """Run a command; it has to answer, or to end with a sentence of its own."""
+    """Run a command that must succeed or end with a sentence of its own."""
     out, said, code = run_to_end(*arguments, library=library)
-    assert code in (0, 1, 3), said  # done, refused, some things failed
+    assert code in (0, 1, 3), said  # success, refused, some items failed
     assert "Traceback" not in out + said
     assert "NaN" not in out
     if code == 1:
@@ -50,11 +50,11 @@ def check(arguments, library):
         json.loads(out)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kind", KINDS)
-def test_flipped_bits_are_an_answer_or_a_sentence(built_library, tmp_path, kind, seed):
+def test_flipped_bits_give_result_or_clear_error(built_library, tmp_path, kind, seed):
     folder = shutil.copytree(built_library, tmp_path / "library")
     files = sorted(folder.glob(KINDS[kind]))
     assert files
@@ -65,13 +65,14 @@ def test_flipped_bits_are_an_answer_or_a_sentence(built_library, tmp_path, kind,
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("value", [2.6e38, 1.8e30, np.inf, np.nan])
-def test_one_wrong_vector_is_said_by_every_command_that_compares(built_library, tmp_path, value):
+def test_comparing_commands_report_invalid_vector(built_library, tmp_path, value):
     folder = shutil.copytree(built_library, tmp_path / "library")
     (file,) = folder.glob("models/native-*/vectors.f32")
     vectors = np.fromfile(file, dtype=np.float32)
-    vectors[3] = value  # what one flipped bit of an exponent makes of it
+    vectors[3] = value  # a flipped bit of an exponent can produce these
     vectors.tofile(file)
     for command in (["similar", "2"], ["playlist", "--length", "5"]):
         _, said, code = run_to_end(*command, library=folder)

@@ -1,4 +1,4 @@
-"""Clusters of sound in words: what their songs have more or less of than the library."""
+"""Tests of cluster names: what the songs of a cluster have more or less of than the library."""
 
 import numpy as np
 import pytest
@@ -10,12 +10,12 @@ from musicsim.explorer.snapshot.snapshot import take_snapshot
 
 
 def rows_of_kind(snapshot, kind):
-    """Rows of one of the kinds of sound that the library was made of."""
+    """Return the rows of one of the kinds of sound in the library."""
     return np.array([row for row, song in enumerate(snapshot.songs_at()) if song.genre == kind])
 
 
 def keep(library, song, *, tempo_bin, classes, level, slope):
-    """Keep features with known measures in place of those of a song."""
+    """Replace the features of a song by features with known measures."""
     files = library.frame_files
     rhythm, harmony = np.zeros(RHYTHM_SIZE, np.float32), np.zeros(HARMONY_SIZE, np.float32)
     rhythm[tempo_bin] = 1.0
@@ -45,32 +45,32 @@ USUAL = {"tempo_bin": 24, "classes": (EVEN + ONE) / 2, "level": -200.0, "slope":
         ({}, ""),
     ],
 )
-def test_a_name_says_what_the_songs_have_more_or_less_of(twelve, differs, words):
+def test_name_states_distinctive_properties(twelve, differs, words):
     snapshot = take_snapshot(twelve)
     rows = rows_of_kind(snapshot, "tones")
     for row, song in enumerate(snapshot.songs_at()):
         keep(twelve, song, **(USUAL | (differs if row in rows else {})))
-    name = ClusterNames(snapshot, np.zeros(snapshot.n_indexed)).of_rows(rows)
+    name = ClusterNames(snapshot, np.zeros(snapshot.n_indexed)).name_rows(rows)
     found, _, artist = name.rpartition("such as ")
     assert sorted(found.removesuffix(", ").split(", ")) == sorted(words.split(", "))
     assert artist
 
 
-def test_the_best_known_artist_is_the_one_that_is_played_most(twelve):
+def test_name_mentions_most_played_artist(twelve):
     snapshot = take_snapshot(twelve)
     rows = rows_of_kind(snapshot, "noise")
     plays = np.zeros(snapshot.n_indexed)
     for row in rows[[0, -1]]:
         plays[row] = 5.0
-        assert ClusterNames(snapshot, plays).of_rows(rows).endswith(f"such as {snapshot.songs_at([row])[0].artist}")
+        assert ClusterNames(snapshot, plays).name_rows(rows).endswith(f"such as {snapshot.songs_at([row])[0].artist}")
         plays[row] = 0.0
 
 
-def test_without_kept_frames_the_artist_is_the_name(twelve):
+def test_artist_alone_is_name_without_frames(twelve):
     for song in twelve.songs():
         twelve.frame_files.drop(song.content_hash)
     snapshot = take_snapshot(twelve)
-    assert ClusterNames(snapshot, np.zeros(24)).of_rows(rows_of_kind(snapshot, "tones")).startswith("such as ")
+    assert ClusterNames(snapshot, np.zeros(24)).name_rows(rows_of_kind(snapshot, "tones")).startswith("such as ")
 
 
 def test_reasons_name_the_cluster(twelve):

@@ -1,4 +1,4 @@
-"""Thumbs on answers: what they say in the end, how they bend a search, and what is told of it."""
+"""Tests of thumbs: the stored votes, their effect on a search, and the texts about it."""
 
 import json
 
@@ -7,7 +7,7 @@ import pytest
 
 from musicsim.errors import NotFoundError
 from musicsim.explorer.requests.search import SearchRequest
-from musicsim.explorer.search.feedback import Thumbs, bent, thumbs_by_id, what_changed
+from musicsim.explorer.search.feedback import Thumbs, query_metric, thumbs_by_id, what_changed
 from musicsim.explorer.search.query import find_similar
 from tests.command import run
 
@@ -20,7 +20,7 @@ def by_artist(snapshot, name):
     return [song.id for song in snapshot.library.songs() if song.artist == name]
 
 
-def test_the_last_word_counts_and_is_taken_back_first():
+def test_latest_thumb_counts_and_is_undone_first():
     said = Thumbs().saying(1, 1).saying(2, -1).saying(1, -1)
     assert said.judged == {1: -1, 2: -1}
     assert (said.fitting, said.unfitting) == ([], [1, 2])
@@ -34,14 +34,14 @@ def test_the_last_word_counts_and_is_taken_back_first():
     assert again.undone().undone() == said
 
 
-def test_without_thumbs_a_search_is_as_it_was(snapshot):
+def test_search_without_thumbs_is_unchanged(snapshot):
     song = snapshot.library.songs()[0].id
     plain = find_similar(snapshot, song, 11, max_per_artist=None)
     for said in (Thumbs(), Thumbs.of([1], []).saying(1, 0), Thumbs.of([9999], [9998])):
         assert find_similar(snapshot, song, 11, max_per_artist=None, thumbs=said) == plain
 
 
-def test_what_fits_draws_its_like_and_what_does_not_goes(snapshot):
+def test_thumbs_up_attract_and_thumbs_down_exclude(snapshot):
     tones, noise = by_artist(snapshot, "Artist tones"), by_artist(snapshot, "Artist noise")
     plain = ids(find_similar(snapshot, tones[0], 11, max_per_artist=None))
     assert set(plain[:3]) == set(tones[1:])
@@ -53,25 +53,25 @@ def test_what_fits_draws_its_like_and_what_does_not_goes(snapshot):
     assert places[1] < places[0] - 1
 
 
-def test_answers_are_those_of_the_bent_metric(snapshot):
+def test_results_match_thumb_adjusted_metric(snapshot):
     song, up = snapshot.library.songs()[0].id, snapshot.library.songs()[5].id
     said = Thumbs.of([up], [])
     row = snapshot.rows_of([song])[0]
-    bending = bent(snapshot, snapshot.X[row], said)
+    bending = query_metric(snapshot, snapshot.X[row], said)
     order = [snapshot.songs_at([r])[0].id for r in np.argsort(bending.distances(snapshot.X)) if r != row]
     hits = find_similar(snapshot, song, 11, max_per_artist=None, hub_reduction=False, thumbs=said)
     assert ids(hits) == order
 
 
-def test_one_sentence_says_what_changed(snapshot):
+def test_change_summary_is_one_sentence(snapshot):
     a, b, c, d = snapshot.library.songs()[:4]
-    assert what_changed([a, b, c], [a, b, c]) == "The list stays as it was."
+    assert what_changed([a, b, c], [a, b, c]) == "The list did not change."
     assert what_changed([a, b], [b, a]) == "The same songs, in another order."
     assert what_changed([a, b, c], [c, d]) == f"1 new song in the list; “{c.title}” rose from place 3 to 1."
     assert what_changed([], [a, b]) == "2 new songs in the list."
 
 
-def test_the_command_line_takes_thumbs(snapshot):
+def test_cli_accepts_thumbs(snapshot):
     tones, noise = by_artist(snapshot, "Artist tones"), by_artist(snapshot, "Artist noise")
     options = ("-k", 11, "--per-artist", 0, "--fits", noise[0], "--not", tones[1], "--json")
     out, _ = run("similar", tones[0], *options, library=snapshot.library.folder)
@@ -81,7 +81,7 @@ def test_the_command_line_takes_thumbs(snapshot):
 
 
 @pytest.mark.parametrize("side", ["fits", "does_not_fit"])
-def test_the_interface_takes_thumbs(snapshot, monkeypatch, side):
+def test_http_interface_accepts_thumbs(snapshot, monkeypatch, side):
     from starlette.testclient import TestClient
 
     from musicsim.api.http import http_interface
@@ -94,7 +94,7 @@ def test_the_interface_takes_thumbs(snapshot, monkeypatch, side):
     assert [hit["id"] for hit in answer.json()] == expected
 
 
-def test_what_fits_passes_the_limit_of_its_artist(snapshot):
+def test_thumbs_up_bypass_max_per_artist(snapshot):
     tones = by_artist(snapshot, "Artist tones")
     plain = ids(find_similar(snapshot, tones[0], 11, max_per_artist=1))
     (shown,) = set(plain) & set(tones)
@@ -103,31 +103,31 @@ def test_what_fits_passes_the_limit_of_its_artist(snapshot):
     assert set(others) <= set(after)
 
 
-def test_thumbs_named_by_id_are_of_songs_of_the_library(snapshot):
+def test_thumb_ids_are_validated(snapshot):
     a, b = (song.id for song in snapshot.library.songs()[:2])
     assert thumbs_by_id(snapshot.library, [a], [b]) == Thumbs.of([a], [b])
     assert thumbs_by_id(snapshot.library, [], []) == Thumbs()
     for wrong in (9999, -1, 2**63, 10**30):
-        with pytest.raises(NotFoundError, match=f"there is no song {wrong}"):
+        with pytest.raises(NotFoundError, match=f"song {wrong} does not exist"):
             thumbs_by_id(snapshot.library, [a], [wrong])
     with pytest.raises(ValueError, match=f"song {a} is marked both as fitting and as not fitting"):
         SearchRequest(fits=(a, b), does_not_fit=(a,))
 
 
-def test_the_command_line_names_what_is_wrong_with_thumbs(snapshot):
+def test_cli_reports_invalid_thumbs(snapshot):
     song, other = (song.id for song in snapshot.library.songs()[:2])
     folder = snapshot.library.folder
     for wrong in (9999, 2**63):
         for options in (("--fits", wrong), ("--not", wrong)):
             _, problem = run("similar", song, *options, library=folder, expect=1)
-            assert f"there is no song {wrong}" in " ".join(problem.split())
+            assert f"song {wrong} does not exist" in " ".join(problem.split())
     _, problem = run("similar", song, "--fits", other, "--not", other, library=folder, expect=2)
     assert "is marked both as fitting and as not fitting" in " ".join(problem.split())
     _, problem = run("similar", 2**63, library=folder, expect=1)
-    assert f"there is no song {2**63}" in " ".join(problem.split())
+    assert f"song {2**63} does not exist" in " ".join(problem.split())
 
 
-def test_what_is_said_of_other_songs_can_be_left_out():
+def test_thumbs_can_be_restricted_to_songs():
     said = Thumbs().saying(1, 1).saying(2, -1).saying(1, 0).saying(3, 1)
     assert said.of_songs([1, 3]).said == ((1, 1), (1, 0), (3, 1))
     assert said.of_songs([]) == Thumbs()

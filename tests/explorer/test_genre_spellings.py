@@ -1,4 +1,4 @@
-"""A library whose genres are spelled in several ways: figures, filters, labels to learn from, guesses."""
+"""Tests of a library whose genres have several spellings: counts, filters, training labels and guesses."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from musicsim.explorer.snapshot.snapshot import take_snapshot
 
 
 def spelled_in_two_ways(library):
-    """Every second song of a genre has it in capitals; two songs have a genre of their own."""
+    """Capitalize the genre of every second song, and give two songs a genre of their own."""
     songs = library.songs()
     for song in songs[::2]:
         library.edits.edit([song.id], {"genre": song.genre.upper()})
@@ -21,7 +21,7 @@ def spelled_in_two_ways(library):
     return take_snapshot(library)
 
 
-def test_spellings_are_one_genre_in_columns_filters_and_labels(twelve):
+def test_spelling_variants_count_as_one_genre(twelve):
     before = Supervision(take_snapshot(twelve), "genre").relevance()
     n_genres = len({song.genre for song in twelve.songs()})
     for song in twelve.songs()[::2]:
@@ -39,7 +39,7 @@ def test_spellings_are_one_genre_in_columns_filters_and_labels(twelve):
         assert passed.sum() == 8
 
 
-def test_genres_of_fewer_than_five_songs_are_in_no_figure(twelve):
+def test_genres_under_five_songs_are_not_scored(twelve):
     now = spelled_in_two_ways(twelve)
     lists = measure_lists(now)
     assert "Oddities" not in lists.plain.same_genre_of
@@ -48,12 +48,12 @@ def test_genres_of_fewer_than_five_songs_are_in_no_figure(twelve):
     assert "Oddities" not in {genre.genre for genre in scores.by_genre}
 
 
-def test_spellings_are_one_edge_of_playlists(twelve):
+def test_spelling_variants_share_one_playlist_edge(twelve):
     def edges(now):
         graph = build_hypergraph(now, load_sources(now), own=False)
         return {name: graph.members(e).tolist() for e, name in enumerate(graph.names)}
 
     before = edges(take_snapshot(twelve))
-    for song in twelve.songs()[:5:2]:  # the usual spelling stays the name of the edge
+    for song in twelve.songs()[:5:2]:  # the edge keeps the usual spelling as its name
         twelve.edits.edit([song.id], {"genre": f"  {song.genre.upper()}-"})
     assert edges(take_snapshot(twelve)) == before

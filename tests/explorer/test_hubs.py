@@ -1,4 +1,4 @@
-"""Hub reduction of a library too large to know every song's moments in advance."""
+"""Tests of hub reduction in a library too large to precompute the moments of every song."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from musicsim.explorer.snapshot.snapshot import take_snapshot
 
 
 class Group:
-    """Rows of which half lie close together, the asked one among them."""
+    """Rows of which half are close together, including the query."""
 
     def __init__(self, n: int, rng: np.random.Generator) -> None:
         X = rng.normal(size=(n, 12)).astype(np.float32)
@@ -30,7 +30,7 @@ def hub_reduction(rows, **options) -> HubReduction:
 
 
 @pytest.mark.parametrize("n", [2_000, 12_000])
-def test_an_adjusted_distance_does_not_depend_on_how_many_candidates_were_asked_for(n, rng):
+def test_adjusted_distance_is_independent_of_k(n, rng):
     rows = Group(n, rng)
     hubs = hub_reduction(rows, max_in_advance=0)
     many = hubs.adjusted(rows.X[0], *rows.nearest(500))
@@ -39,10 +39,10 @@ def test_an_adjusted_distance_does_not_depend_on_how_many_candidates_were_asked_
     assert len(hubs.adjusted(rows.X[0], *rows.nearest(0))) == 0
 
 
-def test_it_is_the_distance_that_is_worked_out_in_advance(tmp_path):
-    """Up to 5,000 songs are all averaged, and all are compared with the same 1,000."""
+def test_on_demand_distance_equals_precomputed_distance(tmp_path):
+    """Up to 5,000 songs are averaged in full, and each is compared with the same 1,000 songs."""
     with write_library(tmp_path / "library", 700) as library:
-        rows = take_snapshot(library)._rows
+        rows = take_snapshot(library).model_rows
         in_advance, on_demand = hub_reduction(rows), hub_reduction(rows, max_in_advance=0)
         for row in (0, 333, 699):
             distances, near = (found[0] for found in rows.index.query(rows.X[row : row + 1], 200))

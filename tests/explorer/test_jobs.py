@@ -1,4 +1,4 @@
-"""Jobs run in processes of their own, can be cancelled, and go on after a kill."""
+"""Tests of jobs: they run in processes of their own, can be cancelled, and resume after a kill."""
 
 import os
 import re
@@ -11,66 +11,75 @@ from musicsim.errors import StoreLockedError
 from musicsim.explorer import job_process, jobs
 from musicsim.explorer.refresh.add_music import forget_leftovers, keep_upload
 from musicsim.explorer.snapshot.snapshot import take_snapshot
+from tests.halts import halt_first_job
 from tests.sounds import write_collection, write_song
 from tests.waiting import until
 
-pytestmark = pytest.mark.slow
 
+def _wait(library, job_id, condition):
+    """Return the job, once a condition on it holds."""
 
-def _wait(library, job_id, until, seconds=90.0):
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
+    def holds():
         jobs.current(library)
-        job = library.jobs.get(job_id)
-        if until(job):
-            return job
-        time.sleep(0.05)
-    raise AssertionError(f"job is still {job}; its log: {library.jobs.log_path(job_id).read_text()}")
+        return condition(library.jobs.get(job_id))
+
+    try:
+        until(holds)
+    except AssertionError as error:
+        error.add_note(f"{library.jobs.get(job_id)}; its log: {library.jobs.log_path(job_id).read_text()}")
+        raise
+    return library.jobs.get(job_id)
 
 
-def test_a_folder_is_added_with_its_failures_while_nobody_waits(store, tmp_path):
+def _wait_for_halt(library, job_id):
+    """Return the job, once it has obeyed the pause that the database requests."""
+    return _wait(library, job_id, lambda job: job.state == "paused" or not job.is_active)
+
+
+def test_background_add_reports_failures(store, tmp_path):
     folder = write_collection(tmp_path / "music", n_songs=2, seconds=2)
     (folder / "broken.mp3").write_text("no music")
+    halt_first_job(store.folder)
     job_id = jobs.start(store, "add", {"paths": [str(folder)]})
     assert jobs.current(store).id == job_id
     with pytest.raises(StoreLockedError, match="a job is running"):
         jobs.start(store, "refresh")
+    _wait_for_halt(store, job_id)
+    jobs.resume(store, job_id)
     job = _wait(store, job_id, lambda j: not j.is_active)
     assert (job.state, job.done, job.total, job.failed) == ("done", 7, 7, 1)
     log = store.folder / "logs" / "musicsim.log"
-    until(log.exists)  # the job writes its line after its state
-    assert re.search(r": job 1 \(add\): done in [\d.]+ s “6 added · 1 failed”$", log.read_text(), re.MULTILINE)
+    line = re.compile(r": job 1 \(add\): done in [\d.]+ s “6 added · 1 failed”$", re.MULTILINE)
+    until(lambda: log.exists() and line.search(log.read_text()))  # the job writes its line after its state
     assert len(store) == 6
     assert store.models.active() is not None
     assert jobs.current(store) is None
 
 
-def test_the_first_count_of_a_short_job_is_stored_at_once(store, monkeypatch):
+def test_short_job_stores_first_count_immediately(store, monkeypatch):
     stored = []
 
-    def count(_library, *, progress):
+    def count(_library, progress):
         progress("looking for music")
         progress("", 1, 2)
         stored.append(store.jobs.get(job_id))
         progress("", 2, 2)
         stored.append(store.jobs.get(job_id))
-        return True
 
-    monkeypatch.setattr(job_process, "_walk", count)
-    monkeypatch.setattr(job_process, "_WRITE_EVERY_S", 1e9)
+    monkeypatch.setattr(job_process, "refit_walks", count)
+    monkeypatch.setattr(job_process, "WRITE_EVERY_S", 1e9)
     job_id = store.jobs.create("walk", {})
     assert job_process.run(store, job_id) == "done"
     stored.append(store.jobs.get(job_id))
     assert [(job.done, job.total) for job in stored] == [(1, 2), (1, 2), (2, 2)]
 
 
-# 24 songs of 40 s take more than a second: time enough to be asked to stop in between
-
-
-def test_a_cancelled_job_keeps_what_it_had_and_a_restart_finishes(store, tmp_path):
+@pytest.mark.long
+def test_canceled_job_keeps_progress_and_resumes(store, tmp_path):
     folder = write_collection(tmp_path / "music", n_songs=8, seconds=40)
+    halt_first_job(store.folder, "done", 3)
     job_id = jobs.start(store, "add", {"paths": [str(folder)]})
-    _wait(store, job_id, lambda j: len(store) >= 3)
+    _wait_for_halt(store, job_id)
     jobs.cancel(store, job_id)
     job = _wait(store, job_id, lambda j: not j.is_active)
     assert job.state == "cancelled"
@@ -81,33 +90,36 @@ def test_a_cancelled_job_keeps_what_it_had_and_a_restart_finishes(store, tmp_pat
     assert len(store) == 24
 
 
-def test_a_paused_job_rests_and_goes_on_where_it_was(store, tmp_path):
+@pytest.mark.long
+def test_paused_job_resumes_where_it_stopped(store, tmp_path):
     folder = write_collection(tmp_path / "music", n_songs=8, seconds=40)
+    halt_first_job(store.folder, "done", 2)
     job_id = jobs.start(store, "add", {"paths": [str(folder)]})
-    _wait(store, job_id, lambda j: len(store) >= 2)
-    jobs.pause(store, job_id)
-    job = _wait(store, job_id, lambda j: j.state == "paused")
+    job = _wait_for_halt(store, job_id)
     assert job.is_active
     assert jobs.current(store).id == job_id
     had = len(store)
     assert had < 24
-    time.sleep(1.5)  # in which it would have gone on
+    time.sleep(1.5)  # a job that does not rest would usually add songs meanwhile
     assert len(store) == had
     jobs.resume(store, job_id)
     assert _wait(store, job_id, lambda j: not j.is_active).state == "done"
     assert len(store) == 24
 
 
-def test_a_paused_job_can_be_cancelled(store, tmp_path):
+@pytest.mark.long
+def test_paused_job_can_be_canceled(store, tmp_path):
     folder = write_collection(tmp_path / "music", n_songs=8, seconds=40)
+    halt_first_job(store.folder)
     job_id = jobs.start(store, "add", {"paths": [str(folder)]})
     jobs.pause(store, job_id)
-    _wait(store, job_id, lambda j: j.state == "paused")
+    assert _wait_for_halt(store, job_id).state == "paused"
     jobs.cancel(store, job_id)
     assert _wait(store, job_id, lambda j: not j.is_active).state == "cancelled"
 
 
-def test_a_scan_marks_what_has_gone_and_finds_what_is_new(store, tmp_path):
+@pytest.mark.long
+def test_scan_finds_missing_and_new_files(store, tmp_path):
     folder = write_collection(tmp_path / "music", n_songs=1, seconds=2)
     _wait(store, jobs.start(store, "add", {"paths": [str(folder)]}), lambda j: not j.is_active)
     gone = store.songs()[0]
@@ -120,10 +132,12 @@ def test_a_scan_marks_what_has_gone_and_finds_what_is_new(store, tmp_path):
     assert take_snapshot(store).rows_of([gone.id])[0] == -1
 
 
-def test_a_killed_job_is_interrupted_not_running_for_ever(store, tmp_path):
-    folder = write_collection(tmp_path / "music", n_songs=8, seconds=8)
+@pytest.mark.long
+def test_killed_job_becomes_interrupted(store, tmp_path):
+    folder = write_collection(tmp_path / "music", n_songs=8, seconds=40)
+    halt_first_job(store.folder, "done")
     job_id = jobs.start(store, "add", {"paths": [str(folder)]})
-    job = _wait(store, job_id, lambda j: len(store) >= 1)
+    job = _wait_for_halt(store, job_id)
     os.killpg(job.pid, signal.SIGKILL)
     job = _wait(store, job_id, lambda j: not j.is_active)
     assert job.state == "interrupted"
@@ -132,32 +146,35 @@ def test_a_killed_job_is_interrupted_not_running_for_ever(store, tmp_path):
     assert len(store) == 24
 
 
-def test_a_killed_job_of_another_server_is_interrupted_at_once(store, tmp_path, monkeypatch):
-    folder = write_collection(tmp_path / "music", n_songs=8, seconds=8)
+def test_killed_job_of_another_server_is_interrupted(store, tmp_path, monkeypatch):
+    folder = write_collection(tmp_path / "music", n_songs=1, seconds=8)
+    halt_first_job(store.folder)
     job_id = jobs.start(store, "add", {"paths": [str(folder)]})
-    # not ours to wait for: the process keeps its number after its end until its parent asks
-    monkeypatch.setattr(jobs, "_children", [])
+    _wait_for_halt(store, job_id)
+    # We cannot wait for a process that is not our child. It keeps its number until its parent reaps it.
+    monkeypatch.setattr(jobs, "children", [])
     assert jobs.current(store).id == job_id
     os.killpg(store.jobs.get(job_id).pid, signal.SIGKILL)
-    _wait(store, job_id, lambda job: not job.is_active, seconds=5.0)
+    _wait(store, job_id, lambda job: not job.is_active)
     assert store.jobs.get(job_id).state == "interrupted"
 
 
-def test_a_job_that_cannot_be_done_says_why(store):
+def test_failed_job_reports_reason(store):
     job_id = jobs.start(store, "add", {"paths": ["/nowhere/at/all"]})
     job = _wait(store, job_id, lambda j: not j.is_active)
     assert job.state == "failed"
-    assert "/nowhere/at/all: there is no such file or folder" in job.message
+    assert "/nowhere/at/all: no such file or folder" in job.message
     log = store.folder / "logs" / "musicsim.log"
     line = rf" ERROR +\S+: job {job_id} \(add\): failed in [\d.]+ s “/nowhere/at/all: "
-    until(lambda: re.search(line, log.read_text()))  # written after the job's state
+    until(lambda: log.exists() and re.search(line, log.read_text()))  # written after the state of the job
 
 
-def test_every_kind_of_job_is_one_that_its_process_can_do():
-    assert all(callable(job_process._target(kind)) for kind in jobs.job_kinds())
+def test_every_job_kind_is_implemented():
+    assert all(callable(job_process.load_target(kind)) for kind in jobs.job_kinds())
 
 
-def test_what_jobs_of_long_ago_wrote_makes_room(store, monkeypatch):
+@pytest.mark.long
+def test_old_job_logs_are_deleted(store, monkeypatch):
     monkeypatch.setattr(jobs, "MAX_KEPT", 1)
     kinds = [jobs.start(store, "refresh") for _ in range(2) if _wait_for_none(store)]
     _wait_for_none(store)
@@ -170,19 +187,19 @@ def _wait_for_none(store):
     return True
 
 
-def test_an_unknown_kind_of_job_is_refused(store):
+def test_rejects_unknown_job_kind(store):
     with pytest.raises(ValueError, match="kind='dance'"):
         jobs.start(store, "dance")
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "/etc/passwd", "..", "", "a\x00b.mp3", "x" * 400 + ".mp3"])
-def test_an_upload_stays_in_the_librarys_folder_whatever_its_name(store, name):
+def test_upload_stays_in_library_folder(store, name):
     path = keep_upload(store, name, b"data")
     assert path.parent == store.folder / "uploads"
     assert path.read_bytes() == b"data"
 
 
-def test_two_uploads_of_one_name_are_two_files_and_the_same_bytes_one(store):
+def test_uploads_are_distinguished_by_content(store):
     first = keep_upload(store, "a.mp3", b"one")
     second = keep_upload(store, "a.mp3", b"two")
     assert first != second
@@ -190,13 +207,13 @@ def test_two_uploads_of_one_name_are_two_files_and_the_same_bytes_one(store):
     assert keep_upload(store, "a.mp3", b"two") == second
 
 
-def test_uploads_that_became_no_song_make_room_those_sent_first(store):
+def test_oldest_unusable_uploads_are_deleted_first(store):
     song = keep_upload(store, "song.flac", write_song(store.folder / "x.flac", seconds=2).read_bytes())
     bad = [keep_upload(store, f"{n}.mp3", bytes([n]) * 1000) for n in range(3)]
     store.add([song, *bad], n_workers=1)
     for age, path in enumerate((song, *bad)):
         os.utime(path, (1e9 + age, 1e9 + age))
-    keep_upload(store, "0.mp3", bytes([0]) * 1000)  # sent again
+    keep_upload(store, "0.mp3", bytes([0]) * 1000)  # sent a second time
     forget_leftovers(store, max_bytes=3000)
     assert all(path.exists() for path in (song, *bad))
     forget_leftovers(store, max_bytes=2999)

@@ -1,4 +1,4 @@
-"""A metric is learned from what listeners do, judged on held-out artists, and kept whole or not at all."""
+"""Tests of learning a metric from listeners: evaluated on held-out artists, and saved completely or not at all."""
 
 import dataclasses
 import json
@@ -20,7 +20,7 @@ from tests.learning import Watcher
 
 @pytest.fixture(scope="module")
 def module_library(taught_folder, tmp_path_factory):
-    """One training on plays that several tests look at."""
+    """Train once on plays, for several tests that only read the result."""
     import shutil
 
     folder = tmp_path_factory.mktemp("learned") / "library"
@@ -31,23 +31,23 @@ def module_library(taught_folder, tmp_path_factory):
         yield library, model_id, watcher
 
 
-def test_plays_teach_what_artists_not_heard_confirm(module_library):
+def test_plays_improve_ranking_on_held_out_artists(module_library):
     library, model_id, _ = module_library
     report = load_report(library.models.path(model_id))
     lead = report["leads"]["auc"]
-    # a taste is hidden below a production that varies more: the plain distance cannot see it
+    # The taste is hidden by production differences that vary more, so the plain distance cannot see it.
     assert lead["low"] > 0.05
     assert report["is_better"]
     assert lead["after"] - lead["before"] == pytest.approx(lead["mean"])
     parts = [report["split"][part]["artists"] for part in ("train", "validation", "test")]
     n = report["n_artists"]
     assert sum(parts) == n
-    # whole artists: the shares are those of 40 : 30 : 30 up to one
+    # Artists are never split, so the shares are 40 : 30 : 30 up to one artist.
     assert parts == pytest.approx([0.4 * n, 0.3 * n, 0.3 * n], abs=1)
 
 
-def test_the_verdict_is_on_artists_that_were_neither_trained_nor_chosen_on(module_library):
-    """Recomputed from the stored settings: the report's figures are those of the held-out artists alone."""
+def test_verdict_uses_only_held_out_artists(module_library):
+    """Recompute the scores from the stored settings. They must be those of the held-out artists alone."""
     from musicsim.evaluation import ArtistSplit, ranking_scores
 
     library, model_id, _ = module_library
@@ -63,7 +63,7 @@ def test_the_verdict_is_on_artists_that_were_neither_trained_nor_chosen_on(modul
     assert report["leads"]["map"]["before"] == pytest.approx(scores["map"], abs=1e-6)
 
 
-def test_the_learned_model_is_ready_and_not_in_use(module_library):
+def test_learned_model_is_complete_but_inactive(module_library):
     library, model_id, _ = module_library
     record = library.models.get(model_id)
     assert record.is_complete
@@ -78,14 +78,14 @@ def test_the_learned_model_is_ready_and_not_in_use(module_library):
 
 
 def test_distances_keep_their_scale(module_library):
-    """Similarities read alike before and after: the mean squared distance is that of the native vectors."""
+    """Similarities keep their scale: the mean squared distance is that of the original vectors."""
     library, model_id, _ = module_library
     native, learned = take_snapshot(library), take_snapshot(library, model_id)
     spread = [np.var(X, axis=0, dtype=np.float64).sum() for X in (native.X, learned.X)]
     assert spread[1] == pytest.approx(spread[0], rel=1e-5)  # float32 vectors
 
 
-def test_points_of_the_live_lines(module_library):
+def test_progress_points_are_consistent(module_library):
     _, _, watcher = module_library
     path = [p for p in watcher.points if p["C"] is not None]
     assert {p["C"] for p in path} >= {1.0, 10.0, 100.0}
@@ -97,7 +97,8 @@ def test_points_of_the_live_lines(module_library):
     assert [p for p in watcher.points if p["C"] is None], "the last fit is drawn too"
 
 
-def test_enough_keeps_the_best_so_far(taught):
+@pytest.mark.long
+def test_early_stop_keeps_best_model(taught):
     watcher = Watcher(enough_after=25)
     model_id = learn(taught, LearningSettings(method="ranking"), "early", watcher)
     report = load_report(taught.models.path(model_id))
@@ -108,7 +109,8 @@ def test_enough_keeps_the_best_so_far(taught):
     assert len(take_snapshot(taught, model_id).songs_at()) == 200
 
 
-def test_enough_at_once_waits_for_something_to_keep(taught):
+@pytest.mark.long
+def test_immediate_stop_waits_for_first_model(taught):
     model_id = learn(taught, LearningSettings(method="ranking"), "at once", Watcher(enough_after=0))
     report = load_report(taught.models.path(model_id))
     assert report["stopped_early"]
@@ -116,8 +118,9 @@ def test_enough_at_once_waits_for_something_to_keep(taught):
     assert take_snapshot(taught, model_id).model.metric_.any()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("moment", ["trying C", "held-out artists", "drawing the map"])
-def test_a_training_that_is_cancelled_leaves_nothing(taught, moment):
+def test_canceled_training_leaves_nothing(taught, moment):
     before = [record.id for record in taught.models.all()]
     with pytest.raises(Canceled):
         learn(taught, LearningSettings(C=100.0), "gone", Watcher(stop_at=moment))
@@ -125,13 +128,14 @@ def test_a_training_that_is_cancelled_leaves_nothing(taught, moment):
     assert [folder.name for folder in taught.models.folder.iterdir()] == before
 
 
-def test_a_given_c_is_taken(taught):
+@pytest.mark.long
+def test_uses_given_c(taught):
     model_id = learn(taught, LearningSettings(C=100.0, loss="map"), "given", Watcher())
     report = load_report(taught.models.path(model_id))
     assert (report["C"], [entry["C"] for entry in report["path"]]) == (100.0, [100.0])
 
 
-def test_training_again_under_the_name_replaces_the_model_in_use(taught):
+def test_retraining_replaces_active_model(taught):
     first = learn(taught, LearningSettings(C=1e3), "mine", Watcher())
     taught.models.activate(first)
     second = learn(taught, LearningSettings(C=1e4), "mine", Watcher())
@@ -139,8 +143,9 @@ def test_training_again_under_the_name_replaces_the_model_in_use(taught):
     assert {record.name for record in taught.models.all()} == {"Sound", "mine"}
 
 
-def test_nonsense_as_supervision_is_not_called_better(taught, rng):
-    """Labels by lot: what is learned from them is noise, and the verdict says so."""
+@pytest.mark.long
+def test_random_supervision_is_not_called_better(taught, rng):
+    """A metric learned from random labels is noise, and the verdict must say so."""
     genres = [f"genre {n}" for n in rng.integers(5, size=200)]
     for song, genre in zip(taught.songs(), genres, strict=True):
         with taught.write() as connection:
@@ -148,7 +153,7 @@ def test_nonsense_as_supervision_is_not_called_better(taught, rng):
     model_id = learn(taught, LearningSettings(supervision="genre", C=100.0), "noise", Watcher())
     report = load_report(taught.models.path(model_id))
     assert not report["is_better"]
-    assert abs(report["leads"]["auc"]["mean"]) < 0.05  # of 60 held-out songs, 0.02 is about one deviation
+    assert abs(report["leads"]["auc"]["mean"]) < 0.05  # with 60 held-out songs, 0.02 is about one standard deviation
 
 
 @pytest.mark.parametrize(
@@ -156,29 +161,29 @@ def test_nonsense_as_supervision_is_not_called_better(taught, rng):
     [
         ({"supervision": "playlists"}, ModelError, "import some"),
         ({"supervision": "stars"}, ValueError, "should be one of plays"),
-        ({"on": "nobody"}, NotFoundError, "There are: 'Sound'"),
+        ({"on": "nobody"}, NotFoundError, "It has: 'Sound'"),
         ({"C": 1e-9}, ModelError, "nothing was learned"),
         ({"loss": "fun"}, ValueError, "loss='fun'"),
     ],
 )
-def test_what_cannot_be_learned_is_said(taught, settings, error, message):
+def test_unlearnable_settings_give_clear_error(taught, settings, error, message):
     before = [record.id for record in taught.models.all()]
     with pytest.raises(error, match=message):
         learn(taught, LearningSettings(**{"method": "ranking"} | settings), "x", Watcher())
     assert [record.id for record in taught.models.all()] == before
 
 
-def test_too_few_artists_to_hold_some_out(tiny_library):
+def test_rejects_too_few_artists(tiny_library):
     with pytest.raises(ModelError, match="3 artists are too few"):
         learn(tiny_library, LearningSettings(supervision="genre", method="ranking"), "x", Watcher())
 
 
-def test_one_at_a_time(taught):
+def test_rejects_concurrent_training(taught):
     with taught.exclusive(), pytest.raises(StoreLockedError):
         learn(taught, LearningSettings(method="ranking"), "x", Watcher())
 
 
-def test_who_waits_for_a_training_is_told_so(taught, monkeypatch):
+def test_lock_error_names_running_operation(taught, monkeypatch):
     told = []
 
     def try_to_add(*_):
@@ -193,7 +198,7 @@ def test_who_waits_for_a_training_is_told_so(taught, monkeypatch):
     assert "another musicsim is training a model in this library" in told[0]
     with taught.exclusive(), pytest.raises(StoreLockedError, match="is adding songs in this library"):
         learn(taught, LearningSettings(method="ranking"), "x", Watcher())
-    # a killed process leaves its words, or none
+    # a killed process leaves all of its words or none
     with taught.exclusive():
         (taught.folder / "writer.txt").write_bytes(b"\xff\x1b[31m")
         with pytest.raises(StoreLockedError, match=r"another musicsim is \[31m in"):
@@ -204,6 +209,6 @@ def test_who_waits_for_a_training_is_told_so(taught, monkeypatch):
     assert not (taught.folder / "writer.txt").exists()
 
 
-def test_settings_are_json(taught):
+def test_settings_are_json_serializable(taught):
     settings = LearningSettings(C=2.0, supervision="genre")
     assert LearningSettings(**json.loads(json.dumps(dataclasses.asdict(settings)))) == settings

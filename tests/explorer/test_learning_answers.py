@@ -1,4 +1,4 @@
-"""A metric is learned from answers of people with a known taste, and judged on answers that were held out."""
+"""Tests of a metric learned from answers with a known taste, evaluated on held-out answers."""
 
 import numpy as np
 import pytest
@@ -19,13 +19,13 @@ from tests.learning import Watcher
 
 
 def _odd(places):
-    """Which of three songs lies farthest from the other two."""
+    """Return the index of the song farthest from the other two."""
     apart = np.linalg.norm(places[:, None] - places[None], axis=2)
     return int(apart.sum(axis=1).argmax())
 
 
 def _answered(X, taste, n, seed, share_wrong=0.0):
-    """Answers to "which does not belong?" of somebody who hears some columns only."""
+    """Answer "which does not belong?" with a taste that depends on some columns only."""
     rng = np.random.default_rng(seed)
     found = Answered([], [])
     for _ in range(n):
@@ -43,27 +43,28 @@ def _quiet(*_):
     return False
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("loss", "Cs"), [("order", (1.0, 10.0, 100.0)), ("auc", (10.0,))])
-def test_a_taste_is_found_and_foresees_answers_it_has_not_seen(loss, Cs):  # the field's name
+def test_learned_taste_predicts_new_answers(loss, Cs):  # C is the name used in the field
     X = np.random.default_rng(0).standard_normal((60, 8)) * [1, 1, 3, 3, 3, 3, 3, 3]
     answered, fresh = _answered(X, [0, 1], 150, 1, 0.1), _answered(X, [0, 1], 300, 2)
-    judged = learn_from_answers(X, answered, Cs=Cs, loss=loss, told=_quiet)
+    judged = learn_from_answers(X, answered, Cs=Cs, loss=loss, on_progress=_quiet)
     before, after = shares_in_order(X, fresh).mean(), shares_in_order(X @ judged.L.T, fresh).mean()
     assert after > before + 0.15
     assert judged.lead.low > 0
-    # held-out answers, a tenth of which is guessed, are foreseen as fresh ones are up to that and chance
+    # A tenth of the held-out answers are guesses. Otherwise they are predicted as well as fresh ones, up to chance.
     assert judged.lead.after == pytest.approx(after - 0.05, abs=0.07)
     assert judged.untrained == pytest.approx(shares_in_order(X, answered).mean())
 
 
-def test_answers_at_random_are_no_better_held_out_than_chance():
+def test_random_answers_score_at_chance():
     X = np.random.default_rng(3).standard_normal((60, 8))
-    judged = learn_from_answers(X, _answered(X, [0], 120, 4, share_wrong=1.0), Cs=(100.0,), told=_quiet)
-    # 120 answers of two comparisons: a standard error of .04 about the share that guessing has in order, .5
+    judged = learn_from_answers(X, _answered(X, [0], 120, 4, share_wrong=1.0), Cs=(100.0,), on_progress=_quiet)
+    # 120 answers of two comparisons each: the standard error is .04 around .5, the share that guessing gets right
     assert judged.lead.after == pytest.approx(0.5, abs=0.12)
 
 
-def test_a_question_asked_again_stays_in_one_part():
+def test_repeated_question_stays_in_one_fold():
     answered = Answered([np.zeros((1, 4), np.int64)] * 12, [("odd", i % 4) for i in range(12)])
     for rest, judged in answered.folds(3, 0):
         assert {answered.questions[i] for i in rest}.isdisjoint(answered.questions[i] for i in judged)
@@ -71,22 +72,24 @@ def test_a_question_asked_again_stays_in_one_part():
     assert answered.some(np.array([0])).folds(3, 0) == []
 
 
-def test_a_question_is_the_same_in_whatever_order_its_songs_are_shown():
+def test_question_key_ignores_display_order():
     assert question_key("odd", (3, 1, 2)) == question_key("odd", [1, 2, 3]) != question_key("odd", (1, 2, 4))
     assert question_key("like", (1, 3, 2)) == question_key("like", (1, 2, 3)) != question_key("like", (2, 1, 3))
     assert question_key("like", (1, 2, 3)) != question_key("odd", (1, 2, 3))
 
 
-def test_points_tell_what_the_verdict_says_of_no_learning():
+def test_progress_points_match_untrained_verdict():
     X = np.random.default_rng(6).standard_normal((30, 4))
     points = []
-    judged = learn_from_answers(X, _answered(X, [0], 20, 7), Cs=(10.0,), told=lambda _, p: points.append(p) or False)
+    judged = learn_from_answers(
+        X, _answered(X, [0], 20, 7), Cs=(10.0,), on_progress=lambda _, p: points.append(p) or False
+    )
     assert {point["untrained"] for point in points} == {judged.untrained}
     assert "quality" not in points[0]
     assert "quality" in points[-1], "answers have been held out by then"
 
 
-def test_votes_of_comparisons_make_songs_relevant():
+def test_votes_determine_relevance():
     asked = np.array([(0, 1, 0, 2), (0, 1, 0, 3), (0, 2, 0, 1), (0, 3, 0, 1), (2, 1, 2, 0), (4, 5, 6, 7)])
     relevance = relevance_of(asked, 8)
     assert relevance.relevant(0).tolist() == []
@@ -102,7 +105,7 @@ def test_equal_distances_count_half():
 
 
 def _answer(library, n, seed=0, listener="Ann"):
-    """Let somebody with a taste answer, who hears the last of the main axes only."""
+    """Answer with a taste that depends on the last principal axis only."""
     snapshot = take_snapshot(library, library.models.native().id)
     rng, taste = np.random.default_rng(seed), [3, 4]
     for _ in range(n):
@@ -112,7 +115,8 @@ def _answer(library, n, seed=0, listener="Ann"):
     return snapshot
 
 
-def test_a_library_learns_from_answers_and_says_how_well(taught):
+@pytest.mark.long
+def test_training_from_answers_reports_quality(taught):
     snapshot = _answer(taught, 60)
     watcher = Watcher()
     settings = LearningSettings(supervision=ANSWERS, loss="order")
@@ -127,7 +131,7 @@ def test_a_library_learns_from_answers_and_says_how_well(taught):
     assert lead["after"] > lead["before"]
     answered = Answered.of(snapshot)
     assert lead["before"] == pytest.approx(shares_in_order(np.asarray(snapshot.X, np.float64), answered).mean())
-    # what is kept was learned from all answers: it follows more of them than plain distance
+    # The saved metric was learned from all answers, so it agrees with more of them than the plain distance.
     learned = take_snapshot(taught, model_id)
     assert shares_in_order(learned.X.astype(np.float64), Answered.of(learned)).mean() > lead["before"]
     record = taught.models.get(model_id)
@@ -140,7 +144,8 @@ def test_a_library_learns_from_answers_and_says_how_well(taught):
     assert all({"C", "cut", "objective", "gap", "seconds"} <= point.keys() for point in watcher.points)
 
 
-def test_answers_are_relevance_feedback_for_ranking_losses(taught):
+@pytest.mark.long
+def test_answers_give_relevance_for_ranking_losses(taught):
     snapshot = _answer(taught, 40)
     model_id = learn(taught, LearningSettings(supervision=ANSWERS, loss="map", C=100.0), "ranked", Watcher())
     assert "order" in load_report(taught.models.path(model_id))["leads"]
@@ -150,7 +155,8 @@ def test_answers_are_relevance_feedback_for_ranking_losses(taught):
     assert any(len(relevance.relevant(i)) for i in near)
 
 
-def test_one_listener_may_be_learned_from_alone(taught):
+@pytest.mark.long
+def test_training_can_use_one_listener(taught):
     _answer(taught, 20, listener="Ann")
     _answer(taught, 10, seed=1, listener="Bob")
     settings = LearningSettings(supervision=ANSWERS, loss="order", C=10.0, listener="Bob")
@@ -158,7 +164,8 @@ def test_one_listener_may_be_learned_from_alone(taught):
     assert load_report(taught.models.path(model_id))["answers"]["n"] == 10
 
 
-def test_stopping_early_keeps_what_there_is(taught):
+@pytest.mark.long
+def test_early_stop_is_reported(taught):
     _answer(taught, 30)
     model_id = learn(taught, LearningSettings(supervision=ANSWERS, loss="order"), "early", Watcher(enough_after=1))
     assert load_report(taught.models.path(model_id))["stopped_early"]
@@ -172,11 +179,12 @@ BEGINS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("loss", "has_blocks"), [("order", False), ("auc", False), ("map", False), ("order", True), ("auc", True)]
 )
-def test_when_it_is_enough_the_best_of_the_whole_fits_is_kept(loss, has_blocks):
-    """Whenever somebody stops for good, they keep a metric that was learned to its end, if there is one."""
+def test_early_stop_prefers_completed_fits(loss, has_blocks):
+    """A run that is stopped for good keeps the best metric that was trained to the end, if there is one."""
     X = np.random.default_rng(0).standard_normal((30, 4)) * [1, 1, 2, 2]
     answered, Cs = _answered(X, [0, 1], 24, 1), (1.0, 5.0)
     of_blocks = [slice(0, 2), slice(2, 4)] if has_blocks else ()
@@ -189,24 +197,25 @@ def test_when_it_is_enough_the_best_of_the_whole_fits_is_kept(loss, has_blocks):
                 heard.append(message)
             return bool(heard)
 
-        judged = learn_from_answers(X, answered, Cs=Cs, loss=loss, blocks=of_blocks, told=told)
+        judged = learn_from_answers(X, answered, Cs=Cs, loss=loss, blocks=of_blocks, on_progress=told)
         stopped[name] = judged
         assert judged.L.any()
         assert judged.C in {entry["C"] for entry in judged.path}
-        if name != "fold":  # of which nothing is whole yet
+        if name != "fold":  # nothing is complete yet
             assert len(heard) == 1, "no other fit is begun"
             assert [entry["C"] for entry in judged.path] == list(Cs)
             assert shares_in_order(X @ judged.L.T, answered).mean() > judged.untrained + 0.1
     np.testing.assert_array_equal(stopped["choosing"].L, stopped["all"].L)
-    whole = learn_from_answers(X, answered, Cs=Cs, loss=loss, blocks=of_blocks, told=_quiet)
+    whole = learn_from_answers(X, answered, Cs=Cs, loss=loss, blocks=of_blocks, on_progress=_quiet)
     assert stopped["choosing"].lead == stopped["all"].lead == whole.lead, "every part has been judged"
     assert stopped["fold"].lead is None
     assert stopped["later fold"].lead is not None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("loss", ["order", "auc"])
-def test_a_part_that_was_cut_short_is_not_judged(loss):
-    """Stopped within a part that is held out, the shares are those of the parts before it, to the last digit."""
+def test_unfinished_fold_is_not_evaluated(loss):
+    """If training stops within a held-out part, the shares are exactly those of the parts before it."""
     X = np.random.default_rng(0).standard_normal((30, 4))
     answered = _answered(X, [0, 1], 24, 1)
     held_out = {}
@@ -218,14 +227,14 @@ def test_a_part_that_was_cut_short_is_not_judged(loss):
                 began.append(point["quality"])
             return len(began) > 1  # not in the first step of the part
 
-        judged = learn_from_answers(X, answered, Cs=(10.0,), loss=loss, told=told)
+        judged = learn_from_answers(X, answered, Cs=(10.0,), loss=loss, on_progress=told)
         held_out[n_fold] = judged.lead.after
         assert judged.lead.after == pytest.approx(began[0])
     assert len(set(held_out.values())) > 1
 
 
-def test_copies_are_one_song(tiny_library):
-    """A question about a copy is the one about the song, in one part with it; both in one answer say nothing."""
+def test_duplicates_count_as_one_song(tiny_library):
+    """A question about a duplicate is in the same part as the one about its song. An answer with both is ignored."""
     first, copy, b, c = (song.id for song in tiny_library.songs()[:4])
     tiny_library.duplicates.enter([SamePair(first, copy, 1.0, 0.0)], [])
     for songs in ((first, b, c), (copy, b, c), (first, b, copy), (b, copy, first)):
@@ -237,7 +246,7 @@ def test_copies_are_one_song(tiny_library):
     assert answered.folds(2, 0)[0][0].tolist() in ([0, 2], [1, 3])
 
 
-def test_too_few_answers_are_said_to_be_too_few(taught):
+def test_rejects_too_few_answers(taught):
     _answer(taught, 3)
     with pytest.raises(ModelError, match="3 answers are too few"):
         learn(taught, LearningSettings(supervision=ANSWERS, loss="order"), "x", Watcher())
@@ -246,6 +255,6 @@ def test_too_few_answers_are_said_to_be_too_few(taught):
         Supervision(take_snapshot(taught, taught.models.native().id), ANSWERS)
 
 
-def test_only_answers_say_in_which_order_pairs_are():
+def test_only_answers_allow_order_loss():
     with pytest.raises(ValueError, match="order"):
         LearningSettings(supervision="plays", loss="order")

@@ -1,4 +1,4 @@
-"""The automatic method learns where it helps, and leaves the sound as it is where nothing surely does."""
+"""Tests of the automatic method: it learns if that helps, and otherwise keeps the sound alone."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,8 @@ from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from tests.learning import RANKED, Watcher, hush
 
 
-def test_what_plays_teach_is_found_and_kept(taught):
+@pytest.mark.long
+def test_automatic_training_on_plays_beats_sound_alone(taught):
     watcher = Watcher()
     model_id = learn(taught, LearningSettings(), "mine", watcher)
     report = load_report(taught.models.path(model_id))
@@ -29,14 +30,15 @@ def test_what_plays_teach_is_found_and_kept(taught):
     assert [point["setting"] for point in watcher.points] == [entry["setting"] for entry in report["path"][1:]]
     assert all(point["untrained"] == report["path"][0]["quality"] for point in watcher.points)
     tried = " ".join(entry["setting"] for entry in report["path"])
-    assert all(words in tried for words in ("whitening within", "geometric mean", "ranking", "half of it"))
+    assert all(words in tried for words in ("whitening within", "geometric mean", "ranking", "blended"))
     assert LearningSettings(**taught.models.get(model_id).settings) == LearningSettings()
     assert sum(row[""] == "chosen" for row in path_rows(report)) == 1
-    assert "a third of these artists" in judged_on(report)
+    assert "each third of these artists" in judged_on(report)
 
 
-def test_where_all_songs_teach_nothing_what_some_of_them_taught_is_kept(taught, monkeypatch):
-    fitted = automatic._fitted
+@pytest.mark.long
+def test_subset_fit_is_kept_if_full_fit_fails(taught, monkeypatch):
+    fitted = automatic.fit_ranking
     n_songs = []
 
     def finds_nothing_in_all(mlr, X, relevance):
@@ -45,15 +47,16 @@ def test_where_all_songs_teach_nothing_what_some_of_them_taught_is_kept(taught, 
             raise automatic.NothingLearnedError
         return fitted(mlr, X, relevance)
 
-    monkeypatch.setattr(automatic, "_fitted", finds_nothing_in_all)
-    monkeypatch.setattr(automatic._Ways, "whitenings", lambda ways, within: [])
-    monkeypatch.setattr(automatic._Ways, "means", lambda ways: [])
+    monkeypatch.setattr(automatic, "fit_ranking", finds_nothing_in_all)
+    monkeypatch.setattr(automatic.Ways, "whitenings", lambda ways, within: [])
+    monkeypatch.setattr(automatic.Ways, "means", lambda ways: [])
     report = load_report(taught.models.path(learn(taught, LearningSettings(), "mine", Watcher())))
     assert n_songs[-1] == len(taught)
     assert report["setting"].startswith("ranking")
 
 
-def test_labels_by_lot_are_not_called_better_and_do_no_harm(taught, rng):
+@pytest.mark.long
+def test_random_genres_are_harmless_and_not_better(taught, rng):
     for song, genre in zip(taught.songs(), rng.integers(5, size=200), strict=True):
         with taught.write() as connection:
             connection.exec_driver_sql("UPDATE songs SET genre = ? WHERE id = ?", (f"genre {genre}", song.id))
@@ -65,12 +68,14 @@ def test_labels_by_lot_are_not_called_better_and_do_no_harm(taught, rng):
     assert report["setting"] == SOUND_ALONE or report["setting"].startswith("whitening")
 
 
-def test_training_again_on_the_same_songs_gives_the_same_model(taught):
+@pytest.mark.long
+def test_retraining_gives_same_model(taught):
     X = [take_snapshot(taught, learn(taught, LearningSettings(), name, Watcher())).X for name in "ab"]
     np.testing.assert_allclose(X[0], X[1], atol=1e-5)
 
 
-def test_stopped_at_once_it_keeps_the_sound(taught):
+@pytest.mark.long
+def test_immediate_stop_keeps_sound_alone(taught):
     model_id = learn(taught, LearningSettings(), "early", Watcher(enough_after=0))
     report = load_report(taught.models.path(model_id))
     assert report["stopped_early"]
@@ -81,12 +86,13 @@ def test_stopped_at_once_it_keeps_the_sound(taught):
     np.testing.assert_allclose(take_snapshot(taught, model_id).X, native.X, atol=1e-6)
 
 
-def test_codewords_are_a_kernel_of_their_own_and_are_left_out_again_where_they_do_not_help(twelve):
+@pytest.mark.long
+def test_joint_kernel_is_tried_and_recorded_if_used(twelve):
     add_representation(twelve, RepresentationSettings("ppk", 16), "codewords", hush)
     model_id = learn(twelve, LearningSettings("genre"), "mine", Watcher())
     report = report_of(twelve, twelve.models.get(model_id))
     tried = [entry["setting"] for entry in report["path"]]
-    assert "all models, as equals" in tried
+    assert "all models, equal weights" in tried
     assert any(words.startswith("ranking with a kernel for each model") for words in tried)
     is_joined = "model" in report["setting"]
     assert ("sources" in report) == is_joined
@@ -94,7 +100,8 @@ def test_codewords_are_a_kernel_of_their_own_and_are_left_out_again_where_they_d
     assert len(take_snapshot(twelve, model_id).row_ids) == 24
 
 
-def test_two_songs_an_artist_are_enough_to_learn_from(twelve):
+@pytest.mark.long
+def test_two_songs_per_artist_are_enough(twelve):
     model_id = learn(twelve, LearningSettings("artist"), "pairs", Watcher())
     report = report_of(twelve, twelve.models.get(model_id))
     assert report["n_artists"] == 12
@@ -102,7 +109,7 @@ def test_two_songs_an_artist_are_enough_to_learn_from(twelve):
 
 
 @pytest.mark.parametrize("generated", [False, True])
-def test_playlists_that_were_generated_here_teach_only_when_asked(taught, generated):
+def test_generated_playlists_train_only_on_request(taught, generated):
     ids = [song.id for song in taught.songs()]
     drawn = {"seed": 3, "taken": [], "dialect": None, "notes": [], "kept": []}
     taught.add_playlists([("drawn", None, ids[:20], drawn)], source=OWN_PLAYLISTS)
@@ -121,7 +128,7 @@ def test_playlists_that_were_generated_here_teach_only_when_asked(taught, genera
         ({"regularizer": "l21"}, "ranking"), ({"supervision": "answers"}, "ranking"), ({"method": "mean"}, "mean"),
     ],
 )  # fmt: skip
-def test_automatic_is_the_default_unless_something_of_a_ranking_is_asked_for(settings, method):
+def test_automatic_is_default_without_ranking_settings(settings, method):
     assert LearningSettings(**settings).method == method
 
 
@@ -135,33 +142,33 @@ def told(**leads):
     return RANKED | {"leads": given, "is_better": is_better(leads, "auc")}
 
 
-def test_whatever_measure_falls_the_verdict_is_worse_and_names_it():
+def test_worse_verdict_names_fallen_measure():
     report = told(auc=UP, map=EVEN, mrr=DOWN, precision=EVEN)
     assert fallen({"auc": UP, "mrr": DOWN}) == ["mrr"]
     assert not report["is_better"]
     said, sentence = headline(report)
     assert said == "worse"
-    assert "MRR 0.400 against 0.500" in sentence
+    assert "MRR 0.400 vs 0.500" in sentence
     assert "though AUC rose" in sentence
 
 
-def test_a_report_of_an_older_version_that_says_better_is_worse_where_a_measure_fell():
+def test_old_report_with_fallen_measure_is_worse():
     assert headline(told(auc=UP, mrr=DOWN) | {"is_better": True})[0] == "worse"
 
 
-def test_what_was_rejected_is_named_with_what_fell():
+def test_rejected_setting_is_named_with_fallen_measure():
     said, sentence = headline(told(auc=EVEN, mrr=DOWN) | {"rejected": "ranking, C 10", "setting": SOUND_ALONE})
     assert said == "worse"
     assert sentence.startswith("This library's sound alone is better, and was kept: on 4 held-out artists, MRR")
     assert sentence.endswith("with ranking, C 10.")
 
 
-def test_no_difference_is_said_only_where_no_measure_fell():
+def test_no_difference_requires_no_fallen_measure():
     assert headline(told(auc=EVEN, mrr=EVEN))[0] == "no difference shown"
     assert headline(told(auc=UP, mrr=EVEN))[0] == "better"
 
 
-def test_few_songs_of_one_kind_give_way_to_a_kind_that_most_songs_have():
+def test_widespread_supervision_is_preferred():
     few, most, none = (
         Coverage("plays", 12, 0.02, ""),
         Coverage("artist", 500, 0.8, ""),

@@ -1,4 +1,4 @@
-"""Metrics in closed form, one for all songs or one for each region: learned, judged, stored, and searched with."""
+"""Tests of closed-form metrics, global and per region: learning, evaluation, storage and search."""
 
 import json
 
@@ -21,7 +21,7 @@ from tests.command import run
 from tests.learning import Watcher
 
 
-def test_one_metric_in_closed_form_is_judged_on_artists_it_never_heard(taught):
+def test_closed_form_metric_improves_held_out_artists(taught):
     watcher = Watcher()
     model_id = learn(taught, LearningSettings(method="mean"), "mine", watcher)
     report = load_report(taught.models.path(model_id))
@@ -36,8 +36,9 @@ def test_one_metric_in_closed_form_is_judged_on_artists_it_never_heard(taught):
     np.testing.assert_allclose(take_snapshot(taught, again).X, take_snapshot(taught, model_id).X)
 
 
-def test_the_lead_of_local_metrics_is_that_of_distances_by_each_querys_own(taught):
-    """Recomputed: the held-out figures before are those of plain distance on the held-out artists."""
+@pytest.mark.long
+def test_local_lead_matches_recomputed_scores(taught):
+    """Recompute the scores before learning. They must be those of the plain distance on the held-out artists."""
     model_id = learn(taught, LearningSettings(method="local"), "mine", Watcher())
     report = load_report(taught.models.path(model_id))
     assert report["leads"]["auc"]["low"] > 0.05
@@ -50,7 +51,8 @@ def test_the_lead_of_local_metrics_is_that_of_distances_by_each_querys_own(taugh
     assert report["leads"]["auc"]["before"] == pytest.approx(np.nanmean(scores["auc"]), abs=1e-6)
 
 
-def test_a_search_uses_the_metric_of_the_place_where_the_query_lies(taught):
+@pytest.mark.long
+def test_search_uses_local_metric_of_query(taught):
     model_id = learn(taught, LearningSettings(method="local"), "mine", Watcher())
     with Library.open(taught.folder) as opened:
         snapshot = take_snapshot(opened, model_id)
@@ -72,7 +74,8 @@ def test_a_search_uses_the_metric_of_the_place_where_the_query_lies(taught):
         assert len(hits) == 10
 
 
-def test_stopped_early_the_best_so_far_is_kept(taught):
+@pytest.mark.long
+def test_early_stop_keeps_best_metric(taught):
     watcher = Watcher(enough_after=2)
     model_id = learn(taught, LearningSettings(method="mean"), "mine", watcher)
     report = load_report(taught.models.path(model_id))
@@ -84,12 +87,13 @@ def test_stopped_early_the_best_so_far_is_kept(taught):
     ("settings", "words"),
     [({"method": "magic"}, "method='magic'"), ({"method": "local", "supervision": "answers"}, "not for answers")],
 )
-def test_settings_that_make_no_sense_are_named(settings, words):
+def test_rejects_invalid_settings(settings, words):
     with pytest.raises(ValueError, match=words):
         LearningSettings(**settings)
 
 
-def test_the_command_line_learns_in_closed_form_and_tells(taught):
+@pytest.mark.long
+def test_cli_learns_in_closed_form(taught):
     out, _ = run("train", "--from", "genre", "--method", "mean", "--name", "closed", library=taught.folder)
     assert "held-out artists" in " ".join(out.split())
     told = json.loads(run("models", "list", "--json", library=taught.folder)[0])
@@ -98,8 +102,9 @@ def test_the_command_line_learns_in_closed_form_and_tells(taught):
     assert "--method should be one of automatic, ranking, mean, local" in " ".join(problem.replace("│", " ").split())
 
 
-def test_thumbs_that_were_kept_teach(taught):
-    """Everybody who searched pressed thumbs by the taste that plays show."""
+@pytest.mark.long
+def test_learns_from_stored_thumbs(taught):
+    """Add thumbs for searches that follow the same taste as the plays."""
     snapshot = take_snapshot(taught)
     with pytest.raises(ModelError, match="no thumbs were kept"):
         Supervision(snapshot, "judgements")
@@ -112,7 +117,7 @@ def test_thumbs_that_were_kept_teach(taught):
             int(ids[row]), {int(ids[i]): 1 for i in fits} | {int(ids[i]): -1 for i in not_fits}
         )
     supervision = Supervision(snapshot, "judgements")
-    assert supervision.detail.endswith("thumbs on answers to 200 searches")
+    assert supervision.detail.endswith("thumbs on results of 200 searches")
     kept, relevance = taught.judgments.rated_results(int(ids[3])), supervision.relevance()
     assert set(ids[relevance.relevant(3)].tolist()) == {i for i, v in kept.items() if v > 0}
     assert set(ids[relevance.irrelevant(3)].tolist()) == {i for i, v in kept.items() if v < 0}
@@ -121,23 +126,24 @@ def test_thumbs_that_were_kept_teach(taught):
 
 
 def keep_thumbs(library, snapshot, rows):
-    """A song that fits and one that does not, of the same rows, for each of the first three."""
+    """Vote the fourth of these rows up and the fifth down, as results for each of the first three."""
     ids = snapshot.row_ids[rows].tolist()
     for query in ids[:3]:
         library.judgments.rate_results(query, {ids[3]: 1, ids[4]: -1})
 
 
 @pytest.mark.parametrize("method", ["ranking", "mean", "local"])
-def test_without_a_held_out_song_to_judge_by_no_setting_is_chosen(taught, method):
-    """All that was said is of artists that are learned from."""
+def test_requires_held_out_query_to_choose_setting(taught, method):
+    """All supervision concerns training artists."""
     snapshot = take_snapshot(taught)
     keep_thumbs(taught, snapshot, Split.by_artist([song.group for song in snapshot.songs_at()], 0).train)
-    with pytest.raises(ModelError, match="no held-out song has both a similar and a dissimilar one by judgem"):
+    with pytest.raises(ModelError, match="no held-out song has both a similar and a dissimilar song by judgem"):
         learn(taught, LearningSettings(supervision="judgements", method=method), "mine", Watcher())
     assert "mine" not in {record.name for record in taught.models.all()}
 
 
-def test_what_needs_no_choice_needs_nothing_held_out(taught):
+@pytest.mark.long
+def test_fixed_setting_needs_no_held_out_songs(taught):
     snapshot = take_snapshot(taught)
     keep_thumbs(taught, snapshot, Split.by_artist([song.group for song in snapshot.songs_at()], 0).train)
     model_id = learn(taught, LearningSettings(supervision="judgements", C=100.0), "mine", Watcher())
@@ -145,7 +151,7 @@ def test_what_needs_no_choice_needs_nothing_held_out(taught):
     assert (report["C"], report["leads"], report["is_better"]) == (100.0, {}, False)
 
 
-def test_a_sample_of_held_out_songs_holds_those_that_can_be_judged(taught):
+def test_held_out_sample_contains_only_evaluable_songs(taught):
     snapshot = take_snapshot(taught)
     split = Split.by_artist([song.group for song in snapshot.songs_at()], 0)
     rows = np.concatenate([split.validation[:3], split.train])
@@ -156,7 +162,8 @@ def test_a_sample_of_held_out_songs_holds_those_that_can_be_judged(taught):
     np.testing.assert_array_equal(database, split.train)
 
 
-def test_no_trial_is_made_twice_and_a_model_has_the_regions_that_it_names(taught):
+@pytest.mark.long
+def test_trials_are_unique_and_region_count_matches(taught):
     watcher = Watcher()
     model_id = learn(taught, LearningSettings(method="local"), "mine", watcher)
     report = load_report(taught.models.path(model_id))
@@ -169,7 +176,7 @@ def test_no_trial_is_made_twice_and_a_model_has_the_regions_that_it_names(taught
 
 
 @pytest.mark.parametrize(("n_songs", "regions"), [(4, {1}), (40, {2, 4}), (99, {2, 5, 9}), (4000, {2, 5, 10, 20})])
-def test_regions_are_of_ten_songs_at_least(n_songs, regions):
+def test_regions_have_at_least_ten_songs(n_songs, regions):
     tried = trials("local", n_songs)
     assert {trial.options["n_metrics"] for trial in tried} == regions
     assert len({trial.words for trial in tried}) == len(tried)

@@ -1,4 +1,4 @@
-"""Which library is meant, and its neighbours."""
+"""Tests of the choice of a library, and of the libraries next to it."""
 
 import pytest
 
@@ -11,16 +11,16 @@ def _home(tmp_path, monkeypatch):
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(tmp_path / "data" / "library"))
 
 
-def test_the_environment_names_the_default(tmp_path):
+def test_environment_sets_default_folder(tmp_path):
     assert default_folder() == tmp_path / "data" / "library"
 
 
-def test_without_it_a_checkout_keeps_its_library_in_data(monkeypatch):
+def test_checkout_defaults_to_data_folder(monkeypatch):
     monkeypatch.delenv("MUSICSIM_LIBRARY")
     assert default_folder().parts[-2:] == ("data", "library")
 
 
-def test_new_libraries_stand_beside_and_are_found(tmp_path):
+def test_new_libraries_are_found_next_to_default(tmp_path):
     create_library("Jazz")
     (tmp_path / "data" / "no library").mkdir()
     assert [f.name for f in library_folders()] == ["library", "Jazz"]
@@ -30,15 +30,15 @@ def test_new_libraries_stand_beside_and_are_found(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "/abs", ".hidden", "x" * 200, "a\nb", "end."])
-def test_names_that_lead_elsewhere_are_refused(name):
+def test_rejects_unsafe_library_names(name):
     with pytest.raises(LibraryError, match="cannot name a library"):
         create_library(name)
 
 
-def test_a_taken_name_and_an_unknown_one_are_named():
+def test_rejects_taken_and_unknown_names():
     create_library("Jazz")
     with pytest.raises(LibraryError, match="taken"):
         create_library("Jazz")
     for name in ("Rock", "../data", "/"):
-        with pytest.raises(NotFoundError, match="no library"):
+        with pytest.raises(NotFoundError, match="does not exist"):
             open_library(name)

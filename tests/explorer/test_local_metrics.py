@@ -1,4 +1,4 @@
-"""Local metrics of a model say what the estimator says, in the coordinates of the model's vectors."""
+"""Tests that local metrics of a model agree with the estimator, in the coordinates of the model's vectors."""
 
 import numpy as np
 import pytest
@@ -16,11 +16,11 @@ def fitted(rng):
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.01, 30.0])
-def test_distances_are_those_of_the_estimator_in_one_unit(fitted, scale):
+def test_distances_match_estimator(fitted, scale):
     learned, X = fitted
     components = scale * learned.components_
     local, Z = LocalMetrics.of(learned, components), X @ (scale * learned.components_).T
-    # 1e-9: an inverse of a well conditioned matrix and products of five terms
+    # 1e-9: the inverse of a well-conditioned matrix, and products of five factors
     for q in (0, 17, 55):
         weights = local.weights_at(Z[q])
         np.testing.assert_allclose(weights, learned.weights_at(X[q : q + 1])[0], rtol=1e-9)
@@ -31,14 +31,14 @@ def test_distances_are_those_of_the_estimator_in_one_unit(fitted, scale):
         np.testing.assert_allclose(ours, scale * theirs, rtol=1e-8, atol=1e-8 * scale)
 
 
-def test_their_mean_over_songs_is_plain_distance(fitted):
+def test_mean_over_songs_is_plain_distance(fitted):
     learned, X = fitted
     local = LocalMetrics.of(learned, learned.components_)
     shares = np.mean([local.weights_at(z) for z in X @ learned.components_.T], axis=0)
     np.testing.assert_allclose(np.tensordot(shares, local.metrics, 1), np.eye(5), atol=1e-9)
 
 
-def test_they_are_stored_and_come_back(fitted):
+def test_round_trip_through_arrays(fitted):
     learned, X = fitted
     local = LocalMetrics.of(learned, learned.components_)
     again = LocalMetrics.from_arrays(local.arrays())
@@ -47,7 +47,7 @@ def test_they_are_stored_and_come_back(fitted):
     assert LocalMetrics.from_arrays({}) is None
 
 
-def test_far_from_every_anchor_there_are_weights_too(fitted):
+def test_weights_far_from_anchors_are_finite(fitted):
     learned, _ = fitted
     weights = LocalMetrics.of(learned, learned.components_).weights_at(np.full(5, 1e4))
     assert np.isfinite(weights).all()

@@ -1,4 +1,4 @@
-"""What colours mean: a label keeps its own, folders have names of their own, no number looks unknown."""
+"""Tests of map colors: labels keep theirs, folders have distinct names, and no number looks unknown."""
 
 import colorsys
 
@@ -19,7 +19,7 @@ def names_of(made: Colouring) -> list[str]:
     return [made.entries[code].name for code in made.codes]
 
 
-def test_a_genre_keeps_its_colour_when_others_come_and_overtake_it(tiny_library):
+def test_genre_keeps_color_as_others_grow(tiny_library):
     songs = tiny_library.songs()
     ids = [song.id for song in songs]
     before = label_colours(take_snapshot(tiny_library), "genre")
@@ -36,7 +36,8 @@ def test_a_genre_keeps_its_colour_when_others_come_and_overtake_it(tiny_library)
     assert label_colours(take_snapshot(tiny_library), "genre") == before, "those that come back have theirs"
 
 
-def test_a_song_more_repaints_nothing(tiny_library, tmp_path):
+@pytest.mark.long
+def test_new_songs_change_no_colors(tiny_library, tmp_path):
     before = colouring(take_snapshot(tiny_library), "genre")
     colour = {entry.name: entry.colour for entry in before.entries}
     for n in range(6):
@@ -46,7 +47,7 @@ def test_a_song_more_repaints_nothing(tiny_library, tmp_path):
         assert {entry.name: entry.colour for entry in after.entries} == colour
 
 
-def test_colours_run_out_for_the_rarest(tiny_library):
+def test_colors_of_removed_genres_are_reused(tiny_library):
     ids = [song.id for song in tiny_library.songs()]
     for n, song_id in enumerate(ids):
         tiny_library.edits.edit([song_id], {"genre": f"genre {n}"})
@@ -58,17 +59,17 @@ def test_colours_run_out_for_the_rarest(tiny_library):
     assert label_colours(take_snapshot(tiny_library), "genre")["genre 3"] == PALETTE[3]
 
 
-def test_a_label_that_many_have_overtaken_gives_its_colour_back(tiny_library, monkeypatch):
+def test_overtaken_genre_gives_back_its_color(tiny_library, monkeypatch):
     monkeypatch.setattr(map_colours, "PALETTE", PALETTE[:3])
     ids = [song.id for song in tiny_library.songs()]
     tiny_library.keep_colours("genre", {"rare": 0, "genre 9": 1})
     for n, song_id in enumerate(ids):
-        tiny_library.edits.edit([song_id], {"genre": f"genre {n % 10}"})  # of 0 and 1 two songs
+        tiny_library.edits.edit([song_id], {"genre": f"genre {n % 10}"})  # two songs with each of 0 and 1
     slots = label_colours(take_snapshot(tiny_library), "genre")
     assert slots == {"genre 0": PALETTE[2], "genre 1": PALETTE[0], "genre 2": PALETTE[1]}
 
 
-def test_a_library_that_cannot_be_written_to_has_colours_too(tiny_library, monkeypatch):
+def test_colors_work_if_saving_fails(tiny_library, monkeypatch):
     def refuse(*_: object) -> None:
         raise StorageError("the disk is full")
 
@@ -76,7 +77,7 @@ def test_a_library_that_cannot_be_written_to_has_colours_too(tiny_library, monke
     assert len(label_colours(take_snapshot(tiny_library), "genre")) == 3
 
 
-def test_songs_without_a_label_are_unknown(tiny_library):
+def test_songs_without_genre_are_unknown(tiny_library):
     tiny_library.edits.edit([tiny_library.songs()[0].id], {"genre": ""})
     made = colouring(take_snapshot(tiny_library), "genre")
     assert names_of(made).count("unknown") == 1
@@ -84,7 +85,7 @@ def test_songs_without_a_label_are_unknown(tiny_library):
     assert [entry.is_known for entry in made.entries] == [True] * (len(made.entries) - 1) + [False]
 
 
-def test_folders_of_one_name_are_told_apart_by_their_parents(tiny_library, collection):
+def test_same_named_folders_show_their_parents(tiny_library, collection):
     moved = {}
     for n, song in enumerate(tiny_library.songs()):
         place = "a/music" if n < 4 else "b/music" if n < 8 else "b/sounds"
@@ -101,7 +102,7 @@ def test_folders_of_one_name_are_told_apart_by_their_parents(tiny_library, colle
     }
 
 
-def test_no_step_of_a_scale_is_grey_and_songs_without_a_number_are(tiny_library):
+def test_only_songs_without_value_are_gray(tiny_library):
     ids = [song.id for song in tiny_library.songs()]
     beats = {song_id: Descriptors(tempo=100.0 + n) for n, song_id in enumerate(ids[:8])}
     tiny_library.descriptors.save(beats | {song_id: Descriptors() for song_id in ids[8:]})
@@ -117,7 +118,7 @@ def test_no_step_of_a_scale_is_grey_and_songs_without_a_number_are(tiny_library)
         assert colorsys.rgb_to_hsv(*rgb)[1] > 0.5, f"{entry.colour} looks like what is unknown"
 
 
-def test_the_heaviest_tag_is_a_songs_colour(tiny_library):
+def test_heaviest_tag_determines_song_color(tiny_library):
     song, other = tiny_library.songs()[:2]
     tiny_library.add_tags([
         {"song_id": song.id, "tag": "slow", "weight": 0.2}, {"song_id": song.id, "tag": "sad", "weight": 0.9},
@@ -131,7 +132,7 @@ def test_the_heaviest_tag_is_a_songs_colour(tiny_library):
 
 @pytest.fixture
 def clustered(tiny_library):
-    """The tiny library in two clusters by what can be heard: the first artist's songs are slow, all others fast."""
+    """Split the tiny library into two clusters by tempo: slow songs of the first artist, fast ones of the others."""
     now = take_snapshot(tiny_library)
     first = now.columns.artist.codes == now.columns.artist.codes[0]
     tempo = {i: Descriptors(tempo=60.0 if slow else 150.0) for i, slow in zip(now.row_ids.tolist(), first, strict=True)}
@@ -141,7 +142,7 @@ def clustered(tiny_library):
     return now
 
 
-def test_regions_are_named_by_what_is_typical_and_stand_amid_their_songs(clustered):
+def test_regions_are_named_and_centered(clustered):
     (level,) = regions_of(clustered)
     genre = clustered.columns.genre.texts()[0]
     slow, fast = level

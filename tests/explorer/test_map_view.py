@@ -1,4 +1,4 @@
-"""In which order the songs of a map are drawn, and what an outline holds."""
+"""Tests of the drawing order of songs on the map, and of the outlines of regions."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from musicsim.search import ExactIndex
 
 
 def lumps(rng: np.random.Generator, n: int = 60_000) -> np.ndarray:
-    """A crowded lump, one a tenth as crowded beside it, and five songs far from everything."""
+    """Return a crowded lump, one a tenth as crowded next to it, and five songs far away."""
     crowded = rng.normal((0, 0), 1, (n - n // 10 - 5, 2))
     thin = rng.normal((20, 0), 1, (n // 10, 2))
     return np.vstack([crowded, thin, rng.normal((0, 40), 0.1, (5, 2))]).astype(np.float32)
@@ -23,7 +23,7 @@ def places(rng) -> np.ndarray:
 SAMPLE = 8_000
 
 
-def test_songs_without_a_place_are_left_out(rng):
+def test_songs_without_place_are_left_out(rng):
     places = rng.normal(size=(50, 2)).astype(np.float32)
     places[7:9] = np.nan
     assert sorted(MapView(places).rows) == [row for row in range(50) if row not in (7, 8)]
@@ -31,14 +31,14 @@ def test_songs_without_a_place_are_left_out(rng):
     assert len(MapView(np.empty((0, 2), dtype=np.float32)).inside([0, 1, 1], [0, 0, 1])) == 0
 
 
-def test_the_order_is_the_same_each_time(places):
+def test_order_is_deterministic(places):
     rows = MapView(places).rows
     np.testing.assert_array_equal(rows, MapView(places).rows)
     assert sorted(rows.tolist()) == list(range(len(places)))
     assert not np.array_equal(rows, MapView(places, random_state=1).rows)
 
 
-def test_crowds_are_thinned_out_and_no_region_is_bare(places):
+def test_sample_thins_crowds_and_covers_all_regions(places):
     rows = MapView(places).rows[:SAMPLE]
     n = len(places)
     assert set(rows.tolist()) & set(range(n - 5, n)), "the five far off have a point"
@@ -50,7 +50,7 @@ def test_crowds_are_thinned_out_and_no_region_is_bare(places):
     assert share["crowded"] > 0.05
 
 
-def test_every_cell_of_the_coarse_grid_has_a_point(rng):
+def test_every_coarse_grid_cell_has_point(rng):
     places = rng.uniform(0, 1, (200_000, 2)).astype(np.float32)
     view = MapView(places)
     home = view.home
@@ -60,7 +60,7 @@ def test_every_cell_of_the_coarse_grid_has_a_point(rng):
 
 
 def ray_count(point: np.ndarray, x: np.ndarray, y: np.ndarray) -> bool:
-    """Whether a point is inside of an outline, edge by edge, by the definition of the even-odd rule."""
+    """Return whether a point is inside an outline, edge by edge from the even-odd rule."""
     n, odd = len(x), False
     for i in range(n):
         j = (i + 1) % n
@@ -70,17 +70,17 @@ def ray_count(point: np.ndarray, x: np.ndarray, y: np.ndarray) -> bool:
     return odd
 
 
-def test_an_outline_holds_what_a_ray_says(rng):
+def test_outline_selection_matches_ray_casting(rng):
     places = rng.uniform(-1, 1, (2_000, 2)).astype(np.float32)
     places[5] = np.nan
     view = MapView(places)
     for corners in (3, 4, 40):
-        x, y = rng.uniform(-1, 1, (2, corners))  # it crosses itself
+        x, y = rng.uniform(-1, 1, (2, corners))  # the outline crosses itself
         true = [row for row, p in enumerate(places.astype(float)) if row != 5 and ray_count(p, x, y)]
         assert sorted(view.inside(x.tolist(), y.tolist())) == true
 
 
-def test_an_outline_holds_more_than_the_sample(places):
+def test_outline_selects_beyond_sample(places):
     view = MapView(places)
     turn = np.linspace(0, 2 * np.pi, 200, endpoint=False)
     rows = view.inside((2 * np.cos(turn)).tolist(), (2 * np.sin(turn)).tolist())
@@ -93,13 +93,13 @@ def test_an_outline_holds_more_than_the_sample(places):
     assert set(rows[:drawn]) <= set(sample), "those that are drawn come first"
 
 
-def test_flat_and_far_outlines_hold_nothing(places):
+def test_flat_and_distant_outlines_are_empty(places):
     view = MapView(places)
     assert len(view.inside([0, 1, 2], [0, 0, 0])) == 0
     assert len(view.inside([100, 101, 101], [100, 100, 101])) == 0
 
 
-def test_a_new_song_stands_amid_its_neighbours():
+def test_new_song_is_placed_amid_its_neighbors():
     places = np.array([[0, 0], [1, 0], [0, 1], [50, 50], [np.nan, np.nan]], dtype=np.float32)
     np.testing.assert_array_equal(place_by_neighbours(places, np.array([0, 1, 2])), [0, 0])
     np.testing.assert_array_equal(place_by_neighbours(places, np.array([4, 3])), [50, 50])
@@ -107,7 +107,7 @@ def test_a_new_song_stands_amid_its_neighbours():
 
 
 @pytest.mark.parametrize(("n_songs", "is_unfolded"), [(MAX_UNFOLDED, True), (MAX_UNFOLDED + 1, False)])
-def test_a_song_from_outside_is_placed_by_the_maps_own_method_until_that_takes_too_long(rng, n_songs, is_unfolded):
+def test_external_song_uses_map_method_when_fast(rng, n_songs, is_unfolded):
     X = rng.normal(size=(n_songs, 2)).astype(np.float32)
     index = Neighbours(ExactIndex().fit(X), np.arange(n_songs))
     place = place_vector(X[0], 10 * X, index, lambda vectors: vectors - 100)
@@ -115,7 +115,7 @@ def test_a_song_from_outside_is_placed_by_the_maps_own_method_until_that_takes_t
     np.testing.assert_array_equal(place, expected)
 
 
-def test_what_was_made_of_an_array_is_made_once_and_the_oldest_goes():
+def test_once_per_caches_and_evicts_oldest():
     made = []
 
     def make(source: np.ndarray, by: str) -> str:

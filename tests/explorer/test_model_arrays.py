@@ -1,4 +1,4 @@
-"""Arrays of a model are compared with each other and with what it says before they are read."""
+"""Tests that the arrays of a model are checked against each other and its description before they are read."""
 
 import zipfile
 
@@ -16,11 +16,11 @@ from tests.crafted_models import packed
 
 @pytest.fixture(scope="module")
 def model():
-    """A model of 60 songs with a metric; never changed by a test."""
+    """Build a model of 60 songs with a metric. Tests must not change it."""
     rng = np.random.default_rng(0)
     fitted = SimilarityModel("tfidf", n_codewords=16, random_state=0)
     fitted.use_encoder(CodewordEncoder.fit_frames(rng.standard_normal((800, 39)).astype(np.float32), 16, 4, 0))
-    shares = rng.dirichlet(np.ones(16), 60) * (rng.random((60, 16)) < 0.7)  # what all songs have weighs nothing
+    shares = rng.dirichlet(np.ones(16), 60) * (rng.random((60, 16)) < 0.7)  # a word in all songs weighs zero
     features = (shares / shares.sum(axis=1, keepdims=True)).astype(np.float32)
     vectors = fitted.fit_space(features).vectors(features)
     return fitted.with_metric(rng.standard_normal((3, fitted.n_dimensions)), vectors)
@@ -28,7 +28,7 @@ def model():
 
 @pytest.fixture
 def read(model, tmp_path):
-    """Reads the model's arrays, with some of them changed, or left out where they are None."""
+    """Read the arrays of the model with some of them changed, or removed if None."""
 
     def reading(**changed):
         arrays = {name: array for name, array in (model.arrays() | changed).items() if array is not None}
@@ -38,14 +38,14 @@ def read(model, tmp_path):
     return reading
 
 
-def test_an_honest_model_is_read_whole(model, read):
+def test_valid_model_is_read_completely(model, read):
     found = read()
     assert found.keys() == model.arrays().keys()
     for name, array in model.arrays().items():
         np.testing.assert_array_equal(found[name], array)
 
 
-def test_the_order_of_bytes_and_of_rows_does_not_matter(model, read):
+def test_byte_and_memory_order_do_not_matter(model, read):
     odd = {
         name: np.asfortranarray(array).astype(array.dtype.newbyteorder(">")) for name, array in model.arrays().items()
     }
@@ -54,7 +54,7 @@ def test_the_order_of_bytes_and_of_rows_does_not_matter(model, read):
         assert array.dtype.isnative
 
 
-def test_what_a_model_does_not_need_is_left_out(model, read):
+def test_unneeded_arrays_are_ignored(model, read):
     assert read(more=np.zeros(3)).keys() == model.arrays().keys()
 
 
@@ -65,14 +65,14 @@ def test_what_a_model_does_not_need_is_left_out(model, read):
         ("weights", lambda a: None, "weights is missing"),
         ("codewords", lambda a: a[:, :38], r"codewords has the shape \(16, 38\)"),
         ("codewords", lambda a: a[:3], "counts has the shape"),
-        ("codewords", lambda a: a * 1e12, "codewords holds NaN or numbers out of range"),
+        ("codewords", lambda a: a * 1e12, "codewords contains NaN or numbers out of range"),
         ("codewords", lambda a: a.astype(np.float16), "codewords is of type float16"),
         ("codewords", lambda a: a + 0j, "codewords is of type complex128"),
         ("codewords", lambda a: a.astype(str), "codewords is of type <U"),
         ("codewords", lambda a: a.astype(object), "Python objects"),
-        ("counts", lambda a: -a, "counts holds"),
-        ("frame_scale", lambda a: a * 0, "frame_scale holds"),
-        ("frame_mean", lambda a: a * np.inf, "frame_mean holds"),
+        ("counts", lambda a: -a, "counts contains"),
+        ("frame_scale", lambda a: a * 0, "frame_scale contains"),
+        ("frame_mean", lambda a: a * np.inf, "frame_mean contains"),
         ("mean", lambda a: a[None], "mean has the shape"),
         ("components", lambda a: a.T, "components has the shape"),
         ("components", lambda a: np.tile(a, (20, 1)), "metric has the shape|more dimensions"),
@@ -84,12 +84,12 @@ def test_what_a_model_does_not_need_is_left_out(model, read):
     ],
 )
 @pytest.mark.filterwarnings("ignore:invalid value")
-def test_an_array_that_does_not_fit_is_named(model, read, name, wrong, why):
+def test_invalid_array_is_named_in_error(model, read, name, wrong, why):
     with pytest.raises(ValueError, match=why):
         read(**{name: wrong(model.arrays().get(name))})
 
 
-def test_local_metrics_fit_the_vectors(model, read):
+def test_local_metrics_must_fit_vectors(model, read):
     local = {"local_anchors": np.zeros((2, 3)), "local_decay": np.float64(1)}
     assert read(**local, local_metrics=np.zeros((2, 3, 3))).keys() == model.arrays().keys() | {*local, "local_metrics"}
     for wrong in (np.eye(3), np.zeros((2, 3, 2)), np.zeros((2, 5, 5))):
@@ -97,14 +97,14 @@ def test_local_metrics_fit_the_vectors(model, read):
             read(**local, local_metrics=wrong)
 
 
-def test_more_frames_are_shared_than_there_are_codewords(model, tmp_path):
+def test_rejects_tau_above_codeword_count(model, tmp_path):
     (tmp_path / "model.npz").write_bytes(packed(**model.arrays()))
     about = model.about().model_copy(update={"tau": 17})
-    with pytest.raises(ValueError, match="tau is 17, with 16 codewords"):
+    with pytest.raises(ValueError, match="tau is 17, but there are only 16 codewords"):
         read_arrays(tmp_path / "model.npz", about)
 
 
-def test_no_number_is_read_of_an_array_that_does_not_fit(read, monkeypatch):
+def test_misshapen_array_data_is_never_read(read, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("it was read")
 
@@ -113,10 +113,10 @@ def test_no_number_is_read_of_an_array_that_does_not_fit(read, monkeypatch):
         read(components=np.zeros((100, 1000)))
 
 
-def test_arrays_that_are_packed_or_share_their_bytes_are_refused(model, tmp_path):
+def test_rejects_compressed_and_overlapping_arrays(model, tmp_path):
     path = tmp_path / "model.npz"
     np.savez_compressed(path, **model.arrays())
-    with pytest.raises(ValueError, match="its arrays are packed"):
+    with pytest.raises(ValueError, match="its arrays are compressed"):
         read_arrays(path, model.about())
     with zipfile.ZipFile(path, "w") as archive:
         for name in ("a.npy", "b.npy"):
@@ -127,14 +127,14 @@ def test_arrays_that_are_packed_or_share_their_bytes_are_refused(model, tmp_path
         read_arrays(path, model.about())
 
 
-def test_the_sentence_names_the_model_and_what_to_do(model, tmp_path):
+def test_error_names_model_and_remedy(model, tmp_path):
     model.save(tmp_path / "saved")
     (tmp_path / "saved" / "model.npz").write_bytes(packed(**model.arrays() | {"mean": np.zeros(3)}))
     with pytest.raises(ModelError, match=r"^mine: .*mean has the shape \(3,\).* Ask again\.$"):
         SimilarityModel.load(tmp_path / "saved", called="mine", remedy="Ask again.")
 
 
-def test_local_metrics_are_read_alone_as_with_the_model(model, tmp_path):
+def test_local_metrics_load_without_model(model, tmp_path):
     model.save(tmp_path / "plain")
     assert SimilarityModel.load_local(tmp_path / "plain") is None
     rng = np.random.default_rng(1)
@@ -145,5 +145,5 @@ def test_local_metrics_are_read_alone_as_with_the_model(model, tmp_path):
         np.testing.assert_array_equal(whole.arrays()[name], array)
         np.testing.assert_array_equal(alone.arrays()[name], array)
     (tmp_path / "local" / "model.npz").write_bytes(b"")
-    with pytest.raises(ModelError, match="no similarity model can be read here"):
+    with pytest.raises(ModelError, match="no similarity model can be read"):
         SimilarityModel.load_local(tmp_path / "local")

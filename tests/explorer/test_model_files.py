@@ -1,4 +1,4 @@
-"""Models as files: every kind comes back as it was, and nothing that somebody made up does harm."""
+"""Tests of models as files: every kind survives a round trip, and crafted files do no harm."""
 
 import json
 import os
@@ -43,7 +43,7 @@ _SENT = ("full", "on codewords", "on several, local")
 
 @pytest.fixture(scope="module")
 def every_kind(twelve_artists, tmp_path_factory):
-    """A library with a model of each kind; never changed by a test."""
+    """Build a library with a model of each kind. Tests must not change it."""
     folder = tmp_path_factory.mktemp("kinds")
     shutil.copytree(twelve_artists, folder / "library")
     with Library.open(folder / "library") as library:
@@ -59,7 +59,7 @@ def every_kind(twelve_artists, tmp_path_factory):
             library.judgments.add("Ann", "odd", [ids[i] for i in three], odd)
         for name, settings in LEARNED.items():
             learn(library, settings, name, Watcher())
-        # of a model that is made of models
+        # a model made of other models
         save_model_file(library, library.models.named("on several").id, folder / "sent.musicsim")
         taken = library.models.get(take_model(library, folder / "sent.musicsim", hush)).name
         learn(library, LearningSettings("genre", (taken, "rhythm"), C=100.0), "deep", Watcher())
@@ -68,15 +68,15 @@ def every_kind(twelve_artists, tmp_path_factory):
 
 @pytest.fixture
 def kinds(every_kind, tmp_path):
-    """A copy that the test may change."""
+    """Open a copy that the test may change."""
     shutil.copytree(every_kind, tmp_path / "kinds")
     with Library.open(tmp_path / "kinds") as library:
         yield library
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", [SOUND, "Codewords", *CORE_REPRESENTATIONS, *LEARNED, "deep"])
-def test_every_kind_of_model_comes_back_as_it_was(kinds, tmp_path, name):
+def test_every_model_kind_round_trips(kinds, tmp_path, name):
     record = kinds.models.named(name)
     save_model_file(kinds, record.id, tmp_path / "sent.musicsim")
     taken = take_model(kinds, tmp_path / "sent.musicsim", hush)
@@ -86,21 +86,21 @@ def test_every_kind_of_model_comes_back_as_it_was(kinds, tmp_path, name):
     assert len(ours) == 24
     assert ours.keys() == theirs.keys()
     for song_id, vector in ours.items():
-        # features of mixtures are summed in blocks of other songs
+        # features of mixtures are summed in blocks, which contain other songs here
         np.testing.assert_allclose(theirs[song_id], vector, rtol=1e-5, atol=1e-6)
     report = load_report(kinds.models.path(record.id))
     assert bool(report) == (name in LEARNED or name == "deep")
-    # as text: a figure may be NaN, where nothing could be measured
+    # as text, because an unmeasured score is NaN
     wanted = json.dumps(report | {"changed": []} if report else {})
     assert json.dumps(load_report(kinds.models.path(taken))) == wanted
 
 
-# --- files that somebody made up ------------------------------------------------------------------
+# --- crafted files ------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def six_songs(tmp_path_factory, every_kind):
-    """A library of six songs, and an honest file with a report; never changed by a test."""
+    """Build a library of six songs, and a valid file with a report. Tests must not change them."""
     folder = tmp_path_factory.mktemp("six")
     with open_library(folder / "library") as library:
         library.add(write_collection(folder / "music", n_songs=2, seconds=2.0), n_workers=1)
@@ -113,14 +113,14 @@ def six_songs(tmp_path_factory, every_kind):
 
 @pytest.fixture
 def few(six_songs, tmp_path):
-    """A copy of the library that the test may change."""
+    """Open a copy of the library that the test may change."""
     shutil.copytree(six_songs / "library", tmp_path / "few")
     with Library.open(tmp_path / "few") as library:
         yield library
 
 
-@pytest.mark.slow
-def test_crafted_files_are_refused_in_one_sentence_and_little_memory(six_songs, few, tmp_path):
+@pytest.mark.long
+def test_crafted_files_fail_clearly_with_little_memory(six_songs, few, tmp_path):
     made = crafted(six_songs / "on codewords.musicsim", tmp_path)
     before = stored_files(few)
     done = subprocess.run(
@@ -141,9 +141,8 @@ def test_crafted_files_are_refused_in_one_sentence_and_little_memory(six_songs, 
     assert stored_files(few) == before
 
 
-@pytest.mark.slow
-@pytest.mark.thorough
-def test_mutants_are_refused_or_taken_in_whole(six_songs, few, tmp_path):
+@pytest.mark.long
+def test_mutated_files_are_rejected_or_imported_completely(six_songs, few, tmp_path):
     native = few.models.native().id
     before, vectors = stored_files(few), few.vectors(native).X.copy()
     honest = [parts_of(six_songs / f"{name}.musicsim") for name in _SENT]

@@ -1,10 +1,10 @@
-"""What models say of themselves: whatever the schema lets through can be shown, whatever it does not is one line."""
+"""Tests of model descriptions: anything the schema accepts can be shown, and anything else is one line."""
 
 import json
 import math
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from musicsim.explorer.learning.verdict import MEASURES
@@ -31,14 +31,14 @@ JSON = st.recursive(
 
 
 def places(value, at=()):
-    """Every place in a value of JSON."""
+    """Yield every place in a JSON value."""
     yield at
     for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
         yield from places(value[key], (*at, key))
 
 
 def replaced(value, at, other):
-    """The value with another one at a place."""
+    """Return the value with another one at a place."""
     if not at:
         return other
     copy = value.copy()
@@ -47,16 +47,15 @@ def replaced(value, at, other):
 
 
 @pytest.mark.parametrize("kind", REPORTS)
-def test_reports_are_read_as_they_were_written(kind, tmp_path):
+def test_reports_round_trip(kind, tmp_path):
     (tmp_path / "report.json").write_text(json.dumps(REPORTS[kind]))
     assert json.dumps(read_report(tmp_path / "report.json"), sort_keys=True) == json.dumps(
         REPORTS[kind], sort_keys=True
     )
 
 
-@settings(deadline=None)  # the first example pays for imports
 @given(st.data())
-def test_a_report_that_is_read_can_be_shown(data):
+def test_readable_reports_can_be_shown(data):
     report = REPORTS[data.draw(st.sampled_from(sorted(REPORTS)))]
     at = data.draw(st.sampled_from(list(places(report))))
     text = json.dumps(replaced(report, at, data.draw(JSON)))
@@ -64,12 +63,11 @@ def test_a_report_that_is_read_can_be_shown(data):
         read = read_json(Report, text).model_dump(exclude_unset=True)
     except ValueError:
         return
-    if read["leads"].keys() <= MEASURES.keys():  # or it is not shown
+    if read["leads"].keys() <= MEASURES.keys():  # it is not shown otherwise
         headline(read), figures(read)
     judged_on(read), path_rows(read), source_rows(read)
 
 
-@settings(deadline=None)
 @given(
     st.builds(
         AboutModel, format_version=st.integers(), feature_version=st.integers(), musicsim=st.text(max_size=100),
@@ -78,18 +76,17 @@ def test_a_report_that_is_read_can_be_shown(data):
         n_songs=st.integers(0, 2**40),
     )
 )  # fmt: skip
-def test_a_description_is_read_as_it_was_written(about):
+def test_description_round_trips(about):
     assert read_json(AboutModel, about.model_dump_json()) == about
 
 
-@settings(deadline=None)
 @given(st.sampled_from([AboutFile, AboutModel, AboutSources, Report]), JSON.map(json.dumps) | st.binary())
 @example(AboutModel, "[" * 100_000)
 @example(AboutModel, '{"tau": ' + "9" * 10_000 + "}")
 @example(AboutFile, '{"name": "\\ud800"}')
 @example(AboutFile, '{"name": "' + "x" * MAX_JSON + '"}')
 @example(Report, json.dumps(RANKED | {"leads": {"x" * MAX_JSON: 1}}))
-def test_anything_else_is_refused_in_one_short_line(schema, text):
+def test_invalid_json_gives_short_error(schema, text):
     with pytest.raises(ValueError) as refused:  # noqa: PT011  # whatever pydantic says
         read_json(schema, text)
     assert len(str(refused.value).splitlines()) == 1
@@ -105,25 +102,25 @@ def test_anything_else_is_refused_in_one_short_line(schema, text):
         ("random_state", -1, "random_state"), ("random_state", 2**63, "random_state"),
     ],
 )  # fmt: skip
-def test_each_field_of_a_description_is_of_its_type_and_in_range(name, value, why):
+def test_description_fields_are_validated(name, value, why):
     with pytest.raises(ValueError, match=why):
         read_json(AboutModel, json.dumps(MODEL | {name: value}))
 
 
-def test_fields_of_a_later_version_are_left_out():
+def test_fields_of_later_version_are_ignored():
     assert read_json(AboutModel, json.dumps(MODEL | {"mood": 1})) == AboutModel(**MODEL)
 
 
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"answers": ANSWERED["answers"]}, "which artists, or which answers"),
-        ({"setting": "t 1"}, "which C, or which other setting"),
+        ({"answers": ANSWERED["answers"]}, "either a split or answers"),
+        ({"setting": "t 1"}, "either C or another setting"),
         ({"path": [{"quality": 1.0}]}, "each entry of its path should have C, gap"),
         ({"split": None}, "split"), ({"untrained": math.inf}, "out of range"), ({"seconds": math.nan}, "seconds"),
         ({"changed": [{"query": 1, "before": [1] * 2_000, "after": []}]}, "at most 1000"),
     ],
 )  # fmt: skip
-def test_a_report_is_of_one_kind_and_its_figures_in_range(change, why):
+def test_report_kind_and_scores_are_validated(change, why):
     with pytest.raises(ValueError, match=why):
         read_json(Report, json.dumps(RANKED | change))

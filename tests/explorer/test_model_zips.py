@@ -1,4 +1,4 @@
-"""Model files that are odd as zip archives, and model files that find no room: a sentence, and nothing left behind."""
+"""Tests of odd zip archives as model files, and of full disks: a sentence, and no files left behind."""
 
 import shutil
 import stat
@@ -15,14 +15,14 @@ from tests.disks import fill, small_disk
 
 @pytest.fixture
 def honest(tiny_library, tmp_path):
-    """The file of a model of the tiny library."""
+    """Write a valid model file of the tiny library."""
     target = tmp_path / "honest.musicsim"
     save_model_file(tiny_library, tiny_library.models.native().id, target)
     return target
 
 
 def write(path, members):
-    """A model file of some members, each a name or a ZipInfo with its bytes."""
+    """Write a model file from members, each a name or a ZipInfo with its bytes."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, data in members:
             archive.writestr(name, data)
@@ -30,7 +30,7 @@ def write(path, members):
 
 
 def typed(name, kind):
-    """A member that says it is no plain file."""
+    """Mark a member as something other than a plain file."""
     member = zipfile.ZipInfo(name)
     member.create_system = 3  # Unix
     member.external_attr = (kind | 0o777) << 16
@@ -42,7 +42,7 @@ def with_other(name, data=b"{}"):
 
 
 def as_link(name, data=None):
-    """One part becomes a symbolic link, to another file or with its own bytes."""
+    """Turn one member into a symbolic link, to another file or with its own bytes."""
 
     def change(path, parts):
         found = data or parts[name]
@@ -52,7 +52,7 @@ def as_link(name, data=None):
 
 
 def encrypted(path, parts):
-    """Every member says that it is encrypted, in both of its headers."""
+    """Mark every member as encrypted, in both of its headers."""
     data = bytearray(write(path, parts.items()).read_bytes())
     for signature, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         at = data.find(signature)
@@ -63,7 +63,7 @@ def encrypted(path, parts):
 
 
 def other_name_inside(path, parts):
-    """The list of members is honest, and the header before the data names another file."""
+    """Let the local header of a member name another file than the list of members does."""
     data = write(path, parts.items()).read_bytes()
     path.write_bytes(data.replace(b"model.json", b"../../ab.x", 1))
 
@@ -89,9 +89,10 @@ ODD = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 @pytest.mark.parametrize("what", ODD)
-def test_odd_archives_are_refused_in_a_sentence_and_leave_nothing(tiny_library, honest, tmp_path, what):
+def test_odd_archives_are_rejected_without_leftovers(tiny_library, honest, tmp_path, what):
     ODD[what](tmp_path / "odd.musicsim", parts_of(honest))
     folder = tiny_library.folder
     before = sorted((folder / "models").rglob("*"))
@@ -107,13 +108,14 @@ def test_odd_archives_are_refused_in_a_sentence_and_leave_nothing(tiny_library, 
     assert not list(tmp_path.rglob("musicsim-was-here*"))
 
 
-def test_the_same_parts_in_a_plain_archive_are_a_model(tiny_library, honest, tmp_path):
-    """So what the test above refuses is refused for how it is packed."""
+def test_plain_archive_with_same_parts_is_accepted(tiny_library, honest, tmp_path):
+    """Check that the test above refuses the packing, not the content."""
     write(tmp_path / "good.musicsim", parts_of(honest).items())
     run("models", "import", tmp_path / "good.musicsim", library=tiny_library.folder)
 
 
-def test_a_model_that_finds_no_room_ends_as_other_commands_do(built_library, honest, tmp_path):
+@pytest.mark.long
+def test_full_disk_gives_clear_error(built_library, honest, tmp_path):
     parts = parts_of(honest)
     with small_disk(tmp_path / "disk", size_mb=40) as disk:
         folder = shutil.copytree(built_library, disk / "library")

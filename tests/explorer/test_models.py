@@ -1,4 +1,4 @@
-"""Models beside the native one: made in other ways, kept up to date, sent to other libraries."""
+"""Tests of additional models: other representations, updates, and transfer to other libraries."""
 
 import json
 import zipfile
@@ -23,8 +23,9 @@ from tests.progress import cancel_when
 from tests.sounds import stored_files, write_song
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(CORE_REPRESENTATIONS))
-def test_each_representation_is_a_model_that_finds_the_kind_of_sound(twelve, name, tmp_path):
+def test_each_representation_finds_similar_sound(twelve, name, tmp_path):
     tag_by_kind(twelve)
     settings = RepresentationSettings(name, n_codewords=32, tau=2)
     model_id = add_representation(twelve, settings, "other", hush)
@@ -33,10 +34,10 @@ def test_each_representation_is_a_model_that_finds_the_kind_of_sound(twelve, nam
     assert np.isfinite(seen.map).all()
     for song in seen.library.songs():
         (first, *_) = find_similar(seen, song.id, 1)
-        # melodies are drawn for each song, and noise has no harmony
+        # each song has a melody of its own, and noise does not have harmony
         assert first.song.genre == song.genre or name == "harmony"
         assert 0.0 <= first.similarity <= 1.0
-    # the model on the disk gives the vectors that were stored: nothing of it was lost
+    # the stored model reproduces the stored vectors, so nothing was lost
     again = seen.model.vectors(twelve.models.features(model_id).X)
     np.testing.assert_array_equal(again, twelve.vectors(model_id).X)
     outside = write_song(tmp_path / "new.flac", "noise", seed=99).read_bytes()
@@ -48,7 +49,7 @@ def test_each_representation_is_a_model_that_finds_the_kind_of_sound(twelve, nam
         assert first.song.genre == "noise"
 
 
-def test_codewords_of_the_native_size_are_shared_not_made_again(twelve):
+def test_native_size_codewords_are_shared(twelve):
     native = twelve.models.codewords()
     model = take_snapshot(twelve, native.id).model
     settings = RepresentationSettings("tfidf", n_codewords=model.n_codewords, tau=model.tau)
@@ -58,7 +59,7 @@ def test_codewords_of_the_native_size_are_shared_not_made_again(twelve):
     np.testing.assert_array_equal(twelve.models.features(record.id).X, twelve.models.features(native.id).X)
 
 
-def test_tfidf_vectors_give_the_cosine(twelve):
+def test_tfidf_vectors_give_cosine(twelve):
     from musicsim.kernels import tfidf_cosine_kernel
 
     model = take_snapshot(twelve).model
@@ -66,11 +67,12 @@ def test_tfidf_vectors_give_the_cosine(twelve):
     rows = twelve.vectors(add_representation(twelve, settings, "rare", hush))
     truth = tfidf_cosine_kernel(twelve.models.features(rows.model_id).X)
     squared = ((rows.X[:, None] - rows.X[None]) ** 2).sum(axis=2)
-    # unit vectors: 1 - d^2 / 2, to float32
+    # unit vectors: 1 - d^2 / 2, up to float32
     np.testing.assert_allclose(1 - squared / 2, truth, atol=1e-5)
 
 
-def test_new_songs_are_placed_under_every_model_without_training(twelve, tmp_path):
+@pytest.mark.long
+def test_new_songs_are_placed_in_every_model(twelve, tmp_path):
     tag_by_kind(twelve)
     learned = learn(twelve, LearningSettings(supervision="genre", C=1e3), "mine", Watcher())
     words = add_representation(twelve, RepresentationSettings("gmm"), "gmm", hush)
@@ -87,7 +89,8 @@ def test_new_songs_are_placed_under_every_model_without_training(twelve, tmp_pat
     assert take_snapshot(twelve, tags).rows_of([new.id])[0] == -1, "nobody has tagged it"
 
 
-def test_a_learned_model_is_stale_when_its_features_go_and_is_made_again(twelve):
+@pytest.mark.long
+def test_stale_learned_model_is_retrained(twelve):
     learned = learn(twelve, LearningSettings(supervision="genre", C=1e3), "mine", Watcher())
     twelve.models.activate(learned)
     assert stale_reason(twelve, twelve.models.get(learned)) is None
@@ -109,7 +112,8 @@ def test_a_learned_model_is_stale_when_its_features_go_and_is_made_again(twelve)
     assert stale_models(twelve) == []
 
 
-def test_a_model_that_can_no_longer_be_made_stays_as_it_was(twelve):
+@pytest.mark.long
+def test_unlearnable_model_stays_unchanged(twelve):
     learned = learn(twelve, LearningSettings(supervision="genre", C=1e3), "mine", Watcher())
     with twelve.write() as connection:
         connection.exec_driver_sql("UPDATE songs SET genre = NULL")
@@ -118,7 +122,8 @@ def test_a_model_that_can_no_longer_be_made_stays_as_it_was(twelve):
     assert len(take_snapshot(twelve, learned).songs_at()) == 24
 
 
-def test_a_model_travels_as_one_file(twelve, tiny_library, tmp_path):
+@pytest.mark.long
+def test_model_round_trips_through_one_file(twelve, tiny_library, tmp_path):
     learned = learn(twelve, LearningSettings(supervision="genre", C=1e3), "mine", Watcher())
     target = tmp_path / "mine.musicsim"
     save_model_file(twelve, learned, target)
@@ -127,7 +132,7 @@ def test_a_model_travels_as_one_file(twelve, tiny_library, tmp_path):
     assert (record.name, record.base_id) == ("mine", None)
     seen = take_snapshot(tiny_library, taken)
     assert len(seen.songs_at()) == 12
-    # the same model: the same sound has the same vector in both libraries
+    # the same model gives the same sound the same vector in both libraries
     theirs = take_snapshot(twelve, learned)
     sound = write_song(tmp_path / "x.flac", "tones", seed=5).read_bytes()
     np.testing.assert_array_equal(read_example(seen, sound, "x").vector, read_example(theirs, sound, "x").vector)
@@ -137,7 +142,8 @@ def test_a_model_travels_as_one_file(twelve, tiny_library, tmp_path):
     assert [r.name for r in tiny_library.models.all()] == [NATIVE, CODEWORDS_NAME, "mine", "mine 2"]
 
 
-def test_a_metric_is_learned_on_top_of_one_that_was_taken(twelve, tmp_path):
+@pytest.mark.long
+def test_metric_trains_on_imported_model(twelve, tmp_path):
     learned = learn(twelve, LearningSettings(supervision="genre", C=1e3), "mine", Watcher())
     save_model_file(twelve, learned, tmp_path / "mine.musicsim")
     taken = take_model(twelve, tmp_path / "mine.musicsim", hush)
@@ -146,7 +152,7 @@ def test_a_metric_is_learned_on_top_of_one_that_was_taken(twelve, tmp_path):
     record = twelve.models.get(again)
     assert record.base_id == taken
     model = take_snapshot(twelve, again).model
-    # linear in the vectors it was learned on: both metrics are in it
+    # linear in the vectors it was learned on, so it contains both metrics
     X, Y = twelve.vectors(taken).X, twelve.vectors(again).X
     map_, *_ = np.linalg.lstsq(X - X.mean(0), Y - Y.mean(0), rcond=None)
     np.testing.assert_allclose((X - X.mean(0)) @ map_, Y - Y.mean(0), atol=1e-4)  # float32 vectors
@@ -195,7 +201,7 @@ def _written(folder, data):
         "arrays that do not fit", "pickled arrays",
     ],
 )  # fmt: skip
-def test_a_file_that_is_no_model_is_refused_and_leaves_nothing(tiny_library, tmp_path, kind):
+def test_invalid_model_file_leaves_nothing(tiny_library, tmp_path, kind):
     good = tmp_path / "good.musicsim"
     save_model_file(tiny_library, tiny_library.models.native().id, good)
     before = stored_files(tiny_library)
@@ -205,21 +211,21 @@ def test_a_file_that_is_no_model_is_refused_and_leaves_nothing(tiny_library, tmp
     assert not (tmp_path / "evil").exists()
 
 
-def test_names_are_free(tiny_library):
+def test_free_name_is_clean_and_unique(tiny_library):
     assert free_name(tiny_library, "  my   taste ") == "my taste"
     assert free_name(tiny_library, NATIVE) == f"{NATIVE} 2"
     assert free_name(tiny_library, "") == "my model"
     assert len(free_name(tiny_library, "x" * 300)) <= 60
 
 
-def test_without_frames_another_representation_is_refused(twelve):
+def test_representation_requires_stored_frames(twelve):
     twelve.set_setting("keep_frames", False)
     refresh(twelve)
     with pytest.raises(FeatureVersionError, match="24 of 24 songs were not stored"):
         add_representation(twelve, RepresentationSettings("gmm"), "x", hush)
 
 
-def test_tags_that_nobody_gave_are_missed_with_the_next_step(twelve):
+def test_missing_tags_error_suggests_import(twelve):
     for name in ("tags", "semantic"):
         with pytest.raises(ModelError, match="import tags"):
             add_representation(twelve, RepresentationSettings(name), "x", hush)
@@ -228,19 +234,20 @@ def test_tags_that_nobody_gave_are_missed_with_the_next_step(twelve):
 
 @pytest.fixture
 def uninstall():
-    """Take a representation away, as if the extension that adds it were deleted."""
+    """Remove a representation, as if the extension that adds it were deleted."""
     missing = {}
 
     def take(name):
-        missing[name] = registry._CORE.pop(name)
+        missing[name] = registry.CORE.pop(name)
         registry.representations.cache_clear()
 
     yield take
-    registry._CORE.update(missing)
+    registry.CORE.update(missing)
     registry.representations.cache_clear()
 
 
-def test_a_model_of_an_extension_that_is_gone_is_refused_and_the_others_work(twelve, uninstall, tmp_path):
+@pytest.mark.long
+def test_model_of_missing_extension_is_rejected(twelve, uninstall, tmp_path):
     lost = add_representation(twelve, RepresentationSettings("rhythm"), "beats", hush)
     joint = learn(twelve, LearningSettings("genre", ("Sound", "beats"), C=100.0), "both", Watcher())
     sent = tmp_path / "beats.musicsim"
@@ -248,7 +255,9 @@ def test_a_model_of_an_extension_that_is_gone_is_refused_and_the_others_work(twe
     twelve.models.activate(lost)
     uninstall("rhythm")
     for model_id in (lost, joint):
-        with pytest.raises(ModelError, match=r"compares 'rhythm', .*: install the extension") as refusal:
+        with pytest.raises(
+            ModelError, match=r"'rhythm' of this model is not installed: install the extension"
+        ) as refusal:
             SimilarityModel.load(twelve.models.path(model_id))
         assert "\n" not in str(refusal.value)
     with pytest.raises(ModelError, match="install the extension"):

@@ -1,4 +1,4 @@
-"""How far the steps of a playlist go in sound where no playlist of people says it."""
+"""Tests of the step size of a playlist in sound, if no playlist of people determines it."""
 
 import itertools
 
@@ -15,7 +15,7 @@ from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 
 
-def test_ranks_are_those_of_all_distances(rng):
+def test_ranks_match_all_distances(rng):
     X = rng.normal(size=(50, 4)).astype(np.float32)
     ranks = SoundRanks(X)
     for row in range(50):
@@ -27,12 +27,12 @@ def test_ranks_are_those_of_all_distances(rng):
         np.testing.assert_allclose(between, shares)
 
 
-def test_the_nearest_song_of_a_small_library_is_near():
+def test_nearest_song_of_small_library_is_near():
     assert SoundRanks(np.array([[0.0], [1.0], [3.0]])).near(1).tolist() == [0, 1]
 
 
 @given(seed=st.integers(0, 10_000), surprise=st.floats(0, 1))
-def test_half_of_the_steps_end_within_the_median_and_the_walks_own_odds_are_kept(seed, surprise):
+def test_half_of_steps_stay_within_median(seed, surprise):
     rng = np.random.default_rng(seed)
     shares = rng.permutation(np.linspace(0, 1, 401))
     p = rng.dirichlet(np.ones(401))
@@ -40,12 +40,12 @@ def test_half_of_the_steps_end_within_the_median_and_the_walks_own_odds_are_kept
     weights = at_pace(lambda _: shares, median)(1, 0, p)
     steps = p * weights / (p @ weights)
     assert steps[shares <= median].sum() == pytest.approx(0.5, abs=1e-4)
-    # of songs of one rank the walk's own odds stay: the weight is an exponential of rank and of nothing else
+    # Songs of one rank keep the odds of the walk, because the weight is an exponential of the rank alone.
     slope = np.diff(np.log(weights)[np.argsort(shares)])
     np.testing.assert_allclose(slope, slope[0], rtol=1e-6, atol=1e-9)
 
 
-def test_where_no_song_is_so_near_the_nearest_lead_but_are_not_the_only_ones():
+def test_nearest_songs_are_preferred_if_none_is_near():
     shares = np.linspace(0, 1, 201)
     p = np.where(shares > 0.3, 1.0, 0.0)
     weights = at_pace(lambda _: shares, 0.02)(1, 0, p / p.sum()) * p
@@ -55,7 +55,7 @@ def test_where_no_song_is_so_near_the_nearest_lead_but_are_not_the_only_ones():
 
 
 def ranks_and_reasons(walk, surprise, n_lists=60):
-    """Ranks of the next songs, by brute force, and the reasons of the steps."""
+    """Return the ranks of the next songs by brute force, and the reasons of the steps."""
     snapshot, ranks, reasons = walk.snapshot, [], []
     X = snapshot.X.astype(float)
     for seed in range(n_lists):
@@ -68,25 +68,26 @@ def ranks_and_reasons(walk, surprise, n_lists=60):
     return np.array(ranks), reasons
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("surprise", "low", "high"), [(0.0, 0.0, 0.025), (0.5, 0.05, 0.09), (1.0, 0.2, 0.3)])
-def test_steps_of_a_library_without_lists_go_as_far_as_asked_for(taught, surprise, low, high):
+def test_step_width_follows_surprise_without_playlists(taught, surprise, low, high):
     ranks, _ = ranks_and_reasons(Walk(take_snapshot(taught)), surprise)
     assert low <= np.median(ranks) <= high
 
 
-def test_a_library_without_lists_gives_sound_as_a_reason_not_a_jump(taught):
+def test_library_without_playlists_gives_sound_reasons(taught):
     _, reasons = ranks_and_reasons(Walk(take_snapshot(taught)), 0.3)
     assert reasons.count("random jump") < 0.05 * len(reasons)
     assert np.mean(["similar sound" in reason for reason in reasons]) > 0.5
 
 
-def test_the_control_knows_nothing_of_sound(taught):
+def test_shuffle_ignores_sound(taught):
     ranks, reasons = ranks_and_reasons(ShuffleWalk(take_snapshot(taught)), 0.0)
     assert 0.4 < np.median(ranks) < 0.6
     assert set(reasons) == {"random jump"}
 
 
-def test_a_few_lists_do_not_say_how_far_steps_go_many_do(taught):
+def test_many_playlists_determine_step_width(taught):
     ids = [song.id for song in taught.songs()]
 
     def is_paced_after(n_lists):
@@ -101,9 +102,10 @@ def test_a_few_lists_do_not_say_how_far_steps_go_many_do(taught):
     assert not is_paced_after(25)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("surprise", "low", "high"), [(0.0, 0.0, 0.06), (1.0, 0.2, 0.3)])
-def test_a_playlist_of_a_large_library_is_drawn_from_a_sample(taught, monkeypatch, surprise, low, high):
-    monkeypatch.setattr(steering, "_MAX_SONGS", 100)
+def test_large_library_playlist_uses_sample(taught, monkeypatch, surprise, low, high):
+    monkeypatch.setattr(steering, "MAX_SONGS", 100)
     snapshot = take_snapshot(taught)
     walk, ids = Walk(snapshot), [song.id for song in taught.songs()]
     assert len(ids) > 100

@@ -1,4 +1,4 @@
-"""Where the songs of a path stand, and which songs lie between them."""
+"""Tests of paths: positions of the fixed songs, and the songs between them."""
 
 import itertools
 
@@ -12,7 +12,7 @@ from musicsim.playlist import PlaylistModel, build_edges
 
 
 @given(seed=st.integers(0, 1000), n_stops=st.integers(2, 6), more=st.integers(0, 20))
-def test_places_rise_from_the_first_to_the_last(seed, n_stops, more):
+def test_positions_increase_from_first_to_last(seed, n_stops, more):
     X = np.random.default_rng(seed).normal(size=(10, 3))
     places = places_of(X, list(range(n_stops)), n_stops + more)
     assert places[0] == 0
@@ -20,14 +20,14 @@ def test_places_rise_from_the_first_to_the_last(seed, n_stops, more):
     assert all(a < b for a, b in itertools.pairwise(places))
 
 
-def test_a_stretch_has_as_many_steps_as_it_is_long():
+def test_steps_are_proportional_to_distance():
     X = np.array([[0.0], [1.0], [4.0]])
     assert places_of(X, [0, 1, 2], 9) == [0, 2, 8]  # 2 of 8 steps, and 6
     assert places_of(X, [0, 1, 2, 2, 2], 9) == [0, 2, 6, 7, 8]
-    assert places_of(X, [0, 0, 0], 5) == [0, 2, 4]  # no distance at all: shared out alike
+    assert places_of(X, [0, 0, 0], 5) == [0, 2, 4]  # all distances are zero: the steps are shared equally
 
 
-def test_weights_rise_towards_the_line_and_each_place_has_its_point():
+def test_weights_increase_toward_line():
     X = np.stack([np.linspace(0, 1, 101), np.zeros(101)], axis=1)
     weigh = along(X, {0: 0, 10: 100})
     assert weigh(0) is None
@@ -40,15 +40,15 @@ def test_weights_rise_towards_the_line_and_each_place_has_its_point():
         assert weights.min() > 0
 
 
-def test_songs_all_in_one_place_weigh_alike():
+def test_identical_songs_give_no_weights():
     assert along(np.ones((20, 4)), {0: 0, 5: 3})(2) is None
 
 
-def test_a_step_is_as_long_as_those_that_follow_have_to_be():
+def test_step_length_matches_remaining_steps():
     X = np.stack([np.linspace(0, 1, 101), np.zeros(101)], axis=1)
     steer = evenly(X, {0: 0, 10: 100})
     for place, previous, best in ((1, 0, 10), (5, 50, 58), (9, 60, 80), (2, 4, 15)):
-        # the longer of this step and of the mean of the rest, by brute force
+        # the larger of this step and the mean of the rest, by brute force
         cost = np.maximum(np.abs(X[:, 0] - X[previous, 0]), np.abs(X[:, 0] - 1.0) / (10 - place))
         weights = steer(place, previous, np.ones(101))
         assert abs(np.argmax(weights) - best) <= 1
@@ -58,10 +58,10 @@ def test_a_step_is_as_long_as_those_that_follow_have_to_be():
     assert steer(11, 100, np.ones(101)) is None
 
 
-def test_where_one_long_step_must_come_the_others_need_not_be_short():
-    X = np.append(np.linspace(0, 1, 101), 4.0)[:, None]  # 3 from everything
+def test_unavoidable_long_step_relaxes_others():
+    X = np.append(np.linspace(0, 1, 101), 4.0)[:, None]  # at distance 3 from everything
     steer = evenly(X, {0: 0, 3: 101})
-    weights = steer(1, 0, np.ones(102))  # no step up to 3 is long beside one of 3
+    weights = steer(1, 0, np.ones(102))  # no step up to 3 is long compared with 3
     np.testing.assert_array_equal(weights[:101], 1.0)
     assert weights[101] < 1.0
     assert np.argmax(steer(2, 60, np.ones(102))) == 100
@@ -88,7 +88,7 @@ def test_paths_have_even_steps():
     assert np.mean(evened > 2) < 0.05 < np.mean(without > 2)
 
 
-def test_a_rise_goes_evenly_through_the_allowed_songs():
+def test_rise_is_even_among_allowed_songs():
     values = np.array([*np.arange(100.0) ** 3, 50.0, np.nan])
     allowed = np.ones(102, bool)
     allowed[100] = False
@@ -99,14 +99,14 @@ def test_a_rise_goes_evenly_through_the_allowed_songs():
         assert weights[101] == weights.min() > 0, "of which nothing is known"
 
 
-def test_a_rise_begins_with_its_first_song():
+def test_rise_begins_with_first_song():
     values = np.arange(100.0)
     weigh = rising(values, np.ones(100, bool), 5, first=60)
     assert [int(np.argmax(weigh(place))) for place in (0, 2, 4)] == pytest.approx([60, 80, 99], abs=1)
 
 
 @given(st.lists(st.sampled_from([1.0, 2.0, 3.0, np.nan]), min_size=1, max_size=30), st.integers(1, 20))
-def test_songs_of_one_value_weigh_the_same_on_a_rise(values, length):
+def test_equal_values_have_equal_weights(values, length):
     values = np.array(values)
     weigh = rising(values, np.ones(len(values), bool), length)
     if weigh is None:

@@ -1,4 +1,4 @@
-"""Quality of a library: against brute force, against the app's own search, and on planted hubs and confusions."""
+"""Tests of the quality of a library: brute force, the search of the app, and planted hubs and confusions."""
 
 from types import SimpleNamespace
 
@@ -22,7 +22,7 @@ def labels(values):
 
 
 def made(X, genres, artists):
-    """A snapshot of songs that need no library; ids are rows and 100."""
+    """Build a snapshot of songs without a library. Ids are rows plus 100."""
     songs = [SimpleNamespace(genre=genre, group=artist) for genre, artist in zip(genres, artists, strict=True)]
     X, n = np.asarray(X, dtype=np.float32), len(songs)
     artist = labels(artists)
@@ -42,7 +42,7 @@ def made(X, genres, artists):
 
 @pytest.fixture
 def mixed(rng):
-    """120 songs in three genres, one artist four songs, some without a genre."""
+    """Return 120 songs of three genres, four per artist, some without a genre."""
     genres = [("jazz", "rock", "folk")[i // 4 % 3] for i in range(120)]
     centres = dict(zip(("jazz", "rock", "folk"), rng.standard_normal((3, 12)), strict=True))
     X = np.array([centres[g] for g in genres]) + rng.standard_normal((120, 12))
@@ -51,7 +51,7 @@ def mixed(rng):
 
 
 def brute_lists(of, *, reduced, filtered):
-    """The ten nearest of each song, by the whole matrix of distances."""
+    """Return the ten nearest songs of each, from the full matrix of distances."""
     X = of.X.astype(np.float64)
     D = np.linalg.norm(X[:, None] - X[None], axis=2)
     if reduced:
@@ -65,7 +65,7 @@ def brute_lists(of, *, reduced, filtered):
 
 
 @pytest.mark.parametrize("reduced", [False, True])
-def test_lists_equal_brute_force(mixed, reduced):
+def test_neighbor_lists_match_brute_force(mixed, reduced):
     both = measure_lists(mixed)
     lists = both.reduced if reduced else both.plain
     near = brute_lists(mixed, reduced=reduced, filtered=False)
@@ -80,7 +80,7 @@ def test_lists_equal_brute_force(mixed, reduced):
 
 
 @pytest.mark.parametrize("reduced", [False, True])
-def test_genres_equal_brute_force(mixed, reduced):
+def test_genre_confusion_matches_brute_force(mixed, reduced):
     both = measure_lists(mixed)
     lists = both.reduced if reduced else both.plain
     near = brute_lists(mixed, reduced=reduced, filtered=True)
@@ -96,7 +96,7 @@ def test_genres_equal_brute_force(mixed, reduced):
         assert confusion.n_songs[i] == np.count_nonzero(genres == genre)
 
 
-def test_the_reduced_order_is_that_of_the_app(snapshot):
+def test_reduced_neighbor_lists_match_search(snapshot):
     lists = measure_lists(snapshot)
     for hub_reduction, one in ((False, lists.plain), (True, lists.reduced)):
         counts = {}
@@ -106,7 +106,7 @@ def test_the_reduced_order_is_that_of_the_app(snapshot):
         assert {h.song_id: h.n_lists for h in one.hubs} == counts
 
 
-def test_scores_are_those_of_all_songs_asked_one_by_one(mixed):
+def test_scores_match_individual_queries(mixed):
     scores = measure_scores(mixed, "genre")
     groups = [song.group for song in mixed.songs_at()]
     genres = [song.genre for song in mixed.songs_at()]
@@ -127,12 +127,12 @@ def test_scores_are_those_of_all_songs_asked_one_by_one(mixed):
     assert np.average([g.precision for g in scores.by_genre], weights=weights) == pytest.approx(expected["precision"])
 
 
-def test_a_sample_is_seeded_counted_and_near_the_whole(mixed):
+def test_sample_is_seeded_and_near_full_scores(mixed):
     whole = measure_scores(mixed, "genre")
     one, again = (measure_scores(mixed, "genre", most_queries=60) for _ in range(2))
     assert one == again
     assert (one.n_queries, one.n_skipped, one.n_left_out) == (60, 2, 58)
-    # half of the queries: four standard errors of a mean of 60 with deviation 0.2
+    # half of the queries: four standard errors of a mean of 60 values with deviation 0.2
     assert one.figures["auc"].mean == pytest.approx(whole.figures["auc"].mean, abs=0.1)
     lists = measure_lists(mixed, most_songs=50)
     assert (lists.n_songs, lists.n_compared) == (120, 50)
@@ -140,9 +140,9 @@ def test_a_sample_is_seeded_counted_and_near_the_whole(mixed):
     assert len(lists.plain.hubs) + len(lists.plain.orphans) == 50
 
 
-def test_a_planted_hub_and_an_orphan_are_found(rng):
+def test_finds_planted_hub_and_orphan(rng):
     X = rng.standard_normal((200, 60))
-    X[7] *= 0.05  # nearer to all than they are to each other
+    X[7] *= 0.05  # nearer to all songs than these are to each other
     X[9] *= 3.0
     both = measure_lists(made(X, ["all"] * 200, [f"artist {i}" for i in range(200)]))
     assert (both.plain.hubs[0].song_id, both.plain.hubs[0].n_lists) == (107, 199)
@@ -153,7 +153,7 @@ def test_a_planted_hub_and_an_orphan_are_found(rng):
     assert both.reduced.hubs[0].n_lists < 199
 
 
-def test_a_planted_confusion_is_named(rng):
+def test_finds_planted_confusion(rng):
     centres = {"jazz": 0.0, "blues": 0.3, "noise": 50.0, "rare": 50.0}
     genres = ["jazz"] * 30 + ["blues"] * 20 + ["noise"] * 30 + ["rare"] * 3
     X = np.array([[centres[g]] * 8 for g in genres]) + 0.1 * rng.standard_normal((83, 8))
@@ -164,7 +164,7 @@ def test_a_planted_confusion_is_named(rng):
     np.testing.assert_allclose(confusion.shares.sum(axis=1), 1.0)
     first = confusion.pairs(1)[0]
     assert (first.genre, first.other) == ("blues", "jazz")
-    assert f"{100 * first.share:.0f} % of the songs nearest to blues are jazz" == first.words
+    assert f"{first.share:.0%} of the songs nearest to blues are jazz" == first.words
     assert all("rare" not in (pair.genre, pair.other) for pair in confusion.pairs(100))
     few = confusion.largest(2)
     assert (few.genres, few.columns) == (["jazz", "noise"], ["jazz", "noise", "other genres"])
@@ -172,7 +172,7 @@ def test_a_planted_confusion_is_named(rng):
     np.testing.assert_allclose(few.shares[:, :2], confusion.shares[:2, :2])
 
 
-def test_queries_of_rare_genres_do_not_count_in_the_share_of_the_same_genre(rng):
+def test_rare_genres_are_excluded_from_same_genre_share(rng):
     genres = ["jazz"] * 30 + ["rare"] * 4
     X = np.array([[50.0 if g == "rare" else 0.0] * 8 for g in genres]) + rng.standard_normal((34, 8))
     lists = measure_lists(made(X, genres, [f"artist {i}" for i in range(34)])).plain
@@ -180,7 +180,7 @@ def test_queries_of_rare_genres_do_not_count_in_the_share_of_the_same_genre(rng)
     assert lists.same_genre_of == {"jazz": 1.0}
 
 
-def test_one_artist_gives_no_queries_and_no_genres_no_confusion(rng):
+def test_single_artist_gives_no_queries(rng):
     alone = made(rng.standard_normal((12, 4)), ["jazz"] * 12, ["one"] * 12)
     scores = measure_scores(alone, "genre")
     assert (scores.n_queries, scores.n_skipped) == (0, 12)
@@ -193,30 +193,30 @@ def test_one_artist_gives_no_queries_and_no_genres_no_confusion(rng):
     assert measure_lists(made(np.zeros((1, 4)), ["jazz"], ["one"])) is None
 
 
-def test_two_identical_songs(rng):
+def test_identical_songs_fill_neighbor_lists(rng):
     X = rng.standard_normal((30, 5))
     X[20] = X[3]
     lists = measure_lists(made(X, ["jazz"] * 30, [f"artist {i}" for i in range(30)])).plain
     assert sum(h.n_lists for h in lists.hubs) == 300
 
 
-def test_progress_is_told_to_the_end(mixed):
+def test_progress_reaches_total(mixed):
     told = []
     measure_lists(mixed, progress=lambda *said: told.append(said))
     assert told[-1][1:] == (120, 120)
 
 
-def test_everything_of_a_model_and_what_is_missing(snapshot):
+def test_evaluation_handles_missing_data(snapshot):
     quality = evaluate(snapshot, "genre")
     assert quality.model == snapshot.record.name
     assert quality.held_out is None
-    # each genre of the tiny library is one artist, and the artist filter leaves nothing to find
+    # each genre of the tiny library is one artist, so the artist filter leaves nothing to find
     assert quality.scores.n_queries == 0
     with pytest.raises(ModelError, match="plays"):
         measure_scores(snapshot, "plays")
 
 
-def test_held_out_figures_are_those_of_the_report(snapshot):
+def test_held_out_scores_match_report(snapshot):
     lead = {"before": 0.5, "after": 0.7, "mean": 0.2, "low": 0.1, "high": 0.3}
     report = RANKED | {
         "leads": {"auc": lead},

@@ -1,4 +1,4 @@
-"""Search by example: the right songs, never the seed, the limits kept."""
+"""Tests of search by example: the right songs, never the query itself, and within the filters."""
 
 import io
 from collections import Counter
@@ -29,20 +29,20 @@ def _titles(hits):
     return [hit.song.title for hit in hits]
 
 
-def test_the_seed_never_comes_back(snapshot):
+def test_query_song_is_not_in_results(snapshot):
     for song in snapshot.library.songs():
         hits = find_similar(snapshot, song.id, 50, max_per_artist=None)
         assert len(hits) == 11
         assert song.id not in {hit.song.id for hit in hits}
 
 
-def test_nearest_are_of_the_same_kind_of_sound(snapshot):
+def test_nearest_songs_are_same_kind(snapshot):
     for song in snapshot.library.songs():
         hits = find_similar(snapshot, song.id, 3, max_per_artist=None)
         assert {hit.song.artist for hit in hits} == {song.artist}
 
 
-def test_hits_are_those_of_brute_force_in_order(snapshot):
+def test_results_match_brute_force(snapshot):
     song = snapshot.library.songs()[0]
     row = snapshot.rows_of([song.id])[0]
     truth = np.linalg.norm(snapshot.X - snapshot.X[row], axis=1)
@@ -51,7 +51,7 @@ def test_hits_are_those_of_brute_force_in_order(snapshot):
     assert [hit.song.id for hit in hits] == order
 
 
-def test_at_most_two_of_an_artist_unless_asked_otherwise(snapshot):
+def test_max_per_artist_defaults_to_two(snapshot):
     song = snapshot.library.songs()[0]
     artists = [hit.song.artist for hit in find_similar(snapshot, song.id, 10)]
     assert max(artists.count(a) for a in artists) == 2
@@ -60,7 +60,7 @@ def test_at_most_two_of_an_artist_unless_asked_otherwise(snapshot):
     assert sorted(artists) == ["Artist clicks", "Artist noise", "Artist tones"]
 
 
-def test_the_folder_stands_in_for_an_unknown_artist(tiny_library):
+def test_folder_replaces_unknown_artist(tiny_library):
     with tiny_library.write() as connection:
         connection.execute(schema.songs.update().values(artist=None))
     snapshot = take_snapshot(tiny_library)
@@ -68,7 +68,7 @@ def test_the_folder_stands_in_for_an_unknown_artist(tiny_library):
     assert sorted(Counter(hit.song.folder for hit in hits).values()) == [2, 2, 2]
 
 
-def test_songs_of_unknown_artists_in_a_root_are_not_one_artist(tiny_library):
+def test_unknown_artists_in_top_folder_are_separate(tiny_library):
     with tiny_library.write() as connection:
         connection.execute(schema.songs.update().values(artist=None))
     with tiny_library.write() as connection:
@@ -88,19 +88,19 @@ def test_songs_of_unknown_artists_in_a_root_are_not_one_artist(tiny_library):
         (Filters(duration_s=(10.0, 20.0)), lambda s: False),
     ],
 )
-def test_filters_act_at_query_time(snapshot, filters, right):
+def test_filters_apply_at_query_time(snapshot, filters, right):
     song = snapshot.library.songs()[0]
     hits = find_similar(snapshot, song.id, 50, max_per_artist=None, filters=filters)
     assert {h.song.id for h in hits} == {s.id for s in snapshot.library.songs() if right(s) and s.id != song.id}
 
 
-def test_a_filter_by_folder(snapshot):
+def test_filters_by_folder(snapshot):
     folder = snapshot.library.songs()[0].folder
     hits = find_similar(snapshot, snapshot.library.songs()[-1].id, 50, filters=Filters(folders=frozenset({folder})))
     assert {h.song.folder for h in hits} == {folder}
 
 
-def test_a_file_from_outside_finds_its_kind(snapshot, tmp_path):
+def test_external_file_finds_similar_songs(snapshot, tmp_path):
     data = write_song(tmp_path / "q.mp3", "noise", seed=77).read_bytes()
     example = read_example(snapshot, data, "q.mp3")
     assert example.song_id is None
@@ -110,7 +110,7 @@ def test_a_file_from_outside_finds_its_kind(snapshot, tmp_path):
     assert all(0.0 <= hit.similarity <= 1.0 for hit in hits)
 
 
-def test_a_file_of_the_library_finds_the_others(snapshot):
+def test_library_file_as_example_excludes_itself(snapshot):
     song = snapshot.library.songs()[5]
     example = read_example(snapshot, song.path.read_bytes(), song.path.name)
     assert example.song_id == song.id
@@ -119,27 +119,27 @@ def test_a_file_of_the_library_finds_the_others(snapshot):
     assert _titles(hits) == _titles(find_similar(snapshot, song.id, 50, max_per_artist=None))
 
 
-def test_the_same_vector_however_the_song_comes(snapshot):
+def test_upload_gives_same_vector_as_library_song(snapshot):
     song = snapshot.library.songs()[2]
     example = read_example(snapshot, song.path.read_bytes(), "x")
-    # the library keeps its frames in half precision: a few frames change their codewords
+    # the library stores frames in half precision, so a few frames change their codewords
     assert np.linalg.norm(example.vector - snapshot.X[snapshot.rows_of([song.id])[0]]) < 0.05
 
 
 @pytest.mark.parametrize("data", [b"", b"no sound at all" * 50, b"\x00" * 5000])
-def test_bytes_that_are_no_sound_name_the_upload(snapshot, data):
+def test_undecodable_upload_is_named_in_error(snapshot, data):
     with pytest.raises(AudioError, match=r"my upload\.mp3"):
         read_example(snapshot, data, "my upload.mp3")
 
 
-def test_a_sound_that_is_too_short_names_the_upload(snapshot):
+def test_too_short_upload_is_named_in_error(snapshot):
     stream = io.BytesIO()
     soundfile.write(stream, sound("tones", 0)[:500], SAMPLE_RATE, format="WAV")
     with pytest.raises(AudioError, match=r"blip\.wav"):
         read_example(snapshot, stream.getvalue(), "blip.wav")
 
 
-def test_silence_is_a_legal_query(snapshot):
+def test_silence_is_valid_query(snapshot):
     stream = io.BytesIO()
     soundfile.write(stream, np.zeros(60_000), SAMPLE_RATE, format="WAV")
     example = read_example(snapshot, stream.getvalue(), "silence.wav")
@@ -147,15 +147,15 @@ def test_silence_is_a_legal_query(snapshot):
     assert len(find_similar(snapshot, example, 3)) == 3
 
 
-def test_an_empty_library_has_nothing_to_compare_with(store):
+def test_empty_library_gives_clear_error(store):
     snapshot = take_snapshot(store)
     with pytest.raises(ModelError, match="no songs to compare"):
         read_example(snapshot, b"", "x")
-    with pytest.raises(NotFoundError, match="no song 1"):
+    with pytest.raises(NotFoundError, match=r"song 1\d* does not exist"):
         find_similar(snapshot, 1)
 
 
-def test_reasons_name_what_is_shared(tiny_library):
+def test_reasons_name_shared_properties(tiny_library):
     tags = [{"song_id": s.id, "tag": "calm", "weight": 9.0} for s in tiny_library.songs()]
     tiny_library.add_tags(tags)
     snapshot = take_snapshot(tiny_library)
@@ -163,8 +163,8 @@ def test_reasons_name_what_is_shared(tiny_library):
     assert {hit.reason for hit in hits} == {"same artist · both calm"}
 
 
-def test_reasons_name_what_can_be_heard_where_no_tag_is_shared(tiny_library):
-    a, b, c = tiny_library.songs()[0], *tiny_library.songs()[4:6]  # of other artists
+def test_reasons_name_descriptors_without_shared_tags(tiny_library):
+    a, b, c = tiny_library.songs()[0], *tiny_library.songs()[4:6]  # by other artists
     plain = dict.fromkeys(("artist", "genre", "year"))
     first, second, third = (
         replace(song, **plain, tempo=tempo, key=key, mode="minor")
@@ -175,9 +175,9 @@ def test_reasons_name_what_can_be_heard_where_no_tag_is_shared(tiny_library):
 
 
 def mutual_order(X, row):
-    """Rows from the most to the least mutual, by the definition: P(X > d) P(Y > d) of normal distances.
+    """Order rows by mutual proximity from the definition, P(X > d) P(Y > d) of normal distances.
 
-    Their mean and deviation are those of the nearest third.
+    Mean and deviation are those of the nearest third.
     """
     D = np.linalg.norm(X[:, None].astype(np.float64) - X[None], axis=2)
     near = np.sort(D, axis=1)[:, 1 : 1 + round(len(X) / 3)]
@@ -186,18 +186,18 @@ def mutual_order(X, row):
     return [r for r in np.argsort(-both, kind="stable").tolist() if r != row]
 
 
-def test_hub_reduction_orders_by_mutual_proximity_and_is_the_default(taught):
+def test_hub_reduction_defaults_to_mutual_proximity(taught):
     snapshot = take_snapshot(taught)
     for row in (0, 50, 199):
         song = snapshot.songs_at([row])[0]
         truth = [snapshot.songs_at([r])[0].id for r in mutual_order(snapshot.X, row)[:10]]
         hits = find_similar(snapshot, song.id, 10, max_per_artist=None)
-        # the sample of the moments holds all 200 songs here; distances are float32
+        # all 200 songs are the sample of the moments here; distances are float32
         assert [hit.song.id for hit in hits] == truth
         assert [hit.similarity for hit in hits] == sorted((hit.similarity for hit in hits), reverse=True)
 
 
-def test_hub_reduction_makes_hubs_fewer(taught):
+def test_hub_reduction_reduces_hubs(taught):
     snapshot = take_snapshot(taught)
     heads = {}
     for reduce in (False, True):
@@ -210,7 +210,7 @@ def test_hub_reduction_makes_hubs_fewer(taught):
     assert heads[True] < heads[False]
 
 
-def test_hub_reduction_is_a_setting(taught):
+def test_hub_reduction_follows_setting(taught):
     snapshot = take_snapshot(taught)
     song = snapshot.songs_at([7])[0].id
     plain = [hit.song.id for hit in find_similar(snapshot, song, hub_reduction=False)]
@@ -221,7 +221,7 @@ def test_hub_reduction_is_a_setting(taught):
     assert [hit.song.id for hit in find_similar(take_snapshot(taught), song)] == plain
 
 
-def test_sound_from_outside_is_ordered_as_the_same_song_inside(tiny_library, snapshot, tmp_path):
+def test_external_sound_ranks_like_library_song(tiny_library, snapshot, tmp_path):
     song = snapshot.library.songs()[2]
     example = read_example(snapshot, song.path.read_bytes(), "mine")
     assert example.song_id == song.id
@@ -233,7 +233,7 @@ def test_sound_from_outside_is_ordered_as_the_same_song_inside(tiny_library, sna
 # --- several examples -------------------------------------------------------------------------------
 
 
-def test_several_examples_are_joined_by_inverse_squares_as_brute_force_has_it(taught):
+def test_several_examples_match_brute_force(taught):
     snapshot = take_snapshot(taught)
     like, unlike = snapshot.row_ids[[3, 40, 90]].tolist(), snapshot.row_ids[[7, 120]].tolist()
     X = snapshot.X.astype(np.float64)
@@ -251,7 +251,7 @@ def test_several_examples_are_joined_by_inverse_squares_as_brute_force_has_it(ta
     assert [hit.similarity for hit in hits] == sorted((hit.similarity for hit in hits), reverse=True)
 
 
-def test_each_example_has_its_like_in_the_list_and_reasons_name_it(snapshot):
+def test_every_example_has_similar_results(snapshot):
     tones, noise = (
         next(s for s in snapshot.library.songs() if s.artist == f"Artist {kind}") for kind in ("tones", "noise")
     )
@@ -263,7 +263,7 @@ def test_each_example_has_its_like_in_the_list_and_reasons_name_it(snapshot):
         assert similarity_of(snapshot, Examples((tones.id, noise.id)), hit.song.id) == pytest.approx(hit.similarity)
 
 
-def test_what_results_should_be_less_like_goes_to_the_end(snapshot):
+def test_negative_examples_rank_similar_songs_last(snapshot):
     tones, noise = (
         [s.id for s in snapshot.library.songs() if s.artist == f"Artist {kind}"] for kind in ("tones", "noise")
     )
@@ -274,7 +274,8 @@ def test_what_results_should_be_less_like_goes_to_the_end(snapshot):
     assert [hit.similarity for hit in less[-3:]] == [0.0] * 3
 
 
-def test_a_part_of_a_song_is_searched_with_as_the_file_of_that_part_would_be(tiny_library, tmp_path):
+@pytest.mark.long
+def test_song_part_matches_file_of_that_part(tiny_library, tmp_path):
     noise, tones = (sound(kind, seed=50, seconds=18) for kind in ("noise", "tones"))
     path = tmp_path / "both.wav"
     soundfile.write(path, np.concatenate([noise, tones]), SAMPLE_RATE)
@@ -290,14 +291,14 @@ def test_a_part_of_a_song_is_searched_with_as_the_file_of_that_part_would_be(tin
             assert {hit.song.artist for hit in hits} == {f"Artist {kind}"}
     soundfile.write(tmp_path / "part.wav", noise, SAMPLE_RATE)
     alone = read_example(snapshot, tmp_path / "part.wav", "part.wav")
-    # patterns of fluctuation are some seconds long: those at the cut know what comes after it
+    # Fluctuation patterns last some seconds, so those at the cut depend on the sound after it.
     part, whole = part_of(snapshot, both, 0.0, 18.0).vector, snapshot.X[snapshot.rows_of([both])[0]]
     assert np.linalg.norm(part - alone.vector) < np.linalg.norm(part - whole) / 2
     with pytest.raises(AudioError, match=r"both\.wav, 3 to 3\.01 s: "):
         part_of(snapshot, example, 3.0, 3.01)
 
 
-def test_one_example_twice_is_one(snapshot):
+def test_repeated_example_counts_once(snapshot):
     song, other = (s.id for s in snapshot.library.songs()[:2])
     request = SearchRequest(like=(song, other, other))
     assert with_examples(snapshot, song, request) == Examples((song, other))
@@ -306,12 +307,12 @@ def test_one_example_twice_is_one(snapshot):
         SearchRequest(like=(1,), unlike=(1,))
 
 
-# --- by definition, on songs of which some lack a field ---------------------------------------------
+# --- by definition, for songs with missing fields ---------------------------------------
 
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
-    """700 songs of 35 artists, some without an artist, a genre or a year; never changed by a test."""
+    """Build 700 songs by 35 artists, some without an artist, a genre or a year. Tests must not change them."""
     with write_library(tmp_path_factory.mktemp("drawn") / "library", 700) as library:
         rows = [{"song_id": i, "tag": ("slow", "loud")[i % 3 == 0], "weight": 1.0} for i in range(1, 300, 2)]
         library.add_tags(rows)
@@ -325,7 +326,7 @@ def drawn(tmp_path_factory):
 
 
 def allows(filters, song, tags):
-    """What a filter says of one song, each condition on its own."""
+    """Return whether a filter accepts a song, one condition at a time."""
     words = {song.genre, *(tag for tag, _ in tags.get(song.id, ()))}
     first, last = filters.years or (None, None)
     shortest, longest = filters.duration_s or (0.0, np.inf)
@@ -352,7 +353,7 @@ def allows(filters, song, tags):
 
 
 def answers_by_definition(snapshot, query, k, *, max_per_artist=2, filters=None, exclude=(), reduce=False):
-    """Every song compared, one after the other: ids of the nearest that pass and keep the limit."""
+    """Compare every song in turn. Return the ids of the nearest that pass the filter and the limit."""
     row = snapshot.rows_of([query])[0]
     X = snapshot.X.astype(np.float64)
     order = mutual_order(X, row) if reduce else np.argsort(np.linalg.norm(X - X[row], axis=1), kind="stable").tolist()
@@ -393,14 +394,15 @@ def some_filters(snapshot):
     ]
 
 
-def test_masks_of_filters_are_what_they_allow(drawn):
+@pytest.mark.long
+def test_filter_masks_match_definition(drawn):
     for filters in some_filters(drawn):
         mask = passing(drawn, filters)
         right = [allows(filters, song, drawn.tags_of()) for song in drawn.songs_at()]
         assert (mask.tolist() if mask is not None else [True] * len(right)) == right
 
 
-def test_what_can_be_filtered_by_is_what_some_song_has(drawn):
+def test_filter_choices_match_songs(drawn):
     songs, tags = drawn.songs_at(), drawn.tags_of()
     choices = filter_choices(drawn)
     counts = Counter(tag for found in tags.values() for tag, _ in found) + Counter(s.genre for s in songs if s.genre)
@@ -415,8 +417,9 @@ def test_what_can_be_filtered_by_is_what_some_song_has(drawn):
     assert passing(drawn, everything).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("max_per_artist", [None, 1, 2])
-def test_answers_are_those_of_the_definition(drawn, max_per_artist):
+def test_results_match_definition(drawn, max_per_artist):
     for query in (1, 350, 700):
         for filters in some_filters(drawn):
             hits = find_similar(drawn, query, 12, max_per_artist=max_per_artist, filters=filters, hub_reduction=False)
@@ -425,7 +428,7 @@ def test_answers_are_those_of_the_definition(drawn, max_per_artist):
 
 
 @pytest.mark.parametrize("filters", [None, Filters(genres=frozenset({"Jazz", "Rock", "Folk"}))])
-def test_excluded_songs_are_no_answers(drawn, filters):
+def test_excluded_songs_are_not_results(drawn, filters):
     first = answers_by_definition(drawn, 7, 30, filters=filters)
     exclude = {7, *first[::2], 99_999}
     hits = find_similar(drawn, 7, 10, filters=filters, exclude=exclude, hub_reduction=False)
@@ -434,18 +437,18 @@ def test_excluded_songs_are_no_answers(drawn, filters):
     assert find_similar(drawn, 7, 10, filters=filters, exclude=everything) == []
 
 
-def test_a_limit_that_reaches_far_finds_all_there_are(drawn, monkeypatch):
-    """The nearest songs are asked for again, more of them, until the limit is kept."""
-    monkeypatch.setattr("musicsim.explorer.search.query._CANDIDATES", 4)
+def test_candidates_grow_until_all_results_are_found(drawn, monkeypatch):
+    """The search asks for more neighbors until the limit is satisfied."""
+    monkeypatch.setattr("musicsim.explorer.search.query.CANDIDATES", 4)
     n_groups = len({song.group for song in drawn.songs_at() if song.id != 7})
     hits = find_similar(drawn, 7, 1000, max_per_artist=1, hub_reduction=False)
     assert len(hits) == n_groups
     assert [hit.song.id for hit in hits] == answers_by_definition(drawn, 7, 1000, max_per_artist=1)
 
 
-def test_hubs_are_reduced_alike_in_a_large_library(drawn):
-    """There the moments of the candidates alone are worked out; here all songs are the sample of both."""
-    rows = drawn._rows
+def test_hub_reduction_matches_in_large_library(drawn):
+    """A large library computes moments of the candidates only. Here both use all songs as the sample."""
+    rows = drawn.model_rows
     in_advance, on_demand = (
         HubReduction(len(rows.ids), rows.vectors, lambda: rows.proximity, **options)
         for options in ({}, {"max_in_advance": 0})
@@ -453,11 +456,11 @@ def test_hubs_are_reduced_alike_in_a_large_library(drawn):
     for row in (0, 333, 699):
         distances, near = (found[0] for found in drawn.index.query(drawn.X[row : row + 1], 200))
         one, other = (way.adjusted(drawn.X[row], distances, near) for way in (in_advance, on_demand))
-        # the same moments against the same songs, summed in another order
+        # the same moments over the same songs, summed in another order
         np.testing.assert_allclose(other, one, rtol=1e-9)
 
 
-def test_a_sound_from_outside_searches_a_drawn_library(drawn, tmp_path):
+def test_external_sound_matches_brute_force(drawn, tmp_path):
     data = write_song(tmp_path / "q.wav", "tones", seed=3).read_bytes()
     example = read_example(drawn, data, "q.wav")
     truth = np.linalg.norm(drawn.X - example.vector, axis=1)

@@ -1,18 +1,18 @@
-"""Blocks of songs go to the pool of a library if that saves time."""
+"""Tests that blocks of songs go to the pool of a library if that saves time."""
 
 import numpy as np
 
 from musicsim.explorer import query_blocks
 
 
-def test_what_takes_seconds_is_done_here(monkeypatch):
+def test_only_slow_blocks_are_sent_to_pool(monkeypatch):
     monkeypatch.setattr(query_blocks, "done_by", lambda pool, function, tasks, limits: (pool for _ in tasks))
 
     class _Library:
         pool = "pool"
 
     def done(seconds, n_blocks=4):
-        monkeypatch.setattr(query_blocks, "_WORTH_SENDING_S", seconds)
+        monkeypatch.setattr(query_blocks, "WORTH_SENDING_S", seconds)
         return list(query_blocks.of_blocks(_Library, abs, iter([-1] * n_blocks), n_blocks))
 
     assert done(np.inf) == [1, 1, 1, 1]

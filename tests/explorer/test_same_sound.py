@@ -1,4 +1,4 @@
-"""The same sound twice: found after a scan, one for all in results, parted and joined by the listener."""
+"""Tests of duplicates: found after a scan, one result for all, separated and merged by the listener."""
 
 import numpy as np
 import pytest
@@ -16,10 +16,10 @@ from tests.sounds import SAMPLE_RATE, sound
 
 @pytest.fixture
 def library(store, tmp_path):
-    """Nine songs, two of them also in another encoding."""
+    """Build nine songs, two of them also in another encoding."""
     rng = np.random.default_rng(3)
     for n in range(9):
-        # a melody and a rhythm of its own each, long enough that two cannot agree by chance
+        # Each has its own melody and rhythm, long enough that two cannot agree by chance.
         y = sound("tones", n, 24.0) * np.repeat(rng.uniform(0.1, 1, 97), SAMPLE_RATE // 4)[: 24 * SAMPLE_RATE]
         (tmp_path / "music").mkdir(exist_ok=True)
         soundfile.write(tmp_path / f"music/song {n}.flac", y, SAMPLE_RATE)
@@ -34,7 +34,8 @@ def by_title(library):
     return {song.title: song.id for song in library.songs()}
 
 
-def test_copies_in_another_encoding_are_found_and_folded(library):
+@pytest.mark.long
+def test_duplicates_in_other_encodings_are_found(library):
     snapshot = take_snapshot(library)
     ids = by_title(library)
     assert snapshot.representative_of == {ids[f"song {n} copy"]: ids[f"song {n}"] for n in range(2)}, (
@@ -44,7 +45,8 @@ def test_copies_in_another_encoding_are_found_and_folded(library):
     assert library.duplicates.not_compared() == set()
 
 
-def test_a_copy_is_no_answer_and_asks_for_the_song_it_stands_for(library):
+@pytest.mark.long
+def test_duplicate_query_gives_results_of_song(library):
     snapshot, ids = take_snapshot(library), by_title(library)
     answers = [hit.song.title for hit in find_similar(snapshot, ids["song 0"], 20, max_per_artist=None)]
     assert sorted(answers) == [f"song {n}" for n in range(1, 9)]
@@ -52,7 +54,7 @@ def test_a_copy_is_no_answer_and_asks_for_the_song_it_stands_for(library):
     assert of_copy == answers
 
 
-def test_playlists_hold_a_sound_once(library):
+def test_playlists_contain_each_sound_once(library):
     library.add_playlists([("mine", None, [by_title(library)["song 0 copy"], by_title(library)["song 3"]])], "test")
     drawn = Walk(take_snapshot(library)).draw(PlaylistRequest(length=9), 0)
     assert sorted(song.title for song in drawn.songs) == [f"song {n}" for n in range(9)]
@@ -60,7 +62,7 @@ def test_playlists_hold_a_sound_once(library):
     assert first.songs[0].title == "song 1"
 
 
-def test_songs_that_were_parted_stay_apart_and_can_be_joined(library):
+def test_separated_duplicates_stay_separate_and_can_be_joined(library):
     ids = by_title(library)
     pair = [ids["song 0"], ids["song 0 copy"]]
     assert library.duplicates.judge(pair, is_same=False) == 1
@@ -71,7 +73,8 @@ def test_songs_that_were_parted_stay_apart_and_can_be_joined(library):
     assert ids["song 0 copy"] in take_snapshot(library).representative_of
 
 
-def test_when_the_song_goes_its_copy_stands_for_itself(library):
+@pytest.mark.long
+def test_duplicate_replaces_missing_song(library):
     ids = by_title(library)
     library.song(ids["song 0"]).path.unlink()
     library.add(library.files.roots())
@@ -79,7 +82,8 @@ def test_when_the_song_goes_its_copy_stands_for_itself(library):
     assert snapshot.songs_at()[snapshot.rows_of([ids["song 0 copy"]])[0]].title == "song 0 copy"
 
 
-def test_new_songs_are_compared_with_the_old_ones(library, tmp_path):
+@pytest.mark.long
+def test_new_songs_are_compared_with_old_ones(library, tmp_path):
     y, sr = soundfile.read(tmp_path / "music/song 5.flac")
     soundfile.write(tmp_path / "music/late copy.ogg", y, sr)
     library.add(tmp_path / "music")
@@ -88,7 +92,7 @@ def test_new_songs_are_compared_with_the_old_ones(library, tmp_path):
     assert take_snapshot(library).representative_of[ids["late copy"]] == ids["song 5"]
 
 
-def test_groups_join_over_several_pairs(library):
+def test_pairs_merge_into_groups(library):
     songs = library.songs()[:5]
     a, b, c, d, e = (song.id for song in songs)
     pairs = [SamePair(a, b, 1.0, 0.0), SamePair(b, c, 1.0, 0.0), SamePair(d, e, 1.0, 0.0, False)]

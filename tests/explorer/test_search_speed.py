@@ -1,4 +1,4 @@
-"""Recall and time of each kind of index, against comparing with every song."""
+"""Tests of the recall and time of each kind of index, compared with brute force."""
 
 import numpy as np
 import pytest
@@ -20,8 +20,9 @@ def written(tmp_path_factory):
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_kind_reaches_its_recall(kind, rng):
+def test_each_index_kind_reaches_its_recall(kind, rng):
     centers = rng.normal(size=(60, 40))
     X = (centers[rng.integers(60, size=6000)] + rng.normal(size=(6000, 40))).astype(np.float32)
     queries = X[:80] + rng.normal(scale=0.1, size=(80, 40)).astype(np.float32)
@@ -31,7 +32,8 @@ def test_each_kind_reaches_its_recall(kind, rng):
     assert recall >= MIN_RECALL[kind]
 
 
-def test_all_kinds_are_measured_on_the_same_songs(library):
+@pytest.mark.long
+def test_all_kinds_are_measured_on_same_songs(library):
     library.set_setting("index_kind", "tree")
     steps = []
     found = measure_search(take_snapshot(library), n_queries=50, progress=lambda *step: steps.append(step))
@@ -45,13 +47,14 @@ def test_all_kinds_are_measured_on_the_same_songs(library):
     assert not (library.models.path(library.models.get().id) / "index").exists()
 
 
-def test_a_very_large_library_is_sampled(library):
+@pytest.mark.long
+def test_very_large_library_is_sampled(library):
     found = measure_search(take_snapshot(library), n_queries=10, max_songs=1100)
     assert (found.n_songs, found.n_compared) == (1500, 1100)
     assert "a sample of 1,100" in found.caption
 
 
-def test_a_measurement_can_be_cancelled(library):
+def test_measurement_can_be_canceled(library):
     def stop(message: str, done: int, total: int) -> None:
         if done == 1:
             raise Canceled
@@ -60,6 +63,6 @@ def test_a_measurement_can_be_cancelled(library):
         measure_search(take_snapshot(library), n_queries=10, progress=stop)
 
 
-def test_a_small_library_needs_no_index(tiny_library):
+def test_rejects_small_library(tiny_library):
     with pytest.raises(ModelError, match="at least 1,000 songs; this library has 12"):
         measure_search(take_snapshot(tiny_library))

@@ -1,4 +1,4 @@
-"""From frames to vectors, and through the disk unchanged."""
+"""Tests of the way from frames to vectors, and of saving and loading."""
 
 import json
 
@@ -31,51 +31,51 @@ def model(songs):
     return fitted.fit_space(fitted.features(songs))
 
 
-def test_similarity_of_vectors_is_the_kernel_up_to_the_variance_left_out(model, songs):
+def test_vector_similarity_equals_kernel(model, songs):
     full = SimilarityModel(n_codewords=32, variance=1.0, random_state=0)
     full.use_encoder(model.encoder_)
     H = model.features(songs)
     V = full.fit_space(H).vectors(H)
     distances = np.linalg.norm(V[:, None] - V[None], axis=2)
-    # all variance kept: equal up to float32 of the vectors
+    # all variance is kept, so they are equal up to float32
     np.testing.assert_allclose(ppk_similarity(distances), ppk_kernel(H), atol=1e-5)
 
 
-def test_fewer_songs_than_fifty_keep_the_whole_space(songs):
+def test_under_fifty_songs_keep_all_dimensions(songs):
     few = SimilarityModel(n_codewords=32, random_state=0).use_encoder(encoder_of(songs))
     few.fit_space(few.features(songs[:5]))
     V = few.transform(songs)
-    # the square-root map itself, a unit vector (float32)
+    # the square-root map alone, a unit vector in float32
     np.testing.assert_allclose(np.linalg.norm(V, axis=1), 1.0, atol=1e-5)
 
 
-def test_ninety_five_percent_of_the_variance_is_kept(model, songs):
+def test_keeps_95_percent_of_variance(model, songs):
     X = np.sqrt(model.features(songs))
     kept = np.var(model.transform(songs), axis=0).sum() / np.var(X, axis=0).sum()
     assert 0.95 <= kept < 1.0
 
 
-def test_saved_and_loaded_it_gives_the_same_vectors(model, songs, tmp_path):
+def test_saved_model_gives_same_vectors(model, songs, tmp_path):
     model.save(tmp_path / "model")
     again = SimilarityModel.load(tmp_path / "model")
     np.testing.assert_array_equal(again.transform(songs), model.transform(songs))
     assert again.n_songs_ == 60
 
 
-def test_nothing_in_a_saved_model_needs_pickle(model, tmp_path):
+def test_saved_model_needs_no_pickle(model, tmp_path):
     model.save(tmp_path / "model")
     assert sorted(p.name for p in (tmp_path / "model").iterdir()) == ["model.json", "model.npz"]
     np.load(tmp_path / "model" / "model.npz", allow_pickle=False)
 
 
-def test_a_name_that_is_taken_is_refused(model, tmp_path):
+def test_rejects_taken_name(model, tmp_path):
     model.save(tmp_path / "model")
-    with pytest.raises(ModelError, match="something is here already"):
+    with pytest.raises(ModelError, match="exists already"):
         model.save(tmp_path / "model")
 
 
 @pytest.mark.parametrize("damage", ["missing", "json", "npz", "cut"])
-def test_a_damaged_model_is_a_clear_error(model, tmp_path, damage):
+def test_damaged_model_gives_clear_error(model, tmp_path, damage):
     folder = tmp_path / "model"
     model.save(folder)
     if damage == "missing":
@@ -90,7 +90,7 @@ def test_a_damaged_model_is_a_clear_error(model, tmp_path, damage):
         SimilarityModel.load(folder)
 
 
-def test_a_model_of_other_features_is_refused(model, tmp_path):
+def test_rejects_other_feature_version(model, tmp_path):
     model.save(tmp_path / "model")
     about = tmp_path / "model" / "model.json"
     about.write_text(json.dumps(json.loads(about.read_text()) | {"feature_version": 99}))
@@ -98,6 +98,6 @@ def test_a_model_of_other_features_is_refused(model, tmp_path):
         SimilarityModel.load(tmp_path / "model")
 
 
-def test_too_few_frames_are_a_clear_error():
+def test_too_few_frames_give_clear_error():
     with pytest.raises(ModelError, match="3 frames are too few"):
         CodewordEncoder.fit_frames(np.zeros((3, 39), dtype=np.float32), 1024, 4, None)

@@ -1,4 +1,4 @@
-"""A library at one revision: its names agree with each other, and nothing stale outlives a change."""
+"""Tests of snapshots: one revision, consistent names, and nothing stale after a change."""
 
 from collections import Counter
 
@@ -20,7 +20,7 @@ def forget(library, *song_ids):
 
 
 def assert_agrees(snapshot):
-    """What is read as columns says the same as the song objects."""
+    """Assert that the columns agree with the song objects."""
     by_id = {song.id: song for song in snapshot.library.songs(missing=True)}
     songs = [by_id[i] for i in snapshot.row_ids.tolist()]
     assert (snapshot.n_songs, snapshot.n_indexed) == (len(snapshot.library.songs()), len(songs))
@@ -54,7 +54,7 @@ def test_columns_and_objects_agree(snapshot):
     assert_agrees(snapshot)
 
 
-def test_songs_come_in_the_order_asked_for(snapshot):
+def test_songs_keep_requested_order(snapshot):
     ids = [song.id for song in snapshot.library.songs()]
     asked = [ids[3], 999, ids[0], ids[3]]
     assert [song.id for song in snapshot.songs_by_id(asked)] == [ids[3], ids[0], ids[3]]
@@ -64,14 +64,14 @@ def test_songs_come_in_the_order_asked_for(snapshot):
     assert snapshot.rows_of(()).tolist() == []
 
 
-def test_more_songs_than_are_held_come_all_the_same(tiny_library, monkeypatch):
-    monkeypatch.setattr("musicsim.explorer.snapshot.snapshot._SONGS_HELD", 3)
+def test_returns_more_songs_than_cache_holds(tiny_library, monkeypatch):
+    monkeypatch.setattr("musicsim.explorer.snapshot.snapshot.MAX_CACHED", 3)
     snapshot = take_snapshot(tiny_library)
     for _ in range(2):
         assert snapshot.songs_at() == [tiny_library.song(i) for i in snapshot.row_ids.tolist()]
 
 
-def test_an_empty_library_has_no_rows(store):
+def test_empty_library_has_no_rows(store):
     snapshot = take_snapshot(store)
     assert (snapshot.n_songs, snapshot.n_indexed, len(snapshot.row_ids)) == (0, 0, 0)
     assert snapshot.library.songs() == snapshot.songs_at() == snapshot.songs_by_id([1]) == []
@@ -85,7 +85,7 @@ def test_an_empty_library_has_no_rows(store):
         _ = snapshot.index
 
 
-def test_a_song_without_a_vector_counts_and_is_found_and_has_no_row(tiny_library):
+def test_song_without_vector_has_no_row(tiny_library):
     with tiny_library.write() as connection:
         connection.execute(schema.vectors.delete().where(schema.vectors.c.song_id == 3))
     snapshot = take_snapshot(tiny_library)
@@ -102,7 +102,7 @@ def test_a_song_without_a_vector_counts_and_is_found_and_has_no_row(tiny_library
 
 
 def by_definition(songs, text, limit):
-    """Songs that match, those that begin with the text first; artists likewise, then by their songs."""
+    """Return matching songs, then artists, those that begin with the text first."""
     wanted = text.casefold()
     matching = [song for song in songs if song.matches(text)]
     matching.sort(key=lambda song: (not f"{song.title} {song.artist or ''}".casefold().startswith(wanted), song.id))
@@ -116,7 +116,7 @@ def by_definition(songs, text, limit):
 
 @pytest.mark.parametrize("text", ["NOISE", "song t", "artist", "s 3", "Song noise 1 a", "", "none of them", "ß"])
 @pytest.mark.parametrize("limit", [1, 4, 20])
-def test_what_is_found_by_name(tiny_library, text, limit):
+def test_find_matches_definition(tiny_library, text, limit):
     tiny_library.edits.edit([2], {"title": "STRASSE noise", "artist": "Noise of the Street"})
     snapshot = take_snapshot(tiny_library)
     artists, songs = by_definition(snapshot.library.songs(), text, limit)
@@ -134,7 +134,7 @@ def test_what_is_found_by_name(tiny_library, text, limit):
     assert snapshot.songs_with(text, limit) == songs[:limit]
 
 
-def test_an_album_is_found_with_its_songs_in_their_order(tiny_library):
+def test_album_search_returns_songs_in_order(tiny_library):
     (found,) = take_snapshot(tiny_library).find("album noise").albums
     assert found == ("Album noise", "Artist noise", 4)
     songs = tiny_library.songs(tiny_library.songs_of_album("Album noise", "Artist noise"))
@@ -145,19 +145,19 @@ def test_an_album_is_found_with_its_songs_in_their_order(tiny_library):
     ("typed", "artists", "albums"),
     [("artits noise", ["Artist noise"], []), ("albun tones", [], ["Album tones"]), ("zzzzzz", [], [])],
 )
-def test_a_typo_is_forgiven_where_nothing_else_is_found(snapshot, typed, artists, albums):
+def test_typo_is_tolerated_without_exact_match(snapshot, typed, artists, albums):
     found = snapshot.find(typed)
     assert [name for name, _ in found.artists] == artists
     assert [name for name, _, _ in found.albums] == albums
 
 
-def test_songs_of_an_artist(snapshot):
+def test_songs_of_artist_match_exact_name(snapshot):
     rows = snapshot.songs_of_artist("Artist noise")
     assert [song.artist for song in snapshot.songs_at(rows)] == ["Artist noise"] * 4
     assert snapshot.songs_of_artist("artist noise").tolist() == []
 
 
-# --- what is shared, and what must not be -----------------------------------------------------------
+# --- shared data, and data that must not be shared -------------------------------------------
 
 
 def shared(snapshot):
@@ -174,7 +174,7 @@ def shared(snapshot):
     ],
     ids=["thumb", "no change", "playlist", "title"],
 )
-def test_a_change_of_other_things_leaves_rows_and_index(tiny_library, change):
+def test_unrelated_change_keeps_rows_and_index(tiny_library, change):
     before = shared(take_snapshot(tiny_library))
     change(tiny_library)
     after = shared(take_snapshot(tiny_library))
@@ -182,7 +182,7 @@ def test_a_change_of_other_things_leaves_rows_and_index(tiny_library, change):
     assert_agrees(take_snapshot(tiny_library))
 
 
-def test_a_new_title_is_everywhere_at_once(tiny_library):
+def test_new_title_appears_everywhere(tiny_library):
     before = take_snapshot(tiny_library)
     other = before.library.songs()[1].id
     assert before.songs_by_id([other])[0].title == before.names_at(before.rows_of([other]))[0][0]
@@ -201,7 +201,7 @@ def test_a_new_title_is_everywhere_at_once(tiny_library):
 
 
 @pytest.mark.parametrize("is_by_another_process", [False, True])
-def test_a_forgotten_song_is_nowhere(tiny_library, is_by_another_process):
+def test_removed_song_disappears_everywhere(tiny_library, is_by_another_process):
     before = take_snapshot(tiny_library)
     find_similar(before, 1)
     title = before.songs_by_id([4])[0].title
@@ -218,11 +218,11 @@ def test_a_forgotten_song_is_nowhere(tiny_library, is_by_another_process):
     assert title not in {song.title for song in now.find(title).songs}
     assert 4 not in {hit.song.id for hit in find_similar(now, 1, 20, max_per_artist=None)}
     assert_agrees(now)
-    with pytest.raises(NotFoundError, match="no song 4"):
+    with pytest.raises(NotFoundError, match="song 4 does not exist"):
         find_similar(now, 4)
 
 
-def test_a_song_whose_file_has_gone_is_no_row_until_it_is_back(tiny_library):
+def test_missing_song_has_no_row_until_found(tiny_library):
     path = tiny_library.song(4).path
     tiny_library.files.mark(missing=[path], back=[])
     now = take_snapshot(tiny_library)
@@ -235,8 +235,8 @@ def test_a_song_whose_file_has_gone_is_no_row_until_it_is_back(tiny_library):
     assert_agrees(now)
 
 
-def test_a_song_that_goes_while_one_looks_is_left_out(tiny_library):
-    """Another process may forget a song after the snapshot has loaded its rows."""
+def test_song_removed_during_use_is_left_out(tiny_library):
+    """Another process may remove a song after the snapshot has loaded its rows."""
     snapshot = take_snapshot(tiny_library)
     ids = [hit.song.id for hit in find_similar(snapshot, 1, 3, max_per_artist=None)]
     looked = Snapshot(tiny_library, snapshot.revision)
@@ -248,8 +248,8 @@ def test_a_song_that_goes_while_one_looks_is_left_out(tiny_library):
         _ = looked.songs_at()
 
 
-def test_an_id_and_a_row_used_again_are_another_song(tiny_library):
-    """The last song goes, and the next one takes its id and its row in the file of vectors."""
+def test_reused_id_and_row_are_new_song(tiny_library):
+    """The last song is removed, and the next one reuses its id and its row in the file of vectors."""
     before = take_snapshot(tiny_library)
     last = int(tiny_library.models.song_rows(before.record.id).song_ids[-1])
     features = tiny_library.models.features()
@@ -270,7 +270,7 @@ def test_an_id_and_a_row_used_again_are_another_song(tiny_library):
     assert_agrees(now)
 
 
-def test_a_copy_stands_behind_its_song_as_long_as_they_are_the_same(tiny_library):
+def test_duplicate_is_hidden_until_pair_is_separated(tiny_library):
     tiny_library.duplicates.enter([SamePair(1, 2, 1.0, 0.0)], [])
     folded = take_snapshot(tiny_library)
     (copy, first), *others = folded.representative_of.items()
@@ -286,7 +286,7 @@ def test_a_copy_stands_behind_its_song_as_long_as_they_are_the_same(tiny_library
     assert_agrees(alone)
 
 
-def test_a_new_map_is_seen(tiny_library):
+def test_new_map_is_loaded(tiny_library):
     before = take_snapshot(tiny_library)
     ids, places = load_map(tiny_library.models.path(before.record.id))
     save_map(tiny_library.models.path(before.record.id), ids[:-1], places[:-1] + 100.0)
@@ -298,7 +298,7 @@ def test_a_new_map_is_seen(tiny_library):
     assert now.X is before.X
 
 
-def test_two_models_have_rows_of_their_own(taught):
+def test_models_have_separate_rows(taught):
     native = take_snapshot(taught)
     record = native.record
     other = type(record)("other", "other", 1.0, 3, record.n_features, record.n_dimensions, kind="learned")

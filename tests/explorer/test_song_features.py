@@ -1,4 +1,4 @@
-"""Features of many songs: the same in the same order, however many threads make them."""
+"""Tests of features of many songs: the same in the same order for any number of threads."""
 
 import os
 import threading
@@ -20,9 +20,9 @@ def model(tiny_library):
 
 @pytest.mark.parametrize("n_cores", [1, 3])
 @pytest.mark.parametrize("block", [2, 5])
-def test_blocks_come_in_order_with_the_numbers_of_single_songs(tiny_library, model, monkeypatch, n_cores, block):
+def test_blocks_match_single_songs_in_order(tiny_library, model, monkeypatch, n_cores, block):
     monkeypatch.setattr(song_features, "BLOCK", block)
-    monkeypatch.setattr(song_features, "_AT_ONCE", 2)
+    monkeypatch.setattr(song_features, "SONGS_PER_TASK", 2)
     monkeypatch.setattr(os, "cpu_count", lambda: n_cores)
     songs = tiny_library.songs()[:11]
     told = []
@@ -33,7 +33,7 @@ def test_blocks_come_in_order_with_the_numbers_of_single_songs(tiny_library, mod
     np.testing.assert_array_equal(np.concatenate([found for _, found in blocks]), np.concatenate(alone))
 
 
-def test_a_song_whose_frames_are_gone_ends_the_work_and_the_threads(tiny_library, model, monkeypatch):
+def test_missing_frames_stop_iteration_and_threads(tiny_library, model, monkeypatch):
     monkeypatch.setattr(song_features, "BLOCK", 1)
     songs = tiny_library.songs()
     tiny_library.frame_files.drop(songs[1].content_hash)
@@ -44,7 +44,7 @@ def test_a_song_whose_frames_are_gone_ends_the_work_and_the_threads(tiny_library
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("core")]
 
 
-def test_a_stop_ends_the_threads(tiny_library, model, monkeypatch):
+def test_cancel_ends_threads(tiny_library, model, monkeypatch):
     monkeypatch.setattr(song_features, "BLOCK", 1)
 
     def progress(_, done, total):

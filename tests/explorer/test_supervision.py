@@ -1,4 +1,4 @@
-"""What counts as similar is what people said, by each kind's own definition."""
+"""Tests of supervision: similarity by the definition of each kind."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from musicsim.errors import ModelError
 from musicsim.explorer.learning.supervision import Supervision, coverage
 from musicsim.explorer.requests.training import JUDGEMENTS, KINDS
-from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.library.db import schema
 from musicsim.library.stores.duplicates import SamePair
 
@@ -20,7 +20,7 @@ def jaccard(a, b):
     return len(a & b) / len(a | b) if a | b else 0.0
 
 
-def test_plays_are_the_definition_of_the_thesis(taught):
+def test_plays_match_thesis_definition(taught):
     snapshot = take_snapshot(taught)
     database = np.arange(0, len(snapshot.songs_at()), 2)
     supervision = Supervision(snapshot, "plays", k=3, threshold=20)
@@ -47,7 +47,7 @@ def test_plays_are_the_definition_of_the_thesis(taught):
         assert own not in {snapshot.songs_at()[database[i]].artist for i in in_split.irrelevant(0)}
 
 
-def test_playlists_join_songs_of_other_artists(taught):
+def test_playlists_relate_songs_of_other_artists(taught):
     songs = taught.songs()
     one, two, three = songs[0], songs[40], songs[80]
     same = next(s for s in songs[1:] if s.artist == one.artist)
@@ -59,7 +59,7 @@ def test_playlists_join_songs_of_other_artists(taught):
     assert sorted(relevance.relevant(row[two.id])) == sorted([row[one.id], row[same.id], row[three.id]])
 
 
-def test_tags_join_the_songs_with_most_in_common(taught):
+def test_tags_relate_songs_with_common_tags(taught):
     songs = taught.songs()
     tagged = {
         songs[0].id: ["slow", "sad"],
@@ -76,7 +76,7 @@ def test_tags_join_the_songs_with_most_in_common(taught):
     assert not len(relevance.relevant(row[songs[140].id]))
 
 
-def test_artists_are_held_out_whole_and_sought_among_themselves(taught):
+def test_artist_supervision_searches_itself(taught):
     snapshot = take_snapshot(taught)
     supervision = Supervision(snapshot, "artist")
     assert supervision.searches_itself
@@ -86,7 +86,7 @@ def test_artists_are_held_out_whole_and_sought_among_themselves(taught):
         assert set(relevance.relevant(query).tolist()) == of_artist - {query}
 
 
-def test_genres_leave_the_own_artist_out(taught):
+def test_genre_supervision_excludes_own_artist(taught):
     snapshot = take_snapshot(taught)
     relevance = Supervision(snapshot, "genre").relevance()
     query = snapshot.songs_at([3])[0]
@@ -97,12 +97,12 @@ def test_genres_leave_the_own_artist_out(taught):
 
 
 @pytest.mark.parametrize("kind", ["playlists", "tags", "sittings"])
-def test_what_is_not_there_is_said_with_the_next_step(taught, kind):
+def test_missing_supervision_suggests_import(taught, kind):
     with pytest.raises(ModelError, match="import"):
         Supervision(take_snapshot(taught), kind)
 
 
-def test_plays_of_one_person_say_nothing_of_likeness(taught):
+def test_plays_need_several_listeners(taught):
     with taught.write() as connection:
         connection.exec_driver_sql("DELETE FROM plays")
     taught.add_plays([{"listener": "me", "song_id": taught.songs()[0].id, "count": 50}])
@@ -110,7 +110,7 @@ def test_plays_of_one_person_say_nothing_of_likeness(taught):
         Supervision(take_snapshot(taught), "plays")
 
 
-def test_coverage_counts_songs_that_have_a_relevant_one(taught):
+def test_coverage_counts_songs_with_relevant_songs(taught):
     taught.add_tags([{"song_id": s.id, "tag": "x", "weight": 1.0} for s in (taught.songs()[0], taught.songs()[99])])
     found = {entry.kind: entry for entry in coverage(take_snapshot(taught))}
     assert list(found) == list(KINDS)
@@ -122,7 +122,7 @@ def test_coverage_counts_songs_that_have_a_relevant_one(taught):
 
 @pytest.fixture
 def copies(taught):
-    """Two songs that hold the same sound, and another one."""
+    """Return two songs with the same sound, and another one."""
     first, second, other = (song.id for song in taught.songs()[:3])
     taught.duplicates.enter([SamePair(first, second, 0.99, 0.0)], [])
     assert set(take_snapshot(taught).representative_of) < {first, second}
@@ -130,7 +130,7 @@ def copies(taught):
 
 
 @pytest.mark.parametrize("newest", [1, -1])
-def test_of_thumbs_on_copies_of_one_sound_the_newest_counts(taught, copies, newest):
+def test_latest_thumb_on_duplicates_counts(taught, copies, newest):
     first, second, other = copies
     taught.judgments.rate_results(first, {other: -newest})
     taught.judgments.rate_results(second, {other: newest})
@@ -141,12 +141,12 @@ def test_of_thumbs_on_copies_of_one_sound_the_newest_counts(taught, copies, newe
     against = relevance.irrelevant if newest > 0 else relevance.relevant
     assert in_favour(row[first]).tolist() == [row[other]]
     assert against(row[first]).tolist() == []
-    assert supervision.detail == "1 thumbs on answers to 1 searches", "one opinion, counted once"
+    assert supervision.detail == "1 thumbs on results of 1 searches", "one opinion, counted once"
     (thumbs,) = (entry for entry in coverage(snapshot) if entry.kind == JUDGEMENTS)
     assert thumbs.n_songs == (newest > 0)
 
 
-def test_copies_may_disagree_as_answers_too(taught, copies):
+def test_thumbs_on_duplicate_results_are_merged(taught, copies):
     first, second, other = copies
     taught.judgments.rate_results(other, {first: 1, second: -1})
     snapshot = take_snapshot(taught)
@@ -155,7 +155,7 @@ def test_copies_may_disagree_as_answers_too(taught, copies):
     assert relevance.relevant(row[other]).tolist() == []
 
 
-def test_searches_with_songs_that_have_no_row_are_not_counted(taught):
+def test_searches_from_songs_without_row_are_ignored(taught):
     gone, here, other = (song.id for song in taught.songs()[:3])
     taught.judgments.rate_results(gone, {other: 1})
     taught.judgments.rate_results(here, {other: 1})
@@ -163,14 +163,14 @@ def test_searches_with_songs_that_have_no_row_are_not_counted(taught):
         connection.execute(schema.files.delete().where(schema.files.c.song_id == gone))
     snapshot = take_snapshot(taught)
     assert snapshot.rows_of([gone])[0] == -1
-    assert Supervision(snapshot, JUDGEMENTS).detail == "1 thumbs on answers to 1 searches"
+    assert Supervision(snapshot, JUDGEMENTS).detail == "1 thumbs on results of 1 searches"
 
 
-def test_a_kind_that_cannot_be_read_says_so_and_leaves_the_others(taught, monkeypatch):
+def test_unreadable_supervision_leaves_other_kinds(taught, monkeypatch):
     def broken(_):
         raise ValueError("row 3 makes no sense.")
 
-    monkeypatch.setattr(Supervision, "_tags", broken)
+    monkeypatch.setattr(Snapshot, "tags_of", broken)
     found = {entry.kind: entry for entry in coverage(take_snapshot(taught))}
     assert (found["tags"].lacks, found["tags"].is_enough) == ("row 3 makes no sense.", False)
     assert found["plays"].is_enough

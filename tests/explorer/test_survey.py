@@ -1,4 +1,4 @@
-"""Which question is asked next, and what answers are worth."""
+"""Tests of the choice of the next question, and of the value of answers."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ FORMS = ("odd", "like")
 
 @dataclass
 class Songs:
-    """What the survey asks of a snapshot, for vectors of one's own; song ids are rows + 100."""
+    """The part of a snapshot that the survey reads, for given vectors. Song ids are rows plus 100."""
 
     X: np.ndarray
 
@@ -60,16 +60,17 @@ def key(question):
 
 
 def only(kind):
-    """The shares with which every question is of one kind."""
+    """Return shares that make every question of one kind."""
     return tuple(float(k == kind) for k in ("telling", "random", "repeat"))
 
 
 # --- the next question ----------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_songs", [3, 4])
 @pytest.mark.parametrize("form", FORMS)
-def test_questions_are_of_different_songs_and_new_unless_they_say_so(songs, rng, form, n_songs):
+def test_questions_are_new_unless_marked_as_repeats(songs, rng, form, n_songs):
     answers, asked = [], set()
     for _ in range(150):
         question = next_question(songs, answers, listener="Ann", form=form, n_songs=n_songs, rng=rng)
@@ -81,15 +82,15 @@ def test_questions_are_of_different_songs_and_new_unless_they_say_so(songs, rng,
         answers.append(answer(question, int(rng.integers(1, n_songs))))
 
 
-def test_a_seed_gives_the_same_question_again(songs):
+def test_same_seed_gives_same_question(songs):
     ask = lambda seed: next_question(songs, [], listener="Ann", rng=np.random.default_rng(seed))  # noqa: E731
     assert ask(3) == ask(3)
     assert len({ask(seed) for seed in range(20)}) > 10
 
 
-@pytest.mark.thorough
+@pytest.mark.long
 def test_shares_of_random_and_repeated_questions(songs, rng):
-    """Of 1000, with four standard deviations allowed."""
+    """1,000 questions, with a tolerance of four standard deviations."""
     answers = [
         answer(next_question(songs, [], listener="Ann", rng=np.random.default_rng(seed)), 0) for seed in range(30)
     ]
@@ -100,8 +101,8 @@ def test_shares_of_random_and_repeated_questions(songs, rng):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_random_questions_are_uniform(rng, form, monkeypatch):
-    """Of every question there is in five songs, in every order; p > 1e-4 with this seed."""
-    monkeypatch.setattr(survey, "_SHARES", only("random"))
+    """Covers every question about five songs in every order. With this seed, p > 1e-4."""
+    monkeypatch.setattr(survey, "SHARES", only("random"))
     few = Songs(rng.normal(size=(5, 2)))
     asked = [next_question(few, [], listener="Ann", form=form, rng=rng) for _ in range(3000)]
     assert all(q.is_random for q in asked)
@@ -109,9 +110,9 @@ def test_random_questions_are_uniform(rng, form, monkeypatch):
     assert chisquare([counts[order] for order in permutations(few.row_ids.tolist(), 3)]).pvalue > 1e-4
 
 
-def test_others_questions_by_chance_are_asked_again(songs, rng, monkeypatch):
-    """About half of the random ones, while there are some that are new to the listener."""
-    monkeypatch.setattr(survey, "_SHARES", only("random"))
+def test_random_questions_of_others_are_reused(songs, rng, monkeypatch):
+    """About half of the random questions repeat those of others, as long as some are new to the listener."""
+    monkeypatch.setattr(survey, "SHARES", only("random"))
     by_chance = [Question("odd", ids, True, False) for ids in ((100, 101, 102), (103, 104, 105))]
     chosen = Question("odd", (106, 107, 108), False, False)
     answers = [answer(q, 0, "Bob") for q in (*by_chance, chosen)]
@@ -128,12 +129,12 @@ def test_others_questions_by_chance_are_asked_again(songs, rng, monkeypatch):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_repeats_show_a_sure_answer_in_another_order(songs, rng, form, monkeypatch):
-    monkeypatch.setattr(survey, "_SHARES", only("repeat"))
+def test_repeats_reorder_songs_of_sure_answers(songs, rng, form, monkeypatch):
+    monkeypatch.setattr(survey, "SHARES", only("repeat"))
     ids = [(100 + i, 110 + i, 120 + i, 130 + i) for i in range(10)]
     answers = [answer(Question(form, songs_, False, False), 1) for songs_ in ids]
     answers[0] = replace(answers[0], chosen=None)
-    answers.insert(3, replace(answers[2], song_ids=(ids[2][0], *ids[2][:0:-1])))  # asked twice already
+    answers.insert(3, replace(answers[2], song_ids=(ids[2][0], *ids[2][:0:-1])))  # already asked twice
     ask = lambda who: next_question(songs, answers, listener=who, form=form, n_songs=4, rng=rng)  # noqa: E731
     asked = [ask(" Ann ") for _ in range(200)]
     assert all(q.is_repeat and not q.is_random for q in asked)
@@ -145,7 +146,7 @@ def test_repeats_show_a_sure_answer_in_another_order(songs, rng, form, monkeypat
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_when_all_has_been_asked_it_is_asked_again(rng, form):
+def test_exhausted_questions_are_repeated(rng, form):
     few, answers = Songs(rng.normal(size=(4, 2))), []
     n_questions = {"odd": 4, "like": 12}[form]
     asked = Counter()
@@ -157,7 +158,8 @@ def test_when_all_has_been_asked_it_is_asked_again(rng, form):
     assert len(asked) == n_questions
 
 
-def test_songs_without_a_vector_are_never_asked_about(rng):
+@pytest.mark.long
+def test_songs_without_vector_are_never_used(rng):
     X = rng.normal(size=(30, 3))
     X[::2, 1] = np.nan
     X[7, 2] = np.inf
@@ -169,7 +171,7 @@ def test_songs_without_a_vector_are_never_asked_about(rng):
         answers.append(answer(question, 0))
 
 
-def test_too_few_songs(rng, store):
+def test_rejects_too_few_songs(rng, store):
     nan = np.full((5, 2), np.nan)
     two = np.vstack([nan, np.zeros((2, 2))])
     for few in (Songs(np.zeros((0, 0))), Songs(nan), Songs(two), take_snapshot(store)):
@@ -189,13 +191,14 @@ def test_too_few_songs(rng, store):
         ({"listener": " "}, "listener"),
     ],
 )
-def test_what_cannot_be_asked(songs, rng, wrong, message):
+def test_rejects_invalid_arguments(songs, rng, wrong, message):
     with pytest.raises(ValueError, match=message):
         next_question(songs, [], **({"listener": "Ann"} | wrong), rng=rng)
 
 
-def test_songs_that_were_asked_about_often_come_less(rng):
-    """Twelve songs in one place but for chance: what is told is the same everywhere."""
+@pytest.mark.long
+def test_frequently_used_songs_are_asked_less(rng):
+    """Twelve songs are nearly in one place, so all questions carry the same information."""
     alike = Songs(np.repeat(rng.normal(size=(1, 8)), 40, axis=0) + rng.normal(size=(40, 8)))
     often = [answer(Question("odd", (100 + i, 101 + i, 102 + i), False, False), 0) for i in range(18)] * 3
     share = [
@@ -209,11 +212,11 @@ def test_songs_that_were_asked_about_often_come_less(rng):
     assert share[1] < 0.6 * share[0]
 
 
-# --- what a question tells ------------------------------------------------------------------------
+# --- information of a question ------------------------------------------------------------------------
 
 
 def told(X, question, n_tastes=4000, seed=5):
-    """Mutual information of answer and taste, by loops and from the definition."""
+    """Compute the mutual information of answer and taste with loops, from the definition."""
     rng = np.random.default_rng(seed)
     x = X[np.array(question.song_ids) - 100]
     scale = 0.3 * np.median([((a - b) ** 2).sum() for a, b in combinations(X, 2)])
@@ -233,20 +236,21 @@ def told(X, question, n_tastes=4000, seed=5):
 
 @pytest.mark.parametrize("n_songs", [3, 4])
 @pytest.mark.parametrize("form", FORMS)
-def test_the_questions_that_are_asked_tell_more(rng, form, n_songs, monkeypatch):
-    """By twice the information of those drawn by chance; 2.3 to 4 times with these songs."""
+def test_chosen_questions_are_more_informative(rng, form, n_songs, monkeypatch):
+    """They carry at least twice the information of random ones; with these songs it is 2.3 to 4 times."""
     few = Songs(rng.normal(size=(30, 6)))
     mean = {}
     for kind in ("telling", "random"):
-        monkeypatch.setattr(survey, "_SHARES", only(kind))
+        monkeypatch.setattr(survey, "SHARES", only(kind))
         asked = [next_question(few, [], listener="Ann", form=form, n_songs=n_songs, rng=rng) for _ in range(25)]
         mean[kind] = np.mean([told(few.X, question, 400) for question in asked])
     assert mean["telling"] > 2 * mean["random"]
 
 
-def test_what_every_taste_answers_alike_is_not_asked(monkeypatch):
-    """B lies beside A in one dimension, C in the other, D near A: only B or C is a matter of taste."""
-    monkeypatch.setattr(survey, "_SHARES", only("telling"))
+@pytest.mark.long
+def test_questions_without_disagreement_are_not_asked(monkeypatch):
+    """B is near A in one dimension, C in the other, D near A. Only B or C is a matter of taste."""
+    monkeypatch.setattr(survey, "SHARES", only("telling"))
     a, b, c, d = 100, 101, 102, 103
     four = Songs(np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 3.0], [0.1, 0.1]]))
     of_taste = {(a, frozenset((b, c))), (d, frozenset((b, c)))}
@@ -259,13 +263,13 @@ def test_what_every_taste_answers_alike_is_not_asked(monkeypatch):
 
 
 def tell(taste, X, question):
-    """What a listener of this taste says: the other two are nearest to one another."""
+    """Answer as a listener of this taste: the other two songs are nearest to each other."""
     x = X[np.array(question.song_ids) - 100]
     return int(np.argmin([taste @ (x[(odd + 1) % 3] - x[(odd + 2) % 3]) ** 2 for odd in range(3)]))
 
 
 def learned(X, answers):
-    """Weights of the dimensions: logistic loss, kept near equal weights and not negative; convex."""
+    """Fit weights of the dimensions: logistic loss, nonnegative, regularized to equal weights; convex."""
     rows = np.array([c for a in answers for c in comparisons(a)]) - 100
     F = (X[rows[:, 2]] - X[rows[:, 3]]) ** 2 - (X[rows[:, 0]] - X[rows[:, 1]]) ** 2
     F /= 2 * X.var(axis=0).sum()
@@ -279,12 +283,12 @@ def learned(X, answers):
     return minimize(loss, start, jac=True, bounds=[(0, None)] * len(start), method="L-BFGS-B").x
 
 
-@pytest.mark.slow
-def test_a_listener_teaches_more_by_the_questions_that_are_asked_than_by_chance(monkeypatch):
-    """60 questions to each of six listeners whose taste weighs 30 dimensions; 1500 questions that were not asked.
+@pytest.mark.long
+def test_chosen_questions_train_better_than_random(monkeypatch):
+    """Ask 60 questions of each of six listeners, whose taste weighs 30 dimensions, and predict 1,500 others.
 
-    Of twelve such listeners the gain over questions by chance is 0.065, with a standard error of 0.01 for six; half
-    of that is asked for.
+    Over twelve such listeners, the gain over random questions is 0.065, with a standard error of 0.01 for six. The test
+    requires half of that.
     """
     right = {"telling": [], "random": [], "nothing": []}
     for seed in range(6):
@@ -297,7 +301,7 @@ def test_a_listener_teaches_more_by_the_questions_that_are_asked_than_by_chance(
         truth = (apart @ taste).argmin(axis=1)
         weights = {"nothing": np.ones(30)}
         for kind in ("telling", "random"):
-            monkeypatch.setattr(survey, "_SHARES", only(kind))
+            monkeypatch.setattr(survey, "SHARES", only(kind))
             answers = []
             for _ in range(60):
                 question = next_question(some, answers, listener="Ann", rng=rng)
@@ -313,7 +317,7 @@ def test_a_listener_teaches_more_by_the_questions_that_are_asked_than_by_chance(
 # --- a library ------------------------------------------------------------------------------------
 
 
-def test_a_library_is_asked_about_songs_it_has(snapshot, rng):
+def test_questions_use_library_songs(snapshot, rng):
     library = snapshot.library
     for i in range(30):
         question = next_question(
@@ -331,8 +335,8 @@ def test_a_library_is_asked_about_songs_it_has(snapshot, rng):
     assert standing(library.judgments.answers()).n_answers == 30
 
 
-def test_a_copy_is_the_song_it_is_a_copy_of(tiny_library, rng, monkeypatch):
-    """An answer about a copy is one about the song itself, and both together are no question."""
+def test_duplicate_counts_as_its_song(tiny_library, rng, monkeypatch):
+    """An answer about a duplicate counts for the song itself, and a pair of both is not a question."""
     first, copy, b, c = (song.id for song in tiny_library.songs()[:4])
     tiny_library.duplicates.enter([SamePair(first, copy, 1.0, 0.0)], [])
     snapshot = take_snapshot(tiny_library)
@@ -348,12 +352,12 @@ def test_a_copy_is_the_song_it_is_a_copy_of(tiny_library, rng, monkeypatch):
         assert set(question.song_ids) != {kept, b, c}, "asked already, as the copy"
 
 
-# --- foreseen -------------------------------------------------------------------------------------
+# --- prediction -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n_songs", [3, 4])
 @pytest.mark.parametrize("form", FORMS)
-def test_the_model_foresees_what_its_distances_say(songs, rng, form, n_songs):
+def test_prediction_matches_distances(songs, rng, form, n_songs):
     for _ in range(50):
         question = next_question(songs, [], listener="Ann", form=form, n_songs=n_songs, rng=rng)
         x = songs.X[songs.rows_of(question.song_ids)].astype(float)
@@ -361,32 +365,32 @@ def test_the_model_foresees_what_its_distances_say(songs, rng, form, n_songs):
             best = 1 + int(np.argmin([np.linalg.norm(x[0] - y) for y in x[1:]]))
         else:
             apart = [sum(((x[i] - y) ** 2).sum() for y in x) for i in range(n_songs)]
-            best = int(np.argmax(apart))  # the sum over all pairs is the same whichever one is left out
+            best = int(np.argmax(apart))  # the sum over all pairs does not depend on the one left out
         choices = range(1 if form == "like" else 0, n_songs)
         assert [foreseen(songs, question, chosen) for chosen in choices] == [c == best for c in choices]
 
 
-def test_what_the_model_cannot_tell_is_not_foreseen():
+def test_ties_are_not_predicted():
     even = Songs(np.array([[0.0], [1.0], [-1.0]]))
     like, odd = (Question(form, (100, 101, 102), True, False) for form in FORMS[::-1])
     assert not any(foreseen(even, like, chosen) for chosen in (1, 2))
     assert not any(foreseen(even, odd, chosen) for chosen in (1, 2))
     with pytest.raises(ValueError, match="chosen=0 must be from 1 to 2"):
         foreseen(even, like, 0)
-    with pytest.raises(NotFoundError, match="song 999 has no vector"):
+    with pytest.raises(NotFoundError, match="song 999 does not have a vector"):
         foreseen(even, replace(odd, song_ids=(100, 101, 999)), 0)
 
 
-# --- standing -------------------------------------------------------------------------------------
+# --- counts and consistency --------------------------------------------------------------------------------------
 
 
 def said(listener, ids, chosen, form="odd", *, is_random=False, was_foreseen=None):
-    """An answer that names the song chosen."""
+    """Return an answer that names the chosen song."""
     place = None if chosen is None else ids.index(chosen)
     return Judgment(0, 0.0, listener, form, ids, place, {"is_random": is_random, "foreseen": was_foreseen})
 
 
-def test_no_answers_stand_for_nothing():
+def test_survey_without_answers_is_empty():
     none = standing([])
     assert (none.n_answers, none.n_unsure, none.n_listeners) == (0, 0, 0)
     for rate in (none.consistency, none.agreement, none.foreseen):
@@ -398,22 +402,22 @@ ANSWERS = [
     said("Ann", (3, 1, 2), 1),  # the same again
     said("Ann", (2, 1, 3), 2),  # and another one
     said("Ann", (2, 1, 3), None),
-    said("Bob", (3, 2, 1), 1),  # as Ann said first
+    said("Bob", (3, 2, 1), 1),  # the same as Ann's first answer
     said("Cy", (1, 2, 3), 3),
     said("Bob", (1, 2, 3), 2, "like"),
-    said("Cy", (1, 3, 2), 2, "like"),  # as Bob
-    said("Ann", (2, 1, 3), 3, "like"),  # of another first song: another question
-    said("Bob", (1, 2, 3, 4), 4),  # of other songs
+    said("Cy", (1, 3, 2), 2, "like"),  # the same as Bob's
+    said("Ann", (2, 1, 3), 3, "like"),  # another first song makes another question
+    said("Bob", (1, 2, 3, 4), 4),  # about other songs
     said("Bob", (5, 6, 7), None),
     said("Dee", (5, 6, 7), 6),
 ]
 
 
-def test_answers_are_compared_with_those_of_the_same_person_and_of_others():
+def test_consistency_and_agreement_are_counted():
     all_of_them = standing(ANSWERS)
     assert (all_of_them.n_answers, all_of_them.n_unsure, all_of_them.n_listeners) == (12, 2, 4)
     assert (all_of_them.consistency.share, all_of_them.consistency.n) == (1 / 2, 2)
-    assert (all_of_them.agreement.share, all_of_them.agreement.n) == (2 / 4, 4)  # AB, AC, BC, and BC of "like"
+    assert (all_of_them.agreement.share, all_of_them.agreement.n) == (2 / 4, 4)  # AB, AC, BC, and BC for "like"
     assert all_of_them.consistency.chance == pytest.approx(1 / 3)
     assert all_of_them.agreement.chance == pytest.approx((3 * 1 / 3 + 1 / 2) / 4)
     ann, bob, dee = (standing(ANSWERS, who) for who in ("Ann", "Bob", "Dee"))
@@ -424,12 +428,12 @@ def test_answers_are_compared_with_those_of_the_same_person_and_of_others():
     assert dee.agreement.n == 0
 
 
-def test_the_model_is_judged_by_what_chance_drew():
+def test_model_is_evaluated_on_random_questions():
     answers = [
         *[said("Ann", (1, 2, 3), 1, is_random=True, was_foreseen=True)] * 3,
         said("Ann", (1, 2, 3, 4), 1, is_random=True, was_foreseen=False),
         said("Ann", (1, 2, 3), 2, "like", is_random=True, was_foreseen=True),
-        *[said("Ann", (1, 2, 3), 1, was_foreseen=False)] * 9,  # chosen by the model itself
+        *[said("Ann", (1, 2, 3), 1, was_foreseen=False)] * 9,  # chosen by the model
         said("Ann", (1, 2, 3), 1, is_random=True),  # there was no model
         said("Ann", (1, 2, 3), None, is_random=True),
         said("Bob", (1, 2, 3), 1, is_random=True, was_foreseen=False),
@@ -441,8 +445,8 @@ def test_the_model_is_judged_by_what_chance_drew():
 
 
 @pytest.mark.parametrize(("n_right", "n"), [(0, 1), (1, 1), (3, 10), (0, 25), (25, 25), (446, 1000)])
-def test_intervals_are_wilsons(n_right, n):
-    """Against scipy, to the digits of the normal quantile; and each end solves |share - p| = z sqrt(p (1 - p) / n)."""
+def test_intervals_match_wilson(n_right, n):
+    """Compare with scipy up to the normal quantile. Each end solves |share - p| = z sqrt(p (1 - p) / n)."""
     answers = [said("Ann", (1, 2, 3), 1, is_random=True, was_foreseen=i < n_right) for i in range(n)]
     rate = standing(answers).foreseen
     theirs = binomtest(n_right, n).proportion_ci(0.95, "wilson")

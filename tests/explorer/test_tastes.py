@@ -1,4 +1,4 @@
-"""Tastes that go with answers, and what an answer would tell of them."""
+"""Tests of tastes that fit the answers, and of the information of a further answer."""
 
 from contextlib import contextmanager
 from itertools import combinations
@@ -16,12 +16,12 @@ N_TASTES = 32
 
 @pytest.fixture
 def apart(rng):
-    """Squared differences of 50 questions about four of 20 songs of five dimensions."""
+    """Return squared differences for 50 questions about four of 20 songs with five dimensions."""
     places = np.array([rng.choice(20, 4, replace=False) for _ in range(50)])
     return pairs_apart(rng.normal(size=(20, 5)), places)
 
 
-def test_pairs_are_those_of_the_songs(rng):
+def test_pair_distances_match_songs(rng):
     X, places = rng.normal(size=(6, 3)), np.array([[0, 3, 5], [4, 1, 2]])
     apart = pairs_apart(X, places)
     for question, songs in enumerate(places):
@@ -32,7 +32,7 @@ def test_pairs_are_those_of_the_songs(rng):
 
 
 @pytest.mark.parametrize("n_shown", [3, 4])
-def test_costs_from_the_definition(rng, n_shown):
+def test_costs_match_definition(rng, n_shown):
     d = rng.random((n_shown, n_shown))
     d += d.T
     apart = np.array([[d[i, j] for i, j in combinations(range(n_shown), 2)]])
@@ -44,16 +44,16 @@ def test_costs_from_the_definition(rng, n_shown):
         )
 
 
-def test_before_any_answer_tastes_are_the_model_on_average(rng):
-    """Exponential: mean and deviation 1; of 32 000 draws, four standard errors are 0.023 and 0.032."""
+def test_tastes_average_to_model_without_answers(rng):
+    """Exponential weights have mean and deviation 1. With 32,000 draws, four standard errors are 0.023 and 0.032."""
     tastes = sample_tastes(np.empty((0, 1000)), np.empty(0, dtype=np.int64), rng)
     assert tastes.shape == (1000, N_TASTES)
     assert (tastes.mean(), tastes.std()) == (pytest.approx(1, abs=0.023), pytest.approx(1, abs=0.032))
     assert tastes.min() >= 0
 
 
-def test_tastes_are_the_best_compromises_that_they_should_be():
-    """Against scipy, on the very same draws: within 1 % of the least objective, seen from where the steps began."""
+def test_tastes_match_scipy_optimum():
+    """On the same draws as scipy, the objective is within 1 % of the minimum, relative to the start."""
     data = np.random.default_rng(1)
     gaps, answer = data.normal(size=(40, 6)) * [2, 1, 1, 1, 0.5, 0.1], np.repeat(np.arange(20), 2)
     tastes = sample_tastes(gaps, answer, np.random.default_rng(2))
@@ -73,7 +73,7 @@ def test_tastes_are_the_best_compromises_that_they_should_be():
 
 
 def converged(gaps, answer, seed):
-    """The tastes of a seed by a long minimisation of scipy."""
+    """Return the tastes of a seed after a long minimization with scipy."""
     rng = np.random.default_rng(seed)
     before = rng.exponential(size=(gaps.shape[1], N_TASTES))
     counts = rng.exponential(size=(answer.max() + 1, N_TASTES))[answer]
@@ -95,11 +95,11 @@ def converged(gaps, answer, seed):
     ("falls", "n_dimensions", "is_tied"),
     [(0.7, 30, False), (1.5, 30, False), (0.7, 8, False), (3.0, 60, False), (0.7, 8, True), (0.0, 3, True)],
 )
-def test_tastes_are_converged_however_the_spread_of_dimensions_falls(falls, n_dimensions, is_tied):
-    """250 answers of a listener about songs whose k-th dimension has the deviation k^-falls.
+def test_tastes_converge_for_any_spread(falls, n_dimensions, is_tied):
+    """Use 250 answers about songs whose k-th dimension has the deviation k^-falls.
 
-    Tied: only where plain distance cannot tell, as the questions are that are asked. Within 1 % of the tastes, and
-    99 % of the information of the ten questions that tell most, by the tastes of a long minimisation.
+    `is_tied` selects questions that the plain distance cannot decide, like those that are asked. The tastes must be
+    within 1 % of a long minimization. Their ten best questions must carry 99 % of the information of the best ten.
     """
     rng = np.random.default_rng(4)
     X = rng.normal(size=(1000, n_dimensions)) * np.arange(1.0, n_dimensions + 1) ** -falls
@@ -115,8 +115,8 @@ def test_tastes_are_converged_however_the_spread_of_dimensions_falls(falls, n_di
     assert by_truth[np.argsort(-told)[:10]].mean() > 0.99 * np.sort(by_truth)[-10:].mean()
 
 
-def test_tastes_are_drawn_on_one_thread_of_the_products(monkeypatch):
-    """Threads of small products wait for each other, and others of the page wait for them."""
+def test_sampling_uses_one_blas_thread(monkeypatch):
+    """Threads of small products wait for each other, and block those of the page."""
     inside, seen = [], []
 
     @contextmanager
@@ -125,16 +125,16 @@ def test_tastes_are_drawn_on_one_thread_of_the_products(monkeypatch):
         yield
         inside.clear()
 
-    lengths = tastes_of._step_lengths
+    lengths = tastes_of.step_lengths
     monkeypatch.setattr(tastes_of, "one_blas_thread", one_thread)
-    monkeypatch.setattr(tastes_of, "_step_lengths", lambda *of: seen.append(bool(inside)) or lengths(*of))
+    monkeypatch.setattr(tastes_of, "step_lengths", lambda *of: seen.append(bool(inside)) or lengths(*of))
     sample_tastes(np.ones((2, 3)), np.arange(2), np.random.default_rng(0))
     assert seen == [True]
     assert not inside
 
 
-def test_answers_move_tastes_towards_the_one_that_gave_them(rng):
-    """200 answers of a listener who hears the first two of six dimensions."""
+def test_answers_move_tastes_toward_listener(rng):
+    """Use 200 answers of a listener whose taste depends on the first two of six dimensions."""
     X, truth = rng.normal(size=(100, 6)), np.array([4.0, 4, 0, 0, 0, 0])
     pairs = np.array([rng.choice(100, 4, replace=False) for _ in range(200)])
     gaps = (X[pairs[:, 2]] - X[pairs[:, 3]]) ** 2 - (X[pairs[:, 0]] - X[pairs[:, 1]]) ** 2
@@ -146,8 +146,8 @@ def test_answers_move_tastes_towards_the_one_that_gave_them(rng):
 
 @pytest.mark.parametrize("n_shown", [3, 4])
 @pytest.mark.parametrize("form", ["odd", "like"])
-def test_information_from_the_definition(apart, rng, form, n_shown):
-    """Mutual information as the mean over tastes of the Kullback-Leibler divergence from the mean answer."""
+def test_information_matches_definition(apart, rng, form, n_shown):
+    """Mutual information is the mean Kullback-Leibler divergence of each taste's answer from the mean answer."""
     of_shown = [k for k, pair in enumerate(combinations(range(4), 2)) if max(pair) < n_shown]
     apart, tastes = apart[:, of_shown], rng.exponential(size=(5, 7))
     found = information(apart, n_shown, form, tastes, 2.0)
@@ -161,7 +161,7 @@ def test_information_from_the_definition(apart, rng, form, n_shown):
         assert found[question] == pytest.approx(np.mean(divergence), abs=1e-12)
 
 
-def test_sure_tastes_that_disagree_tell_log_2_and_one_taste_tells_nothing():
+def test_information_is_log_2_for_opposed_tastes():
     apart = np.array([[[100.0, 0.0], [0.0, 100.0], [50.0, 50.0]]])  # the second is near in one dimension only
     opposed = np.array([[1.0, 0.0], [0.0, 1.0]])
     assert information(apart, 3, "like", opposed, 1.0) == pytest.approx([np.log(2)])

@@ -1,4 +1,4 @@
-"""When a model is fitted, when songs are only placed, and what a stop or a kill leaves."""
+"""Tests of fitting a model, of only placing songs, and of state after a stop or a kill."""
 
 import shutil
 
@@ -19,7 +19,8 @@ from tests.progress import cancel_when
 from tests.sounds import open_library, write_collection, write_song
 
 
-def test_a_new_song_is_placed_and_the_others_stay(tiny_library, tmp_path):
+@pytest.mark.long
+def test_new_song_is_placed_without_moving_others(tiny_library, tmp_path):
     before = take_snapshot(tiny_library)
     places = {s.id: before.map[before.rows_of([s.id])[0]].tolist() for s in before.library.songs()}
     tiny_library.add(write_song(tmp_path / "new.flac", "noise", seed=55, title="new"))
@@ -33,9 +34,10 @@ def test_a_new_song_is_placed_and_the_others_stay(tiny_library, tmp_path):
         assert after.map[after.rows_of([song_id])[0]].tolist() == place
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_new", [0, 1])
-def test_a_refresh_reads_no_other_songs_than_new_ones(tiny_library, tmp_path, monkeypatch, n_new):
-    """A million songs as objects take a minute and 2 GB."""
+def test_refresh_reads_only_new_songs(tiny_library, tmp_path, monkeypatch, n_new):
+    """A million song objects take a minute and 2 GB."""
     if n_new:
         tiny_library.add(write_song(tmp_path / "new.flac", "noise", seed=55, title="new"))
     tiny_library.note_change()
@@ -61,7 +63,8 @@ def test_a_refresh_reads_no_other_songs_than_new_ones(tiny_library, tmp_path, mo
         assert len(tiny_library.vectors(record.id).song_ids) == 12 + n_new
 
 
-def test_a_library_that_doubled_is_fitted_again(tiny_library, tmp_path):
+@pytest.mark.long
+def test_doubled_library_is_refitted(tiny_library, tmp_path):
     before = tiny_library.models.active()
     write_collection(tmp_path / "more", n_songs=4, seconds=3)
     tiny_library.add(tmp_path / "more")
@@ -74,7 +77,8 @@ def test_a_library_that_doubled_is_fitted_again(tiny_library, tmp_path):
     assert not tiny_library.models.path(before.id).exists()
 
 
-def test_the_same_songs_give_the_same_model(tiny_library, collection, tmp_path):
+@pytest.mark.long
+def test_same_songs_give_same_model(tiny_library, collection, tmp_path):
     with open_library(tmp_path / "again") as again:
         again.add(collection)
         refresh(again)
@@ -84,8 +88,9 @@ def test_the_same_songs_give_the_same_model(tiny_library, collection, tmp_path):
             np.testing.assert_array_equal(one.X[one.rows_of([song.id])[0]], by_title[song.title])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n", [0, 1, 2, 5])
-def test_tiny_libraries_have_a_map_and_neighbours(store, tmp_path, n):
+def test_tiny_libraries_have_map_and_neighbors(store, tmp_path, n):
     from musicsim.explorer.search.query import find_similar
 
     for i in range(n):
@@ -100,7 +105,7 @@ def test_tiny_libraries_have_a_map_and_neighbours(store, tmp_path, n):
         assert len(find_similar(snapshot, song.id)) == n - 1
 
 
-def test_a_refresh_that_is_stopped_leaves_the_model_in_use(tiny_library):
+def test_canceled_refresh_keeps_active_model(tiny_library):
     before = take_snapshot(tiny_library)
     assert not refresh(tiny_library, force=True, progress=cancel_when(lambda message, *_: "map" in message))
     after = take_snapshot(tiny_library)
@@ -111,13 +116,13 @@ def test_a_refresh_that_is_stopped_leaves_the_model_in_use(tiny_library):
     assert sorted(folders) == sorted(kept), "nothing half made is left"
 
 
-def test_force_fits_again(tiny_library):
+def test_force_refits_model(tiny_library):
     before = tiny_library.models.active().id
     refresh(tiny_library, force=True)
     assert tiny_library.models.active().id != before
 
 
-def test_a_model_that_cannot_be_read_is_fitted_again_and_told_of_once(tiny_library, caplog):
+def test_unreadable_model_is_refitted_and_logged_once(tiny_library, caplog):
     record = tiny_library.models.active()
     (tiny_library.models.path(record.id) / "model.npz").write_bytes(b"broken")
     assert needs_fit(tiny_library, record, 12)
@@ -127,7 +132,7 @@ def test_a_model_that_cannot_be_read_is_fitted_again_and_told_of_once(tiny_libra
 
 
 @pytest.mark.parametrize("name", ["vectors.f32", "histograms.f32"])
-def test_a_model_whose_rows_are_gone_is_fitted_again(tiny_library, name):
+def test_model_with_missing_rows_is_refitted(tiny_library, name):
     before = tiny_library.models.active()
     (tiny_library.models.path(before.id) / name).unlink()
     assert needs_fit(tiny_library, before, 0)
@@ -137,7 +142,8 @@ def test_a_model_whose_rows_are_gone_is_fitted_again(tiny_library, name):
     assert len(after.X) == 12
 
 
-def test_another_model_that_lost_its_files_keeps_nobody_from_new_songs(tiny_library, tmp_path):
+@pytest.mark.long
+def test_broken_model_does_not_block_new_songs(tiny_library, tmp_path):
     mine = add_representation(tiny_library, RepresentationSettings("rhythm"), "mine", hush)
     (tiny_library.models.path(mine) / "vectors.f32").unlink()
     tiny_library.add(write_song(tmp_path / "new.flac", "noise", seed=55, title="new"))
@@ -145,7 +151,7 @@ def test_another_model_that_lost_its_files_keeps_nobody_from_new_songs(tiny_libr
     seen = take_snapshot(tiny_library, tiny_library.models.native().id)
     assert len(seen.X) == 13
     assert np.isfinite(seen.map).all()
-    with pytest.raises(ModelError, match="'mine' are gone"):
+    with pytest.raises(ModelError, match="'mine' are missing"):
         save_model_file(tiny_library, _without_files(tiny_library, mine), tmp_path / "mine.model")
 
 
@@ -154,7 +160,8 @@ def _without_files(library, model_id):
     return model_id
 
 
-def test_frames_go_when_they_are_not_to_be_kept_and_new_songs_still_come(tiny_library, tmp_path):
+@pytest.mark.long
+def test_disabled_frame_storage_deletes_frames(tiny_library, tmp_path):
     tiny_library.set_setting("keep_frames", False)
     refresh(tiny_library)
     assert not tiny_library.frame_files.kept()
@@ -163,7 +170,8 @@ def test_frames_go_when_they_are_not_to_be_kept_and_new_songs_still_come(tiny_li
     assert len(take_snapshot(tiny_library).songs_at()) == 13
 
 
-def test_a_fit_without_all_frames_is_refused_until_the_folder_is_added_again(tiny_library, collection):
+@pytest.mark.long
+def test_refit_requires_all_frames(tiny_library, collection):
     tiny_library.set_setting("keep_frames", False)
     refresh(tiny_library)
     with pytest.raises(FeatureVersionError, match="12 songs were not stored"):
@@ -176,7 +184,7 @@ def test_a_fit_without_all_frames_is_refused_until_the_folder_is_added_again(tin
     assert len(take_snapshot(tiny_library).songs_at()) == 12
 
 
-def test_without_model_and_frames_the_way_out_is_named(store, tmp_path):
+def test_missing_model_and_frames_error_names_remedy(store, tmp_path):
     store.add(write_song(tmp_path / "a.flac"))
     store.frame_files.drop(store.songs()[0].content_hash)
     with pytest.raises(FeatureVersionError, match="Turn on “Store audio features”"):
@@ -186,5 +194,5 @@ def test_without_model_and_frames_the_way_out_is_named(store, tmp_path):
 @pytest.mark.parametrize(
     ("n", "sizes"), [(1, [1]), (8, [2]), (64, [16]), (255, [16]), (256, [16, 64]), (1024, [16, 64, 256])]
 )
-def test_clusters_leave_four_songs_each(n, sizes):
+def test_clusters_have_at_least_four_songs(n, sizes):
     assert cluster_sizes(n) == sizes

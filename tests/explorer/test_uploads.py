@@ -1,4 +1,4 @@
-"""What is sent to be searched with: the same answer as in this process, its beginning only, limits that hold."""
+"""Tests of uploaded queries: the same results as in this process, only their beginning, and enforced limits."""
 
 import numpy as np
 import pytest
@@ -14,12 +14,12 @@ from tests.waiting import outcome
 
 
 def left(library):
-    """Temporary files that are still there."""
+    """Return the temporary files that still exist."""
     return list((library.folder / "scratch").glob("*/*"))
 
 
 def example(snapshot, source, name):
-    """The example that a worker makes of a file."""
+    """Return the example that a worker makes of a file."""
     return make_example(snapshot, outcome(decode_upload(snapshot, source, name)), content_hash(source), name)
 
 
@@ -28,7 +28,7 @@ def silence(path, minutes, rate=8000):
     return path
 
 
-def test_a_worker_hears_what_this_process_hears(snapshot, tmp_path):
+def test_worker_analysis_matches_this_process(snapshot, tmp_path):
     path = write_song(tmp_path / "q.mp3", "noise", seed=77)
     here = read_example(snapshot, path, "q.mp3")
     for source in (path, path.read_bytes()):
@@ -42,29 +42,29 @@ def test_a_worker_hears_what_this_process_hears(snapshot, tmp_path):
     assert left(snapshot.library) == []
 
 
-def test_a_song_of_the_library_is_known(snapshot):
+def test_library_song_is_recognized(snapshot):
     song = snapshot.library.songs()[3]
     assert example(snapshot, song.path, "x").song_id == song.id
 
 
-@pytest.mark.slow
-def test_of_three_hours_twenty_minutes_are_analysed_and_that_is_said(snapshot, tmp_path):
+@pytest.mark.long
+def test_long_upload_is_cut_to_twenty_minutes(snapshot, tmp_path):
     data = silence(tmp_path / "long.flac", 180).read_bytes()
     assert len(data) < 1 << 20
     long = example(snapshot, data, "long.flac")
     assert long.duration_s == 1200.0
     assert len(long.frames) == 1 + 1200 * SAMPLE_RATE // 256
     assert long.is_cut
-    assert long.notes == ("Only the first 20 minutes were analysed.",)
+    assert long.notes == ("Only the first 20 minutes were analyzed.",)
     assert len(find_similar(snapshot, long, 3)) == 3
 
 
-def test_as_many_minutes_as_are_asked_for(snapshot, tmp_path):
+def test_analyzes_requested_minutes(snapshot, tmp_path):
     path = silence(tmp_path / "long.flac", 3)
     for minutes, seconds, notes in (
-        (1, 60.0, ("Only the first minute was analysed.",)),
-        (2.5, 150.0, ("Only the first 2.5 minutes were analysed.",)),
-        (3, 180.0, ()),  # there is no more
+        (1, 60.0, ("Only the first minute was analyzed.",)),
+        (2.5, 150.0, ("Only the first 2.5 minutes were analyzed.",)),
+        (3, 180.0, ()),  # the file ends there
         (60, 180.0, ()),
     ):
         sound = outcome(decode_upload(snapshot, path, "x", minutes))
@@ -72,19 +72,19 @@ def test_as_many_minutes_as_are_asked_for(snapshot, tmp_path):
 
 
 @pytest.mark.parametrize("data", [b"", b"no sound at all" * 50, b"\x00" * 5000])
-def test_bytes_that_are_no_sound_name_the_upload(snapshot, data):
+def test_undecodable_upload_is_named_in_error(snapshot, data):
     with pytest.raises(AudioError, match=r"^my upload\.mp3 "):
         outcome(decode_upload(snapshot, data, "my upload.mp3"))
     assert left(snapshot.library) == []
 
 
-def test_a_blip_is_too_short(snapshot, tmp_path):
+def test_rejects_very_short_sound(snapshot, tmp_path):
     path = write_song(tmp_path / "blip.wav", seconds=0.02)
     with pytest.raises(AudioTooShortError, match=r"^blip\.wav"):
         example(snapshot, path, "blip.wav")
 
 
-def test_the_limits_of_the_library_hold(tiny_library, tmp_path):
+def test_library_time_limit_applies(tiny_library, tmp_path):
     tiny_library.set_setting("file_seconds", 0.2)
     path = silence(tmp_path / "long.flac", 60)
     with pytest.raises(AudioError, match=r"^long\.flac: decoding took more than 0\.2 s"):
@@ -92,6 +92,6 @@ def test_the_limits_of_the_library_hold(tiny_library, tmp_path):
     assert left(tiny_library) == []
 
 
-def test_an_empty_library_has_nothing_to_compare_with(store):
+def test_empty_library_gives_clear_error(store):
     with pytest.raises(ModelError, match="no songs to compare"):
         decode_upload(take_snapshot(store), b"", "x")

@@ -1,4 +1,4 @@
-"""Playlists of a library: fitted on its lists, drawn as asked, explained at every step."""
+"""Tests of playlists of a library: fitted on its lists, generated on request, with a reason for every step."""
 
 import itertools
 import time
@@ -23,30 +23,30 @@ def ids_of(drawn):
 
 
 def quiet(*_):
-    """Nobody listens."""
+    """Ignore progress."""
 
 
-def test_every_step_is_explained_and_no_song_comes_twice(snapshot):
+def test_every_step_has_reason_and_songs_are_unique(snapshot):
     drawn = Walk(snapshot).draw(PlaylistRequest(length=8), 1)
     assert len(drawn.songs) == len(set(ids_of(drawn))) == len(drawn.edges) == 8
     assert all(edge.reason for edge in drawn.edges)
 
 
-def test_the_first_song_is_the_one_that_was_asked_for(snapshot):
+def test_first_song_is_as_requested(snapshot):
     first = snapshot.library.songs()[3].id
     assert ids_of(Walk(snapshot).draw(PlaylistRequest(length=4, first=first), 0))[0] == first
 
 
-def test_songs_of_one_artist_are_spaced_as_far_as_the_collection_allows_and_that_is_said(snapshot):
+def test_artist_spacing_is_reduced_with_note(snapshot):
     for seed in range(20):
         drawn = Walk(snapshot).draw(PlaylistRequest(length=9), seed)
         artists = [s.artist for s in drawn.songs]
-        # three artists: two songs of others between two of one
+        # three artists, so two songs by others between two songs by one
         assert all(a not in artists[max(0, i - 2) : i] for i, a in enumerate(artists))
         assert "artists repeat after 2 songs: there are only 3 to choose from" in drawn.notes
 
 
-def test_a_list_rises_or_falls_along_what_can_be_heard(tiny_library):
+def test_playlist_rises_or_falls_along_descriptor(tiny_library):
     ids = [song.id for song in tiny_library.songs()]
     order = np.random.default_rng(0).permutation(len(ids)).tolist()
     tiny_library.descriptors.save(
@@ -55,7 +55,7 @@ def test_a_list_rises_or_falls_along_what_can_be_heard(tiny_library):
     walk = Walk(take_snapshot(tiny_library))
 
     def correlation(**asked):
-        """Of tempo and place, mean of some lists."""
+        """Return the correlation of tempo and position, averaged over some lists."""
         requests = [PlaylistRequest(length=6, spacing=0, **asked) for _ in range(12)]
         lists = [walk.draw(request, seed) for seed, request in enumerate(requests)]
         return np.mean([np.corrcoef(range(6), [song.tempo for song in drawn.songs])[0, 1] for drawn in lists])
@@ -69,14 +69,14 @@ def test_a_list_rises_or_falls_along_what_can_be_heard(tiny_library):
     assert all(edge.reason for edge in drawn.edges[1:])
 
 
-def test_what_is_not_known_cannot_rise_and_that_is_said(tiny_library):
+def test_rise_without_known_tempo_gives_note(tiny_library):
     tiny_library.descriptors.save({song.id: Descriptors() for song in tiny_library.songs()})
     drawn = Walk(take_snapshot(tiny_library)).draw(PlaylistRequest(length=4, along="tempo"), 0)
     assert len(drawn.songs) == 4
-    assert "tempo is not known of enough songs to be rising" in drawn.notes
+    assert "too few songs have a known tempo for a rising playlist" in drawn.notes
 
 
-def test_kept_songs_stay_where_they_are_and_the_rest_is_drawn_around_them(snapshot):
+def test_kept_songs_stay_in_place(snapshot):
     walk = Walk(snapshot)
     before = ids_of(walk.draw(PlaylistRequest(length=6), 1))
     keep = {1: before[1], 4: before[4]}
@@ -85,7 +85,7 @@ def test_kept_songs_stay_where_they_are_and_the_rest_is_drawn_around_them(snapsh
     assert len({tuple(d) for d in drawn}) > 1
 
 
-def test_going_on_keeps_what_stands(snapshot):
+def test_longer_playlist_keeps_existing_songs(snapshot):
     walk = Walk(snapshot)
     start = ids_of(walk.draw(PlaylistRequest(length=3), 1))
     again = walk.draw(PlaylistRequest(length=6, keep=dict(enumerate(start))), 9)
@@ -93,7 +93,7 @@ def test_going_on_keeps_what_stands(snapshot):
     assert len(again.songs) == 6
 
 
-def test_a_path_passes_through_its_songs_in_order_and_another_seed_is_another_route(snapshot):
+def test_path_visits_songs_in_order(snapshot):
     walk, ids = Walk(snapshot), [s.id for s in snapshot.songs_at()]
     request = PlaylistRequest(length=8, first=ids[0], through=(ids[7], ids[4]), spacing=0)
     routes = [ids_of(walk.draw(request, seed)) for seed in range(6)]
@@ -105,14 +105,14 @@ def test_a_path_passes_through_its_songs_in_order_and_another_seed_is_another_ro
     assert len({tuple(route) for route in routes}) > 1
 
 
-def test_a_path_through_more_songs_than_asked_for_is_as_long_as_it_must_be(snapshot):
+def test_path_lengthens_to_fit_its_songs(snapshot):
     ids = [s.id for s in snapshot.songs_at()]
     drawn = Walk(snapshot).draw(PlaylistRequest(length=2, first=ids[0], through=(ids[5], ids[9])), 0)
     assert ids_of(drawn) == [ids[0], ids[5], ids[9]]
     assert any("3 songs rather than 2" in note for note in drawn.notes)
 
 
-def test_a_path_between_two_sounds_comes_nearer_step_by_step(taught):
+def test_path_approaches_target_steadily(taught):
     snapshot = take_snapshot(taught)
     walk, X, rng = Walk(snapshot), snapshot.X, np.random.default_rng(0)
     ids = [s.id for s in snapshot.songs_at()]
@@ -129,7 +129,7 @@ def test_a_path_between_two_sounds_comes_nearer_step_by_step(taught):
     assert longest_step(steered) < 0.95 * longest_step(free)
 
 
-def test_minutes_are_met_as_nearly_as_whole_songs_allow(taught):
+def test_minutes_are_met_within_one_song(taught):
     walk = Walk(take_snapshot(taught))
     usual = np.mean([s.duration_s for s in walk.snapshot.songs_at()])
     for minutes in (1, 5, 12):
@@ -137,13 +137,13 @@ def test_minutes_are_met_as_nearly_as_whole_songs_allow(taught):
         assert abs(drawn.duration_s - 60 * minutes) <= usual
 
 
-def test_minutes_that_cannot_be_filled_are_said(snapshot):
+def test_unreachable_minutes_give_note(snapshot):
     drawn = Walk(snapshot).draw(PlaylistRequest(minutes=600.0), 0)
     assert len(drawn.songs) == 12
     assert any("minutes rather than 600" in note for note in drawn.notes)
 
 
-def test_excluded_songs_and_artists_do_not_come_but_where_they_are_kept(snapshot):
+def test_excluded_songs_appear_only_if_kept(snapshot):
     walk = Walk(snapshot)
     barred = frozenset(s.id for s in snapshot.library.songs()[:6])
     assert not set(ids_of(walk.draw(PlaylistRequest(length=6, exclude=barred), 2))) & barred
@@ -154,7 +154,7 @@ def test_excluded_songs_and_artists_do_not_come_but_where_they_are_kept(snapshot
     assert [s.artist == artist for s in drawn.songs] == [False, False, True, False, False, False]
 
 
-def test_only_songs_that_are_as_asked_come_and_too_few_are_said(snapshot):
+def test_too_few_matching_songs_give_note(snapshot):
     artist = snapshot.library.songs()[0].artist
     drawn = Walk(snapshot).draw(PlaylistRequest(length=10, artists=frozenset({artist})), 0)
     n = sum(s.artist == artist for s in snapshot.library.songs())
@@ -163,7 +163,7 @@ def test_only_songs_that_are_as_asked_come_and_too_few_are_said(snapshot):
     assert f"only {n} songs match your request" in drawn.notes
 
 
-def test_tags_are_wanted_or_avoided(tiny_library):
+def test_tags_are_included_or_excluded(tiny_library):
     songs = tiny_library.songs()
     tiny_library.add_tags([{"song_id": s.id, "tag": "calm", "weight": 1.0} for s in songs[:5]])
     walk = Walk(take_snapshot(tiny_library))
@@ -172,7 +172,7 @@ def test_tags_are_wanted_or_avoided(tiny_library):
     assert not set(ids_of(walk.draw(PlaylistRequest(length=4, no_tags=frozenset({"calm"})), 0))) & calm
 
 
-def test_seeds_draw_the_list_to_their_neighbourhood(taught):
+def test_seed_songs_attract_playlist(taught):
     snapshot = take_snapshot(taught)
     walk = Walk(snapshot)
     seeds = tuple(s.id for s in snapshot.songs_at()[:2])
@@ -186,7 +186,7 @@ def test_seeds_draw_the_list_to_their_neighbourhood(taught):
     assert distance(PlaylistRequest(like=seeds)) < 0.97 * distance(PlaylistRequest())
 
 
-def test_songs_of_the_last_lists_come_less_often(taught):
+def test_recent_songs_appear_less_often(taught):
     snapshot = take_snapshot(taught)
     walk = Walk(snapshot)
     rested = frozenset(s.id for s in snapshot.songs_at()[::2])
@@ -198,7 +198,7 @@ def test_songs_of_the_last_lists_come_less_often(taught):
     assert share(PlaylistRequest(rested=rested)) < 0.5 * share(PlaylistRequest())
 
 
-def test_what_is_played_often_may_come_more_or_less(taught):
+def test_preference_shifts_play_counts(taught):
     snapshot = take_snapshot(taught)
     walk, plays = Walk(snapshot), taught.listening.play_counts()
 
@@ -209,7 +209,7 @@ def test_what_is_played_often_may_come_more_or_less(taught):
     assert mean_plays("unheard") < mean_plays("any") < mean_plays("familiar")
 
 
-def test_versions_of_one_song_do_not_meet(tiny_library):
+def test_versions_of_one_song_appear_once(tiny_library):
     songs = tiny_library.songs()
     by = songs[0].artist
     same = [s for s in songs if s.artist == by][:3]
@@ -223,13 +223,13 @@ def test_versions_of_one_song_do_not_meet(tiny_library):
     assert versions <= set(ids_of(drawn))
 
 
-def test_a_list_longer_than_the_collection_says_so(snapshot):
+def test_too_long_playlist_gives_note(snapshot):
     drawn = Walk(snapshot).draw(PlaylistRequest(length=50), 0)
     assert len(drawn.songs) == 12
     assert drawn.notes
 
 
-def test_the_edge_that_was_taken_is_kept_and_new_pairs_get_the_likeliest(snapshot):
+def test_taken_edges_are_kept_after_reordering(snapshot):
     walk = Walk(snapshot)
     drawn = walk.draw(PlaylistRequest(length=5), 3)
     ids = ids_of(drawn)
@@ -241,7 +241,7 @@ def test_the_edge_that_was_taken_is_kept_and_new_pairs_get_the_likeliest(snapsho
     assert explained.edges[1].reason == walk.reasons(swapped[0], swapped[1])[0].reason
 
 
-def test_reasons_of_a_pair_sum_to_one(snapshot):
+def test_reason_probabilities_sum_to_one(snapshot):
     a, b = snapshot.library.songs()[0], snapshot.library.songs()[1]
     reasons = Walk(snapshot).reasons(a.id, b.id)
     assert sum(edge.probability for edge in reasons) == pytest.approx(1.0)
@@ -249,14 +249,14 @@ def test_reasons_of_a_pair_sum_to_one(snapshot):
 
 
 def lists_by(library, key, n, category=None):
-    """Playlists that keep to what `key` says of a song."""
+    """Return playlists whose songs share the value of `key`."""
     groups = {}
     for song in library.songs():
         groups.setdefault(key(song), []).append(song.id)
     return [(f"{category} {value} {i}", category, ids) for value, ids in groups.items() for i in range(n)]
 
 
-def test_weights_follow_the_librarys_playlists(tiny_library):
+def test_weights_follow_library_playlists(tiny_library):
     tiny_library.add_playlists(lists_by(tiny_library, lambda s: s.artist, 60), source="test")
     refresh(tiny_library)
     walk = Walk(take_snapshot(tiny_library))
@@ -265,10 +265,10 @@ def test_weights_follow_the_librarys_playlists(tiny_library):
     assert len(set(artists)) == 1, "lists that keep to an artist make a walk that does"
 
 
-def test_each_category_has_a_dialect_with_its_gain(taught):
+def test_each_category_has_dialect_with_gain(taught):
     lists = lists_by(taught, lambda s: s.artist, 1, "one artist")
     taught.add_playlists(lists, source="test")
-    n_lists = sum(len(ids) > 1 for _, _, ids in lists)  # one song is no walk
+    n_lists = sum(len(ids) > 1 for _, _, ids in lists)  # a walk needs more than one song
     refit_walks(taught, quiet)
     walk = Walk(take_snapshot(taught))
     every, dialect = walk.dialects
@@ -278,11 +278,11 @@ def test_each_category_has_a_dialect_with_its_gain(taught):
     assert dialect.gain > 0.2
     assert dict(walk.families("one artist"))["artist"] > 0.3
     assert walk.strongest("one artist", 5)[0].probability >= walk.strongest("one artist", 5)[4].probability
-    with pytest.raises(NotFoundError, match="there is no dialect “opera” in this library; there are: “one artist”"):
+    with pytest.raises(NotFoundError, match="this library does not have a dialect “opera”; its dialects: “one artist”"):
         walk.draw(PlaylistRequest(dialect="opera"))
 
 
-def test_the_listeners_own_playlists_are_reasons(tiny_library):
+def test_saved_playlists_are_reasons(tiny_library):
     songs = tiny_library.songs()
     pair = [songs[0].id, songs[-1].id]
     tiny_library.add_playlists([("Sunday", None, pair)], source="saved")
@@ -291,7 +291,7 @@ def test_the_listeners_own_playlists_are_reasons(tiny_library):
     assert "both in the playlist Sunday" in reasons
 
 
-def test_a_refit_without_news_changes_nothing(tiny_library):
+def test_refit_without_changes_does_nothing(tiny_library):
     tiny_library.add_playlists(lists_by(tiny_library, lambda s: s.artist, 3), source="test")
     refit_walks(tiny_library, quiet)
     path = tiny_library.models.path(tiny_library.models.active().id) / "walk.npz"
@@ -303,7 +303,7 @@ def test_a_refit_without_news_changes_nothing(tiny_library):
     assert path.stat().st_mtime_ns > written
 
 
-def test_a_damaged_fit_is_none_and_is_made_again(tiny_library):
+def test_damaged_fit_is_ignored_and_refitted(tiny_library):
     tiny_library.add_playlists(lists_by(tiny_library, lambda s: s.artist, 3), source="test")
     refit_walks(tiny_library, quiet)
     folder = tiny_library.models.path(tiny_library.models.active().id)
@@ -320,14 +320,14 @@ def test_a_damaged_fit_is_none_and_is_made_again(tiny_library):
     assert load_report(folder) == {}
 
 
-def test_steps_widen_from_smooth_to_surprising(taught):
+def test_surprise_widens_steps(taught):
     walk = Walk(take_snapshot(taught))
     widths = [walk.step_width(s) for s in (0.0, 0.25, 0.5, 0.75, 1.0)]
     assert widths == sorted(widths)
     assert widths[-1] > 2 * widths[0]
 
 
-def test_smooth_lists_go_anywhere_only_when_they_must(tiny_library):
+def test_smooth_playlists_avoid_random_jumps(tiny_library):
     walk = Walk(take_snapshot(tiny_library))
 
     def share(surprise: float) -> float:
@@ -339,7 +339,7 @@ def test_smooth_lists_go_anywhere_only_when_they_must(tiny_library):
     assert share(1.0) > 0.02
 
 
-def test_songs_of_lists_saved_today_come_less_unless_that_is_not_wanted(tiny_library):
+def test_songs_saved_today_appear_less_often(tiny_library):
     saved = frozenset(song.id for song in tiny_library.songs()[::2])
     tiny_library.add_playlists([("today", None, sorted(saved))], source="saved")
     walk = ShuffleWalk(take_snapshot(tiny_library))
@@ -355,7 +355,7 @@ def test_songs_of_lists_saved_today_come_less_unless_that_is_not_wanted(tiny_lib
     assert share() == share(avoid_recent=False)
 
 
-def test_wrong_requests_are_named(snapshot, store):
+def test_rejects_invalid_requests(snapshot, store):
     for arguments, message in (
         ({"surprise": 1.5}, r"surprise=1\.5"),
         ({"minutes": 0.0}, r"minutes=0\.0"),
@@ -365,5 +365,5 @@ def test_wrong_requests_are_named(snapshot, store):
             PlaylistRequest(**arguments)
     with pytest.raises(NotFoundError, match="song 999"):
         Walk(snapshot).draw(PlaylistRequest(first=999))
-    with pytest.raises(NotFoundError, match="no songs to make a playlist of"):
+    with pytest.raises(NotFoundError, match="does not contain songs for a playlist"):
         Walk(take_snapshot(store)).draw(PlaylistRequest())

@@ -1,4 +1,4 @@
-"""Why two songs are alike: shares that add up, passages where the same sound was put, words that fit."""
+"""Tests of the reasons for a similarity: shares that add up, matching passages and fitting words."""
 
 from itertools import pairwise
 
@@ -28,7 +28,7 @@ def _histograms(rng, n, width):
 
 
 def _codebook(n_codewords=24, tau=2):
-    """Codewords far apart: each is the sound of frames near to it."""
+    """Build a codebook with codewords far apart, each with only its own frames nearby."""
     centres = np.random.default_rng(5).standard_normal((n_codewords, 39)) * 6
     book = Codebook(n_codewords, tau=tau)
     book.codewords_, book.counts_ = centres, np.ones(n_codewords, dtype=np.int64)
@@ -46,7 +46,7 @@ def _model(codebook, L=None, n_songs=10):
 
 
 def _song(rng, codebook, pieces):
-    """Frames that dwell on codewords: pairs of a codeword (None: any of the last eight) and seconds."""
+    """Build frames that stay on codewords, from pairs of a codeword (None: any of the last eight) and seconds."""
     parts = []
     for codeword, seconds in pieces:
         n = round(seconds / FRAME_S)
@@ -61,9 +61,8 @@ def _side(codebook, frames, **facts):
     return Side(histogram, blocks, np.ones(10, np.float32), len(frames) * FRAME_S, "title", **facts)
 
 
-@settings(deadline=None)
 @given(seed=st.integers(0, 10_000), width=st.integers(2, 12), rank=st.integers(1, 12))
-def test_shares_are_those_of_the_metric_written_out(seed, width, rank):
+def test_codeword_shares_match_definition(seed, width, rank):
     rng = np.random.default_rng(seed)
     a, b = np.sqrt(rng.dirichlet(np.ones(width), size=2))
     L = rng.standard_normal((rank, width))
@@ -77,39 +76,39 @@ def test_shares_are_those_of_the_metric_written_out(seed, width, rank):
     assert similarity.sum() == pytest.approx(1 - d**2 / 2, abs=1e-9)
 
 
-def test_shares_without_a_metric_are_the_terms_of_the_kernel(rng):
+def test_shares_without_metric_match_kernel(rng):
     A, B = _histograms(rng, 2, 30).astype(np.float64)
     _, similarity = codeword_shares(np.sqrt(A), np.sqrt(B), np.eye(30))
-    # histograms of float32 sum to 1 within 1e-7, and shares divide that out
+    # float32 histograms sum to 1 within 1e-7, and the shares divide by that sum
     np.testing.assert_allclose(similarity, np.sqrt(A * B), atol=1e-7)
     assert similarity.sum() == pytest.approx(ppk_kernel([A], [B])[0, 0], abs=1e-6)
 
 
-def test_a_metric_may_give_negative_shares():
-    # the second codeword makes up for what the first does: L looks at their sum only
+def test_metric_may_give_negative_shares():
+    # the second codeword compensates for the first, because L depends on their sum only
     distance, _ = codeword_shares([0.8, 0.1], [0.1, 0.5], [[1.0, 1.0]])
     np.testing.assert_allclose(distance, [0.7 * 0.3, -0.4 * 0.3])
 
 
-def test_shares_of_a_song_mapped_to_nothing_are_finite():
+def test_shares_of_zero_vector_are_finite():
     distance, similarity = codeword_shares(np.zeros(3), [0.0, 0.6, 0.8], np.eye(3))
     np.testing.assert_allclose(distance, [0, 0.36, 0.64])
     np.testing.assert_allclose(similarity, 0.0, atol=1e-15)
 
 
 @pytest.mark.parametrize("shapes", [((3,), (4,), (2, 3)), ((3,), (3,), (2, 4)), ((3, 1), (3, 1), (2, 3))])
-def test_shapes_that_do_not_fit_are_named(shapes):
+def test_rejects_mismatched_shapes(shapes):
     a, b, L = (np.ones(shape) for shape in shapes)
     with pytest.raises(ValueError, match=r"components \(2, [34]\) should be"):
         codeword_shares(a, b, L)
 
 
-def test_words_compare_a_codeword_with_the_others():
+def test_words_compare_codeword_with_others():
     book = _codebook()
     book.codewords_[:] = 0.0
     book.codewords_[:, 0] = np.arange(24)  # loudness
     book.codewords_[:, 1] = np.roll(np.arange(24), 12)  # darkness
-    book.codewords_[:, 13] = 1.0  # all change alike
+    book.codewords_[:, 13] = 1.0  # all of them change alike
     assert describe_codewords(book, [0, 6, 8, 12, 23]) == [
         "very quiet",
         "dark, quiet",
@@ -121,28 +120,28 @@ def test_words_compare_a_codeword_with_the_others():
     assert describe_codewords(book, [3])[0].endswith("very changing")
 
 
-def test_words_do_not_count_codewords_that_no_frame_moved():
+def test_words_ignore_unused_codewords():
     book = _codebook()
     book.codewords_[:12, 0], book.codewords_[12:, 0] = np.arange(12), -1000.0
     book.counts_[12:] = 0
     assert "very quiet" in describe_codewords(book, [0])[0]
 
 
-def test_a_passage_stands_where_the_same_sound_was_put(rng):
+def test_passages_match_planted_sounds(rng):
     book = _codebook(tau=1)  # the second nearest would be shared, too
     one = _song(rng, book, [(1, 4), (3, 3), (1, 6), (5, 2.5), (2, 4)])
     other = _song(rng, book, [(8, 5), (5, 2.5), (9, 9), (3, 3), (8, 2)])
     why = explain_pair(_side(book, one), _side(book, other), _model(book))
     codewords = [share.codeword for share in why.shared]
     found = [{codewords[p.slot]: p for p in passages} for passages in why.passages]
-    # half of the smoothing (0.75 s) may be added to a stretch or taken from it
+    # A passage may be longer or shorter by half of the smoothing (0.75 s).
     for codeword, starts, seconds in ((3, (4, 16.5), 3), (5, (13, 5), 2.5)):
         for passages, start in zip(found, starts, strict=True):
             assert passages[codeword].start_s == pytest.approx(start, abs=0.8)
             assert passages[codeword].end_s == pytest.approx(start + seconds, abs=0.8)
 
 
-def test_curves_are_high_where_the_shared_sound_is(rng):
+def test_curves_peak_at_shared_sound(rng):
     book = _codebook(tau=1)
     one = _song(rng, book, [(1, 6), (3, 6), (2, 6)])
     other = _song(rng, book, [(8, 12), (3, 6)])
@@ -150,15 +149,15 @@ def test_curves_are_high_where_the_shared_sound_is(rng):
     third = len(why.curves[0]) // 3
     first, middle, last = (why.curves[0][i * third : (i + 1) * third] for i in range(3))
     assert middle.mean() > 5 * max(first.mean(), last.mean())
-    # a third of both songs: their similarity; the smoothing moves a little of it over the ends
+    # the similarity is a third of both songs; smoothing moves a little of it past the ends
     assert why.similarity_before == pytest.approx(1 / 3, abs=1e-3)
     assert why.curves[0].mean() == pytest.approx(1 / 3, rel=0.05)
     assert why.curves[1].mean() == pytest.approx(1 / 3, rel=0.1)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 1000))
-def test_passages_pair_up_and_never_overlap(seed):
+def test_passages_pair_up_without_overlap(seed):
     rng = np.random.default_rng(seed)
     book = _codebook()
     sides = []
@@ -175,7 +174,7 @@ def test_passages_pair_up_and_never_overlap(seed):
         assert all(p.end_s <= q.start_s + 1e-9 for p, q in pairwise(ordered))
 
 
-def test_before_and_after_learning_are_the_models_own_distances(rng):
+def test_distances_before_and_after_learning_match_model(rng):
     book = _codebook()
     model = _model(book, rng.standard_normal((5, 24)))
     frames = [_song(rng, book, [(1, 2), (w, 2), (None, 2)]) for w in (2, 3)]
@@ -195,7 +194,7 @@ def test_before_and_after_learning_are_the_models_own_distances(rng):
     assert [share.similarity_after for share in why.shared] == pytest.approx(sorted(after[in_both > 0])[::-1][:6])
 
 
-def test_two_identical_songs_have_nothing_that_keeps_them_apart(rng):
+def test_identical_songs_have_no_differences(rng):
     book = _codebook()
     frames = _song(rng, book, [(1, 4), (2, 4)])
     why = explain_pair(_side(book, frames), _side(book, frames), _model(book))
@@ -203,7 +202,7 @@ def test_two_identical_songs_have_nothing_that_keeps_them_apart(rng):
     assert [(p.start_s, p.end_s) for p in why.passages[0]] == [(p.start_s, p.end_s) for p in why.passages[1]]
 
 
-def test_without_frames_there_are_shares_and_no_passages(rng):
+def test_song_without_frames_has_shares_but_no_passages(rng):
     book = _codebook()
     side = _side(book, _song(rng, book, [(1, 4), (2, 4)]))
     bare = Side(side.histogram, None, side.peaks, 8.0, "bare")
@@ -214,7 +213,7 @@ def test_without_frames_there_are_shares_and_no_passages(rng):
     assert {share.codeword for share in why.shared[:2]} == {1, 2}
 
 
-def test_of_a_long_song_the_first_ten_minutes_are_heard(rng):
+def test_long_song_is_read_for_ten_minutes(rng):
     book = _codebook()
     block = _song(rng, book, [(1, 60)])
     n_read = 0
@@ -232,7 +231,7 @@ def test_of_a_long_song_the_first_ten_minutes_are_heard(rng):
     assert n_read == 10
 
 
-def test_what_listeners_gave_both_is_counted(rng):
+def test_shared_tags_and_listeners_are_counted(rng):
     book = _codebook()
     frames = _song(rng, book, [(1, 4)])
     one = _side(book, frames, tags=("calm", "jazz", "loud"), listeners=frozenset("abc"))
@@ -243,16 +242,16 @@ def test_what_listeners_gave_both_is_counted(rng):
     assert explain_pair(_side(book, frames, listeners=frozenset("a")), nobody, _model(book)).listeners_jaccard is None
 
 
-def test_a_model_without_codewords_says_so(rng):
+def test_model_without_codewords_gives_clear_error(rng):
     book = _codebook()
     side = _side(book, _song(rng, book, [(1, 4)]))
     model = _model(book)
     model.encoder_ = object()
-    with pytest.raises(ModelError, match="no sounds to show"):
+    with pytest.raises(ModelError, match="cannot show sounds"):
         explain_pair(side, side, model)
 
 
-def test_bars_of_codewords_and_the_rest_add_up(rng):
+def test_codeword_bars_sum_to_similarity(rng):
     book = _codebook()
     sides = [_side(book, _song(rng, book, [(1, 4), (None, 6)])) for _ in range(2)]
     L = rng.standard_normal((5, 24))
@@ -275,8 +274,8 @@ def test_every_pair_of_kinds_is_in_one_group():
 
 
 @given(seed=st.integers(0, 1000))
-@settings(deadline=None, max_examples=20)
-def test_shares_of_groups_add_up_to_distance_and_similarity(seed):
+@settings(max_examples=20)
+def test_group_shares_sum_to_distance_and_similarity(seed):
     rng = np.random.default_rng(seed)
     n_features = [820, 820 + FLUCTUATION_SIZE][seed % 2]  # of an older version, and of this one
     a, b, *sample = rng.standard_normal((12, n_features))
@@ -290,10 +289,10 @@ def test_shares_of_groups_add_up_to_distance_and_similarity(seed):
 
 
 @pytest.mark.parametrize("n_features", [820, 820 + FLUCTUATION_SIZE])
-def test_what_differs_is_what_a_group_is_called_after(rng, n_features):
+def test_changed_feature_appears_in_its_group(rng, n_features):
     sample = rng.standard_normal((50, n_features))
     a = sample[0]
-    where = {"how much the loudness varies": 0, "tone colour": 40 + 38, "fast changes of tone colour": 819 - 2}
+    where = {"how much the loudness varies": 0, "tone color": 40 + 38, "fast changes of tone color": 819 - 2}
     if n_features > 820:
         where["rhythm and fluctuation"] = 820
     for words, number in where.items():
@@ -306,7 +305,7 @@ def test_what_differs_is_what_a_group_is_called_after(rng, n_features):
         assert np.argmin(similarity) == group
 
 
-def test_the_bars_of_sound_are_the_figure_of_the_list(snapshot):
+def test_sound_bars_sum_to_listed_similarity(snapshot):
     song = snapshot.library.songs()[0]
     for hit in find_similar(snapshot, song.id, 3, max_per_artist=None):
         _, _, why = explained(snapshot, song.id, hit.song.id)
@@ -320,17 +319,17 @@ def test_the_bars_of_sound_are_the_figure_of_the_list(snapshot):
 # --- from a library ---------------------------------------------------------------------------
 
 
-def test_an_answer_is_explained_with_the_similarity_that_was_shown(snapshot):
+def test_result_is_explained_with_shown_similarity(snapshot):
     song = snapshot.library.songs()[0]
     for hit in find_similar(snapshot, song.id, 11, max_per_artist=None, hub_reduction=False):
         one, other, why = explained(snapshot, song.id, hit.song.id)
-        # vectors are stored as float32, and 1 - d^2 / 2 loses half of their digits near 1
+        # vectors are stored as float32, and near 1 the form 1 - d^2 / 2 loses half of their digits
         assert why.similarity_before == pytest.approx(hit.similarity, abs=1e-4)
         assert why.heard_s[0] == pytest.approx(song.duration_s, abs=0.1)
         assert (one.title, other.title) == (song.title, hit.song.title)
 
 
-def test_histogram_of_a_side_is_that_of_its_frames(snapshot):
+def test_side_histogram_matches_frames(snapshot):
     songs = snapshot.library.songs()
     side, _ = sides_of(snapshot, songs[3].id, songs[4].id)
     record = snapshot.library.models.codewords()
@@ -340,7 +339,7 @@ def test_histogram_of_a_side_is_that_of_its_frames(snapshot):
     np.testing.assert_allclose(counted, side.histogram, atol=1e-6)
 
 
-def test_listeners_and_tags_come_from_the_library(tiny_library):
+def test_listeners_and_tags_come_from_library(tiny_library):
     one, other, third = (song.id for song in tiny_library.songs()[:3])
     heard = [("ann", one, 3), ("bob", one, 1), ("bob", other, 2), ("eve", other, 0)]
     tiny_library.add_plays([{"listener": who, "song_id": i, "count": n} for who, i, n in heard])
@@ -351,7 +350,7 @@ def test_listeners_and_tags_come_from_the_library(tiny_library):
     assert explained(snapshot, one, third)[2].listeners_jaccard is None
 
 
-def test_sound_from_outside_is_explained_like_a_song(snapshot, tmp_path):
+def test_external_sound_is_explained_like_song(snapshot, tmp_path):
     data = write_song(tmp_path / "mine.flac", "noise", seed=77).read_bytes()
     example = read_example(snapshot, data, "mine.flac")
     for hit in find_similar(snapshot, example, 5, hub_reduction=False):
@@ -361,7 +360,7 @@ def test_sound_from_outside_is_explained_like_a_song(snapshot, tmp_path):
         assert (one.title, one.song_id, one.tags) == ("mine.flac", None, ())
 
 
-def test_an_upload_of_a_song_of_the_library_has_its_tags_and_listeners(tiny_library):
+def test_uploaded_library_song_has_tags_and_listeners(tiny_library):
     song, other = tiny_library.songs()[:2]
     tiny_library.add_plays([{"listener": "ann", "song_id": i, "count": 1} for i in (song.id, other.id)])
     snapshot = take_snapshot(tiny_library)
@@ -370,7 +369,7 @@ def test_an_upload_of_a_song_of_the_library_has_its_tags_and_listeners(tiny_libr
     assert (why.tags, why.n_listeners, why.listeners_jaccard) == ((song.genre,), 1, 1.0)
 
 
-def test_a_song_whose_frames_were_not_kept_is_explained_without_passages(tiny_library):
+def test_song_without_stored_frames_has_no_passages(tiny_library):
     one, other = tiny_library.songs()[:2]
     tiny_library.frame_files.drop(other.content_hash)
     snapshot = take_snapshot(tiny_library)
@@ -379,6 +378,6 @@ def test_a_song_whose_frames_were_not_kept_is_explained_without_passages(tiny_li
     assert why.heard_s[0] > 0 == why.heard_s[1]
 
 
-def test_a_song_that_is_not_there_is_named(snapshot):
-    with pytest.raises(NotFoundError, match="no song 999"):
+def test_unknown_song_gives_clear_error(snapshot):
+    with pytest.raises(NotFoundError, match="song 999 does not exist"):
         sides_of(snapshot, snapshot.library.songs()[0].id, 999)

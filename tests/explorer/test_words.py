@@ -1,4 +1,4 @@
-"""Words as filters: what they mean to a library, their typos, and what means nothing."""
+"""Tests of words as filters: their meaning in a library, their typos, and unknown words."""
 
 import json
 
@@ -18,7 +18,7 @@ from tests.command import run
 
 @pytest.fixture
 def heard(tiny_library):
-    """Twelve songs of 1970 to 1993: tempo 60 to 170, every other one in A minor, a third with a piano."""
+    """Build twelve songs of 1970 to 1993: tempo 60 to 170, every second one in A minor, a third with a piano."""
     songs = tiny_library.songs()
     tiny_library.descriptors.save({
         song.id: Descriptors(60.0 + 10 * n, "A", ("minor", "major")[n % 2], -20.0, 1000.0 + n, 10.0)
@@ -49,11 +49,11 @@ def found(snapshot, text):
         ("songs by Artist Noise in A minor", lambda s, n: s.artist == "Artist noise" and n % 2 == 0),
         ("a major", lambda s, n: n % 2 == 1),
         ("about 100 bpm", lambda s, n: s.tempo == 100),
-        ("calm", lambda s, n: n == 0),  # a tag of that name comes before what can be heard
+        ("calm", lambda s, n: n == 0),  # a tag of that name takes precedence over a descriptor
         ("quick", lambda s, n: n >= 8),
     ],
 )
-def test_words_are_conditions_on_songs(heard, text, right):
+def test_words_filter_songs(heard, text, right):
     songs = heard.library.songs()
     if right is None:
         assert understood(heard, text).unknown == ("please",)
@@ -65,14 +65,14 @@ def test_words_are_conditions_on_songs(heard, text, right):
     ("typed", "meant"),
     [("slwo", "slow"), ("solo paino", "solo piano"), ("artist nosie", "artist noise"), ("fsat", "fast")],
 )
-def test_typos_are_read_as_what_was_meant(heard, typed, meant):
+def test_typos_are_corrected(heard, typed, meant):
     assert [part.words for part in understood(heard, typed).parts] == [
         part.words for part in understood(heard, meant).parts
     ]
     assert found(heard, typed) == found(heard, meant)
 
 
-def test_a_part_says_what_it_means_and_can_be_taken_out(heard):
+def test_part_shows_meaning_and_can_be_removed(heard):
     said = understood(heard, "very slow  Solo piano xyzzy 1960s and not minor")
     assert [part.words for part in said.parts] == [
         "very slow (up to 78 beats/min)", "“Solo Piano”", "1960 to 1969", "not minor",
@@ -83,7 +83,7 @@ def test_a_part_says_what_it_means_and_can_be_taken_out(heard):
     assert understood(heard, " ".join(part.text for part in said.parts)).parts == said.parts
 
 
-def test_words_that_an_extension_knows_are_conditions(heard, monkeypatch):
+def test_extension_words_filter_songs(heard, monkeypatch):
     sung = heard.songs_at()[5].id
     hook = {"text_filter": [lambda _, word: (f"sings {word}", np.array([sung])) if word == "rain" else None]}
     monkeypatch.setattr("musicsim.explorer.snapshot.words.load_hooks", lambda point: hook.get(point, []))
@@ -93,20 +93,20 @@ def test_words_that_an_extension_knows_are_conditions(heard, monkeypatch):
     assert understood(heard, "about xyzzy").unknown == ("xyzzy",)
 
 
-def test_what_means_nothing_is_said(heard):
-    with pytest.raises(NotFoundError, match="nothing is known by “xyzzy”"):
+def test_unknown_words_give_clear_error(heard):
+    with pytest.raises(NotFoundError, match="nothing matches “xyzzy”"):
         passing(heard, Filters(words="slow xyzzy"))
     assert understood(heard, "  , ").parts == ()
     assert passing(heard, Filters(words="")) is None
 
 
-def test_a_word_of_what_was_not_worked_out_means_nothing(snapshot):
+def test_word_without_descriptor_values_is_unknown(snapshot):
     with snapshot.library.write() as connection:
         connection.exec_driver_sql("UPDATE songs SET tempo = NULL")
     assert understood(take_snapshot(snapshot.library), "slow").unknown == ("slow",)
 
 
-def test_songs_that_fit_most_come_first(heard):
+def test_best_matches_come_first(heard):
     hits = find_requested(heard, None, SearchRequest(words="fast", per_artist=0, k=3))
     assert [hit.song.tempo for hit in hits] == [170.0, 160.0, 150.0]
     assert [hit.similarity for hit in hits] == [None] * 3
@@ -115,7 +115,7 @@ def test_songs_that_fit_most_come_first(heard):
     assert [hit.song.tempo for hit in slow] == [60.0, 70.0, 80.0, 90.0]
 
 
-def test_the_command_line_searches_by_words_and_by_several_songs(heard):
+def test_cli_searches_by_words_and_examples(heard):
     folder, songs = heard.library.folder, heard.library.songs()
     told = json.loads(run("similar", "--words", "slow minor", "--json", library=folder)[0])
     assert [(hit["song"]["id"], hit["similarity"]) for hit in told] == [(songs[0].id, None), (songs[2].id, None)]
@@ -123,6 +123,6 @@ def test_the_command_line_searches_by_words_and_by_several_songs(heard):
     assert told
     assert {hit["song"]["id"] for hit in told} <= set(found(heard, "minor")) - {1, 5}
     _, problem = run("similar", "--words", "xyzzy", library=folder, expect=1)
-    assert "nothing is known by “xyzzy”" in problem
+    assert "nothing matches “xyzzy”" in problem
     _, problem = run("similar", library=folder, expect=2)
     assert "--like or --words" in problem

@@ -1,4 +1,4 @@
-"""Gaussians of songs and the space of their logarithms, against brute force."""
+"""Tests of Gaussians of songs and the space of their logarithms, by brute force."""
 
 from io import BytesIO
 
@@ -25,21 +25,21 @@ def _distances(X: np.ndarray) -> np.ndarray:
 # --- Gaussians ------------------------------------------------------------------------------------
 
 
-def test_blocks_of_frames_give_the_mean_and_covariance_of_all_of_them():
+def test_frame_blocks_give_overall_mean_and_covariance():
     songs = _songs()
     found = gaussians.fit_gaussians(iter(np.array_split(frames, 5)) for frames in songs)
     np.testing.assert_allclose(found.means, [frames.mean(0) for frames in songs], rtol=1e-5)
     np.testing.assert_allclose(found.covariances, [np.cov(frames.T) for frames in songs], rtol=1e-4, atol=1e-4)
 
 
-def test_frames_far_from_zero_lose_no_digits():
+def test_large_offset_keeps_precision():
     frames = np.random.default_rng(0).normal(size=(3000, 2)) + 1e6
     found = gaussians.fit_gaussians([iter(np.array_split(frames, 7))])
     np.testing.assert_allclose(found.covariances[0], np.cov(frames.T), rtol=1e-5)
 
 
 @pytest.mark.parametrize(("length", "expected"), [(60, [20, 20, 20]), (69, [20, 20, 29]), (71, [20, 20, 20, 11])])
-def test_parts_are_consecutive_and_a_short_rest_joins_the_last(length: int, expected: list[int]):
+def test_parts_are_consecutive_with_remainder_in_last(length: int, expected: list[int]):
     frames = np.random.default_rng(0).normal(size=(length, 3))
     parts = gaussians.fit_parts(iter(np.array_split(frames, 4)), 20)
     assert parts.n_frames.tolist() == expected
@@ -49,7 +49,7 @@ def test_parts_are_consecutive_and_a_short_rest_joins_the_last(length: int, expe
         start += n
 
 
-def test_parts_together_are_the_song():
+def test_merged_parts_equal_whole_song():
     frames = _songs(1)[0]
     whole, merged = gaussians.fit_parts(frames), gaussians.fit_parts(frames, 13).merged()
     np.testing.assert_allclose(merged.means, whole.means, rtol=1e-5)
@@ -57,12 +57,12 @@ def test_parts_together_are_the_song():
     assert merged.n_frames.tolist() == [len(frames)]
 
 
-def test_one_frame_has_no_spread():
+def test_single_frame_has_zero_covariance():
     assert not gaussians.fit_parts(np.ones((1, 3))).covariances.any()
 
 
 @pytest.mark.parametrize("frames", [np.empty((0, 3)), np.full((4, 3), np.nan)])
-def test_songs_without_numbers_are_refused(frames: np.ndarray):
+def test_rejects_empty_or_nan_frames(frames: np.ndarray):
     with pytest.raises(ValueError, match=r"frame|NaN"):
         gaussians.fit_gaussians([frames])
 
@@ -70,7 +70,7 @@ def test_songs_without_numbers_are_refused(frames: np.ndarray):
 # --- their space ----------------------------------------------------------------------------------
 
 
-def test_vectors_are_logarithms_of_the_matrices_of_whitened_gaussians():
+def test_vectors_match_log_euclidean_embedding():
     songs, ridge = _songs(), 0.3
     found = gaussians.fit_gaussians(songs)
     X = GaussianEmbedding(ridge, level=None).fit_transform(found)
@@ -89,14 +89,14 @@ def test_vectors_are_logarithms_of_the_matrices_of_whitened_gaussians():
     assert X.shape[1] == gaussians.embedding_size(4) == 15
 
 
-def test_a_gain_of_whole_songs_changes_nothing():
+def test_song_gain_changes_nothing():
     songs = _songs()
     louder = [frames + np.array([6.0 * (-1) ** i, 0, 0, 0]) for i, frames in enumerate(songs)]
     plain, gained = (GaussianEmbedding().fit_transform(gaussians.fit_gaussians(s)) for s in (songs, louder))
     np.testing.assert_allclose(plain, gained, atol=1e-4)
 
 
-def test_other_units_and_other_axes_of_the_frames_change_no_distance():
+def test_distances_are_affine_invariant():
     songs, T = _songs(), np.random.default_rng(1).normal(size=(4, 4))
     plain, turned = (
         GaussianEmbedding(1e-9, level=None).fit_transform(gaussians.fit_gaussians(s))
@@ -105,7 +105,7 @@ def test_other_units_and_other_axes_of_the_frames_change_no_distance():
     np.testing.assert_allclose(_distances(plain), _distances(turned), rtol=1e-3, atol=1e-3)
 
 
-def test_a_vector_depends_on_no_other_song_and_constant_frames_have_one():
+def test_vectors_are_independent_and_finite():
     found = gaussians.fit_gaussians([*_songs(100), np.full((50, 4), -30.0)])
     embedding = GaussianEmbedding().fit(found)
     X = embedding.transform(found)
@@ -113,7 +113,7 @@ def test_a_vector_depends_on_no_other_song_and_constant_frames_have_one():
     assert np.isfinite(X).all()
 
 
-def test_populations_joined_are_the_population_of_all_songs():
+def test_merged_populations_equal_overall_population():
     found = gaussians.fit_gaussians(_songs())
     means, covariances = found.means.astype(float), found.covariances.astype(float)
     one, other, both = (Population.of(means[s], covariances[s]) for s in (np.s_[:5], np.s_[5:], np.s_[:]))
@@ -122,7 +122,7 @@ def test_populations_joined_are_the_population_of_all_songs():
     np.testing.assert_allclose(joined.covariance, both.covariance)
 
 
-def test_one_song_is_seen_from_the_prior():
+def test_single_song_uses_prior():
     found = gaussians.fit_gaussians(_songs())
     of_many = GaussianEmbedding().fit(found)
     prior = Population(1e9, of_many.population_.mean, of_many.population_.covariance)
@@ -130,13 +130,13 @@ def test_one_song_is_seen_from_the_prior():
     np.testing.assert_allclose(alone.transform(found), of_many.transform(found), atol=1e-4)
 
 
-def test_what_does_not_fit_is_refused():
+def test_rejects_mismatched_input():
     found = gaussians.fit_gaussians(_songs())
     with pytest.raises(ValueError, match="should be"):
         SongGaussians(found.means, found.covariances[:, :2], found.n_frames)
     with pytest.raises(ValueError, match="ridge"):
         GaussianEmbedding(0.0).fit(found)
-    with pytest.raises(ValueError, match="no song"):
+    with pytest.raises(ValueError, match="gaussians are empty"):
         GaussianEmbedding().fit(found[:0])
     with pytest.raises(ValueError, match="columns"):
         GaussianEmbedding().fit(found).transform(gaussians.fit_gaussians(_songs(2, 3)))
@@ -145,7 +145,7 @@ def test_what_does_not_fit_is_refused():
 # --- axes -----------------------------------------------------------------------------------------
 
 
-def test_axes_without_parts_are_those_of_pca():
+def test_axes_without_parts_match_pca():
     X = np.random.default_rng(0).normal(size=(40, 6)) * [5, 4, 3, 2, 1, 0.1]
     mean, axes = gaussians.song_axes(X, variance=0.95)
     pca = PCA(0.95, svd_solver="full").fit(X)
@@ -154,7 +154,7 @@ def test_axes_without_parts_are_those_of_pca():
     np.testing.assert_allclose(np.abs(axes) * scale, np.abs(pca.components_), atol=1e-9)
 
 
-def test_songs_vary_alike_in_themselves_along_all_axes():
+def test_axes_equalize_within_song_variance():
     rng = np.random.default_rng(0)
     songs = np.repeat(np.arange(30), 5)
     parts = rng.normal(size=(30, 4))[songs] * 3 + rng.normal(size=(150, 4)) * [3, 1, 1, 0.2]
@@ -171,12 +171,12 @@ def test_songs_vary_alike_in_themselves_along_all_axes():
     np.testing.assert_allclose(equal @ equal.T, np.eye(4) * (equal @ equal.T)[0, 0], atol=1e-9)
 
 
-def test_few_songs_take_the_axes_of_the_prior():
+def test_few_songs_use_axes_of_prior():
     rng = np.random.default_rng(0)
     axes = np.linalg.qr(rng.normal(size=(5, 5)))[0][:2]
     prior = Spread(100.0, axes, np.array([2.0, 1.0]), np.diag([4.0, 1.0]))
     _, found = gaussians.song_axes(rng.normal(size=(1, 5)), prior=prior, variance=1.0, shrinkage=0.0)
-    # along the first axis songs vary twice as much in themselves
+    # along the first axis, the variance within songs is twice as large
     along = found @ axes.T @ prior.within @ axes @ found.T
     np.testing.assert_allclose(along[:2, :2], np.eye(2) * along[0, 0], atol=1e-6)
     _, of_many = gaussians.song_axes(
@@ -185,10 +185,10 @@ def test_few_songs_take_the_axes_of_the_prior():
     assert np.abs(of_many[0] / np.linalg.norm(of_many[0]))[0] > 0.999
 
 
-# --- what comes with the program ------------------------------------------------------------------
+# --- files in the package ------------------------------------------------------------------
 
 
-def test_the_prior_that_comes_with_the_program_fits_the_frames():
+def test_shipped_prior_matches_frame_dimensions():
     prior = gaussians.load_prior()
     assert prior.population.covariance.shape == (39, 39)
     assert np.linalg.eigvalsh(prior.population.covariance).min() > 0
@@ -200,7 +200,7 @@ def test_the_prior_that_comes_with_the_program_fits_the_frames():
         assert np.linalg.eigvalsh(spread.within).min() > 0
 
 
-def test_a_prior_says_what_its_songs_say():
+def test_learned_prior_reproduces_its_songs():
     songs = [gaussians.fit_parts(frames, 20) for frames in _songs()]
     rng = np.random.default_rng(0)
     patterns = [rng.normal(size=(1, 7)) + 0.1 * rng.normal(size=(len(song), 7)) for song in songs]

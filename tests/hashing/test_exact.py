@@ -1,4 +1,4 @@
-"""Projections whose signs no order of summing changes."""
+"""Tests of projections with signs that do not depend on the order of summation."""
 
 import os
 import subprocess
@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from musicsim.hashing._exact import ExactProjection
+from musicsim.hashing.exact import ExactProjection
 from tests.hashing.thread_codes import codes_in_hex
 
 
 @pytest.fixture
 def projection(rng):
     X = rng.normal(size=(200, 30)) * 10.0 ** rng.integers(-6, 7, size=30) + 100.0
-    X[:, 4] = 7.0  # a column that never changes
-    return X, ExactProjection.of(X, rng.normal(size=(30, 8)) / X.std(axis=0).clip(1e-9)[:, None], rng.normal(size=8))
+    X[:, 4] = 7.0  # a constant column
+    return X, ExactProjection.build(X, rng.normal(size=(30, 8)) / X.std(axis=0).clip(1e-9)[:, None], rng.normal(size=8))
 
 
 def test_sums_are_exact(projection):
@@ -31,7 +31,7 @@ def test_sums_are_exact(projection):
     assert exact.sums(X[:20]).tolist() == [[int(value) for value in row] for row in truth]
 
 
-def test_any_order_of_columns_gives_the_same_sums(projection, rng):
+def test_column_order_does_not_change_sums(projection, rng):
     X, exact = projection
     order = rng.permutation(30)
     shuffled = ExactProjection(
@@ -40,16 +40,16 @@ def test_any_order_of_columns_gives_the_same_sums(projection, rng):
     assert np.array_equal(shuffled.sums(X[:, order]), exact.sums(X))
 
 
-def test_values_are_those_of_the_weights(rng):
+def test_values_match_weights(rng):
     X = rng.normal(size=(100, 40)) * 10.0 ** rng.integers(-3, 4, size=40)
     weights, bias = rng.normal(size=(40, 6)) / X.std(axis=0)[:, None], rng.normal(size=6)
-    exact = ExactProjection.of(X, weights, bias)
+    exact = ExactProjection.build(X, weights, bias)
     truth = (X - X.mean(axis=0)) @ weights + bias
-    # grids of 2^-21 of the reach of a column, and of 2^-17 or finer of the sum of a bit's weights
+    # grids of 2^-21 of the range of a column, and of 2^-17 or finer of the sum of a bit's weights
     np.testing.assert_allclose(exact.values(X), truth, rtol=0, atol=1e-5 * np.abs(truth).max())
 
 
-def test_rows_far_away_are_cut_and_sums_stay_exact(projection):
+def test_distant_rows_are_clipped_and_sums_stay_exact(projection):
     X, exact = projection
     far = exact.center + 1e12 * (X[:3] - exact.center)
     sums = exact.sums(far)
@@ -57,7 +57,8 @@ def test_rows_far_away_are_cut_and_sums_stay_exact(projection):
     assert np.array_equal(sums, exact.sums(exact.center + 1e15 * (X[:3] - exact.center)))
 
 
-def test_codes_are_equal_in_processes_of_one_and_two_threads():
+@pytest.mark.long
+def test_codes_do_not_depend_on_thread_count():
     environment = {**os.environ, "OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2"}
     command = [sys.executable, "-m", "tests.hashing.thread_codes"]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""The hashes as estimators, and what learning gives."""
+"""Tests of the hashes as estimators, and of the benefit of learning."""
 
 import itertools
 from contextlib import contextmanager
@@ -30,7 +30,7 @@ each_hash_and_units = pytest.mark.parametrize(
 
 @pytest.fixture
 def songs(rng):
-    """Three classes in three of fifteen columns, the others louder."""
+    """Return three classes in three of fifteen columns, with the others louder."""
     y = np.arange(450) % 3
     X = np.c_[np.eye(3)[y] + 0.25 * rng.normal(size=(450, 3)), 0.8 * rng.normal(size=(450, 12))]
     return X, y
@@ -41,8 +41,9 @@ def error(hashing, X, y, n_train=300):
     return np.mean(bin_vote(codes[:n_train], y[:n_train], codes[n_train:]) != y[n_train:])
 
 
+@pytest.mark.long
 @each_hash_and_units
-def test_clones_with_the_same_seed_give_the_same_codes(hashing, songs):
+def test_clones_with_same_seed_give_same_codes(hashing, songs):
     X, y = songs
     twin = clone(hashing)
     assert twin.get_params() == hashing.get_params()
@@ -55,36 +56,36 @@ def test_clones_with_the_same_seed_give_the_same_codes(hashing, songs):
 
 @each_hash
 @pytest.mark.parametrize("n_bits", [1, 64, 65])
-def test_any_number_of_bits(hashing, songs, n_bits):
+def test_supports_any_number_of_bits(hashing, songs, n_bits):
     X, y = songs
     fitted = clone(hashing).set_params(n_bits=n_bits).fit(X, y)
     codes = fitted.transform(X)
     assert codes.shape == (len(X), -(-n_bits // 64))
     assert len(fitted.get_feature_names_out()) == codes.shape[1]
-    # every bit says something: more bits than columns are waves of higher frequency, or more planes
+    # every bit is informative: additional bits are waves of higher frequency, or further planes
     assert (np.ptp(unpack_bits(codes, n_bits).astype(int), axis=0) == 1).all()
 
 
 @each_hash_and_units
-def test_a_code_is_of_the_row_alone(hashing, songs, monkeypatch):
+def test_code_depends_on_its_row_only(hashing, songs, monkeypatch):
     X, y = songs
     fitted = clone(hashing).fit(X, y)
     codes = fitted.transform(X)
-    monkeypatch.setattr("musicsim.hashing._base._ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("musicsim.hashing.base.ROWS_AT_ONCE", 7)
     assert np.array_equal(fitted.transform(X), codes)
     assert np.array_equal(fitted.transform(X[5:6]), codes[5:6])
     assert np.array_equal(fitted.transform(X.tolist()), codes)
 
 
 @pytest.mark.parametrize("method", ["ranknet", "lambdarank"])
-def test_learned_codes_beat_random_ones_by_far(songs, method):
+def test_learned_codes_beat_random_codes(songs, method):
     X, y = songs
     # two thirds of the songs would be wrong by chance
     assert error(RandomProjectionHash(24, random_state=0), X, y) > 0.25
     assert error(RankHash(24, method=method, **SHORT), X, y) < 0.08
 
 
-def test_learned_codes_of_real_digits():
+def test_learned_codes_classify_digits():
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(X))
     X, y = X[order], y[order]
@@ -93,11 +94,12 @@ def test_learned_codes_of_real_digits():
     assert learned < error(SpectralHash(32), X, y, 1200)
 
 
-def test_hidden_units_tell_apart_what_no_plane_does(rng):
+@pytest.mark.long
+def test_hidden_units_separate_nonlinear_classes(rng):
     X = rng.normal(size=(600, 2))
     y = np.square(X).sum(axis=1) > 2 * np.log(2)  # half of all
     wrong = []
-    # by steps ten times as long a single bit without noise ends up the same for all rows now and then
+    # with steps ten times as long, a single noise-free bit is sometimes the same for all rows
     settings = {"ranknet_steps": 300, "lambdarank_steps": 0, "n_targets": None, "noise": 0.0, "step_size": 30.0}
     for n_hidden in (0, 30):
         one_bit = RankHash(1, n_hidden=n_hidden, random_state=0, **settings)
@@ -107,17 +109,17 @@ def test_hidden_units_tell_apart_what_no_plane_does(rng):
     assert wrong[1] < 0.08
 
 
-def test_each_bit_of_hidden_units_starts_with_a_mean_of_zero(songs):
+def test_hidden_unit_bits_start_balanced(songs):
     X, y = songs
     start = RankHash(8, n_hidden=20, ranknet_steps=0, lambdarank_steps=0, random_state=0).fit(X, y)
-    # inputs have a mean of 0 on their grid, so that the bias is the mean
+    # inputs have a mean of 0 on their grid, so the bias is the mean
     np.testing.assert_allclose(start.projection_.bias * start.projection_.units, 0, atol=1e-6)
     shares = unpack_bits(start.transform(X), 8).mean(axis=0)
     assert (np.abs(shares - 0.5) < 0.2).all()
 
 
 @pytest.mark.parametrize("n_hidden", [0, 20])
-def test_a_hash_from_arrays_gives_the_same_codes(songs, n_hidden):
+def test_hash_from_arrays_gives_same_codes(songs, n_hidden):
     X, y = songs
     fitted = RankHash(24, n_hidden=n_hidden, **SHORT).fit(X, y)
     again = RankHash.from_arrays(fitted.arrays())
@@ -125,7 +127,7 @@ def test_a_hash_from_arrays_gives_the_same_codes(songs, n_hidden):
     assert np.array_equal(again.transform(X), fitted.transform(X))
 
 
-def test_codes_for_regression_name_the_target(songs, rng):
+def test_regression_codes_predict_target(songs, rng):
     X, _ = songs
     t = X[:, 0] - X[:, 1] + 0.05 * rng.normal(size=len(X))
     hashing = RankHash(24, "regression", **SHORT)
@@ -135,7 +137,7 @@ def test_codes_for_regression_name_the_target(songs, rng):
         assert least < explained < most
 
 
-def test_codes_for_retrieval_have_relevant_songs_near(songs):
+def test_retrieval_codes_bring_relevant_songs_near(songs):
     X, y = songs
     relevance = Relevance.from_labels(y)
     near = []
@@ -147,7 +149,7 @@ def test_codes_for_retrieval_have_relevant_songs_near(songs):
     assert near[1] < 0.6
 
 
-def test_codes_for_a_hierarchy_tell_the_narrow_classes_of_a_wide_one_too(songs, rng):
+def test_hierarchy_codes_distinguish_narrow_classes(songs, rng):
     X, wide = songs
     half = rng.integers(2, size=len(X))
     X = np.c_[X, half + 0.1 * rng.normal(size=len(X))]
@@ -160,39 +162,39 @@ def test_codes_for_a_hierarchy_tell_the_narrow_classes_of_a_wide_one_too(songs, 
     assert np.array_equal(found[:, 0], found[:, 1] // 2)
 
 
-def test_the_bits_of_spectral_hashing_are_signs_of_its_eigenfunctions(songs):
+def test_spectral_bits_are_signs_of_eigenfunctions(songs):
     X, _ = songs
     X = X * np.linspace(1, 3, X.shape[1])
     fitted = SpectralHash(20).fit(X)
     axes = np.linalg.eigh(np.cov(X.T))[1][:, ::-1]
     places = (X - X.mean(axis=0)) @ axes
     low, width = places.min(axis=0), np.ptp(places, axis=0)
-    # the 20 least of (k / width)^2 over axes and k
+    # the 20 smallest of (k / width)^2 over axes and k
     waves = sorted(((k / width[a]) ** 2, a, k) for a, k in itertools.product(range(X.shape[1]), range(1, 21)))[:20]
     truth = np.stack(
         [np.sin(np.pi / 2 + k * np.pi * (places[:, a] - low[a]) / width[a]) > 0 for _, a, k in waves], axis=1
     )
     bits = unpack_bits(fitted.transform(X), 20)
-    # an axis may point either way: waves of odd number are then negated
+    # the sign of an axis is arbitrary, and negates waves of odd number
     agreement = np.mean(bits == truth, axis=0)
     np.testing.assert_allclose(np.maximum(agreement, 1 - agreement), 1.0, atol=1.5 / len(X))
 
 
-def test_bits_of_random_projections_are_sides_of_planes(songs):
+def test_random_projection_bits_are_plane_sides(songs):
     X, _ = songs
     fitted = RandomProjectionHash(40, random_state=3).fit(X)
     planes = np.random.default_rng(3).normal(size=(X.shape[1], 40))
     assert np.array_equal(unpack_bits(fitted.transform(X), 40), (X - X.mean(axis=0)) @ planes > 0)
 
 
-def test_a_projection_of_exactly_zero_is_no_bit():
+def test_zero_projection_gives_zero_bit():
     X = np.array([[-1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
     fitted = RandomProjectionHash(16, random_state=0).fit(X)
     assert fitted.transform([[0.0, 0.0]]).tolist() == [[0]]
     assert fitted.transform(X[:1]) == ~fitted.transform(X[1:2]) & np.uint64(0xFFFF)
 
 
-def test_the_callback_sees_every_step_and_may_end_the_fit(songs):
+def test_callback_sees_every_step_and_can_stop_fit(songs):
     X, y = songs
     steps = []
     fitted = RankHash(8, **SHORT).fit(X, y, callback=lambda step: steps.append(step) or len(steps) == 70)
@@ -206,7 +208,7 @@ def test_the_callback_sees_every_step_and_may_end_the_fit(songs):
     assert fitted.transform(X).shape == (len(X), 1)
 
 
-def test_a_fit_uses_one_thread_for_products(songs, monkeypatch):
+def test_fit_uses_one_blas_thread(songs, monkeypatch):
     inside = []
 
     @contextmanager
@@ -223,7 +225,7 @@ def test_a_fit_uses_one_thread_for_products(songs, monkeypatch):
     assert inside == [True, False] * 2
 
 
-def test_ranknet_alone_is_the_first_phase(songs):
+def test_ranknet_method_runs_first_phase_only(songs):
     X, y = songs
     fitted = RankHash(8, method="ranknet", **SHORT).fit(X, y)
     assert {step["phase"] for step in fitted.history_} == {"ranknet"}
@@ -251,7 +253,7 @@ def test_ranknet_alone_is_the_first_phase(songs):
         ({"lambdarank_documents": 1}, "lambdarank_documents=1"),
     ],
 )
-def test_a_bad_parameter_is_named(songs, change, message):
+def test_rejects_bad_parameters(songs, change, message):
     with pytest.raises(ValueError, match=message):
         RankHash(**change).fit(*songs)
 
@@ -260,52 +262,53 @@ def test_a_bad_parameter_is_named(songs, change, message):
     ("score", "y", "message"),
     [
         ("classification", [0, 1, 0], "y has 3 entries, X has 6 rows"),
-        ("classification", [0] * 6, "two labels or more"),
-        ("classification", [0, 1, 2, 3, 4, 5], "two labels or more, one of them twice"),
-        ("classification", Relevance.from_labels([0, 1] * 3), "score='retrieval' takes"),
+        ("classification", [0] * 6, "at least two labels"),
+        ("classification", [0, 1, 2, 3, 4, 5], "at least two labels, one of them twice"),
+        ("classification", Relevance.from_labels([0, 1] * 3), "needs score='retrieval'"),
         ("retrieval", [0, 1] * 3, "y: list should be a Relevance"),
-        ("retrieval", Relevance.from_labels([0, 1] * 2), "y is of 4 queries and 4 songs, X has 6 rows"),
-        ("retrieval", Relevance.from_labels(range(6)), "no relevant song"),
+        ("retrieval", Relevance.from_labels([0, 1] * 2), "y has 4 queries and 4 songs, X has 6 rows"),
+        ("retrieval", Relevance.from_labels(range(6)), "no query has a relevant song"),
         ("hierarchy", [0, 1] * 3, r"y: shape \(6,\) should be \(n_rows, levels\)"),
         ("hierarchy", [[0, 1], [0, 2]], "y has 2 entries"),
         ("regression", [1.0, np.nan, 2, 3, 4, 5], "finite, with score='regression'"),
-        ("regression", [1.0] * 6, "y is the same everywhere"),
+        ("regression", [1.0] * 6, "y is constant"),
     ],
 )
-def test_a_bad_y_is_named(rng, score, y, message):
+def test_rejects_bad_y(rng, score, y, message):
     with pytest.raises(ValueError, match=message):
         RankHash(4, score).fit(rng.normal(size=(6, 2)), y)
 
 
 @each_hash
 @pytest.mark.parametrize("exponent", [-430, 430])
-def test_rows_a_power_of_two_as_large_have_the_same_codes(hashing, songs, exponent):
+def test_scaling_by_power_of_two_keeps_codes(hashing, songs, exponent):
     X, y = songs
     codes = [clone(hashing).fit(rows, y).transform(rows) for rows in (X, np.ldexp(X, exponent))]
     assert np.array_equal(*codes)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_bits", [1, 64, 1024])
-def test_the_smallest_temperature_still_learns(songs, n_bits):
+def test_smallest_temperature_still_learns(songs, n_bits):
     X, y = songs
     fitted = RankHash(n_bits, temperature=n_bits / 1400, **SHORT).fit(X, y)
-    wrong = [step["wrong"] for step in fitted.history_ if step["phase"] == "ranknet"]  # later there may be no pair
+    wrong = [step["wrong"] for step in fitted.history_ if step["phase"] == "ranknet"]  # later there may not be a pair
     assert np.isfinite(wrong).all()
     assert np.isfinite(fitted.projection_.weights).all()
 
 
 @pytest.mark.parametrize("name", ["center", "exponents", "bias", "units"])
-def test_arrays_that_do_not_fit_together_are_refused(songs, name):
+def test_rejects_mismatched_arrays(songs, name):
     arrays = RandomProjectionHash(8, random_state=0).fit(songs[0]).projection_
     arrays = {field: getattr(arrays, field) for field in arrays.__dataclass_fields__}
     RankHash.from_arrays(arrays)
     for wrong in (arrays[name][:-1], arrays[name][None], np.float64(1.0)):
-        with pytest.raises(ValueError, match="do not fit together"):
+        with pytest.raises(ValueError, match="do not match"):
             RankHash.from_arrays({**arrays, name: wrong})
 
 
 @each_hash
-def test_bad_rows_are_named(hashing, songs):
+def test_rejects_bad_rows(hashing, songs):
     X, y = songs
     hashing = clone(hashing)
     with pytest.raises(ValueError, match="All rows of X are equal"):
@@ -319,11 +322,11 @@ def test_bad_rows_are_named(hashing, songs):
         hashing.fit(X, y).transform(X[:, :4])
 
 
-def test_hidden_units_that_do_not_fit_their_weights_are_refused(songs):
+def test_rejects_mismatched_hidden_units(songs):
     arrays = RankHash(8, n_hidden=5, **SHORT).fit(*songs).arrays()
     fewer = {name: array[..., :-1] for name, array in arrays.items() if name in {"hidden_bias", "hidden_units"}}
     fewer["hidden_weights"] = arrays["hidden_weights"][:, :-1]
-    with pytest.raises(ValueError, match="do not fit together"):
+    with pytest.raises(ValueError, match="do not match"):
         RankHash.from_arrays({**arrays, **fewer})
     with pytest.raises(KeyError, match="hidden_center"):
         RankHash.from_arrays({name: array for name, array in arrays.items() if name != "hidden_center"})

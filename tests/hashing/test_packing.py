@@ -1,4 +1,4 @@
-"""Bits in words, and distances between them, against Python's integers."""
+"""Tests of bits in words, and distances between them, against Python integers."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ bit_tables = st.tuples(st.integers(1, 5), st.integers(1, 200)).flatmap(lambda sh
 
 
 @given(bits=bit_tables)
-def test_bits_come_back(bits):
+def test_unpack_restores_bits(bits):
     codes = pack_bits(bits)
     assert codes.dtype == np.uint64
     assert codes.shape == (len(bits), -(-bits.shape[1] // 64))
@@ -20,20 +20,20 @@ def test_bits_come_back(bits):
 
 
 @given(bits=bit_tables)
-def test_bit_j_is_bit_j_of_a_whole_number(bits):
+def test_bit_j_is_bit_j_of_integer(bits):
     for row, code in zip(bits, pack_bits(bits), strict=True):
         whole = sum(1 << j for j in np.flatnonzero(row).tolist())
         assert sum(int(word) << 64 * w for w, word in enumerate(code)) == whole
 
 
 @given(bits=bit_tables)
-def test_distances_equal_counted_differences(bits):
+def test_distances_count_differing_bits(bits):
     codes = pack_bits(bits)
     truth = (bits[:, None] != bits).sum(axis=2)
     assert np.array_equal(hamming_distances(codes, codes), truth)
 
 
-def test_numbers_0_and_1_are_bits():
+def test_packs_numbers_0_and_1():
     assert np.array_equal(pack_bits(np.array([[1.0, 0.0, 1.0]])), [[5]])
 
 
@@ -45,9 +45,12 @@ def test_numbers_0_and_1_are_bits():
         (lambda: pack_bits([[0, 2]]), "bits should be 0 or 1"),
         (lambda: unpack_bits(np.zeros((2, 1), np.uint64), 65), "n_bits=65 should be 1 to 64"),
         (lambda: unpack_bits(np.zeros((2, 1), np.int64), 3), "codes should be uint64, .* not int64"),
-        (lambda: hamming_distances(np.zeros((2, 1), np.uint64), np.zeros((2, 2), np.uint64)), "give both one width"),
+        (
+            lambda: hamming_distances(np.zeros((2, 1), np.uint64), np.zeros((2, 2), np.uint64)),
+            "both need the same width",
+        ),
     ],
 )
-def test_what_is_wrong_is_named(call, message):
+def test_rejects_bad_arguments(call, message):
     with pytest.raises(ValueError, match=message):
         call()

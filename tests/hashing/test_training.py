@@ -1,4 +1,4 @@
-"""Slopes against finite differences, and the weights of swaps against swapping."""
+"""Tests of gradients against finite differences, and of swap weights against actual swaps."""
 
 import itertools
 
@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from musicsim.hashing._gains import gains_of, keep_targets
-from musicsim.hashing._training import Batch, Neighbourhood, Projection
+from musicsim.hashing.gains import gains_of, keep_targets
+from musicsim.hashing.training import Batch, Neighborhood, Projection
 from musicsim.relevance import Relevance
 
 N_QUERIES, N_DOCUMENTS, D, N_BITS = 5, 12, 4, 9
@@ -30,7 +30,7 @@ def projection(request, rng):
 
 
 def bits(rows, projection):
-    """Equation 1, with hidden units as further columns."""
+    """Compute equation 1, with hidden units as further columns."""
     weights, bias, hidden_weights, hidden_bias = projection.arrays()
     sums = rows @ weights[:D] + bias
     for unit, row_of_weights in enumerate(weights[D:]):
@@ -41,14 +41,14 @@ def bits(rows, projection):
 
 
 def relaxed_scores(batch, projection):
-    """Equation 2, term by term."""
+    """Compute equation 2, term by term."""
     h, g = (bits(rows, projection)[:, None] for rows in (batch.queries, batch.documents))
     g = g[:, 0][None]
     return (h * (1 - g) + (1 - h) * g).sum(axis=2)
 
 
 def ranknet_cost(batch, projection, temperature):
-    """Equations 3 and 4: mean over queries of the mean over pairs of -log P."""
+    """Compute equations 3 and 4: the mean over queries of the mean over pairs of -log P."""
     scores = relaxed_scores(batch, projection) / temperature
     total = 0.0
     for s, gain in zip(scores, batch.gains, strict=True):
@@ -60,7 +60,7 @@ def ranknet_cost(batch, projection, temperature):
 
 
 def lambdarank_cost(batch, projection, temperature, frozen, normalize=True):
-    """The same with the weights |Delta S| of `frozen` weights and bias, which are no function of the slopes' own."""
+    """Compute the same with |Delta S| weights of `frozen` weights and bias, which are constant for the gradient."""
     scores = relaxed_scores(batch, projection) / temperature
     total = 0.0
     for s, gain, swaps in zip(scores, batch.gains, frozen, strict=True):
@@ -72,7 +72,7 @@ def lambdarank_cost(batch, projection, temperature, frozen, normalize=True):
 
 
 def swaps_by_definition(batch, projection, n_bins, score, beyond=True):
-    """|Delta S| of every swap of a neighbour and a document within a third of the bits, by swapping (figure 3)."""
+    """Compute |Delta S| by swapping each neighbor with documents within a third of the bits (figure 3)."""
     third = -(-N_BITS // 3)
     codes = [bits(rows, projection) > 0.5 for rows in (batch.queries, batch.documents)]
     found = []
@@ -93,7 +93,7 @@ def swaps_by_definition(batch, projection, n_bins, score, beyond=True):
 
 
 def differences(cost, projection, step=1e-5):
-    """Central differences by each weight and bias."""
+    """Return central differences by each weight and bias."""
     slopes = []
     for place in projection.arrays():
         slope = np.empty(place.shape)
@@ -114,52 +114,52 @@ def assert_close(slopes, truth, atol):
 
 
 @pytest.mark.parametrize("temperature", [1.0, 2.5])
-def test_ranknet_slopes_equal_differences(batch, projection, temperature):
+def test_ranknet_gradients_match_differences(batch, projection, temperature):
     truth = differences(lambda: ranknet_cost(batch, projection, temperature), projection)
     slopes, wrong = batch.slopes(projection, temperature, None)
-    # central differences of step 1e-5 are good to about 1e-9 here
+    # central differences of step 1e-5 are accurate to about 1e-9 here
     assert_close(slopes, truth, 1e-8)
     assert 0 < wrong < 1
 
 
-# S of a hierarchy is a sum over neighbours, of regression a mean; both are divided away by the sum of the weights
+# S is a sum over neighbors for a hierarchy, and a mean for regression; division by the sum of weights cancels both
 @pytest.mark.parametrize("score", [np.sum, np.mean])
 @pytest.mark.parametrize("n_bins", [1, 3])
-def test_lambdarank_slopes_have_the_weights_of_swaps(batch, projection, score, n_bins):
+def test_lambdarank_gradients_use_swap_weights(batch, projection, score, n_bins):
     frozen = swaps_by_definition(batch, projection, n_bins, score)
     assert sum(map(len, frozen)) > N_QUERIES
     truth = differences(lambda: lambdarank_cost(batch, projection, 2.0, frozen), projection)
-    slopes, _ = batch.slopes(projection, 2.0, Neighbourhood(n_bins, 0))
+    slopes, _ = batch.slopes(projection, 2.0, Neighborhood(n_bins, 0))
     assert_close(slopes, truth, 1e-8)
 
 
-def test_lambdarank_slopes_as_printed_are_those_of_equation_5(batch, projection):
-    # neither divided by the weights of a query's pairs, nor with swaps beyond the nearest third of the bins
+def test_lambdarank_gradients_match_equation_5(batch, projection):
+    # without division by the weights of a query's pairs, or swaps beyond the nearest third of the bins
     frozen = swaps_by_definition(batch, projection, 1, np.sum, beyond=False)
     assert sum(map(len, frozen)) > N_QUERIES
     truth = differences(lambda: lambdarank_cost(batch, projection, 1.0, frozen, normalize=False), projection)
-    slopes, _ = batch.slopes(projection, 1.0, Neighbourhood(1, 0, beyond=False), normalize=False)
+    slopes, _ = batch.slopes(projection, 1.0, Neighborhood(1, 0, beyond=False), normalize=False)
     assert_close(slopes, truth, 1e-7)
 
 
-def test_a_radius_is_an_absolute_threshold():
+def test_radius_is_absolute_threshold():
     distances = np.array([[0, 3, 6, 6], [5, 5, 6, 4]], dtype=np.int16)
-    inner, outer = Neighbourhood(None, 2).edges(distances, 6)
+    inner, outer = Neighborhood(None, 2).edges(distances, 6)
     assert (inner.tolist(), outer.tolist()) == ([2, 2], [4, 4])
-    # the nearest two bins that are not empty
-    assert Neighbourhood(None, 2, beyond=False).edges(distances, 6)[1].tolist() == [3, 5]
+    # the two nearest nonempty bins
+    assert Neighborhood(None, 2, beyond=False).edges(distances, 6)[1].tolist() == [3, 5]
 
 
-def test_batches_without_pairs_have_no_slope(rng, projection):
+def test_batches_without_pairs_have_zero_gradient(rng, projection):
     batch = Batch(rng.normal(size=(2, D)), rng.normal(size=(3, D)), np.full((2, 3), np.nan))
-    for neighbourhood in (None, Neighbourhood(3, 0)):
-        slopes, wrong = batch.slopes(projection, 1.0, neighbourhood)
+    for neighborhood in (None, Neighborhood(3, 0)):
+        slopes, wrong = batch.slopes(projection, 1.0, neighborhood)
         assert not any(slope.any() for slope in slopes)
         assert np.isnan(wrong)
 
 
 def brute_score(score, query, neighbours, y):
-    """Equations 7, 8, 10 and 11 (that one negative, so that more is better) of a list of neighbours."""
+    """Compute equations 7, 8, 10 and 11 (negated, so that more is better) for a list of neighbors."""
     if score == "classification":
         return sum(y[i] == y[query] for i in neighbours)
     if score == "retrieval":
@@ -171,7 +171,7 @@ def brute_score(score, query, neighbours, y):
 
 
 @given(seed=st.integers(0, 10_000), score=st.sampled_from(["classification", "retrieval", "hierarchy", "regression"]))
-def test_differences_of_gains_are_what_a_swap_changes(seed, score):
+def test_gain_difference_equals_effect_of_swap(seed, score):
     rng = np.random.default_rng(seed)
     n = 14
     y = {
@@ -184,7 +184,7 @@ def test_differences_of_gains_are_what_a_swap_changes(seed, score):
     neighbours, coming = others[:-1], others[-1]
     gains = gains_of(score, y, n).gains(np.array([query]), np.arange(n))[0]
     before = brute_score(score, query, neighbours, y)
-    # regression's score is a mean, and its targets are divided by their deviation
+    # the score of regression is a mean, and its targets are divided by their deviation
     unit = np.var(y) / len(neighbours) if score == "regression" else 1.0
     for going in neighbours:
         after = brute_score(score, query, [coming if i == going else i for i in neighbours], y)
@@ -192,7 +192,7 @@ def test_differences_of_gains_are_what_a_swap_changes(seed, score):
     assert np.isnan(gains[query])
 
 
-def test_documents_of_retrieval_hold_relevant_ones(rng):
+def test_retrieval_documents_include_relevant_ones(rng):
     n = 400
     relevance = Relevance.from_lists([[(i + 1) % n, (i + 2) % n] for i in range(n)])
     gains = gains_of("retrieval", relevance, n)
@@ -206,19 +206,19 @@ def test_documents_of_retrieval_hold_relevant_ones(rng):
     np.testing.assert_array_equal(asked, truth)
 
 
-def test_unknown_labels_equal_nothing():
+def test_unknown_labels_match_nothing():
     gains = gains_of("classification", ["rock", None, "rock", None], 4).gains(np.arange(4), np.arange(4))
     nan = np.nan
     np.testing.assert_array_equal(gains, [[nan, 0, 1, 0], [0, nan, 0, 0], [1, 0, nan, 0], [0, 0, 0, nan]])
 
 
-def test_a_lower_level_counts_only_below_equal_ones():
+def test_lower_level_counts_only_if_upper_matches():
     y = [["rock", "punk"], ["rock", "folk"], ["jazz", "folk"], ["rock", "punk"]]
     gains = gains_of("hierarchy", y, 4).gains(np.array([0, 1]), np.arange(4))
     np.testing.assert_array_equal(gains, [[np.nan, 0.5, 0, 1], [0.5, np.nan, 0, 0.5]])
 
 
-def test_the_nearest_of_each_gain_are_targets(rng):
+def test_targets_are_nearest_of_each_gain(rng):
     queries, documents = rng.normal(size=(6, 3)), rng.normal(size=(20, 3))
     gains = rng.integers(3, size=(6, 20)).astype(float)
     gains[:, 0] = np.nan

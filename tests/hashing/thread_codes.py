@@ -1,4 +1,4 @@
-"""Codes of four fitted hashes, to be made in several processes: ``python -m tests.hashing.thread_codes``."""
+"""Codes of four fitted hashes, for comparison across processes: ``python -m tests.hashing.thread_codes``."""
 
 import sys
 
@@ -10,7 +10,7 @@ __all__ = ["codes_in_hex"]
 
 
 def codes_in_hex() -> str:
-    """Codes of rows, and of rows as near to a hyperplane as their digits go."""
+    """Return codes of rows, and of rows as near to a hyperplane as float precision allows."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 300)).astype(np.float32).astype(np.float64)
     y = rng.integers(4, size=600)

@@ -1,4 +1,4 @@
-"""Kernels between songs against their definitions, scikit-learn and scipy."""
+"""Tests of kernels between songs against their definitions, scikit-learn and scipy."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ from musicsim.kernels import (
 )
 from musicsim.mixtures import SongMixtures
 
-# rows of 1 to 12 entries, some of them zero, at least one of them not
+# rows of 1 to 12 entries, some of them zero, but not all
 masses = hnp.arrays(
     np.float64, st.tuples(st.integers(1, 6), st.integers(1, 12)), elements=st.floats(0.0, 1.0, allow_subnormal=False)
 ).map(lambda a: a + np.eye(*a.shape) + (np.arange(a.shape[1]) == 0))
@@ -38,7 +38,7 @@ def histograms(rng, n, k, dtype=np.float32):
 
 
 @given(masses)
-def test_map_gives_unit_rows_whose_squares_are_the_histogram(mass):
+def test_map_returns_square_roots_of_histogram(mass):
     h = mass / mass.sum(axis=1, keepdims=True)
     mapped = ppk_map(h)
     assert mapped.dtype == np.float32
@@ -47,14 +47,14 @@ def test_map_gives_unit_rows_whose_squares_are_the_histogram(mass):
     np.testing.assert_allclose(mapped.astype(np.float64) ** 2, h, rtol=2e-7, atol=1e-30)
 
 
-def test_kernel_equals_the_sum_of_square_roots():
+def test_kernel_matches_sum_of_square_roots():
     rng = np.random.default_rng(0)
     A, B = histograms(rng, 7, 20, np.float64), histograms(rng, 5, 20, np.float64)
     expected = [[sum((a * b) ** 0.5 for a, b in zip(p, q, strict=True)) for q in B] for p in A]
     np.testing.assert_allclose(ppk_kernel(A, B), expected, rtol=1e-12)
 
 
-def test_kernel_of_songs_with_themselves_is_symmetric_positive_and_one_on_the_diagonal():
+def test_self_kernel_is_symmetric_with_unit_diagonal():
     A = histograms(np.random.default_rng(1), 30, 64)
     kernel = ppk_kernel(A)
     np.testing.assert_array_equal(kernel, kernel.T)
@@ -63,7 +63,7 @@ def test_kernel_of_songs_with_themselves_is_symmetric_positive_and_one_on_the_di
     assert np.linalg.eigvalsh(kernel).min() > -1e-10
 
 
-def test_kernel_is_the_product_of_the_maps():
+def test_kernel_is_product_of_maps():
     A, B = (histograms(np.random.default_rng(seed), 9, 50) for seed in (2, 3))
     # 50 products of float32 entries, each rounded to 6e-8
     np.testing.assert_allclose(ppk_map(A) @ ppk_map(B).T, ppk_kernel(A, B), atol=1e-6)
@@ -77,7 +77,7 @@ def test_no_songs_give_no_rows():
     assert ppk_map(np.empty((0, 8))).shape == (0, 8)
 
 
-def test_the_input_is_left_as_it_was():
+def test_input_is_unchanged():
     h = histograms(np.random.default_rng(4), 3, 10)
     before = h.copy()
     ppk_map(h)
@@ -95,14 +95,14 @@ def test_the_input_is_left_as_it_was():
     ],
     ids=["sum", "empty song", "negative", "nan", "one dimension"],
 )
-def test_what_is_no_histogram_is_refused(bad, message):
+def test_rejects_invalid_histograms(bad, message):
     with pytest.raises(ValueError, match=message):
         ppk_map(bad)
     with pytest.raises(ValueError, match="B: " + message):
         ppk_kernel([[0.5, 0.5]], bad)
 
 
-def test_histograms_of_different_codebooks_are_refused():
+def test_rejects_histograms_of_different_codebooks():
     with pytest.raises(ValueError, match="A has 2 codewords and B 3"):
         ppk_kernel([[0.5, 0.5]], [[0.5, 0.25, 0.25]])
 
@@ -111,21 +111,21 @@ def sparse_counts(rng, shape, density=0.3):
     return sparse.random_array(shape, density=density, rng=rng, format="csr") * 5.0
 
 
-def test_rarity_is_the_log_of_the_share_of_songs():
+def test_idf_is_log_of_inverse_song_share():
     h = np.array([[0.5, 0.5, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0], [0.2, 0.0, 0.8, 0.0]])
     expected = [0.0, np.log(3.0), np.log(3.0), 0.0]
     np.testing.assert_allclose(inverse_document_frequency(h), expected, rtol=1e-15)
     np.testing.assert_allclose(inverse_document_frequency(sparse.coo_matrix(h)), expected, rtol=1e-15)
 
 
-def test_rarity_equals_scikit_learn(rng):
+def test_idf_matches_scikit_learn(rng):
     counts = (rng.random((30, 20)) < 0.3) * rng.random((30, 20))
-    counts[0] = 1.0  # every codeword occurs, or scikit-learn divides by zero
+    counts[0] = 1.0  # every codeword occurs, because scikit-learn would divide by zero otherwise
     judge = TfidfTransformer(smooth_idf=False).fit(counts)
     np.testing.assert_allclose(inverse_document_frequency(counts), judge.idf_ - 1.0, rtol=1e-12)
 
 
-def test_tfidf_cosine_equals_a_loop():
+def test_tfidf_cosine_matches_loop():
     rng = np.random.default_rng(5)
     A, B, reference = (histograms(rng, n, 8, np.float64) * (rng.random((n, 8)) < 0.6) for n in (6, 4, 9))
     A[2] = 0.0
@@ -142,7 +142,7 @@ def test_tfidf_cosine_equals_a_loop():
     np.testing.assert_allclose(mapped, expected, atol=1e-6)  # float32
 
 
-def test_tfidf_of_sparse_rows_equals_that_of_dense_ones(rng):
+def test_sparse_and_dense_tfidf_agree(rng):
     A, B = sparse_counts(rng, (12, 30)), sparse_counts(rng, (7, 30))
     dense = tfidf_cosine_kernel(A.toarray(), B.toarray())
     np.testing.assert_allclose(tfidf_cosine_kernel(A, B), dense, rtol=1e-12)
@@ -152,17 +152,17 @@ def test_tfidf_of_sparse_rows_equals_that_of_dense_ones(rng):
     np.testing.assert_allclose(mapped.toarray(), tfidf_map(A.toarray(), inverse_document_frequency(A)), atol=1e-7)
 
 
-def test_entries_given_in_parts_are_added_and_the_matrix_is_left_as_it_was():
+def test_duplicate_sparse_entries_are_summed():
     parts = sparse.csr_array((np.array([1.0, 2.0, 4.0]), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(2, 2))
     kernel = tfidf_cosine_kernel(parts, reference=[[1.0, 1.0], [0.0, 0.0]])
     np.testing.assert_allclose(kernel, np.eye(2), rtol=1e-12)
     assert parts.nnz == 3
 
 
-def test_chi_squared_kernel_equals_its_sum():
+def test_chi_squared_kernel_matches_definition():
     rng = np.random.default_rng(6)
     A, B = histograms(rng, 5, 9, np.float64), histograms(rng, 4, 9, np.float64)
-    A[:, 3] = B[:, 3] = 0.0  # 0 / 0 counts nothing
+    A[:, 3] = B[:, 3] = 0.0  # 0 / 0 counts as zero
     expected = np.empty((5, 4))
     for i, a in enumerate(A):
         for j, b in enumerate(B):
@@ -173,9 +173,9 @@ def test_chi_squared_kernel_equals_its_sum():
     np.testing.assert_allclose(chi2_rbf_kernel(A, A), chi2_rbf_kernel(A, sigma=256), rtol=1e-12)
 
 
-def test_plays_cosine_equals_scikit_learn(rng):
+def test_plays_cosine_matches_scikit_learn(rng):
     plays, other = sparse_counts(rng, (50, 12), 0.1), sparse_counts(rng, (50, 5), 0.1)
-    plays = sparse.csc_array(plays.toarray() * (np.arange(12) != 4))  # nobody heard item 4
+    plays = sparse.csc_array(plays.toarray() * (np.arange(12) != 4))  # nobody played item 4
     expected = cosine_similarity(plays.toarray().T, other.toarray().T)
     np.testing.assert_allclose(plays_cosine_kernel(plays, other), expected, rtol=1e-12, atol=1e-15)
     own = plays_cosine_kernel(plays)
@@ -190,7 +190,7 @@ def mixtures(rng, n, c=3, d=4):
     )
 
 
-def test_expected_likelihood_equals_scipy(rng):
+def test_expected_likelihood_matches_scipy(rng):
     A, B = mixtures(rng, 4), mixtures(rng, 3, c=2)
 
     def overlap(P, i, Q, j):
@@ -207,7 +207,7 @@ def test_expected_likelihood_equals_scipy(rng):
     np.testing.assert_allclose(gmm_kernel(A, B), expected, rtol=1e-9)
 
 
-def test_expected_likelihood_is_a_kernel(rng):
+def test_expected_likelihood_is_positive_semidefinite(rng):
     A = mixtures(rng, 25)
     kernel = gmm_kernel(A)
     np.testing.assert_allclose(kernel, kernel.T, rtol=1e-12)
@@ -215,12 +215,12 @@ def test_expected_likelihood_is_a_kernel(rng):
     assert np.linalg.eigvalsh(kernel).min() > -1e-10
 
 
-def test_mixtures_that_are_far_apart_have_kernel_zero_without_nan():
+def test_distant_mixtures_have_kernel_zero():
     A = SongMixtures(np.ones((2, 1)), np.array([[[0.0] * 39], [[1e4] * 39]]), np.full((2, 1, 39), 1e-6))
     np.testing.assert_array_equal(gmm_kernel(A), np.eye(2))
 
 
-def test_the_exponent_of_a_half_is_the_bhattacharyya_coefficient(rng):
+def test_exponent_half_gives_bhattacharyya_coefficient(rng):
     A, B = mixtures(rng, 3, c=1, d=2), mixtures(rng, 2, c=1, d=2)
 
     def coefficient(P, i, Q, j):
@@ -229,11 +229,12 @@ def test_the_exponent_of_a_half_is_the_bhattacharyya_coefficient(rng):
         return between * np.exp(-0.25 * np.sum((m - m_) ** 2 / (v + v_)))
 
     expected = [[coefficient(A, i, B, j) for j in range(2)] for i in range(3)]
-    # over seeds the deviation is .0013 at most
+    # over seeds, the deviation is at most .0013
     np.testing.assert_allclose(gmm_kernel(A, B, exponent=0.5, n_samples=40_000), expected, atol=0.007)
 
 
-def test_the_exponent_of_a_half_of_mixtures_equals_quadrature(rng):
+@pytest.mark.long
+def test_exponent_half_of_mixtures_matches_quadrature(rng):
     A = mixtures(rng, 3, c=3, d=1)
     grid = np.linspace(-20, 20, 40_001)
     density = [
@@ -252,7 +253,7 @@ def test_the_exponent_of_a_half_of_mixtures_equals_quadrature(rng):
     np.testing.assert_array_equal(kernel, gmm_kernel(A, exponent=0.5, n_samples=40_000))
 
 
-def test_human_tags_are_cosines_of_sets():
+def test_human_tag_similarity_is_set_cosine():
     vectors = human_tag_vectors([["rock", "loud", "loud", "unknown"], [], {"loud"}], ["loud", "calm", "rock"])
     assert vectors.dtype == np.float32
     np.testing.assert_allclose(
@@ -264,7 +265,7 @@ def test_human_tags_are_cosines_of_sets():
 @pytest.mark.parametrize(
     ("act", "message"),
     [
-        (lambda: inverse_document_frequency(np.empty((0, 3))), "no song"),
+        (lambda: inverse_document_frequency(np.empty((0, 3))), "at least one song"),
         (lambda: inverse_document_frequency([[1.0, -0.1]]), "not negative"),
         (lambda: tfidf_map([[1.0, np.nan]], [1.0, 1.0]), "finite"),
         (lambda: tfidf_map([[1.0, 0.0]], [1.0]), "2 codewords and the reference 1"),
@@ -278,12 +279,12 @@ def test_human_tags_are_cosines_of_sets():
         (lambda: human_tag_vectors([], ["a", "a"]), "twice"),
     ],
 )
-def test_what_is_no_input_of_a_kernel_is_refused(act, message):
+def test_rejects_invalid_kernel_input(act, message):
     with pytest.raises(ValueError, match=message):
         act()
 
 
-def test_mixtures_of_other_features_are_refused(rng):
+def test_rejects_mixtures_of_other_features(rng):
     with pytest.raises(ValueError, match="A has 4 features and B 5"):
         gmm_kernel(mixtures(rng, 1), mixtures(rng, 1, d=5))
     with pytest.raises(ValueError, match="exponent=2 should be 1 or"):
@@ -298,13 +299,13 @@ def two_histograms(rng, n, first, second):
 
 
 def transposed(harmony, steps):
-    """Every class, and both classes of every pair, so many semitones higher."""
+    """Transpose every class, and both classes of every pair, up by this many semitones."""
     classes = np.roll(harmony[:, :12], steps, axis=1)
     pairs = np.roll(harmony[:, 12:].reshape(-1, 12, 12), (steps, steps), axis=(1, 2))
     return np.hstack([classes, pairs.reshape(-1, 144)])
 
 
-def test_harmony_and_rhythm_are_means_of_two_product_kernels(rng):
+def test_harmony_and_rhythm_average_two_kernels(rng):
     A, B = two_histograms(rng, 6, 12, 144), two_histograms(rng, 4, 12, 144)
     expected = (ppk_kernel(A[:, :12], B[:, :12]) + ppk_kernel(A[:, 12:], B[:, 12:])) / 2
     # maps are float32
@@ -315,7 +316,7 @@ def test_harmony_and_rhythm_are_means_of_two_product_kernels(rng):
 
 
 @pytest.mark.parametrize("steps", range(12))
-def test_harmony_in_any_key_is_the_same_in_every_key(rng, steps):
+def test_key_invariant_harmony_ignores_transposition(rng, steps):
     A = two_histograms(rng, 5, 12, 144)
     moved = transposed(A, steps)
     np.testing.assert_allclose(harmony_map(moved, key_invariant=True), harmony_map(A, key_invariant=True), atol=1e-6)
@@ -323,7 +324,7 @@ def test_harmony_in_any_key_is_the_same_in_every_key(rng, steps):
     assert (np.diag(harmony_kernel(A, moved)) < 0.99).all() == (steps > 0)
 
 
-def test_harmony_in_any_key_is_no_less_than_in_the_best_of_keys(rng):
+def test_key_invariant_harmony_is_at_least_best_key(rng):
     A, B = two_histograms(rng, 8, 12, 144), two_histograms(rng, 7, 12, 144)
     best = np.max([harmony_kernel(A, transposed(B, steps)) for steps in range(12)], axis=0)
     assert (harmony_kernel(A, B, key_invariant=True) >= best - 1e-6).all()
@@ -332,7 +333,7 @@ def test_harmony_in_any_key_is_no_less_than_in_the_best_of_keys(rng):
 @pytest.mark.parametrize(
     "kernel", [harmony_kernel, lambda *of: harmony_kernel(*of, key_invariant=True)], ids=["as it is", "in any key"]
 )
-def test_harmony_kernels_are_kernels(rng, kernel):
+def test_harmony_kernels_are_positive_semidefinite(rng, kernel):
     A = two_histograms(rng, 30, 12, 144)
     K = kernel(A)
     np.testing.assert_allclose(K, kernel(A, A), atol=1e-12)  # BLAS sums symmetric products in another order
@@ -341,7 +342,7 @@ def test_harmony_kernels_are_kernels(rng, kernel):
     assert np.linalg.eigvalsh((K + K.T) / 2).min() > -1e-6  # float32 maps
 
 
-def test_maps_of_harmony_and_rhythm_are_unit_rows(rng):
+def test_harmony_and_rhythm_maps_have_unit_rows(rng):
     for mapped in (
         harmony_map(two_histograms(rng, 5, 12, 144)),
         harmony_map(two_histograms(rng, 5, 12, 144), key_invariant=True),
@@ -351,14 +352,14 @@ def test_maps_of_harmony_and_rhythm_are_unit_rows(rng):
         np.testing.assert_allclose(np.linalg.norm(mapped, axis=1), 1.0, atol=1e-6)
 
 
-def test_other_rows_are_no_harmony():
+def test_rejects_rows_without_harmony_or_rhythm():
     with pytest.raises(ValueError, match=r"harmony: shape \(2, 240\) should be \(n_songs, 156\)"):
         harmony_map(np.ones((2, 240)))
     with pytest.raises(ValueError, match="rhythm: row 0 sums to 48"):
         rhythm_map(np.ones((1, 240)))
 
 
-def test_chi_squared_takes_a_memory_map_and_no_songs(rng, tmp_path):
+def test_chi_squared_accepts_memory_map_and_empty_input(rng, tmp_path):
     A = rng.random((5, 4))
     np.save(tmp_path / "a.npy", A)
     mapped = np.load(tmp_path / "a.npy", mmap_mode="r")

@@ -1,4 +1,4 @@
-"""Listening histories of other programs, as files of the shared data."""
+"""Fixtures with listening histories of other programs, from the shared data."""
 
 import pytest
 

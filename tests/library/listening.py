@@ -1,4 +1,4 @@
-"""A library of named songs without sound, for tests of matching, and files of listening."""
+"""A library of named songs without sound for tests of matching, and writers of listening files."""
 
 import json
 import zipfile
@@ -9,7 +9,7 @@ __all__ = ["add_songs", "played", "write_json", "write_zip"]
 
 
 def add_songs(library, *songs):
-    """Enter songs (artist, title, and by keyword what else is known); give back their ids."""
+    """Add songs, each an artist, a title and further fields by keyword, and return their ids."""
     ids = []
     with library.write() as connection:
         for n, (artist, title, *more) in enumerate(songs):
@@ -40,7 +40,7 @@ def add_songs(library, *songs):
 
 
 def played(library):
-    """Counts by listener and song."""
+    """Return play counts by listener and song."""
     plays = library.plays()
     return {
         (plays.listeners[who], int(song)): int(count)
@@ -49,13 +49,12 @@ def played(library):
 
 
 def write_json(path, value, **how):
-    """Write a JSON document."""
     path.write_text(json.dumps(value, **how))
     return path
 
 
 def write_zip(path, **members):
-    """Write an archive of texts; "__" in a name stands for "/", "_json" for ".json"."""
+    """Write a zip archive of texts. In a name, "__" means "/" and "_json" means ".json"."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in members.items():
             archive.writestr(name.replace("__", "/").replace("_json", ".json"), text)

@@ -20,7 +20,7 @@ def encode(path, codec, container=None, **metadata):
 
 
 def id3v2(version, frames, flags=0, size=None):
-    """Bytes of a tag; `frames` are (name, data), sizes as `version` has them."""
+    """Return the bytes of a tag with frames (name, data), and sizes in the form of `version`."""
     body = b""
     for name, data in frames:
         if version == 2:

@@ -1,4 +1,4 @@
-"""What listeners answered about songs: kept, taken back, and carried from library to library."""
+"""Tests of listeners' answers: stored, taken back, and moved from library to library."""
 
 import csv
 import io
@@ -39,14 +39,14 @@ def imported(library, content):
 
 
 def said(answers):
-    """All but the numbers, which another library gives again."""
+    """Return the fields of an answer except its ids, which another library assigns again."""
     return [(a.created_at, a.listener, a.kind, a.song_ids, a.chosen, a.is_random, a.foreseen, a.model) for a in answers]
 
 
 # --- one by one -----------------------------------------------------------------------------------
 
 
-def test_answers_come_back_as_they_were_given(tiny_library):
+def test_answers_round_trip(tiny_library):
     a, b, c, d = ids_of(tiny_library)[:4]
     store = tiny_library.judgments
     first = store.add("Ann", "odd", (b, a, c), 0, is_random=True, foreseen=False, model="native")
@@ -66,7 +66,7 @@ def test_answers_come_back_as_they_were_given(tiny_library):
         assert [again.judgments.count(who) for who in (None, "Ann", "Nobody")] == [3, 2, 0]
 
 
-def test_an_answer_is_taken_back_alone_and_its_number_is_not_given_again(tiny_library):
+def test_deleted_answer_id_is_not_reused(tiny_library):
     store, songs = tiny_library.judgments, ids_of(tiny_library)[:3]
     numbers = [store.add("Ann", "odd", songs, i) for i in range(3)]
     store.forget(numbers[1])
@@ -76,7 +76,7 @@ def test_an_answer_is_taken_back_alone_and_its_number_is_not_given_again(tiny_li
     assert store.add("Ann", "odd", songs, 0) > numbers[2]
 
 
-def test_listeners_are_renamed_joined_and_forgotten(tiny_library):
+def test_listeners_are_renamed_merged_and_deleted(tiny_library):
     store, songs = tiny_library.judgments, ids_of(tiny_library)[:3]
     for who in ("Ann", "Bob", "Ann", "Cy"):
         store.add(who, "odd", songs, 1)
@@ -89,7 +89,7 @@ def test_listeners_are_renamed_joined_and_forgotten(tiny_library):
     assert store.listeners() == ["Cy"]
 
 
-def test_an_answer_is_no_change_that_pages_are_drawn_again_for(tiny_library):
+def test_answers_do_not_change_revision(tiny_library):
     before = tiny_library.revision
     tiny_library.judgments.forget(tiny_library.judgments.add("Ann", "odd", ids_of(tiny_library)[:3], 1))
     tiny_library.judgments.rename("Ann", "Bob")
@@ -106,28 +106,28 @@ def test_an_answer_is_no_change_that_pages_are_drawn_again_for(tiny_library):
         ({"song_ids": (1, 2)}, "song_ids=.* must be 3 or 4 different songs"),
         ({"song_ids": (1, 2, 2)}, "song_ids=.* must be 3 or 4 different songs"),
         ({"song_ids": (1, 2, 3, 4, 5)}, "song_ids=.* must be 3 or 4 different songs"),
-        ({"chosen": 3}, "chosen=3 must be a place from 0 to 2"),
+        ({"chosen": 3}, "chosen=3 must be a position from 0 to 2"),
         ({"chosen": -1}, "chosen=-1"),
         ({"chosen": 1.0}, "chosen=1.0"),
-        ({"kind": "like", "chosen": 0}, "chosen=0 must be a place from 1 to 2"),
-        ({"chosen": None, "foreseen": True}, "foreseen=True must be None"),
+        ({"kind": "like", "chosen": 0}, "chosen=0 must be a position from 1 to 2"),
+        ({"chosen": None, "foreseen": True}, "`foreseen` must be None"),
         ({"model": "\ud800"}, "model="),
     ],
 )
-def test_what_makes_no_sense_is_refused(tiny_library, change, message):
+def test_rejects_invalid_answers(tiny_library, change, message):
     answer = {"listener": "Ann", "kind": "odd", "song_ids": (1, 2, 3), "chosen": 1} | change
     with pytest.raises(ValueError, match=message):
         tiny_library.judgments.add(**answer)
     assert tiny_library.judgments.count() == 0
 
 
-def test_songs_that_have_gone_cannot_be_answered_about(tiny_library):
+def test_rejects_answers_about_deleted_songs(tiny_library):
     with pytest.raises(NotFoundError, match="no longer in the library"):
         tiny_library.judgments.add("Ann", "odd", (*ids_of(tiny_library)[:2], 999), 1)
     assert tiny_library.judgments.count() == 0
 
 
-def test_an_answer_goes_with_any_of_its_songs(tiny_library):
+def test_answer_is_deleted_with_any_of_its_songs(tiny_library):
     a, b, c, d, e, f, g = ids_of(tiny_library)[:7]
     for songs in ((a, b, c, d), (b, c, d, e), (c, d, a), (e, f, g)):
         tiny_library.judgments.add("Ann", "odd", songs, 1)
@@ -137,7 +137,7 @@ def test_an_answer_goes_with_any_of_its_songs(tiny_library):
     assert tiny_library.judgments.answers() == []
 
 
-def test_songs_with_an_answer_are_not_tidied_away(tiny_library):
+def test_songs_with_answers_survive_cleanup(tiny_library):
     *others, a, b, c, d = ids_of(tiny_library)
     tiny_library.judgments.add("Ann", "odd", (a, b, c), None)
     with tiny_library.write() as connection:
@@ -156,7 +156,7 @@ def answer(form, song_ids, chosen):
     return Judgment(1, 0.0, "Ann", form, song_ids, chosen)
 
 
-def test_what_an_answer_says_of_distances():
+def test_answers_become_distance_comparisons():
     assert set(comparisons(answer("odd", (7, 8, 9), 1))) == {(7, 9, 7, 8), (7, 9, 9, 8)}
     assert comparisons(answer("like", (7, 8, 9), 2)) == [(7, 9, 7, 8)]
     assert comparisons(answer("like", (7, 8, 9, 6), 1)) == [(7, 8, 7, 9), (7, 8, 7, 6)]
@@ -168,8 +168,8 @@ def test_what_an_answer_says_of_distances():
 
 @pytest.mark.parametrize("n_songs", [3, 4])
 @pytest.mark.parametrize("form", ["odd", "like"])
-def test_an_answer_that_is_plain_agrees_with_its_distances(rng, form, n_songs):
-    """Two songs together and the others far off: whoever names what is far says what the distances are."""
+def test_obvious_answer_agrees_with_distances(rng, form, n_songs):
+    """With two songs together and the others far away, an answer that names the far ones agrees with the distances."""
     places = {10 + i: rng.normal(size=2) for i in range(n_songs)}
     ids = tuple(places)
     if form == "odd":
@@ -196,7 +196,7 @@ def answer_some(library):
     store.add("Ünïcode ☂", "odd", (a, b, c), 2)
 
 
-def test_a_file_brings_every_answer_back_and_only_once(tiny_library):
+def test_file_round_trip_has_no_duplicates(tiny_library):
     answer_some(tiny_library)
     before, content = tiny_library.judgments.answers(), exported(tiny_library)
     assert imported(tiny_library, content) == AnswersImport(4, 0, 4, 0, ())
@@ -209,7 +209,7 @@ def test_a_file_brings_every_answer_back_and_only_once(tiny_library):
     assert imported(tiny_library, content).n_added == 0
 
 
-def test_paths_are_written_and_read_as_well(tiny_library, tmp_path):
+def test_export_and_import_accept_paths(tiny_library, tmp_path):
     answer_some(tiny_library)
     path = tmp_path / "answers.csv"
     assert export_answers(tiny_library, path) == 4
@@ -221,12 +221,12 @@ def test_paths_are_written_and_read_as_well(tiny_library, tmp_path):
         import_answers(tiny_library, tmp_path / "no.csv")
 
 
-def test_no_answers_make_a_file_without_lines(tiny_library):
+def test_exporting_no_answers_writes_only_header(tiny_library):
     assert exported(tiny_library).count(b"\r\n") == 1
     assert imported(tiny_library, exported(tiny_library)) == AnswersImport(0, 0, 0, 0, ())
 
 
-def test_no_cell_is_a_formula_and_no_folder_of_the_owner_is_told(tiny_library):
+def test_export_has_no_formulas_and_no_private_folders(tiny_library):
     answer_some(tiny_library)
     song = tiny_library.songs()[0]
     tiny_library.edits.edit([song.id], {"title": "=HYPERLINK(1)", "artist": "@me"})
@@ -240,7 +240,7 @@ def test_no_cell_is_a_formula_and_no_folder_of_the_owner_is_told(tiny_library):
 
 @pytest.fixture
 def other_library(tmp_path):
-    """The same music on another machine: other folders, other numbers of songs."""
+    """Build the same music on another machine, with other folders and song ids."""
     write_song(tmp_path / "there" / "0 first.flac", seed=77, seconds=2, title="First", artist="Somebody")
     with open_library(tmp_path / "elsewhere") as library:
         library.add(tmp_path / "there" / "0 first.flac", n_workers=1)
@@ -252,7 +252,7 @@ def by_title(library, answers):
     return [(a.listener, a.kind, tuple(title[i] for i in a.song_ids), a.chosen, a.created_at) for a in answers]
 
 
-def test_another_library_finds_the_same_files(tiny_library, other_library, collection, tmp_path):
+def test_import_matches_same_files_in_other_library(tiny_library, other_library, collection, tmp_path):
     shutil.copytree(collection, tmp_path / "there" / "copy")
     other_library.add(tmp_path / "there", n_workers=1)
     answer_some(tiny_library)
@@ -263,8 +263,8 @@ def test_another_library_finds_the_same_files(tiny_library, other_library, colle
     assert imported(tiny_library, exported(other_library)).n_known == 4, "and back again"
 
 
-def test_another_library_finds_the_same_songs_by_their_names(tiny_library, other_library, tmp_path):
-    """Other sounds under the same names, in folders that say nothing: only title and artist agree."""
+def test_import_matches_songs_by_title_and_artist(tiny_library, other_library, tmp_path):
+    """The files have the same names and other sounds, in unrelated folders. Only title and artist agree."""
     write_collection(tmp_path / "music", n_songs=3, seconds=2)
     for n, path in enumerate(sorted((tmp_path / "music").rglob("*.flac"))):
         shutil.copy(path, tmp_path / "there" / f"{n}.flac")
@@ -290,7 +290,7 @@ def line_of(library, *, listener="Ann", form="odd", chosen="song1", songs=(0, 1,
     return ",".join([listener, form, chosen, *(f"{found[i].content_hash},,," for i in songs)])
 
 
-def test_lines_that_are_wrong_are_named_and_the_others_taken(tiny_library):
+def test_invalid_lines_are_reported_and_others_imported(tiny_library):
     lines = [
         HEADER,
         line_of(tiny_library, chosen="song4"),
@@ -316,7 +316,7 @@ def test_lines_that_are_wrong_are_named_and_the_others_taken(tiny_library):
 @pytest.mark.parametrize(
     "when", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "9999-12-31T23:59:59.9999999"]
 )
-def test_a_time_that_no_export_could_write_is_refused(tiny_library, when):
+def test_invalid_time_is_refused(tiny_library, when):
     content = f"answered_at,{HEADER}\n{when},{line_of(tiny_library)}".encode()
     result = imported(tiny_library, content)
     assert (result.n_read, result.n_added) == (1, 0)
@@ -324,7 +324,7 @@ def test_a_time_that_no_export_could_write_is_refused(tiny_library, when):
     assert exported(tiny_library).count(b"\n") == 1
 
 
-def test_an_export_that_fails_leaves_the_file_that_it_was_to_replace(tiny_library, tmp_path):
+def test_failed_export_leaves_old_file(tiny_library, tmp_path):
     answer_some(tiny_library)
     (tmp_path / "answers.csv").write_text("precious")
     with tiny_library.write() as connection:
@@ -334,14 +334,14 @@ def test_an_export_that_fails_leaves_the_file_that_it_was_to_replace(tiny_librar
     assert [path.read_text() for path in tmp_path.glob("*answers*")] == ["precious"]
 
 
-def test_not_every_wrong_line_is_told(tiny_library):
+def test_number_of_reported_problems_is_limited(tiny_library):
     lines = [HEADER] + [line_of(tiny_library, chosen="x")] * 30
     problems = imported(tiny_library, "\n".join(lines).encode()).problems
     assert len(problems) == 21
     assert problems[-1] == "10 more rows were left out."
 
 
-def test_lines_without_a_time_are_known_by_how_often_they_occur(tiny_library):
+def test_lines_without_time_are_matched_by_count(tiny_library):
     twice = "\n".join([HEADER, *[line_of(tiny_library)] * 2, line_of(tiny_library, chosen="song2")]).encode()
     assert imported(tiny_library, twice).n_added == 3
     assert imported(tiny_library, twice).n_added == 0
@@ -349,7 +349,7 @@ def test_lines_without_a_time_are_known_by_how_often_they_occur(tiny_library):
     assert imported(tiny_library, once_more).n_added == 1
 
 
-def test_a_line_with_a_time_that_occurs_twice_is_one_answer(tiny_library):
+def test_repeated_line_with_time_is_one_answer(tiny_library):
     answer_some(tiny_library)
     content = exported(tiny_library)
     tiny_library.judgments.forget_listener("Ann")
@@ -368,13 +368,13 @@ def test_a_line_with_a_time_that_occurs_twice_is_one_answer(tiny_library):
         (HEADER.encode() + b"\n" + b"x" * 200_000, "is not CSV"),
     ],
 )
-def test_what_is_no_file_of_answers_is_refused_whole(tiny_library, content, message):
+def test_other_files_are_refused(tiny_library, content, message):
     with pytest.raises(LibraryError, match=message):
         imported(tiny_library, content)
     assert tiny_library.judgments.count() == 0
 
 
-def test_the_survey_of_bliss_is_read(tiny_library):
+def test_reads_bliss_survey(tiny_library):
     a, b, c, d = tiny_library.songs()[:4]
     text = (
         "\ufeffid,song1,song2,song3,picked_song,person_id,updated_date,time_spent\n"
@@ -387,7 +387,7 @@ def test_the_survey_of_bliss_is_read(tiny_library):
     result = imported(tiny_library, text.encode())
     assert (result.n_read, result.n_added, result.n_known, result.n_unmatched) == (5, 3, 0, 1)
     assert "“032683.mp3” is not in this library" in result.problems[0]
-    assert "none of the three" in result.problems[1]
+    assert "not one of the three" in result.problems[1]
     assert said(tiny_library.judgments.answers()) == [
         (1520276350.268249, "1", "odd", (a.id, b.id, c.id), 1, False, None, ""),
         (1520276374.231003, "2", "odd", (b.id, c.id, d.id), 2, False, None, ""),
@@ -396,7 +396,7 @@ def test_the_survey_of_bliss_is_read(tiny_library):
     assert imported(tiny_library, text.encode()).n_added == 0
 
 
-def test_file_names_that_are_numbers_find_their_one_song(store, tmp_path):
+def test_numeric_file_names_match_only_unique_song(store, tmp_path):
     for n in range(4):
         write_song(tmp_path / "music" / f"00{n // 3}" / f"00{n % 3}.flac", seed=n, seconds=2)
     store.add(tmp_path / "music", n_workers=1)
@@ -416,13 +416,13 @@ moments = st.integers(0, 4_000_000_000 * 10**6).map(lambda us: us / 1e6)
 @st.composite
 def filed_answers(draw):
     n_songs = draw(st.integers(3, 4))
-    # the last three parts of a path are what a file keeps
+    # a file stores the last three parts of a path
     paths = st.lists(texts.map(lambda t: t.replace("/", "").replace("\0", "") or "x"), min_size=1, max_size=3)
     songs = [
         FiledSong(draw(texts), draw(texts), draw(texts), "/".join(p for p in draw(paths) if p != "."))
         for _ in range(n_songs - 1)
     ]
-    songs.append(FiledSong("hash", draw(texts), draw(texts), ""))  # a fourth song that is empty is none
+    songs.append(FiledSong("hash", draw(texts), draw(texts), ""))  # an empty fourth song does not count
     return FiledAnswer(
         draw(moments),
         draw(texts),
@@ -435,9 +435,10 @@ def filed_answers(draw):
     )
 
 
-@settings(max_examples=200, deadline=None)
+@pytest.mark.long
+@settings(max_examples=200)
 @given(answers=st.lists(filed_answers(), max_size=3))
-def test_any_text_survives_a_file_and_no_cell_is_a_formula(answers):
+def test_any_text_round_trips_without_formulas(answers):
     file = io.BytesIO()
     write_answers(file, answers)
     content = file.getvalue()
@@ -448,9 +449,9 @@ def test_any_text_survives_a_file_and_no_cell_is_a_formula(answers):
     assert [row for _, row in read_answers(io.BytesIO(content), "x.csv")] == answers
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(listener=texts.filter(str.strip), model=texts)
-def test_any_listener_survives_store_and_file(tiny_library, listener, model):
+def test_any_listener_name_round_trips(tiny_library, listener, model):
     songs = ids_of(tiny_library)[:3]
     tiny_library.judgments.add(listener, "odd", songs, 1, model=model)
     (kept,) = tiny_library.judgments.answers()
@@ -463,7 +464,7 @@ def test_any_listener_survives_store_and_file(tiny_library, listener, model):
     tiny_library.judgments.forget_listener(kept.listener)
 
 
-def test_marks_differ_where_answers_do(tiny_library):
+def test_marks_change_with_answers(tiny_library):
     answers, songs = tiny_library.judgments, ids_of(tiny_library)[:3]
     seen = [answers.mark(*FORMS)]
     for chosen in (0, 1, 2):

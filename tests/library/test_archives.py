@@ -1,4 +1,4 @@
-"""Archives that somebody made up: what is wrong with them is found before they are unpacked."""
+"""Tests of crafted archives: errors are found before anything is unpacked."""
 
 import io
 import struct
@@ -19,7 +19,7 @@ def archive(path, *, method=zipfile.ZIP_DEFLATED, names=NAMES, data=b"x" * 1000)
 
 
 def edited(path, old, new):
-    """The file with some of its bytes replaced."""
+    """Return the file with some of its bytes replaced."""
     data = path.read_bytes()
     assert old in data
     path.write_bytes(data.replace(old, new))
@@ -27,7 +27,7 @@ def edited(path, old, new):
 
 
 def directory(path):
-    """Where the list of members begins."""
+    """Return the offset of the central directory."""
     return path.read_bytes().index(b"PK\x01\x02")
 
 
@@ -38,7 +38,7 @@ def with_bytes(path, at, value):
     return path
 
 
-def test_an_honest_archive_is_opened_and_unpacked(tmp_path):
+def test_valid_archive_is_opened_and_unpacked(tmp_path):
     with open_archive(archive(tmp_path / "good.zip"), 2) as opened:
         assert opened.namelist() == list(NAMES)
         unpack(opened, "a.json", tmp_path / "a.json", 1000)
@@ -57,11 +57,11 @@ def with_large_end(path):
 
 WRONG = {
     "many": (lambda path: archive(path, names="abc"), "more than 2 parts"),
-    "another way": (lambda path: archive(path, method=zipfile.ZIP_LZMA), "packed in a way that this"),
-    "an unknown way": (lambda path: with_bytes(path, directory(path) + 10, b"\x63"), "packed in a way that this"),
+    "another way": (lambda path: archive(path, method=zipfile.ZIP_LZMA), "compressed by a method that this"),
+    "an unknown way": (lambda path: with_bytes(path, directory(path) + 10, b"\x63"), "compressed by a method that"),
     "a password": (lambda path: with_bytes(path, directory(path) + 8, b"\x01"), "password"),
     "a comment": (with_comment, "not an archive"),
-    # as if the list of members went on and on: zipfile would read all of it
+    # as if the central directory never ended; zipfile would read all of it
     "a long list": (
         lambda path: with_bytes(path, path.stat().st_size - 10, struct.pack("<L", 2**31)), "more than 2 parts"
     ),
@@ -72,7 +72,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("kind", WRONG)
-def test_what_is_wrong_with_an_archive_is_said(tmp_path, kind):
+def test_invalid_archive_gives_clear_error(tmp_path, kind):
     change, why = WRONG[kind]
     change(archive(tmp_path / "wrong.zip"))
     with pytest.raises(ValueError, match=why), open_archive(tmp_path / "wrong.zip", 2):
@@ -80,25 +80,25 @@ def test_what_is_wrong_with_an_archive_is_said(tmp_path, kind):
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_two_parts_of_one_name_are_refused(tmp_path):
+def test_repeated_names_are_refused(tmp_path):
     archive(tmp_path / "twice.zip", names="aa")
     with pytest.raises(ValueError, match="same name"), open_archive(tmp_path / "twice.zip", 2):
         pass
 
 
-def test_a_place_before_the_start_of_the_file_is_damage_and_no_fault_of_the_disk(tmp_path):
+def test_offset_before_file_start_is_reported_as_damage(tmp_path):
     path = archive(tmp_path / "wrong.zip")
     with_bytes(path, path.stat().st_size - 6, struct.pack("<L", 2**31))
     with pytest.raises(ValueError, match="list of parts is damaged"), open_archive(path, 2) as opened:
         opened.read("a.json")
 
 
-def test_a_folder_is_no_archive(tmp_path):
+def test_folder_is_refused(tmp_path):
     with pytest.raises(ValueError, match="not a file"), open_archive(tmp_path, 2):
         pass
 
 
-def test_a_part_that_is_too_large_is_refused_before_it_is_unpacked(tmp_path):
+def test_oversized_part_is_refused_before_unpacking(tmp_path):
     path = archive(tmp_path / "large.zip", data=bytes(3 << 20))
     with open_archive(path, 2) as opened:
         with pytest.raises(ValueError, match=r"a.json is larger than 2 MB"):
@@ -106,7 +106,7 @@ def test_a_part_that_is_too_large_is_refused_before_it_is_unpacked(tmp_path):
         assert not (tmp_path / "out").exists()
 
 
-def test_a_part_that_says_it_is_small_gives_no_more_than_that(tmp_path):
+def test_understated_size_limits_unpacked_bytes(tmp_path):
     path = archive(tmp_path / "lies.zip", data=bytes(3 << 20))
     edited(path, struct.pack("<L", 3 << 20), struct.pack("<L", 5))
     with open_archive(path, 2) as opened, pytest.raises(DAMAGED):
@@ -114,10 +114,10 @@ def test_a_part_that_says_it_is_small_gives_no_more_than_that(tmp_path):
     assert (tmp_path / "out").stat().st_size <= 5
 
 
-def test_bytes_are_counted_whatever_the_archive_says(tmp_path):
+def test_unpacked_bytes_are_counted(tmp_path):
     class Lies(zipfile.ZipFile):
         def getinfo(self, name):
-            return zipfile.ZipInfo(name)  # of no bytes
+            return zipfile.ZipInfo(name)  # empty
 
         def open(self, name, mode="r", *_, **__):
             return io.BytesIO(bytes(3 << 20))
@@ -127,11 +127,11 @@ def test_bytes_are_counted_whatever_the_archive_says(tmp_path):
     assert (tmp_path / "out").stat().st_size <= 2 << 20
 
 
-def test_what_is_said_of_a_name_that_is_another_in_its_header_is_short(tmp_path):
-    """zipfile quotes all of it, up to 64 kB."""
+def test_long_error_message_is_shortened(tmp_path):
+    """zipfile quotes the whole name, up to 64 kB."""
     path = archive(tmp_path / "x.zip", method=zipfile.ZIP_STORED, data=b"\n" * 5000)
     data = bytearray(path.read_bytes())
-    data[26:28] = (4000).to_bytes(2, "little")  # how long the header says that the name of the first part is
+    data[26:28] = (4000).to_bytes(2, "little")  # the length of the first member's name in its header
     path.write_bytes(data)
     with zipfile.ZipFile(path) as damaged, pytest.raises(zipfile.BadZipFile) as caught:
         damaged.read(NAMES[0])

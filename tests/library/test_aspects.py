@@ -1,4 +1,4 @@
-"""Harmony and rhythm beside the frames: kept with them, gone with them, filled in where an older version left none."""
+"""Tests of harmony and rhythm: stored and deleted with the frames, and computed if an older version did not."""
 
 from contextlib import suppress
 
@@ -25,7 +25,8 @@ def aspect_files(store):
     return sorted(store.frame_files.folder.glob("??/*.npz"))
 
 
-def test_a_scan_keeps_aspects_beside_frames(store, music):
+@pytest.mark.long
+def test_scan_stores_aspects_with_frames(store, music):
     store.add(music)
     songs = store.songs()
     hashes = [song.content_hash for song in songs]
@@ -38,14 +39,15 @@ def test_a_scan_keeps_aspects_beside_frames(store, music):
     assert max(path.stat().st_size for path in aspect_files(store)) < 4096
 
 
-def test_songs_of_an_older_version_are_readable_and_filled_in(store, music):
+@pytest.mark.long
+def test_older_songs_are_readable_and_get_aspects(store, music):
     store.add(music)
     ids = {song.title: song.id for song in store.songs()}
     for path in aspect_files(store):
         path.unlink()
     song = store.songs()[0]
     assert store.frames(song).shape[1] == 39
-    with pytest.raises(FeatureVersionError, match="add its folder again"):
+    with pytest.raises(FeatureVersionError, match="scan its folder again"):
         store.frame_files.aspects([song.content_hash])
     report = store.add(music)
     assert (report.n_added, report.n_unchanged) == (0, 0)
@@ -54,7 +56,8 @@ def test_songs_of_an_older_version_are_readable_and_filled_in(store, music):
     assert store.add(music).n_unchanged == 2, "nothing is analysed a third time"
 
 
-def test_they_can_be_left_out_and_asked_for_later(store, music):
+@pytest.mark.long
+def test_aspects_can_be_disabled_and_enabled_later(store, music):
     store.set_setting("aspects", False)
     store.add(music)
     assert aspect_files(store) == []
@@ -65,7 +68,7 @@ def test_they_can_be_left_out_and_asked_for_later(store, music):
     assert len(aspect_files(store)) == 2
 
 
-def test_a_library_that_keeps_no_frames_does_not_analyse_again(store, music):
+def test_library_without_frames_is_not_analyzed_again(store, music):
     store.set_setting("keep_frames", False)
     store.add(music)
     for song in store.songs():
@@ -74,7 +77,7 @@ def test_a_library_that_keeps_no_frames_does_not_analyse_again(store, music):
     assert store.add(music).n_unchanged == 2
 
 
-def test_aspects_are_swept_with_their_songs(tmp_path):
+def test_aspects_are_deleted_with_their_songs(tmp_path):
     frames = FrameStore(tmp_path)
     for content_hash in (HASH, OTHER):
         frames.keep_aspects(content_hash, np.zeros(156, np.float32), np.zeros(240, np.float32))
@@ -90,7 +93,7 @@ def test_aspects_are_swept_with_their_songs(tmp_path):
     assert not cut_off.exists()
 
 
-def test_a_write_that_fails_leaves_what_was_there(tmp_path, monkeypatch):
+def test_failed_write_leaves_old_values(tmp_path, monkeypatch):
     frames = FrameStore(tmp_path)
     first = np.arange(156, dtype=np.float32)
     frames.keep_aspects(HASH, first, np.zeros(240, np.float32))
@@ -107,7 +110,7 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("is_aspects", [True, False])
-def test_what_is_damaged_counts_as_not_kept_and_is_made_again(store, tmp_path, rng, is_aspects):
+def test_damaged_aspects_are_computed_again(store, tmp_path, rng, is_aspects):
     path = write_song(tmp_path / "music" / "a.flac", seconds=2)
     store.add(path.parent)
     (song,) = store.songs()

@@ -1,4 +1,4 @@
-"""Songs as columns: the same as song objects, whatever has changed since they were read."""
+"""Tests of songs as columns: equal to the song objects after any change."""
 
 import shutil
 import sqlite3
@@ -8,7 +8,7 @@ from threading import Barrier
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from musicsim.audio import Descriptors
@@ -21,8 +21,9 @@ from musicsim.library.stores import models as model_store
 from musicsim.library.stores import song_tables
 from musicsim.library.stores.duplicates import SamePair
 from musicsim.library.stores.models import NATIVE_KIND, ModelRecord
+from tests.waiting import PATIENCE_S
 
-# id, title, artist, genre, year, folders of its files; the library's root is /music
+# Id, title, artist, genre, year, folders of the files. The root of the library is /music.
 SONGS = [
     (1, "Blue", "Ann Bell", "Jazz", 1959, ["/music/Ann Bell/Blue"]),
     (2, "Straße", None, None, None, ["/music/Unbekannt/Somebody's Tape/CD 2"]),
@@ -36,7 +37,7 @@ SONGS = [
 
 
 def enter(library, rows):
-    """Songs and files straight into the tables."""
+    """Insert songs and files directly into the tables."""
     with library.write() as connection:
         for song_id, title, artist, genre, year, folders in rows:
             connection.execute(
@@ -66,7 +67,7 @@ def texts(labels):
 
 
 def assert_is_of(table, library):
-    """The table says what song objects say, and nothing else."""
+    """Assert that the table agrees exactly with the song objects."""
     songs = library.songs()
     assert table.ids.tolist() == [song.id for song in songs]
     for name in ("artist", "genre", "folder", "group", "key", "mode"):
@@ -84,7 +85,7 @@ def assert_is_of(table, library):
     assert table.matched.lines(places) == [f"{s.title} {s.artist or ''}".casefold() for s in songs]
 
 
-def test_columns_say_what_songs_say(library):
+def test_columns_match_songs(library):
     assert_is_of(library.table(), library)
     groups = dict(zip(library.table().ids.tolist(), texts(library.table().columns.group), strict=True))
     assert groups[1] == groups[3] == "ann bell"
@@ -92,7 +93,7 @@ def test_columns_say_what_songs_say(library):
     assert (groups[4], groups[5]) == ("song:4", "song:5")
 
 
-def test_an_empty_library_has_an_empty_table(store):
+def test_empty_library_has_empty_table(store):
     table = store.table()
     assert len(table.ids) == 0
     assert table.names_at(np.empty(0, dtype=np.int64)) == []
@@ -101,7 +102,7 @@ def test_an_empty_library_has_an_empty_table(store):
     assert store.counts()["songs"] == 0
 
 
-def test_counts_are_those_of_the_songs(library):
+def test_counts_match_songs(library):
     songs, counts = library.songs(), library.counts()
     assert (counts["songs"], counts["missing"]) == (7, 1)
     assert counts["artists"] == len({song.artist for song in songs} - {None})
@@ -116,7 +117,7 @@ def move(library, song_id, folder):
 
 
 def take_the_file_of(library, song_id, other_id):
-    """What a scan does where another song lies at the path of one: the row is replaced."""
+    """Replace the row of a file, as a scan does when another song is found at its path."""
     path = Path(f"/music/Ann Bell/Blue/{other_id}.mp3")
     row = {"path": path, "song_id": song_id, "folder": path.parent, "size": 2, "mtime_ns": 2}
     with library.write() as connection:
@@ -177,7 +178,7 @@ def root_at(library, path):
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_after_a_change_the_table_is_as_if_read_again(library, change):
+def test_changed_table_matches_fresh_table(library, change):
     library.table()
     change(library)
     assert_is_of(library.table(), library)
@@ -186,7 +187,7 @@ def test_after_a_change_the_table_is_as_if_read_again(library, change):
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_a_change_by_another_process_is_seen(library, change):
+def test_change_by_other_process_is_seen(library, change):
     library.table()
     with Library.open(library.folder) as other:
         change(other)
@@ -206,13 +207,13 @@ def test_a_change_by_another_process_is_seen(library, change):
     ],
     ids=["thumb", "tag", "play", "playlist", "setting", "compared", "no change"],
 )
-def test_what_does_not_concern_songs_leaves_the_very_same_table(library, change):
+def test_unrelated_changes_keep_same_table(library, change):
     before = library.table()
     change(library)
     assert library.table() is before
 
 
-def test_a_new_title_leaves_the_same_ids(library):
+def test_new_title_keeps_same_id_array(library):
     before = library.table()
     library.edits.edit([1], {"title": "x"})
     after = library.table()
@@ -221,8 +222,8 @@ def test_a_new_title_leaves_the_same_ids(library):
     assert before.names_at(np.array([0])) == [("Blue", "Ann Bell")], "an older reader keeps what it has"
 
 
-def test_a_writer_without_a_log_is_noticed(library):
-    """An older version of the program moves the revision and enters nothing."""
+def test_change_without_log_entry_is_noticed(library):
+    """An older version of the program increments the revision without writing to the log."""
     library.table()
     with sqlite3.connect(library.folder / "library.sqlite") as other:
         other.execute("UPDATE songs SET title = 'quietly' WHERE id = 1")
@@ -232,7 +233,7 @@ def test_a_writer_without_a_log_is_noticed(library):
     assert_is_of(library.table(), library)
 
 
-def test_a_write_that_fails_changes_nothing(library):
+def test_failed_write_changes_nothing(library):
     before = library.table()
 
     def fails():
@@ -248,9 +249,9 @@ def test_a_write_that_fails_changes_nothing(library):
     assert_is_of(library.table(), library)
 
 
-def test_the_log_is_forgotten_in_time_and_then_all_is_read(library, monkeypatch):
-    monkeypatch.setattr("musicsim.library.db.changes._KEPT", 5)
-    monkeypatch.setattr("musicsim.library.db.changes._TIDIED_EVERY", 1)
+def test_old_log_entries_are_deleted_and_table_reloaded(library, monkeypatch):
+    monkeypatch.setattr("musicsim.library.db.changes.MAX_ENTRIES", 5)
+    monkeypatch.setattr("musicsim.library.db.changes.TIDY_INTERVAL", 1)
     library.table()
     library.edits.edit([1], {"title": "early"})
     for _ in range(9):
@@ -261,20 +262,20 @@ def test_the_log_is_forgotten_in_time_and_then_all_is_read(library, monkeypatch)
     assert_is_of(library.table(), library)
 
 
-# --- from one process to the next -----------------------------------------------------------------
+# --- between processes -----------------------------------------------------------------
 
 
 @pytest.fixture
 def n_read(monkeypatch):
-    """How often all songs were read; small libraries are kept in a file, too."""
+    """Count how often all songs are read. Even small libraries write the file."""
     counted = []
 
     def count(connection, roots, ids=None):
         counted.extend([1] if ids is None else [])
         return read_table(connection, roots, ids)
 
-    monkeypatch.setattr(song_tables, "_MIN_KEPT", 1)
-    monkeypatch.setattr(model_store, "_MIN_KEPT", 1)
+    monkeypatch.setattr(song_tables, "MIN_ARCHIVED", 1)
+    monkeypatch.setattr(model_store, "MIN_ARCHIVED", 1)
     monkeypatch.setattr(song_tables, "read_table", count)
     return counted
 
@@ -286,7 +287,7 @@ def reopened_table(library):
         return table
 
 
-def test_the_next_process_has_the_table_from_a_file(library, n_read):
+def test_next_process_loads_table_from_cache(library, n_read):
     library.table()
     reopened_table(library)
     assert len(n_read) == 1
@@ -295,7 +296,7 @@ def test_the_next_process_has_the_table_from_a_file(library, n_read):
     assert len(n_read) == 1, "what has changed since was read alone"
 
 
-def test_a_library_that_an_older_version_left_is_kept_too(library, n_read):
+def test_table_of_older_version_is_cached(library, n_read):
     with sqlite3.connect(library.folder / "library.sqlite") as other:
         other.execute("DELETE FROM meta WHERE key LIKE 'change %'")
     for _ in range(2):
@@ -303,7 +304,7 @@ def test_a_library_that_an_older_version_left_is_kept_too(library, n_read):
     assert len(n_read) == 1
 
 
-def test_a_library_put_back_and_changed_otherwise_is_read_again(library, n_read, tmp_path):
+def test_diverged_backup_ignores_cached_table(library, n_read, tmp_path):
     shutil.copytree(library.folder, tmp_path / "backup")
     library.edits.edit([1], {"title": "one way"})
     library.table()
@@ -317,7 +318,7 @@ def test_a_library_put_back_and_changed_otherwise_is_read_again(library, n_read,
         assert_is_of(back.table(), back)
 
 
-def test_a_library_put_back_to_before_the_file_is_read_again(library, n_read, tmp_path):
+def test_older_backup_ignores_newer_cached_table(library, n_read, tmp_path):
     shutil.copytree(library.folder, tmp_path / "backup")
     library.edits.edit([1], {"title": "too new"})
     library.table()
@@ -327,7 +328,7 @@ def test_a_library_put_back_to_before_the_file_is_read_again(library, n_read, tm
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive", None], ids=["empty", "not one", "of another format"])
-def test_a_file_that_cannot_be_read_is_written_again(library, n_read, content):
+def test_unreadable_cache_file_is_rewritten(library, n_read, content):
     library.table()
     file = library.folder / "cache/songs.npz"
     if content is None:
@@ -339,7 +340,7 @@ def test_a_file_that_cannot_be_read_is_written_again(library, n_read, content):
     assert len(n_read) == 2
 
 
-def test_a_folder_that_cannot_be_written_to_is_no_error(library, n_read, monkeypatch):
+def test_unwritable_cache_folder_is_no_error(library, n_read, monkeypatch):
     def refuse(*_args, **_arrays):
         raise PermissionError("read-only")
 
@@ -347,8 +348,8 @@ def test_a_folder_that_cannot_be_written_to_is_no_error(library, n_read, monkeyp
     assert_is_of(library.table(), library)
 
 
-def test_what_was_written_long_ago_is_written_again(library, n_read, monkeypatch):
-    monkeypatch.setattr(kept, "_SAVED_EVERY", 3)
+def test_outdated_cache_file_is_rewritten(library, n_read, monkeypatch):
+    monkeypatch.setattr(kept, "SAVE_INTERVAL", 3)
     library.table()
     file = library.folder / "cache/songs.npz"
     before = file.stat().st_mtime_ns
@@ -382,7 +383,7 @@ def assert_rows(library, ids):
     return known
 
 
-def test_rows_follow_what_joins_and_what_is_forgotten(library):
+def test_rows_follow_added_and_deleted_songs(library):
     model_with_rows(library, [3, 1, 2])
     before = assert_rows(library, [3, 1, 2])
     library.edits.edit([1], {"title": "x"})
@@ -395,7 +396,7 @@ def test_rows_follow_what_joins_and_what_is_forgotten(library):
     assert_rows(library, [3, 2, 9, 5])
 
 
-def test_a_row_and_an_id_used_again_are_another_song(library):
+def test_reused_row_and_id_belong_to_new_song(library):
     model_with_rows(library, [1, 2, 9])
     before = assert_rows(library, [1, 2, 9])
     forget(library, 9)
@@ -406,7 +407,7 @@ def test_a_row_and_an_id_used_again_are_another_song(library):
     assert library.vectors("m").X[-1].tolist() == [7.0, 7.0]
 
 
-def test_rows_are_kept_from_one_process_to_the_next(library, n_read):
+def test_rows_are_cached_for_next_process(library, n_read):
     model_with_rows(library, [3, 1])
     library.models.song_rows("m")
     assert (library.models.path("m") / "rows.npz").exists()
@@ -418,8 +419,8 @@ def test_rows_are_kept_from_one_process_to_the_next(library, n_read):
         assert_rows(other, [1, 2])
 
 
-def test_rows_that_an_older_version_added_are_seen(library, n_read):
-    """It enters nothing in the log; the next process to open the library enters the state that it finds."""
+def test_rows_added_by_older_version_are_seen(library, n_read):
+    """The older version writes nothing to the log. The next process to open the library logs the state."""
     model_with_rows(library, [3, 1])
     library.models.song_rows("m")
     features, vectors = (library.models.path("m") / f"{name}.f32" for name in ("histograms", "vectors"))
@@ -435,7 +436,7 @@ def test_rows_that_an_older_version_added_are_seen(library, n_read):
     assert_rows(library, [3, 1, 2])
 
 
-def test_pairs_are_the_same_list_until_one_of_their_songs_changes(library):
+def test_duplicate_pairs_are_cached_until_song_changes(library):
     library.duplicates.enter([SamePair(1, 3, 1.0, 0.0)], [1, 3])
     before = library.same_pairs()
     library.edits.edit([9], {"title": "x"})
@@ -457,7 +458,7 @@ def test_pairs_are_the_same_list_until_one_of_their_songs_changes(library):
 # --- reading some songs ---------------------------------------------------------------------------
 
 
-def test_as_many_songs_as_one_likes_are_read_by_their_ids(library):
+def test_any_number_of_songs_is_read_by_id(library):
     wanted = [*range(5, 60_000), 1, 1]
     assert [song.id for song in library.songs(wanted)] == [1, 5, 6, 9]
     assert [song.id for song in library.songs(wanted, missing=True)] == [1, 5, 6, 7, 9]
@@ -466,7 +467,7 @@ def test_as_many_songs_as_one_likes_are_read_by_their_ids(library):
     assert all(library.song(i) == song for i, song in everything.items())
 
 
-def test_tags_of_some_songs_are_those_of_all(library):
+def test_tags_of_some_songs_match_all_tags(library):
     rows = [("calm", 1, 2.0, "a"), ("calm", 1, 5.0, "b"), ("loud", 1, 5.0, "a"), ("odd", 3, 1.0, "a")]
     for tag, song_id, weight, source in rows:
         row = {"song_id": song_id, "tag": tag, "weight": weight}
@@ -481,15 +482,14 @@ def test_tags_of_some_songs_are_those_of_all(library):
 lines = st.lists(st.text(alphabet="abAéßİ \n日\U0010ffff", max_size=6), max_size=12)
 
 
-@settings(deadline=None)
 @given(lines, st.text(alphabet="abé日 \n", max_size=3), st.integers(1, 6))
-def test_lines_that_hold_a_text_those_that_begin_with_it_first(texts, part, limit):
+def test_text_search_returns_prefix_matches_first(texts, part, limit):
     right = [i for i, text in enumerate(texts) if text.startswith(part)]
     right += [i for i, text in enumerate(texts) if part in text and not text.startswith(part)]
     assert PackedTexts.of(texts).holding(part, limit) == right[:limit]
 
 
-def test_lines_that_hold_a_text_but_for_a_typo_the_most_alike_first():
+def test_typo_search_returns_closest_matches():
     texts = ["suspense", "a suspicious past", "in suspense again", "the battle for wesnoth", "", "return to wesnoth"]
     lines = PackedTexts.of(texts)
     for typed in ("suspence", "suspnse", "usspense", "suspensee"):  # another letter, one less, two changed, one more
@@ -500,7 +500,7 @@ def test_lines_that_hold_a_text_but_for_a_typo_the_most_alike_first():
     assert lines.nearly_holding("susxxxnse", 5) == []
 
 
-def test_a_text_that_many_lines_hold(rng):
+def test_text_search_in_many_lines(rng):
     texts = ["".join(rng.choice(list("abc"), size=rng.integers(0, 5))) for _ in range(3000)]
     for part in ("a", "ab", "abc", "cccc", "ba"):
         right = [i for i, text in enumerate(texts) if text.startswith(part)]
@@ -508,9 +508,8 @@ def test_a_text_that_many_lines_hold(rng):
         assert PackedTexts.of(texts).holding(part, 20) == right[:20]
 
 
-@settings(deadline=None)
 @given(lines, st.data())
-def test_lines_that_are_replaced(texts, data):
+def test_replaced_lines_equal_new_texts(texts, data):
     gone = sorted(data.draw(st.sets(st.integers(0, max(0, len(texts) - 1)), max_size=len(texts))))
     left = [text for i, text in enumerate(texts) if i not in gone]
     new = data.draw(lines)
@@ -518,7 +517,7 @@ def test_lines_that_are_replaced(texts, data):
     right = left.copy()
     for shift, (place, text) in enumerate(zip(at, new, strict=True)):
         right.insert(place + shift, text)
-    replaced = PackedTexts.of(texts).replaced(
+    replaced = PackedTexts.of(texts).replace_lines(
         np.array(gone, dtype=np.int64), PackedTexts.of(new), np.array(at, dtype=np.int64)
     )
     whole = PackedTexts.of(right)
@@ -526,19 +525,19 @@ def test_lines_that_are_replaced(texts, data):
     np.testing.assert_array_equal(replaced.starts, whole.starts)
 
 
-def test_labels_among_some_names():
+def test_labels_among_names():
     labels = Labels(np.array([0, -1, 2, 0], dtype=np.int32), ["a", "b", "c"])
     assert labels.among({"a", "x"}).tolist() == [True, False, False, True]
     assert labels.among(set()).tolist() == [False] * 4
     assert Labels(np.array([-1], dtype=np.int32), []).among({"a"}).tolist() == [False]
 
 
-def test_a_table_comes_back_from_its_arrays(library):
+def test_table_round_trips_through_arrays(library):
     table = library.table()
     assert_is_of(SongTable.from_arrays(table.to_arrays()), library)
 
 
-def test_columns_are_worked_out_when_they_are_asked_for_and_once():
+def test_columns_are_computed_lazily_and_once():
     asked = []
 
     def genre():
@@ -555,11 +554,11 @@ def test_columns_are_worked_out_when_they_are_asked_for_and_once():
     assert columns.take(np.array([1])).genre.texts() == ["b"]
 
 
-def test_threads_that_ask_for_a_column_at_once_have_the_same_one():
+def test_concurrent_threads_get_same_column():
     together = Barrier(2)
 
     def genre():
-        together.wait(10)
+        together.wait(PATIENCE_S)
         return Labels(np.array([0], dtype=np.int32), ["a"])
 
     columns = SongColumns(genre=genre)

@@ -1,4 +1,4 @@
-"""Tables for people: no cell is a formula, and our own importers read the text that was meant."""
+"""Tests of CSV tables: no cell is a formula, and our importers read the original text."""
 
 import csv
 import io
@@ -14,18 +14,18 @@ FORMULAS = ["=HYPERLINK(1)", "@SUM(A1)", "+1+cmd|' /C calc'!A0", "-2", "\t=1", "
 
 
 @pytest.mark.parametrize("text", FORMULAS)
-def test_a_formula_becomes_text(text):
+def test_formula_becomes_text(text):
     assert harmless(text) == "'" + text
     assert restored("'" + text) == text
 
 
-def test_numbers_and_plain_text_stay_what_they_are():
+def test_numbers_and_plain_text_are_unchanged():
     cells = [-3, 2.5, None, "", "Rock 'n' Roll", "'Round Midnight", "a = b"]
     assert [harmless(cell) for cell in cells] == cells
 
 
 @given(st.text())
-def test_any_text_comes_back(text):
+def test_any_text_round_trips(text):
     assert restored(harmless(text)) == text
 
 
@@ -37,7 +37,7 @@ def test_any_text_comes_back(text):
         (("playlist", "category", "position", "artist", "title"), ("=list", "-", 1, "@me", "=1+1")),
     ],
 )
-def test_our_own_tables_are_read_as_they_were_meant(tmp_path, columns, row):
+def test_importer_restores_exported_tables(tmp_path, columns, row):
     path = tmp_path / "own.csv"
     path.write_bytes(as_csv(columns, [row]))
     cells = list(csv.reader(io.StringIO(path.read_text(), newline="")))[1]

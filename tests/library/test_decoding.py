@@ -1,4 +1,4 @@
-"""Work in line before warm workers: order, places, and processes that hang, swell, crash or are killed."""
+"""Tests of the decoding queue: order, slots, and processes that hang, use too much memory, crash or are killed."""
 
 import os
 import signal
@@ -12,37 +12,34 @@ import pytest
 from musicsim.errors import AudioError, AudioTooShortError
 from musicsim.library.processes.decoding import Decoder, DecodingDroppedError
 from musicsim.library.processes.workers import Limits
-from tests.waiting import outcome, until
+from tests.waiting import HANG_S, PATIENCE_S, outcome, until
 
-pytestmark = pytest.mark.slow  # each test starts processes
-
-LIMITS = Limits(seconds=60.0, memory_mb=1024)
+LIMITS = Limits(seconds=PATIENCE_S, memory_mb=1024)
 
 
 def own_pid():
-    """Runs in a worker."""
+    """Return the id of the worker process."""
     return os.getpid()
 
 
 def wait_for(path: Path):
-    """Runs in a worker: says that it is there, then is busy until a file appears."""
+    """Signal the start from a worker, then stay busy until a file appears."""
     Path(f"{path}.pid").write_text(str(os.getpid()))
-    while not path.exists():
-        time.sleep(0.02)
+    until(path.exists)
 
 
 def swell():
-    """Runs in a worker."""
+    """Allocate too much memory in a worker."""
     return len(bytearray(8 << 30))
 
 
 def too_short():
-    """Runs in a worker."""
+    """Raise the error of a file that is too short, in a worker."""
     raise AudioTooShortError("x.wav is too short.")
 
 
 def surprise():
-    """Runs in a worker."""
+    """Raise an unexpected error in a worker."""
     raise KeyError("on purpose")
 
 
@@ -58,20 +55,20 @@ def ask(decoder, function, *args, limits=LIMITS, **options):
 
 
 def busy(decoder, path, **options):
-    """Work that lasts until the path exists, once it has begun, and the process that does it."""
+    """Start work that lasts until the path exists. Return it with the id of its process."""
     decoding = ask(decoder, wait_for, path, **options)
     told = Path(f"{path}.pid")
     until(lambda: decoding.within(0.0) or (told.exists() and told.read_text()))
     return decoding, int(told.read_text())
 
 
-def test_work_is_done_in_a_process_that_stays(decoder):
+def test_worker_process_is_reused(decoder):
     first, second = (outcome(ask(decoder, own_pid)) for _ in range(2))
     assert first == second
     assert first != os.getpid()
 
 
-def test_first_come_first_served_urgent_before_and_each_knows_its_place(decoder, tmp_path):
+def test_queue_is_fifo_with_urgent_first_and_positions(decoder, tmp_path):
     done = []
     first, _ = busy(decoder, tmp_path / "go")
     line = [decoder.ask(partial(lambda name, run: done.append(name), name), name=name, limits=LIMITS) for name in "abc"]
@@ -86,7 +83,7 @@ def test_first_come_first_served_urgent_before_and_each_knows_its_place(decoder,
     (tmp_path / "go").touch()
     until(lambda: sum(d.within(0.0) for d in (*songs, *line)) == 5)
     assert done == ["song", "next song", "a", "c"]
-    with pytest.raises(DecodingDroppedError, match="b: nobody was waiting"):
+    with pytest.raises(DecodingDroppedError, match="b: canceled because nobody was waiting"):
         line[1].future.result()
     assert line[2].n_ahead == 0
 
@@ -110,7 +107,7 @@ def test_visitors_take_turns(decoder, tmp_path):
     assert done == ["urgent", "the app's own", "few 0", "many 0", "few 1", "many 1", "many 2"]
 
 
-def test_what_nobody_waits_for_ends_though_it_is_at_work(decoder, tmp_path):
+def test_dropped_decoding_is_stopped_while_running(decoder, tmp_path):
     left, pid = busy(decoder, tmp_path / "never")
     left.drop()
     with pytest.raises(DecodingDroppedError):
@@ -118,7 +115,7 @@ def test_what_nobody_waits_for_ends_though_it_is_at_work(decoder, tmp_path):
     assert outcome(ask(decoder, own_pid)) != pid
 
 
-def test_a_worker_that_is_killed_costs_its_file_one_sentence(decoder, tmp_path):
+def test_killed_worker_gives_clear_error_for_its_file(decoder, tmp_path):
     hostile, pid = busy(decoder, tmp_path / "never")
     behind = ask(decoder, own_pid)
     os.kill(pid, signal.SIGKILL)
@@ -127,15 +124,17 @@ def test_a_worker_that_is_killed_costs_its_file_one_sentence(decoder, tmp_path):
     assert outcome(behind) != pid
 
 
-def test_a_worker_that_is_killed_at_rest_costs_nobody_anything(decoder):
-    for pause in (0.0, 0.05, 0.5):  # before and after the death is noticed
+@pytest.mark.long
+def test_worker_killed_while_idle_affects_nothing(decoder):
+    for pause in (0.0, 0.05, 0.5):  # before and after its death is noticed
         pid = outcome(ask(decoder, own_pid))
         os.kill(pid, signal.SIGKILL)
         time.sleep(pause)
     assert outcome(ask(decoder, own_pid)) != pid
 
 
-def test_a_worker_that_is_killed_as_work_comes_costs_one_file_at_most(decoder):
+@pytest.mark.long
+def test_worker_killed_on_arrival_fails_at_most_one_file(decoder):
     pid = outcome(ask(decoder, own_pid))
     for _ in range(5):
         work = [ask(decoder, own_pid) for _ in range(3)]
@@ -149,20 +148,20 @@ def test_a_worker_that_is_killed_as_work_comes_costs_one_file_at_most(decoder):
 @pytest.mark.parametrize(
     ("function", "args", "limits", "words"),
     [
-        (time.sleep, (600,), Limits(1.0, 1024), "x.mp3: decoding took more than 1 s and was stopped. Shorten"),
+        (time.sleep, (HANG_S,), Limits(1.0, 1024), "x.mp3: decoding took more than 1 s and was stopped. Shorten"),
         (swell, (), LIMITS, "x.mp3: decoding took more than 1024 MB of memory and was stopped. Re-encode"),
         (too_short, (), LIMITS, "x.wav is too short."),
         (surprise, (), LIMITS, "x.mp3: KeyError: 'on purpose'"),
     ],
 )
-def test_what_goes_wrong_is_one_sentence_and_the_next_is_served(decoder, function, args, limits, words):
+def test_failure_gives_clear_error_and_next_file_works(decoder, function, args, limits, words):
     with pytest.raises(AudioError) as told:
         outcome(ask(decoder, function, *args, limits=limits))
     assert str(told.value).startswith(words)
     assert outcome(ask(decoder, own_pid))
 
 
-def test_what_workers_are_told_by_the_environment_is_not_for_jobs(decoder, monkeypatch):
+def test_worker_environment_does_not_leak_into_jobs(decoder, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
     outcome(ask(decoder, own_pid))
@@ -170,7 +169,7 @@ def test_what_workers_are_told_by_the_environment_is_not_for_jobs(decoder, monke
     assert "MKL_NUM_THREADS" not in os.environ
 
 
-def test_closing_drops_what_waits_and_leaves_no_process(tmp_path):
+def test_closing_drops_queue_and_leaves_no_process(tmp_path):
     before = set(active_children())
     decoder = Decoder(n_workers=2)
     work = [busy(decoder, tmp_path / "go")[0], busy(decoder, tmp_path / "go2")[0]]

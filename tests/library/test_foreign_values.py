@@ -1,4 +1,4 @@
-"""Values in the database of a backup or snapshot that no library holds: refused in a sentence, by column."""
+"""Tests of invalid values in the database of a backup or snapshot: refused in a sentence, for each column."""
 
 import sqlite3
 from contextlib import closing
@@ -44,7 +44,7 @@ def change(file, column, value):
         database.execute(f"UPDATE {table} SET {name} = {value} WHERE rowid = ({first})")
 
 
-def test_every_value_of_a_library_is_right(tiny_library):
+def test_valid_library_has_no_wrong_values(tiny_library):
     tiny_library.add_plays([{"listener": "ann", "song_id": 1, "count": 3}])
     tiny_library.add_playlists([("mine", None, [3, 1, 2], {"seed": 4})], "saved")
     tiny_library.edits.edit([1, 2], {"genre": "Pop", "year": 1999})
@@ -57,7 +57,7 @@ def test_every_value_of_a_library_is_right(tiny_library):
 
 
 @pytest.mark.parametrize(("column", "value"), [(c, value) for c, values in WRONG.items() for value in values])
-def test_a_wrong_value_is_refused_by_its_column(tiny_library, tmp_path, column, value):
+def test_wrong_value_is_found_in_its_column(tiny_library, tmp_path, column, value):
     tiny_library.close()
     try:
         change(tiny_library.folder / LIBRARY_FILE, column, value)
@@ -74,7 +74,7 @@ def test_a_wrong_value_is_refused_by_its_column(tiny_library, tmp_path, column, 
         ("changes 000000000003", "{}"), ("changes 000000000003", '["a", "b", null, null]'),
     ],
 )  # fmt: skip
-def test_a_wrong_fact_about_the_library_is_refused(tiny_library, key, value):
+def test_wrong_meta_value_is_found(tiny_library, key, value):
     key = key.replace("changes ", CHANGES_PREFIX)
     with closing(sqlite3.connect(tiny_library.folder / LIBRARY_FILE)) as database:
         database.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
@@ -91,6 +91,6 @@ def test_a_wrong_fact_about_the_library_is_refused(tiny_library, key, value):
 def test_backups_with_wrong_values_are_refused(tiny_library, tmp_path, column, value):
     change(tiny_library.folder / LIBRARY_FILE, column, value)
     back_up(tiny_library, tmp_path / "bad", no_progress)
-    with pytest.raises(LibraryError, match=rf"bad: this is no whole backup of musicsim .*{column}"):
+    with pytest.raises(LibraryError, match=rf"bad: this is not a complete backup of musicsim .*{column}"):
         restore(tmp_path / "bad", tmp_path / "there", no_progress)
     assert not (tmp_path / "there").exists()

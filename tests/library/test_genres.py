@@ -1,4 +1,4 @@
-"""Genres in several spellings are one in columns, filters and figures, and can be merged."""
+"""Tests that spellings of a genre are one in columns, filters and counts, and can be merged."""
 
 import numpy as np
 import pytest
@@ -18,22 +18,22 @@ from musicsim.library.stores.genres import folded, genre_key, genre_spellings
         ("Electronic / House", "electronic/house"),
     ],
 )
-def test_case_accents_and_punctuation_make_no_other_genre(spellings):
+def test_genre_key_ignores_case_accents_and_punctuation(spellings):
     assert len({genre_key(name) for name in spellings}) == 1
 
 
 @pytest.mark.parametrize("pair", [("Rock", "Rock 2"), ("House", "Horse"), ("!!!", "???"), ("Jazz", "ジャズ")])
-def test_what_differs_in_letters_or_digits_stays_apart(pair):
+def test_different_letters_or_digits_are_different_genres(pair):
     assert genre_key(pair[0]) != genre_key(pair[1])
 
 
-def test_the_most_used_spelling_is_suggested():
+def test_most_used_spelling_is_suggested():
     (group,) = genre_spellings({"rock": 2, "Rock": 5, "ROCK": 1, "Jazz": 9})
     assert (group.names, group.suggested) == (("Rock", "rock", "ROCK"), "Rock")
 
 
 @given(st.lists(st.sampled_from(["Rock", "rock", "ROCK", "Jazz", "jazz", "Pop", None]), max_size=30))
-def test_folding_is_what_counting_by_key_gives_and_folding_again_changes_nothing(genres):
+def test_folding_matches_counts_by_key_and_is_idempotent(genres):
     names = list(dict.fromkeys(name for name in genres if name))
     labels = Labels(np.array([names.index(g) if g else -1 for g in genres], dtype=np.int32), names)
     texts = folded(labels).texts()

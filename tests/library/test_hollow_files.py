@@ -1,4 +1,4 @@
-"""Sparse files are refused before they are read; honest silence is not."""
+"""Tests that sparse files are refused before they are read, and real silence is not."""
 
 import struct
 
@@ -24,7 +24,7 @@ def task_of(path, **options):
 
 @pytest.mark.parametrize("ending", HEADS)
 @pytest.mark.parametrize("has_head", [False, True])
-def test_four_gigabytes_of_holes_are_not_read(tmp_path, monkeypatch, ending, has_head):
+def test_sparse_file_is_refused_without_reading(tmp_path, monkeypatch, ending, has_head):
     path = tmp_path / f"hollow.{ending}"
     with path.open("wb") as file:
         file.write(HEADS[ending] if has_head else b"")
@@ -36,14 +36,14 @@ def test_four_gigabytes_of_holes_are_not_read(tmp_path, monkeypatch, ending, has
         analyse(task_of(path))
 
 
-def test_honest_silence_is_heard_as_before(tmp_path):
+def test_real_silence_is_analyzed(tmp_path):
     path = tmp_path / "late.wav"
     n_silent = (17 << 20) // 2
     samples = np.concatenate([np.zeros(n_silent, np.float32), sound("tones", 0, 4.0)])
     soundfile.write(path, samples, SAMPLE_RATE, subtype="PCM_16")
     (tmp_path / "frames").mkdir()
     assert isinstance(analyse(task_of(path)), Analysis)
-    # as a disk that compresses keeps it
+    # as a compressing file system stores it
     with path.open("r+b") as file:
         file.truncate(44)
         file.truncate(44 + 2 * len(samples))

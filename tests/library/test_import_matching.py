@@ -1,4 +1,4 @@
-"""Songs as services name them find the library's songs: by id, exactly, loosely; likeness is only proposed."""
+"""Tests of matching songs by id, by exact and by loose names. Similar names are only proposed."""
 
 import unicodedata
 
@@ -17,7 +17,7 @@ ANY = st.text(max_size=30)
 
 
 @given(ANY | LATIN)
-def test_plain_names_are_plain_already(text):
+def test_normalization_is_idempotent(text):
     plain = plain_title(text)[0]
     assert plain_title(plain) == (plain, "", "")
     artist = plain_artist(text)
@@ -27,7 +27,7 @@ def test_plain_names_are_plain_already(text):
 
 
 @given(st.lists(st.text("abcdefghijklmnopqrstuvwxyzéöñå", min_size=1, max_size=8), min_size=1, max_size=5))
-def test_case_accents_and_punctuation_do_not_count(words):
+def test_case_accents_and_punctuation_are_ignored(words):
     name = " ".join(words)
     bare = "".join(c for c in unicodedata.normalize("NFD", name) if not unicodedata.combining(c))
     for other in (name.upper(), bare, name.replace(" ", ".  "), name + "!", unicodedata.normalize("NFD", name)):
@@ -67,7 +67,7 @@ def test_case_accents_and_punctuation_do_not_count(words):
         ("東京", "東京", "", ""),
     ],
 )
-def test_titles_in_their_plainest_spelling(title, plain, version, kind):
+def test_titles_are_normalized(title, plain, version, kind):
     assert plain_title(title) == (plain, version, kind)
 
 
@@ -83,7 +83,7 @@ def test_titles_in_their_plainest_spelling(title, plain, version, kind):
         ("Guns N' Roses", "Guns and Roses"),
     ],
 )
-def test_artists_that_are_one(one, other):
+def test_artist_spellings_normalize_to_same_name(one, other):
     assert plain_artist(one) == plain_artist(other)
 
 
@@ -92,7 +92,7 @@ def found(library, artist, title, **more):
     return (match.song_id, match.how) if match else None
 
 
-def test_id_goes_before_name_and_exact_before_loose(store):
+def test_id_precedes_exact_name_and_loose_name(store):
     plain, remaster, by_id = add_songs(
         store,
         ("Beatles", "Help!"),
@@ -108,7 +108,7 @@ def test_id_goes_before_name_and_exact_before_loose(store):
     assert found(store, "Beatles", "Helper") is None
 
 
-def test_a_version_is_the_song_only_where_the_library_has_no_such_version(store):
+def test_version_matches_song_only_without_better_version(store):
     studio, live, remix = add_songs(
         store, ("Queen", "One"), ("Queen", "One (Live at Wembley)"), ("Queen", "One (X Remix)")
     )
@@ -122,7 +122,7 @@ def test_a_version_is_the_song_only_where_the_library_has_no_such_version(store)
     assert found(store, "Queen", "Two [Live at Wembley]") == (only_live, "loose")
 
 
-def test_among_several_a_present_one_then_the_album_then_the_longest(store):
+def test_matching_prefers_present_then_album_then_longest(store):
     _missing, _short, long, of_album = add_songs(
         store,
         ("Air", "Sun", {"duration_s": 900.0, "is_missing": True, "album": "Moon"}),
@@ -134,12 +134,12 @@ def test_among_several_a_present_one_then_the_album_then_the_longest(store):
     assert found(store, "Air", "Sun", album="moon") == (of_album, "exact")
 
 
-def test_a_missing_song_is_better_than_none(store):
+def test_missing_song_is_better_than_none(store):
     (missing,) = add_songs(store, ("Air", "Sun", {"is_missing": True}))
     assert found(store, "Air", "Sun") == (missing, "exact")
 
 
-def test_album_artist_lead_artist_and_merged_spellings_are_tried(store):
+def test_matches_album_artist_lead_artist_and_merged_spellings(store):
     (song,) = add_songs(store, ("Real Name", "Song", {"album_artist": "Stage Name"}))
     assert found(store, "Stage Name", "Song") == (song, "exact")
     assert found(store, "Stage Name, Guest", "Song") == (song, "loose")
@@ -164,6 +164,6 @@ def test_close_spellings_are_proposed_with_their_score(store):
     assert proposals[0].label == "Bohemian Rhapsody — Queen"
 
 
-def test_unknown_artists_are_no_artist(store):
+def test_unknown_artists_do_not_match(store):
     add_songs(store, ("Unknown Artist", "Track 1"), (None, "Track 1"))
     assert found(store, "Unknown Artist", "Track 1") is None

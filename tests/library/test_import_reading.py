@@ -1,4 +1,4 @@
-"""Files of listening: what each format says is read, what is no such file is refused with its line."""
+"""Tests of listening files: each format is read, and anything else is refused with its line."""
 
 import json
 import os
@@ -16,14 +16,14 @@ from tests.progress import cancel_when
 
 
 def summed(batch):
-    """What a batch says: counts by group and song."""
+    """Return the counts of a batch by group and song."""
     return {
         (batch.groups[g][0], batch.songs[s].artist, batch.songs[s].title): v
         for g, s, v in zip(batch.group.tolist(), batch.song.tolist(), batch.value.tolist(), strict=True)
     }
 
 
-# file: format, rows, distinct songs, rows left out, first song
+# file: format, rows, distinct songs, skipped rows, first song
 REAL = {
     "listenbrainz/listenbrainz_listens.jsonl": ("listenbrainz", 2, 2, 0, "The Stranglers", "Golden Brown"),
     "listenbrainz/listenbrainz_mixed_validity.jsonl": (
@@ -72,7 +72,7 @@ REAL = {
 
 @needs_fixtures
 @pytest.mark.parametrize("name", REAL)
-def test_real_exports_are_read(name):
+def test_reads_real_exports(name):
     fmt, n_rows, n_songs, n_skipped, artist, title = REAL[name]
     batch = read_listening([FIXTURES / name])
     assert (batch.format, batch.n_rows, len(batch.songs)) == (fmt, n_rows, n_songs)
@@ -93,13 +93,13 @@ def test_real_exports_are_read(name):
         "lizzy/playlists.json",
     ],
 )
-def test_files_of_other_kinds_are_refused_by_name(name):
-    with pytest.raises(LibraryError, match=f"{name.split('/')[-1]}: line 1 is of no known format"):
+def test_other_files_are_refused_by_name(name):
+    with pytest.raises(LibraryError, match=f"{name.split('/')[-1]}: line 1 is not in a known format"):
         read_listening([FIXTURES / name])
 
 
 @needs_fixtures
-def test_the_place_of_what_was_left_out_is_where_the_entry_begins():
+def test_skipped_entry_is_reported_at_its_first_line():
     batch = read_listening([FIXTURES / "listenbrainz/maloja_malformed.json"])
     (entry,) = batch.skipped
     lines = (FIXTURES / "listenbrainz/maloja_malformed.json").read_text().splitlines()
@@ -117,7 +117,7 @@ def spotify(played=40_000, **more):
     } | more
 
 
-def test_spotify_leaves_out_skips_episodes_and_audiobooks(tmp_path):
+def test_spotify_import_excludes_skips_episodes_and_audiobooks(tmp_path):
     nameless = {"master_metadata_track_name": None, "master_metadata_album_artist_name": None}
     path = write_json(
         tmp_path / "Streaming_History_Audio_2024.json",
@@ -149,7 +149,7 @@ LASTFM_HEADER = (
 )
 
 
-def test_lastfm_in_both_shapes(tmp_path):
+def test_reads_lastfm_with_and_without_header(tmp_path):
     path = tmp_path / "scrobbles.csv"
     path.write_text(LASTFM, encoding="utf-8")
     plain = read_listening([path])
@@ -165,13 +165,13 @@ def test_lastfm_in_both_shapes(tmp_path):
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_encodings_are_told_by_their_marks(tmp_path, encoding):
+def test_encoding_is_detected_by_byte_order_mark(tmp_path, encoding):
     path = tmp_path / "scrobbles.csv"
     path.write_text(LASTFM, encoding=encoding)
     assert read_listening([path]).songs[0].artist == "Ärzte"
 
 
-def test_latin_1_is_read_only_when_it_is_named(tmp_path):
+def test_latin_1_is_read_only_on_request(tmp_path):
     path = tmp_path / "plays.csv"
     path.write_bytes(b"listener,artist,title,plays\nann,x,y,1\nann,caf\xe9,x,1\n")
     with pytest.raises(LibraryError, match="line 3 is not UTF-8"):
@@ -181,7 +181,7 @@ def test_latin_1_is_read_only_when_it_is_named(tmp_path):
         read_listening([path], encoding="ebcdic")
 
 
-def test_triplets_take_their_names_from_the_list_of_tracks(tmp_path):
+def test_triplets_get_names_from_track_list(tmp_path):
     triplets, tracks = tmp_path / "train_triplets.txt", tmp_path / "unique_tracks.txt"
     triplets.write_text("u1\tSOA\t3\nu2\tSOA\t1\nu1\tSOB\t2\n")
     tracks.write_text("TR1<SEP>SOA<SEP>Björk<SEP>Jóga\nTR2<SEP>SOA<SEP>Björk<SEP>Jóga\n")
@@ -193,8 +193,8 @@ def test_triplets_take_their_names_from_the_list_of_tracks(tmp_path):
 
 
 @pytest.mark.parametrize("most_rows", [1 << 22, 100, 700])
-def test_sums_are_those_of_counting_row_by_row(tmp_path, rng, monkeypatch, most_rows):
-    monkeypatch.setattr("musicsim.library.importing.records._MAX_ROWS", most_rows)
+def test_sums_match_row_by_row_counts(tmp_path, rng, monkeypatch, most_rows):
+    monkeypatch.setattr("musicsim.library.importing.records.MAX_ROWS", most_rows)
     path, truth = tmp_path / "plays.csv", {}
     with path.open("w") as stream:
         stream.write("title,plays,artist,listener\n")
@@ -207,7 +207,7 @@ def test_sums_are_those_of_counting_row_by_row(tmp_path, rng, monkeypatch, most_
     assert (batch.n_rows, batch.value.sum()) == (3000, sum(truth.values()))
 
 
-def test_a_zip_is_read_whole_and_what_is_something_else_is_counted(tmp_path):
+def test_zip_is_read_and_other_files_are_counted(tmp_path):
     path = write_zip(
         tmp_path / "my_spotify_data.zip",
         a__history0_json=json.dumps([spotify()]),
@@ -220,7 +220,7 @@ def test_a_zip_is_read_whole_and_what_is_something_else_is_counted(tmp_path):
     assert skipped(batch) == {"file of another kind": 1}
 
 
-def test_several_files_are_one_import(tmp_path):
+def test_several_files_form_one_import(tmp_path):
     first = write_json(tmp_path / "a.json", [spotify()])
     second = tmp_path / "b.csv"
     second.write_text('Artist,,Title,"31 Jan 2024 10:11"\n')
@@ -232,7 +232,7 @@ def test_several_files_are_one_import(tmp_path):
         read_listening([first, tags])
 
 
-def test_a_document_longer_than_the_buffer_is_read_entry_by_entry(tmp_path):
+def test_long_document_is_read_entry_by_entry(tmp_path):
     entries = [spotify(40_000 + i, reason_start="é" * (i % 700)) for i in range(3000)]
     for indent in (None, 2):
         path = write_json(tmp_path / "long.json", entries, indent=indent, ensure_ascii=False)
@@ -243,7 +243,7 @@ def test_a_document_longer_than_the_buffer_is_read_entry_by_entry(tmp_path):
             read_listening([path])
 
 
-# --- what is refused ------------------------------------------------------------------------------
+# --- errors ------------------------------------------------------------------------------
 
 HEADER = "listener,artist,title,plays\n"
 LISTEN = '{"listened_at": 1, "track_metadata": {"artist_name": "a", "track_name": "b"}}\n'
@@ -255,26 +255,26 @@ HOSTILE = {
     "negative": (HEADER + "ann,a,b,-1\n", "line 2: plays is '-1'"),
     "no number": (HEADER + "ann,a,b,nan\n", "line 2: plays is 'nan'"),
     "fewer values": (HEADER + "ann,a,b,1\nann,x,y\n", "line 3 has 3 values"),
-    "NUL": (HEADER + "ann,a,b\0,1\n", "line 2 holds a NUL byte"),
+    "NUL": (HEADER + "ann,a,b\0,1\n", "line 2 contains a NUL byte"),
     "NULs": ("\0" * 100, "NUL bytes"),
     "open quote": (HEADER + 'ann,a,b,1\nann,"a,b,1\n', "line 3 is not CSV"),
     "quote inside": (HEADER + 'ann,"a"b,c,1\n', "line 2 is not CSV"),
     "long line": (HEADER + "ann," + "a" * 10_000_000 + ",b,1\n", "line 2 is longer than"),
-    "long first line": ("a" * 10_000_000, "line 1 is of no known format"),
+    "long first line": ("a" * 10_000_000, "line 1 is not in a known format"),
     "cut JSONL": (LISTEN + LISTEN[:40], "line 2 is not JSON"),
     "cut list": (f"[{LISTEN},\n{LISTEN[:60]}", "line 3 is not JSON"),
     "cut after entry": (f"[{LISTEN}", "the file is cut off"),
     "no comma": (f"[{LISTEN}{LISTEN}]", "line 2 has '{' where ',' should be"),
-    "bytes behind": (f"[{LISTEN}] x", "line 2 goes on after the end"),
-    "bomb": ('{"payload": ' + "[" * 200_000 + '"track_metadata"', "no known format"),
+    "bytes behind": (f"[{LISTEN}] x", "line 2 continues after the end"),
+    "bomb": ('{"payload": ' + "[" * 200_000 + '"track_metadata"', "not in a known format"),
     "bomb inside": (f"[{LISTEN}, " + "[" * 900_000, "line 2 is nested too deeply"),
     "bomb in a line": (LISTEN + "[" * 900_000, "line 2 is nested too deeply"),
     "long entry": (f'[{LISTEN}, {{"track_metadata": "' + "a" * 10_000_000, "line 2 is not JSON"),
     "wrong type": (LISTEN.replace('"a"', "17"), "line 1 has artist_name '17'"),
-    "no object": (LISTEN + "17\n", "line 2 holds '17' where a record"),
+    "no object": (LISTEN + "17\n", "line 2 contains '17' instead of a record"),
     "time is none": (LISTEN.replace("1,", '"soon",', 1), "line 1 has listened_at 'soon'"),
     "long number": (LISTEN + LISTEN.replace("1,", "1" * 9999 + ","), "line 2 is not JSON"),
-    "other object": (LISTEN + '{"a": 1}\n', "line 2 has no track_metadata"),
+    "other object": (LISTEN + '{"a": 1}\n', "line 2 does not have track_metadata"),
     "no list": ('{"scrobbles": {"track": 3}}', "no list of records"),
     "date": ('a,b,c,"31 Jan 2024 10:11"\na,b,c,yesterday\n', "line 2: the date is 'yesterday'"),
     "triplets": ("u\ts\t1\nu\ts\n", "line 2 has 2 values between tabs"),
@@ -282,7 +282,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("case", HOSTILE)
-def test_a_file_that_is_not_the_format_is_refused_with_the_line(tmp_path, case):
+def test_invalid_file_error_names_line(tmp_path, case):
     text, message = HOSTILE[case]
     path = tmp_path / "listening.dat"
     path.write_text(text)
@@ -314,7 +314,7 @@ SECRETS = {
 
 @pytest.mark.parametrize("fmt", [None, *FORMATS])
 @pytest.mark.parametrize("name", SECRETS)
-def test_no_file_is_read_as_something_that_it_is_not_and_nothing_of_it_is_told(tmp_path, name, fmt):
+def test_errors_do_not_reveal_file_content(tmp_path, name, fmt):
     path = tmp_path / name
     path.write_bytes(SECRETS[name].encode("latin-1"))
     with pytest.raises(LibraryError) as refused:
@@ -325,7 +325,7 @@ def test_no_file_is_read_as_something_that_it_is_not_and_nothing_of_it_is_told(t
     assert "ann" not in said.removeprefix(str(path))
 
 
-def test_a_format_that_is_named_reads_no_other_files_of_a_folder_or_an_archive(tmp_path):
+def test_given_format_skips_other_files(tmp_path):
     (tmp_path / "all").mkdir()
     (tmp_path / "all" / "notes.txt").write_text(SECRETS["notes.txt"])
     (tmp_path / "all" / "list.m3u").write_text("one.mp3\n")
@@ -336,19 +336,19 @@ def test_a_format_that_is_named_reads_no_other_files_of_a_folder_or_an_archive(t
         assert skipped(batch) == {"file of another kind": 1}
 
 
-def test_pipes_and_devices_are_not_waited_for(tmp_path):
+def test_pipes_and_devices_are_refused(tmp_path):
     os.mkfifo(tmp_path / "list.m3u")
     for path in (tmp_path / "list.m3u", "/dev/zero"):
         with pytest.raises(LibraryError, match="is a device or a pipe"):
             read_listening([path], "m3u")
 
 
-def test_archives_that_harm_are_refused(tmp_path):
+def test_harmful_archives_are_refused(tmp_path):
     path = write_zip(tmp_path / "bomb.zip", history_json="[" + " " * 30_000_000 + "]")
     with pytest.raises(LibraryError, match="would unpack to 28 MB"):
         read_listening([path])
     path = write_zip(tmp_path / "other.zip", picture="x")
-    with pytest.raises(LibraryError, match=r"holds no \.json"):
+    with pytest.raises(LibraryError, match=r"does not contain a \.json"):
         read_listening([path])
     path = write_zip(tmp_path / "damaged.zip", history_json=json.dumps([spotify(i) for i in range(40_000, 41_000)]))
     data = bytearray(path.read_bytes())
@@ -358,26 +358,26 @@ def test_archives_that_harm_are_refused(tmp_path):
         read_listening([path])
 
 
-def test_names_that_no_database_takes_are_mended(tmp_path):
+def test_invalid_characters_in_names_are_replaced(tmp_path):
     path = tmp_path / "listens.jsonl"
     path.write_text(LISTEN.replace('"a"', r'"a\ud800\u0000  b"'))
     name = read_listening([path]).songs[0].artist
     assert name.encode() == b"a? b"
 
 
-def test_arguments_are_checked(tmp_path):
+def test_rejects_bad_arguments(tmp_path):
     with pytest.raises(ValueError, match="fmt='winamp'"):
         read_listening([tmp_path / "x"], fmt="winamp")
     with pytest.raises(ValueError, match="paths is empty"):
         read_listening([])
     with pytest.raises(LibraryError, match="cannot be read"):
         read_listening([tmp_path / "nowhere.csv"])
-    with pytest.raises(LibraryError, match=r"the folder holds no \.json"):
+    with pytest.raises(LibraryError, match=r"the folder does not contain a \.json"):
         read_listening([tmp_path])
     assert "spotify" in FORMATS
 
 
-def test_progress_comes_in_bytes_and_stops(tmp_path):
+def test_progress_counts_bytes_and_can_cancel(tmp_path):
     path = tmp_path / "plays.csv"
     path.write_text(HEADER + "ann,a,b,1\n" * 20_000)
     seen = []
@@ -389,8 +389,8 @@ def test_progress_comes_in_bytes_and_stops(tmp_path):
         read_listening([path], progress=cancel_when(lambda *_: True))
 
 
-@pytest.mark.slow
-def test_a_long_history_takes_the_memory_of_its_distinct_songs(tmp_path):
+@pytest.mark.long
+def test_long_history_uses_bounded_memory(tmp_path):
     import tracemalloc
 
     path = tmp_path / "listens.zip"
@@ -403,5 +403,5 @@ def test_a_long_history_takes_the_memory_of_its_distinct_songs(tmp_path):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert batch.n_rows == 100_000
-    # 16 bytes a row, doubled by growing arrays and sorting, and some MB of buffers; the text alone is 8 MB
+    # 16 bytes per row, doubled by growing and sorting arrays, plus some MB of buffers. The text alone is 8 MB.
     assert peak < 100_000 * 80 + 4_000_000

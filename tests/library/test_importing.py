@@ -1,4 +1,4 @@
-"""Imports: looked at, written whole, replaced, undone, and tried again when songs come."""
+"""Tests of imports: previewed, written completely, replaced, undone, and repeated when songs are added."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def lastfm(path, *days, title="One"):
     return path
 
 
-def test_a_preview_says_what_would_come_and_writes_nothing(store, tmp_path):
+def test_preview_shows_effects_and_writes_nothing(store, tmp_path):
     (one,) = add_songs(store, ("Me", "One Long Title"))
     path = write(
         tmp_path / "plays.csv",
@@ -49,7 +49,7 @@ def test_a_preview_says_what_would_come_and_writes_nothing(store, tmp_path):
     assert seen.listeners == ["ann", "bob"]
 
 
-def test_commit_writes_matches_and_accepted_proposals_and_keeps_the_rest(store, tmp_path):
+def test_commit_writes_matches_and_accepted_proposals(store, tmp_path):
     (one,) = add_songs(store, ("Me", "One Long Title"))
     path = write(tmp_path / "plays.csv", "ann,me,one long title,3", "ann,Me,One Long Titel,5", "ann,You,Two,9")
     seen = preview(store, read_listening([path]))
@@ -61,7 +61,7 @@ def test_commit_writes_matches_and_accepted_proposals_and_keeps_the_rest(store, 
     assert (entry.id, entry.name, entry.n_plays) == (report.import_id, "plays.csv", 17)
 
 
-def test_services_add_up_and_the_same_file_replaces_itself(store, tmp_path):
+def test_services_add_up_and_same_file_replaces_itself(store, tmp_path):
     (one,) = add_songs(store, ("Me", "One"))
     import_files(store, lastfm(tmp_path / "lastfm.csv", 1, 2))
     libre = tmp_path / "libre.csv"
@@ -78,7 +78,7 @@ def test_services_add_up_and_the_same_file_replaces_itself(store, tmp_path):
     assert len(store.listening.imports()) == 2
 
 
-def test_a_file_of_the_same_name_from_another_time_adds_up(store, tmp_path):
+def test_same_name_with_other_plays_adds_up(store, tmp_path):
     (one,) = add_songs(store, ("Me", "One"))
     import_files(store, lastfm(tmp_path / "history.csv", 1, 2))
     seen = preview(store, read_listening([lastfm(tmp_path / "history.csv", 3, 4, 5)]))
@@ -89,7 +89,7 @@ def test_a_file_of_the_same_name_from_another_time_adds_up(store, tmp_path):
     assert (list(seen.replaces), len(seen.overlaps)) == ([], 2), "told, and left to the person"
 
 
-def test_two_people_with_files_of_one_name_stay_two(store, tmp_path):
+def test_same_file_name_of_two_listeners_stays_separate(store, tmp_path):
     (one,) = add_songs(store, ("Me", "One"))
     path = lastfm(tmp_path / "history.csv", 1, 2)
     for name in ("ann", "bob"):
@@ -97,7 +97,7 @@ def test_two_people_with_files_of_one_name_stay_two(store, tmp_path):
     assert played(store) == {("ann", one): 2, ("bob", one): 2}
 
 
-def test_an_import_is_undone_and_leaves_what_others_said(store, tmp_path):
+def test_undo_removes_only_that_import(store, tmp_path):
     (one,) = add_songs(store, ("Me", "One"))
     store.add_plays([{"listener": "ann", "song_id": one, "count": 1}])
     report = import_files(store, write(tmp_path / "plays.csv", "ann,Me,One,3", "ann,You,Two,9"))
@@ -115,13 +115,13 @@ def test_an_import_is_undone_and_leaves_what_others_said(store, tmp_path):
         undo(store, import_id)
     assert (played(store), store.tags(), store.playlists()) == ({("ann", one): 1}, {}, [])
     assert (store.listening.imports(), store.listening.unmatched_count()) == ([], 0)
-    with pytest.raises(NotFoundError, match="no import 1"):
+    with pytest.raises(NotFoundError, match="import 1 does not exist"):
         undo(store, report.import_id)
     again = import_files(store, lists)
     assert again.import_id > listed.import_id, "a number is never given again"
 
 
-def test_playlists_keep_their_order(store, tmp_path):
+def test_playlists_keep_order(store, tmp_path):
     ids = add_songs(store, *(("Me", f"Song {i}") for i in range(4)))
     path = tmp_path / "lists.csv"
     order = [(3, 0), (1, 2), (2, 1), (4, 3), (5, 0)]
@@ -134,7 +134,7 @@ def test_playlists_keep_their_order(store, tmp_path):
     assert playlist.category == "Calm"
 
 
-def test_what_waits_goes_to_songs_that_come(store, tmp_path):
+def test_unmatched_entries_match_songs_added_later(store, tmp_path):
     report = import_files(
         store,
         write(tmp_path / "plays.csv", "ann,You,Two,9", "ann,you,two (remastered),1", "bob,You,Two,2", "ann,He,Three,4"),
@@ -156,7 +156,7 @@ def test_what_waits_goes_to_songs_that_come(store, tmp_path):
     assert (played(store), store.listening.unmatched_count()) == ({}, 0)
 
 
-def test_close_spellings_of_what_waits_are_proposed_and_accepted(store, tmp_path):
+def test_close_spellings_of_unmatched_entries_are_proposed(store, tmp_path):
     import_files(store, write(tmp_path / "plays.csv", "ann,Queen,Bohemian Rapsody,9", "ann,He,Three,4"))
     assert waiting_proposals(store) == []
     (queen,) = add_songs(store, ("Queen", "Bohemian Rhapsody"))
@@ -168,7 +168,7 @@ def test_close_spellings_of_what_waits_are_proposed_and_accepted(store, tmp_path
     assert waiting_proposals(store) == []
 
 
-def test_what_was_refused_waits_and_is_not_proposed_again(store, tmp_path):
+def test_refused_proposal_is_not_repeated(store, tmp_path):
     rhapsody, rapsodie = add_songs(store, ("Queen", "Bohemian Rhapsody"), ("Queen", "Bohemian Rapsodie"))
     path = write(tmp_path / "plays.csv", "ann,Queen,Bohemian Rapsody,9")
     import_files(store, path)
@@ -184,7 +184,7 @@ def test_what_was_refused_waits_and_is_not_proposed_again(store, tmp_path):
 
 
 @pytest.mark.parametrize("by", ["commit", "accept"])
-def test_what_was_accepted_is_known_in_imports_to_come(store, tmp_path, by):
+def test_accepted_spelling_applies_to_later_imports(store, tmp_path, by):
     (queen,) = add_songs(store, ("Queen", "Bohemian Rhapsody", {"is_missing": True}))
     path = write(tmp_path / "plays.csv", "ann,Queen,Bohemian Rapsody,9")
     seen = preview(store, read_listening([path]))
@@ -200,7 +200,7 @@ def test_what_was_accepted_is_known_in_imports_to_come(store, tmp_path, by):
     assert store.listening.judged() == []
 
 
-def test_one_name_on_several_albums_is_asked_for_once(store, tmp_path):
+def test_same_name_on_several_albums_is_one_proposal(store, tmp_path):
     path = tmp_path / "lastfm.csv"
     path.write_text(
         "".join(f'Queen,{album},Bohemian Rapsody,"{day:02d} Jan 2024 10:11"\n' for day, album in ((1, "A"), (2, "B")))
@@ -215,14 +215,14 @@ def test_one_name_on_several_albums_is_asked_for_once(store, tmp_path):
     assert played(store) == {("me", queen): 2}
 
 
-def test_the_loose_matches_are_named(store, tmp_path):
+def test_loose_matches_are_listed_by_plays(store, tmp_path):
     add_songs(store, ("Me", "One"), ("Me", "Two"))
     rows = ("ann,Me,One (Remastered),1", "ann,Me,Two,7", "ann,ME!,Two (Live),3")
     seen = preview(store, read_listening([write(tmp_path / "plays.csv", *rows)]))
     assert [seen.batch.songs[i].title for i in seen.loose] == ["Two (Live)", "One (Remastered)"]
 
 
-def test_listeners_of_songs(store):
+def test_listeners_of_songs_use_database_index(store):
     one, two, three = add_songs(store, *(("Me", name) for name in ("One", "Two", "Three")))
     for who, song, source in (("a", one, "x"), ("b", one, "x"), ("a", one, "y"), ("b", two, "x")):
         store.listening.add_plays([{"listener": who, "song_id": song, "count": 1}], source)
@@ -240,7 +240,7 @@ def scrobbles(path, *rows):
 MINUTE, START = 60, 1_700_000_000
 
 
-def test_songs_of_one_sitting(store, tmp_path):
+def test_plays_are_grouped_into_sittings(store, tmp_path):
     one, two, three = add_songs(store, *(("Me", name) for name in ("One", "Two", "Three")))
     plays = ((0, "One"), (30, "Two"), (33, "One"), (64, "Three"), (200, "One"), (201, "One"))
     rows = [(START + MINUTE * at, "Me", title) for at, title in plays]
@@ -251,7 +251,7 @@ def test_songs_of_one_sitting(store, tmp_path):
     assert store.listening.sittings().shape == (0, 2)
 
 
-def test_songs_that_come_join_their_sitting(store, tmp_path):
+def test_songs_added_later_join_their_sitting(store, tmp_path):
     (one,) = add_songs(store, ("Me", "One"))
     rows = ((0, "Me", "One"), (20, "You", "Two"), (40, "He", "Three"), (60, "Me", "Four"))
     path = scrobbles(tmp_path / "lastfm.csv", *((START + MINUTE * at, *name) for at, *name in rows))
@@ -264,7 +264,7 @@ def test_songs_that_come_join_their_sitting(store, tmp_path):
     assert store.listening.sittings().tolist() == [[0, one], [0, four]], "replaced, not doubled"
 
 
-def test_a_sitting_is_of_one_listener_by_any_import(store, tmp_path):
+def test_sitting_belongs_to_one_listener_across_imports(store, tmp_path):
     one, two = add_songs(store, ("Me", "One"), ("Me", "Two"))
     for name, at, title in (("ann", 0, "One"), ("bob", 1, "Two")):
         path = scrobbles(tmp_path / f"{name}.csv", (START + MINUTE * at, "Me", title))
@@ -276,7 +276,7 @@ def test_a_sitting_is_of_one_listener_by_any_import(store, tmp_path):
     assert store.listening.sittings().tolist() == [[0, one], [0, two]]
 
 
-def test_times_beyond_32_bits_are_plays_without_a_time(store, tmp_path):
+def test_times_beyond_32_bits_are_ignored(store, tmp_path):
     add_songs(store, ("Me", "One"), ("Me", "Two"))
     path = scrobbles(tmp_path / "lastfm.csv", (2**32, "Me", "One"), (2**32 - 1, "Me", "Two"))
     batch = read_listening([path])
@@ -285,7 +285,7 @@ def test_times_beyond_32_bits_are_plays_without_a_time(store, tmp_path):
     assert sum(played(store).values()) == 2
 
 
-def test_songs_forgotten_since_the_preview_wait(store, tmp_path):
+def test_songs_removed_after_preview_become_unmatched(store, tmp_path):
     (one,) = add_songs(store, ("Me", "One", {"is_missing": True}))
     seen = preview(store, read_listening([write(tmp_path / "plays.csv", "ann,Me,One,3")]))
     assert seen.n_matched == 1
@@ -294,7 +294,7 @@ def test_songs_forgotten_since_the_preview_wait(store, tmp_path):
     assert store.listening.unmatched_count() == 1
 
 
-def test_a_stop_writes_nothing(store, tmp_path):
+def test_canceled_preview_writes_nothing(store, tmp_path):
     add_songs(store, ("Me", "One"))
     batch = read_listening([write(tmp_path / "plays.csv", "ann,Me,One,3")])
     before = store.revision
@@ -303,7 +303,7 @@ def test_a_stop_writes_nothing(store, tmp_path):
     assert store.revision == before
 
 
-def test_plays_are_sorted_sums(store):
+def test_plays_are_summed_and_sorted(store):
     one, two = add_songs(store, ("Me", "One"), ("Me", "Two"))
     assert len(store.plays().count) == 0
     rows = [("b", two, 1), ("a", two, 2), ("a", one, 3)]
@@ -317,7 +317,7 @@ def test_plays_are_sorted_sums(store):
     assert {a.dtype.name for a in (plays.listener, plays.song_id, plays.count)} == {"int64"}
 
 
-def test_an_error_half_way_leaves_the_earlier_import_as_it_was(store, tmp_path, monkeypatch):
+def test_failed_import_leaves_earlier_import_unchanged(store, tmp_path, monkeypatch):
     (one,) = add_songs(store, ("Me", "One"))
     path = lastfm(tmp_path / "history.csv", 1, 2)
     import_files(store, path)

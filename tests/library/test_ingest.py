@@ -1,4 +1,4 @@
-"""Scanning: good files become songs, bad ones a reason, and nothing is done twice."""
+"""Tests of scanning: good files become songs, bad ones get a reason, and nothing is done twice."""
 
 import errno
 import os
@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from multiprocessing import forkserver
 from pathlib import Path
 
 import numpy as np
@@ -18,13 +17,15 @@ from musicsim.errors import LibraryError, NoSoundError
 from musicsim.library.processes import pools
 from musicsim.library.processes.workers import OverTimeError, WorkerDied
 from musicsim.library.stores.files import Failure
+from tests.fork_server import fork_server_pid
 from tests.progress import Steps, cancel_when
 from tests.sounds import write_collection, write_song
+from tests.waiting import PATIENCE_S
 
 
 @pytest.fixture
 def music(tmp_path):
-    """Three good files and five that are none."""
+    """Write three good files and five without music."""
     folder = tmp_path / "music"
     for n in range(3):
         write_song(folder / f"{n}.flac", seed=n, title=f"song {n}")
@@ -37,7 +38,7 @@ def music(tmp_path):
     return folder
 
 
-def test_bad_files_are_listed_with_reasons_and_stop_nothing(store, music):
+def test_bad_files_are_listed_with_reasons(store, music):
     report = store.add(music)
     assert report.n_added == 3
     assert {f.path.name for f in report.failures} == {"empty.mp3", "text.mp3", "cut.flac", "short.wav"}
@@ -47,7 +48,7 @@ def test_bad_files_are_listed_with_reasons_and_stop_nothing(store, music):
         assert len(failure.reason) > len(str(failure.path)) + 15, "a reason, not only a name"
 
 
-def test_a_second_scan_opens_nothing(store, music):
+def test_second_scan_opens_no_files(store, music):
     store.add(music)
     again = store.add(music)
     assert (again.n_added, again.n_unchanged, again.failures) == (0, again.n_found, [])
@@ -64,7 +65,7 @@ def test_retry_opens_failed_files_again(store, music):
     assert len(store.add(music, retry=True).failures) == 4
 
 
-def test_a_mended_file_leaves_the_list_of_failures(store, music):
+def test_repaired_file_leaves_failure_list(store, music):
     store.add(music)
     write_song(music / "text.mp3", "noise", seed=9)
     report = store.add(music)
@@ -72,7 +73,7 @@ def test_a_mended_file_leaves_the_list_of_failures(store, music):
     assert "text.mp3" not in {f.path.name for f in store.files.failures()}
 
 
-def test_a_changed_file_replaces_its_song(store, tmp_path):
+def test_changed_file_replaces_its_song(store, tmp_path):
     path = write_song(tmp_path / "music" / "a.flac", seed=1, title="before")
     store.add(path)
     write_song(path, "noise", seed=2, title="after")
@@ -80,14 +81,14 @@ def test_a_changed_file_replaces_its_song(store, tmp_path):
     assert [s.title for s in store.songs()] == ["after"]
 
 
-def test_the_same_bytes_twice_are_one_song(store, tmp_path):
+def test_identical_files_are_one_song(store, tmp_path):
     path = write_song(tmp_path / "music" / "a.flac", title="one")
     shutil.copy(path, path.with_name("b.flac"))
     report = store.add(path.parent)
     assert (report.n_found, report.n_added, len(store)) == (2, 1, 1)
 
 
-def test_a_moved_file_is_the_same_song(store, tmp_path):
+def test_moved_file_is_same_song(store, tmp_path):
     path = write_song(tmp_path / "music" / "a.flac", title="one")
     store.add(path.parent)
     before = store.songs()[0].id
@@ -96,13 +97,13 @@ def test_a_moved_file_is_the_same_song(store, tmp_path):
     assert [s.id for s in store.songs()] == [before]
 
 
-def test_stored_frames_are_those_of_the_decoded_file(store, tmp_path):
+def test_stored_frames_match_decoded_file(store, tmp_path):
     path = write_song(tmp_path / "a.flac", "noise")
     store.add(path)
     np.testing.assert_allclose(store.frames(store.songs()[0]), delta_mfcc(load(path)), atol=0.26)
 
 
-def test_the_outline_is_that_of_the_sound(store, tmp_path):
+def test_outline_matches_sound(store, tmp_path):
     import soundfile
 
     y = np.concatenate([np.zeros(40_000), np.full(40_000, 0.5)]).astype(np.float32)
@@ -113,22 +114,22 @@ def test_the_outline_is_that_of_the_sound(store, tmp_path):
     assert outline[: len(outline) // 2 - 2].max() == 0.0
 
 
-def test_a_source_that_does_not_exist_is_an_error_before_anything_is_done(store, tmp_path):
+def test_nonexistent_folder_is_error_before_scan(store, tmp_path):
     with pytest.raises(LibraryError, match="no such file or folder"):
         store.add([tmp_path, tmp_path / "nowhere"])
     assert store.files.roots() == []
 
 
-def test_progress_counts_up_to_all_files(store, music):
+def test_progress_counts_all_files(store, music):
     steps = Steps()
     store.add(music, progress=steps)
-    # it is told twice a second, too, where no file has been finished meanwhile
+    # progress is reported twice per second even while no file is finished
     assert list(dict.fromkeys(done for _, done, _, _ in steps if done)) == list(range(1, 8))
     _, _, total, facts = steps[-1]
     assert (total, facts["failed"]) == (7, 4)
 
 
-def test_a_scan_that_is_stopped_keeps_what_it_had(store, tmp_path):
+def test_canceled_scan_keeps_analyzed_songs(store, tmp_path):
     write_collection(tmp_path / "music", seconds=1)
     report = store.add(tmp_path / "music", progress=cancel_when(lambda _, done, total: done >= 4))
     assert report.cancelled
@@ -137,7 +138,8 @@ def test_a_scan_that_is_stopped_keeps_what_it_had(store, tmp_path):
     assert len(store) == 12
 
 
-def test_a_script_without_a_main_guard_can_add(tmp_path):
+@pytest.mark.long
+def test_script_without_main_guard_can_add_songs(tmp_path):
     song = write_song(tmp_path / "music" / "a.flac")
     script = tmp_path / "script.py"
     script.write_text(
@@ -145,23 +147,23 @@ def test_a_script_without_a_main_guard_can_add(tmp_path):
         f"with Library.open({str(tmp_path / 'library')!r}) as library:\n"
         f"    print(library.add({str(song)!r}).n_added)\n"
     )
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
     assert (done.stdout, done.stderr) == ("1\n", "")
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-@pytest.mark.thorough
-def test_good_files_are_not_blamed_for_workers_that_are_killed(store, tmp_path, rng, capfd):
-    """As a system kills that is out of memory, while all of them are at work, and the server that forks them, too."""
+@pytest.mark.long
+def test_good_files_survive_killed_workers(store, tmp_path, rng, capfd):
+    """The system kills all workers and their fork server at once, as it does when memory runs out."""
     for n in range(70):
         write_song(tmp_path / "music" / f"{n:02d}.flac", seed=n, seconds=20.0)
     seen, killed, n_servers = set(), set(), 0
 
     def kill(_message, done, _total, /, **_):
-        """Kill 15 workers and two fork servers, all before files are done again: twice killed is not analysed."""
+        """Kill 15 workers and two fork servers before any file is done again. A file killed twice is not analyzed."""
         nonlocal n_servers
-        server, n_kills = forkserver._forkserver._forkserver_pid, len(killed) + n_servers
+        server, n_kills = fork_server_pid(), len(killed) + n_servers
         seen.update(map(int, Path(f"/proc/{server}/task/{server}/children").read_text().split()))
         alive = seen - killed
         if n_kills == 17 or done < 3 * n_kills or not alive:
@@ -181,7 +183,7 @@ def test_good_files_are_not_blamed_for_workers_that_are_killed(store, tmp_path, 
 
 
 def reject(library, path, reason):
-    """List a file among those that failed, as it stands."""
+    """List a file among the failures, in its current state."""
     stat = path.stat()
     library.files.reject(Failure(path, reason), size=stat.st_size, mtime_ns=stat.st_mtime_ns, duration_s=None)
 
@@ -189,12 +191,12 @@ def reject(library, path, reason):
 @pytest.mark.parametrize(
     "reason",
     [
-        "cannot be read as sound: it is no audio file, or it is damaged or cut off; copy it again.",
+        "cannot be read as sound: it is not an audio file, or it is damaged or cut off; copy it again.",
         "reading took more than 600 s and was stopped. Re-encode the file.",
         "the decoder crashed twice (exit code -11). Re-encode the file.",
     ],
 )
-def test_files_that_failed_by_their_own_fault_are_not_tried_again(store, tmp_path, reason):
+def test_bad_files_are_not_retried(store, tmp_path, reason):
     path = write_song(tmp_path / "music" / "a.flac", seconds=1.5)
     reject(store, path, f"{path}: {reason}")
     assert store.add(path.parent).n_unchanged == 1
@@ -203,9 +205,9 @@ def test_files_that_failed_by_their_own_fault_are_not_tried_again(store, tmp_pat
 @pytest.mark.parametrize(
     ("outcome", "words", "is_kept"),
     [
-        (WorkerDied(-signal.SIGKILL), "not analysed this time", False),
-        (WorkerDied(-signal.SIGTERM), "not analysed this time", False),
-        (WorkerDied(None), "not analysed this time", False),
+        (WorkerDied(-signal.SIGKILL), "not analyzed this time", False),
+        (WorkerDied(-signal.SIGTERM), "not analyzed this time", False),
+        (WorkerDied(None), "not analyzed this time", False),
         (WorkerDied(-signal.SIGSEGV), "crashed twice (exit code -11)", True),
         (WorkerDied(1), "crashed twice (exit code 1)", True),
         (OverTimeError(), "took more than 600 s", True),
@@ -216,12 +218,10 @@ def test_files_that_failed_by_their_own_fault_are_not_tried_again(store, tmp_pat
         (NoSoundError("a.flac is a picture"), "a.flac is a picture", True),
     ],
 )
-def test_what_is_not_the_fault_of_a_file_is_tried_by_the_next_scan(
-    store, tmp_path, monkeypatch, outcome, words, is_kept
-):
+def test_temporary_failures_are_retried_by_next_scan(store, tmp_path, monkeypatch, outcome, words, is_kept):
     path = write_song(tmp_path / "music" / "a.flac", seconds=1.5)
     with monkeypatch.context() as patch:
-        # what a decoder does to its process, and a disk to a file, is nothing that a test can bring about everywhere
+        # crashes of decoders and errors of disks cannot be provoked on every machine
         patch.setattr(pools, "outcomes", lambda function, tasks, **limits: ((task, outcome) for task in tasks))
         assert words in store.add(path.parent).failures[0].reason
     assert [failure.path for failure in store.files.failures()] == [path], "it is listed either way"

@@ -1,4 +1,4 @@
-"""Judgments: ratings of results, choices between two options, and libraries with the tables of version 10."""
+"""Tests of judgments: thumbs on results, choices between two options, and libraries of version 10."""
 
 import sqlite3
 from contextlib import closing
@@ -21,7 +21,7 @@ def ratings(library):
     return [(one.song_ids, one.chosen) for one in library.judgments.all(RESULT)]
 
 
-def test_they_come_back_as_they_were_said_and_replace_those_before(tiny_library):
+def test_thumbs_round_trip_and_replace_earlier_ones(tiny_library):
     a, b, c, d = [song.id for song in tiny_library.songs()[:4]]
     store = tiny_library.judgments
     store.rate_results(a, {d: 1, b: -1, c: 1})
@@ -36,7 +36,7 @@ def test_they_come_back_as_they_were_said_and_replace_those_before(tiny_library)
     assert ratings(tiny_library) == [((b, a), -1)]
 
 
-def test_the_mark_moves_with_every_change(tiny_library):
+def test_mark_changes_with_every_change(tiny_library):
     a, b, c = [song.id for song in tiny_library.songs()[:3]]
     store = tiny_library.judgments
     seen = [store.mark(RESULT)]
@@ -47,7 +47,7 @@ def test_the_mark_moves_with_every_change(tiny_library):
     assert seen[0] == seen[-1] == (0, 0)
 
 
-def test_they_outlive_the_program_and_go_with_their_songs(tiny_library):
+def test_thumbs_are_persistent_and_deleted_with_songs(tiny_library):
     a, b, c = [song.id for song in tiny_library.songs()[:3]]
     tiny_library.judgments.rate_results(a, {b: 1, c: -1})
     with Library.open(tiny_library.folder) as again:
@@ -59,15 +59,15 @@ def test_they_outlive_the_program_and_go_with_their_songs(tiny_library):
 
 
 @pytest.mark.parametrize("judged", [{1: 1}, {2: 0}, {2: 3}])
-def test_what_makes_no_sense_is_refused(tiny_library, judged):
+def test_rejects_invalid_thumbs(tiny_library, judged):
     with pytest.raises(ValueError, match=r"chosen=.*rate another song, by 1 or -1"):
         tiny_library.judgments.rate_results(1, judged)
 
 
-def test_a_song_that_has_gone_is_named_and_nothing_is_lost(tiny_library):
+def test_thumb_on_deleted_song_is_refused(tiny_library):
     a, b = [song.id for song in tiny_library.songs()[:2]]
     tiny_library.judgments.rate_results(a, {b: 1})
-    with pytest.raises(NotFoundError, match="no longer here"):
+    with pytest.raises(NotFoundError, match="no longer in the library"):
         tiny_library.judgments.rate_results(a, {9999: 1})
     assert tiny_library.judgments.rated_results(a) == {b: 1}
 
@@ -81,7 +81,7 @@ def choose(library, kind, a, b, chosen, **context):
     return library.judgments.add("", kind, (), chosen, options=[a, b], **context)
 
 
-def test_choices_come_back_as_they_were_given(store):
+def test_choices_round_trip(store):
     first = choose(store, "playlists", "native", "learned", 1, **DETAILS)
     second = choose(store, "playlists", "learned", "native", None)
     choose(store, "maps", "native", "learned", 0)
@@ -97,14 +97,14 @@ def test_choices_come_back_as_they_were_given(store):
         assert again.judgments.listeners() == []
 
 
-def test_a_choice_is_forgotten_alone(store):
+def test_choice_is_deleted_alone(store):
     numbers = [choose(store, "playlists", "x", "y", 0) for _ in range(3)]
     store.judgments.forget(numbers[1])
     store.judgments.forget(999)
     assert [one.id for one in store.judgments.all("playlists")] == [numbers[0], numbers[2]]
 
 
-def test_sides_are_summed_up_together(store):
+def test_choices_are_tallied_regardless_of_side(store):
     for a, b, chosen in (("x", "y", 0), ("y", "x", 1), ("y", "x", 0), ("y", "x", None), ("z", "x", 0)):
         choose(store, "playlists", a, b, chosen)
     choose(store, "maps", "x", "y", 1)
@@ -119,7 +119,7 @@ def test_sides_are_summed_up_together(store):
     assert Tally("x", "y", 0, 5_000, 0).p_value == 0.0, "more answers than a float has exponents"
 
 
-def test_a_choice_is_no_change_that_pages_are_drawn_again_for(store):
+def test_choices_do_not_change_revision(store):
     before = store.revision
     store.judgments.forget(choose(store, "playlists", "x", "y", 0))
     assert store.revision == before
@@ -134,14 +134,14 @@ def test_a_choice_is_no_change_that_pages_are_drawn_again_for(store):
         (("playlists", "x", "y", 2), "chosen=2 must be 0, 1 or None"),
     ],
 )
-def test_a_choice_that_makes_no_sense_is_refused(store, arguments, message):
+def test_rejects_invalid_choices(store, arguments, message):
     with pytest.raises(ValueError, match=message):
         choose(store, *arguments)
     assert store.judgments.all("playlists", "") == []
 
 
 @pytest.mark.parametrize("value", [float("nan"), object()])
-def test_a_context_that_json_cannot_hold_is_refused(store, value):
+def test_rejects_context_that_is_not_json(store, value):
     with pytest.raises(ValueError, match="details"):
         choose(store, "playlists", "x", "y", 0, n=value)
 
@@ -154,9 +154,9 @@ json_values = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(details=st.dictionaries(st.text(max_size=8), json_values, max_size=4))
-def test_any_json_survives(store, details):
+def test_any_json_round_trips(store, details):
     number = choose(store, "playlists", "x", "y", 0, details=details)
     assert store.judgments.all("playlists")[-1].context["details"] == details
     store.judgments.forget(number)
@@ -193,7 +193,7 @@ OLD_TABLES = """
 
 @pytest.fixture
 def old_library(tiny_library):
-    """Folder of a library with the tables of version 10."""
+    """Return the folder of a library with the tables of version 10."""
     tiny_library.close()
     with closing(sqlite3.connect(tiny_library.folder / LIBRARY_FILE)) as database:
         database.executescript(OLD_TABLES)
@@ -223,7 +223,7 @@ MOVED = [
 ]  # fmt: skip
 
 
-def test_a_library_of_version_10_keeps_all_judgments(old_library):
+def test_library_of_version_10_keeps_all_judgments(old_library):
     with Library.open(old_library) as library:
         assert content(library) == MOVED
         assert [one.id for one in library.judgments.answers("Ann")] == [3, 8]
@@ -242,7 +242,7 @@ def test_a_library_of_version_10_keeps_all_judgments(old_library):
         assert len(content(library)) == 5
 
 
-def test_a_library_of_version_10_is_not_changed_where_nothing_can_be_written(old_library, monkeypatch):
+def test_read_only_library_of_version_10_is_unchanged(old_library, monkeypatch):
     monkeypatch.setattr("musicsim.library.library.is_writable", lambda path: False)
     before = (old_library / LIBRARY_FILE).read_bytes()
     with pytest.raises(LibraryError, match=r"older musicsim \(schema 10\)"):

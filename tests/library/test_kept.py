@@ -1,4 +1,4 @@
-"""The file of a kept value: it holds, or it is as if there were none."""
+"""Tests of the file of a cached value: valid, or treated as absent."""
 
 import logging
 
@@ -18,20 +18,21 @@ def archive(tmp_path):
     )
 
 
-def test_a_value_comes_back_with_its_moment(archive):
+def test_value_round_trips_with_revision(archive):
     archive.save(np.arange(5), THEN)
     value, moment = archive.load()
     np.testing.assert_array_equal(value, np.arange(5))
     assert moment == THEN
 
 
-def test_without_a_file_there_is_none_and_nothing_is_said_of_it(archive, caplog):
+def test_absent_file_gives_none_without_log(archive, caplog):
     caplog.set_level(logging.DEBUG)
     assert archive.load() is None
     assert not caplog.records
 
 
-def test_no_single_damaged_bit_ends_a_page(archive, caplog, rng):
+@pytest.mark.long
+def test_damaged_bit_is_logged_and_not_raised(archive, caplog, rng):
     archive.save(np.arange(5), THEN)
     whole = archive.path.read_bytes()
     for at in range(len(whole)):
@@ -42,6 +43,6 @@ def test_no_single_damaged_bit_ends_a_page(archive, caplog, rng):
     assert str(archive.path) in caplog.text
 
 
-def test_a_file_of_other_arrays_is_none(archive, tmp_path):
+def test_file_with_other_arrays_gives_none(archive, tmp_path):
     np.savez(tmp_path / "value.npz", other=np.arange(3))
     assert archive.load() is None

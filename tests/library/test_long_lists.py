@@ -1,4 +1,4 @@
-"""Playlists of very many entries: work that grows with their length only, and progress all along. No clock is read."""
+"""Tests that work on very long playlists grows linearly and reports progress. No clock is read."""
 
 import sys
 from pathlib import Path
@@ -20,7 +20,7 @@ def write_list(path, n_entries):
 
 
 def n_calls(work):
-    """Count the calls of Python and C functions that some work takes."""
+    """Count the calls of Python and C functions."""
     n = 0
 
     def count(_frame, event, _function):
@@ -35,10 +35,11 @@ def n_calls(work):
     return n
 
 
-def test_an_entry_of_a_long_list_takes_a_bounded_number_of_calls(tiny_library, tmp_path):
+@pytest.mark.long
+def test_preview_of_long_playlist_scales_linearly(tiny_library, tmp_path):
     def work(n_entries):
         path = write_list(tmp_path / f"{n_entries}.m3u8", n_entries)
-        # imports, and comparing the spellings of the first 5,000 names, take the same for any length
+        # imports take the same for any length, and only the spellings of the first 5,000 names are compared
         return n_calls(lambda: preview(tiny_library, read_listening([path])))
 
     work(100)
@@ -47,7 +48,7 @@ def test_an_entry_of_a_long_list_takes_a_bounded_number_of_calls(tiny_library, t
     assert (many - few) / 9_000 < 160
 
 
-def test_the_database_is_asked_once_for_ten_thousand_entries_and_progress_is_told(tiny_library, tmp_path):
+def test_long_playlist_uses_few_queries_and_reports_progress(tiny_library, tmp_path):
     path = write_list(tmp_path / "list.m3u8", 25_000)
     asked, told = [], []
 
@@ -67,7 +68,7 @@ def test_the_database_is_asked_once_for_ten_thousand_entries_and_progress_is_tol
     assert steps["list.m3u8"] >= 2
 
 
-def test_places_of_all_spellings_are_found_as_paths_are(tiny_library, tmp_path):
+def test_path_spellings_find_same_song(tiny_library, tmp_path):
     song = tiny_library.songs()[0]
     place = str(song.path)
     folder, name = place.rsplit("/", 1)
@@ -79,17 +80,18 @@ def test_places_of_all_spellings_are_found_as_paths_are(tiny_library, tmp_path):
 
 
 @pytest.mark.parametrize("is_here", [True, False])
-def test_an_end_that_many_files_share_is_looked_through_once(is_here):
-    class Counting(list):
+def test_shared_path_end_is_searched_once(is_here):
+    class Counting(int):
+        """A song's id that counts how often songs are collected."""
+
         n_read = 0
 
-        def __getitem__(self, i):
+        def __hash__(self):
             Counting.n_read += 1
-            return super().__getitem__(i)
+            return super().__hash__()
 
     n = 500
-    index = PlaceIndex((Path(f"/a/{i}/01 Intro.mp3"), i, is_here) for i in range(n))
-    index._songs = Counting(index._songs)
+    index = PlaceIndex((Path(f"/a/{i}/01 Intro.mp3"), Counting(i), is_here) for i in range(n))
     for i in range(n):
         assert index.by_end(f"/b/{n + i}/01 Intro.mp3") is None
     assert Counting.n_read <= 2 * n

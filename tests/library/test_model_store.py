@@ -1,4 +1,4 @@
-"""Models replace, outlive and follow each other as their users need."""
+"""Tests of the model store: models are replaced, deleted and succeeded safely."""
 
 import shutil
 
@@ -11,7 +11,7 @@ from musicsim.library.stores.models import ModelRecord
 
 
 def enter(store, name, *, kind="learned", base_id=None, finish=True, created_at=1.0, **options):
-    """A model of two columns with one row, under the name as its id unless told otherwise."""
+    """Add a model of two columns with one row. By default, its name is also its id."""
     record = ModelRecord(
         options.pop("id", name), name, created_at, 1, 3, 2, kind=kind, base_id=base_id, settings={"a": [1, "b"]}
     )
@@ -26,7 +26,7 @@ def names(store):
     return [record.name for record in store.models.all()]
 
 
-def test_what_is_kept_of_a_model_comes_back(store):
+def test_model_record_round_trips(store):
     enter(store, "one", kind="native", activate=True)
     (record,) = store.models.all()
     assert (record.kind, record.settings, record.base_id) == ("native", {"a": [1, "b"]}, None)
@@ -35,7 +35,7 @@ def test_what_is_kept_of_a_model_comes_back(store):
     assert record.features_of == "one"
 
 
-def test_a_model_of_the_same_name_takes_the_place_of_the_old_one_in_use_too(store):
+def test_model_of_same_name_replaces_active_one(store):
     enter(store, "native", kind="native", activate=True)
     enter(store, "mine", id="a", activate=True)
     enter(store, "mine", id="b")
@@ -45,7 +45,7 @@ def test_a_model_of_the_same_name_takes_the_place_of_the_old_one_in_use_too(stor
     assert store.models.active().id == "b", "a new name changes nothing that is in use"
 
 
-def test_a_replaced_model_stays_while_others_share_its_features(store):
+def test_replaced_model_stays_while_features_are_shared(store):
     enter(store, "native", id="n1", kind="native", activate=True)
     enter(store, "mine", base_id="n1", activate=True)
     enter(store, "native", id="n2", kind="native")
@@ -61,17 +61,17 @@ def test_a_replaced_model_stays_while_others_share_its_features(store):
     assert store.models.active().id == "n2"
 
 
-def test_unfinished_models_are_seen_by_nobody_and_swept(store):
+def test_unfinished_models_are_hidden_and_deleted(store):
     enter(store, "native", kind="native", activate=True)
     enter(store, "half", finish=False)
     assert names(store) == ["native"]
-    with pytest.raises(NotFoundError, match="There are: 'native'"):
+    with pytest.raises(NotFoundError, match="It has: 'native'"):
         store.models.named("half")
     store.models.discard_unfinished()
     assert not store.models.path("half").exists()
 
 
-def test_features_are_those_of_the_model_that_owns_them(store, tmp_path):
+def test_features_come_from_base_model(store, tmp_path):
     from tests.sounds import write_song
 
     store.add(write_song(tmp_path / "a.flac"))
@@ -86,7 +86,7 @@ def test_features_are_those_of_the_model_that_owns_them(store, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["", "  ", "x" * 61, "other"])
-def test_names_that_cannot_be_are_refused(store, name):
+def test_rejects_invalid_names(store, name):
     enter(store, "native", kind="native", activate=True)
     enter(store, "mine")
     enter(store, "other")
@@ -95,7 +95,7 @@ def test_names_that_cannot_be_are_refused(store, name):
     assert names(store) == ["native", "mine", "other"]
 
 
-def test_renamed_and_the_native_model_cannot_be(store):
+def test_only_built_in_model_cannot_be_renamed(store):
     enter(store, "native", kind="native", activate=True)
     enter(store, "mine")
     store.models.rename("mine", "  road   trips ")
@@ -105,7 +105,7 @@ def test_renamed_and_the_native_model_cannot_be(store):
             change()
 
 
-def test_models_are_read_once_until_something_changes(store):
+def test_models_are_cached_until_change(store):
     enter(store, "native", kind="native", activate=True)
     asked = []
     sa.event.listen(store.engine, "before_cursor_execute", lambda *args: asked.append(args[2]))
@@ -121,7 +121,7 @@ def test_models_are_read_once_until_something_changes(store):
     assert times_read() == (1, (["native", "mine"], "mine", "native"))
 
 
-def test_the_model_in_use_can_be_changed_and_deleted(store):
+def test_active_model_can_be_changed_and_deleted(store):
     enter(store, "native", kind="native", activate=True)
     enter(store, "mine")
     before = store.revision
@@ -134,7 +134,7 @@ def test_the_model_in_use_can_be_changed_and_deleted(store):
         store.models.activate("mine")
 
 
-def test_deleting_leaves_a_model_that_is_being_made(store):
+def test_deleting_model_leaves_unfinished_model(store):
     enter(store, "native", kind="native", activate=True)
     enter(store, "mine")
     enter(store, "half", finish=False, base_id="native")
@@ -145,7 +145,7 @@ def test_deleting_leaves_a_model_that_is_being_made(store):
     assert names(store) == ["native", "half"]
 
 
-def test_the_native_name_is_for_the_native_model(store):
+def test_name_of_built_in_model_is_reserved(store):
     enter(store, "native", kind="native", activate=True)
     with pytest.raises(LibraryError, match="built-in model"):
         enter(store, "native", id="false")
@@ -153,7 +153,7 @@ def test_the_native_name_is_for_the_native_model(store):
 
 
 @pytest.mark.parametrize("damage", ["folder", "file", "cut off"])
-def test_a_model_whose_files_are_gone_is_told_apart_and_takes_no_rows(tiny_library, damage):
+def test_model_with_lost_files_gives_clear_error(tiny_library, damage):
     models = tiny_library.models
     record, known = models.active(), models.song_rows(models.active().id)
     assert models.is_whole(record)
@@ -169,7 +169,7 @@ def test_a_model_whose_files_are_gone_is_told_apart_and_takes_no_rows(tiny_libra
         lambda: models.vector_file(record.id, known),
         lambda: models.append(record.id, [1], np.ones((1, record.n_features), np.float32), new),
     ):
-        with pytest.raises(ModelError, match=f"files of the model {record.name!r} are gone or damaged"):
+        with pytest.raises(ModelError, match=f"files of the model {record.name!r} are missing or damaged"):
             read()
     assert models.song_rows(record.id) is known
     assert target.exists() == (damage == "cut off")

@@ -1,12 +1,12 @@
-"""What VLC's parser reads from our playlists is what was written: paths, titles, and their order."""
+"""Tests that VLC reads our playlists as written: paths, titles and their order."""
 
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from musicsim.library.media.playlist_files import FORMATS, location
+from tests.waiting import PATIENCE_S, until
 
 vlc = pytest.importorskip("vlc", reason="python-vlc is not installed")
 
@@ -15,7 +15,7 @@ NAMES = [
     *("a b.mp3", "100%.mp3", "50%41.mp3", "a#b.mp3", "q?x.mp3", "é ü 日本.mp3", 'it\'s "q" & <x>.mp3'),
     *(" lead.mp3", "trail .mp3", "a:b.mp3", "#1.mp3", ";x.mp3", "back\\slash.mp3", "a;b=c.mp3", "http:x.mp3"),
 ]
-RAW = [name for name in NAMES if not set("#?%") & set(name)]  # what VLC reads in relative M3U and PLS
+RAW = [name for name in NAMES if not set("#?%") & set(name)]  # the forms in which VLC reads relative M3U and PLS
 
 
 @pytest.fixture(scope="module")
@@ -30,19 +30,17 @@ def player():
 
 
 def entries(player, path):
-    """MRL, title and artist of each entry that VLC finds in a playlist."""
+    """Return MRL, title and artist of each entry that VLC finds in a playlist."""
     media = player.media_new(str(path))
-    media.parse_with_options(vlc.MediaParseFlag.local, 5000)
-    until = time.monotonic() + 10
-    while not media.get_parsed_status().value and time.monotonic() < until:
-        time.sleep(0.005)
+    media.parse_with_options(vlc.MediaParseFlag.local, int(1000 * PATIENCE_S))
+    until(lambda: media.get_parsed_status().value)
     found = media.subitems()
     items = [found.item_at_index(i) for i in range(found.count())]
     return [(m.get_mrl(), m.get_meta(vlc.Meta.Title), m.get_meta(vlc.Meta.Artist)) for m in items]
 
 
 def same_file(mrl):
-    """An address without the differences of quoting that do not count."""
+    """Normalize the quoting of an address."""
     from urllib.parse import quote, unquote_to_bytes
 
     return quote(unquote_to_bytes(mrl))
@@ -58,23 +56,23 @@ def songs_at(tiny_library, folder, names):
 
 @pytest.mark.parametrize("kind", ["m3u8", "xspf", "pls"])
 @pytest.mark.parametrize("is_relative", [False, True])
-def test_vlc_reads_what_was_written(player, tiny_library, tmp_path, kind, is_relative):
+def test_vlc_reads_exported_playlists(player, tiny_library, tmp_path, kind, is_relative):
     folder = tmp_path / "mus ic"
     names = RAW if is_relative and kind != "xspf" else NAMES
     songs = songs_at(tiny_library, folder, names) + songs_at(tiny_library, tmp_path, names[:3])
-    songs.append(songs[0])  # a song may stand twice
+    songs.append(songs[0])  # a song may occur twice
     path = tmp_path / f"list.{kind}"
     path.write_bytes(FORMATS[kind]("My list", songs, relative_to=tmp_path if is_relative else None))
     read = entries(player, path)
     assert [same_file(mrl) for mrl, _, _ in read] == [same_file(location(s.path)) for s in songs]
-    if kind == "pls":  # its one line for names holds both
+    if kind == "pls":  # its only line for names contains both
         assert [title for _, title, _ in read] == [f"{s.artist} - {s.title}" for s in songs]
     else:
         assert [(title, artist) for _, title, artist in read] == [(s.title, s.artist) for s in songs]
 
 
 @pytest.mark.parametrize("kind", ["m3u8", "xspf", "pls"])
-def test_vlc_plays_nothing_for_a_missing_song(player, tiny_library, tmp_path, kind):
+def test_vlc_plays_nothing_for_missing_song(player, tiny_library, tmp_path, kind):
     songs = songs_at(tiny_library, Path("/music"), NAMES[:3])
     songs[1] = replace(songs[1], is_missing=True)
     path = tmp_path / f"list.{kind}"

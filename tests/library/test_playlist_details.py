@@ -1,4 +1,4 @@
-"""What saved playlists were drawn with."""
+"""Tests of the request that is stored with a saved playlist."""
 
 import pytest
 
@@ -11,7 +11,7 @@ def details_of(library):
     return {p.name: p.details for p in library.playlists()}
 
 
-def test_playlists_with_details_and_without(tiny_library):
+def test_playlists_are_stored_with_and_without_details(tiny_library):
     a, b = (s.id for s in tiny_library.songs()[:2])
     lists = [("plain", None, [a]), ("drawn", None, [a, b], DETAILS), ("bare", "calm", [b], None)]
     assert tiny_library.add_playlists(iter(lists), source="saved") == 3
@@ -23,7 +23,7 @@ def test_playlists_with_details_and_without(tiny_library):
         assert {drawn: 1}[drawn] == 1, "lists can be told apart by hash"
 
 
-def test_details_are_of_the_list_of_that_source_name_and_category(tiny_library):
+def test_details_belong_to_source_name_and_category(tiny_library):
     a = tiny_library.songs()[0].id
     tiny_library.add_playlists([("mine", None, [a], {"n": 1}), ("mine", "calm", [a], {"n": 2})], source="x")
     tiny_library.add_playlists([("mine", None, [a], {"n": 3})], source="y")
@@ -31,14 +31,14 @@ def test_details_are_of_the_list_of_that_source_name_and_category(tiny_library):
     assert found == {("x", None): {"n": 1}, ("x", "calm"): {"n": 2}, ("y", None): {"n": 3}}
 
 
-def test_a_list_that_is_replaced_loses_its_details(tiny_library):
+def test_replaced_playlist_loses_details(tiny_library):
     a = tiny_library.songs()[0].id
     tiny_library.add_playlists([("mine", None, [a], DETAILS)], source="saved")
     tiny_library.add_playlists([("mine", None, [a])], source="saved")
     assert details_of(tiny_library) == {"mine": None}
 
 
-def test_details_that_are_no_json_leave_the_lists_as_they_were(tiny_library):
+def test_invalid_details_change_nothing(tiny_library):
     a = tiny_library.songs()[0].id
     with pytest.raises(ValueError, match="details"):
         tiny_library.add_playlists([("mine", None, [a]), ("drawn", None, [a], {"n": {1, 2}})], source="saved")

@@ -1,4 +1,4 @@
-"""Scanning again: what is new, changed, moved, retagged, missing or back, and what stays with a song."""
+"""Tests of repeated scans: new, changed, moved, retagged, missing and returned files, and the data kept with songs."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ from tests.sounds import SAMPLE_RATE, write_song
 
 @pytest.fixture
 def music(tmp_path):
-    """Four songs in two folders."""
+    """Write four songs in two folders."""
     for n, place in enumerate(("a/one", "a/two", "b/three", "b/four")):
         write_song(tmp_path / "music" / f"{place}.flac", seed=n, seconds=1.5, title=place[2:])
     return tmp_path / "music"
@@ -29,7 +29,7 @@ def ids(library, **options):
 
 
 def say_something(library, song_id):
-    """A play, a tag, a thumb and a playlist."""
+    """Add a play, a tag, a thumb and a playlist."""
     library.add_plays([{"listener": "me", "song_id": song_id, "count": 3}])
     library.add_tags([{"song_id": song_id, "tag": "calm", "weight": 1.0}])
     library.set_feedback(song_id, 1)
@@ -45,7 +45,7 @@ def what_was_said(library, song_id):
     )
 
 
-def test_only_new_and_changed_files_are_analysed(store, music):
+def test_only_new_and_changed_files_are_analyzed(store, music):
     store.add(music)
     write_song(music / "a/five.flac", seed=5, seconds=1.5, title="five")
     write_song(music / "b/four.flac", "noise", seed=6, seconds=1.5, title="another four")
@@ -54,7 +54,7 @@ def test_only_new_and_changed_files_are_analysed(store, music):
     assert sorted(ids(store)) == ["another four", "five", "one", "three", "two"]
 
 
-def test_a_deleted_file_is_missing_and_comes_back_without_being_opened(store, music, tmp_path):
+def test_deleted_file_is_missing_until_it_returns(store, music, tmp_path):
     store.add(music)
     song_id = ids(store)["one"]
     say_something(store, song_id)
@@ -74,7 +74,8 @@ def test_a_deleted_file_is_missing_and_comes_back_without_being_opened(store, mu
     assert what_was_said(store, song_id) == said
 
 
-def test_a_moved_file_keeps_its_song_and_is_not_decoded(store, music):
+@pytest.mark.long
+def test_moved_file_keeps_song_without_decoding(store, music):
     store.add(music)
     song_id = ids(store)["two"]
     say_something(store, song_id)
@@ -91,7 +92,7 @@ def test_a_moved_file_keeps_its_song_and_is_not_decoded(store, music):
     assert set(store.files.known()) == {song.path for song in store.songs()}, "the old place is forgotten"
 
 
-def test_exact_copies_are_known_and_every_file_is_accounted_for(store, music):
+def test_exact_copies_are_tracked(store, music):
     store.add(music)
     assert store.files.copies() == {}
     song_id = ids(store)["two"]
@@ -110,7 +111,8 @@ def test_exact_copies_are_known_and_every_file_is_accounted_for(store, music):
     assert store.files.copies() == {}
 
 
-def test_new_tags_in_a_file_change_the_song_and_lose_nothing(store, music):
+@pytest.mark.long
+def test_new_file_tags_update_song_and_keep_its_data(store, music):
     store.add(music)
     song_id = ids(store)["three"]
     say_something(store, song_id)
@@ -125,7 +127,8 @@ def test_new_tags_in_a_file_change_the_song_and_lose_nothing(store, music):
     assert store.frame_files.kept() == {song.content_hash for song in store.songs()}
 
 
-def test_a_file_that_was_moved_and_retagged_is_known_by_its_sound(store, music):
+@pytest.mark.long
+def test_moved_and_retagged_file_is_recognized_by_sound(store, music):
     store.add(music)
     song_id = ids(store)["three"]
     (music / "b/three.flac").rename(music / "a/3.flac")
@@ -137,7 +140,8 @@ def test_a_file_that_was_moved_and_retagged_is_known_by_its_sound(store, music):
     assert not [song for song in store.songs(missing=True) if song.is_missing]
 
 
-def test_two_files_that_swap_their_names_keep_their_songs(store, music, tmp_path):
+@pytest.mark.long
+def test_files_that_swap_names_keep_their_songs(store, music, tmp_path):
     store.add(music)
     before = ids(store)
     for song_id in before.values():
@@ -150,7 +154,8 @@ def test_two_files_that_swap_their_names_keep_their_songs(store, music, tmp_path
     assert store.song(before["one"]).path == music / "a/two.flac"
 
 
-def test_other_music_under_an_old_name_is_another_song(store, music):
+@pytest.mark.long
+def test_new_music_under_old_name_is_new_song(store, music):
     store.add(music)
     before = ids(store)
     say_something(store, before["one"])
@@ -164,7 +169,8 @@ def test_other_music_under_an_old_name_is_another_song(store, music):
     assert "two" not in after, "nobody spoke of it"
 
 
-def test_a_copy_is_the_same_song_in_two_places(store, music):
+@pytest.mark.long
+def test_exact_copy_is_same_song(store, music):
     store.add(music)
     shutil.copy2(music / "a/one.flac", music / "b/copy.flac")
     assert store.add(music).n_known == 1
@@ -175,7 +181,7 @@ def test_a_copy_is_the_same_song_in_two_places(store, music):
     assert not store.song(song_id).is_missing
 
 
-def test_one_folder_can_be_scanned_alone(store, music):
+def test_single_folder_can_be_scanned(store, music):
     store.add([music / "a", music / "b"])
     (music / "a/one.flac").unlink()
     (music / "b/three.flac").unlink()
@@ -184,7 +190,7 @@ def test_one_folder_can_be_scanned_alone(store, music):
     assert store.files.roots() == [music / "a", music / "b"]
 
 
-def test_a_root_that_is_not_there_makes_its_songs_missing_until_it_is_back(store, music, tmp_path):
+def test_songs_of_absent_folder_are_missing_until_it_returns(store, music, tmp_path):
     store.add([music / "a", music / "b"])
     before = ids(store)
     (music / "b").rename(tmp_path / "unplugged")
@@ -198,7 +204,7 @@ def test_a_root_that_is_not_there_makes_its_songs_missing_until_it_is_back(store
     assert ids(store) == before
 
 
-def test_what_is_ignored_leaves_the_library_and_comes_back(store, music):
+def test_ignored_songs_are_missing_until_unignored(store, music):
     store.add(music)
     (music / ".musicsimignore").write_text("b/\n")
     assert store.add(music).n_missing == 2
@@ -207,13 +213,13 @@ def test_what_is_ignored_leaves_the_library_and_comes_back(store, music):
     assert store.add(music).n_back == 2
 
 
-def test_a_folder_below_a_root_is_no_root_of_its_own(store, music):
+def test_subfolder_is_not_added_as_folder(store, music):
     store.add(music)
     store.add(music / "a")
     assert store.files.roots() == [music]
 
 
-def test_forgetting_a_root_forgets_its_songs_only(store, music):
+def test_removing_folder_removes_only_its_songs(store, music):
     store.add([music / "a", music / "b"])
     (music / "b/broken.mp3").write_text("no music")
     store.add(music / "b")
@@ -223,7 +229,7 @@ def test_forgetting_a_root_forgets_its_songs_only(store, music):
     assert (music / "b/three.flac").exists()
 
 
-def test_forgetting_missing_songs_leaves_those_that_are_here(store, music):
+def test_removing_missing_songs_keeps_present_ones(store, music):
     store.add(music)
     (music / "a/one.flac").unlink()
     store.add(music)
@@ -232,12 +238,12 @@ def test_forgetting_missing_songs_leaves_those_that_are_here(store, music):
     assert sorted(ids(store, missing=True)) == ["four", "three", "two"]
 
 
-# --- what is not a song -----------------------------------------------------------------------
+# --- files that are not songs -----------------------------------------------------------------------
 
 
 @pytest.fixture
 def oddities(tmp_path):
-    """A song, a jingle, silence and a text."""
+    """Write a song, a jingle, silence and a text."""
     folder = tmp_path / "odd"
     write_song(folder / "song.flac", seconds=21)
     write_song(folder / "jingle.flac", seed=1, seconds=5)
@@ -246,7 +252,7 @@ def oddities(tmp_path):
     return folder
 
 
-def test_what_is_no_song_is_skipped_with_a_reason(tmp_path, oddities):
+def test_unsuitable_files_are_skipped_with_reason(tmp_path, oddities):
     with Library.open(tmp_path / "library") as library:
         report = library.add(oddities)
         assert [song.title for song in library.songs()] == ["song"]
@@ -259,7 +265,8 @@ def test_what_is_no_song_is_skipped_with_a_reason(tmp_path, oddities):
         assert (counts["failed"], counts["skipped"]) == (1, 2)
 
 
-def test_what_was_skipped_can_be_asked_for_and_stays(tmp_path, oddities):
+@pytest.mark.long
+def test_skipped_files_can_be_added_explicitly(tmp_path, oddities):
     with Library.open(tmp_path / "library") as library:
         library.add(oddities)
         library.add(oddities / "jingle.flac")
@@ -271,7 +278,7 @@ def test_what_was_skipped_can_be_asked_for_and_stays(tmp_path, oddities):
         assert sorted(s.title for s in library.songs()) == ["another jingle", "silence", "song"]
 
 
-def test_a_lower_limit_takes_what_was_too_short(tmp_path, oddities):
+def test_lower_limit_adds_short_files(tmp_path, oddities):
     with Library.open(tmp_path / "library") as library:
         library.add(oddities)
         library.set_setting("shortest_s", 4.0)
@@ -279,10 +286,10 @@ def test_a_lower_limit_takes_what_was_too_short(tmp_path, oddities):
         assert [f.kind for f in library.files.failures()] == [SILENT, NO_SOUND]
 
 
-# --- while somebody writes --------------------------------------------------------------------
+# --- concurrent writes --------------------------------------------------------------------
 
 
-def test_a_file_that_changes_while_it_is_read_is_read_again(store, tmp_path, monkeypatch):
+def test_file_changed_during_analysis_is_read_again(store, tmp_path, monkeypatch):
     path = write_song(tmp_path / "a.flac", seed=1, seconds=1.5)
     real, calls = analysis.analyse_sound, []
 
@@ -300,7 +307,7 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(store, tmp_path, mon
     assert outcome.size == path.stat().st_size
 
 
-def test_a_file_that_does_not_stop_changing_is_left_for_the_next_scan(tmp_path, monkeypatch):
+def test_constantly_changing_file_gives_clear_error(tmp_path, monkeypatch):
     path = write_song(tmp_path / "a.flac", seed=1, seconds=1.5)
     real = analysis.analyse_sound
 

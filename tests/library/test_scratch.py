@@ -1,4 +1,4 @@
-"""Temporary files of a library: gone behind the work, and behind a process that was killed."""
+"""Tests that temporary files of a library are deleted after the work and after a killed process."""
 
 import subprocess
 import sys
@@ -9,6 +9,7 @@ import pytest
 from musicsim.errors import AudioError, StorageError
 from musicsim.library.disk.scratch import Scratch
 from tests.disks import make_read_only, small_disk
+from tests.waiting import HANG_S
 
 KEEPER = """
 import sys, time
@@ -19,7 +20,7 @@ with Scratch(Path(sys.argv[1])).folder() as folder:
     (folder / "upload").write_bytes(b"half a file")
     print("ready", flush=True)
     if sys.argv[2] == "wait":
-        time.sleep(600)
+        time.sleep(float(sys.argv[3]))
 """
 
 
@@ -28,12 +29,12 @@ def files(folder: Path) -> list[str]:
 
 
 def keeper(folder: Path, what: str) -> subprocess.Popen:
-    process = subprocess.Popen([sys.executable, "-c", KEEPER, str(folder), what], stdout=subprocess.PIPE)
+    process = subprocess.Popen([sys.executable, "-c", KEEPER, str(folder), what, str(HANG_S)], stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"ready\n"
     return process
 
 
-def test_a_folder_is_gone_behind_its_work_whatever_happens(tmp_path):
+def test_scratch_folder_is_deleted_after_error(tmp_path):
     def work() -> None:
         with Scratch(tmp_path).folder() as folder:
             (folder / "x").touch()
@@ -45,7 +46,7 @@ def test_a_folder_is_gone_behind_its_work_whatever_happens(tmp_path):
     assert files(tmp_path) == []
 
 
-def test_what_a_killed_process_left_goes_and_what_a_living_one_needs_stays(tmp_path):
+def test_only_folders_of_killed_processes_are_deleted(tmp_path):
     with keeper(tmp_path, "wait") as killed, keeper(tmp_path, "wait") as living:
         killed.kill()
         killed.wait()
@@ -58,13 +59,13 @@ def test_what_a_killed_process_left_goes_and_what_a_living_one_needs_stays(tmp_p
     assert files(tmp_path) == []
 
 
-def test_a_process_that_ends_leaves_nothing(tmp_path):
+def test_finished_process_leaves_nothing(tmp_path):
     with keeper(tmp_path, "end") as process:
         assert process.wait() == 0
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_disk_that_cannot_be_written_to_is_named(tmp_path):
+def test_read_only_disk_is_named_in_error(tmp_path):
     with small_disk(tmp_path / "disk") as disk:
         make_read_only(disk)
         with pytest.raises(StorageError, match=f"{disk} is read-only"):

@@ -1,4 +1,4 @@
-"""Sittings against their definition, one listen after the other."""
+"""Tests of sittings against their definition, one play at a time."""
 
 import numpy as np
 from hypothesis import given
@@ -10,7 +10,7 @@ LISTENS = st.lists(st.tuples(st.integers(0, 2), st.integers(-1, 4), st.integers(
 
 
 def brute(listens, pause):
-    """Known songs as they were first played, by listener and time, of sittings with two of them."""
+    """Return the songs of each sitting with at least two known songs, by listener and time of first play."""
     found = []
     for who in sorted({listener for listener, _, _ in listens}):
         last = None
@@ -25,7 +25,7 @@ def brute(listens, pause):
 
 
 @given(LISTENS, st.integers(0, 20))
-def test_sittings_are_what_the_definition_says(listens, pause):
+def test_sittings_match_brute_force(listens, pause):
     listener, song_id, at = np.array(listens, dtype=np.int64).reshape(-1, 3).T
     pairs = sittings_of(listener, song_id, at, pause)
     assert pairs.dtype == np.int64

@@ -1,4 +1,4 @@
-"""What people said is copied once a day, and comes back to a library whose songs were analysed again."""
+"""Tests of the daily small copies, and of restoring one to a library whose songs were analyzed again."""
 
 import sqlite3
 import tarfile
@@ -17,7 +17,7 @@ from tests.sounds import open_library
 
 
 def by_label(library):
-    """What people have said of a library's songs, by their titles."""
+    """Return everything that people said about the songs of a library, by title."""
     title = {song.id: song.title for song in library.songs(missing=True)}
     plays = library.plays()
     return {
@@ -38,7 +38,7 @@ def by_label(library):
 
 
 def say(library):
-    """Say something of every kind."""
+    """Add an entry of every kind."""
     ids = [song.id for song in library.songs()]
     library.add_plays([{"listener": "ann", "song_id": i, "count": i} for i in ids[:5]])
     library.add_tags([{"song_id": ids[2], "tag": "calm", "weight": 2.0}])
@@ -49,9 +49,9 @@ def say(library):
     library.set_feedback(ids[4], -1)
 
 
-def test_the_first_change_of_a_day_makes_a_copy_and_the_next_does_not(store):
+def test_only_first_change_of_day_creates_small_copy(store):
     assert store.copies.all() == [], "there is nothing to keep yet"
-    store.copies = SmallCopies(store.folder, store.write, store.edits)  # as the next process finds it
+    store.copies = SmallCopies(store.folder, store.write, store.edits)  # from the view of the next process
     store.saved_playlists.add([("mine", None, [])], "saved")
     (copy,) = store.copies.all()
     assert copy.name.startswith(time.strftime("small-%Y-%m-%d-"))
@@ -63,8 +63,8 @@ def test_the_first_change_of_a_day_makes_a_copy_and_the_next_does_not(store):
 
 
 @pytest.mark.parametrize("year", [2001, 2999])
-def test_seven_are_kept_and_the_new_one_always(store, year):
-    """Also where the clock has been set back behind all of them."""
+def test_seven_small_copies_are_kept_including_newest(store, year):
+    """The new copy is kept even if the clock was set back before all others."""
     store.copies = SmallCopies(store.folder, store.write, store.edits)
     store.copies.folder.mkdir()
     old = [store.copies.folder / f"small-{year}-01-{day:02d}-120000-000000.tar.zst" for day in range(1, 11)]
@@ -80,15 +80,15 @@ def test_seven_are_kept_and_the_new_one_always(store, year):
     assert mine.exists()
 
 
-def test_a_copy_that_cannot_be_kept_is_a_line_in_the_log(store, caplog):
+def test_failed_small_copy_is_logged(store, caplog):
     store.copies = SmallCopies(store.folder, store.write, store.edits)
     store.copies.folder.write_text("in the way")
     store.saved_playlists.add([("mine", None, [])], "saved")
     assert [p.name for p in store.playlists()] == ["mine"]
-    assert "No copy of plays, lists, answers and edits was kept today" in caplog.text
+    assert "of plays, playlists, answers and edits could not be made" in caplog.text
 
 
-def test_what_was_said_comes_back_to_a_library_that_was_analysed_again(tiny_library, collection, tmp_path):
+def test_small_copy_restores_data_after_new_analysis(tiny_library, collection, tmp_path):
     say(tiny_library)
     copy = tiny_library.copies.keep_now()
     said = by_label(tiny_library)
@@ -109,7 +109,7 @@ def test_what_was_said_comes_back_to_a_library_that_was_analysed_again(tiny_libr
         assert again.edits.aliases() == {}
 
 
-def test_songs_that_are_not_here_are_counted_and_left_out(tiny_library, collection, tmp_path):
+def test_absent_songs_are_counted_and_left_out(tiny_library, collection, tmp_path):
     say(tiny_library)
     copy = tiny_library.copies.keep_now()
     with open_library(tmp_path / "part") as part:
@@ -127,7 +127,7 @@ def has_the_same_parts(one, other):
         return False
 
 
-def test_an_altered_copy_is_refused_and_nothing_is_changed(tiny_library, rng, tmp_path):
+def test_altered_small_copy_changes_nothing(tiny_library, rng, tmp_path):
     say(tiny_library)
     honest = tiny_library.copies.keep_now()
     said, revision = by_label(tiny_library), tiny_library.revision
@@ -139,22 +139,22 @@ def test_an_altered_copy_is_refused_and_nothing_is_changed(tiny_library, rng, tm
         else:
             data[rng.integers(10, len(data))] ^= 1 << rng.integers(8)
         wrong.write_bytes(data)
-        if has_the_same_parts(wrong, honest):  # a few bits of an archive have no meaning
+        if has_the_same_parts(wrong, honest):  # a few bits of an archive are meaningless
             continue
-        with pytest.raises(LibraryError, match="wrong: this is no whole small copy"):
+        with pytest.raises(LibraryError, match="wrong: this is not a complete small copy"):
             tiny_library.copies.bring_back(wrong)
     for cut in range(1, 16):
         wrong.write_bytes(honest.read_bytes()[:-cut])
-        with pytest.raises(LibraryError, match="wrong: this is no whole small copy"):
+        with pytest.raises(LibraryError, match="wrong: this is not a complete small copy"):
             tiny_library.copies.bring_back(wrong)
     for database in (b"words", parts_of(honest)["small.json"]):
         write_parts(wrong, parts_of(honest) | {"library.sqlite": database})
-        with pytest.raises(LibraryError, match="wrong: this is no whole small copy"):
+        with pytest.raises(LibraryError, match="wrong: this is not a complete small copy"):
             tiny_library.copies.bring_back(wrong)
     assert (by_label(tiny_library), tiny_library.revision) == (said, revision)
 
 
-def test_the_command_brings_back_the_latest_copy(tiny_library):
+def test_restore_command_uses_latest_small_copy(tiny_library):
     with pytest.raises(NotFoundError, match="no copy"):
         tiny_library.copies.latest()
     say(tiny_library)
@@ -163,14 +163,14 @@ def test_the_command_brings_back_the_latest_copy(tiny_library):
     for playlist in tiny_library.playlists():
         tiny_library.saved_playlists.delete(playlist.id)
     out, _ = run("restore", "--small", library=tiny_library.folder)
-    assert "what was said of 9 songs" in out
+    assert "the data of 9 songs" in out
     assert by_label(tiny_library) == said
 
 
 @pytest.mark.parametrize(
     ("column", "value"), [("plays.count", "'x'"), ("playlists.created_at", "1e308"), ("playlists.name", "x'fffe00'")]
 )
-def test_a_copy_with_wrong_values_is_refused_and_nothing_is_changed(tiny_library, tmp_path, column, value):
+def test_small_copy_with_wrong_values_changes_nothing(tiny_library, tmp_path, column, value):
     say(tiny_library)
     copy = tiny_library.copies.keep_now()
     database = tmp_path / "copy"

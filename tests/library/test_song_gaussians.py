@@ -1,4 +1,4 @@
-"""Gaussians of parts: kept behind the frames, the same numbers as those of the frames, and not needed."""
+"""Tests of Gaussians of parts: stored after the frames, equal to those computed from them, and optional."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def drawn(n_frames, seed=0):
 
 
 def written(path, frames):
-    """A file as programs wrote it that kept no numbers of parts."""
+    """Write a file without numbers of parts, as older versions did."""
     with path.open("wb") as file:
         np.lib.format.write_array(file, frames.mfcc, version=(1, 0))
         np.lib.format.write_array(file, frames.fluctuation, version=(1, 0))
@@ -33,7 +33,7 @@ def assert_same(found, expected):
 
 
 @pytest.mark.parametrize(("n_frames", "n_parts"), [(9, 2), (100, 2), (5_000, 3), (5_003, 3), (17_000, 8), (40_001, 8)])
-def test_what_is_kept_is_what_the_frames_give_to_the_bit(tmp_path, n_frames, n_parts):
+def test_stored_gaussians_equal_computed_ones(tmp_path, n_frames, n_parts):
     frames = drawn(n_frames)
     path = written(tmp_path / "frames.npy", frames)
     older = read_song_frames(path)
@@ -52,7 +52,7 @@ def test_what_is_kept_is_what_the_frames_give_to_the_bit(tmp_path, n_frames, n_p
         np.testing.assert_allclose(song_gaussian(one).covariances, whole.covariances, rtol=1e-5, atol=1e-3)
 
 
-def test_kept_numbers_are_read_instead_of_frames(tmp_path):
+def test_stored_gaussians_are_read_instead_of_frames(tmp_path):
     path = written(tmp_path / "frames.npy", drawn(5_000))
     keep_gaussians(path)
     kept = read_song_frames(path)
@@ -69,20 +69,20 @@ def test_kept_numbers_are_read_instead_of_frames(tmp_path):
         np.ones(820, np.float32),
     ],
 )
-def test_numbers_of_another_version_are_left_alone(tmp_path, parts):
+def test_gaussians_of_other_version_are_ignored(tmp_path, parts):
     frames = drawn(5_000)
     path = written(tmp_path / "frames.npy", frames)
     append_parts(path, parts)
     assert_same(part_gaussians(read_song_frames(path)), part_gaussians(frames))
 
 
-def test_parts_of_twenty_seconds_where_two_to_eight_make_a_song():
+def test_parts_last_twenty_seconds_with_two_to_eight_parts():
     assert part_length(9) == 5
     assert part_length(round(5 * _20_S)) == pytest.approx(_20_S, abs=1)
     assert part_length(100_000) == 12_500
 
 
-def test_a_scan_keeps_them_and_a_library_without_is_fitted_alike(tiny_library):
+def test_fit_is_same_with_and_without_stored_gaussians(tiny_library):
     store = tiny_library.frame_files
     kept = {digest: store.frames(digest) for digest in store.kept()}
     assert kept

@@ -1,4 +1,4 @@
-"""Songs that can be heard without a file here, by the hook `sound`."""
+"""Tests of the hook `sound`, which plays songs without a file on this machine."""
 
 from types import SimpleNamespace
 
@@ -9,7 +9,7 @@ from musicsim.library.media import sound
 
 @pytest.fixture
 def absent(tiny_library, monkeypatch):
-    """Two songs without a file; an extension has the sound of the first."""
+    """Add two songs without a file. An extension has the sound of the first."""
     monkeypatch.setattr(
         sound, "load_hooks", lambda point: [SimpleNamespace(songs_with_sound=lambda library, ids: {1} & set(ids))]
     )
@@ -18,12 +18,12 @@ def absent(tiny_library, monkeypatch):
     return tiny_library.songs([1, 2])
 
 
-def test_a_song_is_heard_from_its_file_or_from_elsewhere(tiny_library, absent):
+def test_sound_comes_from_file_or_extension(tiny_library, absent):
     assert [sound.has_sound(tiny_library, song) for song in absent] == [True, False]
     assert sound.has_sound(tiny_library, tiny_library.song(3))
 
 
-def test_visitors_do_not_hear_songs_from_elsewhere(tiny_library, absent, monkeypatch):
+def test_visitors_cannot_play_songs_without_file(tiny_library, absent, monkeypatch):
     monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
     assert not sound.has_sound(tiny_library, absent[0])
     assert sound.has_sound(tiny_library, tiny_library.song(3))

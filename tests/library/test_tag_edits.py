@@ -1,4 +1,4 @@
-"""Corrections of tags: kept apart from the files, taken back, and merged spellings of artists."""
+"""Tests of tag corrections: stored apart from the files, reversible, with merged spellings of artists."""
 
 import mutagen
 import pytest
@@ -9,7 +9,7 @@ from tests.sounds import write_song
 
 @pytest.fixture
 def songs(store, tmp_path):
-    """Three songs, two of them of one artist in two spellings, one of nobody."""
+    """Add three songs: two by one artist in two spellings, and one without an artist."""
     for n, artist in enumerate(("The Beatles", "Beatles, The", "Unknown Artist")):
         write_song(tmp_path / f"music/{n}.flac", seed=n, seconds=1.5, title=f"song {n}", artist=artist, genre="pop")
     store.add(tmp_path / "music")
@@ -20,7 +20,7 @@ def artists(store):
     return {song.title: song.artist for song in store.songs()}
 
 
-def test_an_edit_shows_and_the_file_stays_as_it_was(store, songs):
+def test_edit_changes_song_but_not_file(store, songs):
     path = songs["song 0"].path
     before = path.read_bytes()
     ids = [song.id for song in songs.values()]
@@ -32,7 +32,7 @@ def test_an_edit_shows_and_the_file_stays_as_it_was(store, songs):
     assert {(s.genre, s.year) for s in store.songs(ids[:1])} == {("pop", None)}
 
 
-def test_tags_are_changed_where_they_are_as_known_and_changed_back(store, songs):
+def test_tags_change_only_if_unmodified_and_are_reversible(store, songs):
     emptied, untouched, other = (song.id for song in songs.values())
     store.edits.edit([emptied], {"genre": None, "year": 1964})
     before = store.edits.edited()
@@ -40,9 +40,9 @@ def test_tags_are_changed_where_they_are_as_known_and_changed_back(store, songs)
         [
             TagChange(emptied, {"genre": None}, {"genre": " beat "}),
             TagChange(untouched, {"genre": "pop", "album": None}, {"genre": "beat", "album": "Hits"}),
-            TagChange(other, {"genre": None}, {"genre": "beat"}),  # it is pop
-            TagChange(other, {"genre": "pop", "year": 1999}, {"genre": "beat"}),  # it has no year
-            TagChange(other + 1, {"genre": None}, {"genre": "beat"}),  # no song
+            TagChange(other, {"genre": None}, {"genre": "beat"}),  # it is already pop
+            TagChange(other, {"genre": "pop", "year": 1999}, {"genre": "beat"}),  # it does not have a year
+            TagChange(other + 1, {"genre": None}, {"genre": "beat"}),  # not a song
         ]
     )
     assert [song.genre for song in store.songs()] == ["beat", "beat", "pop"]
@@ -59,7 +59,7 @@ def test_tags_are_changed_where_they_are_as_known_and_changed_back(store, songs)
     assert [song.genre for song in store.songs()] == ["beat", "beat", "pop"]
 
 
-def test_changing_back_leaves_what_was_corrected_since(store, songs):
+def test_reverting_change_keeps_later_edits(store, songs):
     song_id = songs["song 0"].id
     guessed = {"artist": "The Kinks", "album": "Arthur"}
     back = store.edits.change([TagChange(song_id, {"artist": "The Beatles", "album": None}, guessed)])
@@ -73,18 +73,18 @@ def test_changing_back_leaves_what_was_corrected_since(store, songs):
     ("known", "edits", "words"),
     [
         ({"year": None}, {"year": "soon"}, "whole number"),
-        ({"artist": "The Beatles"}, {"album": "x"}, "^album: pass in known"),
+        ({"artist": "The Beatles"}, {"album": "x"}, "^album: `known` should"),
         ({"path": "x"}, {}, "'path' cannot be edited"),
     ],
 )
-def test_a_change_that_makes_no_sense_is_refused_with_all_others(store, songs, known, edits, words):
+def test_invalid_change_rejects_all_changes(store, songs, known, edits, words):
     first, second, _ = (song.id for song in songs.values())
     with pytest.raises(ValueError, match=words):
         store.edits.change([TagChange(first, {"genre": "pop"}, {"genre": "x"}), TagChange(second, known, edits)])
     assert store.edits.edited() == {}
 
 
-def test_an_edit_survives_new_tags_in_the_file(store, songs, tmp_path):
+def test_edit_survives_new_file_tags(store, songs, tmp_path):
     song = songs["song 0"]
     store.edits.edit([song.id], {"title": "mine"})
     audio = mutagen.File(song.path, easy=True)
@@ -106,24 +106,25 @@ def test_an_edit_survives_new_tags_in_the_file(store, songs, tmp_path):
         ({"track": 0}, "whole number of 1 to 9999"),
     ],
 )
-def test_what_makes_no_sense_changes_nothing(store, songs, changes, words):
+def test_invalid_edit_changes_nothing(store, songs, changes, words):
     with pytest.raises(ValueError, match=words):
         store.edits.edit([songs["song 0"].id], {"genre": "x", **changes})
     assert store.edits.edited() == {}
 
 
-def test_an_empty_text_empties_a_tag(store, songs):
+def test_empty_text_clears_tag(store, songs):
     store.edits.edit([songs["song 0"].id], {"genre": ""})
     assert store.song(songs["song 0"].id).genre is None
 
 
-def test_unknown_is_no_artist_and_the_folder_stands_in(store, songs):
+def test_placeholder_artist_is_ignored(store, songs):
     song = songs["song 2"]
     assert song.artist is None
     assert song.group == f"song:{song.id}", "the folder is a root: it says nothing"
 
 
-def test_spellings_are_offered_merged_and_parted(store, songs, tmp_path):
+@pytest.mark.long
+def test_spellings_are_suggested_merged_and_separated(store, songs, tmp_path):
     (group,) = store.edits.suggestions()
     assert set(group.names) == {"The Beatles", "Beatles, The"}
     store.edits.merge(group.names, "The Beatles")
@@ -137,19 +138,19 @@ def test_spellings_are_offered_merged_and_parted(store, songs, tmp_path):
     assert store.edits.aliases() == {}
 
 
-def test_merging_on_carries_earlier_spellings_along(store, songs):
+def test_later_merge_includes_earlier_spellings(store, songs):
     store.edits.merge(["The Beatles", "Beatles, The"], "Beatles, The")
     store.edits.merge(["Beatles, The"], "Beatles")
     assert set(store.edits.aliases()) == {"The Beatles", "Beatles, The"}
     assert {artists(store)[f"song {n}"] for n in range(2)} == {"Beatles"}
 
 
-def test_a_merge_needs_a_name(store, songs):
+def test_merge_requires_name(store, songs):
     with pytest.raises(ValueError, match="artist is empty"):
         store.edits.merge(["The Beatles"], "  ")
 
 
-def test_edits_go_before_aliases_and_placeholders_before_both():
+def test_edits_precede_aliases_and_placeholders_are_dropped():
     tags = {"title": "t", "artist": "Beatles, The", "album_artist": "Various Artists"}
     shown = effective_tags(tags, {"title": "T"}, {"Beatles, The": "The Beatles"})
     assert shown == {"title": "T", "artist": "The Beatles", "album_artist": None}

@@ -1,13 +1,13 @@
-"""Worker processes: a task that crashes, hangs or swells costs itself and nothing else."""
+"""Tests of worker processes: a task that crashes, hangs or uses too much memory fails alone."""
 
 import contextlib
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import time
 from itertools import count
-from multiprocessing import forkserver
 from pathlib import Path
 
 import pytest
@@ -17,24 +17,25 @@ from musicsim.errors import LibraryError
 from musicsim.library.processes import workers
 from musicsim.library.processes.pools import LocalPool, done_by, in_order, map_of
 from musicsim.library.processes.workers import Limits, WorkerDied, outcomes
+from tests.fork_server import fork_server_pid
+from tests.waiting import HANG_S, PATIENCE_S, until
 
-LIMITS = Limits(seconds=60.0, memory_mb=1024)
+LIMITS = Limits(seconds=PATIENCE_S, memory_mb=1024)
 
 
 class Stubborn(Exception):
-    """An exception that cannot be made again from its arguments."""
+    """An exception that cannot be rebuilt from its arguments."""
 
     def __init__(self, one, two):
         super().__init__(one)
 
 
 def double(number):
-    """A task that behaves."""
     return 2 * number
 
 
 def misbehave(what):
-    """Tasks as bad decoders would have them."""
+    """Fail in the ways of bad decoders."""
     if what == "crash":
         os.abort()
     if what == "leave":
@@ -44,7 +45,7 @@ def misbehave(what):
     if what == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
     if what == "hang":
-        time.sleep(600)
+        time.sleep(HANG_S)
     if what == "swell":
         return len(bytearray(8 << 30))
     if what == "raise":
@@ -57,7 +58,7 @@ def misbehave(what):
 
 
 def killed_once(mark):
-    """A task whose process is killed when it is done for the first time; then it says who was beside it."""
+    """Kill the process on the first attempt at a task. Then return the id of the process."""
     if not mark.exists():
         mark.touch()
         os.kill(os.getpid(), signal.SIGKILL)
@@ -65,27 +66,32 @@ def killed_once(mark):
 
 
 def slow(number):
-    """A task that can be interrupted, and the process that did it."""
+    """Run an interruptible task, and return the id of its process."""
     time.sleep(0.02)
     return number, os.getpid()
+
+
+def wait_for(path):
+    """Run a task that ends when a file appears."""
+    until(path.exists)
 
 
 def results(function, tasks, n_workers=2, limits=LIMITS):
     return [item for item in outcomes(function, tasks, n_workers=n_workers, limits=limits) if item is not None]
 
 
-def test_every_task_has_its_result():
+def test_every_task_has_result():
     assert dict(results(double, range(50))) == {n: 2 * n for n in range(50)}
 
 
-def test_results_of_a_pool_can_be_had_in_the_order_of_their_tasks():
+def test_pool_results_can_be_ordered():
     tasks = [*range(100), "raise", *range(100)]
     found = list(in_order(LocalPool(2), misbehave, tasks, limits=LIMITS))
     assert isinstance(found[100], ValueError)
     assert found[:100] + found[101:] == tasks[:100] + tasks[101:]
 
 
-def test_a_map_of_a_pool_raises_what_a_call_raises():
+def test_pool_map_raises_errors_of_function():
     found = map_of(LocalPool(1), LIMITS)(misbehave, [1, "raise", 2])
     assert next(found) == 1
     with pytest.raises(ValueError, match="on purpose"):
@@ -96,7 +102,7 @@ def is_for_visitors(_):
     return public.is_public()
 
 
-def test_a_worker_is_for_visitors_where_its_program_is_whenever_its_fork_server_was_started(monkeypatch):
+def test_workers_follow_current_visitor_setting(monkeypatch):
     for value in ("1", "", "1"):
         monkeypatch.setenv("MUSICSIM_PUBLIC", value)
         assert results(is_for_visitors, [0]) == [(0, value == "1")]
@@ -105,13 +111,13 @@ def test_a_worker_is_for_visitors_where_its_program_is_whenever_its_fork_server_
 
 
 def here_only(number):
-    """A task that no worker can do."""
+    """Run a task that no worker can do."""
     if multiprocessing.parent_process() is not None:
         raise FileNotFoundError("not here")
     return os.getpid(), number
 
 
-def test_what_a_pool_cannot_do_is_done_here():
+def test_task_unavailable_to_pool_runs_locally():
     tasks = iter(range(20))
     assert list(done_by(LocalPool(2), here_only, tasks, limits=LIMITS)) == [(os.getpid(), n) for n in range(20)]
     assert list(done_by(LocalPool(2), double, range(20), limits=LIMITS)) == list(range(0, 40, 2))
@@ -119,7 +125,7 @@ def test_what_a_pool_cannot_do_is_done_here():
         list(done_by(LocalPool(1), misbehave, ["raise"], limits=LIMITS))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("what", "error"),
     [
@@ -134,10 +140,10 @@ def test_what_a_pool_cannot_do_is_done_here():
         ("unsent", "RuntimeError"),
     ],
 )
-def test_a_bad_task_costs_itself_only(what, error, capfd):
-    # the good tasks of a worker that is killed for another one's sake may not be lost either
+def test_bad_task_fails_alone(what, error, capfd):
+    # the good tasks of a worker that is killed because of another one must not be lost either
     tasks = ["a", "b", what, "c", "d", "e", "f"]
-    limits = Limits(seconds=3.0 if what == "hang" else 60.0, memory_mb=1024)
+    limits = Limits(seconds=3.0 if what == "hang" else PATIENCE_S, memory_mb=1024)
     found = dict(results(misbehave, tasks, limits=limits))
     assert type(found.pop(what)).__name__ == error
     assert found == {name: name for name in "abcdef"}
@@ -145,7 +151,7 @@ def test_a_bad_task_costs_itself_only(what, error, capfd):
 
 
 @pytest.mark.parametrize(("what", "is_crash"), [("crash", True), ("leave", True), ("killed", False)])
-def test_a_crash_is_told_from_a_kill(what, is_crash):
+def test_crash_is_distinguished_from_kill(what, is_crash):
     ((_, death),) = results(misbehave, [what], n_workers=1)
     assert death.is_crash is is_crash
     assert not WorkerDied(None).is_crash
@@ -153,7 +159,7 @@ def test_a_crash_is_told_from_a_kill(what, is_crash):
     assert not WorkerDied(-signal.SIGTERM).is_crash
 
 
-def test_a_task_whose_process_was_killed_is_done_again_alone(tmp_path):
+def test_task_of_killed_process_is_repeated_alone(tmp_path):
     marks = [tmp_path / str(n) for n in range(3)]
     marks[0].touch()
     found = dict(results(killed_once, marks, n_workers=1))
@@ -162,9 +168,8 @@ def test_a_task_whose_process_was_killed_is_done_again_alone(tmp_path):
     assert len(set(found.values())) == 3, "each of those that were done again had a process of its own"
 
 
-@pytest.mark.slow
-@pytest.mark.thorough
-def test_workers_and_the_fork_server_may_be_killed_at_any_moment(rng, capfd):
+@pytest.mark.long
+def test_pool_survives_killed_workers_and_fork_server(rng, capfd):
     found, n_kills = [], 0
     for item in outcomes(slow, range(600), n_workers=3, limits=LIMITS):
         if item is None:
@@ -175,14 +180,14 @@ def test_workers_and_the_fork_server_may_be_killed_at_any_moment(rng, capfd):
             n_kills += 1
             _, (_, process) = item
             with contextlib.suppress(ProcessLookupError):
-                os.kill(process if n_kills % 5 else forkserver._forkserver._forkserver_pid, signal.SIGKILL)
+                os.kill(process if n_kills % 5 else fork_server_pid(), signal.SIGKILL)
     assert n_kills == 30
     assert sorted(task for task, _ in found) == list(range(600))
     assert all(answer[0] == task for task, answer in found)
     assert "Traceback" not in capfd.readouterr().err
 
 
-def test_tasks_are_taken_only_when_there_is_room():
+def test_tasks_are_taken_only_when_needed():
     taken = []
 
     def endless():
@@ -196,14 +201,28 @@ def test_tasks_are_taken_only_when_there_is_room():
     assert len(taken) < 20
 
 
-def test_a_long_task_lets_the_caller_breathe():
-    ticks = list(outcomes(time.sleep, [1.5], n_workers=1, limits=LIMITS))
-    assert ticks[-1] == (1.5, None)
-    assert None in ticks[:-1]
+@pytest.mark.long
+def test_long_task_yields_to_caller(tmp_path):
+    go, found = tmp_path / "go", []
+    for item in outcomes(wait_for, [go], n_workers=1, limits=LIMITS):
+        found.append(item)
+        if item is None:
+            go.touch()
+    assert found[0] is None
+    assert found[-1] == (go, None)
 
 
-def test_time_in_which_the_caller_rests_is_no_time_of_a_task():
-    found = []
+@pytest.mark.long
+def test_pause_of_caller_does_not_count_for_timeout(monkeypatch):
+    is_late, found = workers.Worker.is_late, []
+
+    def is_late_with_a_result(worker, seconds):
+        """Ask once the result has come, however slow the worker is."""
+        if worker.tasks:
+            until(worker.pipe.poll)
+        return is_late(worker, seconds)
+
+    monkeypatch.setattr(workers.Worker, "is_late", is_late_with_a_result)
     for item in outcomes(double, range(6), n_workers=1, limits=Limits(seconds=0.5, memory_mb=1024)):
         if item is not None:
             found.append(item[1])
@@ -211,13 +230,13 @@ def test_time_in_which_the_caller_rests_is_no_time_of_a_task():
     assert found == [0, 2, 4, 6, 8, 10]
 
 
-def test_a_worker_makes_room_for_another_after_many_tasks(monkeypatch):
-    monkeypatch.setattr(workers, "_TASKS_A_WORKER", 10)
+def test_worker_is_replaced_after_many_tasks(monkeypatch):
+    monkeypatch.setattr(workers, "TASKS_PER_WORKER", 10)
     processes = {process for _, (_, process) in results(slow, range(25), n_workers=1)}
     assert len(processes) == 3
 
 
-def test_a_scan_that_is_given_up_leaves_no_process():
+def test_abandoned_pool_leaves_no_process():
     running = outcomes(slow, count(), n_workers=2, limits=LIMITS)
     processes = set()
     for item in running:
@@ -230,7 +249,15 @@ def test_a_scan_that_is_given_up_leaves_no_process():
             os.kill(process, 0)
 
 
-def test_workers_that_never_begin_are_given_up(monkeypatch):
-    monkeypatch.setattr(workers, "_work", Path)  # no function of a worker: its processes end at once
+def test_workers_that_never_start_give_clear_error(monkeypatch):
+    monkeypatch.setattr(workers, "run_worker", Path)  # not a function of a worker, so its processes end at once
     with pytest.raises(LibraryError, match="start the scan again"):
         results(double, range(5))
+
+
+@pytest.mark.parametrize(("setting", "niceness"), [("", 3), ("0", 0)])
+def test_workers_have_low_priority_unless_switched_off(setting, niceness):
+    code = "import os; from musicsim.library.processes.workers import lower_priority as f; f(3); print(os.nice(0))"
+    environment = os.environ | {"MUSICSIM_NICE": setting}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True)
+    assert int(done.stdout) == min(os.nice(0) + niceness, 19)

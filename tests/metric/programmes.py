@@ -1,4 +1,4 @@
-"""Separation oracles as slow programmes over all positions."""
+"""Separation oracles as slow dynamic programs over all positions."""
 
 import math
 
@@ -10,9 +10,9 @@ def delta(loss, ranked, k):
 
 
 def slow_programme(loss, s, p, k):
-    """The greatest violation by a programme over (relevant item, irrelevant items before it).
+    """Find the most violated ranking by a program over (relevant item, irrelevant items before it).
 
-    Every loss is a sum over relevant items of a function of their rank; for MRR only of the first.
+    Every loss is a sum over relevant items of a function of their rank, for MRR of the first only.
     """
     r, t = np.sort(s[:p])[::-1], np.sort(s[p:])[::-1]
     m = len(t)
@@ -34,7 +34,7 @@ def slow_programme(loss, s, p, k):
 
 
 def score(loss, ranked, k):
-    """Score of a ranking, given as a list of whether each place is relevant, from its definition."""
+    """Score a ranking from the definition. The ranking is a list of relevance by position."""
     places = [i + 1 for i, hit in enumerate(ranked) if hit]
     if loss == "auc":
         wrong = sum(not ranked[j] for place in places for j in range(place - 1))

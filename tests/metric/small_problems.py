@@ -1,7 +1,7 @@
-"""Problems of six songs, whose optimum over all rankings is known, for solvers that only promise to get near.
+"""Problems of six songs with known optima over all rankings, for solvers that only approximate them.
 
-``python -m tests.metric.small_problems`` solves all of them by ADMM, a quarter of an hour, and prints how far above the
-optimum each ends that is more than 1 % above.
+``python -m tests.metric.small_problems`` solves all of them by ADMM in 15 minutes. It prints those that end more than 1
+% above the optimum.
 """
 
 import itertools
@@ -25,7 +25,7 @@ def songs_and_kernels(seed):
 
 
 def optimum(kind, loss, C, seed):
-    """The least objective, or for full kernels what it is at least."""
+    """Return the optimal objective, or a lower bound for full kernels."""
     X, y, kernels = songs_and_kernels(seed)
     if kind in ("full", "diagonal"):
         return truth.optimum(X, y, loss, 2, C, kind)
@@ -38,12 +38,12 @@ def optimum(kind, loss, C, seed):
 
 
 def by_admm(kind, loss, C, seed, n_steps):
-    """The objective that ADMM reaches with so many steps a call."""
+    """Return the objective after ADMM with this number of steps per call."""
     X, y, kernels = songs_and_kernels(seed)
     parameters = {"loss": loss, "k": 2, "C": C, "solver": "admm", "admm_steps": n_steps}
     structure = "diagonal" if kind.endswith("diagonal") else "full"
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # what is reached is compared with the truth
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the result is compared with the optimum
         if kind.startswith("kernels"):
             return MultipleKernelMLR(structure=structure, **parameters).fit(kernels, y).objective_
         return MLR(structure=structure, **parameters).fit(X, y).objective_

@@ -1,4 +1,4 @@
-"""The cone of metrics: projections, factors and the largest generalised eigenvalue."""
+"""Tests of the cone of metrics: projections, factors and the largest generalized eigenvalue."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ WIDTHS = [(1,), (5,), (3, 1, 4), (2, 2)]
 
 
 def symmetric(widths, rng, shift=0.0):
-    """Random symmetric blocks, flat; `shift` moves their eigenvalues."""
+    """Return random symmetric blocks, flat, with eigenvalues moved by `shift`."""
     blocks = [rng.standard_normal((w, w)) for w in widths]
     return np.concatenate([(0.5 * (B + B.T) + shift * np.eye(len(B))).ravel() for B in blocks])
 
@@ -21,7 +21,7 @@ def inside(widths, rng):
 
 @pytest.mark.parametrize("widths", WIDTHS)
 @pytest.mark.parametrize("shift", [-20.0, -0.5, 0.0, 0.5, 20.0])
-def test_the_projection_is_that_of_the_definition(widths, shift, rng):
+def test_projection_matches_definition(widths, shift, rng):
     cone, A = Cone(widths, "full"), symmetric(widths, rng, shift)
     expected = []
     for B in cone.blocks(A):
@@ -36,19 +36,19 @@ def test_the_projection_is_that_of_the_definition(widths, shift, rng):
 
 
 @pytest.mark.parametrize("widths", WIDTHS)
-def test_no_point_of_the_cone_is_nearer(widths, rng):
+def test_projection_is_nearest_point_of_cone(widths, rng):
     cone, A = Cone(widths, "full"), symmetric(widths, rng)
     nearest = cone.project(A).point
     for scale in (0.01, 0.1, 1.0):
         for _ in range(50):
             other = scale * inside(widths, rng) + rng.choice([0.0, 1.0]) * nearest
             assert np.linalg.norm(other - A) >= np.linalg.norm(nearest - A) - 1e-12
-            # what is left over has an obtuse angle with the cone (Moreau)
+            # the residual has an obtuse angle with the cone (Moreau)
             assert (A - nearest) @ other <= 1e-12 * np.linalg.norm(other) * np.linalg.norm(A)
     assert (A - nearest) @ nearest == pytest.approx(0.0, abs=1e-12 * (A @ A))
 
 
-def test_a_diagonal_is_cut_off_at_zero(rng):
+def test_diagonal_is_clipped_at_zero(rng):
     cone, w = Cone([6], "diagonal"), rng.standard_normal(6)
     found = cone.project(w)
     np.testing.assert_array_equal(found.point, np.where(w > 0, w, 0.0))
@@ -56,7 +56,7 @@ def test_a_diagonal_is_cut_off_at_zero(rng):
     assert (cone.size, cone.n_projections) == (6, 0)
 
 
-def test_only_decompositions_are_counted(rng):
+def test_counts_only_decompositions(rng):
     widths = (3, 4)
     cone, A = Cone(widths, "full"), inside(widths, rng)
     found = cone.project(A)
@@ -69,7 +69,7 @@ def test_only_decompositions_are_counted(rng):
     assert [len(L) for L in found.factors] == [3, 0]
 
 
-def test_the_rank_of_a_factor_is_that_of_the_positive_part(rng):
+def test_factor_rank_matches_positive_part(rng):
     axes = linalg.qr(rng.standard_normal((6, 6)))[0]
     A = (axes * [-3.0, -2.0, -1.0, -0.5, 1.0, 2.0]) @ axes.T
     (L,) = Cone([6], "full").project(0.5 * (A + A.T).ravel()).factors
@@ -78,14 +78,14 @@ def test_the_rank_of_a_factor_is_that_of_the_positive_part(rng):
 
 @pytest.mark.parametrize("widths", WIDTHS)
 @pytest.mark.parametrize("shift", [-20.0, 0.0, 20.0])
-def test_reach_is_the_largest_generalised_eigenvalue(widths, shift, rng):
+def test_reach_is_largest_generalized_eigenvalue(widths, shift, rng):
     weights = 10.0 ** rng.uniform(-2, 2, sum(widths))
     cone, A = Cone(widths, "full", weights), symmetric(widths, rng, shift)
     parts = np.split(weights, np.cumsum(widths)[:-1])
     largest = max(linalg.eigh(B, np.diag(r), eigvals_only=True)[-1] for B, r in zip(cone.blocks(A), parts, strict=True))
     t = cone.reach(A)
     assert t == pytest.approx(largest, rel=1e-11)
-    # and the definition: t diag(r) - A is on the border of the cone
+    # from the definition, t diag(r) - A is on the border of the cone
     lowest = min(np.linalg.eigvalsh(B)[0] for B in cone.blocks(t * cone.unit - A))
     assert lowest == pytest.approx(0.0, abs=1e-10 * np.abs(A).max())
 
@@ -96,7 +96,7 @@ def test_reach_of_a_diagonal(rng):
     assert Cone([3], "diagonal").reach(-np.abs(A)) == -1.0
 
 
-def test_the_unit_is_the_gradient_of_the_weighted_trace(rng):
+def test_unit_is_gradient_of_weighted_trace(rng):
     widths, weights = (2, 3), np.arange(1.0, 6.0)
     cone, A = Cone(widths, "full", weights), inside((2, 3), rng)
     first, second = cone.blocks(A)

@@ -1,4 +1,4 @@
-"""Coordinates change the conditioning of the problem and nothing else."""
+"""Tests that coordinates change the conditioning of the problem and nothing else."""
 
 import numpy as np
 import pytest
@@ -13,11 +13,11 @@ def squared_distances(X, W):
 
 @pytest.fixture
 def songs(rng):
-    """Forty songs whose columns differ in scale by a thousand, correlated, far from the origin."""
+    """Return forty songs with correlated columns, whose scales differ by 1,000, far from the origin."""
     return 5.0 + rng.standard_normal((40, 6)) @ rng.standard_normal((6, 6)) * np.logspace(-2, 1, 6)
 
 
-def test_distances_and_trace_are_those_of_the_songs_as_they_came(songs, rng):
+def test_metric_restores_original_distances_and_trace(songs, rng):
     axes = Axes.principal(songs)
     L = rng.standard_normal((6, 6))
     W = L.T @ L
@@ -29,7 +29,7 @@ def test_distances_and_trace_are_those_of_the_songs_as_they_came(songs, rng):
     assert np.trace(metric) == pytest.approx(axes.weights @ np.diag(W), rel=1e-12)
 
 
-def test_principal_coordinates_are_uncorrelated_and_halfway_whitened(songs):
+def test_principal_coordinates_are_uncorrelated_and_half_whitened(songs):
     axes = Axes.principal(songs)
     covariance = np.cov(axes.apply(songs), rowvar=False, bias=True)
     deviations = np.sqrt(np.linalg.eigvalsh(np.cov(songs, rowvar=False, bias=True)))
@@ -38,7 +38,7 @@ def test_principal_coordinates_are_uncorrelated_and_halfway_whitened(songs):
     np.testing.assert_allclose(axes.weights, 1.0 / np.diag(covariance), rtol=1e-6)
 
 
-def test_columns_keep_distances_and_the_penalty(songs, rng):
+def test_columns_preserve_distances_and_penalty(songs, rng):
     songs[:, 2] = 3.0
     prices = rng.random(6) + 0.1
     for penalty, price in ((None, np.ones(6)), (prices, prices)):
@@ -58,25 +58,25 @@ def test_columns_keep_distances_and_the_penalty(songs, rng):
         np.testing.assert_allclose(columns.apply(songs).std(axis=0), songs[:, columns.columns].std(axis=0) ** 0.5)
 
 
-def test_unchanged_coordinates_are_unchanged(songs, rng):
+def test_unchanged_axes_are_identity(songs, rng):
     axes = Axes.unchanged(6)
     np.testing.assert_array_equal(axes.apply(songs), songs)
     np.testing.assert_array_equal(axes.weights, np.ones(6))
 
 
-def test_a_constant_column_is_no_direction(songs):
+def test_constant_column_is_dropped(songs):
     songs[:, 4] = 7.0
     axes = Axes.principal(songs)
     assert len(axes.weights) == 5
     np.testing.assert_allclose(axes.basis[4], 0.0, atol=1e-9)
 
 
-def test_songs_that_are_all_equal_have_no_direction():
+def test_identical_songs_have_no_axes():
     songs = np.full((9, 3), 0.5)
     assert len(Axes.principal(songs).weights) == len(Columns.scaled(songs).weights) == 0
 
 
 @pytest.mark.parametrize(("n", "d"), [(30, 100), (8, 20)])
 @pytest.mark.parametrize("offset", [0.0, 10.0])
-def test_more_dimensions_than_songs_leave_one_axis_less_than_songs(n, d, offset, rng):
+def test_axes_are_limited_to_songs_minus_one(n, d, offset, rng):
     assert len(Axes.principal(offset + rng.standard_normal((n, d))).weights) == n - 1

@@ -1,4 +1,4 @@
-"""Geometric means against their identities and a general root; the metric against its equation and against loops."""
+"""Tests of geometric means against identities and a general root, and of the metric against its equation and loops."""
 
 import numpy as np
 import pytest
@@ -10,18 +10,18 @@ from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import KNeighborsClassifier
 
 from musicsim.metric import GMML, geometric_mean
-from musicsim.metric._scatter import (
-    cross_scatter,
+from musicsim.metric.scatter import (
     label_scatters,
     pair_scatter,
     relevance_scatters,
     sample_pairs,
-    within_scatter,
+    scatter_across,
+    scatter_within,
 )
 from musicsim.relevance import Relevance
 from tests.metric import truth
 
-# condition numbers of up to 1e4 cost as many of 16 digits
+# condition numbers of up to 1e4 lose as many of 16 digits
 CLOSE = {"rtol": 1e-9, "atol": 1e-10}
 
 
@@ -41,27 +41,27 @@ shares = st.floats(0, 1)
 # --- the mean ----------------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(matrices, shares)
-def test_the_other_way_round_it_is_the_rest_of_the_way(pair, t):
+def test_geometric_mean_is_symmetric_in_t(pair, t):
     A, B = pair
     np.testing.assert_allclose(geometric_mean(A, B, t), geometric_mean(B, A, 1 - t), **CLOSE)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(matrices, shares)
-def test_between_a_matrix_and_itself_there_is_only_itself_and_the_ends_are_the_ends(pair, t):
+def test_geometric_mean_of_equal_matrices_and_endpoints(pair, t):
     A, B = pair
     np.testing.assert_allclose(geometric_mean(A, A, t), A, **CLOSE)
     np.testing.assert_allclose(geometric_mean(A, B, 0.0), A, **CLOSE)
     np.testing.assert_allclose(geometric_mean(A, B, 1.0), B, **CLOSE)
-    # continuous: as near as the logarithms of the eigenvalues, up to 9, times t
+    # continuous: the difference is t times the logarithms of the eigenvalues, which are up to 9
     np.testing.assert_allclose(geometric_mean(A, B, 1e-9), A, rtol=1e-6, atol=1e-5)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(matrices, shares, st.integers(0, 1000))
-def test_other_coordinates_give_the_same_mean(pair, t, seed):
+def test_geometric_mean_is_congruence_invariant(pair, t, seed):
     A, B = pair
     d = len(A)
     C = np.eye(d) + 0.5 * np.random.default_rng(seed).standard_normal((d, d)) / np.sqrt(d)
@@ -69,9 +69,9 @@ def test_other_coordinates_give_the_same_mean(pair, t, seed):
     np.testing.assert_allclose(moved, C @ geometric_mean(A, B, t) @ C.T, rtol=1e-7, atol=1e-8)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(matrices)
-def test_the_middle_solves_riccati_s_equation_and_is_the_inverse_of_the_inverses(pair):
+def test_geometric_mean_solves_riccati_equation(pair):
     A, B = pair
     G = geometric_mean(A, B)
     np.testing.assert_allclose(G @ np.linalg.solve(A, G), B, rtol=1e-7, atol=1e-8)
@@ -80,9 +80,9 @@ def test_the_middle_solves_riccati_s_equation_and_is_the_inverse_of_the_inverses
     assert np.linalg.slogdet(G)[1] == pytest.approx((np.linalg.slogdet(A)[1] + np.linalg.slogdet(B)[1]) / 2, abs=1e-7)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(matrices)
-def test_it_equals_the_general_root(pair):
+def test_geometric_mean_matches_matrix_square_roots(pair):
     A, B = pair
     root = linalg.sqrtm(A)
     inverse = np.linalg.inv(root)
@@ -90,7 +90,7 @@ def test_it_equals_the_general_root(pair):
     np.testing.assert_allclose(geometric_mean(A, B), naive.real, rtol=1e-7, atol=1e-8)
 
 
-def test_diagonals_and_numbers_have_a_closed_form():
+def test_diagonals_and_scalars_match_closed_form():
     a, b = np.array([1.0, 4.0, 9.0]), np.array([16.0, 1.0, 0.25])
     np.testing.assert_allclose(geometric_mean(np.diag(a), np.diag(b), 0.3), np.diag(a**0.7 * b**0.3), atol=1e-12)
     np.testing.assert_allclose(geometric_mean([[2.0]], [[8.0]]), [[4.0]])
@@ -109,13 +109,13 @@ def test_diagonals_and_numbers_have_a_closed_form():
         (np.full((2, 2), np.nan), np.eye(2), "A is not finite"),
     ],
 )
-def test_what_has_no_mean_is_named(A, B, message):
+def test_geometric_mean_rejects_bad_matrices(A, B, message):
     with pytest.raises(ValueError, match=message):
         geometric_mean(A, B)
 
 
 @pytest.mark.parametrize("t", [-0.1, 1.1, np.nan, "half"])
-def test_t_beyond_the_ends_is_refused(t):
+def test_rejects_t_out_of_range(t):
     with pytest.raises(ValueError, match="t="):
         geometric_mean(np.eye(2), np.eye(2), t)
 
@@ -124,7 +124,7 @@ def test_t_beyond_the_ends_is_refused(t):
 
 
 def looped(X, y):
-    """Sums over pairs, from the sets of every query that has both."""
+    """Sum over pairs, from the sets of every query that has both."""
     totals, counts = np.zeros((2, X.shape[1], X.shape[1])), [0, 0]
     relevance = y if isinstance(y, Relevance) else Relevance.from_labels(y)
     for i in range(len(X)):
@@ -136,7 +136,7 @@ def looped(X, y):
     return totals, counts
 
 
-def test_scatter_of_labels_equals_a_loop_over_pairs_unknown_ones_and_lonely_classes_too(rng):
+def test_label_scatter_matches_loop_over_pairs(rng):
     X, y = rng.normal(size=(40, 4)) + 100, rng.integers(-1, 4, 40)
     y[0] = 9  # alone in its class
     totals, counts = looped(X, y)
@@ -146,7 +146,7 @@ def test_scatter_of_labels_equals_a_loop_over_pairs_unknown_ones_and_lonely_clas
             np.testing.assert_allclose(scatter.total, total, rtol=1e-9)
 
 
-def test_scatter_of_lists_equals_a_loop_over_pairs(rng):
+def test_list_scatter_matches_loop_over_pairs(rng):
     X, y = (
         rng.normal(size=(30, 3)),
         Relevance.from_lists(
@@ -162,24 +162,24 @@ def test_scatter_of_lists_equals_a_loop_over_pairs(rng):
     np.testing.assert_allclose(some[0][1].total + some[1][1].total, totals[1], rtol=1e-9)
 
 
-def test_scatter_of_sets_and_of_pairs_equals_loops(rng):
+def test_set_and_pair_scatter_match_loops(rng):
     A, B = rng.normal(size=(7, 3)) + 5, rng.normal(size=(4, 3))
     inside = sum(np.outer(a - b, a - b) for a in A for b in A)
     across = sum(np.outer(a - b, a - b) for a in A for b in B)
-    np.testing.assert_allclose(within_scatter(A).total, inside)
-    np.testing.assert_allclose(cross_scatter(A, B).total, across)
+    np.testing.assert_allclose(scatter_within(A).total, inside)
+    np.testing.assert_allclose(scatter_across(A, B).total, across)
     pairs = rng.integers(7, size=(20, 2))
     expected = sum(np.outer(A[i] - A[j], A[i] - A[j]) for i, j in pairs)
     np.testing.assert_allclose(pair_scatter(A, pairs).total, expected)
 
 
-def test_drawn_pairs_are_pairs_and_every_one_is_as_likely(rng):
+def test_sampled_pairs_are_uniform(rng):
     relevance = Relevance.from_lists([[1, 2, 3], [0], [], [4, 5], [3], []])
     similar, dissimilar = sample_pairs(relevance, 30_000, rng)
     counts = np.zeros((6, 6))
     np.add.at(counts, tuple(similar.T), 1)
     assert {tuple(p) for p in np.argwhere(counts)} == {(0, 1), (0, 2), (0, 3), (1, 0), (3, 4), (3, 5), (4, 3)}
-    # 30,000 / 7 with a deviation of 61: five of them
+    # 30,000 / 7 with a deviation of 61; the tolerance is five of them
     assert np.abs(counts[counts > 0] - 30_000 / 7).max() < 305
     assert all(j in relevance.irrelevant(i) and len(relevance.relevant(i)) for i, j in dissimilar[:500])
     assert not len(sample_pairs(Relevance.from_labels([0, 0]), 5, rng)[0])
@@ -188,7 +188,7 @@ def test_drawn_pairs_are_pairs_and_every_one_is_as_likely(rng):
 # --- the metric --------------------------------------------------------------------------------------------------
 
 
-def test_the_metric_solves_its_equation(rng):
+def test_metric_solves_its_equation(rng):
     X, y = truth.problem("wine")
     gmml = GMML(reg=0.0).fit(X, y)
     (S, D), (n_similar, n_dissimilar) = looped(X, y)
@@ -209,7 +209,7 @@ def test_the_metric_solves_its_equation(rng):
 
 
 @pytest.mark.parametrize("prior", [None, "covariance", "given"])
-def test_the_metric_tends_to_the_prior_whatever_the_unit(prior, rng):
+def test_metric_converges_to_prior_in_any_unit(prior, rng):
     X, y = truth.problem("iris")
     P = definite(rng, 4, 100.0) if prior == "given" else None
     expected = {"given": P, "covariance": np.linalg.inv(np.cov(X.T)), None: np.eye(4)}[prior]
@@ -220,7 +220,7 @@ def test_the_metric_tends_to_the_prior_whatever_the_unit(prior, rng):
         np.testing.assert_allclose(first / np.trace(first), second / np.trace(second), rtol=1e-8, atol=1e-12)
 
 
-def test_the_prior_enters_as_documented(rng):
+def test_prior_is_used_as_documented(rng):
     X, y = truth.problem("iris")
     P, reg, t = definite(rng, 4, 100.0), 0.3, 0.7
     free = GMML(reg=0.0).fit(X, y)
@@ -230,7 +230,7 @@ def test_the_prior_enters_as_documented(rng):
     np.testing.assert_allclose(gmml.metric_, geometric_mean(np.linalg.inv(S), D, t), rtol=1e-8, atol=1e-10)
 
 
-def test_labels_their_relevance_their_pairs_and_another_order_are_the_same(rng):
+def test_labels_relevance_and_pairs_agree(rng):
     X, y = truth.problem("wine")
     first = GMML().fit(X, y)
     relevance = Relevance.from_labels(y)
@@ -245,7 +245,7 @@ def test_labels_their_relevance_their_pairs_and_another_order_are_the_same(rng):
         np.testing.assert_allclose(other.metric_, first.metric_, rtol=1e-8, atol=1e-10)
 
 
-def test_drawn_pairs_tend_to_all_of_them_and_a_seed_is_a_seed():
+def test_sampled_fit_converges_and_is_reproducible():
     X, y = truth.problem("iris")
     every = GMML().fit(X, y).metric_
     some = [GMML(n_pairs=20_000, random_state=seed).fit(X, y).metric_ for seed in (0, 0, 1)]
@@ -256,9 +256,9 @@ def test_drawn_pairs_tend_to_all_of_them_and_a_seed_is_a_seed():
 
 
 @pytest.mark.parametrize("name", ["cancer", "wine"])
-def test_neighbours_are_as_good_as_those_of_plain_distance(name):
+def test_neighbors_are_no_worse_than_euclidean(name):
     X, y = truth.problem(name)
-    X = X * np.logspace(0, 1, X.shape[1])  # one column drowns the others
+    X = X * np.logspace(0, 1, X.shape[1])  # one column dominates the others
 
     def accuracy(Z):
         return KNeighborsClassifier(5).fit(Z[::2], y[::2]).score(Z[1::2], y[1::2])
@@ -266,7 +266,7 @@ def test_neighbours_are_as_good_as_those_of_plain_distance(name):
     assert accuracy(GMML(reg=0.01).fit(X[::2], y[::2]).transform(X)) >= accuracy(X)
 
 
-def test_similar_songs_that_are_equal_leave_the_prior_to_say_what_is_near():
+def test_equal_similar_songs_rely_on_prior():
     X = np.repeat([[0.0, 0], [1, 0], [1, 3]], 2, axis=0)
     M = GMML(reg=0.1).fit(X, np.arange(6) // 2).metric_
     assert np.isfinite(M).all()
@@ -275,7 +275,7 @@ def test_similar_songs_that_are_equal_leave_the_prior_to_say_what_is_near():
 
 @pytest.mark.parametrize("d", [5, 200])
 @pytest.mark.parametrize("reg", [1e-2, 1e-4, 1e-8, 1e-15])
-def test_a_scatter_that_is_0_or_singular_is_refused_without_a_prior_only(reg, d, rng):
+def test_singular_scatter_needs_prior(reg, d, rng):
     y = np.arange(60) % 3
     for X in (rng.normal(size=(3, d))[y], np.outer(rng.normal(size=60), rng.normal(size=d))):
         M = GMML(reg=reg).fit(X, y).metric_
@@ -285,22 +285,22 @@ def test_a_scatter_that_is_0_or_singular_is_refused_without_a_prior_only(reg, d,
 
 
 @pytest.mark.parametrize("reg", [0.0, 0.1])
-def test_songs_that_are_all_equal_have_no_metric(reg):
-    with pytest.raises(ValueError, match="All pairs are of equal rows"):
+def test_rejects_identical_songs(reg):
+    with pytest.raises(ValueError, match="All pairs consist of equal rows"):
         GMML(reg=reg).fit(np.ones((6, 2)), np.arange(6) // 2)
 
 
 @pytest.mark.parametrize("t", [0.0, 0.3, 0.5, 1.0])
 @pytest.mark.parametrize("unit", [1e-140, 1e-78, 1e80, 1e140])
-def test_the_unit_of_songs_changes_the_unit_of_the_metric_alone(t, unit):
+def test_song_unit_only_rescales_metric(t, unit):
     X, y = truth.problem("iris")
     expected = GMML(t=t, reg=0.0).fit(X, y).metric_
-    # S^-1 #_t D is of the unit to the power 4 t - 2
+    # S^-1 #_t D scales with the unit to the power 4 t - 2
     found = GMML(t=t, reg=0.0).fit(unit * X, y).metric_ * unit ** (1.0 - 2.0 * t) * unit ** (1.0 - 2.0 * t)
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
-def test_a_thousand_dimensions_and_fewer_songs_take_a_prior(rng):
+def test_more_dimensions_than_songs_need_prior(rng):
     X, y = rng.normal(size=(50, 300)), np.arange(50) % 5
     gmml = GMML().fit(X, y)
     assert gmml.metric_.shape == (300, 300)
@@ -308,7 +308,7 @@ def test_a_thousand_dimensions_and_fewer_songs_take_a_prior(rng):
         GMML(reg=0.0).fit(X, y)
 
 
-def test_scikit_learn_s_conventions():
+def test_follows_scikit_learn_conventions():
     X, y = truth.problem("iris")
     given = {"t": 0.3, "prior": np.eye(4), "reg": 0.5, "n_pairs": 100, "random_state": 3}
     gmml = GMML(**given)
@@ -334,12 +334,12 @@ def test_scikit_learn_s_conventions():
         ({"prior": -np.eye(4)}, "prior is not positive definite"),
     ],
 )
-def test_bad_parameters_are_named(parameters, message):
+def test_rejects_bad_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
         GMML(**parameters).fit(*truth.problem("iris"))
 
 
-def test_bad_input_is_named():
+def test_rejects_bad_input():
     X, y = truth.problem("iris")
     with pytest.raises(ValueError, match="labels"):
         GMML().fit(X, y[:-1])
@@ -349,5 +349,5 @@ def test_bad_input_is_named():
         GMML(n_pairs=10).fit(X, np.arange(len(X)))
     with pytest.raises(ValueError, match="similar: shape"):
         GMML().fit_pairs(X, [], [[0, 1]])
-    with pytest.raises(ValueError, match="dissimilar names a row"):
+    with pytest.raises(ValueError, match="dissimilar contains row"):
         GMML().fit_pairs(X, [[0, 1]], [[0, len(X)]])

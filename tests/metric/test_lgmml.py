@@ -1,4 +1,4 @@
-"""Local metrics: the gradient by differences, the rank estimate by counting, rankings by loops, and invariances."""
+"""Tests of local metrics: numerical gradients, counted rank estimates, rankings by loops, and invariances."""
 
 import tracemalloc
 import warnings
@@ -9,14 +9,14 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from musicsim.metric import GMML, LGMML, LGMMLByExample
-from musicsim.metric._local import LocalMetrics, Queries, closeness, learn_local_metrics, weighted_sums
-from musicsim.metric._warp import draw, ndcg_steps, warp_steps
+from musicsim.metric.local_metrics import LocalMetrics, Queries, closeness, learn_local_metrics, weighted_sums
+from musicsim.metric.warp import draw, ndcg_steps, warp_steps
 from musicsim.relevance import Relevance
 from tests.metric import truth
 
 
 def ranked_documents(n_queries=40, seed=0, d=4):
-    """Documents that are the more relevant the nearer they are to a point that is the same for all queries."""
+    """Return documents whose relevance grows near a point that is the same for all queries."""
     rng = np.random.default_rng(seed)
     group = rng.integers(4, 12, n_queries)
     X = rng.normal(size=(group.sum(), d))
@@ -35,7 +35,7 @@ FAST = {"n_metrics": 8, "n_queries": 8, "n_epochs": 5, "max_features": 1.0, "ran
 # --- queries -----------------------------------------------------------------------------------------------------
 
 
-def test_documents_are_sorted_within_their_queries():
+def test_documents_are_sorted_within_queries():
     X, y, group = ranked_documents()
     queries = sorted_queries()
     starts = np.concatenate([[0], np.cumsum(group)])
@@ -50,7 +50,7 @@ def test_documents_are_sorted_within_their_queries():
         np.testing.assert_allclose(queries.gains(3)[rows], (2 ** queries.y[rows] - 1) / (best or 1.0))
 
 
-def test_metrics_are_means_of_the_drawn_queries_and_scaled():
+def test_metrics_are_scaled_means_of_sampled_queries():
     queries = sorted_queries()
     every = len(queries.usable)
     found = learn_local_metrics(
@@ -71,7 +71,7 @@ def test_metrics_are_means_of_the_drawn_queries_and_scaled():
 
 
 @pytest.mark.parametrize("structure", ["full", "diagonal"])
-def test_a_metric_may_see_some_columns_only(structure):
+def test_max_features_limits_columns_per_metric(structure):
     X, y, group = ranked_documents()
     ranker = LGMML(structure=structure, **FAST | {"max_features": 0.5, "n_metrics": 20}).fit(X, y, group)
     diagonals = ranker.metrics_ if structure == "diagonal" else np.diagonal(ranker.metrics_, axis1=1, axis2=2)
@@ -81,7 +81,7 @@ def test_a_metric_may_see_some_columns_only(structure):
         assert not ranker.metrics_[:, 0, :][diagonals[:, 0] == 0].any()
 
 
-def test_a_diagonal_is_the_mean_of_diagonals():
+def test_diagonal_metric_is_mean_of_diagonals():
     queries = sorted_queries()
     arguments = (queries, 1, 12, "ideal", 0.3, np.eye(4), 0.2, 4)
     full, diagonal = (
@@ -95,7 +95,7 @@ def test_a_diagonal_is_the_mean_of_diagonals():
     np.testing.assert_allclose(diagonal.squares(queries.X, 0), (away**2) @ diagonal.metrics[0])
 
 
-def test_closeness_is_equation_13():
+def test_closeness_matches_equation_13():
     queries = sorted_queries()
     rng = np.random.default_rng(0)
     local = LocalMetrics(np.stack([np.eye(4), 0.1 * np.eye(4)]), rng.normal(size=(2, 4)))
@@ -128,7 +128,7 @@ def warp(table, lower, starts, phi, seed=5, rate=1.0, margin=0.5, batch=1, n_ste
     return phi, loss, total
 
 
-def test_drawn_numbers_are_even():
+def test_drawn_numbers_are_uniform():
     state = np.array([12345], dtype=np.uint64)
     counts = np.bincount([draw(state, 7) for _ in range(14_000)])
     assert len(counts) == 7
@@ -136,8 +136,8 @@ def test_drawn_numbers_are_even():
 
 
 @pytest.mark.parametrize("seed", range(1, 6))
-def test_a_step_of_warp_follows_the_gradient_of_its_tuple(seed):
-    # one relevant and one irrelevant document: the tuple is known, its rank estimate is 1
+def test_warp_step_follows_gradient_of_its_tuple(seed):
+    # one relevant and one irrelevant document: the tuple is known, and its rank estimate is 1
     table, _, lower, starts = one_query([0, 1], seed)
     phi = np.array([0.9, 0.4, 0.7])
 
@@ -154,14 +154,14 @@ def test_a_step_of_warp_follows_the_gradient_of_its_tuple(seed):
     assert loss(moved) <= loss(phi)
 
 
-def test_weights_below_zero_become_zero():
+def test_negative_weights_become_zero():
     table, _, lower, starts = one_query([0, 1])
     moved, _, _ = warp(table, lower, starts, np.full(3, 0.1), rate=1e3, margin=10.0)
     assert (moved >= 0).all()
     assert (moved == 0).any()
 
 
-def test_the_rank_estimate_is_the_number_of_the_less_relevant_over_the_draws():
+def test_rank_estimate_is_candidates_over_draws():
     # 40 irrelevant documents, of which the nearest v violate: the loss is L(floor(40 / N)) times a known hinge
     n, v = 40, 10
     ranks = ranks_up_to(n)
@@ -173,7 +173,7 @@ def test_the_rank_estimate_is_the_number_of_the_less_relevant_over_the_draws():
     losses = np.array(
         [warp(table, lower, np.array([0, n + 1]), np.ones(1), seed=s, rate=0.0)[1] for s in range(1, 4001)]
     )
-    # N is geometric with chance v / n, given up after n draws
+    # N is geometric with probability v / n, stopped after n draws
     chances = (v / n) * (1 - v / n) ** np.arange(n)
     levels = ranks[n // np.arange(1, n + 1)] * (margin + 1.0)
     expected = chances @ levels
@@ -182,7 +182,7 @@ def test_the_rank_estimate_is_the_number_of_the_less_relevant_over_the_draws():
     assert np.isin(np.round(losses, 5), np.round(np.append(levels, 0.0), 5)).all()
 
 
-def test_without_a_violator_nothing_moves():
+def test_no_violator_means_no_update():
     table = np.array([[5.0], [1.0]], dtype=np.float32)  # the irrelevant one is far
     moved, loss, _ = warp(table, np.array([0, 1]), np.array([0, 2]), np.ones(1), margin=1.0)
     assert loss == 0.0
@@ -190,7 +190,7 @@ def test_without_a_violator_nothing_moves():
 
 
 @pytest.mark.parametrize("k", [2, 10])
-def test_a_step_by_ndcg_is_the_gradient_of_the_weighed_hinges(k):
+def test_ndcg_step_is_gradient_of_weighted_hinges(k):
     table, labels, lower, starts = one_query([0, 0, 1, 1, 2], 3)
     phi = np.array([0.9, 0.4, 0.7])
     best = sum((2**label - 1) / np.log2(i + 2) for i, label in enumerate(labels[::-1][:k]))
@@ -223,7 +223,7 @@ def test_a_step_by_ndcg_is_the_gradient_of_the_weighed_hinges(k):
 @pytest.mark.parametrize("loss", ["warp", "ndcg"])
 @pytest.mark.parametrize("anchor", ["ideal", "document"])
 @pytest.mark.parametrize("structure", ["full", "diagonal"])
-def test_it_ranks_what_is_near_an_unknown_point_first(loss, anchor, structure):
+def test_learns_to_rank_unseen_queries(loss, anchor, structure):
     ranker = LGMML(loss=loss, anchor=anchor, structure=structure, standardize=None, **FAST).fit(*ranked_documents())
     rng = np.random.default_rng(1)
     X, y, group = ranked_documents(seed=7)
@@ -239,7 +239,7 @@ def _ndcg_of(scores, y, group):
 
 
 @pytest.mark.parametrize("standardize", [None, "column", "query"])
-def test_scores_are_equation_13_with_the_public_attributes(standardize):
+def test_scores_match_equation_13(standardize):
     X, y, group = ranked_documents()
     ranker = LGMML(standardize=standardize, **FAST).fit(X, y, group)
     Z = X
@@ -259,7 +259,7 @@ def test_scores_are_equation_13_with_the_public_attributes(standardize):
 
 @pytest.mark.parametrize("unit", [1e-12, 1e-50, 1e50])
 @pytest.mark.parametrize("standardize", ["column", "query"])
-def test_columns_of_small_units_are_none_that_are_constant(standardize, unit):
+def test_small_units_are_not_treated_as_constant(standardize, unit):
     X, y, group = ranked_documents()
     scale = np.array([unit, unit, 1.0, 1.0])
     first, other = (LGMML(standardize=standardize, **FAST).fit(Z, y, group).predict(Z, group) for Z in (X, X * scale))
@@ -267,17 +267,17 @@ def test_columns_of_small_units_are_none_that_are_constant(standardize, unit):
 
 
 @pytest.mark.parametrize("standardize", ["column", "query"])
-def test_a_constant_column_is_0_whatever_the_constant(standardize):
+def test_constant_column_is_ignored(standardize):
     X, y, group = ranked_documents(n_queries=300)
     found = []
-    for constant, new in ((0.0, 0.0), (1e9 / 3, 1e9 / 3 + 1e-5)):  # its mean is rounded by 1e-6
+    for constant, new in ((0.0, 0.0), (1e9 / 3, 1e9 / 3 + 1e-5)):  # its mean is rounded to 1e-6
         Z, of_new = (np.column_stack([X, np.full(len(X), value)]) for value in (constant, new))
         found.append(LGMML(standardize=standardize, **FAST).fit(Z, y, group).predict(of_new, group))
     np.testing.assert_allclose(found[1], found[0], atol=1e-5)
 
 
 @pytest.mark.parametrize("standardize", ["column", "query"])
-def test_neither_the_unit_nor_the_order_of_documents_to_rank_matters(standardize):
+def test_ranking_ignores_unit_and_document_order(standardize):
     X, y, group = ranked_documents()
     ranker = LGMML(standardize=standardize, **FAST).fit(X, y, group)
     scale, shift = np.array([1e-3, 1.0, 10.0, 1e3]), np.array([0.0, 5.0, -1.0, 100.0])
@@ -289,18 +289,18 @@ def test_neither_the_unit_nor_the_order_of_documents_to_rank_matters(standardize
     np.testing.assert_allclose(ranker.predict(X[rows], group), ranker.predict(X, group)[rows], rtol=1e-5, atol=1e-7)
 
 
-def test_the_order_of_documents_in_a_fit_does_not_matter():
+def test_fit_ignores_document_order():
     X, y, group = ranked_documents()
     starts = np.concatenate([[0], np.cumsum(group)])
     rng = np.random.default_rng(0)
     rows = np.concatenate([first + rng.permutation(size) for first, size in zip(starts, group, strict=False)])
     first, other = (LGMML(**FAST | {"n_metrics": 3}).fit(X[r], y[r], group) for r in (np.arange(len(X)), rows))
-    # anchors and metrics are those of the same sets; which documents the steps draw differs
+    # anchors and metrics use the same sets; the documents drawn by the steps differ
     np.testing.assert_allclose(other.metrics_, first.metrics_, rtol=1e-7, atol=1e-10)
     np.testing.assert_allclose(other.anchors_, first.anchors_, rtol=1e-9)
 
 
-def test_a_seed_is_a_seed_and_parameters_are_kept():
+def test_fit_is_reproducible_and_keeps_parameters():
     X, y, group = ranked_documents()
     ranker = LGMML(**FAST)
     first, again = ranker.fit(X, y, group), clone(ranker).fit(X, y, group)
@@ -311,13 +311,13 @@ def test_a_seed_is_a_seed_and_parameters_are_kept():
         LGMML().predict(X)
 
 
-def test_queries_of_the_fit_may_have_weights_of_their_own():
+def test_queries_can_have_own_weights():
     X, y, group = ranked_documents()
     ranker = LGMML(per_query=True, **FAST | {"n_epochs": 30}).fit(X, y, group)
     assert ranker.query_weights_.shape == (len(group), 8)
     own = ranker.predict(X, group, queries=np.arange(len(group)))
     assert _ndcg_of(own, y, group) >= ranker.score(X, y, group)
-    # the shared ones are those of a fit without
+    # the shared weights are those of a fit without weights per query
     shared = LGMML(**FAST | {"n_epochs": 30}).fit(X, y, group)
     np.testing.assert_array_equal(shared.weights_, ranker.weights_)
     with pytest.raises(ValueError, match="per_query=True"):
@@ -326,15 +326,15 @@ def test_queries_of_the_fit_may_have_weights_of_their_own():
         ranker.predict(X, group, queries=np.arange(len(group)) + 1)
     with pytest.raises(ValueError, match="queries: shape"):
         ranker.predict(X, group, queries=[0])
-    # nor does another fit know those of the first
+    # another fit does not keep the weights per query of the first
     with pytest.raises(ValueError, match="per_query=True"):
         ranker.set_params(per_query=False).fit(X, y, group).predict(X, group, queries=np.arange(len(group)))
 
 
-def test_the_table_of_documents_and_metrics_is_held_once():
+def test_document_table_is_stored_once():
     X, y, group = ranked_documents(n_queries=1500)
     ranker = LGMML(**FAST | {"n_metrics": 60, "n_epochs": 1})
-    ranker.fit(X, y, group)  # compiled
+    ranker.fit(X, y, group)  # compiles
     table = 4 * len(X) * 60
 
     def peak(run):
@@ -344,36 +344,36 @@ def test_the_table_of_documents_and_metrics_is_held_once():
         tracemalloc.stop()
         return most
 
-    # copies of X, of 4 columns, and sorted ones: a table in float64 would be 2 more
+    # copies of X, with 4 columns, and sorted ones; a table in float64 would add 2
     assert peak(lambda: ranker.predict(X, group)) < 1.8 * table
     assert peak(lambda: ranker.fit(X, y, group)) < 2.3 * table
 
 
-def test_weighted_sums_are_a_product():
+def test_weighted_sums_match_matrix_product():
     rng = np.random.default_rng(0)
     table, phi = rng.random((3000, 70), dtype=np.float32), rng.random(70)
     np.testing.assert_allclose(weighted_sums(table, phi), table.astype(float) @ phi, rtol=1e-13)
 
 
-def test_documents_beyond_double_precision_are_far():
+def test_overflowing_documents_score_zero():
     X, y, group = ranked_documents()
     ranker = LGMML(standardize=None, **FAST).fit(X, y, group)
-    with pytest.warns(UserWarning, match="100% of the distances are beyond 1"):
+    with pytest.warns(UserWarning, match="100% of the distances are above 1"):
         assert not ranker.predict(np.array([[1e160, -1e160, 1e160, 1e160], [1e200, 1.0, 1.0, 1.0]])).any()
 
 
-def test_far_documents_are_warned_of():
+def test_warns_about_distant_documents():
     X, y, group = ranked_documents()
     ranker = LGMML(standardize="column", **FAST).fit(X, y, group)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ranker.predict(X, group)
-    with pytest.warns(UserWarning, match="of the distances are beyond 1"):
+    with pytest.warns(UserWarning, match="of the distances are above 1"):
         ranker.predict(10 * X, group)
 
 
 @pytest.mark.parametrize(("stage", "key"), [("metrics", "n_metrics"), ("weights", "epoch"), ("queries", "n_queries")])
-def test_a_callback_follows_and_ends_a_fit(stage, key):
+def test_callback_sees_epochs_and_stops_fit(stage, key):
     X, y, group = ranked_documents()
     steps = []
 
@@ -402,12 +402,12 @@ def test_a_callback_follows_and_ends_a_fit(stage, key):
         ({"t": 2}, "t=2"),
     ],
 )
-def test_bad_parameters_are_named(parameters, message):
+def test_rejects_bad_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
         LGMML(**parameters).fit(*ranked_documents())
 
 
-def test_bad_documents_are_named():
+def test_rejects_bad_documents():
     X, y, group = ranked_documents()
     with pytest.raises(ValueError, match="group sums to"):
         LGMML().fit(X, y, group[:-1])
@@ -418,20 +418,20 @@ def test_bad_documents_are_named():
     with pytest.raises(ValueError, match=r"y: the label of row \d+, 1100, should be from 0 to 1000"):
         LGMML(loss="ndcg").fit(X, 1100 * (y > 0), group)
     for structure in ("full", "diagonal"):
-        with pytest.raises(ValueError, match="All pairs are of equal rows"):
+        with pytest.raises(ValueError, match="All pairs consist of equal rows"):
             LGMML(structure=structure).fit(np.ones((len(X), 3)), y, group)
     with pytest.raises(ValueError, match="nothing to learn from"):
         LGMML().fit(X, np.ones(len(X)), group)
     with pytest.raises(ValueError, match="column is the same"):
         LGMML(structure="diagonal", reg=0.0, max_features=1.0).fit(X * [1, 1, 1, 0], y, group)
-    LGMML(**FAST).fit(X * [1, 1, 1, 0], y, group)  # with a prior a constant column is none's harm
+    LGMML(**FAST).fit(X * [1, 1, 1, 0], y, group)  # with a prior, a constant column does no harm
 
 
 # --- query by example --------------------------------------------------------------------------------------------
 
 
 def two_places(n=120, seed=0):
-    """Left songs are told apart by the second column, right ones by the third."""
+    """Return songs on the left that differ in the second column, and songs on the right that differ in the third."""
     rng = np.random.default_rng(seed)
     side = np.arange(n) % 2
     kind = rng.integers(2, size=n)
@@ -441,7 +441,7 @@ def two_places(n=120, seed=0):
     return X, 2 * side + kind
 
 
-def test_each_place_has_its_own_metric():
+def test_metrics_vary_by_location():
     X, y = two_places()
     model = LGMMLByExample(n_metrics=2, rho=20.0, random_state=0).fit(X, y)
     left, right = (model.metric_at([x, 1.0, 1.0]) for x in (0.0, 10.0))
@@ -457,7 +457,7 @@ def test_each_place_has_its_own_metric():
     np.testing.assert_array_equal(model.rank(new, X, 3), model.rank(new, X)[:, :3])
 
 
-def test_weights_and_metrics_are_equations_3_and_11():
+def test_weights_and_metrics_match_equations_3_and_11():
     X, y = two_places()
     model = LGMMLByExample(n_metrics=4, rho=3.0, random_state=0).fit(X, y)
     x = X[5] + 0.1
@@ -467,7 +467,7 @@ def test_weights_and_metrics_are_equations_3_and_11():
     np.testing.assert_allclose(model.metric_at(x), np.tensordot(w / w.sum(), model.metrics_, 1), rtol=1e-10)
     assert model.metrics_.shape == (4, 3, 3)
     assert model.anchors_.shape == (4, 3)
-    # far from every anchor no weight is lost
+    # far from every anchor, the weights still sum to one
     np.testing.assert_allclose(model.weights_at([[1e6, 0, 0]]).sum(), 1.0)
     mean = np.mean([model.metric_at(song) for song in X], axis=0)
     np.testing.assert_allclose(model.mean_metric_, mean, rtol=1e-9)
@@ -475,7 +475,7 @@ def test_weights_and_metrics_are_equations_3_and_11():
     np.testing.assert_allclose(model.transform(X) @ model.transform(X).T, X @ mean @ X.T, rtol=1e-8, atol=1e-8)
 
 
-def test_distances_are_those_of_a_loop_for_few_and_for_many_queries():
+def test_distances_match_loop_for_any_query_count():
     X, y = two_places()
     X = X + 50
     model = LGMMLByExample(n_metrics=3, random_state=0).fit(X, y)
@@ -483,11 +483,11 @@ def test_distances_are_those_of_a_loop_for_few_and_for_many_queries():
     few = np.concatenate([model.distances(X[i : i + 2], X) for i in range(0, 10, 2)])
     np.testing.assert_allclose(few, expected, rtol=1e-9, atol=1e-12)
     assert (np.diag(few) == 0).all()
-    # squares of 1e3 lose 13 of 16 digits where they cancel, and the root half of the rest
+    # squares of 1e3 lose 13 of 16 digits by cancellation, and the root loses half of the rest
     np.testing.assert_allclose(model.distances(X[:10], X), expected, rtol=1e-6, atol=1e-5)
 
 
-def test_many_queries_are_not_held_in_every_metric():
+def test_many_queries_use_little_memory():
     rng = np.random.default_rng(0)
     d, m = 20, 30
     X = rng.normal(size=(m * 10, d))
@@ -500,7 +500,7 @@ def test_many_queries_are_not_held_in_every_metric():
     assert most < 0.5 * 8 * m * Q.size
 
 
-def test_without_locality_it_is_one_metric_and_one_metric_is_gmml():
+def test_without_locality_matches_gmml():
     X, y = two_places()
     flat = LGMMLByExample(n_metrics=5, rho=0.0, random_state=0).fit(X, y)
     np.testing.assert_allclose(flat.metric_at(X[0]), flat.metrics_.mean(axis=0))
@@ -510,7 +510,7 @@ def test_without_locality_it_is_one_metric_and_one_metric_is_gmml():
     np.testing.assert_allclose(one / np.trace(one), whole / np.trace(whole), rtol=1e-8, atol=1e-12)
 
 
-def test_labels_and_lists_are_the_same_and_lists_need_not_be_mutual():
+def test_labels_and_lists_agree():
     X, y = two_places()
     sets = truth.as_sets(y)
     first, second = (
@@ -521,15 +521,15 @@ def test_labels_and_lists_are_the_same_and_lists_need_not_be_mutual():
     assert np.isfinite(LGMMLByExample(n_metrics=3, random_state=0).fit(X, Relevance.from_lists(lists)).metrics_).all()
 
 
-def test_few_songs_have_few_metrics():
+def test_few_songs_get_few_metrics():
     X, y = two_places(n=39)
     assert len(LGMMLByExample(n_metrics=20, random_state=0).fit(X, y).metrics_) == 3
     assert len(LGMMLByExample(n_metrics=20, random_state=0).fit(X[:8], y[:8]).metrics_) == 1
 
 
-def test_a_cluster_without_pairs_has_the_metric_of_all():
+def test_cluster_without_pairs_uses_global_metric():
     X = np.concatenate([np.random.default_rng(0).normal(size=(40, 2)), [[100.0, 100.0], [101.0, 100.0]]])
-    y = np.append(np.arange(40) % 2, [-1, -1])  # nothing is known of the far ones
+    y = np.append(np.arange(40) % 2, [-1, -1])  # the far ones are unlabeled
     model = LGMMLByExample(n_metrics=2, random_state=0).fit(X, y)
     M = model.metrics_[int(np.argmax(model.anchors_[:, 0]))]
     near = model.metrics_[int(np.argmin(model.anchors_[:, 0]))]
@@ -537,7 +537,7 @@ def test_a_cluster_without_pairs_has_the_metric_of_all():
     assert M.shape == near.shape
 
 
-def test_feedback_starts_from_the_metric_of_the_place():
+def test_feedback_starts_from_local_metric():
     X, y = two_places()
     model = LGMMLByExample(n_metrics=3, random_state=0).fit(X, y)
     still = model.feedback(X[0], [], [])
@@ -549,7 +549,7 @@ def test_feedback_starts_from_the_metric_of_the_place():
     assert ratio < still.distances(up).mean() / still.distances(down).mean()
 
 
-def test_examples_follow_scikit_learn_s_conventions():
+def test_follows_scikit_learn_conventions():
     X, y = two_places()
     given = {"n_metrics": 3, "rho": 1.0, "t": 0.4, "prior": None, "reg": 0.2, "random_state": 3}
     model = LGMMLByExample(**given)

@@ -1,4 +1,4 @@
-"""Metric learning to rank against closed forms, linear programmes over all rankings, and its own invariances."""
+"""Tests of metric learning to rank: closed forms, linear programs over all rankings, and invariances."""
 
 import itertools
 import warnings
@@ -9,16 +9,16 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from musicsim.metric import MLR, factor
-from musicsim.metric._oracles import LOSSES
+from musicsim.metric.oracles import LOSSES
 from musicsim.relevance import Relevance
 from tests.metric import small_problems, truth
 
-# one decomposition and a change of coordinates, which cost some digits of 16
+# one decomposition and a change of coordinates lose some of 16 digits
 EXACT = 1e-9
 
 
 def fitted(X, y, **parameters):
-    """A fit that has to close its gap."""
+    """Fit, and assert that the gap closes."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         mlr = MLR(**parameters).fit(X, y)
@@ -32,13 +32,13 @@ def recomputed(mlr, X, y):
 
 
 def both_optimal(first, second, scale=1.0):
-    """Both lie above the bound of the other; `scale` times the second's objective is the first's."""
+    """Assert that both are above the bound of the other. `scale` times the second objective is the first."""
     assert first.objective_ >= scale * second.dual_bound_ * (1 - EXACT)
     assert scale * second.objective_ >= first.dual_bound_ * (1 - EXACT)
 
 
 def permuted(y, rows):
-    """The relevance of songs that stand in another order, or its labels."""
+    """Permute the relevance of songs, or its labels."""
     return y.restrict(rows, rows) if isinstance(y, Relevance) else np.asarray(y)[rows]
 
 
@@ -49,13 +49,14 @@ ENUMERATED = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(("seed", "structure", "regularizer"), ENUMERATED)
-def test_the_optimum_is_that_of_all_rankings(loss, seed, structure, regularizer):
+def test_matches_optimum_over_all_rankings(loss, seed, structure, regularizer):
     X, y = truth.random_lists(6, 2 if regularizer == "l21" else 3, seed)
     best = truth.optimum(X, y, loss, 2, 30.0, structure, regularizer)
     mlr = fitted(X, y, loss=loss, k=2, C=30.0, structure=structure, regularizer=regularizer)
-    # the outer cone of the judge is left at violations of 1e-9
+    # the reference leaves the outer cone at violations of 1e-9
     assert mlr.dual_bound_ <= best * (1 + 1e-6)
     assert best <= mlr.objective_ * (1 + 1e-6)
     assert recomputed(mlr, X, y) == pytest.approx(mlr.objective_, rel=EXACT)
@@ -63,18 +64,19 @@ def test_the_optimum_is_that_of_all_rankings(loss, seed, structure, regularizer)
 
 @pytest.mark.parametrize("solver", ["admm", "subgradient"])
 @pytest.mark.parametrize("structure", ["full", "diagonal"])
-def test_the_other_solvers_reach_the_optimum_of_all_rankings(solver, structure):
+def test_other_solvers_reach_optimum_over_all_rankings(solver, structure):
     X, y = truth.random_lists(6, 2, 0)
     best = truth.optimum(X, y, "map", 2, 1.0, structure)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the bound of sub-gradients closes slowly
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the bound of subgradients closes slowly
         mlr = MLR("map", k=2, C=1.0, structure=structure, solver=solver, max_cuts=40).fit(X, y)
     assert mlr.dual_bound_ <= best * (1 + 1e-6)
-    assert best * (1 - 1e-6) <= mlr.objective_ <= best * (1 + 1.1e-3)  # tol, of the other side of the gap
+    assert best * (1 - 1e-6) <= mlr.objective_ <= best * (1 + 1.1e-3)  # tol, for the other side of the gap
     assert mlr.metric_.any()
 
 
-# with rho by (4.15) alone all of these stood still or cycled, 5 % to 60 times above the optimum
+# with rho by (4.15) alone, all of these stalled or cycled, 5 % to 60 times above the optimum
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "C", "seed", "n_steps"),
     [
@@ -83,24 +85,24 @@ def test_the_other_solvers_reach_the_optimum_of_all_rankings(solver, structure):
         ("kernels, diagonal", 100.0, 19, 10), ("kernels, diagonal", 3.0, 17, 1), ("kernels, full", 3.0, 8, 10),
     ],
 )  # fmt: skip
-def test_alternating_directions_do_not_stand_still_where_few_rankings_are_possible(kind, C, seed, n_steps):
+def test_admm_converges_with_few_possible_rankings(kind, C, seed, n_steps):
     best = small_problems.optimum(kind, "auc", C, seed)
     assert small_problems.by_admm(kind, "auc", C, seed, n_steps) <= 1.01 * best
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("n_steps", [100, 1000])
 @pytest.mark.parametrize("kind", small_problems.KINDS)
-@pytest.mark.thorough
-def test_many_steps_a_cut_reach_the_optimum_too(kind, n_steps):
+@pytest.mark.long
+def test_admm_with_many_steps_per_cut_reaches_optimum(kind, n_steps):
     for seed in (3, 10):
         best = small_problems.optimum(kind, "auc", 100.0, seed)
         assert small_problems.by_admm(kind, "auc", 100.0, seed, n_steps) <= 1.01 * best
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("name", truth.PROBLEMS)
-def test_the_objective_is_that_of_a_loop_over_queries(name, loss):
+def test_objective_matches_loop_over_queries(name, loss):
     X, y = truth.problem(name)
     mlr = fitted(X, y, loss=loss, k=3, C=5.0)
     assert recomputed(mlr, X, y) == pytest.approx(mlr.objective_, rel=EXACT)
@@ -108,15 +110,16 @@ def test_the_objective_is_that_of_a_loop_over_queries(name, loss):
     assert mlr.n_queries_ == sum(bool(r and i) for r, i in zip(*truth.as_sets(y), strict=True))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("loss", ["auc", "map", "ndcg"])
 @pytest.mark.parametrize("name", ["wine", "lists"])
-def test_the_objective_of_a_diagonal(name, loss):
+def test_diagonal_objective_matches_loop(name, loss):
     X, y = truth.problem(name)
     X = X * np.logspace(-1, 1, X.shape[1])
     mlr = fitted(X, y, loss=loss, C=5.0, structure="diagonal")
     assert recomputed(mlr, X, y) == pytest.approx(mlr.objective_, rel=EXACT)
     np.testing.assert_array_equal(mlr.metric_, np.diag(np.diag(mlr.metric_)))
-    # a diagonal is among the full ones
+    # diagonal metrics are a subset of the full ones
     assert fitted(X, y, loss=loss, C=5.0).dual_bound_ <= mlr.objective_
     robust = fitted(X, y, loss=loss, C=5.0, structure="diagonal", regularizer="l21")
     np.testing.assert_array_equal(robust.metric_, mlr.metric_)
@@ -124,18 +127,17 @@ def test_the_objective_of_a_diagonal(name, loss):
 
 @pytest.mark.parametrize("loss", ["auc", "mrr"])
 @pytest.mark.parametrize("name", ["iris", "lists"])
-def test_the_objective_with_row_norms(name, loss):
+def test_row_norm_objective_matches_loop(name, loss):
     X, y = truth.problem(name)
     mlr = fitted(X, y, loss=loss, C=5.0, regularizer="l21")
     assert recomputed(mlr, X, y) == pytest.approx(mlr.objective_, rel=EXACT)
-    # the row norms of a metric are at least its trace
+    # the row norms of a metric sum to at least its trace
     assert fitted(X, y, loss=loss, C=5.0).dual_bound_ <= mlr.objective_
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("name", ["wine", "cancer", "iris", "lists"])  # 200 cuts do not do for the digits
-def test_alternating_directions_reach_the_same(name, loss):
+@pytest.mark.parametrize("name", ["wine", "cancer", "iris", "lists"])  # 200 cuts are not enough for these digits
+def test_admm_reaches_same_objective(name, loss):
     X, y = truth.problem(name)
     bundle = fitted(X, y, loss=loss, k=3, C=5.0, tol=3e-4)
     admm = fitted(X, y, loss=loss, k=3, C=5.0, solver="admm")
@@ -143,9 +145,9 @@ def test_alternating_directions_reach_the_same(name, loss):
     assert recomputed(admm, X, y) == pytest.approx(admm.objective_, rel=EXACT)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["iris", "lists"])
-def test_sub_gradients_reach_the_same(name):
+def test_subgradient_reaches_same_objective(name):
     X, y = truth.problem(name)
     bundle = fitted(X, y, C=2.0, tol=3e-4)
     with warnings.catch_warnings():
@@ -157,20 +159,20 @@ def test_sub_gradients_reach_the_same(name):
 
 
 def one_query(near, far):
-    """The first song asks, with one relevant and one irrelevant song."""
+    """Build a query by the first song, with one relevant and one irrelevant song."""
     relevance = Relevance.from_lists([[1], [], []], irrelevant=[[2], [], []])
     return np.array([np.zeros_like(near), near, far], dtype=float), relevance
 
 
-# what is lost when the only relevant song comes second
+# loss if the only relevant song is second
 LOST = {"auc": 1.0, "map": 0.5, "mrr": 0.5, "ndcg": 1.0, "precision": 1.0}
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(("structure", "regularizer"), [("full", "trace"), ("diagonal", "trace"), ("full", "l21")])
 @pytest.mark.parametrize("solver", ["bundle", "admm"])
-def test_one_dimension_has_a_closed_form(loss, structure, regularizer, solver):
-    # minimise w + C max(0, lost - 2 w (far^2 - near^2)): 0 below C = 1 / (2 (9 - 1)), the kink above
+def test_one_dimension_matches_closed_form(loss, structure, regularizer, solver):
+    # minimize w + C max(0, lost - 2 w (far^2 - near^2)): 0 below C = 1 / (2 (9 - 1)), the kink above
     X, y = one_query([1.0], [3.0])
     parameters = {
         "loss": loss, "k": 1, "structure": structure, "regularizer": regularizer, "solver": solver, "tol": 1e-6,
@@ -181,13 +183,13 @@ def test_one_dimension_has_a_closed_form(loss, structure, regularizer, solver):
     for C in (1.01 / 16, 7.0, 1e4):
         above = fitted(X, y, C=C, **parameters)
         assert above.objective_ == pytest.approx(LOST[loss] / 16, rel=1e-6)
-        # C is the price of falling short of the kink, 1 of going past it
+        # C is the price of missing the kink from below, 1 from above
         np.testing.assert_allclose(above.metric_, LOST[loss] / 16, rtol=1.1e-4)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_one_query_has_a_closed_form(loss):
-    # the trace is least along the top axis of dPsi = 2 (far far^T - near near^T), with the kink at lost / lambda
+def test_one_query_matches_closed_form(loss):
+    # the trace is minimal along the top axis of dPsi = 2 (far far^T - near near^T), with the kink at lost / lambda
     near, far = np.array([1.0, 0.5, -1.0]), np.array([2.0, -1.0, 0.5])
     X, y = one_query(near, far)
     values, vectors = np.linalg.eigh(2 * (np.outer(far, far) - np.outer(near, near)))
@@ -198,7 +200,7 @@ def test_one_query_has_a_closed_form(loss):
     np.testing.assert_allclose(mlr.metric_, expected, atol=1e-3 * np.abs(expected).max())
     assert not fitted(X, y, loss=loss, k=1, C=0.999 / values[-1]).metric_.any()
     assert fitted(X, y, loss=loss, k=1, C=1.01 / values[-1], tol=1e-4).metric_.any()
-    # a weight a column: the best column alone
+    # one weight per column: the best column alone
     column = np.max(2 * (far**2 - near**2))
     diagonal = fitted(X, y, loss=loss, k=1, C=100.0, structure="diagonal")
     assert diagonal.objective_ == pytest.approx(LOST[loss] / column, rel=1e-3)
@@ -206,8 +208,8 @@ def test_one_query_has_a_closed_form(loss):
 
 @pytest.mark.parametrize("loss", ["ndcg", "precision"])
 @pytest.mark.parametrize("solver", ["bundle", "admm", "subgradient"])
-def test_where_no_ranking_loses_anything_the_metric_is_zero(loss, solver):
-    # the first two places of NDCG weigh the same, P@2 sees both songs
+def test_zero_loss_gives_zero_metric(loss, solver):
+    # the first two positions of NDCG have equal weights, and P@2 covers both songs
     X, y = one_query([1.0, 1.0], [3.0, 0.0])
     mlr = fitted(X, y, loss=loss, k=2, C=50.0, solver=solver)
     assert mlr.objective_ == mlr.dual_bound_ == 0.0
@@ -215,9 +217,10 @@ def test_where_no_ranking_loses_anything_the_metric_is_zero(loss, solver):
     np.testing.assert_array_equal(mlr.transform(X), np.zeros((3, 1)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("regularizer", ["trace", "l21"])
 @pytest.mark.parametrize("solver", ["bundle", "admm"])
-def test_where_the_relevant_song_is_farther_on_every_axis_the_metric_is_zero(regularizer, solver):
+def test_uninformative_axes_give_zero_metric(regularizer, solver):
     X, y = one_query([5.0, 1.0], [0.0, 0.0])
     mlr = fitted(X, y, C=3.0, regularizer=regularizer, solver=solver)
     assert not mlr.metric_.any()
@@ -225,7 +228,7 @@ def test_where_the_relevant_song_is_farther_on_every_axis_the_metric_is_zero(reg
 
 
 @pytest.mark.parametrize("name", ["wine", "lists"])
-def test_turning_the_songs_turns_the_metric(name, rng):
+def test_rotating_songs_rotates_metric(name, rng):
     X, y = truth.problem(name)
     Q = np.linalg.qr(rng.standard_normal((X.shape[1],) * 2))[0]
     first, turned = (fitted(Z, y, loss="map", C=5.0) for Z in (X, X @ Q))
@@ -235,7 +238,7 @@ def test_turning_the_songs_turns_the_metric(name, rng):
 
 
 @pytest.mark.parametrize(("structure", "regularizer"), [("full", "trace"), ("diagonal", "trace"), ("full", "l21")])
-def test_moving_scaling_and_shuffling_the_songs(structure, regularizer, rng):
+def test_fit_is_invariant_to_shift_scale_and_shuffling(structure, regularizer, rng):
     X, y = truth.random_lists(24, 3)
     parameters = {"loss": "mrr", "structure": structure, "regularizer": regularizer}
     first = fitted(X, y, C=6.0, **parameters)
@@ -247,7 +250,7 @@ def test_moving_scaling_and_shuffling_the_songs(structure, regularizer, rng):
         both_optimal(first, fitted(s * X, y, C=6.0 / s**2, **parameters), scale=s**2)
 
 
-def test_twice_is_the_same_to_the_last_bit():
+def test_repeated_fit_is_bitwise_equal():
     X, y = truth.problem("wine")
     first, second = (MLR("ndcg", C=20.0).fit(X, y) for _ in range(2))
     np.testing.assert_array_equal(first.metric_, second.metric_)
@@ -255,7 +258,7 @@ def test_twice_is_the_same_to_the_last_bit():
     assert histories[0] == histories[1]
 
 
-def test_labels_and_their_relevance_are_the_same():
+def test_labels_and_relevance_agree():
     X, y = truth.problem("iris")
     first = MLR(C=3.0).fit(X, y)
     for other in (Relevance.from_labels(y), Relevance.from_lists(truth.as_sets(y)[0]), [f"genre {c}" for c in y]):
@@ -263,7 +266,7 @@ def test_labels_and_their_relevance_are_the_same():
 
 
 @pytest.mark.parametrize("solver", ["bundle", "admm", "subgradient"])
-def test_the_history_tells_how_it_went(solver):
+def test_history_records_progress(solver):
     X, y = truth.random_lists(20, 2)
     told = []
     with warnings.catch_warnings():
@@ -288,18 +291,17 @@ def test_the_history_tells_how_it_went(solver):
 
 
 @pytest.mark.parametrize("solver", ["bundle", "admm", "subgradient"])
-def test_a_callback_ends_the_fit_with_the_best_metric_so_far(solver, recwarn):
+def test_callback_stops_fit_with_best_metric(solver, recwarn):
     X, y = truth.problem("iris")
     mlr = MLR(C=20.0, solver=solver).fit(X, y, callback=lambda step: step["cut"] == 4)
     assert mlr.n_cuts_ == len(mlr.history_) == 4
     assert mlr.objective_ == min(step["objective"] for step in mlr.history_)
     assert recomputed(mlr, X, y) == pytest.approx(mlr.objective_, rel=EXACT)
-    assert not [w for w in recwarn if issubclass(w.category, ConvergenceWarning)]  # as asked
+    assert not [w for w in recwarn if issubclass(w.category, ConvergenceWarning)]  # the callback stopped the fit
 
 
-@pytest.mark.slow
-@pytest.mark.thorough
-def test_a_tolerance_below_rounding_does_no_harm():
+@pytest.mark.long
+def test_tolerance_below_rounding_is_harmless():
     X, y = truth.random_lists(6, 3, 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # rounding decides whether the gap closes
@@ -307,16 +309,16 @@ def test_a_tolerance_below_rounding_does_no_harm():
     assert mlr.objective_ == pytest.approx(truth.optimum(X, y, "auc", 2, 1e4), rel=1e-6)
 
 
-def test_the_gap_closes_soon_after_the_objective_has_arrived():
+def test_gap_closes_soon_after_objective_converges():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 8, 160)
     X = rng.standard_normal((160, 12))
     X[:, :4] += 0.6 * rng.standard_normal((8, 4))[y]
-    # 33 cuts; without bounds of a smaller mu the gap is still open after 300, at an objective that is as low
+    # 33 cuts; without bounds of a smaller mu, the gap is still open after 300, at an objective that is as low
     fitted(X, y, C=100, tol=1e-3, max_cuts=100)
 
 
-def test_running_out_of_cuts_is_said():
+def test_warns_when_cuts_run_out():
     X, y = truth.problem("wine")
     with pytest.warns(ConvergenceWarning, match=r"relative gap is 0\.\d+ after 5 cuts, above tol=0.001") as caught:
         mlr = MLR(C=50.0, max_cuts=5).fit(X, y)
@@ -327,7 +329,7 @@ def test_running_out_of_cuts_is_said():
 
 
 @pytest.mark.parametrize(("structure", "regularizer"), [("full", "trace"), ("diagonal", "trace"), ("full", "l21")])
-def test_a_path_is_as_good_as_separate_fits(structure, regularizer):
+def test_path_matches_separate_fits(structure, regularizer):
     X, y = truth.random_lists(24, 3)
     mlr = MLR("map", structure=structure, regularizer=regularizer)
     Cs = [0.3, 2.0, 6.0, 3.0]
@@ -340,7 +342,7 @@ def test_a_path_is_as_good_as_separate_fits(structure, regularizer):
         both_optimal(each, fitted(X, y, **each.get_params()))
 
 
-def test_a_path_may_start_where_the_metric_is_zero():
+def test_path_can_start_at_zero_metric():
     X, y = truth.random_lists(24, 3)
     path = MLR().fit_path(X, y, [1e-6, 1e-5, 3.0])
     assert [bool(each.metric_.any()) for each in path] == [False, False, True]
@@ -348,7 +350,7 @@ def test_a_path_may_start_where_the_metric_is_zero():
 
 
 @pytest.mark.parametrize("solver", ["bundle", "admm"])
-def test_the_callback_of_a_path_knows_where_it_is_and_ends_it(solver):
+def test_path_callback_gets_position_and_stops_path(solver):
     X, y = truth.random_lists(24, 3)
     steps = []
 
@@ -362,7 +364,7 @@ def test_the_callback_of_a_path_knows_where_it_is_and_ends_it(solver):
     assert path[1].n_cuts_ == 3
 
 
-def test_each_fit_of_a_path_starts_at_the_metric_of_the_one_before():
+def test_path_fits_start_from_previous_metric():
     X, y = truth.problem("wine")
     path = MLR().fit_path(X, y, [5.0, 5.5, 6.0])
     for before, after in itertools.pairwise(path):
@@ -371,7 +373,7 @@ def test_each_fit_of_a_path_starts_at_the_metric_of_the_one_before():
         assert start < 0.1 * MLR(C=after.C).fit(X, y).history_[0]["objective"]
 
 
-def test_transformed_songs_have_the_learned_distances(rng):
+def test_transform_gives_learned_distances(rng):
     X, y = truth.problem("wine")
     mlr = MLR(C=10.0).fit(X, y)
     new = rng.standard_normal((7, X.shape[1]))
@@ -386,7 +388,7 @@ def test_transformed_songs_have_the_learned_distances(rng):
     assert (np.diff(weights) <= 0).all()
 
 
-def test_the_conventions_of_scikit_learn():
+def test_follows_scikit_learn_conventions():
     mlr = MLR("map", k=4, C=2.5, structure="diagonal", solver="admm", max_cuts=9)
     copy = clone(mlr)
     assert copy.get_params() == mlr.get_params()
@@ -404,7 +406,7 @@ def test_the_conventions_of_scikit_learn():
         copy.transform(X[:, :3])
     with pytest.raises(ValueError, match="NaN"):
         copy.transform(np.full((2, 4), np.nan))
-    # a second fit forgets the first
+    # a second fit does not depend on the first
     copy.fit(X[:, :3], y)
     assert (copy.n_features_in_, copy.metric_.shape) == (3, (3, 3))
 
@@ -419,7 +421,7 @@ def test_the_conventions_of_scikit_learn():
     ],
     ids=str,
 )  # fmt: skip
-def test_bad_parameters_are_named(wrong):
+def test_rejects_bad_parameters(wrong):
     (name,) = wrong
     mlr = MLR(**wrong)  # the constructor only stores
     with pytest.raises((ValueError, TypeError), match=f"^{name}="):
@@ -440,22 +442,22 @@ def test_bad_parameters_are_named(wrong):
         (np.eye(4), [0, 0, 0, 0], "no query has both"),
         (np.eye(4), [0, 1, 2, 3], "no query has both"),
         (np.eye(4), [None, None, "rock", ""], "no query has both"),
-        (np.eye(4), [0, 0, 1], "y is of 3 queries and 3 songs, X has 4 rows"),
+        (np.eye(4), [0, 0, 1], "y has 3 queries and 3 songs, X has 4 rows"),
         (np.eye(4), np.array([[0], [0], [1], [1]]), r"shape \(4, 1\)"),
-        (np.eye(4), Relevance.from_labels([0, 0, 1, 1, 1]), "y is of 5 queries"),
-        (np.eye(4), Relevance.from_labels([0, 0, 1, 1]).restrict([0, 1]), "y is of 2 queries and 4 songs"),
+        (np.eye(4), Relevance.from_labels([0, 0, 1, 1, 1]), "y has 5 queries"),
+        (np.eye(4), Relevance.from_labels([0, 0, 1, 1]).restrict([0, 1]), "y has 2 queries and 4 songs"),
         (np.eye(4), Relevance.from_labels([0, 0, 1, 1]).restrict([1, 0, 3, 2]), "query i should be row i of X"),
         (np.eye(4), Relevance.from_lists([[1]] * 4, outside=True), "query i should be row i of X"),
     ],
 )
 @pytest.mark.parametrize("structure", ["full", "diagonal"])
-def test_data_that_cannot_be_learned_from(X, y, message, structure):
+def test_rejects_unusable_data(X, y, message, structure):
     with pytest.raises(ValueError, match=message):
         MLR(structure=structure).fit(X, y)
 
 
 def signal_and_noise(n_noise):
-    """Three classes along two columns among louder columns of noise."""
+    """Return three classes along two columns, among louder columns of noise."""
     rng = np.random.default_rng(5)
     y = np.arange(45) % 3
     centres = np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 3.0]])
@@ -463,17 +465,17 @@ def signal_and_noise(n_noise):
     return X, y
 
 
-def test_row_norms_rule_out_columns_of_noise():
+def test_row_norms_eliminate_noise_columns():
     X, y = signal_and_noise(3)
     robust, plain = (
         np.linalg.norm(fitted(X, y, regularizer=regularizer).metric_, axis=1) for regularizer in ("l21", "trace")
     )
-    # 0 but for what the master problem is short of its optimum; the trace leaves each some weight
+    # 0 up to the error of the master problem; the trace leaves each some weight
     assert robust[2:].max() <= 1e-4 * robust[:2].min()
     assert plain[2:].min() >= 1e-2 * plain[:2].min()
 
 
-def test_the_signal_outweighs_the_noise():
+def test_signal_outweighs_noise():
     X, y = signal_and_noise(6)
     for structure in ("full", "diagonal"):
         weights = np.diag(fitted(X, y, C=10.0, structure=structure).metric_)
@@ -486,7 +488,7 @@ def test_more_dimensions_than_songs(loss, rng):
     mlr = fitted(X, y, loss=loss)
     assert recomputed(mlr, X, y) == pytest.approx(mlr.objective_, rel=EXACT)
     assert len(mlr.components_) <= 14
-    # turned into the space that the songs span, it is the same problem
+    # rotated into the space that the songs span, it is the same problem
     span = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][:14]
     both_optimal(mlr, fitted(X @ span.T, y, loss=loss))
 
@@ -494,11 +496,11 @@ def test_more_dimensions_than_songs(loss, rng):
 def test_duplicated_songs(rng):
     X, y = truth.random_lists(12, 3)
     relevant, irrelevant = truth.as_sets(y)
-    # every song twice, and every query: the copies in the same sets
+    # every song and query twice, with the duplicates in the same sets
     twice = [[song + 12 * copy for song in songs for copy in range(2)] for songs in relevant * 2]
     others = [[song + 12 * copy for song in songs for copy in range(2)] for songs in irrelevant * 2]
     doubled = Relevance.from_lists(twice, irrelevant=others)
-    # AUC counts pairs, so that all the shares stay as they are
+    # AUC counts pairs, so all shares stay the same
     both_optimal(fitted(X, y, C=8.0), fitted(np.vstack([X, X]), doubled, C=8.0))
 
 
@@ -512,7 +514,7 @@ def test_equal_songs_in_different_classes():
 
 @pytest.mark.parametrize("structure", ["full", "diagonal"])
 @pytest.mark.parametrize("constant", [0.0, 0.1, 1e6])
-def test_a_constant_column_changes_nothing(structure, constant):
+def test_constant_column_changes_nothing(structure, constant):
     X, y = truth.problem("iris")
     wider = np.insert(X, 2, constant, axis=1)
     first, second = (fitted(Z, y, loss="map", C=5.0, structure=structure) for Z in (X, wider))
@@ -520,7 +522,7 @@ def test_a_constant_column_changes_nothing(structure, constant):
     np.testing.assert_allclose(second.metric_[2], 0.0, atol=1e-6 * np.abs(second.metric_).max())
 
 
-def test_the_factor_keeps_a_share_of_the_spectrum(rng):
+def test_factor_keeps_given_spectral_mass(rng):
     L = np.diag([4.0, 3.0, 2.0, 1.0]) @ np.linalg.qr(rng.standard_normal((4, 4)))[0]
     W = L.T @ L  # eigenvalues 16, 9, 4, 1 of 30
     for mass, rank in ((1.0, 4), (0.99, 4), (0.96, 3), (0.8, 2), (0.5, 1), (1e-9, 1)):

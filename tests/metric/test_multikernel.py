@@ -1,4 +1,4 @@
-"""Metrics of several kernels: as MLR where they are linear, and against linear programmes over all rankings."""
+"""Tests of metrics of several kernels: against MLR for linear ones, and linear programs over all rankings."""
 
 import warnings
 
@@ -8,15 +8,15 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from musicsim.metric import MLR, MultipleKernelMLR
-from musicsim.metric._oracles import LOSSES
+from musicsim.metric.oracles import LOSSES
 from musicsim.relevance import Relevance
 from tests.metric import truth
 
-EXACT = 1e-8  # kernels square the condition of the songs
+EXACT = 1e-8  # kernels square the condition number of the songs
 
 
 def fitted(kernels, y, **parameters):
-    """A fit that has to close its gap."""
+    """Fit, and assert that the gap closes."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         model = MultipleKernelMLR(**parameters).fit(kernels, y)
@@ -26,12 +26,12 @@ def fitted(kernels, y, **parameters):
 
 
 def learned_distances(kernels, metrics):
-    """Sum over the kernels of the distances of their columns."""
+    """Sum the distances of the columns over the kernels."""
     return sum(truth.squared_distances(K.T, W) for K, W in zip(kernels, metrics, strict=True))
 
 
 def recomputed(model, kernels, y):
-    """The objective from the definition: <W, K> and a loop over the queries."""
+    """Compute the objective from the definition: <W, K> and a loop over the queries."""
     metrics = model.metrics_
     penalty = sum(np.sum(W * K) for W, K in zip(metrics, kernels, strict=True))
     hinge = truth.mean_hinge(learned_distances(kernels, metrics), y, model.loss, model.k)
@@ -44,7 +44,7 @@ def gaussian(X, width=1.0):
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("name", ["iris", "lists"])
-def test_a_linear_kernel_learns_what_the_songs_do(name, loss):
+def test_linear_kernel_matches_mlr(name, loss):
     # K_x = X x: W^k gives the distances of X^T W^k X, whose trace is <W^k, X X^T>
     X, y = truth.problem(name)
     K = X @ X.T
@@ -54,28 +54,28 @@ def test_a_linear_kernel_learns_what_the_songs_do(name, loss):
     assert model.objective_ >= mlr.dual_bound_ * (1 - EXACT)
     assert mlr.objective_ >= model.dual_bound_ * (1 - EXACT)
     assert recomputed(model, [K], y) == pytest.approx(model.objective_, rel=EXACT)
-    # as a metric of the songs it has the same objective, and nearly the same distances
+    # as a metric of the songs, it has the same objective, and nearly the same distances
     (W,) = model.metrics_
     of_songs = X.T @ W @ X
     assert truth.objective(X, y, of_songs, loss, 3, 5.0) == pytest.approx(model.objective_, rel=EXACT)
 
 
-def test_the_distances_of_a_linear_kernel_are_those_of_the_songs():
+def test_linear_kernel_gives_song_distances():
     X, y = truth.problem("iris")
     mlr = MLR("auc", C=2.0, tol=1e-6, max_cuts=1000).fit(X, y)
     model = fitted([X @ X.T], y, C=2.0, tol=1e-6, max_cuts=1000)
     Z, ours = model.transform([X @ X.T]), truth.squared_distances(X, mlr.metric_)
     distances = truth.squared_distances(Z, np.eye(Z.shape[1]))
-    # an objective within tol leaves the metric within its root
+    # an objective within tol determines the metric to its square root
     np.testing.assert_allclose(distances, ours, atol=2e-3 * ours.max())
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("seed", [0, 1])
-def test_a_diagonal_is_the_optimum_of_all_rankings(loss, seed):
+def test_diagonal_matches_optimum_over_all_rankings(loss, seed):
     X, y = truth.random_lists(6, 3, seed)
     kernels = [X @ X.T + np.eye(6), gaussian(X)]
-    # a weight for each training song and kernel, at the price of the kernel's diagonal
+    # one weight per training song and kernel, at the price of the diagonal of the kernel
     columns, price = np.hstack(kernels), np.concatenate([np.diag(K) for K in kernels])
     best = truth.optimum(columns, y, loss, 2, 10.0, "diagonal", price=price)
     model = fitted(kernels, y, loss=loss, k=2, C=10.0, structure="diagonal")
@@ -86,7 +86,7 @@ def test_a_diagonal_is_the_optimum_of_all_rankings(loss, seed):
         np.testing.assert_array_equal(W, np.diag(np.diag(W)))
 
 
-def test_full_metrics_are_the_optimum_of_all_rankings():
+def test_full_metrics_match_optimum_over_all_rankings():
     # the kernels of two columns are MLR on both with a metric of two blocks, that is, a diagonal one
     X, y = truth.random_lists(6, 2, 0)
     for loss in LOSSES:
@@ -98,7 +98,7 @@ def test_full_metrics_are_the_optimum_of_all_rankings():
 
 @pytest.mark.parametrize("structure", ["full", "diagonal"])
 @pytest.mark.parametrize("loss", ["auc", "ndcg"])
-def test_the_objective_of_two_kernels_is_that_of_a_loop(structure, loss):
+def test_two_kernel_objective_matches_loop(structure, loss):
     X, y = truth.problem("lists")
     kernels = [gaussian(X[:, :3]), X[:, 3:] @ X[:, 3:].T]
     model = fitted(kernels, y, loss=loss, C=1.0 if structure == "full" else 20.0, structure=structure)
@@ -106,30 +106,30 @@ def test_the_objective_of_two_kernels_is_that_of_a_loop(structure, loss):
 
 
 @pytest.mark.parametrize("solver", ["admm", "subgradient"])
-def test_the_other_solvers_reach_the_same(solver):
+def test_other_solvers_reach_same_objective(solver):
     X, y = truth.random_lists(15, 4)
     kernels = [X[:, :2] @ X[:, :2].T, X[:, 2:] @ X[:, 2:].T]
     bundle = fitted(kernels, y, C=3.0, tol=3e-4)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the bound of sub-gradients closes slowly
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the bound of subgradients closes slowly
         other = MultipleKernelMLR(C=3.0, solver=solver, max_cuts=40).fit(kernels, y)
     assert bundle.dual_bound_ <= other.objective_ <= bundle.objective_ * (1 + 1e-3)
     assert other.dual_bound_ <= bundle.objective_
 
 
 @pytest.mark.parametrize("structure", ["full", "diagonal"])
-def test_a_kernel_of_noise_gets_little_weight(structure, rng):
+def test_noise_kernel_gets_little_weight(structure, rng):
     X, y = truth.problem("iris")
     noise = rng.standard_normal((len(X), 4))
     kernels = [noise @ noise.T, X @ X.T]
     model = fitted(kernels, y, C=5.0, structure=structure)
     useless, useful = (np.sum(W * K) for W, K in zip(model.metrics_, kernels, strict=True))
     assert useful > 20 * useless
-    # one more kernel never makes the optimum worse
+    # another kernel never makes the optimum worse
     assert model.dual_bound_ <= fitted(kernels[1:], y, C=5.0, structure=structure).objective_
 
 
-def test_a_constant_kernel_takes_no_part():
+def test_constant_kernel_is_ignored():
     X, y = truth.problem("iris")
     K, zero = X @ X.T, np.zeros((len(X), len(X)))
     alone, both = fitted([K], y, C=3.0), fitted([zero, K], y, C=3.0)
@@ -138,20 +138,20 @@ def test_a_constant_kernel_takes_no_part():
     np.testing.assert_array_equal(both.transform([zero, K]), alone.transform([K]))
 
 
-def test_the_order_and_the_split_of_kernels_do_not_matter():
+def test_kernel_order_and_duplication_do_not_matter():
     X, y = truth.random_lists(20, 4)
     first, second = X[:, :2] @ X[:, :2].T, X[:, 2:] @ X[:, 2:].T
     ahead, behind = fitted([first, second], y, C=4.0), fitted([second, first], y, C=4.0)
     assert ahead.objective_ >= behind.dual_bound_ * (1 - EXACT)
     assert behind.objective_ >= ahead.dual_bound_ * (1 - EXACT)
-    # the same kernel twice costs and gives what it does once
+    # the same kernel twice has the same cost and result as once
     once, twice = fitted([first], y, C=4.0), fitted(np.stack([first, first]), y, C=4.0)
     assert once.objective_ >= twice.dual_bound_ * (1 - EXACT)
     assert twice.objective_ >= once.dual_bound_ * (1 - EXACT)
 
 
 @pytest.mark.parametrize("structure", ["full", "diagonal"])
-def test_transformed_songs_have_the_learned_distances(structure, rng):
+def test_transform_gives_learned_distances(structure, rng):
     X, y = truth.random_lists(20, 4)
     new = rng.standard_normal((7, 4))
     kernels = [X @ X.T, gaussian(X)]
@@ -174,13 +174,13 @@ def test_transformed_songs_have_the_learned_distances(structure, rng):
     np.testing.assert_array_equal(clone(model).fit_transform(kernels, y), model.transform(kernels))
 
 
-def test_where_a_constant_kernel_is_all_there_is():
+def test_rejects_all_constant_kernels():
     X, y = truth.problem("iris")
     with pytest.raises(ValueError, match="All kernels are constant"):
         MultipleKernelMLR().fit([np.full((len(X), len(X)), 0.3)], y)
 
 
-def test_where_the_loss_weighs_little_no_kernel_is_needed():
+def test_tiny_c_uses_no_kernel():
     X, y = truth.random_lists(12, 3)
     kernels = [X @ X.T, gaussian(X)]
     for structure in ("full", "diagonal"):
@@ -190,7 +190,7 @@ def test_where_the_loss_weighs_little_no_kernel_is_needed():
         assert not any(W.any() for W in model.metrics_)
 
 
-def test_the_conventions_of_scikit_learn():
+def test_follows_scikit_learn_conventions():
     model = MultipleKernelMLR("mrr", C=2.0, structure="diagonal", max_cuts=77)
     assert clone(model).get_params() == model.get_params()
     with pytest.raises(NotFittedError):
@@ -219,7 +219,7 @@ LABELS = [0, 0, 1, 1]
 GIVEN_NAN = np.where(np.eye(4) > 0, np.nan, 0.0)
 SKEWED = np.eye(4) + np.triu(np.ones((4, 4)))
 INDEFINITE = np.eye(4) - 2 * np.diag([0, 0, 0, 1.0])
-HIDDEN = np.ones((4, 4)) - np.eye(4) + 0.5 * np.eye(4)  # no negative diagonal, but eigenvalues of -1/2
+HIDDEN = np.ones((4, 4)) - np.eye(4) + 0.5 * np.eye(4)  # the diagonal is not negative, but eigenvalues are -1/2
 
 
 @pytest.mark.parametrize("structure", ["full", "diagonal"])
@@ -230,20 +230,20 @@ HIDDEN = np.ones((4, 4)) - np.eye(4) + 0.5 * np.eye(4)  # no negative diagonal, 
         (np.eye(4), LABELS, "sequence of matrices"),
         ([np.ones((4, 3))], LABELS, r"kernels\[0\] has the shape \(4, 3\); it should be square"),
         ([np.eye(4), np.ones(4)], LABELS, r"kernels\[1\] has the shape \(4,\)"),
-        ([np.eye(4), GIVEN_NAN], LABELS, r"kernels\[1\] holds NaN"),
+        ([np.eye(4), GIVEN_NAN], LABELS, r"kernels\[1\] contains NaN"),
         ([SKEWED], LABELS, r"kernels\[0\] is not symmetric"),
         ([INDEFINITE], LABELS, "positive semi-definite"),
         ([HIDDEN], LABELS, "positive semi-definite"),
-        ([np.eye(4), np.eye(3)], LABELS, r"kernels are of \[4, 3\] songs"),
+        ([np.eye(4), np.eye(3)], LABELS, r"kernels have \[4, 3\] songs"),
         ([np.zeros((4, 4))], LABELS, "All kernels are constant"),
         ([np.ones((4, 4))], LABELS, "All kernels are constant"),
         ([np.empty((0, 0))], [], "kernel"),
-        ([np.eye(4)], LABELS[:3], "y is of 3 queries"),
+        ([np.eye(4)], LABELS[:3], "y has 3 queries"),
         ([np.eye(4)], [0, 0, 0, 0], "no query has both"),
-        ([np.eye(4)], Relevance.from_labels([0, 0, 1, 1]).restrict([0, 1]), "y is of 2 queries"),
+        ([np.eye(4)], Relevance.from_labels([0, 0, 1, 1]).restrict([0, 1]), "y has 2 queries"),
     ],
 )
-def test_kernels_that_cannot_be_learned_from(kernels, y, message, structure):
+def test_rejects_unusable_kernels(kernels, y, message, structure):
     with pytest.raises(ValueError, match=message):
         MultipleKernelMLR(structure=structure).fit(kernels, y)
 
@@ -254,7 +254,7 @@ def test_kernels_that_cannot_be_learned_from(kernels, y, message, structure):
      {"C": 0.0}, {"C": np.nan}, {"tol": -1.0}],
     ids=str,
 )  # fmt: skip
-def test_bad_parameters_are_named(wrong):
+def test_rejects_bad_parameters(wrong):
     (name,) = wrong
     with pytest.raises(ValueError, match=f"^{name}="):
         MultipleKernelMLR(**wrong).fit([np.eye(4)], LABELS)
@@ -263,16 +263,16 @@ def test_bad_parameters_are_named(wrong):
 @pytest.mark.parametrize(
     ("kernels", "message"),
     [
-        ([np.ones((5, 4))], "kernels holds 1, the model was fitted on 2"),
-        ([np.ones((5, 4))] * 3, "kernels holds 3"),
+        ([np.ones((5, 4))], "kernels contains 1, the model was fitted on 2"),
+        ([np.ones((5, 4))] * 3, "kernels contains 3"),
         ([np.ones((5, 4)), np.ones((5, 3))], r"kernels\[1\] has the shape \(5, 3\)"),
         ([np.ones((5, 4)), np.ones((6, 4))], r"kernels\[1\] has the shape \(6, 4\)"),
-        ([np.ones((5, 4)), np.full((5, 4), np.inf)], r"kernels\[1\] holds NaN or infinite"),
+        ([np.ones((5, 4)), np.full((5, 4), np.inf)], r"kernels\[1\] contains NaN or infinite"),
         (np.ones((5, 4)), "sequence of matrices"),
         ([], "kernels is empty"),
     ],
 )
-def test_new_songs_that_do_not_fit(kernels, message):
+def test_rejects_mismatched_new_songs(kernels, message):
     model = MultipleKernelMLR(C=5.0).fit([np.eye(4), 2 * np.eye(4) + 1], LABELS)
     with pytest.raises(ValueError, match=message):
         model.transform(kernels)

@@ -1,4 +1,4 @@
-"""Separation oracles against every ranking of small sets, and a slow programme on larger ones."""
+"""Tests of separation oracles against every ranking of small sets, and slow programs on larger ones."""
 
 import itertools
 
@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from musicsim.metric._oracles import LOSSES, Oracle
+from musicsim.metric.oracles import LOSSES, Oracle
 from tests.metric.programmes import delta, slow_programme
 
-# sums of some dozen products of numbers near 1, in another order than the oracle's
+# sums of some dozen products of numbers near 1, in another order than in the oracle
 CLOSE = {"rel": 1e-11, "abs": 1e-11}
 
 
 class Sets:
-    """Relevance from two lists of lists."""
+    """Relevance given by two lists of lists."""
 
     def __init__(self, relevant, irrelevant):
         self._relevant, self._irrelevant = relevant, irrelevant
@@ -32,7 +32,7 @@ class Sets:
 
 
 def violation(loss, order, relevant, s, k):
-    """Delta(y*, y) - <W, psi(y*) - psi(y)> of the ranking `order`, pair by pair."""
+    """Compute Delta(y*, y) - <W, psi(y*) - psi(y)> of the ranking `order`, pair by pair."""
     place = {item: i for i, item in enumerate(order)}
     irrelevant = [item for item in order if item not in relevant]
     scale = 1 / (len(relevant) * len(irrelevant))
@@ -41,7 +41,7 @@ def violation(loss, order, relevant, s, k):
 
 
 def interleavings(relevant, irrelevant, s):
-    """Every ranking that keeps each class in the order of its scores."""
+    """Yield every ranking that keeps each class in the order of its scores."""
     relevant = sorted(relevant, key=lambda i: -s[i])
     irrelevant = sorted(irrelevant, key=lambda i: -s[i])
     n = len(relevant) + len(irrelevant)
@@ -55,10 +55,10 @@ def most_violated(loss, relevant, irrelevant, s, k):
 
 
 def cut_of_scores(loss, s, relevant, irrelevant, k):
-    """The cut of one query whose scores are `s` to the last bit, and the weights of the items.
+    """Return the cut of one query with scores exactly `s`, and the weights of the items.
 
-    The query is the origin, item i the unit vector e_i and W = diag(-s), so that dPsi_ii = -weight_i.
-    Mirror images of the items, in neither set, keep the mean at the origin.
+    The query is the origin, item i the unit vector e_i and W = diag(-s), so that dPsi_ii = -weight_i. Mirror images of
+    the items, in neither set, keep the mean at the origin.
     """
     n = len(s)
     X = np.vstack([np.eye(n), -np.eye(n), np.zeros(n)])
@@ -68,7 +68,7 @@ def cut_of_scores(loss, s, relevant, irrelevant, k):
 
 
 def assert_most_violated(loss, s, p, k, truth):
-    """The cut of items 0..p-1 against the others is that of a real ranking, and reaches `truth`."""
+    """Assert that the cut of items 0..p-1 against the others is that of a real ranking, and reaches `truth`."""
     n = len(s)
     relevant, irrelevant = list(range(p)), list(range(p, n))
     cut, weights = cut_of_scores(loss, s, relevant, irrelevant, k)
@@ -78,7 +78,7 @@ def assert_most_violated(loss, s, p, k, truth):
     before, after = np.sort(counts[:p]), -np.sort(counts[p:])
     np.testing.assert_allclose(counts, np.round(counts), atol=1e-9)
     before, after = np.round(before).astype(int), np.round(after).astype(int)
-    # the numbers of irrelevant items in front fix the ranking, and with it those of relevant ones behind
+    # the number of irrelevant items before each item fixes the ranking, and the number of relevant ones after it
     assert after.tolist() == [np.sum(before > c) for c in range(n - p)]
     ranked = [False] * n
     for a, c in enumerate(before):
@@ -100,17 +100,18 @@ def small_queries(draw, largest=4):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=120, derandomize=True)
 @given(query=small_queries(), k=st.integers(1, 6))
-def test_the_oracle_equals_every_interleaving(loss, query, k):
+def test_oracle_matches_all_interleavings(loss, query, k):
     p, s = query
     truth = most_violated(loss, range(p), range(p, len(s)), s, k)
     assert_most_violated(loss, s, p, k, truth)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("k", range(1, 7))
-def test_all_sizes_up_to_four_and_four(loss, k, rng):
+def test_oracle_matches_all_small_sizes(loss, k, rng):
     for p, m in itertools.product(range(1, 5), repeat=2):
         s = -rng.integers(0, 4, p + m) / rng.choice([1, 2, 8, 32])
         truth = most_violated(loss, range(p), range(p, p + m), s, k)
@@ -119,7 +120,7 @@ def test_all_sizes_up_to_four_and_four(loss, k, rng):
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(("p", "m"), [(1, 3), (2, 2), (3, 2), (2, 3)])
-def test_no_permutation_is_violated_more(loss, p, m, rng):
+def test_oracle_is_at_least_as_violated_as_permutations(loss, p, m, rng):
     for k in (1, 2, 4):
         s = -rng.integers(0, 5, p + m) / 8
         orders = itertools.permutations(range(p + m))
@@ -130,7 +131,7 @@ def test_no_permutation_is_violated_more(loss, p, m, rng):
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(("p", "m", "k"), [(1, 90, 3), (15, 80, 10), (40, 40, 60), (70, 9, 25), (12, 3, 99)])
 @pytest.mark.parametrize("scale", [0.0, 0.02, 0.3, 5.0])
-def test_the_oracle_equals_a_slow_programme(loss, p, m, k, scale, rng):
+def test_oracle_matches_slow_reference(loss, p, m, k, scale, rng):
     for grid in (0, 8):
         s = -scale * rng.random(p + m) - 0.5 * (np.arange(p + m) >= p) * rng.random()
         if grid:
@@ -139,19 +140,19 @@ def test_the_oracle_equals_a_slow_programme(loss, p, m, k, scale, rng):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_a_margin_of_a_half_is_enough_for_auc_alone(loss):
+def test_margin_of_half_suffices_for_auc_only(loss):
     s = np.array([-1.0, -1.0, -1.5, -1.5, -2.0])
     cut, weights = cut_of_scores(loss, s, [0, 1], [2, 3, 4], 2)
     if loss == "auc":
         assert cut.loss == cut.inner == 0.0
         assert not weights.any()
     else:
-        # the average margin does not tell where in the ranking the errors would lie
+        # the average margin does not reveal where in the ranking the errors would be
         assert cut.slack == pytest.approx(most_violated(loss, [0, 1], [2, 3, 4], s, 2), **CLOSE)
         assert cut.slack > 0.0
 
 
-def test_fewer_relevant_than_k_lose_only_what_they_had():
+def test_precision_loss_with_fewer_relevant_than_k():
     s = np.array([-9.0, 0.0, 0.0, 0.0])
     cut, _ = cut_of_scores("precision", s, [0], [1, 2, 3], 3)
     assert cut.loss == pytest.approx(1 / 3)
@@ -159,7 +160,7 @@ def test_fewer_relevant_than_k_lose_only_what_they_had():
 
 @pytest.fixture
 def collection(rng):
-    """Fifteen songs; relevance of every density, some songs in neither set, two queries without a set."""
+    """Return fifteen songs: relevance of every density, some songs in neither set, two queries without a set."""
     n = 15
     X = 3.0 + rng.standard_normal((n, 4))
     relevant, irrelevant = [], []
@@ -179,7 +180,7 @@ def metric(rng):
 
 
 def literal_cut(X, sets, W, loss, k, queries):
-    """Mean loss and mean of the triple sum of outer products over the most violated interleavings."""
+    """Return the mean loss and mean triple sum of outer products over the most violated interleavings."""
     lost, dpsi = [], []
     for q in queries:
         relevant, irrelevant = sets.relevant(q).tolist(), sets.irrelevant(q).tolist()
@@ -202,7 +203,7 @@ def literal_cut(X, sets, W, loss, k, queries):
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("k", [1, 3])
-def test_the_plane_equals_the_sum_over_outer_products(loss, k, collection, metric):
+def test_plane_matches_sum_of_outer_products(loss, k, collection, metric):
     X, sets = collection
     W, L = metric
     queries = [q for q in range(15) if q not in {4, 7}]
@@ -215,7 +216,7 @@ def test_the_plane_equals_the_sum_over_outer_products(loss, k, collection, metri
         assert np.sum(W * cut.dpsi) == pytest.approx(cut.inner, **CLOSE)
 
 
-def test_pairs_of_songs_equal_the_sum_over_outer_products(rng, metric):
+def test_song_pairs_match_sum_of_outer_products(rng, metric):
     n, (W, L) = 15, metric
     X, relevant, irrelevant = 3.0 + rng.standard_normal((n, 4)), [], []
     for q in range(n):
@@ -227,7 +228,7 @@ def test_pairs_of_songs_equal_the_sum_over_outer_products(rng, metric):
     sets = Sets(relevant, irrelevant)
     lost, dpsi = literal_cut(X, sets, W, "auc", 1, [q for q in range(n) if q not in {4, 7}])
     oracle = Oracle(X, sets, "auc")
-    assert oracle._pairs is not None
+    assert oracle.is_pairwise
     for cut in (oracle.cut(W), oracle.cut(L=L)):
         assert cut.loss == pytest.approx(lost, **CLOSE)
         np.testing.assert_allclose(cut.dpsi, dpsi, rtol=0, atol=1e-11)
@@ -236,7 +237,7 @@ def test_pairs_of_songs_equal_the_sum_over_outer_products(rng, metric):
 
 @pytest.mark.parametrize("scale", [0.0, 0.1, 1.0, 100.0])
 @pytest.mark.parametrize("is_tied", [False, True])
-def test_pairs_of_songs_equal_query_by_query(scale, is_tied, rng):
+def test_song_pairs_match_single_queries(scale, is_tied, rng):
     n = 300  # three tiles
     classes = np.repeat([0, 1, 2, 3, 4], [10, 20, 70, 100, 100])  # 69 relevant songs are found by bisection
     X = rng.standard_normal((n, 6)) + classes[:, None] * [3.0, 0, 0, 0, 0, 0]
@@ -255,27 +256,27 @@ def test_pairs_of_songs_equal_query_by_query(scale, is_tied, rng):
         ({"queries": rng.permutation(n)}, np.diag(w)),
     ):
         oracle = Oracle(X, sets, "auc", **options)
-        assert oracle._pairs is not None
+        assert oracle.is_pairwise
         pairs, queries = oracle.cut(W), oracle.cut(W, slots=np.arange(oracle.n_queries))
         assert pairs.slack == pytest.approx(queries.slack, **CLOSE)
         assert np.sum(W * pairs.dpsi) == pytest.approx(pairs.inner, **CLOSE)
-        if not is_tied:  # else rounding may choose another ranking, that is violated as much
+        if not is_tied:  # otherwise rounding may choose another ranking that is violated equally
             size = max(1.0, np.abs(queries.dpsi).max())
             np.testing.assert_allclose(pairs.dpsi, queries.dpsi, rtol=0, atol=1e-12 * size)
             assert pairs.loss == pytest.approx(queries.loss, **CLOSE)
 
 
 @pytest.mark.parametrize("queries", [[1, 2, 3], [*range(90), 5]])
-def test_few_queries_or_one_that_asks_twice_are_gone_through_one_by_one(queries, larger_collection):
+def test_few_or_repeated_queries_match_single_queries(queries, larger_collection):
     X, sets, W = larger_collection
     oracle = Oracle(X, sets, "auc", queries=queries)
-    assert oracle._pairs is None
+    assert not oracle.is_pairwise
     each = [Oracle(X, sets, "auc", queries=[q]).cut(W).dpsi for q in queries]
     np.testing.assert_allclose(oracle.cut(W).dpsi, np.mean(each, axis=0), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_the_diagonal_is_that_of_the_full_plane(loss, collection):
+def test_diagonal_matches_full_plane(loss, collection):
     X, sets = collection
     w = np.array([0.3, 0.0, 1.2, 0.05])
     full = Oracle(X, sets, loss, 3).cut(np.diag(w))
@@ -285,7 +286,7 @@ def test_the_diagonal_is_that_of_the_full_plane(loss, collection):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_a_plane_never_lies_above_the_slack(loss, collection, metric, rng):
+def test_plane_never_exceeds_slack(loss, collection, metric, rng):
     X, sets = collection
     oracle = Oracle(X, sets, loss, 3)
     cut = oracle.cut(metric[0])
@@ -295,7 +296,7 @@ def test_a_plane_never_lies_above_the_slack(loss, collection, metric, rng):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_a_wide_margin_has_no_slack(loss):
+def test_wide_margin_has_no_slack(loss):
     X = np.array([[0.0], [1.0], [2.0], [90.0], [91.0]])
     labels = np.array([0, 0, 0, 1, 1])
     sets = Sets(
@@ -308,7 +309,7 @@ def test_a_wide_margin_has_no_slack(loss):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_at_the_zero_metric_the_loss_is_the_worst(loss, collection):
+def test_zero_metric_has_worst_loss(loss, collection):
     X, sets = collection
     cut = Oracle(X, sets, loss, 3, queries=[1, 3]).cut(np.zeros((4, 4)))
     worst = []
@@ -332,7 +333,7 @@ def larger_collection(rng):
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("rows", [1, 7, 64])
-def test_blocks_of_any_size_give_the_same(loss, rows, larger_collection):
+def test_block_size_does_not_change_result(loss, rows, larger_collection):
     X, sets, W = larger_collection
     whole = Oracle(X, sets, loss).cut(W)
     cut = Oracle(X, sets, loss, block_bytes=rows * 8 * len(X)).cut(W)
@@ -341,7 +342,7 @@ def test_blocks_of_any_size_give_the_same(loss, rows, larger_collection):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_threads_change_no_bit(loss, larger_collection):
+def test_thread_count_does_not_change_result(loss, larger_collection):
     X, sets, W = larger_collection
     oracle = Oracle(X, sets, loss)
     before = numba.get_num_threads()
@@ -357,7 +358,7 @@ def test_threads_change_no_bit(loss, larger_collection):
         np.testing.assert_array_equal(cut.dpsi, cuts[0].dpsi)
 
 
-def test_some_queries_at_a_time(collection, metric):
+def test_query_subsets_match_separate_oracles(collection, metric):
     X, sets = collection
     oracle = Oracle(X, sets, "map", queries=[9, 4, 2, 11])
     assert oracle.queries.tolist() == [9, 2, 11]
@@ -365,13 +366,13 @@ def test_some_queries_at_a_time(collection, metric):
     of_slots = oracle.cut(metric[0], slots=[0, 2])
     np.testing.assert_allclose(of_slots.dpsi, of_two.dpsi, rtol=0, atol=1e-12)
     assert of_slots.loss == pytest.approx(of_two.loss, **CLOSE)
-    # drawn with replacement, a query counts as often as it was drawn
+    # queries drawn repeatedly count repeatedly
     thrice = oracle.cut(metric[0], slots=[1, 1, 0])
     once = [oracle.cut(metric[0], slots=[slot]) for slot in (1, 0)]
     np.testing.assert_allclose(3 * thrice.dpsi, 2 * once[0].dpsi + once[1].dpsi, rtol=0, atol=1e-12)
 
 
-def test_far_from_the_origin_no_digits_are_lost(collection, metric):
+def test_large_offset_keeps_precision(collection, metric):
     X, sets = collection
     near, far = (Oracle(X + shift, sets, "auc").cut(metric[0]) for shift in (0.0, 2.0**20))
     # the shift itself rounds X to 2**-33
@@ -382,21 +383,21 @@ def test_far_from_the_origin_no_digits_are_lost(collection, metric):
     ("changes", "message"),
     [
         ({"X": np.zeros(15)}, "two-dimensional"),
-        ({"X": np.full((15, 4), np.nan)}, "X holds NaN"),
+        ({"X": np.full((15, 4), np.nan)}, "X contains NaN"),
         ({"X": np.zeros((14, 4))}, "relevance is of 15 songs, X has 14"),
         ({"loss": "ap"}, "loss='ap'"),
         ({"k": 0}, "k=0"),
         ({"structure": "sparse"}, "structure='sparse'"),
         ({"block_bytes": 0}, "block_bytes=0"),
-        ({"queries": [3, 15]}, "queries holds 15"),
+        ({"queries": [3, 15]}, "queries contains 15"),
         ({"queries": [0.5]}, "queries should be"),
         ({"queries": [4, 7]}, "no query has both"),
         ({"relevance": Sets([[1]] * 15, [[1, 2]] * 15)}, "query 0 twice"),
         ({"relevance": Sets([[1]] * 15, [[2, 2]] * 15)}, "query 0 twice"),
-        ({"relevance": Sets([[1]] * 15, [[-1]] * 15)}, r"irrelevant\(0\) holds -1"),
+        ({"relevance": Sets([[1]] * 15, [[-1]] * 15)}, r"irrelevant\(0\) contains -1"),
     ],
 )
-def test_bad_arguments_are_named(changes, message, collection):
+def test_rejects_bad_arguments(changes, message, collection):
     X, sets = collection
     with pytest.raises(ValueError, match=message):
         Oracle(**({"X": X, "relevance": sets} | changes))
@@ -408,15 +409,15 @@ def test_bad_arguments_are_named(changes, message, collection):
         ("full", {}, "either"),
         ("full", {"W": np.eye(4), "L": np.eye(4)}, "either"),
         ("full", {"W": np.eye(3)}, r"W has the shape \(3, 3\)"),
-        ("full", {"W": np.full((4, 4), np.inf)}, "W holds NaN"),
+        ("full", {"W": np.full((4, 4), np.inf)}, "W contains NaN"),
         ("full", {"L": np.ones(4)}, r"\(r, 4\)"),
         ("diagonal", {"W": np.eye(4)}, r"should be \(4,\)"),
         ("diagonal", {"L": np.eye(4)}, "L is for the full"),
         ("full", {"W": np.eye(4), "slots": []}, "slots is empty"),
-        ("full", {"W": np.eye(4), "slots": [15]}, "slots holds 15"),
+        ("full", {"W": np.eye(4), "slots": [15]}, "slots contains 15"),
     ],
 )
-def test_a_bad_metric_is_named(structure, arguments, message, collection):
+def test_rejects_bad_metric(structure, arguments, message, collection):
     X, sets = collection
     with pytest.raises(ValueError, match=message):
         Oracle(X, sets, structure=structure).cut(**arguments)

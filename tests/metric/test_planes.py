@@ -1,15 +1,15 @@
-"""The planes that solvers hold, against a plain list of them."""
+"""Tests of the cutting planes of solvers, against a plain list of them."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from musicsim.metric._planes import Planes
+from musicsim.metric.planes import Planes
 
 
 class Listed:
-    """The same with one entry a plane: loss, psi, age, and a name that its weight carries."""
+    """The same planes as a list: loss, psi, age, and a name that the weight carries."""
 
     def __init__(self):
         self.entries = []
@@ -28,13 +28,13 @@ def assert_same(planes, listed):
     np.testing.assert_array_equal(planes.psi, psi)
     np.testing.assert_array_equal(planes.loss, [entry["loss"] for entry in listed.entries])
     np.testing.assert_array_equal(planes.age, [entry["age"] for entry in listed.entries])
-    # a product of the row with the matrix or of both matrices: sums of 5 numbers near 1 in another order
+    # a product of the row with the matrix, or of both matrices: sums of 5 numbers near 1 in another order
     np.testing.assert_allclose(planes.gram, psi @ psi.T, rtol=0, atol=1e-13)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25, derandomize=True)
 @given(seed=st.integers(0, 2**32 - 1), share=st.sampled_from([0.0, 0.2, 0.6, 1.0]), oldest=st.integers(0, 12))
-def test_rounds_of_adding_and_retiring(seed, share, oldest):
+def test_adding_and_retiring_match_list(seed, share, oldest):
     rng = np.random.default_rng(seed)
     planes, listed = Planes(5), Listed()
     for _ in range(25):
@@ -53,7 +53,7 @@ def test_rounds_of_adding_and_retiring(seed, share, oldest):
         assert_same(planes, listed)
 
 
-def test_many_planes_without_a_loss(rng):
+def test_storage_grows_without_losing_planes(rng):
     planes, psi = Planes(4), rng.standard_normal((200, 2, 2))
     for i, plane in enumerate(psi):
         planes.add(float(i), plane)
@@ -62,7 +62,7 @@ def test_many_planes_without_a_loss(rng):
     assert planes.loss.tolist() == list(range(200))
 
 
-def test_a_weight_of_rounding_does_not_keep_a_plane(rng):
+def test_negligible_weight_does_not_keep_plane(rng):
     planes = Planes(2)
     for _ in range(3):
         planes.add(1.0, rng.standard_normal(2))
@@ -72,7 +72,7 @@ def test_a_weight_of_rounding_does_not_keep_a_plane(rng):
 
 
 @pytest.mark.parametrize("oldest", [0, 3])
-def test_planes_leave_after_as_many_rounds(oldest):
+def test_unused_planes_are_retired_after_given_rounds(oldest):
     planes = Planes(1)
     planes.add(1.0, np.ones(1))
     planes.add(2.0, np.ones(1))

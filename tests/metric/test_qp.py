@@ -1,4 +1,4 @@
-"""The quadratic programme of the solvers against clarabel, and the gap that it promises."""
+"""Tests of the quadratic program of the solvers against clarabel, and of its duality gap."""
 
 import clarabel
 import numpy as np
@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from musicsim.metric._qp import solve_dual
+from musicsim.metric.qp import solve_dual
 
 
 def value(H, b, a):
@@ -15,17 +15,17 @@ def value(H, b, a):
 
 
 def duality_gap(H, b, C, a):
-    """How far the value of `a` is from the minimum at most: the linear programme of its gradient."""
+    """Bound the distance of the value of `a` from the minimum, by the linear program of its gradient."""
     gradient = H @ a + b
     return gradient @ a - C * min(0.0, gradient.min())
 
 
 def judged(H, b, C):
-    """Legal weights by an interior point method."""
+    """Return feasible weights by an interior point method."""
     m = len(b)
     options = clarabel.DefaultSettings()
     options.verbose = False
-    # Ax + s = b with s >= 0: the weights, and what is left to reach C; in units of C
+    # Ax + s = b with s >= 0: the weights and the slack to C, in units of C
     A = sparse.csc_matrix(np.vstack([-np.eye(m), np.ones((1, m))]))
     bounds = np.append(np.zeros(m), 1.0)
     P = sparse.triu(sparse.csc_matrix(H * C), format="csc")
@@ -35,7 +35,7 @@ def judged(H, b, C):
 
 
 def assert_solved(H, b, C, a, tol):
-    """Legal, within its own tolerance, and as good as the judge; the judge's error is bounded by its gap."""
+    """Assert that weights are feasible, within tolerance, and as good as the reference up to its own gap."""
     scale = C * (np.abs(b).max() + C * np.abs(H).max())
     rounding = 1e-11 * scale
     assert (a >= 0).all()
@@ -50,7 +50,7 @@ def assert_solved(H, b, C, a, tol):
 
 
 def programme(kind, m, rng):
-    """H and b as planes make them: b mostly negative, H their inner products."""
+    """Return H and b as planes produce them: b mostly negative, H their inner products."""
     b = -rng.random(m)
     if kind == "sparse":
         rows = rng.standard_normal((m, 3 * m))
@@ -76,30 +76,30 @@ KINDS = ["sparse", "dense", "near-collinear", "low rank", "rank one", "duplicate
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("m", [1, 2, 7, 30, 100])
 @pytest.mark.parametrize("C", [1e-2, 1.0, 1e3])
-def test_the_value_is_that_of_an_interior_point_method(kind, m, C, rng):
+def test_value_matches_interior_point_solver(kind, m, C, rng):
     H, b = programme(kind, m, rng)
     tol = 1e-6 * C  # |b| is at most about 1
     assert_solved(H, b, C, solve_dual(H, b, C, np.zeros(m), tol), tol)
 
 
-def test_whether_the_sum_binds(rng):
+def test_sum_constraint_active_or_inactive(rng):
     H, b = programme("dense", 20, rng)
     free = solve_dual(H, b, 1e3, np.zeros(20), 1e-9)
     assert free.sum() < 500
-    np.testing.assert_allclose(H @ free, -b, atol=1e-4)  # nothing binds: the gradient is 0 where it is dense
+    np.testing.assert_allclose(H @ free, -b, atol=1e-4)  # no constraint is active, so the gradient is 0 if H is dense
     bound = solve_dual(H, b, 0.5 * free.sum(), np.zeros(20), 1e-9)
     assert bound.sum() == pytest.approx(0.5 * free.sum(), rel=1e-6)
 
 
 @pytest.mark.parametrize(("h", "b", "C"), [(2.0, -3.0, 9.0), (2.0, -3.0, 1.0), (2.0, 3.0, 1.0), (0.0, -1.0, 4.0)])
-def test_one_weight_has_a_closed_form(h, b, C):
+def test_one_weight_matches_closed_form(h, b, C):
     best = C if h == 0 else min(C, max(0.0, -b / h))
     a = solve_dual(np.array([[h]]), np.array([b]), C, np.zeros(1), 0.0)
     assert a == pytest.approx([best], rel=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_warm_start_ends_at_the_same_value(kind, rng):
+def test_warm_start_reaches_same_value(kind, rng):
     m, C, tol = 40, 5.0, 1e-6
     H, b = programme(kind, m, rng)
     shares = rng.dirichlet(np.ones(m))
@@ -109,7 +109,7 @@ def test_a_warm_start_ends_at_the_same_value(kind, rng):
         np.testing.assert_array_equal(start, before)
 
 
-def test_a_solution_to_start_from_stays(rng):
+def test_optimal_start_is_unchanged(rng):
     H, b = programme("sparse", 30, rng)
     first = solve_dual(H, b, 2.0, np.zeros(30), 1e-8)
     np.testing.assert_array_equal(solve_dual(H, b, 2.0, first, 1e-8), first)
@@ -126,9 +126,9 @@ def programmes(draw):
     return rows @ rows.T, b, C, start * C / max(start.sum(), 1.0)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200, derandomize=True)
 @given(programmes())
-def test_small_programmes_with_ties(given_programme):
+def test_small_programs_with_ties(given_programme):
     H, b, C, start = given_programme
     tol = 1e-6 * C
     assert_solved(H, b, C, solve_dual(H, b, C, start, tol), tol)

@@ -1,11 +1,11 @@
-"""Penalties of a metric against numerical minimisers, and the scale that makes a lower bound true."""
+"""Tests of penalties of a metric against numerical minimizers, and of the scale that makes a lower bound valid."""
 
 import numpy as np
 import pytest
 from scipy import optimize
 
-from musicsim.metric._regularizers import RowNorms, Trace
 from musicsim.metric.cone import Cone
+from musicsim.metric.regularizers import RowNorms, Trace
 
 
 def row_norms(W):
@@ -18,14 +18,14 @@ def random_symmetric(d, rng):
 
 
 def random_metrics(d, n, rng):
-    """Of every rank, and some that are all but one axis."""
+    """Return metrics of every rank, and some that are nearly one axis."""
     for _ in range(n):
         L = rng.standard_normal((rng.integers(1, d + 1), d)) * rng.choice([1.0, 0.05, 0.0], d, p=[0.5, 0.3, 0.2])
         yield (L.T @ L).ravel()
 
 
 @pytest.mark.parametrize("t", [0.05, 0.7, 2.0])
-def test_shrinking_rows_is_the_numerical_minimum(t, rng):
+def test_row_shrinkage_matches_numerical_minimum(t, rng):
     d, W = 3, rng.standard_normal((3, 3)) * np.array([[2.0], [1.0], [0.2]])
     penalty = RowNorms(Cone([d], "full"))
 
@@ -39,14 +39,14 @@ def test_shrinking_rows_is_the_numerical_minimum(t, rng):
 
     numerical = optimize.minimize(smoothed, W.ravel(), jac=True, method="BFGS", options={"gtol": 1e-10})
     found = penalty.shrink(W.ravel(), t).reshape(d, d)
-    # smoothing costs t sqrt(1e-12) a row
+    # smoothing costs t sqrt(1e-12) per row
     assert value(found) <= value(numerical.x.reshape(d, d)) + 1e-12
     assert value(found) == pytest.approx(value(numerical.x.reshape(d, d)), abs=1e-5)
     np.testing.assert_allclose(found, numerical.x.reshape(d, d), atol=1e-4)
 
 
-def test_shrinking_splits_into_a_slope_and_what_is_left(rng):
-    # V = W - t G with G legal and <G, V> the penalty of V: the condition of the minimum
+def test_shrinkage_satisfies_optimality_condition(rng):
+    # V = W - t G with G feasible and <G, V> the penalty of V: the condition of the minimum
     penalty = RowNorms(Cone([4], "full"))
     for t in (0.1, 1.0, 3.0):
         W = rng.standard_normal(16)
@@ -57,7 +57,7 @@ def test_shrinking_splits_into_a_slope_and_what_is_left(rng):
     assert not penalty.shrink(np.zeros(16), 1.0).any()
 
 
-def test_the_trace_shrinks_by_its_gradient(rng):
+def test_trace_shrinks_by_its_gradient(rng):
     weights = np.array([0.5, 1.0, 4.0])
     penalty, W = Trace(Cone([3], "full", weights)), random_symmetric(3, rng).ravel()
     assert penalty.value(W) == pytest.approx(np.diag(W.reshape(3, 3)) @ weights, rel=1e-14)
@@ -68,7 +68,7 @@ def test_the_trace_shrinks_by_its_gradient(rng):
         assert values[0] < values[1]
 
 
-def test_row_norms_and_their_gradient(rng):
+def test_row_norm_gradient_is_correct(rng):
     penalty = RowNorms(Cone([4], "full"))
     L = rng.standard_normal((4, 4))
     W = L.T @ L
@@ -79,14 +79,14 @@ def test_row_norms_and_their_gradient(rng):
         step = random_symmetric(4, rng)
         slope = (row_norms(W + 1e-6 * step) - row_norms(W - 1e-6 * step)) / 2e-6
         assert np.sum(gradient * step) == pytest.approx(slope, abs=1e-7)  # central differences of 1e-6
-    # where it has none, one of its sub-gradients: no metric lies below it
+    # without a gradient, one of the subgradients: no metric is below it
     W[1] = W[:, 1] = 0.0
     gradient = penalty.gradient(W.ravel())
     for V in random_metrics(4, 100, rng):
         assert penalty.value(V) >= penalty.value(W.ravel()) + gradient @ (V - W.ravel()) - 1e-12
 
 
-def test_the_nearest_legal_slope(rng):
+def test_slope_projection_is_nearest_feasible_point(rng):
     penalty = RowNorms(Cone([4], "full"))
     for scale in (0.2, 1.0, 5.0):
         G = scale * rng.standard_normal(16)
@@ -114,7 +114,7 @@ def penalties(d):
 
 @pytest.mark.parametrize("kind", ["trace", "weighted trace", "blocks", "row norms"])
 @pytest.mark.parametrize("shift", [-4.0, 0.0, 4.0])
-def test_the_dual_scale_holds_for_all_metrics(kind, shift, rng):
+def test_dual_scale_bounds_all_metrics(kind, shift, rng):
     d = 5
     penalty = penalties(d)[kind]
     widths = penalty.cone.widths if kind != "row norms" else (d,)
@@ -128,8 +128,8 @@ def test_the_dual_scale_holds_for_all_metrics(kind, shift, rng):
                 assert t * penalty.value(W) + 1e-12 * scale >= A @ W
 
 
-def test_a_multiplier_makes_the_scale_of_row_norms_smaller(rng):
-    # of a plane that pulls one way and pushes the other, only the pull counts
+def test_multiplier_reduces_dual_scale_of_row_norms(rng):
+    # of a plane that pulls in one direction and pushes in the other, only the pull counts
     penalty, A = RowNorms(Cone([2], "full")), np.diag([1.0, -9.0]).ravel()
     assert penalty.dual_scale(A, np.zeros(4)) == 9.0
     assert penalty.dual_scale(A, None) == 1.0
@@ -137,7 +137,7 @@ def test_a_multiplier_makes_the_scale_of_row_norms_smaller(rng):
     assert penalty.dual_scale(A, np.diag([50.0, 0.0]).ravel()) == 9.0
 
 
-def test_the_dual_scale_of_the_trace_is_reached():
+def test_dual_scale_of_trace_is_tight():
     A = np.array([[2.0, 1.0], [1.0, 2.0]])
     penalty, W = Trace(Cone([2], "full")), np.ones(4)
     assert penalty.dual_scale(A.ravel(), None) == pytest.approx(3.0, rel=1e-14)

@@ -1,4 +1,4 @@
-"""Within-class whitening against its definition by loops, closed forms, and what must not change it."""
+"""Tests of within-class whitening: its definition by loops, closed forms, and invariances."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def songs_of_classes(seed, sizes, d):
 
 
 def looped(X, y):
-    """Sums of outer products around the mean of each class, over n - 1 a class."""
+    """Sum outer products around the mean of each class, over n - 1 per class."""
     total, freedom = np.zeros((X.shape[1], X.shape[1])), 0
     for label in {label for label in y if label is not None}:
         rows = [i for i, other in enumerate(y) if other == label]
@@ -28,7 +28,7 @@ def looped(X, y):
 
 
 @pytest.mark.parametrize("sizes", [(5, 5, 5), (2, 1, 9, 3), (1, 1, 2)])
-def test_the_covariance_is_that_of_loops_whatever_the_sizes_and_what_is_unknown(sizes):
+def test_covariance_matches_loops(sizes):
     X, y = songs_of_classes(0, sizes, 4)
     named = [f"artist {label}" for label in y]
     np.testing.assert_allclose(within_covariance(X, named), looped(X, named), atol=1e-12)
@@ -37,13 +37,13 @@ def test_the_covariance_is_that_of_loops_whatever_the_sizes_and_what_is_unknown(
         np.testing.assert_allclose(within_covariance(X, unknown), looped(X, unknown), atol=1e-12)
 
 
-def test_pairs_of_classes_of_one_size_give_the_covariance_of_labels():
+def test_pairs_of_balanced_classes_match_labels():
     X, y = songs_of_classes(1, (4, 4, 4), 3)
     np.testing.assert_allclose(within_covariance(X, Relevance.from_labels(y)), within_covariance(X, y), atol=1e-12)
 
 
 @pytest.mark.parametrize("shrinkage", [0.0, 0.3, 0.9])
-def test_after_the_map_the_shrunk_covariance_is_the_identity(shrinkage):
+def test_transform_whitens_shrunk_covariance(shrinkage):
     X, y = songs_of_classes(2, (20, 20, 20), 6)
     W = looped(X, y)
     wccn = WCCN(shrinkage).fit(X, y)
@@ -57,17 +57,17 @@ def test_after_the_map_the_shrunk_covariance_is_the_identity(shrinkage):
         np.testing.assert_allclose(within, np.eye(6) * np.trace(within) / 6, atol=1e-10)
 
 
-def test_shrunk_whole_it_is_plain_distance():
+def test_full_shrinkage_gives_euclidean_distance():
     X, y = songs_of_classes(3, (5, 5), 4)
     np.testing.assert_allclose(WCCN(1.0).fit(X, y).components_, np.eye(4), atol=1e-12)
 
 
-def test_a_diagonal_covariance_has_a_closed_form():
+def test_diagonal_covariance_matches_closed_form():
     wccn = WCCN(0.5).fit_covariances([np.diag([6.0, 2.0, 1.0])])
     np.testing.assert_allclose(wccn.components_, np.diag(1 / np.sqrt(0.5 * np.array([2.0, 2 / 3, 1 / 3]) + 0.5)))
 
 
-def test_neither_the_unit_nor_the_place_of_classes_changes_it_and_a_rotation_turns_it():
+def test_whitening_is_scale_invariant_and_rotation_equivariant():
     X, y = songs_of_classes(4, (8, 6, 9), 5)
     L = WCCN(0.4).fit(X, y).components_
     np.testing.assert_allclose(WCCN(0.4).fit(1000.0 * X, y).components_, L, atol=1e-10)
@@ -77,7 +77,7 @@ def test_neither_the_unit_nor_the_place_of_classes_changes_it_and_a_rotation_tur
     np.testing.assert_allclose(WCCN(0.4).fit(X @ Q.T, y).components_, Q @ L @ Q.T, atol=1e-10)
 
 
-def test_kinds_of_classes_count_the_same_whatever_their_units():
+def test_covariances_are_weighted_equally_in_any_unit():
     X, y = songs_of_classes(5, (8, 8, 8), 4)
     folders = np.arange(24) % 5
     A, B = within_covariance(X, y), within_covariance(X, folders)
@@ -87,7 +87,7 @@ def test_kinds_of_classes_count_the_same_whatever_their_units():
     np.testing.assert_allclose(both, (alone[0] + alone[1]) / 2, atol=1e-12)
 
 
-def test_it_brings_new_songs_of_a_class_together():
+def test_brings_new_songs_of_class_together():
     X, y = songs_of_classes(6, (12,) * 12, 5)
     X += 5.0 * np.random.default_rng(8).standard_normal((12, 5))[y]
     X = np.c_[X, 20.0 * np.random.default_rng(7).standard_normal((len(X), 2))]
@@ -101,7 +101,7 @@ def test_it_brings_new_songs_of_a_class_together():
     assert of_one_class_nearest(learned.transform(X[72:])) > of_one_class_nearest(X[72:]) + 0.1
 
 
-def test_it_is_cloned_with_its_parameters():
+def test_clone_keeps_parameters():
     assert clone(WCCN(0.7)).get_params() == {"shrinkage": 0.7}
 
 
@@ -110,16 +110,16 @@ def test_it_is_cloned_with_its_parameters():
     [
         (lambda: WCCN(1.1).fit(np.eye(4), [0, 0, 1, 1]), "shrinkage=1.1"),
         (lambda: WCCN("half").fit(np.eye(4), [0, 0, 1, 1]), "shrinkage='half'"),
-        (lambda: WCCN().fit(np.eye(4), [0, 1, 2, 3]), "no two songs are of one class"),
+        (lambda: WCCN().fit(np.eye(4), [0, 1, 2, 3]), "no class has two songs"),
         (lambda: WCCN().fit(np.eye(4), [0, 0, 1]), "y has 3 labels, X has 4 rows"),
         (lambda: WCCN().fit(np.eye(4), Relevance.from_labels([0, 1, 2, 3])), "nothing to learn from"),
         (lambda: WCCN(0.0).fit(np.eye(4), [0, 0, 1, 1]), "is singular; a shrinkage above 0.0"),
         (lambda: WCCN().fit(np.ones((4, 2)), [0, 0, 1, 1]), "should be finite, and differ"),
-        (lambda: WCCN().fit_covariances([]), "give one at least"),
+        (lambda: WCCN().fit_covariances([]), "give at least one"),
         (lambda: WCCN().fit_covariances([np.eye(2), np.eye(3)]), r"shape \(3, 3\) should be \(2, 2\)"),
         (lambda: WCCN().fit([[np.nan, 0.0], [0.0, 1.0]], [0, 0]), "NaN"),
     ],
 )
-def test_what_cannot_be_learned_from_is_named(act, message):
+def test_rejects_unusable_data(act, message):
     with pytest.raises(ValueError, match=message):
         act()

@@ -1,4 +1,4 @@
-"""Problems of metric learning to rank, their objective from its definition, and their optimum by linear programmes."""
+"""Problems of metric learning to rank, with objectives from the definition and optima by linear programs."""
 
 import itertools
 
@@ -11,7 +11,7 @@ from tests.metric.programmes import delta, slow_programme
 
 
 def standardised(load, n):
-    """A random part of one of scikit-learn's data sets, its columns of mean 0 and deviation 1."""
+    """Return a random part of one of scikit-learn's data sets, with columns of mean 0 and deviation 1."""
     X, y = load(return_X_y=True)
     rows = np.random.default_rng(0).permutation(len(X))[:n]
     X, y = X[rows], y[rows]
@@ -20,7 +20,7 @@ def standardised(load, n):
 
 
 def random_lists(n, d, seed=0):
-    """Songs without structure; lists of every length, some songs in neither, some queries with one set only."""
+    """Return random songs and lists of every length: some songs in neither, some queries with one set only."""
     rng = np.random.default_rng(seed)
     relevant, irrelevant = [], []
     for q in range(n):
@@ -33,7 +33,7 @@ def random_lists(n, d, seed=0):
 
 
 def problem(name):
-    """X and y of one of five tasks."""
+    """Return X and y of one of five tasks."""
     if name == "lists":
         return random_lists(40, 6)
     load, n = {
@@ -49,7 +49,7 @@ PROBLEMS = ("wine", "cancer", "iris", "digits", "lists")
 
 
 def as_sets(y):
-    """Lists of the relevant and the irrelevant songs of each query."""
+    """Return lists of the relevant and the irrelevant songs of each query."""
     if isinstance(y, Relevance):
         return [y.relevant(q).tolist() for q in range(len(y))], [y.irrelevant(q).tolist() for q in range(len(y))]
     y = np.asarray(y)
@@ -58,12 +58,12 @@ def as_sets(y):
 
 
 def squared_distances(X, W):
-    """Of all pairs, (n, n)."""
+    """Return the distances of all pairs, (n, n)."""
     return np.array([np.einsum("ij,jk,ik->i", X - x, W, X - x) for x in X])
 
 
 def mean_hinge(D, y, loss, k):
-    """Mean structured hinge loss over the queries with both sets, from all squared distances."""
+    """Return the mean structured hinge loss of queries with both sets, from the distances of all pairs."""
     hinges = [
         slow_programme(loss, -D[q, relevant + irrelevant], len(relevant), k)
         for q, (relevant, irrelevant) in enumerate(zip(*as_sets(y), strict=True))
@@ -77,12 +77,12 @@ def penalty(W, regularizer="trace"):
 
 
 def objective(X, y, W, loss="auc", k=10, C=1.0, regularizer="trace"):
-    """f(W) in the coordinates of X, by a loop over the queries."""
+    """Compute f(W) in the coordinates of X, by a loop over the queries."""
     return penalty(W, regularizer) + C * mean_hinge(squared_distances(X, W), y, loss, k)
 
 
 def orders(phi, relevant, irrelevant, loss, k):
-    """Loss and psi(y*) - psi(y) of every order of the songs of a query, (n_orders, 1 + n_features)."""
+    """Return loss and psi(y*) - psi(y) of every order of the songs of a query, (n_orders, 1 + n_features)."""
     scale = 1 / (len(relevant) * len(irrelevant))
     rows = set()
     for order in itertools.permutations(relevant + irrelevant):
@@ -94,7 +94,7 @@ def orders(phi, relevant, irrelevant, loss, k):
 
 
 class Programme:
-    """A linear programme in a metric, the norms of its rows and the hinge of each query."""
+    """A linear program in a metric, the norms of its rows and the hinge of each query."""
 
     def __init__(self, d, structure, n_queries, with_norms):
         if structure == "diagonal":
@@ -114,7 +114,7 @@ class Programme:
         self.rows, self.limits = [], []
 
     def require(self, of_metric, least, part=None, place=0):
-        """<of_metric, W> and, of a part of the other variables, the one at `place` are at least `least`."""
+        """Require <of_metric, W> plus, for one kind of other variables, the one at `place` to be at least `least`."""
         row = np.zeros(len(self.cost))
         row[self.metric] = -(of_metric @ self.spread)
         if part is not None:
@@ -123,15 +123,15 @@ class Programme:
         self.limits.append(-least)
 
     def require_direction(self, v):
-        """v^T W v >= 0."""
+        """Require v^T W v >= 0."""
         self.require(np.outer(v, v).ravel(), 0.0)
 
     def require_norm(self, i, u):
-        """The norm of row i is at least its product with the unit vector u."""
+        """Require the norm of row i to be at least its product with the unit vector u."""
         self.require(-np.outer(np.eye(self.d)[i], u).ravel(), 0.0, self.norms, i)
 
     def solve(self):
-        """The optimum, W and the norms."""
+        """Return the optimum, W and the norms."""
         lower = np.zeros(len(self.cost))
         if self.is_full:
             lower[self.metric] = -np.inf
@@ -147,7 +147,7 @@ class Programme:
         return solved.fun, self.spread @ solved.x[self.metric], solved.x[self.norms]
 
     def solve_on_the_cone(self):
-        """Require what a full metric violates by more than 1e-9, until it is nothing; then the optimum."""
+        """Add violated constraints of a full metric until none exceeds 1e-9, then return the optimum."""
         for i, j in itertools.product(range(self.d), repeat=2):
             for sign in (1.0, -1.0):
                 self.require_direction(np.eye(self.d)[i] + sign * np.eye(self.d)[j] * (i != j))
@@ -167,11 +167,11 @@ class Programme:
 
 
 def optimum(X, y, loss, k, C, structure="full", regularizer="trace", price=None):
-    """The least objective of a few songs, all their rankings enumerated.
+    """Return the optimal objective for a few songs, by enumeration of all rankings.
 
-    A diagonal metric makes a linear programme, `price` being what a unit of each weight costs. The cone of
-    full metrics and the norms of rows are taken from outside, by the eigenvectors of negative eigenvalues and
-    by the directions of the rows.
+    A diagonal metric makes a linear program, with `price` the cost of a unit of each weight. The cone of full metrics
+    and the norms of rows are approximated from outside, by eigenvectors of negative eigenvalues and by the directions
+    of the rows.
     """
     n, d = X.shape
     is_full, with_norms = structure == "full", structure == "full" and regularizer == "l21"

@@ -1,4 +1,4 @@
-"""Mixtures of songs and tags against scikit-learn, scipy and closed forms."""
+"""Tests of mixtures of songs and tags against scikit-learn, scipy and closed forms."""
 
 import numpy as np
 import pytest
@@ -15,11 +15,11 @@ from musicsim.mixtures import (
     fit_mixtures,
     kl_divergences,
 )
-from musicsim.mixtures._kernels import mean_log_sums
+from musicsim.mixtures.kernels import mean_log_sums
 
 
 def song_of(rng, n_frames=600, d=6, place=0.0, n_groups=4):
-    """Frames around some centres, with scales of features that differ as those of MFCC do."""
+    """Return frames around some centers, with feature scales as different as those of MFCC."""
     centres = place + 2.0 * rng.normal(size=(n_groups, d))
     frames = centres[rng.integers(n_groups, size=n_frames)] + rng.normal(size=(n_frames, d))
     return (frames * np.geomspace(30.0, 0.3, d)).astype(np.float32)
@@ -45,27 +45,26 @@ def as_scikit(mixtures, i):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_likelihood_is_that_of_scikit_learn_or_better(rng):
+def test_likelihood_matches_or_beats_scikit_learn(rng):
     songs = [song_of(rng, n_groups=12) for _ in range(12)]
     fitted = fit_mixtures(songs, n_components=8, random_state=0)
     ours = [as_scikit(fitted, i).score(song) for i, song in enumerate(songs)]
     judges = [GaussianMixture(8, covariance_type="diag", random_state=0).fit(song.astype(float)) for song in songs]
     theirs = [judge.score(song) for judge, song in zip(judges, songs, strict=True)]
-    # both end in some local maximum, so that only the mean over songs can be compared: two seeds of
-    # scikit-learn differ in it by 0.04
+    # Both end in a local maximum, so only the mean over songs is comparable. Two seeds of scikit-learn differ by 0.04.
     assert np.mean(ours) > np.mean(theirs) - 0.05
 
 
-def test_one_component_is_mean_and_variance(rng):
+def test_one_component_matches_mean_and_variance(rng):
     song = song_of(rng)
     fitted = fit_mixtures([song], n_components=1, random_state=0)
-    # the prior of a thousandth of a frame has the same mean and variance; float32 is left
+    # the prior of a thousandth of a frame has the same mean and variance; the rest is float32
     np.testing.assert_allclose(fitted.means[0, 0], song.mean(axis=0, dtype=float), rtol=1e-5)
     np.testing.assert_allclose(fitted.variances[0, 0], song.var(axis=0, dtype=float), rtol=1e-5)
     np.testing.assert_array_equal(fitted.weights, 1.0)
 
 
-def test_groups_that_lie_apart_are_found(rng):
+def test_finds_separated_groups(rng):
     centres = np.array([[0.0, 0.0], [50.0, 0.0], [0.0, 50.0]])
     group = np.repeat([0, 1, 2], [200, 300, 500])
     song = centres[group] + rng.normal(size=(1000, 2))
@@ -89,7 +88,7 @@ def test_groups_that_lie_apart_are_found(rng):
     ],
     ids=["silence", "constant", "one frame", "three frames", "two values", "constant features"],
 )
-def test_songs_without_width_give_no_nan(rng, song):
+def test_zero_variance_songs_give_no_nan(rng, song):
     fitted = fit_mixtures([song, song_of(rng, d=5)], n_components=8, variance_floor=1e-3, random_state=0)
     assert fitted.variances.min() >= np.float32(1e-3)
     np.testing.assert_allclose(fitted.weights.sum(axis=1), 1.0, rtol=1e-6)
@@ -99,7 +98,7 @@ def test_songs_without_width_give_no_nan(rng, song):
     np.testing.assert_array_equal(np.diagonal(divergence), 0.0)
 
 
-def test_a_song_depends_on_no_other_and_may_come_in_blocks(rng):
+def test_songs_are_fitted_independently_and_in_blocks(rng):
     songs = [song_of(rng), song_of(rng)]
     together = fit_mixtures(songs, 4, max_frames=200, random_state=7)
     alone = fit_mixtures((iter([s[:100], s[100:]]) for s in songs[1:]), 4, max_frames=200, random_state=7)
@@ -116,12 +115,12 @@ def test_a_song_depends_on_no_other_and_may_come_in_blocks(rng):
         ([np.zeros((3, 2)), np.zeros((0, 2))], {}, "song 1 are empty"),
         ([iter([])], {}, "song 0: should be an array"),
         ([np.zeros(3)], {}, "song 0: should be an array"),
-        ([np.full((3, 2), np.nan)], {}, "song 0: NaN"),
+        ([np.full((3, 2), np.nan)], {}, "song 0: the values contain NaN"),
         ([np.zeros((3, 2))], {"n_components": 0}, "n_components=0"),
         ([np.zeros((3, 2))], {"variance_floor": 0.0}, "variance_floor=0.0"),
     ],
 )
-def test_songs_that_cannot_be_fitted_are_refused(songs, options, message):
+def test_rejects_unusable_songs(songs, options, message):
     with pytest.raises(ValueError, match=message):
         fit_mixtures(songs, **options)
 
@@ -129,7 +128,7 @@ def test_songs_that_cannot_be_fitted_are_refused(songs, options, message):
 # --- stacks of mixtures ---
 
 
-def test_mixtures_are_saved_and_stacked(rng, tmp_path):
+def test_mixtures_can_be_saved_and_stacked(rng, tmp_path):
     mixtures = mixtures_of(rng, 5)
     np.savez(tmp_path / "mixtures.npz", **mixtures.arrays())
     with np.load(tmp_path / "mixtures.npz", allow_pickle=False) as stored:
@@ -144,27 +143,27 @@ def test_mixtures_are_saved_and_stacked(rng, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"weights": np.ones((2, 3))}, "do not fit weights"),
-        ({"variances": np.ones((2, 2, 5))}, "should have the shape"),
+        ({"weights": np.ones((2, 3))}, "do not match"),
+        ({"variances": np.ones((2, 2, 5))}, "should have the same shape"),
         ({"variances": np.zeros((2, 2, 4))}, "above 0"),
-        ({"means": np.full((2, 2, 4), np.inf)}, "means of the mixtures hold NaN or infinity"),
+        ({"means": np.full((2, 2, 4), np.inf)}, "means of the mixtures contain NaN or infinity"),
     ],
 )
-def test_arrays_that_are_no_mixtures_are_refused(change, message):
+def test_rejects_invalid_mixture_arrays(change, message):
     arrays = {"weights": np.full((2, 2), 0.5), "means": np.zeros((2, 2, 4)), "variances": np.ones((2, 2, 4))}
     with pytest.raises(ValueError, match=message):
         SongMixtures(**(arrays | change))
 
 
-def test_mixtures_of_two_kinds_cannot_be_stacked(rng):
-    with pytest.raises(ValueError, match="one kind is needed"):
+def test_rejects_stacking_incompatible_mixtures(rng):
+    with pytest.raises(ValueError, match="they should be equal"):
         SongMixtures.concatenate([mixtures_of(rng, 1), mixtures_of(rng, 1, c=2)])
 
 
 # --- divergence ---
 
 
-def test_samples_have_the_moments_of_their_mixture(rng):
+def test_samples_match_mixture_moments(rng):
     mixtures = mixtures_of(rng, 2)
     samples = draw_samples(mixtures, 200_000, random_state=0)
     for i in range(2):
@@ -172,19 +171,19 @@ def test_samples_have_the_moments_of_their_mixture(rng):
         w = w / w.sum()
         mean = w @ m
         variance = w @ (v + m**2) - mean**2
-        # 4.5 deviations of the mean of 200 000 draws; the variance to 2 %
+        # 4.5 deviations of the mean of 200,000 draws; the variance to 2 %
         np.testing.assert_allclose(samples[i].mean(axis=0), mean, atol=4.5 * np.sqrt(variance.max() / 2e5))
         np.testing.assert_allclose(samples[i].var(axis=0), variance, rtol=0.02)
 
 
-def test_cross_entropy_equals_scikit_learn(rng):
+def test_cross_entropy_matches_scikit_learn(rng):
     mixtures = mixtures_of(rng, 7)
     frames = rng.normal(size=(300, 5)) * 3.0 + 20.0
     expected = [-as_scikit(mixtures, i).score(frames) for i in range(7)]
     np.testing.assert_allclose(cross_entropy(frames, mixtures), expected, rtol=2e-6)  # float32
 
 
-def test_sums_of_exponentials_equal_scipy_over_all_exponents(rng):
+def test_mean_log_sums_match_scipy(rng):
     for size in (1.0, 30.0, 1e4):
         products = (size * rng.normal(size=(3, 4, 1300))).astype(np.float32)
         offsets = rng.normal(size=(3, 4)).astype(np.float32)
@@ -194,7 +193,7 @@ def test_sums_of_exponentials_equal_scipy_over_all_exponents(rng):
         np.testing.assert_allclose(result, expected, atol=3e-7 * size)
 
 
-def test_divergence_of_single_gaussians_is_the_closed_form_within_its_error(rng):
+def test_divergence_of_single_gaussians_matches_closed_form(rng):
     single = mixtures_of(rng, 6, c=1)
     m, v = single.means[:, 0].astype(float), single.variances[:, 0].astype(float)
     estimate = kl_divergences(single, single, n_samples=4096, random_state=5)
@@ -207,7 +206,7 @@ def test_divergence_of_single_gaussians_is_the_closed_form_within_its_error(rng)
             assert abs(estimate[p, q] - exact) <= 4.5 * error + 1e-5
 
 
-def test_divergence_is_the_mean_log_ratio_of_the_samples(rng):
+def test_divergence_is_mean_log_ratio_of_samples(rng):
     queries, database = mixtures_of(rng, 3), mixtures_of(rng, 5)
     samples = draw_samples(queries, 128, random_state=2)
     expected = [
@@ -218,17 +217,17 @@ def test_divergence_is_the_mean_log_ratio_of_the_samples(rng):
     np.testing.assert_allclose(got, expected, atol=1e-5)
 
 
-def test_a_row_depends_on_its_query_alone_and_on_no_block(rng, monkeypatch):
+def test_divergence_rows_are_independent_of_blocks(rng, monkeypatch):
     queries, database = mixtures_of(rng, 4), mixtures_of(rng, 30)
     whole = kl_divergences(queries, database, n_samples=200, random_state=3)
-    monkeypatch.setattr("musicsim.mixtures.divergence._BLOCK_ENTRIES", 3 * 200 * 4)
+    monkeypatch.setattr("musicsim.mixtures.divergence.BLOCK_ENTRIES", 3 * 200 * 4)
     part = kl_divergences(queries[[3, 1]], database, n_samples=200, random_state=3)
     np.testing.assert_allclose(part, whole[[3, 1]], atol=1e-5)  # float32 products in another order
 
 
-def test_what_has_no_divergence_is_refused(rng):
+def test_divergence_rejects_bad_input(rng):
     mixtures = mixtures_of(rng, 2)
-    with pytest.raises(ValueError, match="5 features and database 4"):
+    with pytest.raises(ValueError, match="5 features and database has 4"):
         kl_divergences(mixtures, mixtures_of(rng, 2, d=4))
     with pytest.raises(ValueError, match="n_samples=0"):
         kl_divergences(mixtures, mixtures, n_samples=0)
@@ -247,13 +246,13 @@ def rank_correlation(vectors, divergence):
 
 @pytest.fixture(name="crowd")
 def crowd_of_songs(rng):
-    """Mixtures around a few styles, as songs are."""
+    """Return mixtures around a few styles, like those of songs."""
     styles = 2.0 * rng.normal(size=(6, 1, 5))
     means = styles[rng.integers(6, size=120)] + rng.normal(size=(120, 3, 5))
     return SongMixtures(np.full((120, 3), 1 / 3), means, rng.gamma(4.0, 0.25, (120, 3, 5)) + 0.2)
 
 
-def test_distances_in_the_space_follow_the_divergence(crowd):
+def test_space_distances_follow_divergence(crowd):
     divergence = kl_divergences(crowd, crowd, n_samples=512, random_state=9)
     divergence = divergence + divergence.T
     all_songs = MixtureSpace(random_state=0).fit_transform(crowd)
@@ -264,7 +263,7 @@ def test_distances_in_the_space_follow_the_divergence(crowd):
     assert rank_correlation(few, divergence) > 0.8
 
 
-def test_equal_songs_have_equal_vectors_and_silence_has_one(crowd):
+def test_equal_songs_and_silence_have_valid_vectors(crowd):
     space = MixtureSpace(n_landmarks=30, n_samples=64, random_state=0).fit(crowd)
     silence = SongMixtures(np.full((1, 3), 1 / 3), np.full((1, 3, 5), -500.0), np.full((1, 3, 5), 1e-3))
     vectors = space.transform(SongMixtures.concatenate([crowd[[4, 4]], silence]))
@@ -275,7 +274,7 @@ def test_equal_songs_have_equal_vectors_and_silence_has_one(crowd):
     assert np.isfinite(same.transform(crowd)).all()
 
 
-def test_a_space_is_saved(crowd, tmp_path):
+def test_space_can_be_saved(crowd, tmp_path):
     space = MixtureSpace(n_landmarks=20, n_samples=64, random_state=3).fit(crowd)
     np.savez(tmp_path / "space.npz", **space.arrays())
     with np.load(tmp_path / "space.npz", allow_pickle=False) as stored:
@@ -284,10 +283,10 @@ def test_a_space_is_saved(crowd, tmp_path):
 
 
 @pytest.mark.parametrize("options", [{"n_landmarks": 0}, {"gamma": 0.0}, {"gamma": np.nan}])
-def test_a_space_that_cannot_be_is_refused(crowd, options):
+def test_space_rejects_bad_parameters(crowd, options):
     with pytest.raises(ValueError, match=r"n_landmarks=.* and gamma="):
         MixtureSpace(**options).fit(crowd)
-    with pytest.raises(ValueError, match="no song"):
+    with pytest.raises(ValueError, match="mixtures are empty"):
         MixtureSpace().fit(crowd[:0])
 
 
@@ -296,7 +295,7 @@ def test_a_space_that_cannot_be_is_refused(crowd, options):
 
 @pytest.fixture(name="tagged")
 def tagged_songs(rng):
-    """Songs of three sounds, tagged by sound, by a tag without a sound, and by rare ones."""
+    """Return songs of three sounds, with tags by sound, a tag independent of sound, and rare tags."""
     places = 1.5 * rng.normal(size=(3, 6))
     sounds = np.arange(36) % 3
     songs = [(places[s] + rng.normal(size=(200, 6))).astype(np.float32) * 7.0 + 3.0 for s in sounds]
@@ -304,7 +303,7 @@ def tagged_songs(rng):
     return songs, tags, sounds
 
 
-def test_multinomials_equal_the_geometric_mean_of_likelihoods(tagged):
+def test_multinomials_match_geometric_mean_of_likelihoods(tagged):
     songs, tags, _ = tagged
     model = SemanticMultinomials(n_components=3, random_state=0).fit(songs, tags)
     shares = model.transform(songs[:4])
@@ -317,7 +316,7 @@ def test_multinomials_equal_the_geometric_mean_of_likelihoods(tagged):
         assert share.sum() == pytest.approx(1.0, abs=1e-6)
 
 
-def test_sounds_are_told_apart(tagged):
+def test_multinomials_distinguish_sounds(tagged):
     songs, tags, sounds = tagged
     model = SemanticMultinomials(n_components=2, min_songs=5, random_state=0).fit(songs[:24], tags[:24])
     assert model.tags_ == ["any", "sound 0", "sound 1", "sound 2"]
@@ -325,13 +324,13 @@ def test_sounds_are_told_apart(tagged):
     assert (model.transform(songs[24:])[:, 1:].argmax(axis=1) == sounds[24:]).all()
 
 
-def test_the_vocabulary_is_cut(tagged):
+def test_vocabulary_is_limited_to_max_tags(tagged):
     songs, tags, _ = tagged
     fit = SemanticMultinomials(n_components=1, min_songs=1, max_tags=5, random_state=0).fit
     assert fit(songs, tags).tags_ == ["any", "sound 0", "sound 1", "sound 2", "rare 0"]
 
 
-def test_blocks_of_a_song_are_the_song(tagged):
+def test_song_blocks_match_whole_song(tagged):
     songs, tags, _ = tagged
     whole = SemanticMultinomials(n_components=2, random_state=4).fit(songs, tags)
     blocks = SemanticMultinomials(n_components=2, random_state=4).fit((iter([s[:50], s[50:]]) for s in songs), tags)
@@ -340,7 +339,7 @@ def test_blocks_of_a_song_are_the_song(tagged):
     np.testing.assert_allclose(rows, whole.transform(songs[:3]), rtol=1e-5)
 
 
-def test_a_long_and_far_song_does_not_underflow(tagged):
+def test_long_distant_song_does_not_underflow(tagged):
     songs, tags, _ = tagged
     model = SemanticMultinomials(n_components=2, random_state=0).fit(songs, tags)
     row = model.transform([np.full((5000, 6), 1e4)])[0]
@@ -348,7 +347,7 @@ def test_a_long_and_far_song_does_not_underflow(tagged):
     assert row.sum() == pytest.approx(1.0, abs=1e-6)
 
 
-def test_a_model_of_tags_is_saved(tagged, tmp_path):
+def test_tag_model_can_be_saved(tagged, tmp_path):
     songs, tags, _ = tagged
     model = SemanticMultinomials(n_components=2, random_state=0).fit(songs, tags)
     np.savez(tmp_path / "tags.npz", **model.arrays())
@@ -361,17 +360,17 @@ def test_a_model_of_tags_is_saved(tagged, tmp_path):
 @pytest.mark.parametrize(
     ("act", "message"),
     [
-        (lambda m, songs, tags: m.fit(songs, tags[:-1]), "36 songs and list_of_tag_lists 35"),
-        (lambda m, songs, tags: m.fit(songs[:-1], tags), "35 songs and list_of_tag_lists 36"),
-        (lambda m, songs, tags: m.fit(songs, [["x"]] + [[]] * 35), "no tag is carried by min_songs=5"),
+        (lambda m, songs, tags: m.fit(songs, tags[:-1]), "36 songs and list_of_tag_lists has 35"),
+        (lambda m, songs, tags: m.fit(songs[:-1], tags), "35 songs and list_of_tag_lists has 36"),
+        (lambda m, songs, tags: m.fit(songs, [["x"]] + [[]] * 35), "no tag has min_songs=5"),
         (lambda m, songs, tags: m.fit([songs[0][:, :3], *songs[1:]], tags), r"numbers of features: \[3, 6\]"),
         (lambda m, songs, tags: m.fit(songs, tags).transform([songs[0], songs[0][:0]]), "song 1 are empty"),
         (lambda m, songs, tags: m.fit(songs, tags).transform([songs[0][:, :3]]), r"song 0: shape \(200, 3\)"),
-        (lambda m, songs, tags: m.fit(songs, tags).transform([songs[0] * np.nan]), "song 0: NaN"),
+        (lambda m, songs, tags: m.fit(songs, tags).transform([songs[0] * np.nan]), "song 0: the values contain NaN"),
         (lambda m, songs, tags: m.set_params(max_tags=0).fit(songs, tags), "max_tags=0"),
     ],
 )
-def test_songs_and_tags_that_do_not_fit_are_refused(tagged, act, message):
+def test_rejects_mismatched_songs_and_tags(tagged, act, message):
     songs, tags, _ = tagged
     with pytest.raises(ValueError, match=message):
         act(SemanticMultinomials(n_components=1, random_state=0), songs, tags)

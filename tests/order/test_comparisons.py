@@ -1,4 +1,4 @@
-"""Cleaning of comparisons, judged by networkx, by a greedy subgraph that searches again for every edge, and by hand."""
+"""Tests of cleaning comparisons, against networkx, a greedy subgraph with a new search per edge, and by hand."""
 
 import networkx as nx
 import numpy as np
@@ -22,7 +22,7 @@ def _drawn(n_songs, n_comparisons, seed):
 
 
 def _from_a_line(n_songs, n_comparisons, seed):
-    """Comparisons that all hold for songs on a line."""
+    """Return consistent comparisons of songs on a line."""
     rng = np.random.default_rng(seed)
     places = rng.standard_normal(n_songs)
     drawn = rng.integers(n_songs, size=(n_comparisons, 4))
@@ -38,9 +38,9 @@ def _from_a_line(n_songs, n_comparisons, seed):
 comparison_lists = st.lists(st.tuples(*[st.integers(0, 5)] * 4), max_size=60)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(comparison_lists, st.integers(0, 3))
-def test_what_is_left_is_acyclic_and_says_all_that_the_acyclic_graph_said(comparisons, seed):
+def test_reduction_is_acyclic_and_keeps_closure(comparisons, seed):
     whole, _ = clean_comparisons(comparisons, reduce=False, random_state=seed)
     kept, _ = clean_comparisons(comparisons, random_state=seed)
     assert nx.is_directed_acyclic_graph(_graph(whole))
@@ -49,9 +49,9 @@ def test_what_is_left_is_acyclic_and_says_all_that_the_acyclic_graph_said(compar
     assert set(nx.transitive_closure_dag(_graph(kept)).edges) == set(closure)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(comparison_lists, st.integers(0, 3))
-def test_the_acyclic_subgraph_is_maximal(comparisons, seed):
+def test_acyclic_subgraph_is_maximal(comparisons, seed):
     agreed, _ = clean_comparisons(comparisons, acyclic=False, reduce=False)
     kept, _ = clean_comparisons(comparisons, reduce=False, random_state=seed)
     closure = nx.transitive_closure_dag(_graph(kept))
@@ -60,11 +60,11 @@ def test_the_acyclic_subgraph_is_maximal(comparisons, seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_greedy_subgraph_is_that_of_a_search_for_every_edge(seed):
+def test_greedy_subgraph_matches_search_per_edge(seed):
     comparisons = _drawn(7, 400, seed)
     agreed, _ = clean_comparisons(comparisons, acyclic=False, reduce=False)
     kept, _ = clean_comparisons(comparisons, reduce=False, random_state=seed)
-    # edges are put into random order as they are sorted by their pairs
+    # edges are sorted by their pairs, then shuffled
     width = int(comparisons.max()) + 1
     keys = [tuple(min(row[a], row[b]) * width + max(row[a], row[b]) for a, b in ((0, 1), (2, 3))) for row in agreed]
     edges = sorted(set(zip(keys, _edges(agreed), strict=True)))
@@ -77,7 +77,7 @@ def test_the_greedy_subgraph_is_that_of_a_search_for_every_edge(seed):
     assert set(_edges(kept)) == set(graph.edges)
 
 
-def test_nothing_but_repeats_and_what_follows_leaves_comparisons_that_agree():
+def test_consistent_comparisons_lose_only_redundant_ones():
     comparisons = _from_a_line(30, 3_000, 0)
     kept, report = clean_comparisons(comparisons, reduce=False)
     assert report.n_contradictory == report.n_cyclic == 0
@@ -86,22 +86,22 @@ def test_nothing_but_repeats_and_what_follows_leaves_comparisons_that_agree():
     assert set(_edges(reduced)) == set(nx.transitive_reduction(_graph(comparisons)).edges)
 
 
-def test_wide_reductions_take_more_than_one_block_of_targets(monkeypatch):
+def test_wide_reduction_spans_several_blocks(monkeypatch):
     from musicsim.order import comparisons as module
 
     comparisons = _from_a_line(60, 6_000, 1)
     whole, _ = clean_comparisons(comparisons)
-    monkeypatch.setattr(module, "_REACH_BYTES", 1)
+    monkeypatch.setattr(module, "REACH_BYTES", 1)
     narrow, _ = clean_comparisons(comparisons)
     assert np.array_equal(whole, narrow)
 
 
-def test_counts_of_every_step():
+def test_report_counts_every_step():
     comparisons = [
-        (0, 1, 0, 2), (1, 0, 2, 0),  # the same, said twice
+        (0, 1, 0, 2), (1, 0, 2, 0),  # the same, repeated
         (0, 3, 0, 4), (0, 4, 0, 3),  # opposites
         (5, 5, 0, 1), (0, 1, 1, 0), (0, 1, 6, 6),  # of songs or pairs with themselves
-        (0, 2, 0, 5), (0, 1, 0, 5),  # the second follows
+        (0, 2, 0, 5), (0, 1, 0, 5),  # the second follows from the first
     ]  # fmt: skip
     kept, report = clean_comparisons(comparisons)
     assert kept.tolist() == [[0, 1, 0, 2], [0, 2, 0, 5]]
@@ -110,12 +110,12 @@ def test_counts_of_every_step():
     )
 
 
-def test_one_comparison_of_a_cycle_goes():
+def test_cycle_loses_one_comparison():
     _, report = clean_comparisons([(0, 1, 0, 2), (0, 2, 0, 3), (0, 3, 0, 1)], random_state=0)
     assert (report.n_cyclic, report.n_kept) == (1, 2)
 
 
-def test_a_majority_keeps_what_was_said_more_often():
+def test_majority_keeps_more_frequent_comparison():
     comparisons = [(0, 1, 0, 2)] * 2 + [(0, 2, 0, 1)] + [(0, 3, 0, 4), (0, 4, 0, 3)]
     kept, report = clean_comparisons(comparisons, contradictions="majority")
     assert kept.tolist() == [[0, 1, 0, 2]]
@@ -124,9 +124,9 @@ def test_a_majority_keeps_what_was_said_more_often():
     assert (report.n_contradictory, len(kept)) == (0, 4)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(comparison_lists)
-def test_numbers_add_up_and_rows_are_those_given_in_their_order(comparisons):
+def test_counts_add_up_and_rows_keep_order(comparisons):
     kept, r = clean_comparisons(comparisons, random_state=1)
     assert r.n_given == len(comparisons)
     assert r.n_given == r.n_self + r.n_repeated + r.n_contradictory + r.n_cyclic + r.n_redundant + r.n_kept
@@ -136,7 +136,7 @@ def test_numbers_add_up_and_rows_are_those_given_in_their_order(comparisons):
     assert places == sorted(places)
 
 
-def test_a_seed_gives_the_same_and_another_seed_another_subgraph():
+def test_seed_determines_subgraph():
     comparisons = _drawn(8, 300, 0)
     first, again = (clean_comparisons(comparisons, random_state=3)[0] for _ in range(2))
     others = [clean_comparisons(comparisons, random_state=s)[0] for s in range(5)]
@@ -147,27 +147,27 @@ def test_a_seed_gives_the_same_and_another_seed_another_subgraph():
 @pytest.mark.parametrize(
     ("comparisons", "options", "words"),
     [
-        ([(0, 1, 2)], {}, "four a row"),
+        ([(0, 1, 2)], {}, "four per row"),
         ([(0.5, 1, 2, 3)], {}, "whole numbers"),
         ([(0, -1, 2, 3)], {}, "-1"),
         ([(0, 1, 0, 2)], {"contradictions": "vote"}, "contradictions='vote'"),
         ([(0, 1, 0, 2)], {"acyclic": False}, "reduce=True needs"),
     ],
 )
-def test_what_makes_no_sense_is_refused(comparisons, options, words):
+def test_rejects_bad_arguments(comparisons, options, words):
     with pytest.raises(ValueError, match=words):
         clean_comparisons(comparisons, **options)
 
 
-def test_none_at_all_is_cleaned_to_none():
+def test_empty_input_gives_empty_output():
     kept, report = clean_comparisons([])
     assert kept.shape == (0, 4)
     assert str(report) == ("given 0, self 0, repeated 0, contradictory 0, cyclic 0, redundant 0, kept 0, pairs 0")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(comparison_lists, st.integers(0, 3))
-def test_what_songs_are_called_changes_nothing(comparisons, seed):
+def test_song_ids_do_not_matter(comparisons, seed):
     names = 2**63 - 1 - np.arange(100)[::-1] * 2**54
     plain, report = clean_comparisons(comparisons, random_state=seed)
     renamed = names[np.asarray(comparisons, dtype=np.int64).reshape(-1, 4)]
@@ -176,6 +176,6 @@ def test_what_songs_are_called_changes_nothing(comparisons, seed):
     assert np.array_equal(large, names[plain])
 
 
-def test_numbers_that_no_int64_holds_are_refused():
-    with pytest.raises(ValueError, match=f"the song {2**63 + 1};"):
+def test_rejects_ids_beyond_int64():
+    with pytest.raises(ValueError, match=f"song {2**63 + 1};"):
         clean_comparisons(np.array([(0, 2**63 + 1, 1, 2)], dtype=np.uint64))

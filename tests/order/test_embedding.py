@@ -1,4 +1,4 @@
-"""Partial order embedding against finite differences, brute force, a convex solver and what is known of it."""
+"""Tests of partial order embedding: finite differences, brute force, a convex solver and known properties."""
 
 import itertools
 
@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from musicsim.metric.cone import Cone
 from musicsim.order import LinearPartialOrderEmbedding, PartialOrderEmbedding, share_in_order
-from musicsim.order._objective import Objective
+from musicsim.order.objective import Objective
 
 STRUCTURES = ("full", "diagonal")
 SOLVERS = ("accelerated", "subgradient")
@@ -23,7 +23,7 @@ def _kernels(n, seed, widths=(3, 4)):
 
 
 def _comparisons(n, m, seed):
-    """Of songs on a plane, a tenth of them wrong."""
+    """Return comparisons of songs on a plane, a tenth of them wrong."""
     rng = np.random.default_rng(seed)
     places = rng.standard_normal((n, 2))
     drawn = rng.integers(n, size=(8 * m, 3))
@@ -36,7 +36,7 @@ def _comparisons(n, m, seed):
 
 
 def _value(kernels, Ws, comparisons, C):
-    """f in the papers' own coordinates, by a loop."""
+    """Compute f in the coordinates of the papers, by a loop."""
 
     def d(i, j):
         return sum((K[i] - K[j]) @ W @ (K[i] - K[j]) for K, W in zip(kernels, Ws, strict=True))
@@ -46,7 +46,7 @@ def _value(kernels, Ws, comparisons, C):
 
 
 def _optimum(kernels, comparisons, C, structure):
-    """The optimum by a general solver."""
+    """Return the optimum by a general solver."""
     n = len(kernels[0])
     Ws = [
         cp.Variable((n, n), PSD=True) if structure == "full" else cp.diag(cp.Variable(n, nonneg=True)) for _ in kernels
@@ -63,7 +63,7 @@ def _optimum(kernels, comparisons, C, structure):
 
 @pytest.mark.parametrize("structure", STRUCTURES)
 @pytest.mark.parametrize("C", [0.5, 20.0])
-def test_the_objective_is_the_optimum_of_a_general_solver(structure, C):
+def test_objective_matches_general_solver(structure, C):
     kernels, comparisons = _kernels(7, 0), _comparisons(7, 25, 0)
     model = PartialOrderEmbedding(structure, C, tol=1e-4, max_iter=20_000).fit(kernels, comparisons)
     optimum = _optimum(kernels, comparisons, C, structure)
@@ -74,15 +74,15 @@ def test_the_objective_is_the_optimum_of_a_general_solver(structure, C):
 
 @pytest.mark.parametrize("structure", STRUCTURES)
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_the_objective_is_that_of_the_metrics_in_the_papers_coordinates(structure, solver):
+def test_objective_matches_metrics_in_original_coordinates(structure, solver):
     kernels, comparisons = _kernels(12, 1), _comparisons(12, 60, 1)
     model = PartialOrderEmbedding(structure, 10.0, solver=solver, tol=0.05).fit(kernels, comparisons)
-    # 1e-8: the way to principal axes and back
+    # 1e-8: conversion to principal axes and back
     assert model.objective_ == pytest.approx(_value(kernels, model.metrics_, comparisons, 10.0), rel=1e-8)
 
 
 @pytest.mark.parametrize("structure", STRUCTURES)
-def test_slopes_are_finite_differences(structure):
+def test_gradients_match_finite_differences(structure):
     rng = np.random.default_rng(2)
     songs, comparisons = rng.standard_normal((9, 5)), _comparisons(9, 40, 2)
     cone = Cone([2, 3], structure, rng.uniform(0.5, 2.0, 5))
@@ -91,7 +91,7 @@ def test_slopes_are_finite_differences(structure):
     weights = objective.weight * (objective.margins(W) < 1.0)
     slope = cone.unit - objective.combine(weights)
 
-    def linear(flat):  # f with the same comparisons violated, which is linear in W
+    def linear(flat):  # f for a fixed set of violated comparisons, which is linear in W
         squares = np.zeros(len(comparisons))
         for column, block in zip((slice(0, 2), slice(2, 5)), cone.blocks(flat), strict=True):
             A = np.diag(block) if structure == "diagonal" else block
@@ -104,13 +104,13 @@ def test_slopes_are_finite_differences(structure):
     step = 1e-6
     for direction in np.eye(cone.size):
         difference = (linear(W.point + step * direction) - linear(W.point - step * direction)) / (2 * step)
-        # f is linear here: what is left is the rounding of a difference of values of size 10 over 1e-6
+        # f is linear here, so the error is the rounding of a difference of values of size 10, over 1e-6
         assert difference == pytest.approx(slope @ direction, abs=1e-7)
 
 
 @pytest.mark.parametrize("structure", STRUCTURES)
 @pytest.mark.parametrize("combination", ["concatenated", "sum"])
-def test_a_training_song_is_mapped_where_it_was_embedded(structure, combination):
+def test_transform_reproduces_training_embedding(structure, combination):
     kernels, comparisons = _kernels(15, 3), _comparisons(15, 80, 3)
     model = PartialOrderEmbedding(structure, 50.0, combination, tol=0.02).fit(kernels, comparisons)
     embedded = model.transform(kernels)
@@ -120,10 +120,10 @@ def test_a_training_song_is_mapped_where_it_was_embedded(structure, combination)
         assert np.allclose(model.transform([K[song : song + 1] for K in kernels])[0], embedded[song])
 
 
-def test_new_songs_are_ordered_as_a_known_metric_says():
+def test_orders_new_songs_by_true_metric():
     rng = np.random.default_rng(4)
     X = rng.standard_normal((80, 6)) * [3, 3, 1, 1, 1, 1]
-    true = X[:, :2]  # four columns say nothing
+    true = X[:, :2]  # four columns without information
     asked = np.array([rng.choice(60, 3, replace=False) for _ in range(600)])
     i, j, k = asked.T
     swap = np.linalg.norm(true[i] - true[j], axis=1) > np.linalg.norm(true[i] - true[k], axis=1)
@@ -136,11 +136,11 @@ def test_new_songs_are_ordered_as_a_known_metric_says():
     kernel = PartialOrderEmbedding(C=1e3).fit(X[:60] @ X[:60].T, np.stack([i, j, i, k], axis=1))
     assert native < 0.92
     assert learned > 0.97
-    # the representer theorem: a linear kernel gives the linear metric
+    # by the representer theorem, a linear kernel gives the linear metric
     assert kernel.score(X @ X[:60].T, held_out) == pytest.approx(learned, abs=0.01)
 
 
-def test_noise_kernels_get_hardly_any_weight():
+def test_noise_kernels_get_little_weight():
     rng = np.random.default_rng(5)
     X = rng.standard_normal((60, 3))
     comparisons = np.array([rng.choice(60, 3, replace=False) for _ in range(800)])
@@ -155,8 +155,8 @@ def test_noise_kernels_get_hardly_any_weight():
     assert model.kernel_weights_[0] > 0.95
 
 
-def test_a_consistent_order_of_songs_without_features_is_embedded_whole():
-    """K = I: any partial order has an embedding (thesis 2.A)."""
+def test_identity_kernel_embeds_any_consistent_order():
+    """With K = I, any partial order has an embedding (thesis 2.A)."""
     rng = np.random.default_rng(6)
     places = rng.standard_normal((20, 2))
     asked = rng.integers(20, size=(200, 4))
@@ -168,7 +168,7 @@ def test_a_consistent_order_of_songs_without_features_is_embedded_whole():
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_both_solvers_find_the_same(solver):
+def test_solvers_agree(solver):
     kernels, comparisons = _kernels(20, 7), _comparisons(20, 150, 7)
     best = PartialOrderEmbedding(C=10.0, tol=1e-4, max_iter=20_000).fit(kernels, comparisons).objective_
     model = PartialOrderEmbedding(C=10.0, solver=solver, tol=0.01, max_iter=20_000).fit(kernels, comparisons)
@@ -176,7 +176,7 @@ def test_both_solvers_find_the_same(solver):
     assert model.dual_bound_ <= best
 
 
-def test_a_small_c_keeps_nothing_and_knows_that_it_is_best():
+def test_tiny_c_gives_optimal_zero_metric():
     kernels, comparisons = _kernels(10, 8), _comparisons(10, 40, 8)
     model = PartialOrderEmbedding(C=1e-6).fit(kernels, comparisons)
     assert model.objective_ == model.dual_bound_ == pytest.approx(1e-6)
@@ -184,7 +184,7 @@ def test_a_small_c_keeps_nothing_and_knows_that_it_is_best():
     assert model.score(kernels, comparisons) == 0.0  # equal distances are not in order
 
 
-def test_max_rank_keeps_the_widest_directions():
+def test_max_rank_keeps_widest_directions():
     kernels, comparisons = _kernels(40, 9, widths=(30,)), _comparisons(40, 200, 9)
     full = PartialOrderEmbedding(C=10.0).fit(kernels, comparisons)
     cut = PartialOrderEmbedding(C=10.0, max_rank=30).fit(kernels, comparisons)
@@ -194,7 +194,7 @@ def test_max_rank_keeps_the_widest_directions():
     assert np.linalg.matrix_rank(few.metrics_[0]) <= 5
 
 
-def test_a_callback_sees_every_step_and_can_end_it():
+def test_callback_sees_every_step_and_stops_fit():
     seen = []
     kernels, comparisons = _kernels(20, 10), _comparisons(20, 100, 10)
 
@@ -208,13 +208,13 @@ def test_a_callback_sees_every_step_and_can_end_it():
     assert np.isfinite(model.transform(kernels)).all()
 
 
-def test_a_gap_that_is_not_closed_is_warned_of():
+def test_warns_about_open_gap():
     kernels, comparisons = _kernels(20, 11), _comparisons(20, 100, 11)
     with pytest.warns(ConvergenceWarning, match="after 3 iterations"):
         PartialOrderEmbedding(C=100.0, max_iter=3).fit(kernels, comparisons)
 
 
-def test_a_constant_kernel_adds_nothing():
+def test_constant_kernel_is_ignored():
     kernels, comparisons = _kernels(12, 12), _comparisons(12, 60, 12)
     alone = PartialOrderEmbedding(C=10.0).fit(kernels, comparisons)
     model = PartialOrderEmbedding(C=10.0).fit([*kernels, np.ones((12, 12))], comparisons)
@@ -223,7 +223,7 @@ def test_a_constant_kernel_adds_nothing():
     assert model.components_[2].shape == (0, 12)
 
 
-def test_estimators_are_cloned_with_their_parameters():
+def test_clones_keep_parameters():
     model = PartialOrderEmbedding("diagonal", C=3.0, max_rank=4)
     assert clone(model).get_params() == model.get_params()
     assert clone(LinearPartialOrderEmbedding(C=2.0)).C == 2.0
@@ -246,18 +246,18 @@ def test_estimators_are_cloned_with_their_parameters():
         ({}, np.full((3, 3), np.nan), [(0, 1, 0, 2)], "NaN"),
     ],
 )
-def test_what_makes_no_sense_is_refused(options, kernels, comparisons, words):
+def test_rejects_bad_arguments(options, kernels, comparisons, words):
     with pytest.raises(ValueError, match=words):
         PartialOrderEmbedding(**options).fit(kernels, comparisons)
 
 
-def test_a_linear_metric_refuses_rows_that_are_all_the_same():
-    with pytest.raises(ValueError, match="the same"):
+def test_linear_metric_rejects_identical_rows():
+    with pytest.raises(ValueError, match="are equal"):
         LinearPartialOrderEmbedding().fit(np.ones((4, 2)), [(0, 1, 0, 2)])
 
 
 @pytest.mark.parametrize("structure", STRUCTURES)
-def test_the_linear_metric_is_that_of_its_components(structure):
+def test_linear_metric_matches_its_components(structure):
     X = np.random.default_rng(13).standard_normal((30, 5))
     model = LinearPartialOrderEmbedding(structure, C=20.0).fit(X, _comparisons(30, 150, 13))
     assert np.allclose(model.components_.T @ model.components_, model.metric_)
@@ -272,18 +272,18 @@ def test_the_linear_metric_is_that_of_its_components(structure):
     assert model.objective_ == pytest.approx(value, rel=1e-8)
 
 
-def test_the_share_in_order_counts_strict_order():
+def test_share_in_order_counts_strict_order():
     assert share_in_order([[0.0], [1.0], [3.0]], [(0, 1, 0, 2), (0, 2, 0, 1), (0, 1, 1, 0)]) == pytest.approx(1 / 3)
     assert np.isnan(share_in_order([[0.0]], []))
 
 
 @pytest.mark.parametrize("embedding", [[0.0, 1.0, 5.0], [[0.0], [np.nan], [1.0]], [[0.0], [np.inf], [1.0]]])
-def test_no_share_is_told_of_what_is_no_space(embedding):
-    with pytest.raises(ValueError, match="embedding has the shape"):
+def test_share_in_order_rejects_bad_embedding(embedding):
+    with pytest.raises(ValueError, match="embedding has shape"):
         share_in_order(embedding, [(0, 1, 0, 2)])
 
 
-def test_no_kernel_is_an_error_and_no_song_is_none():
+def test_rejects_empty_kernels_but_accepts_no_songs():
     kernels, comparisons = _kernels(10, 14), _comparisons(10, 40, 14)
     with pytest.raises(ValueError, match="kernels is empty"):
         PartialOrderEmbedding().fit([], comparisons)
@@ -294,7 +294,7 @@ def test_no_kernel_is_an_error_and_no_song_is_none():
     assert alone.transform(np.empty((0, 10))).shape == (0, len(alone.components_[0]))
 
 
-def test_a_kernel_may_be_a_table_or_lists():
+def test_accepts_kernel_as_dataframe_or_lists():
     K, comparisons = _kernels(10, 15)[0], _comparisons(10, 40, 15)
     table = pd.DataFrame(K, columns=[f"song {i}" for i in range(10)])
     expected = PartialOrderEmbedding(C=10.0).fit([K], comparisons).transform([K])
@@ -303,7 +303,7 @@ def test_a_kernel_may_be_a_table_or_lists():
 
 
 @pytest.mark.parametrize("depth", [1e-3, 0.1, 1.0])
-def test_a_kernel_with_values_below_0_is_refused_though_only_the_widest_are_used(depth):
+def test_rejects_indefinite_kernel_even_with_max_rank(depth):
     rng = np.random.default_rng(16)
     basis = np.linalg.qr(rng.standard_normal((200, 200)))[0]
     values = np.append(np.linspace(0.0, 1.0, 199) ** 4, -depth)

@@ -1,37 +1,55 @@
 """Pages without a browser: opening them, finding their widgets."""
 
 import json
+from collections.abc import Callable
 
 from streamlit.testing.v1 import AppTest
 
 from musicsim.ui.base.frame import PAGES, SHELL
+from tests.waiting import PATIENCE_S, until
 
 
 def open_page(name: str) -> AppTest:
-    """A page inside the shell, run once."""
-    app = AppTest.from_file(SHELL, default_timeout=60).run()
-    return app.switch_page(PAGES[name]).run() if name != "explore" else app
+    """Open a page inside the shell."""
+    app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run()
+    if name != "explore":
+        app.switch_page(PAGES[name]).run()
+    return app
+
+
+def run_until(app: AppTest, condition: Callable[[], bool]) -> AppTest:
+    """Run the page again until a condition holds."""
+
+    def holds() -> bool:
+        assert not app.exception
+        if condition():
+            return True
+        app.run()
+        return False
+
+    until(holds)
+    return app
 
 
 def model_choice(app: AppTest):
-    """The widget of the side bar that chooses the model."""
+    """Return the widget of the side bar that chooses the model."""
     return next(box for box in app.sidebar.selectbox if box.label == "Model")
 
 
 def maps(app: AppTest) -> list[dict]:
-    """What the maps are told of the page."""
+    """Return the data that the page sends to its maps."""
     protos = [element.proto for element in app.get("bidi_component")]
     return [json.loads(proto.json) for proto in protos if proto.component_name.endswith("musicsim_map")]
 
 
 def show_section(app: AppTest, name: str) -> AppTest:
-    """The Library page with another section."""
+    """Open the Library page with another section."""
     app.session_state["library_section"] = name
     return app.run()
 
 
 def open_evaluation(name: str) -> AppTest:
-    """The Evaluate page with another section."""
+    """Open the Evaluate page with another section."""
     app = open_page("evaluate")
     app.session_state["evaluate_section"] = name
     return app.run()

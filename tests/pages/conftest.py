@@ -1,4 +1,4 @@
-"""A library that pages of playlists open on."""
+"""Fixtures of playlist pages."""
 
 import pytest
 

@@ -1,6 +1,21 @@
-"""Libraries that pages open on."""
+"""Libraries for page tests."""
+
+import sys
 
 import pytest
+
+from tests.waiting import PATIENCE_S
+
+
+@pytest.fixture(autouse=True)
+def _patient_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let pages show results, not progress: on a busy machine, results take longer than pages wait for them."""
+    if "streamlit.testing.v1" not in sys.modules:  # no test of a page
+        return
+    from musicsim.ui.base.desk import Task
+
+    within = Task.within
+    monkeypatch.setattr(Task, "within", lambda task, _seconds: within(task, PATIENCE_S))
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The Compare page without a browser: what is asked of whom, what is kept, taken back, told, sent out and in."""
+"""The Compare page without a browser: questions, answers, undo, people, the survey, export and import."""
 
 import io
 import json
@@ -30,7 +30,7 @@ NOTHING = Rate(None, 0, 0.0, 1.0, None)
 
 @pytest.fixture(autouse=True)
 def card_buttons(monkeypatch):
-    """A button for all that can be done with the cards: AppTest cannot click into the component."""
+    """A button for every action of the cards: AppTest cannot click into the component."""
 
     def cards(now, asked, *, turn, on_action, **rest):
         show_cards(now, asked, turn=turn, on_action=on_action, **rest)
@@ -45,7 +45,7 @@ def card_buttons(monkeypatch):
 
 
 class Survey:
-    """Asks in the order of the numbers, each person each set of songs once; notes what it is told."""
+    """A survey that asks in numeric order, each person each set of songs once, and records the answers it gets."""
 
     def __init__(self) -> None:
         self.told: list[list[Judgment]] = []
@@ -90,7 +90,7 @@ def choose(app: AppTest, key: str, value: object) -> AppTest:
 
 
 def type_name(app: AppTest, name: str) -> AppTest:
-    """Say who listens; AppTest refuses what is no option, and the browser does not."""
+    """Choose the listener; AppTest refuses a new option, the browser does not."""
     box = app.selectbox(key="compare_listener")
     box.options.append(name)
     box.set_value(name).run()
@@ -104,7 +104,7 @@ def said(app: AppTest) -> str:
 
 
 def sent(app: AppTest) -> dict:
-    """What the browser is told of the question."""
+    """Return the data of the question that the browser gets."""
     found = [c.proto for c in app.get("bidi_component") if c.proto.component_name.endswith("musicsim_compare")]
     (proto,) = found
     return json.loads(proto.json)
@@ -117,13 +117,14 @@ def asked(app: AppTest) -> tuple[int, ...]:
 # --- states ---------------------------------------------------------------------------------------
 
 
-def test_an_empty_library_has_a_next_step(empty):
+def test_empty_library_has_next_step(empty):
     app = compare()
     assert "No songs yet" in said(app)
     assert any("demo" in button.label for button in app.button)
 
 
-def test_fewer_songs_than_a_question_has_words(empty, tmp_path):
+@pytest.mark.long
+def test_too_few_songs_for_question_gives_clear_message(empty, tmp_path):
     empty.add(write_song(tmp_path / "one.flac", title="One", artist="A"))
     refresh(empty)
     assert "A question needs 3 songs, but only one song can be compared." in said(compare())
@@ -138,21 +139,17 @@ def test_fewer_songs_than_a_question_has_words(empty, tmp_path):
     assert shown == ["musicsim_reload", "musicsim-player"], "nothing to choose from"
 
 
-def test_a_song_whose_file_has_gone_cannot_be_heard_and_the_others_can(full, survey):
+def test_song_without_file_cannot_be_played(full, own_music, survey):
     app = compare()
     (gone,) = full.songs([asked(app)[1]])
-    where = gone.path.with_suffix(".elsewhere")
-    gone.path.rename(where)
-    try:
-        assert [song["track"] is None for song in sent(app.run())["songs"]] == [False, True, False]
-    finally:
-        where.rename(gone.path)
+    gone.path.unlink()
+    assert [song["track"] is None for song in sent(app.run())["songs"]] == [False, True, False]
 
 
-# --- the question and its answer ------------------------------------------------------------------
+# --- questions and answers ------------------------------------------------------------------------
 
 
-def test_songs_have_no_names_before_the_answer_and_names_after_it(full, survey):
+def test_song_names_are_hidden_until_answered(full, survey):
     app = compare()
     data = sent(app)
     assert data["question"] == "Which one does not belong?"
@@ -172,7 +169,7 @@ def test_songs_have_no_names_before_the_answer_and_names_after_it(full, survey):
     assert [song["track"]["title"] for song in sent(app)["songs"]] == titles
 
 
-def test_an_answer_is_kept_at_once_with_all_that_is_known_of_it(full, survey):
+def test_answer_is_saved_immediately_with_details(full, survey):
     app = compare()
     ids = asked(app)
     press(app, "choose 1")
@@ -190,7 +187,7 @@ def said_progress(app: AppTest) -> str:
     return "\n".join(element.proto.text for element in app.get("progress"))
 
 
-def test_a_question_that_is_skipped_leaves_nothing_and_does_not_come_back(full, survey):
+def test_skipped_question_is_not_saved_or_asked_again(full, survey):
     app = compare()
     seen = [asked(app)]
     for _ in range(4):
@@ -202,7 +199,7 @@ def test_a_question_that_is_skipped_leaves_nothing_and_does_not_come_back(full, 
     assert asked(app) not in seen
 
 
-def test_the_last_answers_are_taken_back_and_asked_again(full, survey):
+def test_undo_removes_last_answers_and_asks_again(full, survey):
     app = compare()
     first = asked(app)
     press(app, "undo")
@@ -225,7 +222,7 @@ def test_the_last_answers_are_taken_back_and_asked_again(full, survey):
     assert [a.song_ids for a in full.judgments.answers()] == [first, second]
 
 
-def test_taking_back_goes_to_the_kind_of_question_and_the_person_it_was(full, survey):
+def test_undo_restores_question_type_and_listener(full, survey):
     app = press(compare(), "choose 0")
     choose(app, "compare_form", "like")
     choose(app, "compare_n_songs", 4)
@@ -239,7 +236,7 @@ def test_taking_back_goes_to_the_kind_of_question_and_the_person_it_was(full, su
     assert [(a.listener, a.kind, len(a.song_ids)) for a in full.judgments.answers()] == [("me", "odd", 3)]
 
 
-def test_what_comes_too_late_or_makes_no_sense_changes_nothing(full, survey):
+def test_late_or_invalid_events_change_nothing(full, survey):
     app = press(compare(), "choose 0")
     ids = asked(app)
     press(app, "too late", "nowhere", "nonsense")
@@ -247,7 +244,7 @@ def test_what_comes_too_late_or_makes_no_sense_changes_nothing(full, survey):
     assert asked(app) == ids
 
 
-def test_of_more_like_the_first_the_first_cannot_be_chosen(full, survey):
+def test_first_song_cannot_be_chosen_in_like_question(full, survey):
     app = compare()
     choose(app, "compare_form", "like")
     choose(app, "compare_n_songs", 4)
@@ -264,11 +261,11 @@ def test_of_more_like_the_first_the_first_cannot_be_chosen(full, survey):
 
 
 def ahead(app: AppTest) -> tuple[int, ...]:
-    """The question after the one that is asked, once it is worked out."""
+    """Return the question after the current one, once it is computed."""
     return app.session_state["compare_ahead"].question.result().song_ids
 
 
-def test_a_question_stays_until_it_is_answered_and_the_next_one_is_worked_out_meanwhile(full, survey):
+def test_next_question_is_computed_while_current_one_stays(full, survey):
     app = compare()
     first, second = asked(app), ahead(app)
     assert [a.song_ids for a in survey.told[1]] == [first], "as if this one were answered"
@@ -288,7 +285,7 @@ def test_a_question_stays_until_it_is_answered_and_the_next_one_is_worked_out_me
     assert len(survey.told) == 7, "another person is asked something of their own"
 
 
-def test_a_question_worked_out_before_the_library_changed_is_not_asked(full, survey):
+def test_question_prepared_before_library_change_is_discarded(full, survey):
     app = compare()
     old = ahead(app)
     with full.write() as connection:
@@ -297,7 +294,7 @@ def test_a_question_worked_out_before_the_library_changed_is_not_asked(full, sur
     assert old[-1] not in asked(app)
 
 
-def test_a_question_about_a_song_that_has_gone_is_asked_no_more(full, survey):
+def test_question_about_deleted_song_is_replaced(full, survey):
     app = compare()
     gone = asked(app)[0]
     with full.write() as connection:
@@ -307,7 +304,7 @@ def test_a_question_about_a_song_that_has_gone_is_asked_no_more(full, survey):
     assert gone not in asked(app)
 
 
-def test_the_player_is_told_whose_songs_it_holds(full, survey):
+def test_page_knows_if_queue_is_its_own(full, survey):
     app = compare()
     assert not sent(app)["is_queue_ours"]
     press(app, "heard")
@@ -317,7 +314,7 @@ def test_the_player_is_told_whose_songs_it_holds(full, survey):
 # --- people ---------------------------------------------------------------------------------------
 
 
-def test_the_one_who_answered_before_is_taken_to_sit_here_and_of_several_nobody(full, survey):
+def test_only_previous_listener_is_preselected(full, survey):
     ids = [song.id for song in full.songs()]
     full.judgments.add("Ann", "odd", ids[:3], 0)
     assert compare().session_state["compare_listener"] == "Ann"
@@ -331,7 +328,7 @@ def test_the_one_who_answered_before_is_taken_to_sit_here_and_of_several_nobody(
     assert "3 people gave 3 answers." in said(app)
 
 
-def test_answers_get_another_name_or_are_forgotten(full, survey):
+def test_answers_are_renamed_or_deleted(full, survey):
     app = press(compare(), "choose 0", "choose 1")
     app.text_input(key="compare_rename").set_value("Dora")
     press(app, "Rename")
@@ -343,8 +340,8 @@ def test_answers_get_another_name_or_are_forgotten(full, survey):
     assert app.button(key="compare_forget").disabled
 
 
-def test_a_new_name_reaches_what_the_session_knows(full, survey):
-    """An answer that is taken back is asked of the new name; what was skipped under the old one stays skipped."""
+def test_renaming_listener_updates_session(full, survey):
+    """An undone answer is asked again under the new name; questions skipped under the old one stay skipped."""
     app = press(compare(), "choose 0")
     skipped = asked(app)
     press(app, "skip")
@@ -364,20 +361,20 @@ def test_a_new_name_reaches_what_the_session_knows(full, survey):
     assert skipped not in {asked(app), ahead(app)}
 
 
-def test_a_new_name_of_one_library_is_none_of_another(full, survey, tmp_path):
+def test_renaming_listener_does_not_affect_other_library(full, survey, tmp_path):
     app = press(compare(), "choose 0", "skip")
     elsewhere = [replace(of, library=tmp_path) for of in app.session_state["compare_skipped"]]
     app.session_state["compare_skipped"] = elsewhere
     app.text_input(key="compare_rename").set_value("Dora")
     press(app, "Rename")
     assert app.session_state["compare_skipped"] == elsewhere
-    assert app.session_state["compare_given"][0].asked.listener == "Dora"
+    assert app.session_state["compare_given"][0].pending.listener == "Dora"
 
 
-# --- what they are worth --------------------------------------------------------------------------
+# --- survey ---------------------------------------------------------------------------------------
 
 
-def test_the_worth_of_answers_is_told_in_plain_words(full, survey, monkeypatch):
+def test_survey_is_described_in_plain_words(full, survey, monkeypatch):
     ids = [song.id for song in full.songs()]
     for name in ("me", "Ann"):
         full.judgments.add(name, "odd", ids[:3], 0)
@@ -392,14 +389,14 @@ def test_the_worth_of_answers_is_told_in_plain_words(full, survey, monkeypatch):
     assert (
         "repeated questions got the same answer in 7 of 10 (**70%**, 95% interval 40% to 89%; guessing: 33%)." in told
     )
-    assert "one question in five is random; none of those" in told
+    assert "not known until a random question" in told
     assert "2 people gave 30 answers." in told
     assert "agreed in 2 of 4 (**50%**" in told
     assert "gave the same answer in 18 of 20 (**90%**" in told
 
 
-def test_the_worth_of_answers_is_of_those_that_are_there_now(full, survey):
-    """Others of one person may take the place of as many, before the last, which is of somebody else."""
+def test_survey_follows_current_answers(full, survey):
+    """Other answers of one person may replace as many earlier ones, before the last, which is another person's."""
     ids = [song.id for song in full.songs()]
 
     def swap(chosen):
@@ -422,10 +419,10 @@ def test_the_worth_of_answers_is_of_those_that_are_there_now(full, survey):
     full.judgments.rename("Ann", "Cid")
     full.judgments.rename("Bob", "Ann")
     full.judgments.rename("Cid", "Bob")
-    assert "none has been answered twice" in said(app.run()), "the two have changed names"
+    assert "not known until a repeated question" in said(app.run()), "the two have changed names"
 
 
-def test_training_on_the_answers_is_one_click_away(full, survey, monkeypatch):
+def test_training_on_answers_is_one_click_away(full, survey, monkeypatch):
     app = compare()
     assert app.button(key="compare_train").disabled
     press(app, "unsure")
@@ -438,7 +435,7 @@ def test_training_on_the_answers_is_one_click_away(full, survey, monkeypatch):
     assert app.session_state["train_kind"] == "answers"
 
 
-# --- out and in -----------------------------------------------------------------------------------
+# --- export and import ----------------------------------------------------------------------------
 
 
 def upload(app: AppTest, data: bytes, name: str = "answers.csv") -> AppTest:
@@ -446,7 +443,7 @@ def upload(app: AppTest, data: bytes, name: str = "answers.csv") -> AppTest:
     return press(app, "Import")
 
 
-def test_answers_go_out_and_come_in_once(full, survey):
+def test_answers_round_trip_without_duplicates(full, survey):
     app = press(compare(), "choose 0", "unsure")
     text = io.BytesIO()
     assert export_answers(full, text) == 2
@@ -459,19 +456,19 @@ def test_answers_go_out_and_come_in_once(full, survey):
     assert [(a.song_ids, a.chosen) for a in full.judgments.answers()] == kept
 
 
-def test_a_file_that_holds_no_answers_is_a_sentence(full, survey):
+def test_file_without_answers_gives_clear_error(full, survey):
     app = upload(compare(), b"\x00\xff\xfe nothing of the kind")
     assert not app.exception
     assert full.judgments.answers() == []
     assert [*app.error, *app.warning], "says what is wrong"
 
 
-def test_answers_about_songs_from_elsewhere_are_counted(full, survey):
+def test_answers_about_unknown_songs_are_counted(full, survey):
     app = upload(compare(), b"song1,song2,song3,picked_song\na.mp3,b.mp3,c.mp3,b.mp3\n")
     assert "1 answer read: 0 added, 1 about songs not in this library." in said(app)
 
 
-def test_choices_and_the_waiting_question_outlive_a_look_at_another_page(full, survey):
+def test_choices_and_question_survive_page_switch(full, survey):
     ids = [song.id for song in full.songs()]
     for name in ("Ann", "Bob"):
         full.judgments.add(name, "odd", ids[:3], 0)
@@ -488,10 +485,10 @@ def test_choices_and_the_waiting_question_outlive_a_look_at_another_page(full, s
     assert asked(app) == waiting
 
 
-# --- with the survey itself -----------------------------------------------------------------------
+# --- with the real survey -------------------------------------------------------------------------
 
 
-def test_a_sitting_of_twelve_questions(full):
+def test_answers_twelve_questions(full):
     app = compare()
     for n in range(12):
         data = sent(app)
@@ -501,4 +498,4 @@ def test_a_sitting_of_twelve_questions(full):
     assert [a.chosen for a in answers] == [n % 3 for n in range(12)]
     assert all(a.foreseen is not None for a in answers)
     n_random = sum(a.is_random for a in answers)
-    assert f"of {n_random} (" in said(app) if n_random else "drawn by chance; none" in said(app)
+    assert (f"of {n_random} (" if n_random else "not known until a random question") in said(app)

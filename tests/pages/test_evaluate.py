@@ -15,12 +15,12 @@ from musicsim.ui.evaluate import search_view
 from tests.learning import RANKED
 from tests.pages import actions
 from tests.sounds import write_song
-from tests.waiting import until
+from tests.waiting import PATIENCE_S
 
 
 @pytest.fixture
 def full(tiny_library, monkeypatch):
-    """The tiny library, one genre for two artists, so that there is something to find."""
+    """The tiny library, with one genre for two artists, so that there is something to find."""
     ids = [song.id for song in tiny_library.songs() if song.artist != "Artist noise"]
     tiny_library.edits.edit(ids, {"genre": "Pitched <b>"})
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(tiny_library.folder))
@@ -28,30 +28,30 @@ def full(tiny_library, monkeypatch):
 
 
 def open_page() -> AppTest:
-    app = AppTest.from_file(SHELL, default_timeout=60).run()
+    app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run()
     return app.switch_page(PAGES["evaluate"]).run()
 
 
 def worked_out(app: AppTest) -> AppTest:
-    """The page once everything that was asked for is there."""
-    for _ in range(120):
-        assert not app.exception
-        if any(s.value.startswith("Orphans") for s in app.subheader) and app.table:
-            figures = app.table[0].value
-            if "AUC" in figures and figures["AUC"].iloc[0]:
-                return app
-        time.sleep(0.25)
-        app.run()
-    raise AssertionError("nothing was worked out within 30 s")
+    """Run the page until everything is computed."""
+
+    def is_computed() -> bool:
+        if not any(s.value.startswith("Orphans") for s in app.subheader) or not app.table:
+            return False
+        figures = app.table[0].value
+        return "AUC" in figures and bool(figures["AUC"].iloc[0])
+
+    return actions.run_until(app, is_computed)
 
 
-def test_an_empty_library_has_a_next_step(empty):
+def test_empty_library_has_next_step(empty):
     app = open_page()
     assert not app.exception
     assert any("No songs yet" in info.value for info in app.info)
 
 
-def test_one_song_has_nothing_to_be_compared_with(empty, tmp_path):
+@pytest.mark.long
+def test_single_song_gives_clear_message(empty, tmp_path):
     empty.add(write_song(tmp_path / "one.flac", title="Only one"))
     refresh(empty)
     app = open_page()
@@ -59,7 +59,7 @@ def test_one_song_has_nothing_to_be_compared_with(empty, tmp_path):
     assert any("A single song" in info.value for info in app.info)
 
 
-def test_a_library_is_judged(full):
+def test_library_is_evaluated(full):
     noise = [song.id for song in full.songs() if song.artist == "Artist noise"]
     clicks = [song.id for song in full.songs() if song.artist == "Artist clicks"]
     full.edits.edit([*noise, *clicks[:2]], {"genre": "Noise"})  # six songs of each
@@ -75,7 +75,7 @@ def test_a_library_is_judged(full):
     assert not app.exception
 
 
-def test_a_learned_model_is_flattered_and_the_page_says_so(full):
+def test_page_warns_about_optimistic_training_scores(full):
     lead = {"before": 0.5, "after": 0.7, "mean": 0.2, "low": 0.1, "high": 0.3}
     part = {"songs": 4, "artists": 2}
     report = RANKED | {
@@ -92,20 +92,15 @@ def test_a_learned_model_is_flattered_and_the_page_says_so(full):
     assert "songs with the same tags" in said
 
 
-def test_without_anything_that_says_similar_hubs_are_still_shown(full):
+def test_hubs_are_shown_without_ground_truth(full):
     for song in full.songs():
         full.edits.edit([song.id], {"genre": "", "artist": f"Someone {song.id}"})
     app = open_page()
-    for _ in range(120):
-        if any(s.value.startswith("Orphans") for s in app.subheader):
-            break
-        time.sleep(0.25)
-        app.run()
-    assert not app.exception
+    actions.run_until(app, lambda: any(s.value.startswith("Orphans") for s in app.subheader))
     assert any(s.value.startswith("Hubs") for s in app.subheader)
 
 
-def test_a_fixed_split_can_be_chosen(full):
+def test_fixed_split_can_be_chosen(full):
     ids = [song.id for song in full.songs()]
     full.splits.keep("mine", {song_id: "test" if i % 2 else "train" for i, song_id in enumerate(ids)})
     app = worked_out(open_page())
@@ -122,30 +117,26 @@ def open_search() -> AppTest:
     return app.segmented_control(key="evaluate_section").set_value("Search").run()
 
 
-def test_a_small_library_has_no_index_to_measure(full):
+def test_small_library_has_no_index_to_measure(full):
     app = open_search()
     assert any("at least 1,000 songs" in info.value for info in app.info)
     assert not any(button.label == "Measure search" for button in app.button)
 
 
-def test_kinds_of_index_are_measured(tmp_path, monkeypatch):
+@pytest.mark.long
+def test_all_index_types_are_measured(tmp_path, monkeypatch):
     write_library(tmp_path / "library", 1200, n_dimensions=20).close()
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(tmp_path / "library"))
     app = open_search()
     app.button(key="measure_search").click().run()
-
-    def is_measured() -> bool:
-        assert not app.exception
-        return bool(app.run().table)
-
-    until(is_measured)
+    actions.run_until(app, lambda: bool(app.table))
     table = app.table[0].value
     assert table["Index"].tolist() == ["Partition", "Spill forest", "Spill tree", "Bit codes", "**Exact** (in use)"]
     assert (table["Recall at 10"].astype(float) > 0.9).all()
     assert any("200 query songs" in caption.value for caption in app.caption)
 
 
-def test_a_measurement_of_search_can_be_cancelled(tmp_path, monkeypatch):
+def test_search_measurement_can_be_canceled(tmp_path, monkeypatch):
     write_library(tmp_path / "library", 1200, n_dimensions=20).close()
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(tmp_path / "library"))
     begun, ended = threading.Event(), threading.Event()
@@ -162,15 +153,15 @@ def test_a_measurement_of_search_can_be_cancelled(tmp_path, monkeypatch):
     monkeypatch.setattr(search_view, "measure_search", endless)
     app = open_search()
     app.button(key="measure_search").click().run()
-    assert begun.wait(60)
+    assert begun.wait(PATIENCE_S)
     app.button(key="cancel_search").click().run()
-    assert ended.wait(60)
+    assert ended.wait(PATIENCE_S)
     assert not app.exception
     assert any(button.label == "Measure search" for button in app.button)
 
 
-def test_the_settings_choose_the_kind_of_index(full):
-    app = AppTest.from_file(SHELL, default_timeout=60).run()
+def test_index_type_is_chosen_in_settings(full):
+    app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run()
     app = actions.show_section(app.switch_page(PAGES["library"]).run(), "settings")
     box = app.selectbox(key="setting_index_kind")
     assert (box.value, box.options[:3]) == ("automatic", ["Automatic", "Partition", "Spill forest"])

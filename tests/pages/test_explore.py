@@ -1,4 +1,4 @@
-"""Explore and Search by example without a browser: what is clicked, encircled, typed and filtered for."""
+"""Explore and Search by example without a browser: clicks, outlines, text and filters."""
 
 import json
 
@@ -13,14 +13,15 @@ from musicsim.library import Library, Song
 from musicsim.ui.base.frame import PAGES, SHELL
 from musicsim.ui.components import song_finder, song_map
 from musicsim.ui.explore import selection
-from musicsim.ui.search import examples
+from musicsim.ui.search import form
+from tests.waiting import PATIENCE_S
 
 SEARCHED = "searched"
 
 
 @pytest.fixture(autouse=True)
 def buttons(monkeypatch):
-    """Texts to write into where AppTest cannot reach into a component: ids to click, to encircle, to choose."""
+    """Text fields that replace actions AppTest cannot do in a component: ids to click, to encircle, to choose."""
 
     def stand_in(snapshot, *, key, on_pick=None, on_outline=None, **options):
         by_artist: dict[str | None, list[int]] = {}
@@ -39,12 +40,12 @@ def buttons(monkeypatch):
             )
 
     monkeypatch.setattr(song_map, "song_map", stand_in)
-    for module in (song_finder, examples):
+    for module in (song_finder, form):
         monkeypatch.setattr(module, "find_song", find)
 
 
 def open_page(name: str = "explore", **session: object) -> AppTest:
-    app = AppTest.from_file(SHELL, default_timeout=60)
+    app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S)
     for key, value in session.items():
         app.session_state[key] = value
     app.run()
@@ -68,7 +69,7 @@ def shown_on_map(app: AppTest, key: str = "explore_map") -> str:
 
 
 def played(app: AppTest) -> list[int]:
-    """Songs of the last command that the player got."""
+    """Return the songs of the last command to the player."""
     return [t["song_id"] for t in app.session_state["player.link"].commands[-1].payload["tracks"]]
 
 
@@ -85,7 +86,7 @@ def of_artist(library: Library, artist: str) -> list[Song]:
     return [song for song in library.songs() if song.artist == artist]
 
 
-def test_a_click_chooses_and_plays_a_song(full):
+def test_click_chooses_and_plays_song(full):
     song = full.songs()[5]
     app = press(open_page(), f"explore_map click {song.id}")
     assert song.title in headings(app)
@@ -95,7 +96,7 @@ def test_a_click_chooses_and_plays_a_song(full):
     assert shown_on_map(app) == f"explore_map: {song.id} {sorted(neighbours)}"
 
 
-def test_similar_artists_are_heard_by_the_songs_nearest_to_the_chosen_one(full):
+def test_similar_artist_plays_songs_nearest_to_chosen_song(full):
     song = full.songs()[5]
     app = press(open_page(), f"explore_map click {song.id}")
     app.session_state["explore_artists"] = True
@@ -107,7 +108,7 @@ def test_similar_artists_are_heard_by_the_songs_nearest_to_the_chosen_one(full):
     assert played(app) == [hit.song.id for hit in artist.entries]
 
 
-def test_a_song_that_left_the_library_since_is_no_error(full):
+def test_clicking_song_that_went_missing_is_no_error(full):
     song = full.songs()[5]
     app = open_page()
     full.files.mark(missing=[song.path], back=[])
@@ -115,7 +116,7 @@ def test_a_song_that_left_the_library_since_is_no_error(full):
     assert "Start here" in headings(app)
 
 
-def test_a_lasso_marks_songs_and_around_one_it_is_a_click(full):
+def test_lasso_marks_songs_and_chooses_single_song(full):
     songs = of_artist(full, "Artist noise")
     app = press(open_page(), "explore_map lasso Artist noise")
     assert headings(app)[0] == "4 songs marked"
@@ -128,7 +129,7 @@ def test_a_lasso_marks_songs_and_around_one_it_is_a_click(full):
     assert not any("marked" in heading for heading in headings(app))
 
 
-def test_of_very_many_marked_songs_some_have_a_ring_and_all_are_counted(full, monkeypatch):
+def test_only_some_of_many_marked_songs_have_ring(full, monkeypatch):
     monkeypatch.setattr(selection, "MAX_MARKED", 3)
     monkeypatch.setattr(selection, "MAX_PLAYED", 3)
     app = press(open_page(), "explore_map lasso Artist tones")
@@ -137,7 +138,7 @@ def test_of_very_many_marked_songs_some_have_a_ring_and_all_are_counted(full, mo
     assert any(b.label == "Play 3 of them" for b in app.button)
 
 
-def test_a_title_is_chosen_and_an_artist_marked(full):
+def test_title_is_chosen_and_artist_is_marked(full):
     song = of_artist(full, "Artist clicks")[1]
     app = open_page(searched="clicks")
     assert [b.label for b in app.button if b.key.startswith("explore_find artist")] == ["Artist clicks"]
@@ -148,7 +149,7 @@ def test_a_title_is_chosen_and_an_artist_marked(full):
     assert f": {song.id} " in shown_on_map(app)
 
 
-def test_a_song_is_searched_with(full):
+def test_search_by_song(full):
     song = full.songs()[7]
     app = press(open_page("search", searched=song.title), f"search_song song {song.id}")
     assert "6 most similar songs" in headings(app)
@@ -159,7 +160,7 @@ def pills(app: AppTest, key: str) -> list[str]:
     return list(app.button_group(key=key).options)
 
 
-def test_examples_are_added_and_taken_away_by_a_click(full):
+def test_examples_are_added_and_removed_by_click(full):
     noise, tones = (of_artist(full, f"Artist {kind}") for kind in ("noise", "tones"))
     app = open_page("search", chosen=tones[0].id, searched=noise[0].title, search_more=True)
     alone = listed(app)
@@ -184,7 +185,7 @@ def test_examples_are_added_and_taken_away_by_a_click(full):
     assert "search_unlike" not in {group.key for group in app.get("button_group")}, "another search"
 
 
-def test_an_artist_is_searched_with_by_all_songs(full):
+def test_search_by_artist_uses_all_their_songs(full):
     noise = of_artist(full, "Artist noise")
     app = press(open_page("search", searched="noise"), "search_song artist Artist noise")
     searched = {f"{full.song(app.session_state['chosen']).label} ✕", *pills(app, "search_like")}
@@ -192,11 +193,11 @@ def test_an_artist_is_searched_with_by_all_songs(full):
     assert not {song.id for song in noise} & set(listed(app))
 
 
-def test_words_are_a_search_of_their_own_and_narrow_another(full):
+def test_words_search_alone_and_narrow_other_search(full):
     noise = of_artist(full, "Artist noise")
     app = open_page("search", searched="genre noise xyzzy")
     app = press(app, "search_song words genre noise")
-    assert headings(app)[0] == "2 songs that fit"
+    assert headings(app)[0] == "2 songs that match"
     assert len(listed(app)) == 2, "two of an artist"
     assert set(listed(app)) < {song.id for song in noise}
     app.session_state["search_words"] = "genre noise 1980 xyzzy"
@@ -210,7 +211,7 @@ def test_words_are_a_search_of_their_own_and_narrow_another(full):
     assert set(listed(app.run())) < {song.id for song in noise[1:]}
 
 
-def test_a_search_from_a_lasso_has_the_marked_songs_as_examples(full):
+def test_search_from_lasso_uses_marked_songs_as_examples(full):
     noise = of_artist(full, "Artist noise")
     app = press(open_page(), "explore_map lasso Artist noise")
     app.button(key="selection_search").click().run()
@@ -220,7 +221,7 @@ def test_a_search_from_a_lasso_has_the_marked_songs_as_examples(full):
     assert pills(app, "search_like") == [f"{song.label} ✕" for song in noise[1:]]
 
 
-def test_filters_are_of_the_songs_that_are_there(full):
+def test_filters_offer_values_of_library(full):
     app = open_page("search", chosen=full.songs()[0].id)
     assert not app.multiselect, "nothing is sent before one looks"
     app.session_state["search_filters"] = True
@@ -237,8 +238,8 @@ def test_filters_are_of_the_songs_that_are_there(full):
     assert (listed(app), list(app.multiselect)) == (of_1980, []), "they hold where they are not shown"
 
 
-def test_of_very_many_names_none_is_sent_before_one_types(full, monkeypatch):
-    monkeypatch.setattr(song_finder, "_FEW", 0)
+def test_no_names_are_sent_before_typing(full, monkeypatch):
+    monkeypatch.setattr(song_finder, "FEW", 0)
     app = open_page("search", chosen=full.songs()[0].id, search_filters=True)
     assert not app.multiselect
     boxes = [json.loads(c.proto.json) for c in app.get("bidi_component") if c.proto.component_name.endswith("finder")]
@@ -257,7 +258,7 @@ def test_of_very_many_names_none_is_sent_before_one_types(full, monkeypatch):
     assert len(listed(app)) == 6, "nothing is filtered"
 
 
-def test_names_that_begin_with_the_text_come_first():
+def test_prefix_matches_come_first():
     names = ["Blue Note", "note", "The Notes", "Notebook", "Other"]
     found = [match.value for match in song_finder.name_matches(names, "NOTE")]
     assert found == ["Notebook", "note", "Blue Note", "The Notes"]

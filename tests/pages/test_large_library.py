@@ -6,14 +6,13 @@ from benchmarks.large_library import write_library
 from musicsim.ui.base.frame import PAGES
 from tests.pages.actions import open_page
 
-pytestmark = pytest.mark.slow
-
 N_SONGS = 1_500
 MAX_OPTIONS = 200
 MAX_ROWS = 1_000
 
 
-def test_no_widget_gets_more_options_than_one_can_look_through(tmp_path, monkeypatch):
+@pytest.mark.long
+def test_widgets_have_limited_number_of_options(tmp_path, monkeypatch):
     write_library(tmp_path / "library", N_SONGS).close()
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(tmp_path / "library"))
     for name in PAGES:
@@ -26,7 +25,7 @@ def test_no_widget_gets_more_options_than_one_can_look_through(tmp_path, monkeyp
         assert max((len(table.value) for table in app.dataframe), default=0) <= MAX_ROWS, name
 
 
-def test_songs_beyond_the_listed_ones_are_found_by_any_word_of_theirs(tmp_path, monkeypatch):
+def test_search_finds_songs_beyond_listed_ones(tmp_path, monkeypatch):
     with write_library(tmp_path / "library", N_SONGS) as library:
         song = library.songs([N_SONGS])[0]
         n_found = len(library.ids_matching([song.path.stem.casefold()]))

@@ -1,4 +1,4 @@
-"""The section Listening of the Library page: look, import, undo, and what waits."""
+"""The section Listening of the Library page: preview, import, undo, and unmatched entries."""
 
 import csv
 import io
@@ -23,14 +23,14 @@ def press(app: AppTest, label: str) -> AppTest:
 
 
 def look(app: AppTest, *files: tuple[str, str]) -> AppTest:
-    """Drop files and look at them."""
+    """Drop files and preview them."""
     (uploader,) = [u for u in app.get("file_uploader") if u.label == "Listening history files"]
     uploader.set_value([(name, text.encode(), "text/csv") for name, text in files])
     return press(app, "Preview")
 
 
 def texts(app: AppTest) -> str:
-    """All that the page says."""
+    """Return all texts of the page."""
     kinds = (app.markdown, app.caption, app.info, app.warning, app.error, app.success)
     return "\n".join(element.value.replace("\\", "") for kind in kinds for element in kind)
 
@@ -44,13 +44,13 @@ def plays_of(songs, *more: str) -> str:
     return "listener,artist,title,plays\n" + "".join(rows) + "".join(f"{row}\n" for row in more)
 
 
-def test_nothing_imported_is_a_state_with_words(section):
+def test_empty_state_has_message(section):
     assert "Nothing imported yet." in texts(section)
     press(section, "Preview")
     assert "Drop a file or enter its path." in texts(section)
 
 
-def test_a_look_shows_what_would_come_and_writes_nothing(section, full):
+def test_preview_shows_effects_and_writes_nothing(section, full):
     first, second, third = full.songs()[:3]
     before = full.revision
     app = look(
@@ -73,7 +73,7 @@ def test_a_look_shows_what_would_come_and_writes_nothing(section, full):
     assert not app.metric
 
 
-def test_no_table_is_handed_out_with_formulas(section, full, monkeypatch):
+def test_exported_tables_contain_no_formulas(section, full, monkeypatch):
     written = {}
     monkeypatch.setattr("streamlit.download_button", lambda _, data, name, *__, **___: written.update({name: data()}))
     song = full.songs()[0]
@@ -87,14 +87,14 @@ def test_no_table_is_handed_out_with_formulas(section, full, monkeypatch):
             assert not any(cell.startswith(("=", "+", "-", "@")) for cell in row)
 
 
-def test_an_import_is_written_listed_and_undone(section, full):
+def test_import_is_written_listed_and_undone(section, full):
     song = full.songs()[0]
     app = press(look(section, ("plays.csv", plays_of([song], "bob,You,Other,9"))), "Import")
-    assert "Import 1: 2 rows; 1 of 2 songs are in the library; 1 is kept and matched later." in texts(app)
+    assert "Import 1: 2 rows; 1 of 2 songs are in the library; 1 is saved and matched later." in texts(app)
     assert not app.metric, "the fields are empty again"
     assert "Import 1: 2 rows" in texts(app.run()), "told until it is undone"
     assert played(full) == {("ann", song.id): 1}
-    assert "1 songs of the imports are not in the library." in texts(app)
+    assert "1 imported songs are not in the library." in texts(app)
     look(app, ("plays.csv", plays_of([song], "bob,You,Other,9")))
     assert "Replaces import 1 (plays.csv" in texts(app)
     press(app, "Undo import")
@@ -103,7 +103,7 @@ def test_an_import_is_written_listed_and_undone(section, full):
     assert (played(full), full.listening.imports()) == ({}, [])
 
 
-def test_a_history_of_one_person_takes_the_name_and_the_format_that_are_given(section, full):
+def test_history_uses_given_listener_and_format(section, full):
     song = full.songs()[0]
     section.text_input(key="listening_listener_0").set_value("Ann")
     section.selectbox(key="listening_format_0").set_value("lastfm")
@@ -114,7 +114,7 @@ def test_a_history_of_one_person_takes_the_name_and_the_format_that_are_given(se
     assert played(full) == {("Ann", song.id): 1}
 
 
-def test_a_file_on_this_machine_and_one_that_is_not_there(section, full, tmp_path):
+def test_local_path_is_read_and_missing_path_is_reported(section, full, tmp_path):
     path = write_zip(tmp_path / "history.zip", **{"plays.csv": plays_of(full.songs()[:1])})
     section.text_input(key="listening_path_0").set_value(f'"{path}"')
     app = press(section, "Preview")
@@ -126,7 +126,7 @@ def test_a_file_on_this_machine_and_one_that_is_not_there(section, full, tmp_pat
 
 
 @pytest.mark.parametrize("is_typed", [True, False])
-def test_a_text_file_is_not_shown_as_a_playlist(section, full, tmp_path, is_typed):
+def test_text_file_is_not_shown_as_playlist(section, full, tmp_path, is_typed):
     path = tmp_path / "config.txt"
     path.write_text("api_key = SECRET-TOKEN-12345\n")
     section.selectbox(key="listening_format_0").set_value("m3u")
@@ -136,11 +136,11 @@ def test_a_text_file_is_not_shown_as_a_playlist(section, full, tmp_path, is_type
     else:
         look(section, (path.name, path.read_text()))
     (error,) = [e.value.replace("\\", "") for e in section.error]
-    assert "config.txt: the file is not of the format m3u" in error
+    assert "config.txt: the file is not in the format m3u" in error
     assert "SECRET" not in error + texts(section) + str(tables(section))
 
 
-def test_what_is_wrong_with_an_upload_is_told_without_the_folder_it_lies_in(section, full):
+def test_upload_error_hides_folder(section, full):
     app = look(section, ("bad.csv", "listener,artist,title,plays\nann,Me,One,many\n"))
     (error,) = [e.value.replace("\\", "") for e in app.error]
     assert error.startswith("bad.csv: line 2: plays is 'many'")
@@ -148,19 +148,19 @@ def test_what_is_wrong_with_an_upload_is_told_without_the_folder_it_lies_in(sect
     assert full.listening.imports() == []
 
 
-def test_the_same_files_are_not_read_again(section, full, monkeypatch):
+def test_same_files_are_not_read_again(section, full, monkeypatch):
     reads = []
     from musicsim.ui.library import listening_import
 
-    real = listening_import.read_listening
-    monkeypatch.setattr(listening_import, "read_listening", lambda *a, **k: reads.append(1) or real(*a, **k))
+    real = listening_import.importing.read_listening
+    monkeypatch.setattr(listening_import.importing, "read_listening", lambda *a, **k: reads.append(1) or real(*a, **k))
     app = look(section, ("plays.csv", plays_of(full.songs()[:1])))
     app.run()
     press(app, "Preview")
     assert (len(reads), len(app.metric)) == (1, 5)
 
 
-def test_close_spellings_of_what_waits_are_looked_for(section, full, tmp_path):
+def test_finds_close_spellings_of_unmatched_entries(section, full, tmp_path):
     song = full.songs()[0]
     full.edits.edit([song.id], {"artist": "Queen", "title": "Bohemian Rhapsody"})
     path = tmp_path / "plays.csv"
@@ -188,7 +188,7 @@ def test_hub_reduction_is_a_setting(full):
 
 @pytest.fixture
 def jobs_started(monkeypatch):
-    """Names of the jobs that an import starts, none of which runs."""
+    """Return names of the jobs that an import starts; none of them runs."""
     from musicsim.ui.library import listening_lists
 
     started = []
@@ -201,7 +201,7 @@ def m3u(*songs: tuple[str, str]) -> str:
     return f"#EXTM3U\n{entries}"
 
 
-def test_playlists_are_told_one_by_one_with_what_is_not_here(section, full, jobs_started):
+def test_playlists_are_previewed_with_unmatched_entries(section, full, jobs_started):
     one, two, *_ = [(song.artist, song.title) for song in full.songs()]
     app = look(
         section,
@@ -212,10 +212,10 @@ def test_playlists_are_told_one_by_one_with_what_is_not_here(section, full, jobs
         "Rows": "5", "Playlists": "2", "Songs": "5", "In the library": "2 (40%)",
     }  # fmt: skip
     lists, absent = tables(app)
-    assert sorted(lists) == [["lost", 2, 0, "left out: none of its songs is here"], ["morning", 3, 2, ""]]
+    assert sorted(lists) == [["lost", 2, 0, "left out: its songs are not in the library"], ["morning", 3, 2, ""]]
     assert sorted(absent) == [
         ["lost", 1, "Else — Nobody", "not in the library"],
-        ["lost", 2, "http://example.org/stream", "address on the net"],
+        ["lost", 2, "http://example.org/stream", "web address"],
         ["morning", 2, "Nothing — Nobody", "not in the library"],
     ]
     assert "Not in the library: 3 entries" in texts(app)
@@ -237,7 +237,7 @@ def test_playlists_are_told_one_by_one_with_what_is_not_here(section, full, jobs
     assert jobs_started == ["walk", "walk"], "the walk forgets them, too"
 
 
-def test_lists_of_a_kind_say_so_and_ticked_spellings_count(section, full, jobs_started, monkeypatch):
+def test_imported_playlists_show_category_and_accepted_spellings(section, full, jobs_started, monkeypatch):
     from musicsim.ui.library import listening_import
 
     first, second = full.songs()[:2]
@@ -250,7 +250,7 @@ def test_lists_of_a_kind_say_so_and_ticked_spellings_count(section, full, jobs_s
     tick = [False]
     monkeypatch.setattr(listening_import, "proposals_table", lambda proposals, key: list(proposals) if tick[0] else [])
     app = look(section, ("lists.csv", text))
-    assert tables(app)[0] == [["a", "rock", 2, 1, "one song: nothing to learn from"]]
+    assert tables(app)[0] == [["a", "rock", 2, 1, "one song: too few to learn from"]]
     tick[0] = True
     app.run()
     assert tables(app)[0] == [["a", "rock", 2, 2]]
@@ -260,7 +260,7 @@ def test_lists_of_a_kind_say_so_and_ticked_spellings_count(section, full, jobs_s
     assert "1 of 1 playlists, with 2 of 2 entries" in texts(app)
 
 
-def test_while_a_job_is_at_work_the_walk_learns_when_it_is_asked_to(section, full, jobs_started, monkeypatch):
+def test_learning_from_playlists_waits_for_running_job(section, full, jobs_started, monkeypatch):
     from musicsim.ui.library import listening_lists
 
     song = full.songs()[0]
@@ -277,7 +277,7 @@ def test_while_a_job_is_at_work_the_walk_learns_when_it_is_asked_to(section, ful
     assert "Learn from these playlists" not in labels(app)
 
 
-def test_a_list_of_which_nothing_is_here_teaches_nothing(section, full, jobs_started):
+def test_playlist_without_known_songs_starts_no_learning(section, full, jobs_started):
     app = look(section, ("lost.m3u", m3u(("Nobody", "Nothing"))))
     press(app, "Import")
     assert "Import 1: 0 of 1 playlists" in texts(app)

@@ -1,4 +1,4 @@
-"""Pages go on where the files of a model are gone, and say of which."""
+"""Pages work when the files of a model are lost, and say which model it is."""
 
 import shutil
 
@@ -26,14 +26,15 @@ def lose(library, record, what):
     shutil.rmtree(folder) if what == "folder" else (folder / "vectors.f32").unlink()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", ["folder", "vectors"])
 @pytest.mark.parametrize("page", PAGES)
-def test_every_page_opens_under_another_model_and_says_so(full, mine, page, what):
+def test_pages_fall_back_to_other_model_with_error(full, mine, page, what):
     lose(full, mine, what)
     app = open_page(page)
     assert not app.exception
     assert [error.value for error in app.error] == [
-        "The files of the model “mine” are gone or damaged: choose another model."
+        "The files of the model “mine” are missing or damaged. Choose another model."
     ]
     assert app.title[0].value
     assert model_choice(app).value == full.models.native().id
@@ -42,7 +43,7 @@ def test_every_page_opens_under_another_model_and_says_so(full, mine, page, what
     assert not app.error
 
 
-def test_a_model_without_its_files_is_deleted_on_the_train_page(full, mine):
+def test_model_without_files_can_be_deleted(full, mine):
     lose(full, mine, "folder")
     app = open_page("train")
     app.button(key=f"card_delete_{mine.id}").click().run()
@@ -51,8 +52,9 @@ def test_a_model_without_its_files_is_deleted_on_the_train_page(full, mine):
     assert {record.kind for record in full.models.all()} == {"native", "codewords"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", PAGES)
-def test_without_any_other_model_pages_name_the_one_that_is_gone(full, page):
+def test_pages_name_lost_model_without_fallback(full, page):
     st.cache_resource.clear()
     lose(full, full.models.native(), "folder")
     app = open_page(page)
@@ -60,6 +62,6 @@ def test_without_any_other_model_pages_name_the_one_that_is_gone(full, page):
     if page == "library":
         assert "Add the folder" in [button.label for button in app.button]
     else:
-        assert any("are gone or damaged" in error.value for error in app.error)
+        assert any("are missing or damaged" in error.value for error in app.error)
     if page == "train":
         assert any(button.label == "In use" for button in app.button)

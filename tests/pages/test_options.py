@@ -1,4 +1,4 @@
-"""Every option of a request on the command line, over HTTP and in its form, with the same help, default and limits."""
+"""Request options on the command line, over HTTP and in the form: the same help, default and limits."""
 
 import json
 
@@ -20,6 +20,7 @@ from musicsim.explorer.requests.training import KINDS, TrainingRequest
 from musicsim.ui.base.frame import PAGES, SHELL
 from musicsim.ui.components import coverage
 from tests.command import run
+from tests.waiting import PATIENCE_S
 
 WIDGETS = (
     "selectbox", "multiselect", "slider", "select_slider", "number_input", "text_input", "toggle", "checkbox", "radio",
@@ -39,7 +40,7 @@ def interface():
 
 
 @pytest.mark.parametrize("request_type", REQUESTS)
-def test_the_command_line_has_every_option_with_its_help(request_type):
+def test_command_line_has_every_option_with_help(request_type):
     command = typer.main.get_command(program).commands[REQUESTS[request_type][0]].load()
     params = {param.name: param for param in command.params}
     for field, option in options_of(request_type).items():
@@ -49,7 +50,7 @@ def test_the_command_line_has_every_option_with_its_help(request_type):
 
 
 @pytest.mark.parametrize("request_type", REQUESTS)
-def test_the_interface_has_every_option_with_its_help_and_limits(interface, request_type):
+def test_http_interface_has_every_option_with_help_and_limits(interface, request_type):
     _, method, path = REQUESTS[request_type]
     params = {param["name"]: param for param in interface[path][method]["parameters"]}
     for option in options_of(request_type).values():
@@ -61,13 +62,13 @@ def test_the_interface_has_every_option_with_its_help_and_limits(interface, requ
             assert (limits.get("minimum"), limits.get("maximum")) == (option.min, most), option.name
 
 
-def test_uploads_are_searched_with_the_same_options(interface):
+def test_upload_search_has_same_options(interface):
     names = {param["name"] for param in interface["/similar"]["post"]["parameters"]}
     assert {option.name for option in options_of(SearchRequest).values()} <= names
 
 
 def widgets(app: AppTest) -> dict[str, tuple[str, str]]:
-    """Label and help of every widget by the key that it was given."""
+    """Return the label and help of every widget by its key."""
     assert not app.exception
     found = [widget for kind in WIDGETS for widget in app.get(kind)]
     shown = {widget.key: (widget.proto.label, widget.proto.help) for widget in found if widget.key}
@@ -76,10 +77,9 @@ def widgets(app: AppTest) -> dict[str, tuple[str, str]]:
     return shown | {box["label"]: (box["label"], box["help"]) for box in boxes}
 
 
-@pytest.mark.slow
-def test_the_playlist_form_has_every_option_with_its_help(taught):
+def test_playlist_form_has_every_option_with_help(taught):
     taught.add_tags([{"song_id": song.id, "tag": "calm", "weight": 1.0} for song in taught.songs()[:3]])
-    app = AppTest.from_file(SHELL, default_timeout=60).run().switch_page(PAGES["playlist"])
+    app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run().switch_page(PAGES["playlist"])
     app.session_state["playlist_limits"] = True
     shown = widgets(app.run())
     app.session_state["playlist_by"] = "minutes"
@@ -89,8 +89,8 @@ def test_the_playlist_form_has_every_option_with_its_help(taught):
         assert shown[key] == (option.label, option.help), field
 
 
-def test_the_search_form_has_every_option_with_its_help(full):
-    app = AppTest.from_file(SHELL, default_timeout=60)
+def test_search_form_has_every_option_with_help(full):
+    app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S)
     app.query_params["song"] = str(full.songs()[0].id)
     app.session_state["search_filters"] = True
     shown = widgets(app.run().switch_page(PAGES["search"]).run())
@@ -99,9 +99,9 @@ def test_the_search_form_has_every_option_with_its_help(full):
             assert shown[f"search_{field}"] == (option.label, option.help), field
 
 
-def test_the_training_form_has_every_option_with_its_help(full, monkeypatch):
+def test_training_form_has_every_option_with_help(full, monkeypatch):
     monkeypatch.setattr(coverage, "coverage", lambda _: [Coverage(kind, 30, 1.0, "") for kind in KINDS])
-    app = AppTest.from_file(SHELL, default_timeout=60).run().switch_page(PAGES["train"])
+    app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run().switch_page(PAGES["train"])
     app.session_state["train_kind"] = "answers"
     shown = widgets(app.run())
     keys = {"supervision": "kind", "random_state": "seed"}
@@ -127,7 +127,7 @@ def client(full, monkeypatch):
         ("length", 0, "length=0 should be at least 1.", ("playlist", "-n", 0), "length=0"),
     ],
 )  # fmt: skip
-def test_a_value_out_of_range_is_one_sentence_everywhere(client, full, field, wrong, said, arguments, address):
+def test_value_out_of_range_gives_clear_error_everywhere(client, full, field, wrong, said, arguments, address):
     with pytest.raises(ValueError, match=f"^{field}=") as refused:
         PlaylistRequest(**{field: wrong})
     assert str(refused.value).startswith(said)
@@ -136,7 +136,7 @@ def test_a_value_out_of_range_is_one_sentence_everywhere(client, full, field, wr
     assert client.get(f"/api/playlist?{address}").status_code == 422
 
 
-def test_the_same_request_is_the_same_playlist_on_the_command_line_and_over_http(client, full):
+def test_same_playlist_on_command_line_and_http(client, full):
     told = json.loads(
         run("playlist", "-n", 4, "--seed", 3, "--no-artist", "Artist noise", "--years", 1970, 1990, "--tag",
             "Genre tones", "--tag", "Genre clicks", "--exclude", 1, "--json", library=full.folder)[0]
@@ -147,7 +147,7 @@ def test_the_same_request_is_the_same_playlist_on_the_command_line_and_over_http
     assert {song["artist"] for song in answer} <= {"Artist tones", "Artist clicks"}
 
 
-def test_the_same_search_has_the_same_results_on_the_command_line_and_over_http(client, full):
+def test_same_search_results_on_command_line_and_http(client, full):
     folder = full.songs()[3].folder
     for options, address in (
         (("--no-tag", "Genre noise"), "no_tag=Genre noise"),
@@ -163,7 +163,7 @@ def json_of(printed):
     return [(hit["song"]["id"], hit["similarity"]) for hit in json.loads(printed[0])]
 
 
-def test_a_training_is_started_over_http_as_on_the_page(client, full, monkeypatch):
+def test_training_starts_over_http_as_on_page(client, full, monkeypatch):
     started = []
     monkeypatch.setattr(jobs, "start", lambda _, kind, arguments: started.append((kind, arguments)) or 1)
     answer = client.post("/api/models?source=genre&strength=10&use=true&k=3")
@@ -175,7 +175,7 @@ def test_a_training_is_started_over_http_as_on_the_page(client, full, monkeypatc
     assert "is for answers" in refused.json()["detail"]
 
 
-def test_a_job_says_over_http_how_far_it_is(client, full):
+def test_job_progress_is_available_over_http(client, full):
     job_id = full.jobs.create("train", {})
     full.jobs.update(job_id, state="done", done=3, total=3)
     told = client.get(f"/api/jobs/{job_id}").json()
@@ -183,7 +183,7 @@ def test_a_job_says_over_http_how_far_it_is(client, full):
     assert client.get("/api/jobs/99").status_code == 404
 
 
-def test_more_songs_than_can_be_asked_for_can_still_be_redrawn(client, full):
+def test_long_imported_playlist_can_be_regenerated(client, full):
     most = options_of(PlaylistRequest)["length"].max_asked
     assert PlaylistRequest(length=most + 1).length == most + 1, "a long playlist that was imported is drawn again"
     run("playlist", "-n", most + 1, library=full.folder, expect=2)

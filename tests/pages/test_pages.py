@@ -1,7 +1,6 @@
 """Every page runs without a browser: empty, with one song, and with a library."""
 
 import re
-import time
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -18,18 +17,20 @@ from musicsim.library.stores.duplicates import SamePair
 from musicsim.ui.base.frame import PAGES, SHELL
 from tests.pages.actions import labels, maps, model_choice, open_page, said, show_section
 from tests.sounds import write_song
+from tests.waiting import PATIENCE_S, until
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_an_empty_library_is_a_state_with_a_next_step(empty, page):
+def test_empty_library_has_next_step(empty, page):
     app = open_page(page)
     assert not app.exception
     assert any("No songs yet" in info.value for info in app.info)
     assert any("demo" in button.label for button in app.button)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", PAGES)
-def test_one_song_is_enough(empty, tmp_path, page):
+def test_pages_work_with_one_song(empty, tmp_path, page):
     empty.add(write_song(tmp_path / "one.flac", title="Only one"))
     refresh(empty)
     app = open_page(page)
@@ -38,32 +39,33 @@ def test_one_song_is_enough(empty, tmp_path, page):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_page_opens_on_a_library(full, page):
+def test_every_page_opens(full, page):
     app = open_page(page)
     assert not app.exception
     assert not app.error
     assert app.title[0].value
 
 
-def test_explore_follows_the_address(full):
+def test_explore_follows_address(full):
     song = full.songs()[4]
-    app = AppTest.from_file(SHELL, default_timeout=60)
+    app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S)
     app.query_params["song"] = str(song.id)
     app.run()
     assert not app.exception
     assert song.title in [s.value for s in app.subheader]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("asked", ["999", "x", "-1", "²"])
-def test_an_address_that_leads_nowhere_is_no_error(full, asked):
-    app = AppTest.from_file(SHELL, default_timeout=60)
+def test_unknown_song_in_address_is_no_error(full, asked):
+    app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S)
     app.query_params["song"] = asked
     app.run()
     assert not app.exception
     assert "Start here" in [s.value for s in app.subheader]
 
 
-def test_search_takes_an_upload_and_says_what_is_wrong_with_another(full, tmp_path):
+def test_search_accepts_upload_and_reports_broken_one(full, tmp_path):
     app = open_page("search")
     data = write_song(tmp_path / "q.mp3", "noise", seed=9).read_bytes()
     app.get("file_uploader")[0].set_value(("q.mp3", data, "audio/mpeg")).run()
@@ -74,7 +76,7 @@ def test_search_takes_an_upload_and_says_what_is_wrong_with_another(full, tmp_pa
     assert any("bad.mp3" in e.value for e in app.error)
 
 
-def test_a_folder_that_does_not_exist_is_named(full):
+def test_error_names_nonexistent_folder(full):
     app = open_page("library")
     app.text_input(key="library_folder").set_value("/nowhere/music")
     app.button[[b.label for b in app.button].index("Add the folder")].click().run()
@@ -83,8 +85,9 @@ def test_a_folder_that_does_not_exist_is_named(full):
     assert full.jobs.recent() == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("address", ["reference://x", "https://host/x::data:y", "sftp://me:S3CRET@host/music"])
-def test_an_address_that_is_refused_starts_no_job(full, address):
+def test_refused_address_starts_no_job(full, address):
     app = open_page("library")
     app.text_input(key="library_folder").set_value(address)
     app.button[[b.label for b in app.button].index("Add the folder")].click().run()
@@ -94,7 +97,7 @@ def test_an_address_that_is_refused_starts_no_job(full, address):
     assert full.jobs.recent() == []
 
 
-def test_a_new_library_is_made_and_shown(full):
+def test_new_library_is_created_and_shown(full):
     app = open_page("library")
     app.text_input(key="library_new").set_value("Jazz").run()
     assert not app.exception
@@ -102,8 +105,8 @@ def test_a_new_library_is_made_and_shown(full):
     assert any("No songs yet" in info.value for info in app.info)
 
 
-@pytest.mark.slow
-def test_music_of_ones_own_goes_to_a_library_apart_from_the_demo(full, tmp_path):
+@pytest.mark.long
+def test_own_music_goes_to_library_separate_from_demo(full, tmp_path):
     full.files.add_roots([demo_folder(full)])
     write_song(tmp_path / "mine" / "one.flac", title="Only one", seconds=25)
     app = open_page("library")
@@ -112,13 +115,11 @@ def test_music_of_ones_own_goes_to_a_library_apart_from_the_demo(full, tmp_path)
     assert not app.exception
     assert app.sidebar.selectbox[0].value == "My music"
     own = open_library("My music")
-    deadline = time.monotonic() + 90
-    while jobs.current(own) is not None and time.monotonic() < deadline:
-        time.sleep(0.1)
+    until(lambda: jobs.current(own) is None)
     assert ([song.title for song in own.songs()], full.jobs.recent()) == (["Only one"], [])
 
 
-def test_every_section_of_the_library_has_words_when_there_is_nothing(full):
+def test_empty_library_sections_have_messages(full):
     app = open_page("library")
     for section, words in (
         ("failed", "No failed files."),
@@ -132,7 +133,7 @@ def test_every_section_of_the_library_has_words_when_there_is_nothing(full):
         assert any(words in caption.value for caption in app.caption), section
 
 
-def test_songs_that_are_missing_are_shown_and_forgotten(full, tmp_path):
+def test_missing_songs_are_shown_and_removed(full, tmp_path):
     song = full.songs()[0]
     full.files.mark(missing=[song.path], back=[])
     app = show_section(open_page("library"), "missing")
@@ -142,7 +143,7 @@ def test_songs_that_are_missing_are_shown_and_forgotten(full, tmp_path):
     assert song.id not in {s.id for s in full.songs(missing=True)}
 
 
-def test_exact_copies_are_listed_with_the_duplicates(full, tmp_path):
+def test_exact_copies_are_listed_with_duplicates(full, tmp_path):
     song = full.songs()[0]
     copy = tmp_path / "copy.flac"
     with full.write() as connection:
@@ -155,7 +156,7 @@ def test_exact_copies_are_listed_with_the_duplicates(full, tmp_path):
     assert any("1 duplicate" in caption.value for caption in app.caption)
 
 
-def test_songs_with_the_same_sound_are_heard_parted_and_joined_again(full):
+def test_duplicates_are_separated_and_joined_again(full):
     first, second = full.songs()[:2]
     full.duplicates.enter([SamePair(first.id, second.id, 0.99, 0.0)], [])
     app = show_section(open_page("library"), "same")
@@ -167,7 +168,7 @@ def test_songs_with_the_same_sound_are_heard_parted_and_joined_again(full):
     assert full.duplicates.pairs()[0].is_same
 
 
-def test_spellings_are_merged_and_parted(full):
+def test_artist_spellings_are_merged_and_separated(full):
     ids = [song.id for song in full.songs()]
     full.edits.edit(ids[:2], {"artist": "The Beatles"})
     full.edits.edit(ids[2:3], {"artist": "Beatles, The"})
@@ -179,7 +180,7 @@ def test_spellings_are_merged_and_parted(full):
     assert full.edits.aliases() == {}
 
 
-def test_a_folder_is_removed_with_its_songs(full, collection):
+def test_folder_is_removed_with_its_songs(full, collection):
     app = show_section(open_page("library"), "folders")
     assert any(str(collection) in text.value.replace("\\", "") for text in app.markdown)
     app.button[labels(app).index("Remove folder")].click().run()
@@ -187,14 +188,14 @@ def test_a_folder_is_removed_with_its_songs(full, collection):
     assert len(full) == 0
 
 
-def test_a_setting_is_kept(full):
+def test_setting_is_saved(full):
     app = show_section(open_page("library"), "settings")
     app.number_input(key="setting_shortest_s").set_value(33).run()
     assert not app.exception
     assert full.settings["shortest_s"] == 33
 
 
-def test_a_backup_is_made_and_named_and_the_daily_copy_too(full, monkeypatch):
+def test_backup_and_small_copy_are_shown(full, monkeypatch):
     started = []
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
     app = show_section(open_page("library"), "settings")
@@ -210,28 +211,27 @@ def test_a_backup_is_made_and_named_and_the_daily_copy_too(full, monkeypatch):
     assert full.copies.latest().name in said(app)
 
 
-def test_after_an_update_it_is_said_what_happens_and_why(full):
+@pytest.mark.long
+def test_outdated_songs_are_analyzed_again_with_notice(full):
     with full.write() as connection:
         connection.execute(schema.songs.update().values(feature_version=FEATURE_VERSION - 1))
-    app = AppTest.from_file(SHELL, default_timeout=60).run()
+    app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run()
     assert not app.exception
-    (told,) = [info.value for info in app.info if "analyses songs better" in info.value]
-    assert "12 songs are analysed again" in told
+    (told,) = [info.value for info in app.info if "analyzes songs better" in info.value]
+    assert "12 songs are analyzed again" in told
     (job,) = full.jobs.recent()
     assert job.kind == "upgrade"
-    deadline = time.monotonic() + 120
-    while jobs.current(full) is not None and time.monotonic() < deadline:
-        time.sleep(0.2)
+    until(lambda: jobs.current(full) is None)
     assert full.files.outdated() == []
 
 
 HOSTILE = "A$AP *live* [2](http://x) ![](http://y/z.png) :smile: <b>#1</b> $5_a_b"
 
 
-def test_titles_are_shown_as_they_stand(full):
+def test_titles_are_shown_verbatim(full):
     with full.write() as connection:
         connection.execute(schema.songs.update().values(title=HOSTILE, artist="1. *Nobody* $x$"))
-    app = AppTest.from_file(SHELL, default_timeout=60)
+    app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S)
     app.query_params["song"] = str(full.songs()[0].id)
     app.run()
     assert not app.exception
@@ -246,10 +246,10 @@ def two_models(full):
     return full
 
 
-def test_the_model_of_the_side_bar_is_what_every_page_shows(two_models):
+def test_sidebar_model_is_used_on_every_page(two_models):
     song = two_models.songs()[0]
     other = two_models.models.named("plain counts")
-    app = AppTest.from_file(SHELL, default_timeout=60)
+    app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S)
     app.query_params["song"] = str(song.id)
     app.run()
     assert model_choice(app).value == two_models.models.native().id
@@ -262,19 +262,19 @@ def test_the_model_of_the_side_bar_is_what_every_page_shows(two_models):
     assert app.session_state["model"] == other.id
 
 
-def test_a_link_names_the_model(two_models):
-    app = AppTest.from_file(SHELL, default_timeout=60)
+def test_link_selects_model(two_models):
+    app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S)
     app.query_params["model"] = "plain counts"
     app.run()
     assert model_choice(app).value == two_models.models.named("plain counts").id
-    unknown = AppTest.from_file(SHELL, default_timeout=60)
+    unknown = AppTest.from_file(SHELL, default_timeout=PATIENCE_S)
     unknown.query_params["model"] = "never made"
     unknown.run()
     assert not unknown.exception
     assert model_choice(unknown).value == two_models.models.native().id
 
 
-def test_two_maps_stand_side_by_side(two_models):
+def test_two_maps_are_shown_side_by_side(two_models):
     app = open_page("explore")
     app.selectbox(key="beside").select(two_models.models.named("plain counts").id).run()
     assert not app.exception
@@ -285,7 +285,7 @@ def test_two_maps_stand_side_by_side(two_models):
     assert len(maps(app)) == 1
 
 
-def test_spellings_of_a_genre_are_merged_and_taken_back(full):
+def test_genre_spellings_are_merged_and_undone(full):
     songs = [song for song in full.songs() if song.genre == full.songs()[0].genre]
     genre, odd = songs[0].genre, songs[-1]
     full.edits.edit([odd.id], {"genre": genre.upper()})

@@ -1,4 +1,4 @@
-"""The Playlist page without a browser: the form and its request, drawing, undoing, saving, opening, exporting."""
+"""The Playlist page without a browser: the form, generating, undoing, saving, opening, exporting."""
 
 import re
 from itertools import pairwise
@@ -10,16 +10,18 @@ from streamlit.testing.v1 import AppTest
 from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.playlist import PlaylistRequest
+from musicsim.hooks import sections_of
 from musicsim.library.db import schema
 from musicsim.ui.base.frame import PAGES, SHELL
 from musicsim.ui.components.song_list import Action
 from musicsim.ui.playlist import view as playlist_view
 from tests.sounds import write_song
+from tests.waiting import PATIENCE_S
 
 
 @pytest.fixture
 def requests(monkeypatch):
-    """All requests that are drawn for, in order."""
+    """All playlist requests, in order."""
     seen: list[PlaylistRequest] = []
     draw = Walk.draw
 
@@ -32,7 +34,7 @@ def requests(monkeypatch):
 
 
 def open_page(**query: str) -> AppTest:
-    app = AppTest.from_file(SHELL, default_timeout=60).run()
+    app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run()
     app.switch_page(PAGES["playlist"])
     for folded in ("playlist_limits", "playlist_lists"):
         app.session_state[folded] = True
@@ -73,7 +75,7 @@ def row_buttons(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def add_buttons(monkeypatch):
-    """A button for every song and album where AppTest cannot type."""
+    """A button for every song and album, because AppTest cannot type."""
 
     def find(label, *, key, search, on_pick, **_):
         for match in search("noise"):
@@ -85,7 +87,7 @@ def add_buttons(monkeypatch):
 
 
 def links(app: AppTest) -> list[str]:
-    """The reasons that stand between the rows."""
+    """Return the reasons between the rows."""
     rows = [c.value.split("|") for c in app.caption if c.value.count("|") == 2]
     return [reason for _, reason, _ in rows[1:]]
 
@@ -100,12 +102,12 @@ def select(app: AppTest, key: str, value: object) -> AppTest:
 # --- the form -------------------------------------------------------------------------------------
 
 
-def test_a_form_that_nobody_touched_wishes_for_twelve_songs(full, requests):
+def test_default_request_is_twelve_songs(full, requests):
     drawn()
     assert requests == [PlaylistRequest(length=12)]
 
 
-def test_all_of_the_form_is_in_the_wish(taught, requests):
+def test_form_values_are_in_request(taught, requests):
     songs = taught.songs()
     app = open_page()
     values = {
@@ -130,7 +132,7 @@ def test_all_of_the_form_is_in_the_wish(taught, requests):
     assert songs[5].id in ids_of(app)
 
 
-def test_the_form_survives_a_switch_of_pages(full, requests):
+def test_form_survives_page_switch(full, requests):
     app = open_page()
     app.number_input(key="playlist_length").set_value(5).run()
     app.toggle(key="playlist_versions_apart").set_value(False).run()
@@ -140,7 +142,7 @@ def test_the_form_survives_a_switch_of_pages(full, requests):
     assert (requests[0].length, requests[0].versions_apart) == (5, False)
 
 
-def test_a_song_that_is_left_out_stays_out_when_the_list_is_drawn_again(full, requests):
+def test_excluded_song_stays_out_after_regenerating(full, requests):
     out = full.songs()[3].id
     app = open_page()
     select(app, "playlist_exclude", [out])
@@ -152,7 +154,7 @@ def test_a_song_that_is_left_out_stays_out_when_the_list_is_drawn_again(full, re
     assert out not in ids_of(app)
 
 
-def test_a_seed_gives_the_same_list_again(full):
+def test_same_seed_gives_same_playlist(full):
     app = open_page()
     app.number_input(key="playlist_seed").set_value(7).run()
     press(app, "playlist_draw")
@@ -162,7 +164,7 @@ def test_a_seed_gives_the_same_list_again(full):
     assert ids_of(app) == first
 
 
-def test_a_dialect_says_what_it_was_learned_from(taught):
+def test_dialect_shows_its_training_playlists(taught):
     app = open_page()
     assert any("Learned from 48 playlists" in c.value for c in app.caption)
     select(app, "playlist_dialect", "one artist")
@@ -172,13 +174,13 @@ def test_a_dialect_says_what_it_was_learned_from(taught):
     assert "It uses " in said
 
 
-def test_without_playlists_sound_leads_and_the_page_says_so(full):
-    assert any("no playlists to learn from yet" in c.value for c in open_page().caption)
+def test_page_notes_lack_of_playlists(full):
+    assert any("Without playlists to learn from" in c.value for c in open_page().caption)
 
 
-def test_the_chosen_song_of_another_page_comes_first(full, requests):
+def test_chosen_song_of_other_page_comes_first(full, requests):
     song = full.songs()[7]
-    app = AppTest.from_file(SHELL, default_timeout=60)
+    app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S)
     app.query_params["song"] = str(song.id)
     app.run()
     app.switch_page(PAGES["playlist"]).run()
@@ -186,7 +188,7 @@ def test_the_chosen_song_of_another_page_comes_first(full, requests):
     assert requests[0].first == ids_of(app)[0] == song.id
 
 
-def test_songs_of_the_last_lists_weigh_less_unless_that_is_switched_off(full, requests):
+def test_recent_songs_weigh_less_unless_switched_off(full, requests):
     saved = [song.id for song in full.songs()[:2]]
     full.add_playlists([("of today", None, saved)], source="saved")
     app = open_page()
@@ -201,7 +203,7 @@ def test_songs_of_the_last_lists_weigh_less_unless_that_is_switched_off(full, re
     assert (requests[2].rested, requests[2].avoid_recent) == (frozenset(), False)
 
 
-def test_a_wish_that_nothing_fits_leaves_the_list_and_says_why(full):
+def test_unsatisfiable_request_keeps_playlist_and_gives_error(full):
     app = drawn()
     before = ids_of(app)
     select(app, "playlist_no_artists", [f"Artist {kind}" for kind in ("tones", "noise", "clicks")])
@@ -211,13 +213,14 @@ def test_a_wish_that_nothing_fits_leaves_the_list_and_says_why(full):
     assert not app.run().error, "said once"
 
 
-def test_what_could_not_be_met_is_said(full):
+def test_unmet_conditions_are_reported(full):
     app = drawn()
     assert any("artists repeat" in i.value.lower() for i in app.info)
 
 
-@pytest.mark.parametrize("section", ["Which is better?", "What leads from song to song"])
-def test_other_sections_open_and_the_list_and_its_wish_are_still_there(taught, requests, section):
+@pytest.mark.long
+@pytest.mark.parametrize("section", ["Weights", *(section.title for _, section in sections_of("playlist"))])
+def test_playlist_and_request_survive_other_sections(taught, requests, section):
     app = open_page()
     app.number_input(key="playlist_length").set_value(5).run()
     press(app, "playlist_draw")
@@ -231,10 +234,10 @@ def test_other_sections_open_and_the_list_and_its_wish_are_still_there(taught, r
     assert requests[-1].length == 5
 
 
-# --- one list, many drafts ------------------------------------------------------------------------
+# --- drafts of one playlist -----------------------------------------------------------------------
 
 
-def test_every_change_is_undone_and_done_again(full):
+def test_every_change_can_be_undone_and_redone(full):
     app = drawn()
     states = [app.session_state["playlist"]]
     for key in ("down 0", "keep 3", "drop 5", "another 2", "redraw 4", "playlist_around", "playlist_go_on",
@@ -251,7 +254,8 @@ def test_every_change_is_undone_and_done_again(full):
         assert app.session_state["playlist"] == state
 
 
-def test_thirty_steps_back_are_possible(full):
+@pytest.mark.long
+def test_more_than_thirty_steps_can_be_undone(full):
     app = drawn()
     before = ids_of(app)
     for _ in range(31):
@@ -261,7 +265,7 @@ def test_thirty_steps_back_are_possible(full):
     assert ids_of(app) == before
 
 
-def test_a_moved_song_that_comes_back_has_its_reason_again(full):
+def test_song_moved_back_has_same_reason(full):
     app = drawn()
     before = links(app)
     press(app, "down 3")
@@ -269,7 +273,7 @@ def test_a_moved_song_that_comes_back_has_its_reason_again(full):
     assert links(app) == before
 
 
-def test_drawing_again_keeps_the_kept_ones_at_their_places(full):
+def test_regenerating_keeps_positions_of_kept_songs(full):
     app = open_page()
     app.number_input(key="playlist_length").set_value(6).run()
     press(app, "playlist_draw")
@@ -286,7 +290,7 @@ def test_drawing_again_keeps_the_kept_ones_at_their_places(full):
     assert len(seen) > 1
 
 
-def test_another_song_comes_at_one_place_only(full):
+def test_replacing_song_changes_only_that_song(full):
     app = open_page()
     app.number_input(key="playlist_length").set_value(6).run()
     press(app, "playlist_draw")
@@ -296,7 +300,7 @@ def test_another_song_comes_at_one_place_only(full):
     assert [a == b for a, b in zip(after, before, strict=True)] == [True, True, False, True, True, True]
 
 
-def test_what_comes_after_a_song_is_drawn_again_and_an_end_stays_the_end(full, requests):
+def test_regenerating_tail_keeps_start_and_end(full, requests):
     songs = full.songs()
     app = open_page()
     for name, value in (("first", songs[0].id), ("through", [songs[6].id, songs[11].id]), ("length", 8)):
@@ -310,7 +314,7 @@ def test_what_comes_after_a_song_is_drawn_again_and_an_end_stays_the_end(full, r
     assert requests[-1].through == (songs[6].id, songs[11].id), "the line between the songs is still followed"
 
 
-def test_going_on_keeps_the_list(full):
+def test_adding_more_songs_keeps_playlist(full):
     app = open_page()
     app.number_input(key="playlist_length").set_value(4).run()
     press(app, "playlist_draw")
@@ -321,7 +325,7 @@ def test_going_on_keeps_the_list(full):
     assert links(app)[:3] == reasons
 
 
-def test_another_route_has_other_songs_where_there_are_enough(full, requests):
+def test_other_route_uses_other_songs_if_possible(full, requests):
     app = open_page()
     app.number_input(key="playlist_length").set_value(3).run()
     press(app, "playlist_draw")
@@ -334,7 +338,7 @@ def test_another_route_has_other_songs_where_there_are_enough(full, requests):
     assert requests[-1].exclude == frozenset()
 
 
-def test_a_step_is_explained_and_goes_another_way(full):
+def test_transition_is_explained(full):
     app = press(drawn(), "why 2")
     assert len(app.get("dialog")) == 1
     shares = [float(re.search(r"(\d+)%", p.proto.text)[1]) for p in app.get("progress")]
@@ -347,7 +351,7 @@ def test_a_step_is_explained_and_goes_another_way(full):
 # --- save, open, address --------------------------------------------------------------------------
 
 
-def test_a_playlist_is_saved_with_its_reasons_and_opened_again(full):
+def test_playlist_is_saved_with_reasons_and_reopened(full):
     app = press(drawn(), "keep 2")
     ids, reasons, draft = ids_of(app), links(app), app.session_state["playlist"]
     app.text_input(key="playlist_name").set_value("Evening").run()
@@ -370,7 +374,7 @@ def test_a_playlist_is_saved_with_its_reasons_and_opened_again(full):
     assert fresh.query_params["playlist"] == str(saved.id)
 
 
-def test_saving_under_a_name_that_is_taken_asks_first(full):
+def test_saving_under_existing_name_asks_first(full):
     app = press(drawn(), "playlist_save_it")
     press(app, "drop 0")
     press(app, "playlist_save_it")
@@ -383,7 +387,8 @@ def test_saving_under_a_name_that_is_taken_asks_first(full):
     assert not any("will be replaced" in w.value for w in app.warning)
 
 
-def test_a_playlist_is_renamed_and_deleted(full):
+@pytest.mark.long
+def test_playlist_is_renamed_and_deleted(full):
     ids = [song.id for song in full.songs()[:3]]
     full.add_playlists([("One", None, ids, {"seed": 4}), ("Two", None, ids)], source="saved")
     app = open_page()
@@ -398,7 +403,7 @@ def test_a_playlist_is_renamed_and_deleted(full):
     assert len(full.playlists()) == 1
 
 
-def test_imported_playlists_are_listed_by_where_they_are_from(full):
+def test_imported_playlists_are_listed_by_origin(full):
     songs = full.songs()
     full.add_playlists([("Mine", None, [songs[0].id, songs[1].id])], source="saved")
     full.add_playlists([("Theirs", "party", [s.id for s in songs[2:6]])], source="jams.csv")
@@ -411,7 +416,7 @@ def test_imported_playlists_are_listed_by_where_they_are_from(full):
     assert app.button(key="playlist_route").disabled
 
 
-def test_a_link_opens_its_playlist(full):
+def test_link_opens_playlist(full):
     ids = [song.id for song in full.songs()[4:8]]
     full.add_playlists([("Linked", None, ids)], source="saved")
     app = open_page(playlist=str(full.playlists()[0].id))
@@ -419,8 +424,9 @@ def test_a_link_opens_its_playlist(full):
     assert ids_of(app) == ids
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("asked", ["99", "x", "-1", "²", "1" * 40])
-def test_a_link_to_no_playlist_is_said(full, asked):
+def test_link_to_unknown_playlist_gives_clear_error(full, asked):
     app = open_page(playlist=asked)
     assert not app.exception
     assert any("not in this library" in e.value for e in app.error)
@@ -428,7 +434,7 @@ def test_a_link_to_no_playlist_is_said(full, asked):
     assert not press(app, "playlist_draw").error
 
 
-def test_songs_that_have_gone_are_passed_over(full):
+def test_deleted_songs_are_skipped(full):
     ids = [song.id for song in full.songs()]
     app = drawn()
     with full.write() as connection:
@@ -439,10 +445,10 @@ def test_songs_that_have_gone_are_passed_over(full):
     assert len(ids_of(app)) == 11
 
 
-# --- for elsewhere --------------------------------------------------------------------------------
+# --- export ---------------------------------------------------------------------------------------
 
 
-def test_a_missing_file_is_said_and_stands_in_the_list_as_a_comment(full):
+def test_missing_file_gives_warning_and_allows_export(full):
     app = drawn()
     gone = full.songs()[0]
     with full.write() as connection:
@@ -455,7 +461,8 @@ def test_a_missing_file_is_said_and_stands_in_the_list_as_a_comment(full):
         assert any(b.proto.label == "Download" for b in app.get("download_button"))
 
 
-def test_one_song_is_a_playlist_of_one(store, tmp_path, monkeypatch):
+@pytest.mark.long
+def test_library_of_one_song_gives_playlist_of_one(store, tmp_path, monkeypatch):
     store.add(write_song(tmp_path / "one.flac", title="Only one"))
     refresh(store)
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(store.folder))
@@ -470,12 +477,12 @@ def test_one_song_is_a_playlist_of_one(store, tmp_path, monkeypatch):
 
 
 def opened(library, ids) -> AppTest:
-    """The page with a list of some songs, opened by its address."""
+    """Open a playlist of some songs by its address."""
     library.add_playlists([("opened", "", ids)], source="test")
     return open_page(playlist=str(library.playlists()[-1].id))
 
 
-def test_songs_are_added_at_any_place_and_undone(full):
+def test_songs_are_inserted_anywhere_and_undone(full):
     noise = [song.id for song in full.songs() if song.artist == "Artist noise"]
     others = [song.id for song in full.songs() if song.artist != "Artist noise"][:4]
     app = press(press(opened(full, others), "insert 1"), f"playlist_add song {noise[2]}")

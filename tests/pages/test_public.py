@@ -1,4 +1,4 @@
-"""Pages of a public demonstration: what the owner alone may do is not there, and nobody sees what others say."""
+"""Pages of a public demonstration: actions of the owner are missing, and nobody sees data of other visitors."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -19,26 +19,28 @@ from musicsim.ui.base.keys import CHOSEN
 from musicsim.ui.explore.selection import FOUND
 from tests.intact import Watch
 from tests.pages.actions import labels, open_page, said
+from tests.waiting import PATIENCE_S
 
 OFFERED = [name for name in PAGES if name not in ("explore", "train")]
 OF_THE_OWNER = {
     "Save", "Save in the library", "Rename", "Rename it", "Delete", "Delete it", "Make the mix", "Edit tags", "Import",
-    "Reset to file tags", "Add the folder", "Train on these answers", "Add to the collection", "Keep", "Add tag",
+    "Reset to file tags", "Add the folder", "Train on these answers", "Add to the library", "Keep", "Add tag",
     "Start the short run", "Continue", "Compare them",
 }  # fmt: skip
 
 
 @pytest.fixture
 def strangers(full, monkeypatch):
-    """A library with a playlist, as visitors have it."""
+    """A library with a playlist, as visitors see it."""
     full.add_playlists([("Evening", None, [song.id for song in full.songs()][:4])], source="saved")
     full.close()
     monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
     return open_library()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["explore", *OFFERED])
-def test_a_page_offers_nothing_of_the_owners_and_names_no_path(name, strangers):
+def test_page_offers_no_owner_actions_and_no_paths(name, strangers):
     app = open_page(name)
     assert not app.exception
     assert not app.error
@@ -88,7 +90,7 @@ def use(widget: Any, option: int, typed: str) -> None:
 
 
 def next_action(app: AppTest, done: set[tuple[Any, ...]]) -> tuple[Any, int] | None:
-    """A widget that has not been used so far, and which of its options; those that switch sections come last."""
+    """Return an unused widget and the number of its option; widgets that switch sections come last."""
     for kind in FORMS:
         for widget in app.get(kind):
             options = getattr(widget, "options", ())
@@ -102,7 +104,7 @@ def next_action(app: AppTest, done: set[tuple[Any, ...]]) -> tuple[Any, int] | N
 
 
 def use_everything(name: str, watch: Watch, private: Sequence[str] = (), state: Mapping[str, Any] = EMPTY) -> int:
-    """Do everything that a page offers to a visitor; return how many actions there were."""
+    """Do everything that a page offers to a visitor; return the number of actions."""
     app = open_page(name)
     for key, value in state.items():
         app.session_state[key] = value
@@ -135,8 +137,9 @@ def watch(strangers, tmp_path, monkeypatch):
     return Watch(tmp_path, monkeypatch)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["explore", *OFFERED])
-def test_no_action_on_a_page_changes_anything(name, strangers, watch):
+def test_actions_change_nothing(name, strangers, watch):
     song = strangers.songs()[0]
     private = [str(song.path.parent), "the neighbour's secret", "Traceback"]
     state = {CHOSEN.name: song.id, FOUND.name: strangers.table().ids[:5]}
@@ -144,7 +147,7 @@ def test_no_action_on_a_page_changes_anything(name, strangers, watch):
 
 
 def hole(write: Callable[[], object]) -> Callable[..., None]:
-    """A section that an extension could add."""
+    """Return a section that an extension could add."""
 
     def draw(snapshot: Snapshot, *, busy: bool) -> None:
         st.button("Added", on_click=write)
@@ -152,9 +155,10 @@ def hole(write: Callable[[], object]) -> Callable[..., None]:
     return draw
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", ["libraries/written", "libraries/library/models/written"])
 @pytest.mark.parametrize("is_marked", [True, False])
-def test_a_section_that_lets_visitors_write_is_noticed(place, is_marked, strangers, watch, monkeypatch):
+def test_section_that_lets_visitors_write_is_detected(place, is_marked, strangers, watch, monkeypatch):
     draw = hole(lambda: (watch.folder / place).write_text("x"))
     extension = SimpleNamespace(load=lambda _: visitor_may(draw) if is_marked else draw)
     section = Section("compare", "Added", "page:draw", place=5)
@@ -166,24 +170,24 @@ def test_a_section_that_lets_visitors_write_is_noticed(place, is_marked, strange
         use_everything("compare", watch)
 
 
-# --- one visitor and the next ---------------------------------------------------------------------
+# --- isolation of visitors ------------------------------------------------------------------------
 
 
-def test_the_page_of_training_is_not_there(strangers):
-    app = AppTest.from_file(SHELL, default_timeout=60).run()
+def test_train_page_is_hidden(strangers):
+    app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run()
     with pytest.raises(ValueError, match="Could not find a navigation page"):
         app.switch_page(PAGES["train"])
 
 
-def test_an_address_leads_to_no_other_library(strangers):
-    app = AppTest.from_file(SHELL, default_timeout=60)
+def test_address_cannot_open_other_library(strangers):
+    app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S)
     app.query_params["library"] = "../other"
     app.run()
     assert "Not found: the library" in said(app)
     assert app.session_state["library"] == strangers.name
 
 
-def test_answers_are_the_visitors_own_and_kept_when_the_owner_says_so(strangers, monkeypatch, tmp_path):
+def test_answers_are_private_and_saved_only_if_enabled(strangers, monkeypatch, tmp_path):
     assert strangers.judgments.answers() == []
 
     def page() -> None:
@@ -208,7 +212,7 @@ def test_answers_are_the_visitors_own_and_kept_when_the_owner_says_so(strangers,
         st.button("forget", on_click=forget)
         st.write(f"{len(store.answers())} answers by {', '.join(store.listeners())}")
 
-    one, other = (AppTest.from_function(page, default_timeout=60).run() for _ in range(2))
+    one, other = (AppTest.from_function(page, default_timeout=PATIENCE_S).run() for _ in range(2))
     one.button[0].click().run()
     assert one.markdown[0].value.startswith("1 answers by visitor")
     assert other.run().markdown[0].value == "0 answers by"

@@ -1,4 +1,4 @@
-"""Thumbs on the Search page: the list follows, undo, start over, keep, and what is said of an upload."""
+"""Thumbs on the Search page: the list follows, undo, start over, keep, and messages about an upload."""
 
 import pytest
 import streamlit as st
@@ -34,7 +34,7 @@ def search(full):
 
 
 def rows(app):
-    """Song id and thumb of each answer."""
+    """Return song id and thumb of each result."""
     return [tuple(c.value.split("|")) for c in app.caption if c.value.count("|") == 1]
 
 
@@ -48,7 +48,7 @@ def said(app):
     return [c.value for c in app.caption]
 
 
-def test_thumbs_re_rank_at_once_and_are_taken_back(search):
+def test_thumbs_rerank_immediately_and_are_undone(search):
     before = rows(search)
     assert {thumb for _, thumb in before} == {"0"}
     last, first = before[-1][0], before[0][0]
@@ -64,7 +64,7 @@ def test_thumbs_re_rank_at_once_and_are_taken_back(search):
     assert press(search, "feedback_over") == before
 
 
-def test_what_is_kept_is_there_again_and_can_be_forgotten(search, full):
+def test_saved_thumbs_are_restored_and_can_be_deleted(search, full):
     song = search.session_state["chosen"]
     first, second = (int(i) for i, _ in rows(search)[:2])
     press(search, f"like {first}")
@@ -82,7 +82,7 @@ def test_what_is_kept_is_there_again_and_can_be_forgotten(search, full):
     assert full.judgments.rated_results(song) == {}
 
 
-def test_what_does_not_fit_can_be_taken_back_by_its_name(search):
+def test_thumb_down_is_removed_by_name(search):
     first = rows(search)[0][0]
     press(search, f"unlike {first}")
     (pills,) = search.get("button_group")[-1:]
@@ -91,7 +91,7 @@ def test_what_does_not_fit_can_be_taken_back_by_its_name(search):
     assert (first, "0") in rows(search)
 
 
-def test_an_upload_is_searched_on_but_not_kept(full, tmp_path):
+def test_thumbs_on_upload_cannot_be_saved(full, tmp_path):
     app = open_page("search")
     query = write_song(tmp_path / "query.ogg", "tones", seed=5)
     app.file_uploader[0].set_value((query.name, query.read_bytes(), "audio/ogg")).run()
@@ -101,7 +101,7 @@ def test_an_upload_is_searched_on_but_not_kept(full, tmp_path):
     assert app.button(key="feedback_keep").disabled
 
 
-def test_what_another_tab_keeps_is_there_and_is_not_lost(search, full):
+def test_thumbs_saved_in_other_tab_are_merged(search, full):
     song = search.session_state["chosen"]
     first, second = (int(i) for i, _ in rows(search)[:2])
     full.judgments.rate_results(song, {first: 1})
@@ -122,7 +122,7 @@ def test_what_another_tab_keeps_is_there_and_is_not_lost(search, full):
     assert (str(first), "1") in rows(search), "what was said here stays"
 
 
-def test_a_judged_song_that_is_gone_does_not_keep_the_others_from_being_kept(search, full):
+def test_deleted_song_does_not_block_saving_thumbs(search, full):
     song = search.session_state["chosen"]
     first, second, third = (int(i) for i, _ in rows(search)[:3])
     press(search, f"like {first}")
@@ -141,10 +141,10 @@ def test_a_judged_song_that_is_gone_does_not_keep_the_others_from_being_kept(sea
     forget(full, third)
     search.run()
     assert not search.exception
-    assert "Use the thumbs to say what fits; the list updates right away." in said(search)
+    assert "Use the thumbs to rate results; the list updates right away." in said(search)
 
 
-def test_what_is_kept_of_a_song_whose_file_is_away_stays(search, full):
+def test_saved_thumb_of_missing_song_is_kept(search, full):
     song = search.session_state["chosen"]
     first, second = (int(i) for i, _ in rows(search)[:2])
     press(search, f"like {first}")

@@ -1,19 +1,19 @@
-"""What a click on an answer of a search runs: the answers, not the whole page."""
+"""A click on a search result runs the results, not the whole page."""
 
 import asyncio
 from pathlib import Path
 
 import pytest
 
-from benchmarks._streamlit import session
+from benchmarks.support.streamlit_session import session
 from tests.browser.serving import serve
 from tests.sounds import write_song
 
 APP = Path(__file__).parents[2] / "app.py"
 
 
-@pytest.mark.slow
-def test_a_thumb_and_a_question_why_run_the_answers_alone(full, tmp_path):
+@pytest.mark.long
+def test_thumb_and_why_rerun_only_results(full, tmp_path):
     sound = write_song(tmp_path / "hummed.wav", "tones", seed=99).read_bytes()
 
     async def search(address):
@@ -39,5 +39,5 @@ def test_a_thumb_and_a_question_why_run_the_answers_alone(full, tmp_path):
 
 
 def heading(visitor, words):
-    """The message that drew a heading."""
+    """Return the message that drew a heading."""
     return next(e for e in visitor.elements if e.WhichOneof("type") == "heading" and e.heading.body == words)

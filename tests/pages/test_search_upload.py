@@ -9,10 +9,10 @@ from musicsim.library.processes.workers import Limits
 from musicsim.ui.base.uploads import EXAMPLE
 from tests.pages.actions import open_page
 from tests.sounds import write_song
+from tests.waiting import PATIENCE_S
 
 
 def send(app, path):
-    """Search with a file."""
     return app.get("file_uploader")[0].set_value((path.name, path.read_bytes(), "audio/flac")).run()
 
 
@@ -20,29 +20,29 @@ def said(app):
     return " ".join(caption.value for caption in app.caption)
 
 
-@pytest.mark.slow
-def test_a_long_upload_is_cut_and_can_be_analysed_whole(full, tmp_path):
+@pytest.mark.long
+def test_long_upload_is_cut_and_can_be_analyzed_completely(full, tmp_path):
     path = tmp_path / "long.flac"
     soundfile.write(path, np.zeros(25 * 60 * 8000, np.int16), 8000)
     app = send(open_page("search"), path)
     assert not app.exception
-    assert "Only the first 20 minutes were analysed." in said(app)
+    assert "Only the first 20 minutes were analyzed." in said(app)
     assert any("20:00" in text.value for text in app.markdown)
-    (button,) = [b for b in app.button if b.label == "Analyse the whole"]
+    (button,) = [b for b in app.button if b.label == "Analyze the whole"]
     button.click().run()
     assert not app.exception
-    assert "were analysed" not in said(app)
+    assert "were analyzed" not in said(app)
     assert any("25:00" in text.value for text in app.markdown)
-    assert "Analyse the whole" not in [b.label for b in app.button]
+    assert "Analyze the whole" not in [b.label for b in app.button]
 
 
-def test_an_upload_that_nobody_waited_for_is_taken_up_again(full, tmp_path):
+def test_dropped_upload_is_decoded_again(full, tmp_path):
     app = send(open_page("search"), write_song(tmp_path / "q.flac", "noise", seed=9))
     decoder = Decoder(n_workers=1)
-    dropped = decoder.ask(lambda run: None, name="q.flac", limits=Limits(60.0, 1024))
+    dropped = decoder.ask(lambda run: None, name="q.flac", limits=Limits(PATIENCE_S, 1024))
     dropped.drop()
     with pytest.raises(DecodingDroppedError):
-        dropped.future.result(60)
+        dropped.future.result(PATIENCE_S)
     decoder.close()
     app.session_state[EXAMPLE.name].decoding = dropped
     app.run()

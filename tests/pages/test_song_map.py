@@ -1,4 +1,4 @@
-"""What a page tells the map: ids of what is marked, never the songs; and what it takes back from it."""
+"""Data exchanged between page and map: ids of marked songs, never the songs, and the events of the map."""
 
 import json
 
@@ -11,23 +11,23 @@ from musicsim.explorer.search.query import read_example
 from musicsim.explorer.snapshot.map_columns import to_unit
 from musicsim.explorer.snapshot.map_view import MAX_UNFOLDED, map_view
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
-from musicsim.ui.base.asset import asset
-from musicsim.ui.base.frame import PAGES, SHELL
+from musicsim.ui.base.frame import PAGES, SHELL, asset
 from musicsim.ui.components import song_map
 from tests.pages.actions import maps, open_page
 from tests.sounds import write_song
+from tests.waiting import PATIENCE_S
 
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory) -> Snapshot:
-    """A library on whose map new songs are placed by their neighbours; never changed by a test."""
+    """A library on whose map new songs are placed by their neighbors; never changed by a test."""
     folder = tmp_path_factory.mktemp("large") / "library"
     return take_snapshot(write_library(folder, MAX_UNFOLDED + 1_000))
 
 
-def test_a_page_sends_ids_of_what_is_marked_and_no_songs(full):
+def test_page_sends_only_ids_of_marked_songs(full):
     song = full.songs()[2]
-    app = AppTest.from_file(SHELL, default_timeout=60)
+    app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S)
     app.session_state["chosen"] = song.id
     (sent,) = maps(app.run())
     assert sent["chosen"] == song.id
@@ -38,17 +38,17 @@ def test_a_page_sends_ids_of_what_is_marked_and_no_songs(full):
     assert sent["alt"].startswith("Map of 12 songs")
 
 
-def test_colours_follow_the_choice(full):
+def test_colors_follow_choice(full):
     app = open_page("explore")
-    box = next(b for b in app.selectbox if b.label == "Colour by")
+    box = next(b for b in app.selectbox if b.label == "Color by")
     (sent,) = maps(box.set_value("tempo").run())
     assert sent["colour_by"] == "tempo"
 
 
-@pytest.mark.slow
-def test_a_file_stands_among_what_is_like_it_on_a_large_map(large, tmp_path, monkeypatch):
+@pytest.mark.long
+def test_uploaded_file_is_placed_among_its_results(large, tmp_path, monkeypatch):
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(large.library.folder))
-    app = AppTest.from_file(SHELL, default_timeout=60).run().switch_page(PAGES["search"]).run()
+    app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run().switch_page(PAGES["search"]).run()
     data = write_song(tmp_path / "q.wav", "noise", seed=9).read_bytes()
     app.get("file_uploader")[0].set_value(("q.wav", data, "audio/wav")).run()
     assert not app.exception
@@ -63,19 +63,19 @@ def test_a_file_stands_among_what_is_like_it_on_a_large_map(large, tmp_path, mon
     [None, 3, {}, {"x": [0, 1], "y": [0, 1]}, {"x": [0, 1, 1], "y": [0, 1]}, {"x": [0, 1, "2"], "y": [0, 0, 1]},
      {"x": [0, 1, float("nan")], "y": [0, 0, 1]}, {"x": [0.0] * 5_001, "y": [0.0] * 5_001}],
 )  # fmt: skip
-def test_what_is_no_outline_is_none(sent):
-    assert song_map._corners(sent) is None
+def test_invalid_outline_is_ignored(sent):
+    assert song_map.parse_corners(sent) is None
 
 
-def test_an_outline_takes_the_entries_that_are_shown(snapshot):
+def test_outline_contains_only_visible_legend_entries(snapshot):
     rows = np.arange(snapshot.n_indexed)
-    of_entry = song_map._of_entries(snapshot, rows, "genre", [0, "1", None])
+    of_entry = song_map.filter_by_legend(snapshot, rows, "genre", [0, "1", None])
     assert len(of_entry) == 4
     assert len({snapshot.songs_at([row])[0].genre for row in of_entry.tolist()}) == 1
-    assert song_map._of_entries(snapshot, rows, "genre", None) is rows
+    assert song_map.filter_by_legend(snapshot, rows, "genre", None) is rows
 
 
-def test_what_others_wrote_is_the_file_that_is_named():
+def test_vendored_script_matches_documented_hash():
     import hashlib
 
-    assert hashlib.sha256(asset(f"vendor/{song_map._SCRIPT}").encode()).hexdigest() in asset("vendor/README.md")
+    assert hashlib.sha256(asset(f"vendor/{song_map.SCRIPT}").encode()).hexdigest() in asset("vendor/README.md")

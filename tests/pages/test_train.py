@@ -1,4 +1,4 @@
-"""The Train page without a browser: what it offers, what it says of a job, a verdict and the models."""
+"""The Train page without a browser: its options, and the display of a job, a verdict and the models."""
 
 import json
 import shutil
@@ -8,7 +8,6 @@ import pytest
 
 from musicsim.errors import NotFoundError
 from musicsim.explorer import jobs
-from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.models.artifacts import load_report, save_report
 from musicsim.explorer.models.files import save_model_file
 from musicsim.explorer.refresh.fitting import RepresentationSettings
@@ -21,6 +20,7 @@ from musicsim.explorer.search.why_sides import explained
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 from musicsim.library.stores.duplicates import SamePair
+from musicsim.library.stores.judgments import JudgmentStore
 from tests.learning import Watcher, hush
 from tests.pages.actions import model_choice, open_page
 from tests.sounds import write_song
@@ -46,7 +46,7 @@ def learned(learned_folder, tmp_path, monkeypatch):
 
 
 def press(app, label: str, n: int = 0):
-    """Click the n-th button of this label."""
+    """Click the n-th button with this label."""
     [button for button in app.button if button.label == label][n].click().run()
     assert not app.exception
     return app
@@ -56,24 +56,24 @@ def captions(app) -> str:
     return "\n".join(caption.value for caption in app.caption)
 
 
-def test_an_empty_library_has_a_next_step(store, monkeypatch):
+def test_empty_library_has_next_step(store, monkeypatch):
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(store.folder))
     app = open_page("train")
     assert not app.exception
     assert any("No songs yet" in info.value for info in app.info)
 
 
-def test_one_song_teaches_nothing_and_says_so(store, tmp_path, monkeypatch):
+def test_single_song_cannot_be_trained_on(store, tmp_path, monkeypatch):
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(store.folder))
     store.add(write_song(tmp_path / "one.flac", title="Only one"))
     refresh(store)
     app = open_page("train")
     assert not app.exception
-    assert any("Nothing here says yet which songs are similar" in info.value for info in app.info)
+    assert any("This library does not have data about similar songs yet" in info.value for info in app.info)
     assert app.button(key="train_start").disabled
 
 
-def test_what_is_not_enough_cannot_be_chosen_and_says_why(learned):
+def test_insufficient_supervision_cannot_be_chosen(learned):
     app = open_page("train")
     assert not app.exception
     choice, lacking = app.radio(key="train_kind"), app.radio(key="train_lacking")
@@ -84,7 +84,7 @@ def test_what_is_not_enough_cannot_be_chosen_and_says_why(learned):
     assert any("Import plays, tags or playlists" in button.label for button in app.button)
 
 
-def test_a_training_starts_with_what_was_chosen(learned, monkeypatch):
+def test_training_starts_with_chosen_settings(learned, monkeypatch):
     started = []
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
     app = open_page("train")
@@ -101,7 +101,7 @@ def test_a_training_starts_with_what_was_chosen(learned, monkeypatch):
     assert started == [("train", {"name": "Artists", "settings": asdict(wanted), "use": False})]
 
 
-def test_a_name_that_is_taken_gets_a_number_so_that_no_model_is_lost(learned, monkeypatch):
+def test_existing_model_name_gets_number(learned, monkeypatch):
     started = []
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append(arguments["name"]))
     app = open_page("train")
@@ -111,16 +111,17 @@ def test_a_name_that_is_taken_gets_a_number_so_that_no_model_is_lost(learned, mo
     assert started == ["Genres 2", "Sound 2"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("state", "words"),
     [
         ("failed", "2 artists are too few"),
-        ("cancelled", "nothing was kept"),
-        ("interrupted", "its process ended before it had finished"),
+        ("cancelled", "nothing was saved"),
+        ("interrupted", "because its process ended"),
     ],
 )
-def test_a_training_that_did_not_end_well_says_so_and_starts_again(learned, monkeypatch, state, words):
-    # as the database gives it back
+def test_failed_training_is_reported_and_can_restart(learned, monkeypatch, state, words):
+    # as read back from the database
     arguments = json.loads(json.dumps({"name": "mine", "settings": asdict(LearningSettings("genre"))}))
     job_id = learned.jobs.create("train", arguments)
     learned.jobs.update(job_id, state=state, message="2 artists are too few to hold some out.")
@@ -133,7 +134,7 @@ def test_a_training_that_did_not_end_well_says_so_and_starts_again(learned, monk
     assert started == [("train", arguments)]
 
 
-def test_a_training_at_work_shows_its_lines_and_can_be_stopped(learned):
+def test_running_training_shows_curves_and_can_be_stopped(learned):
     job_id = learned.jobs.create(
         "train", {"name": "mine", "settings": asdict(LearningSettings("genre", method="ranking"))}
     )
@@ -152,7 +153,7 @@ def test_a_training_at_work_shows_its_lines_and_can_be_stopped(learned):
     assert not app.exception
     assert "3 cuts · gap 25.0%" in captions(app)
     objective, quality = (json.loads(chart.proto.spec) for chart in app.get("plotly_chart"))
-    # cuts go on through the fits, with a gap between two; a bound below 0 has no place on a log scale
+    # cuts are numbered across the fits, with a gap between two; a bound below 0 cannot be shown on a log scale
     assert objective["data"][0]["x"] == [1, 2, None, 3, None]
     assert objective["data"][1]["y"] == [None, None, None, 1.0, None]
     assert [trace["name"] for trace in quality["data"]] == ["held-out artists", "untrained"]
@@ -163,18 +164,18 @@ def test_a_training_at_work_shows_its_lines_and_can_be_stopped(learned):
     assert "Keeping the best so far…" in captions(app)
 
 
-def test_the_verdict_is_one_sentence_with_its_figures(learned):
+def test_verdict_has_scores_and_interval(learned):
     app = open_page("train")
     assert not app.exception
     (verdict,) = [box.value for box in [*app.success, *app.info, *app.warning] if "held-out artists" in box.value]
     assert "Genres" in verdict
-    assert "95 % between" in verdict
+    assert "95% interval" in verdict
     table = app.table[0].value
     assert list(table["measure"]) == ["AUC", "MAP", "MRR", "P@10", "hubness"]
     assert "no artist is in two of them" in captions(app)
 
 
-def test_a_model_is_used_renamed_and_thrown_away(learned):
+def test_model_is_used_renamed_and_deleted(learned):
     app = open_page("train")
     press(app, "Use it")
     assert learned.models.active().name == "Genres"
@@ -189,15 +190,15 @@ def test_a_model_is_used_renamed_and_thrown_away(learned):
         learned.models.named("better")
 
 
-def test_the_native_model_keeps_its_name_and_its_place(learned):
+def test_built_in_model_cannot_be_renamed(learned):
     native = learned.models.native()
     app = open_page("train")
     assert app.button(key=f"card_use_{native.id}").disabled
-    press(app, "Rename it", 1)  # the card of the native model, which its popover keeps out of reach
+    press(app, "Rename it", 1)  # on the card of the built-in model, whose popover hides it
     assert learned.models.native().name == "Sound"
 
 
-def test_another_representation_is_asked_for_as_chosen(learned, monkeypatch):
+def test_representation_job_has_chosen_settings(learned, monkeypatch):
     started = []
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
     app = open_page("train")
@@ -207,7 +208,7 @@ def test_another_representation_is_asked_for_as_chosen(learned, monkeypatch):
     assert started == [("represent", {"name": "tfidf, 1024 codewords, tau 4", "settings": settings})]
 
 
-def test_a_model_file_is_handed_to_the_job(learned, monkeypatch, tmp_path):
+def test_uploaded_model_file_starts_import_job(learned, monkeypatch, tmp_path):
     record = learned.models.named("Genres")
     save_model_file(learned, record.id, tmp_path / "sent.musicsim")
     started = []
@@ -220,7 +221,7 @@ def test_a_model_file_is_handed_to_the_job(learned, monkeypatch, tmp_path):
     assert (learned.folder / "uploads" / "sent.musicsim").read_bytes() == data
 
 
-def test_several_models_are_learned_on_together(learned, monkeypatch):
+def test_training_can_combine_several_models(learned, monkeypatch):
     add_representation(learned, RepresentationSettings("rhythm"), "rhythm", hush)
     started = []
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append(arguments))
@@ -236,7 +237,7 @@ def test_several_models_are_learned_on_together(learned, monkeypatch):
     assert app.multiselect(key="train_on").value == ["Sound"]
 
 
-def test_a_model_of_several_is_shown_with_their_weights_on_every_page(learned):
+def test_combined_model_shows_weights_on_every_page(learned):
     add_representation(learned, RepresentationSettings("rhythm"), "rhythm", hush)
     settings = LearningSettings("genre", ("Sound", "rhythm"), C=100.0)
     model_id = learn(learned, settings, "of both", Watcher())
@@ -245,7 +246,7 @@ def test_a_model_of_several_is_shown_with_their_weights_on_every_page(learned):
     assert not app.exception
     words = captions(app)
     assert "on “Sound” and “rhythm”, full metric" in words
-    assert "Of its distances\\: " in words
+    assert "Shares of the distances\\: " in words
     sources = next(table.value for table in app.table if "source" in table.value)
     assert list(sources["source"]) == ["Sound", "rhythm"]
     assert sum(int(share.rstrip("%")) for share in sources["of the distances"]) == pytest.approx(100, abs=1)
@@ -258,8 +259,9 @@ def test_a_model_of_several_is_shown_with_their_weights_on_every_page(learned):
     assert {part.words for part in explained(seen, first, second)[2].parts} - {REST} <= {"rhythm", *GROUPS}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("report", ["no json", "[]", '{"version": 1}', '{"leads": {"auc": 3}}'])
-def test_a_report_that_somebody_made_up_breaks_no_page(learned, report):
+def test_invalid_report_does_not_break_page(learned, report):
     record = learned.models.named("Genres")
     (learned.models.path(record.id) / "report.json").write_text(report, encoding="utf-8")
     app = open_page("train")
@@ -267,20 +269,21 @@ def test_a_report_that_somebody_made_up_breaks_no_page(learned, report):
     assert "learned from songs of one genre" in captions(app)
 
 
-def test_figures_by_answers_are_worked_out_again_after_an_answer(learned):
-    """On Evaluate: answers are no change of the library's revision, other kinds have one."""
-    from musicsim.ui.evaluate.quality_view import _scores_key
+def test_scores_by_answers_are_updated_after_answer(learned):
+    """On Evaluate: answers do not change the library's revision, they have their own."""
+    from musicsim.ui.evaluate.quality_view import scores_key
 
     seen = take_snapshot(learned)
-    before = {kind: _scores_key(seen, kind) for kind in ("answers", "genre")}
+    before = {kind: scores_key(seen, kind) for kind in ("answers", "genre")}
     learned.judgments.add("Ann", "odd", seen.row_ids[:3].tolist(), 0)
     again = take_snapshot(learned)
     assert again.revision == seen.revision
-    assert _scores_key(again, "answers") != before["answers"]
-    assert _scores_key(again, "genre") == before["genre"]
+    assert scores_key(again, "answers") != before["answers"]
+    assert scores_key(again, "genre") == before["genre"]
 
 
-def test_a_metric_in_closed_form_has_no_strength_and_shows_what_was_tried(learned, monkeypatch):
+@pytest.mark.long
+def test_closed_form_metric_has_no_strength_option(learned, monkeypatch):
     started = []
     app = open_page("train")
     app.selectbox(key="train_method").set_value("local").run()
@@ -306,7 +309,7 @@ def test_a_metric_in_closed_form_has_no_strength_and_shows_what_was_tried(learne
     assert json.loads(chart.proto.spec)["data"][0]["x"] == [0.7]
 
 
-def test_thumbs_that_disagree_on_copies_of_one_sound_do_not_stop_the_page(learned):
+def test_conflicting_thumbs_on_duplicates_do_not_break_page(learned):
     first, second, other = (song.id for song in learned.songs()[:3])
     learned.duplicates.enter([SamePair(first, second, 0.99, 0.0)], [])
     learned.judgments.rate_results(first, {other: 1})
@@ -316,11 +319,11 @@ def test_thumbs_that_disagree_on_copies_of_one_sound_do_not_stop_the_page(learne
     assert app.radio(key="train_kind").value == "genre"
 
 
-def test_what_cannot_be_read_is_said_beside_what_can(learned, monkeypatch):
-    def broken(_):
+def test_unreadable_supervision_shows_error_next_to_others(learned, monkeypatch):
+    def broken(*_, **_options):
         raise ValueError("thumb 3 makes no sense.")
 
-    monkeypatch.setattr(Supervision, "_judgements", broken)
+    monkeypatch.setattr(JudgmentStore, "all", broken)
     app = open_page("train")
     assert not app.exception
     assert "thumb 3 makes no sense." in app.radio(key="train_lacking").proto.captions
@@ -328,7 +331,7 @@ def test_what_cannot_be_read_is_said_beside_what_can(learned, monkeypatch):
 
 
 @pytest.mark.parametrize(("fell", "shown", "kind"), [(False, "success", "primary"), (True, "warning", "secondary")])
-def test_a_model_that_is_worse_in_any_measure_is_said_to_be_and_is_not_offered_first(learned, fell, shown, kind):
+def test_worse_model_is_reported_and_not_recommended(learned, fell, shown, kind):
     record = learned.models.named("Genres")
     folder = learned.models.path(record.id)
     report = load_report(folder)
@@ -338,5 +341,5 @@ def test_a_model_that_is_worse_in_any_measure_is_said_to_be_and_is_not_offered_f
     app = open_page("train")
     assert not app.exception
     box = next(box for box in getattr(app, shown) if "held-out artists" in box.value)
-    assert ("MRR 0.400 against 0.500" in box.value) == fell
+    assert ("MRR 0.400 vs 0.500" in box.value) == fell
     assert app.button(key=f"verdict_use_{record.id}").proto.type == kind

@@ -1,4 +1,4 @@
-"""Weights of the walk as a page shows them: families, strongest edges, gains, and the words beside them."""
+"""Playlist weights as a page shows them: families, strongest edges, gains, and the words next to them."""
 
 import json
 
@@ -10,6 +10,7 @@ from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from tests.pages.actions import said
 from tests.sounds import write_song
+from tests.waiting import PATIENCE_S
 
 
 def script() -> None:
@@ -20,13 +21,13 @@ def script() -> None:
 
 
 def open_view() -> AppTest:
-    app = AppTest.from_function(script, default_timeout=60).run()
+    app = AppTest.from_function(script, default_timeout=PATIENCE_S).run()
     assert not app.exception
     return app
 
 
 def bars(app: AppTest) -> dict[str, dict[str, float]]:
-    """Shares by family, of each group of bars from the lowest to the highest."""
+    """Return shares by family, for each group of bars from the lowest to the highest."""
     (chart,) = app.get("plotly_chart")
     return {
         trace.get("name", ""): dict(zip(trace["y"], trace["x"], strict=True))
@@ -35,7 +36,7 @@ def bars(app: AppTest) -> dict[str, dict[str, float]]:
 
 
 def teach(library) -> None:
-    """Two kinds of playlists, one along artists and one across them, enough to be judged."""
+    """Add two kinds of playlists, one along artists and one across them, enough to be evaluated; refit."""
     by_artist = {}
     for song in library.songs():
         by_artist.setdefault(song.artist, []).append(song.id)
@@ -52,7 +53,7 @@ def taught(full):
     return full
 
 
-def test_one_song_is_a_state_with_words(empty, tmp_path):
+def test_single_song_gives_clear_message(empty, tmp_path):
     empty.add(write_song(tmp_path / "one.flac", title="Only one"))
     refresh(empty)
     app = open_view()
@@ -60,7 +61,7 @@ def test_one_song_is_a_state_with_words(empty, tmp_path):
     assert not app.get("plotly_chart")
 
 
-def test_without_playlists_the_weights_are_said_to_be_defaults(full):
+def test_default_weights_are_labeled_without_playlists(full):
     app = open_view()
     assert "These weights are defaults" in said(app)
     walker = Walk(take_snapshot(full))
@@ -71,7 +72,7 @@ def test_without_playlists_the_weights_are_said_to_be_defaults(full):
     assert not app.selectbox
 
 
-def test_a_dialect_stands_beside_all_playlists(taught):
+def test_dialect_is_shown_next_to_all_playlists(taught):
     app = open_view()
     walker = Walk(take_snapshot(taught))
     assert list(bars(app)) == ["all playlists"]
@@ -85,7 +86,7 @@ def test_a_dialect_stands_beside_all_playlists(taught):
     assert f"- {walker.strongest('loyal')[0].reason} " in said(app)
 
 
-def test_the_gains_are_those_of_the_walk_the_best_first(taught):
+def test_gains_match_walk_and_are_sorted(taught):
     app = open_view()
     walker = Walk(take_snapshot(taught))
     table = app.table[0].value
@@ -99,10 +100,10 @@ def test_the_gains_are_those_of_the_walk_the_best_first(taught):
     assert set(table[""].tolist()) == {"all playlists", "loyal", r"\*mixed\*"}
     assert "held-out playlists, a quarter of all" in said(app)
     ahead = sum(kind.gain > kind.gain_global for kind in kinds)
-    assert f"Of 2 dialects that could be evaluated, {ahead} predict" in said(app)
+    assert f"{ahead} of 2 evaluated dialects predict" in said(app)
 
 
-def test_few_playlists_are_said_to_be_too_few_to_judge(full):
+def test_too_few_playlists_give_clear_message(full):
     songs = [song.id for song in full.songs()]
     full.add_playlists([(f"{n}", None, songs[n : n + 4]) for n in range(5)], source="test")
     refresh(full)

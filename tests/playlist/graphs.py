@@ -11,7 +11,7 @@ YES_SMALL = SHARED / "yes" / "yes_small"
 
 
 def random_graph(rng, n_songs=9, n_edges=6, *, weighted=False, uniform=True):
-    """Edges of at least two songs each, of very different sizes, and the uniform edge."""
+    """Return edges of at least two songs each, of very different sizes, and the uniform edge."""
     matrix = rng.random((n_songs, n_edges)) < rng.uniform(0.2, 0.8, n_edges)
     matrix[:2, :] |= matrix.sum(axis=0) < 2
     names = [f"tag:{e}" for e in range(n_edges)]
@@ -21,12 +21,12 @@ def random_graph(rng, n_songs=9, n_edges=6, *, weighted=False, uniform=True):
 
 
 def random_playlists(rng, n_songs, count, longest=6):
-    """Playlists of 1 to `longest` different songs."""
+    """Return playlists of 1 to `longest` different songs."""
     return [rng.permutation(n_songs)[: rng.integers(1, longest + 1)].tolist() for _ in range(count)]
 
 
 def read_yes(folder):
-    """Return the playlists and tags of a yes.com set; the format is told in its README."""
+    """Return the playlists and tags of a yes.com set. The format is described in its README."""
     with lzma.open(folder / "train.txt.xz", "rt") as file:
         lines = file.read().splitlines()
     with lzma.open(folder / "tags.txt.xz", "rt") as file:

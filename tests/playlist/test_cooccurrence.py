@@ -1,4 +1,4 @@
-"""Groups by company: against dense linear algebra from the definition, and worlds whose groups are known."""
+"""Tests of groups by company: dense linear algebra from the definition, and data with known groups."""
 
 import itertools
 
@@ -20,7 +20,7 @@ from tests.playlist.graphs import YES_SMALL, read_yes
 
 
 def dense_information(playlists, n_songs, window):
-    """Positive pointwise mutual information by loops over all pairs of places."""
+    """Compute positive pointwise mutual information by loops over all pairs of positions."""
     counts = np.zeros((n_songs, n_songs))
     for playlist in playlists:
         for i, j in itertools.combinations(range(len(playlist)), 2):
@@ -34,18 +34,18 @@ def dense_information(playlists, n_songs, window):
 
 
 def walks_in_worlds(rng, worlds, count, length):
-    """Playlists each of which stays in one of the given sets of songs."""
+    """Return playlists, each restricted to one of the given sets of songs."""
     return [rng.choice(worlds[rng.integers(len(worlds))], length).tolist() for _ in range(count)]
 
 
-@settings(max_examples=30, deadline=None)  # the first example pays for imports
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**32 - 1), window=st.integers(1, 4))
 def test_all_dimensions_give_the_products_of_the_definition(seed, window):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 12))
     playlists = [rng.integers(0, n, rng.integers(0, 8)).tolist() for _ in range(6)]
     vectors = cooccurrence_vectors(playlists, n, window=window, n_dimensions=n, random_state=0)
-    # With M = U S U', V = U S^0.75: V V' = (M M')^0.75. Rounding of eigenvalues near 0 is raised to 0.75 too.
+    # With M = U S U', V = U S^0.75: V V' = (M M')^0.75. Rounding of eigenvalues near 0 is also raised to 0.75.
     information = dense_information(playlists, n, window)
     values, axes = np.linalg.eigh(information @ information.T)
     expected = (axes * np.maximum(values, 0) ** 0.75) @ axes.T
@@ -53,7 +53,7 @@ def test_all_dimensions_give_the_products_of_the_definition(seed, window):
 
 
 def test_songs_that_never_meet_are_grouped_by_the_neighbours_they_share():
-    # 0 and 1 are never in one playlist, and both come only with 2 and 3; 4 and 5 likewise with 6 and 7
+    # 0 and 1 never share a playlist, and both occur only with 2 and 3; the same applies to 4 and 5 with 6 and 7
     playlists = [[0, 2], [0, 3], [1, 2], [1, 3], [4, 6], [4, 7], [5, 6], [5, 7]]
     vectors = cooccurrence_vectors(playlists, 8, n_dimensions=8, random_state=0)
     cosine = vectors @ vectors.T / np.outer(*[np.linalg.norm(vectors, axis=1)] * 2)
@@ -84,7 +84,7 @@ def test_labels_tell_sizes_and_repeats_and_pass_into_edges():
     rng = np.random.default_rng(0)
     playlists = walks_in_worlds(rng, np.arange(40).reshape(2, 20), 100, 6)
     groups = cooccurrence_clusters(playlists, 40, (2, 20, 21), n_repeats=2, random_state=0)
-    assert list(groups) == ["2", "2b", "20", "20b"]  # 21 groups of 40 songs would hold less than two each
+    assert list(groups) == ["2", "2b", "20", "20b"]  # 21 groups of 40 songs would have less than two each
     graph = build_edges(40, cooccurrence_clusters=groups)
     assert {"company-2:0", "company-2b:0"} <= set(graph.names)
 
@@ -107,7 +107,7 @@ def test_a_seed_gives_the_same_groups_and_a_size_the_same_whatever_is_left_out()
 
 
 def test_many_songs_are_grouped_by_direction_not_by_length():
-    # above 5,000 songs, where the batches are small
+    # above 5,000 songs, which makes the batches small
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 4, 6_000)
     vectors = np.eye(4)[truth] + rng.normal(0, 0.05, (6_000, 4))
@@ -121,8 +121,8 @@ def test_many_songs_are_grouped_by_direction_not_by_length():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"playlists": [[0, 5]]}, "playlists hold song 5; n_songs=5"),
-        ({"playlists": [[-1, 0]]}, "playlists hold song -1"),
+        ({"playlists": [[0, 5]]}, "playlists contain song 5; n_songs=5"),
+        ({"playlists": [[-1, 0]]}, "playlists contain song -1"),
         ({"window": 0}, "window=0"),
         ({"n_dimensions": 0}, "n_dimensions=0"),
         ({"n_repeats": 0}, "n_repeats=0"),
@@ -139,7 +139,7 @@ def test_bad_arguments_are_named(arguments, message):
 
 @pytest.fixture(scope="module")
 def radio():
-    """Playlists to train on, others to test on, tags by song, and the groups of company that the first show."""
+    """Return training and test playlists, tags by song, and the groups by company of the training playlists."""
     playlists, tags = read_yes(YES_SMALL)
     order = np.random.default_rng(0).permutation(len(playlists))
     cut = int(0.8 * len(playlists))
@@ -147,7 +147,7 @@ def radio():
     return train, test, tags, cooccurrence_clusters(train, len(tags), random_state=0)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(not YES_SMALL.is_dir(), reason="no yes.com playlists: set MUSICSIM_SHARED_DATA")
 @pytest.mark.parametrize(("weighted", "prototype"), [(False, -6.735), (True, -6.436)])
 def test_company_explains_radio_playlists_better_than_a_prototype(radio, weighted, prototype):
@@ -160,13 +160,13 @@ def test_company_explains_radio_playlists_better_than_a_prototype(radio, weighte
     first = model.log_probability([playlist[:1] for playlist in test])
     moves = sum(len(playlist) - 1 for playlist in test)
     per_move = (model.log_probability(test) - first).sum() / moves
-    # several groupings of a size pass the prototype, which had one
+    # several groupings per size beat the prototype, which had one
     assert per_move > prototype + 0.15
     # The bigram model (absolute discounting) reaches -7.208; the goal is 0.6 nats better.
     assert per_move > -7.208 + 0.6
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**32 - 1), n_nearest=st.integers(2, 12))
 def test_nearest_by_direction_are_those_of_all_cosines(seed, n_nearest):
     rng = np.random.default_rng(seed)
@@ -195,7 +195,7 @@ def test_neighbours_by_company_are_of_the_same_world():
         cooccurrence_neighbours([[0, 1]], 2, 1)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(not YES_SMALL.is_dir(), reason="no yes.com playlists: set MUSICSIM_SHARED_DATA")
 def test_neighbours_explain_radio_playlists_better_than_groups_alone():
     playlists, tags = read_yes(YES_SMALL)

@@ -1,4 +1,4 @@
-"""Dialects: each category its own walk, leaning on the global one as far as asked."""
+"""Tests of dialects: one walk per category, regularized to the global one."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from musicsim.playlist import Dialects, PlaylistModel, build_edges
 
 
 def two_languages(seed, n_lists=60, length=8):
-    """Lists that stay within a tag, and lists that stay within an artist, on a grid of both."""
+    """Return lists within a tag, and lists within an artist, on a grid of both."""
     graph = build_edges(100, tags=[[f"t{i % 10}"] for i in range(100)], artists=[f"a{i // 10}" for i in range(100)])
     weights = {"by tag": "tag", "by artist": "artist"}
     playlists, categories = [], []
@@ -52,7 +52,7 @@ def test_strength_pulls_a_dialect_to_the_global_walk():
 
     apart = [distance(s) for s in (0.0, 30.0, 3000.0)]
     assert apart[0] > apart[1] > apart[2]
-    # 3000 transitions of the global walk against 80 of its own
+    # 3,000 transitions of the global walk against 80 of its own
     assert apart[2] < 0.1
 
 

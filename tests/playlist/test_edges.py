@@ -1,4 +1,4 @@
-"""Edges built from what is known of songs, against sets written out by hand or by loops."""
+"""Tests of edges from known data about songs, against sets written by hand or by loops."""
 
 import itertools
 import time
@@ -101,7 +101,7 @@ def test_company_albums_and_playlists():
         "playlist:Sunday: morning & after": {0, 1, 4},
         "uniform:all": set(range(5)),
     }
-    assert graph.n_dropped == 1  # the playlist of one song; an empty one is no edge at all
+    assert graph.n_dropped == 1  # the playlist of one song; an empty one does not make an edge
 
 
 def test_topics_carry_their_words():
@@ -151,13 +151,13 @@ def test_song_weights_reach_the_hypergraph():
         ({"familiarity": [1.0]}, "familiarity has 1 entries"),
         ({"topics": []}, "topics has 0 entries"),
         ({"clusters": {"4": [0, 1]}}, r"clusters\['4'\] has 2 entries"),
-        ({"clusters": {"4": [0.5, 1.0, 2.0]}}, "must hold integers"),
+        ({"clusters": {"4": [0.5, 1.0, 2.0]}}, "must be integers"),
         ({"listener_clusters": {"a b": [0, 0, 0]}}, "listener_clusters: the label 'a b'"),
-        ({"cooccurrence_clusters": {"4": [0.5, 1, 2]}}, r"cooccurrence_clusters\['4'\] must hold integers"),
+        ({"cooccurrence_clusters": {"4": [0.5, 1, 2]}}, r"cooccurrence_clusters\['4'\] must be integers"),
         ({"albums": ["x"]}, "albums has 1 entries"),
-        ({"playlists": {"a": [0, 3]}}, r"playlists\['a'\] must hold song rows"),
-        ({"playlists": {"a": [-1]}}, r"playlists\['a'\] must hold song rows"),
-        ({"playlists": {"a": [0.5]}}, r"playlists\['a'\] must hold song rows"),
+        ({"playlists": {"a": [0, 3]}}, r"playlists\['a'\] must be song rows"),
+        ({"playlists": {"a": [-1]}}, r"playlists\['a'\] must be song rows"),
+        ({"playlists": {"a": [0.5]}}, r"playlists\['a'\] must be song rows"),
         ({"playlists": {" ": [0, 1]}}, "a name is blank"),
         ({"topics": [[1]] * 3, "topic_words": {1: "you & me"}}, r"topic_words\[1\]"),
         ({"topics": [[1]] * 3, "topic_words": {1: "you:me"}}, r"topic_words\[1\]"),
@@ -189,7 +189,7 @@ def brute_conjunctions(base, min_size, max_overlap):
     return found
 
 
-@settings(max_examples=40, deadline=None)  # the first example pays for imports
+@settings(max_examples=40)
 @given(seed=st.integers(0, 2**32 - 1), min_size=st.integers(2, 4), max_overlap=st.sampled_from([0.3, 0.5, 0.75, 1.0]))
 def test_conjunctions_equal_brute_force(seed, min_size, max_overlap):
     rng = np.random.default_rng(seed)
@@ -213,7 +213,7 @@ def test_conjunctions_equal_brute_force(seed, min_size, max_overlap):
 
 
 def test_20000_songs_with_conjunctions_take_seconds():
-    # Loops over the pairs of songs would need minutes. Measured: 0.5 s; ten times that is allowed.
+    # Loops over the pairs of songs would need minutes. Measured: 0.5 s; the limit is a hundred times that.
     rng, n = np.random.default_rng(0), 20_000
     start = time.process_time()
     graph = build_edges(
@@ -224,7 +224,7 @@ def test_20000_songs_with_conjunctions_take_seconds():
         conjunctions=True,
         min_size=n // 256,
     )
-    assert time.process_time() - start < 5
+    assert time.process_time() - start < 50
     assert graph.n_edges > 1000
 
 

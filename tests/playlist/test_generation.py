@@ -1,4 +1,4 @@
-"""Steered walks against enumeration of all walks: fixed songs, weighted songs, temperature, versions."""
+"""Tests of steered walks by enumeration: fixed songs, weighted songs, temperature, versions."""
 
 import itertools
 
@@ -13,7 +13,7 @@ from tests.playlist.graphs import random_graph
 
 
 def model_of(seed, *, n_songs=5, weighted=False, temperature=1.0):
-    """A random model, and its transition matrix at a temperature, edge by edge from the definition."""
+    """Return a random model, and its transition matrix at a temperature, edge by edge from the definition."""
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, n_songs, 5, weighted=weighted)
     weights = rng.dirichlet(np.ones(graph.n_edges))
@@ -31,7 +31,7 @@ def model_of(seed, *, n_songs=5, weighted=False, temperature=1.0):
 
 
 def conditioned(P, opening, fixed, length, g):
-    """P[walk | the fixed songs], by enumeration of all walks; g weighs the songs at places that are free."""
+    """Enumerate P[walk | the fixed songs], with g the weight of songs at free positions."""
     odds = {}
     for walk in itertools.product(range(len(P)), repeat=length):
         if all(walk[place] == song for place, song in fixed.items()):
@@ -67,7 +67,7 @@ def test_walks_through_fixed_songs_are_those_of_the_conditioned_walk(weighted, f
         )
         counts[drawn.songs] += 1
     walks = sorted(expected, key=expected.get)
-    # walks that are expected fewer than five times count together, as the chi-square test asks
+    # pool walks expected fewer than five times, as the chi-square test requires
     rare = [w for w in walks if n * expected[w] < 5]
     cells = [[w] for w in walks if n * expected[w] >= 5] + ([rare] if rare else [])
     seen = [sum(counts[w] for w in cell) for cell in cells]
@@ -94,13 +94,13 @@ def test_a_cold_walk_chooses_among_fewer_songs_than_a_hot_one():
     model = PlaylistModel(graph, weights=np.ones(graph.n_edges))
     # edges of 2, 10 and 40 songs, all alike: the geometric mean of 1, 9 and 39
     assert model.step_width() == pytest.approx((9 * 39) ** (1 / 3))
-    # at 1/2 each edge counts by 1 / |e|
+    # at 1/2, each edge has the weight 1 / |e|
     p = np.array([1 / 2, 1 / 10, 1 / 40])
     assert model.step_width(0.5) == pytest.approx(np.exp(p / p.sum() @ np.log([1, 9, 39])))
     assert model.step_width(0.2) < model.step_width(1.0) < model.step_width(5.0) < 39
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 10_000), length=st.integers(3, 8), n_groups=st.integers(1, 9), spacing=st.integers(0, 3),
     use_uniform=st.booleans(), data=st.data(),
@@ -176,9 +176,9 @@ def test_weights_may_change_from_place_to_place():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"fixed": {4: 0}}, "fixed names place 4; a playlist of 4 has 0 to 3"),
-        ({"fixed": {0: 1}, "first": 2}, "fixed puts song 1 at place 0, where song 2 is fixed already"),
-        ({"fixed": {1: 9}}, "fixed=9 is no song"),
+        ({"fixed": {4: 0}}, "fixed has place 4; a playlist of 4 has 0 to 3"),
+        ({"fixed": {0: 1}, "first": 2}, "fixed puts song 1 at place 0, but song 2 is fixed there"),
+        ({"fixed": {1: 9}}, "fixed=9 is not a song"),
         ({"temperature": 0.0}, "temperature=0.0 must be positive"),
         ({"weigh": [1.0]}, r"weigh has shape \(1,\)"),
         ({"weigh": [1.0, -1.0, 1.0, 1.0]}, "not negative"),
@@ -191,6 +191,7 @@ def test_requests_that_make_no_sense_are_named(arguments, message):
         PlaylistModel(graph, weights=np.ones(graph.n_edges)).generate(4, random_state=0, **arguments)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("weighted", [False, True])
 def test_what_the_song_before_adds_multiplies_the_walks_own_step(weighted):
     model, P, _ = model_of(3, weighted=weighted)

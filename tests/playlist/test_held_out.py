@@ -1,4 +1,4 @@
-"""Weights of families as on lists that the edges were not made of."""
+"""Tests of family weights, fitted on lists that were not used to build the edges."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_kinds_that_one_of_them_lacks_keep_their_proportion():
 
 
 def test_sparse_lists_are_foretold_better_with_shares_of_lists_kept_apart():
-    # each song is listed about twice: neighbours by company are the lists themselves, and no use on others
+    # each song is listed about twice: neighbors by company are the lists themselves, and useless on other lists
     rng, n = np.random.default_rng(0), 400
     tags = [[f"t{i % 8}"] for i in range(n)]
 

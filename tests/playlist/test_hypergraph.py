@@ -1,4 +1,4 @@
-"""Hypergraphs: what they keep, drop, count and refuse."""
+"""Tests of hypergraphs: what they keep, drop, count and refuse."""
 
 import numpy as np
 import pytest
@@ -68,7 +68,7 @@ def test_a_collection_of_fewer_than_two_songs_has_no_edges(n_songs):
 def test_names_must_fit_and_differ():
     with pytest.raises(ValueError, match=r"shape \(4, 3\), but there are 2 names"):
         Hypergraph(SMALL, NAMES[:2])
-    with pytest.raises(ValueError, match="'tag:calm' is there more than once"):
+    with pytest.raises(ValueError, match="'tag:calm' occurs more than once"):
         Hypergraph(SMALL, ["uniform:all", "tag:calm", "tag:calm"])
 
 

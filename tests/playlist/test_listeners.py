@@ -1,4 +1,4 @@
-"""Groups by listeners: camps of listeners with tastes of their own must be found again."""
+"""Tests of groups by listeners, which must recover camps of listeners with distinct tastes."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ METHODS = ["bpr", "als"]
 
 
 def camps(seed, n_listeners=120, n_songs=60, n_camps=3):
-    """Plays in which a listener hears the songs of one camp only, and the camp of each song."""
+    """Return plays of listeners who play songs of one camp only, and the camp of each song."""
     rng = np.random.default_rng(seed)
     camp = np.repeat(np.arange(n_camps), n_songs // n_camps)
     taste = rng.integers(0, n_camps, n_listeners)
@@ -25,10 +25,10 @@ def camps(seed, n_listeners=120, n_songs=60, n_camps=3):
 def test_camps_that_share_no_song_are_told_apart(method, seed):
     plays, camp = camps(seed)
     groups = listener_clusters(plays, (3,), n_factors=8, method=method, random_state=seed)
-    # k-means from one start may cut a camp in two and join the others; groups that ignore camps give 0
+    # k-means from a single start may split one camp and merge others; groups that ignore camps give 0
     assert adjusted_rand_score(camp, groups["3"]) > 0.5
     fine = listener_clusters(plays, (12,), n_factors=8, method=method, random_state=seed)["12"]
-    # finer groups never join camps, from whatever start
+    # finer groups never join camps, from any start
     assert all(np.unique(camp[fine == group]).size == 1 for group in np.unique(fine))
 
 

@@ -1,4 +1,4 @@
-"""Topics of lyrics written from vocabularies that do not overlap: they must be found again."""
+"""Tests of topics of lyrics, which must recover vocabularies that do not overlap."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ VOCABULARY = [*(f"love{i}" for i in range(10)), *(f"sea{i}" for i in range(10)),
 
 
 def lyrics(seed, shares):
-    """Songs of 60 words each: a share of them of the first ten words, the rest of the second; "the" in all."""
+    """Return songs of 60 words: a share from the first ten words, the rest from the second ten; "the" in all."""
     rng = np.random.default_rng(seed)
     counts = np.zeros((len(shares), len(VOCABULARY)), dtype=int)
     for song, share in zip(counts, shares, strict=True):
@@ -59,7 +59,7 @@ def test_a_share_of_one_leaves_no_word_out():
 def test_songs_without_words_have_no_topics():
     counts = lyrics(0, [1.0, 0.0] * 10)
     counts[3] = 0
-    counts[4, :20] = 0  # only the word that all have
+    counts[4, :20] = 0  # only the word that occurs in all songs
     topics = lyrics_topics(counts, 4, n_top=3, max_share=0.9, random_state=0).topics
     assert topics[3] == topics[4] == []
     assert {len(song) for i, song in enumerate(topics) if i not in (3, 4)} == {3}

@@ -1,4 +1,4 @@
-"""Who is similar to whom, against loops written from the definitions."""
+"""Tests of relevance against loops written from the definitions."""
 
 import tracemalloc
 from fractions import Fraction
@@ -7,7 +7,7 @@ import numba
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
@@ -16,7 +16,7 @@ from musicsim.relevance import Relevance, label_codes
 from musicsim.relevance import relevance as module
 
 labels = st.lists(st.sampled_from([0, 1, 2, -1, None]), min_size=1, max_size=9)
-# few users, so that similarities tie; counts on both sides of the threshold
+# few listeners, so that similarities tie; counts on both sides of the threshold
 play_tables = hnp.arrays(
     np.int64, st.tuples(st.integers(1, 5), st.integers(1, 8)), elements=st.sampled_from([0, 0, 9, 10, 30])
 )
@@ -33,7 +33,7 @@ def relevant_sets(relevance):
 
 
 def most_similar(plays, k, candidates):
-    """Equation 5.2 with sets and fractions, item by item."""
+    """Compute equation 5.2 with sets and fractions, item by item."""
     listeners = [set(np.flatnonzero(column >= 10)) for column in plays.T]
     lists = []
     for i, own in enumerate(listeners):
@@ -86,12 +86,12 @@ def test_unknown_labels_in_every_guise(y):
 
 def test_labels_take_memory_by_songs_not_by_pairs():
     y = np.arange(20_000) % 2
-    label_codes(y)  # what is imported at the first call is not counted
+    label_codes(y)  # imports at the first call do not count
     tracemalloc.start()
     relevance = Relevance.from_labels(y)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 10e6  # a byte a pair would be 400 MB
+    assert peak < 10e6  # a byte per pair would be 400 MB
     assert len(relevance.relevant(19_999)) == 9_999
 
 
@@ -131,7 +131,6 @@ def test_the_artist_filter_of_queries_from_outside():
     assert sets(filtered) == [([0], [3]), ([2], [0, 1, 3])]
 
 
-@settings(deadline=None)  # the first example loads the compiled loop
 @given(play_tables, st.integers(1, 4), st.integers(0, 255))
 def test_plays_equal_the_definition(plays, k, mask):
     n = plays.shape[1]
@@ -145,12 +144,11 @@ def test_plays_equal_the_definition(plays, k, mask):
 @pytest.mark.parametrize("entries", [1, 500, 4_000])
 def test_blocks_do_not_show(monkeypatch, rng, entries):
     plays = rng.poisson(0.4, size=(40, 120)) * rng.integers(5, 30, size=120)
-    monkeypatch.setattr(module, "_BLOCK_ENTRIES", entries)
+    monkeypatch.setattr(module, "BLOCK_ENTRIES", entries)
     relevance = Relevance.from_plays(sparse.csc_matrix(plays), k=7)
     assert relevant_sets(relevance) == most_similar(plays, 7, range(120))
 
 
-@settings(deadline=None)
 @given(play_tables, st.integers(1, 9))
 def test_the_compiled_loop_equals_itself_in_python(plays, k):
     compiled = relevant_sets(Relevance.from_plays(sparse.csr_array(plays), k=k))
@@ -161,7 +159,7 @@ def test_the_compiled_loop_equals_itself_in_python(plays, k):
 
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_threads_do_not_show(rng, n_threads):
-    # in groups of equally similar items, which must go to the lower one whoever finds them
+    # in groups of equally similar items, which must go to the lower one for any thread
     plays = np.repeat(rng.integers(0, 2, size=(50, 30)) * 10, 4, axis=1)
     before = numba.get_num_threads()
     try:
@@ -196,7 +194,7 @@ def test_columns_of_narrow_types_are_plays(rng):
 
 
 def test_relevance_of_plays_is_asymmetric():
-    # of those who hear 0 a quarter hears 1 and a half hears 2; who hears 1 or 2 hears nothing else but 0
+    # of the listeners of 0, a quarter play 1 and a half play 2; listeners of 1 or 2 play nothing else but 0
     plays = sparse.csr_array(np.array([[20, 20, 0], [20, 0, 20], [20, 0, 20], [20, 0, 0]]))
     assert relevant_sets(Relevance.from_plays(plays, k=1)) == [[2], [0], [0]]
 
@@ -283,26 +281,26 @@ def test_judgements_are_the_sets(y, data):
     [
         (lambda: Relevance.from_labels(np.zeros((3, 2))), r"y: shape \(3, 2\)"),
         (lambda: Relevance.from_labels([0, 1], groups=[0]), "groups has 1 entries for 2 songs"),
-        (lambda: Relevance.from_lists([[0], [2]]), r"lists\[1\] holds row 2; the database has rows 0 to 1"),
-        (lambda: Relevance.from_lists([[-1]], n=3), "holds row -1"),
+        (lambda: Relevance.from_lists([[0], [2]]), r"lists\[1\] has row 2; the database has rows 0 to 1"),
+        (lambda: Relevance.from_lists([[-1]], n=3), "has row -1"),
         (lambda: Relevance.from_lists([0, 1]), r"lists\[0\] should be a list of row numbers"),
         (lambda: Relevance.from_lists([[0.5]], n=3), "should be a list of row numbers"),
         (lambda: Relevance.from_lists([[1], [1, 2]], 3, irrelevant=[[0], [2]]), "Row 2 is both .* query 1"),
-        (lambda: Relevance.from_lists([[1], [0]], irrelevant=[[0]]), "irrelevant has 1 lists and lists 2"),
+        (lambda: Relevance.from_lists([[1], [0]], irrelevant=[[0]]), "irrelevant has 1 lists and lists has 2"),
         (lambda: Relevance.from_plays([(0, 0, 1)], k=0), "k=0"),
         (lambda: Relevance.from_plays([(0, 0, 1)], threshold=0), "threshold=0"),
         (lambda: Relevance.from_plays([(0, 0, -1)]), "not negative"),
         (lambda: Relevance.from_plays([(0, 0, np.nan)]), "finite"),
         (lambda: Relevance.from_plays([(0, "x", 1)]), "number the items"),
-        (lambda: Relevance.from_plays([(None, 0, 1)]), "row 0 has no user"),
+        (lambda: Relevance.from_plays([(None, 0, 1)]), "row 0 lacks a user"),
         (lambda: Relevance.from_plays([(0, 1)]), r"shape \(1, 2\)"),
-        (lambda: Relevance.from_plays([(0, 4, 1)], n=3), "n=3 items, but plays name item 4"),
+        (lambda: Relevance.from_plays([(0, 4, 1)], n=3), "n=3 items, but plays have item 4"),
         (lambda: Relevance.from_plays(sparse.eye_array(3), n=4), "n=4 items, but plays have 3"),
-        (lambda: Relevance.from_plays(sparse.eye_array(3), groups=[0, 3]), "groups names artist 3"),
+        (lambda: Relevance.from_plays(sparse.eye_array(3), groups=[0, 3]), "groups has artist 3"),
         (lambda: Relevance.from_plays(sparse.eye_array(3), groups=["x"]), r"groups\[0\] is 'x'"),
-        (lambda: Relevance.from_plays(sparse.eye_array(3), candidates=[3]), "candidates holds row 3"),
-        (lambda: Relevance.from_labels([0, 1]).restrict(database=[1, 1]), "database names a song twice"),
-        (lambda: Relevance.from_labels([0, 1]).restrict(queries=[2]), "queries holds row 2"),
+        (lambda: Relevance.from_plays(sparse.eye_array(3), candidates=[3]), "candidates has row 3"),
+        (lambda: Relevance.from_labels([0, 1]).restrict(database=[1, 1]), "database contains a song twice"),
+        (lambda: Relevance.from_labels([0, 1]).restrict(queries=[2]), "queries has row 2"),
     ],
 )
 def test_what_cannot_be_is_refused(make, message):
@@ -314,5 +312,5 @@ def test_what_cannot_be_is_refused(make, message):
 def test_a_query_out_of_range_is_refused(i):
     relevance = Relevance.from_labels([0, 0])
     for ask in (relevance.relevant, relevance.irrelevant):
-        with pytest.raises(IndexError, match="there are 2"):
+        with pytest.raises(IndexError, match="the number of queries is 2"):
             ask(i)

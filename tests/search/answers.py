@@ -1,4 +1,4 @@
-"""What any index has to answer, and songs to ask it about."""
+"""Songs to query an index with, and assertions for the results of any index."""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -15,17 +15,17 @@ shapes = st.fixed_dictionaries(
 
 
 def rows_of(n, d, n_values, seed):
-    """Whole numbers: distances are exact, and many are equal."""
+    """Return whole numbers, so distances are exact and many are equal."""
     return np.random.default_rng(seed).integers(0, n_values, (n, d)).astype(np.float32)
 
 
 def songs(n, d=6, seed=0):
-    """Square roots of histograms: rows of length 1."""
+    """Return square roots of histograms: rows of length 1."""
     return np.sqrt(np.random.default_rng(seed).dirichlet(np.ones(d), n)).astype(np.float32)
 
 
 def assert_answers(X, Q, answers, k, shown=None):
-    """As many as there are, each id once and allowed, nearest first, at its exact distance."""
+    """Assert that results are complete, unique, allowed, nearest first, and at their exact distances."""
     distances, ids = answers
     shown = np.ones(len(X), bool) if shown is None else shown
     assert distances.shape == ids.shape == (len(Q), min(k, int(shown.sum())))
@@ -38,10 +38,17 @@ def assert_answers(X, Q, answers, k, shown=None):
         np.testing.assert_allclose(row, np.linalg.norm(X[found].astype(np.float64) - q, axis=1), rtol=2e-6)
 
 
+def along_axes(index, rows):
+    """Return the coordinates of rows along the main axes of an index."""
+    return (rows - index.center_) @ index.axes_
+
+
 def assert_each_finds_itself(index, X, ids=None):
-    """Or a copy of itself, at distance 0."""
+    """Assert that each row finds itself, by its id, at distance 0; without ids, that all rows find an equal one."""
     distances, found = index.query(X, 1)
     np.testing.assert_array_equal(distances, 0.0)
-    np.testing.assert_array_equal(index._X[found.ravel()], X)
-    if ids is not None:
+    if ids is None:
+        assert len(X) == index.n_samples_
+        np.testing.assert_array_equal(X[found.ravel()], X)
+    else:
         np.testing.assert_array_equal(found.ravel(), ids)

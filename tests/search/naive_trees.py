@@ -1,4 +1,4 @@
-"""Spill trees by recursion, as algorithms 6.2 and 6.3 are printed, along the directions that an index has chosen."""
+"""Spill trees by recursion, as algorithms 6.2 and 6.3 are printed, with the directions of a given index."""
 
 import math
 from collections.abc import Iterator
@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from musicsim.search._kernels import N_LINKS
+from musicsim.search.tree_kernels import N_LINKS
 
 __all__ = ["Node", "backed_up", "links_of", "nodes_of", "retrieved", "same_answers", "thresholds"]
 
-# What the kernels allow for rounding, of a query's length.
+# Tolerance of the kernels for rounding, relative to the length of a query.
 ROUNDING = 1e-6
 
 
 @dataclass(eq=False)
 class Node:
-    """A node and the rows below it; a leaf has no direction."""
+    """A node and the rows below it. A leaf does not have a direction."""
 
     rows: list[int]
     depth: int
@@ -33,7 +33,7 @@ class Node:
 
 
 def links_of(trees):
-    """Children and parent of every inner node, int32 (n_inner, 3)."""
+    """Return children and parent of every inner node, int32 (n_inner, 3)."""
     return trees.nodes.view(np.int32)[: trees.sizes[0], -3:]
 
 
@@ -51,9 +51,9 @@ def _node(trees, number, depth=0, parent=None):
 
 
 def nodes_of(index) -> Iterator[Node]:
-    """Every node of every tree of an index, parents first."""
-    for root in index._trees.roots:
-        waiting = [_node(index._trees, int(root))]
+    """Yield every node of every tree of an index, parents first."""
+    for root in index.trees_.roots:
+        waiting = [_node(index.trees_, int(root))]
         while waiting:
             node = waiting.pop()
             yield node
@@ -62,7 +62,10 @@ def nodes_of(index) -> Iterator[Node]:
 
 
 def thresholds(projections, spill, whole=0):
-    """b_r and b_l of algorithm 6.2; next to the median where ties leave a side empty or whole, None where all tie."""
+    """Return b_r and b_l of algorithm 6.2.
+
+    If ties leave one side empty, the cut next to the median is used. If all projections tie, the result is None.
+    """
     values = sorted(projections)
     n = len(values)
     if whole and not spill:
@@ -73,7 +76,7 @@ def thresholds(projections, spill, whole=0):
     if 0 < n_left < n and 0 < n_right < n:
         return b_r, b_l
     middle = values[(n - 1) // 2]
-    # cuts next to the median that leave something on both sides; the more even one, the upper of equals
+    # cuts next to the median that leave rows on both sides; the more even one, or the upper of equally even ones
     cuts = [cut for cut in (middle, max((v for v in values if v < middle), default=None)) if cut is not None]
     cuts = [cut for cut in cuts if cut < values[-1]]
     if not cuts:
@@ -94,12 +97,12 @@ def _reached(node, q, depth, slack):
 
 
 def retrieved(root, q, *, depth=None, rounding=ROUNDING):
-    """The retrieval set of algorithm 6.3 of a tree cut off at a depth."""
+    """Return the retrieval set of algorithm 6.3 for a tree cut off at a depth."""
     return {row for node in _reached(root, q, depth, rounding * np.linalg.norm(q)) for row in node.rows}
 
 
 def backed_up(root, q, k, shown):
-    """The shown rows below the nodes that a query reaches, or below their parents until there are k."""
+    """Return the visible rows below the nodes that a query reaches, or below their parents until there are k."""
     nodes = _reached(root, q, None, ROUNDING * np.linalg.norm(q))
     while True:
         rows = {row for node in nodes for row in node.rows} & shown

@@ -1,42 +1,42 @@
-"""8-bit codes: what is written is read, and comparing with a block of them is arithmetic with whole numbers."""
+"""Tests of 8-bit codes: round trips, and integer arithmetic in comparisons with a block of codes."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from musicsim.search import _cell_kernels, _code_kernels
-from musicsim.search._code_kernels import BLOCK, GROUP, code_size
+from musicsim.search import cell_kernels, code_kernels
+from musicsim.search.code_kernels import BLOCK, GROUP, code_size
 
 WIDTHS = st.integers(1, 19)  # whole groups and others
 SEEDS = st.integers(0, 2**32 - 1)
 
 
 def drawn(n, d, seed, step):
-    """Rows whose coordinates reach beyond what codes say, and the codes of all."""
+    """Return rows with coordinates beyond the range of codes, and the codes of all rows."""
     rng = np.random.default_rng(seed)
     rows = (step * rng.uniform(-140, 140, (n, d))).astype(np.float32)
     n_slots = -(-n // BLOCK) * BLOCK
     items = np.full(n_slots, -1, np.int32)
     items[:n] = np.arange(n)
-    return rows, _code_kernels.encode(rows, items, np.float32(step))
+    return rows, code_kernels.encode(rows, items, np.float32(step))
 
 
 def whole(rows, step):
     return np.clip(np.rint(rows / np.float32(step)), -127, 127).astype(np.int64)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(n=st.integers(1, 100), d=WIDTHS, seed=SEEDS, step=st.sampled_from([1e-6, 0.25, 1e6]))
 def test_codes_say_rows_in_whole_steps(n, d, seed, step):
     rows, codes = drawn(n, d, seed, step)
     read = np.empty((n, d), np.float32)
-    _code_kernels.decode(codes, 0, np.float32(step), read)
+    code_kernels.decode(codes, 0, np.float32(step), read)
     np.testing.assert_array_equal(read, whole(rows, step).astype(np.float32) * np.float32(step))
     assert len(codes) == -(-n // BLOCK) * BLOCK * code_size(d)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(
     n=st.integers(1, 100),
     d=WIDTHS,
@@ -48,8 +48,8 @@ def test_keys_are_squared_distances_less_the_query_s_own(n, d, seed, far, step):
     rows, codes = drawn(n, d, seed, step)
     query = (step * far * np.random.default_rng(seed + 1).uniform(-127, 127, d)).astype(np.float32)
     code = np.empty(code_size(d) - GROUP, np.int8)
-    unit = _code_kernels.rounded(query, np.float32(step), code)
-    # the code is the query in units of so many steps, which are 1 where codes reach as far
+    unit = code_kernels.round_query(query, np.float32(step), code)
+    # the code of the query is in units of as many steps, which is 1 if it is within the range of codes
     np.testing.assert_allclose(code[:d] * np.float64(unit), query / step, atol=unit * (0.5 + 1e-4))
     assert unit == pytest.approx(max(1.0, np.abs(query / step).max() / 127), rel=1e-5)
     numbers, q = whole(rows, step), code[:d].astype(np.int64)
@@ -57,7 +57,7 @@ def test_keys_are_squared_distances_less_the_query_s_own(n, d, seed, far, step):
     limit = np.float32(np.median(expected))
     for first in range(0, n, BLOCK):
         keys = np.empty(BLOCK, np.float32)
-        bits = int(_code_kernels.below(codes, first, n - first, code, unit, limit, keys))
+        bits = int(code_kernels.find_below(codes, first, n - first, code, unit, limit, keys))
         here = expected[first : first + BLOCK]
         # float32 rounds the square, the product and their difference
         np.testing.assert_allclose(
@@ -68,9 +68,9 @@ def test_keys_are_squared_distances_less_the_query_s_own(n, d, seed, far, step):
 
 def test_copied_codes_are_the_same():
     rows, codes = drawn(70, 6, 0, 1.0)
-    _code_kernels.copy_code(codes, 3, 65, code_size(6))
+    code_kernels.copy_code(codes, 3, 65, code_size(6))
     read = np.empty((70, 6), np.float32)
-    _code_kernels.decode(codes, 0, np.float32(1), read)
+    code_kernels.decode(codes, 0, np.float32(1), read)
     expected = whole(rows, 1.0)
     expected[65] = expected[3]
     np.testing.assert_array_equal(read, expected)
@@ -78,14 +78,14 @@ def test_copied_codes_are_the_same():
     np.testing.assert_array_equal(squares, (expected**2).sum(axis=1))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(
     keys=st.lists(st.integers(-5, 5), min_size=1, max_size=80), wanted=st.tuples(st.integers(1, 90), st.integers(0, 40))
 )
 def test_least_pairs_come_first(keys, wanted):
     fewest, more = wanted
     parted, numbers = np.array(keys, np.float32), np.arange(len(keys), dtype=np.int32)
-    n = _cell_kernels._put_least_first(parted, numbers, len(keys), fewest, fewest + more)
+    n = cell_kernels.move_least_first(parted, numbers, len(keys), fewest, fewest + more)
     assert min(fewest, len(keys)) <= n <= fewest + more
     np.testing.assert_array_equal(np.sort(numbers), np.arange(len(keys)))
     np.testing.assert_array_equal(parted, np.array(keys, np.float32)[numbers])

@@ -1,12 +1,13 @@
-"""Bit codes in memory, vectors on the disk: what is found, and that the index keeps to its rows."""
+"""Tests of bit codes in memory with vectors on disk: results, and that the index is restricted to its rows."""
 
 import json
 
 import numpy as np
 import pytest
 
-from benchmarks._search_data import hard
-from musicsim.search import CompactIndex, ExactIndex, SpillForest
+from benchmarks.support.search_data import hard
+from musicsim.search import CompactIndex, ExactIndex, HammingIndex, SpillForest
+from musicsim.search.compact import rows_within
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +24,7 @@ def test_nearly_all_neighbours_are_found_with_exact_distances(index, data):
     X, Q = data
     distances, ids = index.query(Q, 10)
     truth = ExactIndex().fit(X).query(Q, 10)[1]
-    # a sixth of the rows are candidates; by chance alone a sixth would be found
+    # a sixth of the rows are candidates, so chance alone would find a sixth
     assert np.mean([np.isin(t, i).mean() for t, i in zip(truth, ids, strict=True)]) > 0.97
     exact = np.linalg.norm(X[ids] - Q[:, None, :], axis=2)
     np.testing.assert_allclose(distances, exact, rtol=1e-6)  # rounding of float32
@@ -38,16 +39,18 @@ def test_every_row_is_found_by_its_own_vector_and_none_twice(index, data):
     assert all(len(set(row)) == 20 for row in ids.tolist())
 
 
+@pytest.mark.long
 def test_only_rows_that_are_allowed_and_not_removed_are_answers(data):
     X, Q = data
     index = CompactIndex(n_learned=500, random_state=0).fit(X[:2_000])
     index.remove(np.arange(0, 2_000, 2))
     allowed = np.arange(2_000) < 1_000
     _, ids = index.query(Q, 600, allowed=allowed)
-    assert ids.shape == (len(Q), 500)  # as many as there are
+    assert ids.shape == (len(Q), 500)  # the full number
     assert set(ids.ravel().tolist()) == set(range(1, 1_000, 2))
 
 
+@pytest.mark.long
 def test_added_rows_are_found_and_ids_go_on(data):
     X, _ = data
     index = CompactIndex(n_learned=500, random_state=0).fit(X[:1_000])
@@ -73,7 +76,7 @@ def test_what_is_damaged_or_of_other_rows_is_refused(index, data, tmp_path):
     index.save(tmp_path / "index")
     with pytest.raises(ValueError, match="made of other rows"):
         CompactIndex.load(tmp_path / "index", X[::-1])
-    with pytest.raises(ValueError, match="holds a CompactIndex, not a SpillForest"):
+    with pytest.raises(ValueError, match="contains a CompactIndex, not a SpillForest"):
         SpillForest.load(tmp_path / "index", X)
     (tmp_path / "index" / "index.json").write_text(json.dumps([]))
     with pytest.raises(ValueError, match="damaged or of another version"):
@@ -125,32 +128,35 @@ def test_a_mask_of_another_type_is_said(index, data, tmp_path):
         CompactIndex.load(tmp_path / "index", data[0])
 
 
+@pytest.mark.long
 def test_rows_that_share_a_code_are_all_looked_at(rng):
     tight = rng.normal(0, 1e-3, (3_000, 20))
     X = np.concatenate([tight, rng.normal(5, 1, (3_000, 20))]).astype(np.float32)
     index = CompactIndex(n_learned=1_000, random_state=0).fit(X)
-    assert len(np.unique(index._code(X[:3_000]), axis=0)) < 10
+    assert len(np.unique(index.hash_.transform(X[:3_000]), axis=0)) < 10
     _, ids = index.query(X[:3_000:50], 10)
     np.testing.assert_array_equal(ids[:, 0], np.arange(0, 3_000, 50))
     truth = ExactIndex().fit(X).query(X[:3_000:50], 10)[1]
-    # with the 1,000 lowest ids alone a third would be found
+    # the 1,000 lowest ids alone would contain a third
     assert np.mean([np.isin(t, i).mean() for t, i in zip(truth, ids, strict=True)]) > 0.99
 
 
+@pytest.mark.long
 def test_of_more_rows_than_are_looked_at_a_draw_is_spread_over_all(rng):
     X = np.concatenate([np.ones((9_000, 4)), rng.normal(5, 1, (500, 4))]).astype(np.float32)
     index = CompactIndex(64, n_learned=1_000, random_state=0).fit(X)
-    code = index._code(X[:1])
-    rows = index._candidates(code, 0, 4_000, None)
+    codes = HammingIndex().fit(index.hash_.transform(X))
+    code = index.hash_.transform(X[:1])
+    rows = rows_within(codes, code, 0, 4_000)
     assert len(set(rows.tolist())) == 4_000
     assert np.histogram(rows, 9, (0, 9_000))[0].min() > 400
     allowed = np.arange(len(X)) < 100
-    assert index._candidates(code, 0, 4_000, allowed).tolist() == list(range(100))
-    # what is nearer than the bin that is drawn from is there whole
-    other = index._code(X[-1:])
-    edge = index._codes.query(other, 501)[0][0, -1]
-    (distances,), (near,) = index._codes.radius(other, edge)
-    found = index._candidates(other, edge, 4_000, None)
+    assert rows_within(codes, code, 0, 4_000, allowed).tolist() == list(range(100))
+    # bins nearer than the one that is sampled are complete
+    other = index.hash_.transform(X[-1:])
+    edge = codes.query(other, 501)[0][0, -1]
+    (distances,), (near,) = codes.radius(other, edge)
+    found = rows_within(codes, other, edge, 4_000)
     assert len(near) > len(found) == 4_000
     assert set(near[distances < edge].tolist()) <= set(found.tolist())
 

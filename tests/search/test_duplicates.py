@@ -1,4 +1,4 @@
-"""Copies of a sound are found, other sounds are not, and the candidates are those of the definition."""
+"""Tests of duplicates: the same sound is found, other sound is not, and candidates follow the definition."""
 
 import io
 from itertools import combinations
@@ -18,7 +18,7 @@ SECONDS = 8.0
 
 
 def _file(y, container, codec=None, kbps=0, rate=SAMPLE_RATE):
-    """The bytes of a mono sound in another encoding."""
+    """Return the bytes of a mono sound in another encoding."""
     file = io.BytesIO()
     if codec is None:
         soundfile.write(file, y, SAMPLE_RATE, format=container)
@@ -67,7 +67,7 @@ def _faster(y, by):
 
 
 def _pairs(sounds, **options):
-    """Pairs among sounds whose vectors are all the same, so that the MFCC alone decide."""
+    """Find pairs among sounds with equal vectors, so that the MFCC alone decide."""
     frames = [mfcc(y).astype(np.float16) for y in sounds]
     durations = np.array([len(y) / SAMPLE_RATE for y in sounds])
     return find_duplicates(np.zeros((len(sounds), 3)), durations, frames.__getitem__, **options)
@@ -80,7 +80,7 @@ def test_every_kind_of_copy_is_found_where_it_lies(kind, copy):
     (pair,) = _pairs([y, COPIES[copy](y), sound(kind, 4, SECONDS)])
     assert (pair.first, pair.second, pair.verified) == (0, 1, True)
     assert 0.82 <= pair.similarity <= 1.0
-    # encoders put up to 50 ms before the sound, and a frame is 12 ms
+    # encoders insert up to 50 ms before the sound, and a frame is 12 ms
     assert pair.offset_s == pytest.approx(OFFSETS.get(copy, 0.0), abs=0.07)
 
 
@@ -99,7 +99,7 @@ def test_a_shift_beyond_the_largest_offset_is_not_found():
 @pytest.mark.parametrize("largest", [0, 2, 4, 5])
 def test_no_shift_is_tried_beyond_the_largest_offset(rng, largest):
     song = _long_song(rng, 20.0)
-    songs = [song[:-6], song[6:]]  # six frames apart: the agreement grows up to there
+    songs = [song[:-6], song[6:]]  # six frames apart: the agreement increases up to there
     (pair,) = _pairs_of_frames(songs, max_offset_s=largest * HOP / SAMPLE_RATE, least_agreement=0.01)
     assert abs(pair.offset_s) <= largest * HOP / SAMPLE_RATE
 
@@ -138,7 +138,7 @@ def test_sounds_shorter_than_the_features_of_the_comparison_are_no_pair():
 
 
 def _long_song(rng, seconds):
-    """MFCC that wander as those of music do."""
+    """Return MFCC that vary slowly, as in music."""
     n = int(seconds * SAMPLE_RATE / HOP)
     steps = rng.standard_normal((n, 13))
     return (20.0 * steps.cumsum(axis=0) / np.sqrt(np.arange(1, n + 1))[:, None]).astype(np.float16)
@@ -190,7 +190,7 @@ def test_more_columns_than_the_mfcc_change_nothing(rng):
 
 
 def _by_definition(X, durations, least, k):
-    """Pairs near enough in vectors and durations, of which one is among the k nearest of the other."""
+    """Return pairs near enough in vectors and durations, if one is among the k nearest of the other."""
     n = len(X)
     similarity = {}
     for i, j in combinations(range(n), 2):
@@ -216,8 +216,8 @@ def _found_by_vectors(X, durations, least, k, **options):
     return [(pair.first, pair.second, pair.similarity) for pair in pairs]
 
 
-# quarters: products and sums are exact, so limits and ties are the same on both sides
-@settings(deadline=None, max_examples=80)
+# quarters: products and sums are exact, so limits and ties agree on both sides
+@settings(max_examples=80)
 @given(
     st.integers(0, 25), st.integers(1, 4), st.integers(0, 2**31), st.integers(1, 30), st.integers(1, 7),
     st.sampled_from([0.0, 0.5, 0.9375]),
@@ -248,11 +248,11 @@ def test_of_songs_that_are_all_alike_few_are_compared_in_float64(rng, monkeypatc
         n_compared += len(q)
         return similarity(X, q, r)
 
-    similarity = duplicates._similarity
-    monkeypatch.setattr(duplicates, "_similarity", counted)
+    similarity = duplicates.compute_similarity
+    monkeypatch.setattr(duplicates, "compute_similarity", counted)
     durations = np.full(2_000, 10.0)
     found = _found_by_vectors(X, durations, 0.9, 3, block_rows=50)
-    assert n_compared < 2_000 * 200  # of 2 000 * 2 000: a tile of 50 each, and what the next ones add to the best
+    assert n_compared < 2_000 * 200  # of 2,000 * 2,000: a tile of 50 per block, plus further candidates
     nearest = np.argsort(((X[:, None].astype(np.float64) - X[:60]) ** 2).sum(axis=2), axis=0, kind="stable")
     truth = {(min(i, j), max(i, j)) for i in range(60) for j in nearest[1:4, i].tolist()}
     assert truth <= {pair[:2] for pair in found}
@@ -280,7 +280,7 @@ def test_songs_too_far_apart_in_vectors_or_duration_are_not_compared(rng):
     assert asked == []
 
 
-# --- frames that were not kept ------------------------------------------------------------------
+# --- frames that were not stored ------------------------------------------------------------------
 
 
 def test_without_frames_only_the_nearest_are_a_pair_and_it_says_so(rng):
@@ -310,8 +310,8 @@ def test_no_song_and_one_song_have_no_pair(n):
     [
         (np.zeros(3), np.ones(3), {}, "two-dimensional"),
         (np.zeros((3, 2)), np.ones(2), {}, "durations has shape"),
-        (np.full((3, 2), np.nan), np.ones(3), {}, "X holds NaN"),
-        (np.zeros((3, 2)), np.array([1, 2, np.inf]), {}, "durations holds NaN"),
+        (np.full((3, 2), np.nan), np.ones(3), {}, "X contains NaN"),
+        (np.zeros((3, 2)), np.array([1, 2, np.inf]), {}, "durations contains NaN"),
         (np.zeros((3, 2)), np.ones(3), {"rows": [3]}, "X has 3 songs"),
         (np.zeros((3, 2)), np.ones(3), {"rows": [-1]}, "X has 3 songs"),
         (np.zeros((3, 2)), np.ones(3), {"rows": [0.5]}, "row numbers"),
@@ -338,7 +338,6 @@ def _pair(ends):
     return DuplicatePair(min(ends), max(ends), 1.0, 0.0, True)
 
 
-@settings(deadline=None)
 @given(st.integers(2, 20).flatmap(lambda n: st.tuples(
     st.just(n), st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=25)
 )))  # fmt: skip

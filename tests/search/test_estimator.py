@@ -1,4 +1,4 @@
-"""What indexes have in place of scikit-learn's base class is what that one has."""
+"""Tests that indexes behave like scikit-learn's base class, which they do not inherit."""
 
 import pytest
 from sklearn.base import BaseEstimator, clone
@@ -7,7 +7,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from musicsim.search import ExactIndex, HammingIndex, MutualProximity
-from musicsim.search._estimator import Estimator
+from musicsim.search.estimator import Estimator
 
 
 class Theirs(BaseEstimator):

@@ -1,4 +1,7 @@
-"""Best-first search in many trees: probes, codes, allowed rows; what trees share is tested in test_spill_tree."""
+"""Tests of best-first search in many trees: probes, codes and allowed rows.
+
+Common features of trees are tested in test_spill_tree.
+"""
 
 import heapq
 import itertools
@@ -11,10 +14,10 @@ from scipy import stats
 from sklearn.base import clone
 
 from musicsim.search import ExactIndex, SpillForest
-from musicsim.search import _probed_index as module
-from musicsim.search._code_kernels import code_size
-from musicsim.search._kernels import RULES
-from tests.search.answers import assert_answers, assert_each_finds_itself, rows_of, shapes, songs
+from musicsim.search import tree_index as module
+from musicsim.search.code_kernels import code_size
+from musicsim.search.split_kernels import RULES
+from tests.search.answers import along_axes, assert_answers, assert_each_finds_itself, rows_of, shapes, songs
 from tests.search.naive_trees import same_answers
 
 SMALL = SpillForest(3, 8, 6, n_jobs=1, random_state=0)
@@ -36,8 +39,8 @@ forests = st.builds(
 
 @pytest.fixture(params=[0, 10**9], ids=["probed", "compared"])
 def is_compared(request, monkeypatch):
-    """Rows that are allowed are met in leaves, or each is looked at, however many there are."""
-    monkeypatch.setattr(module, "_ROWS_A_LEAF", request.param)
+    """Allowed rows are found through leaves or by a scan, depending on their number."""
+    monkeypatch.setattr(module, "ROWS_PER_LEAF", request.param)
     return request.param > 0
 
 
@@ -45,7 +48,7 @@ def recall(found, true):
     return np.mean([len(set(a) & set(b)) / len(b) for a, b in zip(found.tolist(), true.tolist(), strict=True)])
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(shape=shapes, forest=forests, k=st.sampled_from([1, 3, 10_000]), gone=st.sampled_from([0.0, 0.4, 0.97]))
 @pytest.mark.parametrize("rows_a_leaf", [0, 10**9])
 def test_answers_are_distinct_and_exact(shape, forest, k, gone, rows_a_leaf):
@@ -55,27 +58,27 @@ def test_answers_are_distinct_and_exact(shape, forest, k, gone, rows_a_leaf):
     assert_answers(X, Q, forest.query(Q, k), k)
     shown = rng.random(len(X)) >= gone
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_ROWS_A_LEAF", rows_a_leaf)
+        patch.setattr(module, "ROWS_PER_LEAF", rows_a_leaf)
         assert_answers(X, Q, forest.query(Q, k, allowed=shown), k, shown)
         forest.remove(np.flatnonzero(~shown))
         assert_answers(X, Q, forest.query(Q, k), k, shown)
         assert_answers(X, Q, forest.query(Q, k, n_probes=1), k, shown)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(shape=shapes, forest=forests, k=st.sampled_from([1, 3, 10_000]))
 def test_all_rows_in_all_leaves_are_the_exact_answer(shape, forest, k):
-    # k + k / 2 + 10 rows are looked at again: from two thirds of all rows on that is every one
+    # k + k / 2 + 10 rows are ranked exactly: with two thirds of all rows or more, that is every row
     X = rows_of(**shape)
     k = max(k, 2 * len(X) // 3)
     Q = rows_of(6, shape["d"], 4, shape["seed"] + 1)
     same_answers(forest.fit(X).query(Q, k, n_probes=ALL_LEAVES), ExactIndex().fit(X).query(Q, k))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(shape=shapes, forest=forests, first=st.integers(1, 300), block=st.integers(1, 90))
 def test_every_row_finds_itself_whenever_it_was_added(shape, forest, first, block):
-    # all axes and steps smaller than the distance of two whole numbers: codes tell rows apart
+    # all axes, and steps smaller than the distance of two whole numbers: codes distinguish all rows
     X = rows_of(**shape)
     X[:1], X[1:2] = 0, shape["n_values"] - 1
     forest.set_params(explained=1.0)
@@ -97,6 +100,7 @@ def test_songs_find_themselves_with_few_probes():
     assert_each_finds_itself(forest, X, np.arange(6000))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", [0, 1, 3, 50, 1000])
 def test_a_forest_that_grew_is_as_good_as_one_of_all_rows(first):
     X, Q = songs(3000, 20), songs(100, 20, seed=1)
@@ -115,7 +119,7 @@ def test_a_forest_that_grew_is_as_good_as_one_of_all_rows(first):
 
 
 def test_all_leaves_find_nearly_all_neighbours(rng):
-    # what is missing is due to codes and axes alone
+    # only codes and axes cause misses
     X, Q = songs(5000, 24), songs(100, 24, seed=1)
     true = ExactIndex().fit(X).query(Q, 10)[1]
     assert recall(SpillForest(random_state=0).fit(X).query(Q, 10, n_probes=ALL_LEAVES)[1], true) > 0.99
@@ -130,43 +134,43 @@ def test_recall_grows_with_probes_and_trees():
         return recall(SpillForest(n_trees, 32, random_state=0).fit(X).query(Q, 10, n_probes=n_probes)[1], true)
 
     few, some, many = of(4, 4), of(4, 16), of(4, 64)
-    # one leaf a tree is a fiftieth of the rows at most
+    # one leaf per tree is a fiftieth of the rows at most
     assert 0.1 < few + 0.1 < some < many - 0.05
     assert of(1, 16) < some
 
 
 def doubt(z):
-    """About -log Phi(z): how unsure the side of a split is that the query lies on, z deviations inside."""
+    """Approximate -log Phi(z), the doubt about the side of a split, for a query z deviations inside."""
     return max(0.8326 - 0.479 * z, 0.0) ** 2
 
 
 def odds(z):
-    """About log Phi(z) / Phi(-z): what speaks against the other side."""
+    """Approximate log Phi(z) / Phi(-z), the evidence against the other side."""
     return z * (1.596 + 0.2 * z)
 
 
 @pytest.mark.parametrize("z", np.linspace(0, 4, 17))
 def test_margins_weigh_as_a_gaussian_step_says(z):
     inside, outside = stats.norm.logcdf([z, -z])
-    # what orders leaves need not be exact: the square is 0 from 1.74 on, where .04 is left
+    # the order of leaves may be approximate: the square is 0 from 1.74 on, with .04 left
     assert doubt(z) == pytest.approx(-inside, abs=0.07)
     assert odds(z) == pytest.approx(inside - outside, rel=0.1, abs=0.05)
 
 
 def leaves_met(forest, q, n_probes):
-    """Rows of the leaves that best-first search looks into, eight branches at a time."""
-    trees, d, tie = forest._trees, forest.n_axes_, itertools.count()
-    y, links = forest._along_axes(q[None])[0].astype(np.float64), trees.nodes.view(np.int32)[:, -3:-1]
+    """Return the rows of the leaves that best-first search visits, eight branches at a time."""
+    trees, d, tie = forest.trees_, forest.n_axes_, itertools.count()
+    y, links = along_axes(forest, q[None])[0].astype(np.float64), trees.nodes.view(np.int32)[:, -3:-1]
     queue, met = [], []
 
     def descend(node):
-        """The leaf, how unsure the way to it is, and the sides not taken with the odds against them."""
+        """Return the leaf, the doubt about the way to it, and the other sides with the odds against them."""
         unsure, left = 0.0, []
         while node >= 0:
             b_r, b_l = trees.nodes[node, d : d + 2]
             margin = trees.nodes[node, :d] @ y - (float(b_r) + float(b_l)) / 2
             near, far = links[node, ::-1] if margin > 0 else links[node]
-            z = abs(margin) * float(forest._sharpness[0])
+            z = abs(margin) * forest.sharpness_
             left.append((odds(z), int(far)))
             unsure += doubt(z)
             node = int(near)
@@ -196,10 +200,10 @@ def test_the_surest_leaves_are_looked_into_first(n_trees, spill):
     for q in songs(20, 5, seed=1):
         for n_probes in (1, 2, 5, 12, 30):
             met = leaves_met(forest, q, n_probes)
-            k = 2 * (len(met) - 10) // 3  # k + k / 2 + 10 rows are kept by their codes
+            k = 2 * (len(met) - 10) // 3  # k + k / 2 + 10 rows are selected by their codes
             found = forest.query(q[None], k, n_probes=n_probes)[1][0]
             nearest = sorted(met, key=lambda row: np.linalg.norm(X[row].astype(np.float64) - q))[:k]
-            # of the last ones one may be lost to the rounding of codes
+            # the last ones may miss one by the rounding of codes
             assert set(found.tolist()) <= met
             assert len(set(found.tolist()) & set(nearest)) >= k - 1
 
@@ -240,7 +244,7 @@ def test_more_probes_than_leaves(n_probes):
 
 
 def test_rows_far_outside_the_first_ones_are_found():
-    # their codes are cut at the end of the range
+    # their codes are clipped to the range
     X = songs(600, 8)
     forest = clone(SMALL).fit(X)
     forest.add(X[:50] + 2.0)
@@ -250,6 +254,7 @@ def test_rows_far_outside_the_first_ones_are_found():
     np.testing.assert_array_equal(ids.ravel(), np.arange(600, 650))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["ten times as far", "off the axes", "first all equal"])
 @pytest.mark.parametrize("is_loaded", [False, True])
 def test_rows_that_codes_cannot_tell_apart_are_found(kind, is_loaded, tmp_path):
@@ -264,12 +269,12 @@ def test_rows_that_codes_cannot_tell_apart_are_found(kind, is_loaded, tmp_path):
         X, new = np.ones((4000, 5)), 1 + 0.01 * rng.standard_normal((3000, 5))
     rows = np.concatenate([X, new]).astype(np.float32)
     forest = SpillForest(n_jobs=1, random_state=0).fit(rows[:4000])
-    if is_loaded:  # what was added before counts, too
+    if is_loaded:  # earlier additions count, too
         for start in range(0, 60, 5):
             forest.add(rows[4000 + start : 4005 + start])
             forest.save(tmp_path / "index")
             forest = SpillForest.load(tmp_path / "index", rows[: forest.n_samples_])
-        assert (forest.n_built_ > 4000) == (kind != "off the axes")  # so few do not move the axes
+        assert (forest.n_built_ > 4000) == (kind != "off the axes")  # too few to change the axes
     forest.add(rows[forest.n_samples_ :])
     true, again = ExactIndex().fit(rows), SpillForest(n_jobs=1, random_state=0).fit(rows)
     Q = rows[4000::10]
@@ -303,11 +308,11 @@ def test_main_axes_keep_the_share_of_variance(rng):
     for explained in (0.5, 0.9, 0.99, 0.999):
         forest = SpillForest(1, explained=explained).fit(X)
         assert forest.n_axes_ == np.searchsorted(shares, explained) + 1
-        Y = forest._along_axes(X).astype(np.float64)
+        Y = along_axes(forest, X).astype(np.float64)
         assert Y.var(axis=0).sum() == pytest.approx(shares[forest.n_axes_ - 1] * variances.sum(), rel=1e-3)
         np.testing.assert_allclose(Y.mean(axis=0), 0.0, atol=1e-4)
-        np.testing.assert_allclose(forest._axes.T @ forest._axes, np.eye(forest.n_axes_), atol=1e-6)
-    assert SpillForest(1, explained=1.0).fit(X).n_axes_ == 5  # the sixth has no variance
+        np.testing.assert_allclose(forest.axes_.T @ forest.axes_, np.eye(forest.n_axes_), atol=1e-6)
+    assert SpillForest(1, explained=1.0).fit(X).n_axes_ == 5  # the sixth axis does not vary
 
 
 def test_rows_may_be_a_read_only_map(tmp_path):
@@ -315,7 +320,11 @@ def test_rows_may_be_a_read_only_map(tmp_path):
     X.tofile(tmp_path / "rows.f32")
     rows = np.memmap(tmp_path / "rows.f32", dtype=np.float32, mode="r", shape=X.shape)
     forest = clone(SMALL).fit(rows)
-    assert np.shares_memory(forest._X, rows)
+    changed = np.memmap(tmp_path / "rows.f32", dtype=np.float32, mode="r+", shape=X.shape)
+    changed[7] += 1e-4
+    distances, ids = forest.query(changed[7:8], 1)
+    assert (distances[0, 0], ids[0, 0]) == (0.0, 7), "the index has its own copy of the rows"
+    changed[7] = X[7]
     same_answers(forest.query(X, 5), clone(SMALL).fit(X).query(X, 5))
     assert forest.add(X[:2]).tolist() == [400, 401]
     assert forest.query(X[:2], 2)[1].tolist() == [[0, 400], [1, 401]]

@@ -1,4 +1,7 @@
-"""Cells by k-means, probed nearest first; saving and loading are tested with those of trees, in test_spill_tree."""
+"""Tests of k-means cells, probed nearest first.
+
+Saving and loading are tested with those of trees, in test_spill_tree.
+"""
 
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
@@ -10,10 +13,10 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from musicsim.search import ExactIndex, PartitionIndex
-from musicsim.search import _cells as cells_module
-from musicsim.search import _probed_index as module
-from musicsim.search._cells import k_means
-from musicsim.search._code_kernels import code_size, decode
+from musicsim.search import cells as cells_module
+from musicsim.search import tree_index as module
+from musicsim.search.cells import k_means
+from musicsim.search.code_kernels import code_size, decode
 from tests.search.answers import assert_answers, rows_of, shapes, songs
 from tests.search.naive_trees import same_answers
 
@@ -34,7 +37,7 @@ def recall(found, true):
     return np.mean([len(set(a) & set(b)) / len(b) for a, b in zip(found.tolist(), true.tolist(), strict=True)])
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(shape=shapes, index=partitions, k=st.sampled_from([1, 3, 10_000]), gone=st.sampled_from([0.0, 0.4, 0.97]))
 @pytest.mark.parametrize("rows_a_leaf", [0, 10**9])
 def test_answers_are_distinct_allowed_and_exact(shape, index, k, gone, rows_a_leaf):
@@ -44,17 +47,17 @@ def test_answers_are_distinct_allowed_and_exact(shape, index, k, gone, rows_a_le
     assert_answers(X, Q, index.query(Q, k), k)
     shown = rng.random(len(X)) >= gone
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_ROWS_A_LEAF", rows_a_leaf)
+        patch.setattr(module, "ROWS_PER_LEAF", rows_a_leaf)
         assert_answers(X, Q, index.query(Q, k, allowed=shown), k, shown)
         index.remove(np.flatnonzero(~shown))
         assert_answers(X, Q, index.query(Q, k), k, shown)
         assert_answers(X, Q, index.query(Q, k, n_probes=1), k, shown)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(shape=shapes, index=partitions, first=st.integers(0, 300), k=st.sampled_from([1, 3, 10_000]))
 def test_all_rows_of_all_cells_are_the_exact_answer(shape, index, first, k):
-    # 1.5 k + 10 rows are ranked at least: from two thirds of all rows on that is every one
+    # at least 1.5 k + 10 rows are ranked: with two thirds of all rows or more, that is every row
     X = rows_of(**shape)
     k = max(k, 2 * len(X) // 3)
     Q = rows_of(6, shape["d"], 4, shape["seed"] + 1)
@@ -66,7 +69,7 @@ def test_all_rows_of_all_cells_are_the_exact_answer(shape, index, first, k):
 def test_the_nearest_cells_are_looked_into():
     X, Q = songs(4000, 6), songs(40, 6, seed=1)
     index = PartitionIndex(1.0, explained=1.0, n_jobs=1, random_state=0).fit(X)
-    cells = index._trees
+    cells = index.trees_
     rows = [cells.items[start : start + n] for start, n in cells.leaves[1:, :2]]
     assert sorted(np.concatenate(rows).tolist()) == list(range(4000))
     assert index.n_leaves_ == len(rows) == 63
@@ -78,14 +81,14 @@ def test_the_nearest_cells_are_looked_into():
         order = np.argsort(np.linalg.norm(X[met].astype(np.float64) - q, axis=1))
         found = index.query(q[None], 10, n_probes=6)[1][0]
         shares.append(len(set(found.tolist()) & set(met[order[:10]].tolist())) / 10)
-    assert np.mean(shares) > 0.97  # k-means has not quite come to rest, and codes of centres are rounded
+    assert np.mean(shares) > 0.97  # k-means has not fully converged, and codes of centers are rounded
 
 
 def test_rows_lie_in_the_cell_of_the_nearest_centre():
     X = songs(4000, 6)
     index = PartitionIndex(2.0, explained=1.0, n_jobs=1, random_state=0).fit(X[:3500])
     index.add(X[3500:])
-    cells = index._trees
+    cells = index.trees_
     cell_of = np.empty(4000, int)
     for cell, (start, n) in enumerate(cells.leaves[1:, :2]):
         cell_of[cells.items[start : start + n]] = cell
@@ -97,7 +100,7 @@ def test_rows_lie_in_the_cell_of_the_nearest_centre():
 
 @pytest.mark.parametrize("explained", [0.9, 1.0])
 def test_all_cells_find_nearly_all_neighbours(explained):
-    # what is missing is due to codes and axes alone, and is found where more rows are ranked
+    # only codes and axes cause misses, which disappear if more rows are ranked
     X, Q = songs(5000, 24), songs(100, 24, seed=1)
     true = ExactIndex().fit(X).query(Q, 10)[1]
     index = PartitionIndex(explained=explained, ranked=2.0 if explained == 1.0 else 20.0, random_state=0).fit(X)
@@ -105,7 +108,7 @@ def test_all_cells_find_nearly_all_neighbours(explained):
 
 
 def test_how_far_rows_lie_from_the_axes_counts():
-    # two axes of three: of rows as near along these the one near the plane comes first
+    # two of three axes: of rows equally near along these, the one near the plane comes first
     rng = np.random.default_rng(0)
     X = (rng.standard_normal((6000, 3)) * [10, 9, 3]).astype(np.float32)
     Q = (rng.standard_normal((200, 3)) * [10, 9, 0]).astype(np.float32)
@@ -145,7 +148,7 @@ def test_slots_that_cells_left_are_given_back(tmp_path):
     index = PartitionIndex(1.0, n_jobs=1, random_state=0).fit(X[:2001])
     for start in range(2001, 4000, 50):
         index.add(X[start : start + 50])
-    cells = index._trees
+    cells = index.trees_
     assert cells.sizes[2] <= 1.5 * cells.leaves[:, 2].sum()
     index.save(tmp_path / "index")
     same_answers(PartitionIndex.load(tmp_path / "index", X).query(X[:50], 9), index.query(X[:50], 9))
@@ -174,7 +177,7 @@ def test_threads_change_nothing():
 
 @pytest.fixture
 def in_small_blocks(monkeypatch):
-    monkeypatch.setattr(cells_module, "_BLOCK_ROWS", 512)
+    monkeypatch.setattr(cells_module, "BLOCK_ROWS", 512)
 
 
 @pytest.fixture
@@ -188,14 +191,14 @@ def mapped(tmp_path):
 
 def test_rows_of_a_file_in_blocks_make_the_index_of_those_in_memory(mapped, monkeypatch):
     X, index = songs(5000, 24), PartitionIndex(explained=0.9, n_jobs=1, random_state=3)
-    whole = clone(index).fit(X)._trees
-    monkeypatch.setattr(cells_module, "_BLOCK_ROWS", 512)
-    blocks = clone(index).fit(X)._trees
-    of_file = clone(index).set_params(n_jobs=2).fit(mapped(X))._trees
+    whole = clone(index).fit(X).trees_
+    monkeypatch.setattr(cells_module, "BLOCK_ROWS", 512)
+    blocks = clone(index).fit(X).trees_
+    of_file = clone(index).set_params(n_jobs=2).fit(mapped(X)).trees_
     for part in ("leaves", "items", "codes", "step"):
         np.testing.assert_array_equal(getattr(of_file, part), getattr(blocks, part))
     np.testing.assert_array_equal(blocks.items, whole.items)
-    # products of other shapes are rounded differently
+    # products of other shapes round differently
     said = np.empty((2, len(whole.items), 4 * (whole.code_size // 4 - 1)), np.float32)
     for cells, numbers in zip((blocks, whole), said, strict=True):
         decode(cells.codes, 0, np.float32(1), numbers)
@@ -220,7 +223,7 @@ def test_building_takes_less_memory_than_the_rows(mapped, in_small_blocks):
 def test_memory_is_what_the_arrays_take():
     X = songs(4096, 12)
     index = PartitionIndex(random_state=0).fit(X)
-    cells = index._trees
+    cells = index.trees_
     slots = cells.leaves[:, 2].sum()
     assert index.nbytes_ == slots * (4 + code_size(index.n_axes_ + 1)) + 32 * len(cells.leaves)
 
@@ -252,7 +255,7 @@ def test_few_rows_that_lie_together_are_compared_where_that_is_quicker_than_cell
     Q = rng.standard_normal((20, 12)).astype(np.float32)
     far = np.linalg.norm(X - 3, axis=1)
     allowed = far <= np.partition(far, 2_500)[2_500]
-    # 48 of 122 cells would be looked into, and hold .94 to .97 of the answers
+    # 48 of 122 cells are probed, and contain .94 to .97 of the results
     index = PartitionIndex(0.5, n_probes=2, random_state=0).fit(X)
     _, ids = index.query(Q, 5, allowed=allowed)
     np.testing.assert_array_equal(ids, ExactIndex().fit(X).query(Q, 5, allowed=allowed)[1])
@@ -261,6 +264,6 @@ def test_few_rows_that_lie_together_are_compared_where_that_is_quicker_than_cell
 def test_a_few_new_rows_find_room_in_the_cells(rng):
     X = rng.standard_normal((60_300, 12)).astype(np.float32)
     index = PartitionIndex(0.5, random_state=0).fit(X[:60_000])
-    codes = index._trees.codes
+    codes = index.trees_.codes
     index.add(X[60_000:])
-    assert index._trees.codes is codes  # of ten million rows a copy takes seconds
+    assert index.trees_.codes is codes  # copying ten million rows takes seconds

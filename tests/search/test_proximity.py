@@ -1,4 +1,4 @@
-"""Mutual proximity against brute force, closed forms and the hubs it is there to remove."""
+"""Tests of mutual proximity: brute force, closed forms, and the reduction of hubs."""
 
 import numpy as np
 import pytest
@@ -62,12 +62,12 @@ def test_the_gaussian_form_follows_the_empirical_share(rng):
             farther[q, x] = np.mean(D[q] > D[q, x]) * np.mean(D[x] > D[q, x])
     adjusted = mutual_proximity(D, *moments_without_self(D), *moments_without_self(D))
     off = ~np.eye(len(X), dtype=bool)
-    # two estimates of one thing: distances of 12 features are nearly, not quite normal
+    # two estimates of the same quantity: distances of 12 features are nearly, but not quite, normal
     assert spearmanr(adjusted[off], -farther[off])[0] > 0.995
 
 
 def test_hubs_fall(rng):
-    X = rng.normal(size=(400, 60)) * rng.uniform(0.6, 1.4, size=(400, 1))  # rows near the centre are hubs
+    X = rng.normal(size=(400, 60)) * rng.uniform(0.6, 1.4, size=(400, 1))  # rows near the center are hubs
     D = distances_of(X)
     fitted = MutualProximity(random_state=0).fit(X)
     adjusted = mutual_proximity(D, fitted.mean_, fitted.std_, fitted.mean_, fitted.std_)
@@ -152,7 +152,7 @@ def test_blocks_and_memory_maps_do_not_show(X, tmp_path, monkeypatch):
     whole = MutualProximity(n_sample=8).fit(X)
     X.tofile(tmp_path / "rows.f32")
     rows = np.memmap(tmp_path / "rows.f32", dtype=np.float32, mode="r", shape=X.shape)
-    monkeypatch.setattr("musicsim.search.proximity._BLOCK_ENTRIES", 24)
+    monkeypatch.setattr("musicsim.search.proximity.BLOCK_ENTRIES", 24)
     np.testing.assert_allclose(MutualProximity(n_sample=8).fit(rows).mean_, whole.mean_, rtol=1e-12)
 
 
@@ -179,8 +179,8 @@ def test_a_song_without_a_deviation_counts_as_an_average_one():
         (lambda m: MutualProximity().fit([[np.nan, 1.0], [0.0, 1.0]]), "NaN"),
         (lambda m: m.moments(np.zeros((1, 3))), "Q has 3 columns, the fit had 4"),
         (lambda m: m.rescore([1.0, 2.0], [0], (1.0, 1.0)), r"rows of shape \(1,\)"),
-        (lambda m: m.rescore([1.0], [4], (1.0, 1.0)), "rows should lie in 0 to 3"),
-        (lambda m: m.rescore([1.0], [-1], (1.0, 1.0)), "rows should lie in 0 to 3"),
+        (lambda m: m.rescore([1.0], [4], (1.0, 1.0)), "rows should be from 0 to 3"),
+        (lambda m: m.rescore([1.0], [-1], (1.0, 1.0)), "rows should be from 0 to 3"),
         (lambda m: m.rescore([1.0], [0], ([1.0, 2.0], [1.0, 1.0])), "one query"),
         (lambda m: mutual_proximity(np.eye(3), np.ones(3), np.ones(3), np.ones(2), np.ones(3)), "shapes"),
     ],

@@ -1,4 +1,4 @@
-"""Defeatist search against algorithm 6.3 and the exact index; what every index of trees can do, on both kinds."""
+"""Tests of defeatist search against algorithm 6.3 and the exact index, and of features of all indexes of trees."""
 
 import itertools
 import json
@@ -13,11 +13,11 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from musicsim.search import ExactIndex, PartitionIndex, SpillForest, SpillTree
-from musicsim.search._kernels import RULES
+from musicsim.search.split_kernels import RULES
 from tests.search.answers import assert_answers, assert_each_finds_itself, rows_of, shapes, songs
 from tests.search.naive_trees import backed_up, nodes_of, retrieved, same_answers
 
-# One thread, small leaves: several levels even over few rows.
+# One thread and small leaves give several levels even for few rows.
 TREE = SpillTree(leaf_size=8, n_jobs=1, random_state=0)
 FOREST = SpillForest(3, 8, 6, n_jobs=1, random_state=0)
 PARTITION = PartitionIndex(2.0, 3, n_jobs=1, random_state=0)
@@ -44,14 +44,15 @@ def root_of(tree):
 
 
 def nearest_among(X, q, rows, k):
-    """Exact distances in float64, nearest first, equal ones by the lower id."""
+    """Return exact distances in float64, nearest first, with ties by the lower id."""
     rows = np.array(sorted(rows), np.int64)
     distances = np.linalg.norm(X[rows].astype(np.float64) - q, axis=1)
     order = np.lexsort((rows, distances))[:k]
     return distances[order], rows[order]
 
 
-@settings(deadline=None, max_examples=60)
+@pytest.mark.long
+@settings(max_examples=60)
 @given(shape=shapes, tree=trees, shift=st.sampled_from([0.0, 0.25]), depth=st.sampled_from([None, 0, 1, 4]))
 def test_retrieval_sets_are_those_of_algorithm_6_3(shape, tree, shift, depth):
     X, Q = rows_of(**shape), rows_of(**shape)[:5] + np.float32(shift)
@@ -60,14 +61,15 @@ def test_retrieval_sets_are_those_of_algorithm_6_3(shape, tree, shift, depth):
     for q, found in zip(Q.astype(np.float64), sets, strict=True):
         assert found.dtype == np.int64
         assert len(set(found.tolist())) == len(found)
-        # a threshold that the query meets up to rounding leads to both sides, in float32 or a little further
+        # if the query is at a threshold up to rounding, both sides are searched; float32 tolerates slightly more
         assert retrieved(root, q, depth=depth, rounding=0.0) <= set(found.tolist())
         assert set(found.tolist()) <= retrieved(root, q, depth=depth, rounding=2e-6)
         if tree.split == "kd":
             assert set(found.tolist()) == retrieved(root, q, depth=depth)
 
 
-@settings(deadline=None, max_examples=60)
+@pytest.mark.long
+@settings(max_examples=60)
 @given(
     shape=shapes, spill=st.sampled_from([0.0, 0.1]), leaf_size=st.integers(1, 20), k=st.integers(1, 400),
     gone=st.sampled_from([0.0, 0.3, 0.95]), data=st.data(),
@@ -89,7 +91,7 @@ def test_a_query_that_reaches_too_few_backs_up_to_the_parents(shape, spill, leaf
         np.testing.assert_array_equal(ids[i], nearest_among(X, q, among, k)[1])
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(shape=shapes, k=st.integers(1, 320))
 def test_one_leaf_answers_as_the_exact_index(shape, k):
     X = rows_of(**shape)
@@ -100,7 +102,8 @@ def test_one_leaf_answers_as_the_exact_index(shape, k):
     same_answers(tree.query(Q, k, allowed=allowed), exact.query(Q, k, allowed=allowed))
 
 
-@settings(deadline=None, max_examples=60)
+@pytest.mark.long
+@settings(max_examples=60)
 @given(shape=shapes, tree=trees, k=st.sampled_from([1, 3, 10_000]), share=st.floats(0, 1), block=st.integers(1, 90))
 def test_every_row_finds_itself_whenever_it_was_added(shape, tree, k, share, block):
     X = rows_of(**shape)
@@ -116,13 +119,14 @@ def test_every_row_finds_itself_whenever_it_was_added(shape, tree, k, share, blo
 
 @pytest.mark.parametrize("rule", RULES)
 def test_sums_in_another_order_do_not_lose_a_row(rule, rng):
-    # far from the origin products are added up to 100 times what the rows differ by
+    # far from the origin, the summed products are up to 100 times the differences of rows
     X = (30.0 + rng.standard_normal((3000, 150))).astype(np.float32)
     tree = SpillTree(rule, 0.0, leaf_size=2, n_sample=64, n_jobs=1, random_state=0).fit(X[:1500])
     tree.add(X[1500:])
     assert_each_finds_itself(tree, X, np.arange(3000))
 
 
+@pytest.mark.long
 def test_rows_added_one_by_one_to_an_empty_index():
     X = songs(300)
     for index in (clone(TREE), SpillForest(3, 8, 6, n_jobs=1, random_state=0).fit(songs(200, seed=1))):
@@ -134,6 +138,7 @@ def test_rows_added_one_by_one_to_an_empty_index():
         assert_each_finds_itself(index, X, np.arange(first, first + 300))
 
 
+@pytest.mark.long
 @every_kind
 @pytest.mark.parametrize("n", [0, 1, 2])
 def test_few_rows(index, n):
@@ -221,11 +226,11 @@ def test_removed_rows_are_answers_no_more(index, rng):
     index = clone(index).fit(X)
     gone = np.array([0, 7, 7, 399])
     index.remove(gone)
-    index.remove(gone)  # once more does nothing
+    index.remove(gone)  # repeating it has no effect
     index.remove([])
     shown = ~np.isin(np.arange(400), gone)
     assert_answers(X, X, index.query(X, 400), 400, shown)
-    assert index.add(X[:3]).tolist() == [400, 401, 402]  # ids are not given again
+    assert index.add(X[:3]).tolist() == [400, 401, 402]  # ids are not reused
     assert index.query(X[:1], 1)[1].tolist() == [[400]]
     index.remove(401)
     index.remove(np.arange(400))
@@ -235,7 +240,7 @@ def test_removed_rows_are_answers_no_more(index, rng):
     assert distances.shape == ids.shape == (400, 0)
     assert index.add(X[5:6]).tolist() == [403]
     assert index.query(X[:2], 9)[1].tolist() == [[403], [403]]
-    # a new fit knows nothing of it
+    # a new fit does not keep it
     assert index.fit(X).query(X, 400)[1].shape == (400, 400)
 
 
@@ -302,7 +307,7 @@ def test_an_index_comes_back_from_its_folder(index, tmp_path):
     assert (again.n_samples_, again.n_features_in_) == (600, 6)
     assert (again.n_leaves_, again.depth_) == (index.n_leaves_, index.depth_)
     same_answers(again.query(X, 9), expected)
-    # what is changed now stays in this process
+    # later changes stay in this process
     for changed in (index, again):
         changed.add(songs(300, seed=1))
         changed.remove([4])
@@ -411,7 +416,7 @@ def test_damaged_folders_are_refused(index, tmp_path):
 @pytest.mark.parametrize(
     ("name", "number"),
     [
-        *itertools.product(("nodes", "leaves", "items"), (0, 1, -1, 2**30)),  # 0: a disk lost power
+        *itertools.product(("nodes", "leaves", "items"), (0, 1, -1, 2**30)),  # 0: lost by a disk after a power failure
         *itertools.product(("roots",), (1, -1, 2**30)),
     ],
 )
@@ -423,7 +428,7 @@ def test_numbers_that_lead_nowhere_are_refused(index, name, number, tmp_path):
         pytest.skip("a partition has no such array")
     array = np.load(tmp_path / "index" / f"{name}.npy")
     if name == "nodes":
-        array.view(np.int32)[:, -3:] = number  # a circle, or outside the arrays
+        array.view(np.int32)[:, -3:] = number  # a cycle, or outside the arrays
     else:
         array[...] = number
     np.save(tmp_path / "index" / f"{name}.npy", array)
@@ -431,12 +436,14 @@ def test_numbers_that_lead_nowhere_are_refused(index, name, number, tmp_path):
         type(index).load(tmp_path / "index", X)
 
 
+@pytest.mark.long
 @every_kind
 @pytest.mark.parametrize("name", ["leaves", "items", "shown"])
 def test_a_flipped_bit_of_a_header_is_damage(index, name, tmp_path):
     _assert_flipped_bits_are_damage(index, name, tmp_path)
 
 
+@pytest.mark.long
 @both_kinds
 @pytest.mark.parametrize("name", ["nodes", "roots"])
 def test_a_flipped_bit_of_the_header_of_nodes_is_damage(index, name, tmp_path):
@@ -503,7 +510,7 @@ def test_equal_distances_of_different_squares_go_by_the_id(index):
 
 
 def test_rows_denser_than_the_first_do_not_multiply(tmp_path):
-    # they lie where the sides of every node overlap, and would be copied at every split
+    # they are in the overlap of both sides of every node, and would be copied at every split
     rng = np.random.default_rng(0)
     X, k = (np.concatenate([s * rng.standard_normal((400, 8)) for s in (100, 1, 0.001)]).astype(np.float32), 400)
     tree = SpillTree("pca", 0.15, leaf_size=8, n_jobs=1, random_state=0).fit(X[:k])
@@ -534,7 +541,7 @@ def test_a_folder_without_an_index_is_not_found(index, tmp_path):
 def test_other_kinds_and_versions_are_refused(tmp_path):
     X = songs(50)
     clone(TREE).fit(X).save(tmp_path / "tree")
-    with pytest.raises(ValueError, match="holds a SpillTree, not a SpillForest"):
+    with pytest.raises(ValueError, match="contains a SpillTree, not a SpillForest"):
         SpillForest.load(tmp_path / "tree", X)
     for name, key, value in (("trees.json", "format", 99), ("index.json", "options", {"colour": "red"})):
         shutil.copytree(tmp_path / "tree", tmp_path / "other", dirs_exist_ok=True)

@@ -1,4 +1,4 @@
-"""The nodes of spill trees against algorithm 6.2, and the arrays they lie in."""
+"""Tests of the nodes of spill trees against algorithm 6.2, and of their arrays."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from musicsim.search import SpillForest, SpillTree
-from musicsim.search._code_kernels import BLOCK, decode
-from musicsim.search._kernels import RULES
+from musicsim.search.code_kernels import BLOCK, decode
+from musicsim.search.split_kernels import RULES
+from tests.search.answers import along_axes
 from tests.search.naive_trees import links_of, nodes_of, thresholds
 
 # Sums of products in float32, of the length of a row and of a direction of length 1.
@@ -15,12 +16,12 @@ TOLERANCE = 1e-6
 
 
 def rows_with_ties(n, d, n_values, seed):
-    """Whole numbers: coordinates, their thresholds and distances are exact, and many are equal."""
+    """Return whole numbers, so coordinates, thresholds and distances are exact, and many are equal."""
     return np.random.default_rng(seed).integers(0, n_values, (n, d)).astype(np.float32)
 
 
 def songs(n, d, seed=0):
-    """Columns of falling variance."""
+    """Return columns of decreasing variance."""
     X = np.random.default_rng(seed).standard_normal((n, d)) / np.sqrt(np.arange(1, d + 1))
     return X.astype(np.float32)
 
@@ -30,13 +31,13 @@ def root_of(index):
 
 
 def shape_of(index):
-    """What makes trees equal: directions, thresholds and leaves in order, not where they lie."""
+    """Return directions, thresholds and leaves in order, which define a tree independently of its memory layout."""
     return [tuple(node.rows) if node.is_leaf else (node.w.tobytes(), node.b_r, node.b_l) for node in nodes_of(index)]
 
 
 def assert_arrays_are_sound(index):
-    """Every number leads to one place and back, and every slot belongs to one leaf."""
-    trees = index._trees
+    """Assert that every reference has exactly one target, and every slot belongs to one leaf."""
+    trees = index.trees_
     n_inner, n_leaves, n_slots = trees.sizes
     links, leaves = links_of(trees), trees.leaves[:n_leaves]
     targets = np.concatenate([trees.roots, links[:, :2].ravel()])
@@ -59,7 +60,7 @@ def assert_arrays_are_sound(index):
 
 
 def assert_split_as_printed(index, X, spill, whole=0):
-    """Sides and thresholds of every node are those of its rows' projections, up to rounding."""
+    """Assert that sides and thresholds of every node follow from the projections of its rows, up to rounding."""
     n_split = 0
     for node in nodes_of(index):
         if node.is_leaf:
@@ -76,7 +77,7 @@ def assert_split_as_printed(index, X, spill, whole=0):
     return n_split
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(
     n=st.integers(0, 120),
     d=st.integers(1, 5),
@@ -120,7 +121,7 @@ def test_sides_and_thresholds_of_every_rule(rule, spill):
 
 
 @given(st.integers(0, 2**31))
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 def test_kd_is_the_coordinate_of_greatest_variance(seed):
     X = songs(200, 6, seed)
     tree = SpillTree("kd", 0.0, leaf_size=10, n_sample=None, n_jobs=1).fit(X)
@@ -142,13 +143,13 @@ def test_pca_is_the_direction_of_greatest_variance():
     tree = SpillTree("pca", 0.0, leaf_size=64, n_sample=None, n_jobs=1, random_state=0).fit(X)
     shares = [share_of_leading_variance(node, X) for node in nodes_of(tree) if not node.is_leaf]
     assert shares[0] > 0.99
-    # where two eigenvalues nearly tie, power iterations end between their vectors
+    # if two eigenvalues nearly tie, power iterations end between their vectors
     assert np.mean(np.array(shares) > 0.99) > 0.9
     assert min(shares) > 0.7
 
 
 def test_a_start_across_the_leading_axis_does_not_end_there():
-    # in the plane one start in fifty is so nearly along the minor axis that the first steps hardly turn
+    # in the plane, one start in fifty is so close to the minor axis that the first steps hardly turn
     X = (np.random.default_rng(1).standard_normal((64, 2)) * [1.0, 0.5]).astype(np.float32)
     shares = [
         share_of_leading_variance(root_of(SpillTree("pca", 0.0, 1, 1, n_jobs=1, random_state=seed).fit(X)), X)
@@ -158,7 +159,7 @@ def test_a_start_across_the_leading_axis_does_not_end_there():
 
 
 def test_two_means_points_from_one_cluster_to_the_other(rng):
-    # spread within a cluster is wider than the gap in every direction but one
+    # the spread within a cluster exceeds the gap in every direction except one
     blobs = rng.standard_normal((2, 300, 8)) * np.r_[0.2, np.full(7, 1.0)]
     blobs[1, :, 0] += 8.0
     X = blobs.reshape(-1, 8).astype(np.float32)
@@ -171,7 +172,7 @@ def test_two_means_points_from_one_cluster_to_the_other(rng):
 
 
 def test_a_row_far_from_all_others_does_not_decide_two_means(rng):
-    # centroids start at rows that are drawn; the farthest row would be one of two, alone
+    # centroids start at random rows; the farthest row would be one of two, alone
     blobs = rng.standard_normal((2, 300, 8)).astype(np.float32)
     blobs[1, :, 0] += 8.0
     X = np.vstack([*blobs, [[4.0, *[0.0] * 6, 300.0]]]).astype(np.float32)
@@ -198,7 +199,7 @@ def test_random_has_the_largest_projected_diameter_of_64(rng):
 
 
 def test_a_direction_does_not_depend_on_where_the_rows_lie(rng):
-    # sums of 200,000 numbers near 2,000 do not fit float32
+    # sums of 200,000 numbers near 2,000 exceed the precision of float32
     X = (2000.0 + rng.standard_normal((200_000, 2)) * [1.0, 0.1]).astype(np.float32)
     for rule in ("pca", "kd"):
         root = root_of(SpillTree(rule, 0.0, 1, 1, n_sample=None, n_jobs=1, random_state=0).fit(X))
@@ -208,7 +209,7 @@ def test_a_direction_does_not_depend_on_where_the_rows_lie(rng):
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("exponent", [-60, -40, 30, 55])
 def test_a_tree_does_not_depend_on_the_unit(rule, exponent):
-    # powers of two: every number is scaled without rounding. 2^-60 is 1e-18, 2^55 is 4e16
+    # powers of two scale every number without rounding; 2^-60 is 1e-18, 2^55 is 4e16
     X = songs(600, 4)
     for n_sample in (None, 50):
         options = {"leaf_size": 10, "n_sample": n_sample, "n_jobs": 1, "random_state": 0}
@@ -219,7 +220,7 @@ def test_a_tree_does_not_depend_on_the_unit(rule, exponent):
 
 @pytest.mark.parametrize("rule", RULES)
 def test_a_sample_of_copies_does_not_hide_the_other_rows(rule):
-    # 0.1 added up is not a multiple of 0.1: the mean of copies has to be the copy
+    # 0.1 added repeatedly is not a multiple of 0.1: the mean of copies must be the copy
     X = np.full((3000, 3), 0.1, np.float32)
     X[::300, 1] += np.arange(1, 11)
     tree = SpillTree(rule, 0.0, leaf_size=4, n_sample=3, n_jobs=1, random_state=0).fit(X)
@@ -242,7 +243,7 @@ def test_copies_grow_as_one_and_two_spills_to_the_depth():
     for spill in (0.05, 0.1, 0.2):
         tree = SpillTree("kd", spill, max_depth=5, leaf_size=1, n_jobs=1).fit(X)
         n_held = sum(len(node.rows) for node in nodes_of(tree) if node.is_leaf)
-        # each of 62 sides is rounded by less than a row, which is copied further down
+        # each of 62 sides is rounded by less than a row, which is copied at further levels
         assert abs(n_held - 4096 * (1 + 2 * spill) ** 5) <= 62 * (1 + 2 * spill) ** 4
 
 
@@ -256,6 +257,7 @@ def test_options_end_a_tree():
     assert SpillTree(spill=0.0, max_depth=4, leaf_size=200).fit(X).depth_ == 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("X", [songs(2000, 7), rows_with_ties(2000, 7, 3, 0)], ids=["songs", "ties"])
 def test_the_trees_are_the_same_with_any_number_of_threads(rule, X):
@@ -268,7 +270,7 @@ def test_the_trees_are_the_same_with_any_number_of_threads(rule, X):
 
 
 def test_a_chain_of_nodes_is_no_trouble_to_many_threads():
-    # kd parts one row after the other from the rest: 99 levels, more than a node's number has bits
+    # kd separates one row after another: 99 levels, more than a node's number has bits
     X = np.repeat(np.eye(100, dtype=np.float32), 3, axis=0)
     trees = [SpillTree("kd", 0.0, leaf_size=1, n_jobs=n, random_state=0).fit(X) for n in (1, 40)]
     assert [tree.depth_ for tree in trees] == [99, 99]
@@ -284,7 +286,7 @@ def test_arrays_of_forests_are_sound(n, spill):
     roots = [node for node in nodes_of(forest) if node.depth == 0]
     assert [root.rows for root in roots] == [list(range(n))] * 3
     if spill == 0.0:
-        assert_split_as_printed(forest, forest._along_axes(X), spill, whole=16)
+        assert_split_as_printed(forest, along_axes(forest, X), spill, whole=16)
 
 
 def test_leaves_of_a_forest_are_full():
@@ -319,7 +321,7 @@ def test_rows_added_later_lie_where_the_nodes_send_them(rule, spill):
     assert root_of(tree).rows == list(range(700))
     for node in nodes_of(tree):
         if node.is_leaf:
-            assert len(node.rows) < 32  # one that has doubled is split
+            assert len(node.rows) < 32  # a leaf that has doubled is split
             continue
         projections = X[node.rows].astype(np.float64) @ node.w
         slack = TOLERANCE * np.linalg.norm(X[node.rows], axis=1)
@@ -336,7 +338,7 @@ def test_a_leaf_is_split_when_it_has_doubled(leaf_size):
         assert tree.n_leaves_ == 1
         tree.add(X[n - 1 : n])
     assert tree.n_leaves_ == 2
-    # rows that cannot be told apart are given another chance when they are twice as many
+    # rows that could not be separated are tried again when there are twice as many
     copies = SpillTree("kd", 0.0, leaf_size=leaf_size, n_jobs=1).fit(np.zeros((2 * leaf_size, 2)))
     copies.add(np.ones((2 * leaf_size - 1, 2)))
     assert copies.n_leaves_ == 1
@@ -349,8 +351,8 @@ def test_room_that_leaves_have_left_is_used_again():
     for block in range(30):
         forest.add(songs(200, 4, seed=block + 1))
         assert_arrays_are_sound(forest)
-    used = forest._trees.leaves[: forest.n_leaves_, 2].sum()
-    assert forest._trees.sizes[2] <= 2 * used
+    used = forest.trees_.leaves[: forest.n_leaves_, 2].sum()
+    assert forest.trees_.sizes[2] <= 2 * used
 
 
 def test_added_rows_may_not_go_deeper_than_max_depth():
@@ -362,14 +364,14 @@ def test_added_rows_may_not_go_deeper_than_max_depth():
 def test_codes_are_the_rows_along_the_axes_in_steps():
     X = songs(500, 6)
     forest = SpillForest(3, 16, random_state=0).fit(X[:300])
-    forest.add(3 * X[300:310])  # so few that the forest is not built again
-    trees, d = forest._trees, forest.n_axes_
-    Y = forest._along_axes(np.concatenate([X[:300], 3 * X[300:310]])).astype(np.float64)
+    forest.add(3 * X[300:310])  # too few to build the forest again
+    trees, d = forest.trees_, forest.n_axes_
+    Y = along_axes(forest, np.concatenate([X[:300], 3 * X[300:310]])).astype(np.float64)
     codes = np.empty((trees.sizes[2], d), np.float32)
     decode(trees.codes, 0, np.float32(1), codes)
     expected = np.clip(Y / trees.step, -127, 127)
     assert np.abs(expected[:300]).max() == pytest.approx(127, abs=1e-3)
     for first, n, _, _ in trees.leaves[: forest.n_leaves_]:
         rows = trees.items[first : first + n]
-        # half a step, and what float32 makes of 127 steps
+        # half a step, plus the float32 rounding of 127 steps
         assert np.abs(codes[first : first + n] - expected[rows]).max(initial=0) <= 0.5 + 1e-4

@@ -1,10 +1,10 @@
-"""An index that was set up for a recall keeps it on queries that had no part in setting it up."""
+"""Tests that an index tuned for a recall reaches it on queries that were not used for tuning."""
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
-from benchmarks._search_data import hard
+from benchmarks.support.search_data import hard
 from musicsim.search import ExactIndex, PartitionIndex, SpillForest, calibrate, tune, tuning
 
 K = 10
@@ -12,7 +12,7 @@ K = 10
 
 @pytest.fixture(scope="module")
 def task():
-    """Rows, queries of the same kind that are no rows, and how far their tenth neighbour is."""
+    """Return rows, queries of the same kind that are not rows, and the distances of their tenth neighbors."""
     X, Q = hard(24_000, 500, seed=4)
     return X, Q, ExactIndex().fit(X).query(Q, K)[0][:, -1:]
 
@@ -34,7 +34,7 @@ def test_calibrate_keeps_its_promise_on_fresh_queries(task, kind, goal):
     assert found.recall >= goal
     # two standard errors of 500 queries and of the calibration's 400
     assert _recall(index, task) >= goal - 2 * np.hypot(found.error, found.error)
-    # and it is no larger than it has to be: a third of the probes misses the goal
+    # a smaller index is not enough: a third of the probes misses the goal
     index.n_probes = max(1, found.n_probes // 3)
     assert _recall(index, task) < goal
 
@@ -63,33 +63,34 @@ def test_tune_chooses_among_the_fastest_the_smallest_and_keeps_its_promise(task)
     left_out = {"n_probes", "n_jobs", "random_state"}
     for name in smallest.get_params().keys() - left_out:
         assert getattr(index, name) == getattr(smallest, name)
-    assert not hasattr(smallest, "n_samples_")  # what was given is not fitted
+    assert not hasattr(smallest, "n_samples_")  # the given options are not tuned
     assert index.calibration_.recall >= 0.9
     assert _recall(index, task) >= 0.9 - 3 * index.calibration_.error
 
 
 @pytest.mark.parametrize("trial_rows", [100_000, 600])
 def test_tune_takes_no_forest_that_is_slower_than_all_rows(task, trial_rows, monkeypatch):
-    monkeypatch.setattr(tuning, "_TRIAL_ROWS", trial_rows)
+    monkeypatch.setattr(tuning, "TRIAL_ROWS", trial_rows)
     options = {"settings": [SpillForest(2)], "n_queries": 40, "n_jobs": 1, "random_state": 0}
-    # all rows take ten times as long as the forest, also where it was tried on few of them
+    # all rows take ten times as long as the forest, even if it was tried on few of them
     assert isinstance(tune(task[0], K, 0.9, **options), SpillForest)
     monkeypatch.setattr(tuning, "EXACT_BELOW", 1000)
-    # every leaf has to be looked into, and is one row
+    # every leaf must be visited, and has one row
     X = np.random.default_rng(0).standard_normal((1500, 20)).astype(np.float32)
     options |= {"settings": [{"n_trees": 10, "leaf_size": 1}], "n_queries": 10}
     assert isinstance(tune(X, K, 1.0, **options), ExactIndex)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("n", "too_small"),
     [
-        (20_000, PartitionIndex(2.0, explained=0.9, ranked=1.5)),  # its ceiling shows it
-        (40_000, PartitionIndex(2.0, explained=0.9, ranked=2.5)),  # only all rows do
+        (20_000, PartitionIndex(2.0, explained=0.9, ranked=1.5)),  # its recall has a ceiling
+        (40_000, PartitionIndex(2.0, explained=0.9, ranked=2.5)),  # only all rows reach it
     ],
 )
 def test_codes_that_do_for_the_rows_of_the_trial_alone_are_not_chosen(n, too_small, rng, monkeypatch):
-    monkeypatch.setattr(tuning, "_TRIAL_ROWS", 5_000)
+    monkeypatch.setattr(tuning, "TRIAL_ROWS", 5_000)
     X = (rng.standard_normal((n, 30)) * 0.95 ** np.arange(30)).astype(np.float32)
     index = tune(X, 10, 0.95, settings=[too_small, PartitionIndex()], random_state=0)
     assert index.trials_[0]["recall"] >= 0.95
@@ -100,12 +101,12 @@ def test_codes_that_do_for_the_rows_of_the_trial_alone_are_not_chosen(n, too_sma
 def test_no_more_leaves_than_the_goal_needs():
     X = np.random.default_rng(0).standard_normal((3000, 2)).astype(np.float32)
     forest = SpillForest(24, n_jobs=1, random_state=0).fit(X)
-    # one leaf of 24 trees holds the nearest
+    # one leaf of 24 trees contains the nearest
     assert calibrate(forest, X, 1, 0.5, random_state=0).n_probes == 1
 
 
 def test_what_cannot_reach_the_recall_is_not_chosen(task):
-    # of three axes out of twenty, ten rows and ten more are ranked: the nearest are not all among them
+    # with three of twenty axes and twenty rows ranked, some of the ten nearest are missed
     unable, able = PartitionIndex(explained=0.2, ranked=1.0), SpillForest(4)
     index = tune(task[0], K, 0.97, settings=[unable, able], n_queries=100, random_state=0)
     assert index.trials_[0]["recall"] < 0.97

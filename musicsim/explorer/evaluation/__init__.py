@@ -1,4 +1,4 @@
-"""How good models are on a library, and the tables of the papers.
+"""Quality of models on a library, and the tables of the papers.
 
 May use learning, snapshot and models; writes reports only.
 """

@@ -10,9 +10,9 @@ from musicsim.library import Library
 
 
 def split_rows(snapshot: Snapshot, name: str) -> tuple[Int64Array, Int64Array]:
-    """The rows of a split's test and training songs, ascending; of what sounds the same on both sides training only.
+    """Return the rows of a split's test and training songs, ascending; duplicates of training songs are not test songs.
 
-    Raises NotFoundError if there is no split of this name, ModelError if one of its parts has no song with a vector.
+    Raises NotFoundError if the split does not exist, ModelError if one of its parts lacks a song with a vector.
     """
     parts = snapshot.library.splits.get(name)
     rows = {
@@ -21,7 +21,7 @@ def split_rows(snapshot: Snapshot, name: str) -> tuple[Int64Array, Int64Array]:
     }
     test = np.setdiff1d(rows["test"], rows["train"])
     if not len(test) or not len(rows["train"]):
-        raise ModelError(f"the split {name!r} has no test or no training songs here: its files are missing.")
+        raise ModelError(f"the split {name!r} lacks test or training songs here: its files are missing.")
     return test, rows["train"]
 
 
@@ -31,5 +31,5 @@ def _rows_of(snapshot: Snapshot, ids: list[int]) -> Int64Array:
 
 
 def known_faults(library: Library) -> list[str]:
-    """Known faults of the songs' labels, by the hook ``known_faults``, which is ``function(library) -> list[str]``."""
+    """Return known faults of the songs' labels, from the hook ``known_faults``, ``function(library) -> list[str]``."""
     return [fault for hook in load_hooks("known_faults") for fault in hook(library)]

@@ -1,9 +1,9 @@
-"""How good is "similar" in a library: rankings against what listeners say, lists by genre, and hubs.
+"""Evaluation of a model: rankings compared with a ground truth, genres of the nearest songs, hubs and orphans.
 
-Conventions. *Scores* rank all songs by plain distance, each song a query that is left out itself, songs of its own
-artist left out too. *Lists* are the ten nearest of every song, in plain order and in the order of the app with hub
-reduction: mutual proximity of the 500 nearest. A song is a *hub* when it stands in many lists, and an *orphan* when it
-stands in none. Genres are judged on lists without the query's own artist: a recording studio is not a genre.
+*Scores* rank all songs by plain distance for each query, without the query and other songs of its artist. *Lists* are
+the ten nearest songs of every song, in plain order and with hub reduction (mutual proximity of the 500 nearest), as in
+the app. A *hub* is in many lists; an *orphan* is not in any. Genres are evaluated on lists without the query's own
+artist, because songs of one artist also share the sound of the studio.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from musicsim.progress import Progress, no_progress
 from musicsim.relevance import Relevance
 
 K = 10
-_CANDIDATES = 500  # as a search of the app reorders
+_CANDIDATES = 500  # reordered by a search in the app
 _MAX_QUERIES = 2_000
 _MAX_SONGS = 10_000
 _MAX_RANKED = 100_000
 _RESAMPLES = 2_000
-_MIN_OF_GENRE = 5  # of fewer songs, a share says little
+_MIN_OF_GENRE = 5  # shares of smaller genres are too uncertain
 _UNKNOWN = "no genre"
 _OTHERS = "other genres"
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A mean over queries, and the interval that holds 95 % of its resampled values: nan of fewer than two artists."""
+    """A mean over queries, and its bootstrap 95% interval; nan with fewer than two artists."""
 
     mean: float
     low: float = float("nan")
@@ -52,7 +52,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class GenreScores:
-    """The queries of one genre: how many, their average precision and precision at 10, means."""
+    """Mean average precision and precision at 10 of the queries of one genre."""
 
     genre: str
     n_queries: int
@@ -62,21 +62,20 @@ class GenreScores:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """How well a model ranks what a kind of supervision calls similar."""
+    """Scores of a model for one kind of ground truth."""
 
     kind: str  # one of KINDS
     figures: dict[str, Figure]  # by measure: auc, map, mrr, precision (at 10); in 0..1
-    # songs in the means, and songs without anything relevant to them
     n_queries: int
-    n_skipped: int
-    n_left_out: int  # songs that could have been asked but were not drawn
-    n_ranked: int  # songs that each query ranks: all, or a sample of very many
-    by_genre: list[GenreScores]  # the best average precision first
+    n_skipped: int  # songs without relevant songs
+    n_left_out: int  # possible queries outside the sample
+    n_ranked: int  # songs that each query ranks: all, or a sample of a large library
+    by_genre: list[GenreScores]  # by descending average precision
 
 
 @dataclass(frozen=True, slots=True)
 class Mixed:
-    """Two genres that stand in each other's lists: `share` of the songs nearest to one are of the other."""
+    """A confusion: `share` of the songs nearest to songs of `genre` have the genre `other`."""
 
     genre: str
     other: str
@@ -84,43 +83,42 @@ class Mixed:
 
     @property
     def words(self) -> str:
-        """The share in a sentence."""
-        return f"{100 * self.share:.0f} % of the songs nearest to {self.genre} are {self.other}"
+        """The share, as a sentence."""
+        return f"{self.share:.0%} of the songs nearest to {self.genre} are {self.other}"
 
 
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """Which genres the nearest songs of other artists have."""
+    """Genres of the nearest songs by other artists."""
 
-    genres: list[str]  # those of five songs or more, the largest first
+    genres: list[str]  # with at least five songs, the largest first
     n_songs: Int64Array  # (n_genres,)
-    # the genres; "other genres" when a neighbour has a smaller one, and "no genre" when one has none
-    columns: list[str]
-    shares: Float64Array  # (n_genres, n_columns): rows sum to 1; nan where no song of a genre has a neighbour
+    columns: list[str]  # `genres`, then "other genres" for smaller ones and "no genre", if these occur
+    shares: Float64Array  # (n_genres, n_columns): rows sum to 1; nan if no song of a genre has a neighbor
 
     def largest(self, n: int = 30) -> Confusion:
-        """The `n` largest genres; what the others have is summed up in a column of its own."""
+        """Return the `n` largest genres, with all others summed up in one column."""
         if len(self.genres) <= n:
             return self
         rest = [i for i, name in enumerate(self.columns) if i >= n and name != _UNKNOWN]
-        kept = [i for i in range(len(self.columns)) if i not in set(rest)]
-        shares = np.column_stack([self.shares[:n, kept], self.shares[:n, rest].sum(axis=1)])
-        return Confusion(self.genres[:n], self.n_songs[:n], [*(self.columns[i] for i in kept), _OTHERS], shares)
+        own = [i for i in range(len(self.columns)) if i not in set(rest)]
+        shares = np.column_stack([self.shares[:n, own], self.shares[:n, rest].sum(axis=1)])
+        return Confusion(self.genres[:n], self.n_songs[:n], [*(self.columns[i] for i in own), _OTHERS], shares)
 
     def pairs(self, n: int = 10) -> list[Mixed]:
-        """The `n` largest shares of another genre."""
-        found = [
+        """Return the `n` largest shares of another genre."""
+        pairs = [
             Mixed(genre, other, float(self.shares[i, j]))
             for i, genre in enumerate(self.genres)
             for j, other in enumerate(self.genres)
             if i != j and self.shares[i, j] > 0
         ]
-        return sorted(found, key=lambda m: (-m.share, m.genre, m.other))[:n]
+        return sorted(pairs, key=lambda m: (-m.share, m.genre, m.other))[:n]
 
 
 @dataclass(frozen=True, slots=True)
 class Hub:
-    """A song that stands in many lists: how many, and of how many artists the lists are."""
+    """A song in many lists: the number of lists, and of the artists of their queries."""
 
     song_id: int
     n_lists: int
@@ -131,12 +129,12 @@ class Hub:
 class Lists:
     """The ten nearest of every song, in one order."""
 
-    hubness: float  # skew of how often songs stand in lists; above 1 a few are near everything
-    coverage: float  # share of the songs that stand in some list
-    hubs: list[Hub]  # all songs that stand in a list, the most frequent first
-    orphans: list[int]  # ids of the songs that stand in none
-    # share of the nearest songs of other artists that have the query's genre, of queries whose genre has five
-    # songs or more; nan without such genres
+    hubness: float  # skewness of the number of lists per song; above 1, there are strong hubs
+    coverage: float  # share of songs that are in a list
+    hubs: list[Hub]  # all songs that are in a list, the most frequent first
+    orphans: list[int]  # ids of songs that are not in any list
+    # share of the nearest songs by other artists that have the query's genre; nan if every genre has fewer than five
+    # songs
     same_genre: float
     same_genre_of: dict[str, float]  # the same by genre of the query
     confusion: Confusion
@@ -144,7 +142,7 @@ class Lists:
 
 @dataclass(frozen=True, slots=True)
 class ListsOfBoth:
-    """Lists without and with hub reduction, of `n_compared` of `n_songs` songs."""
+    """Lists without and with hub reduction, for `n_compared` of `n_songs` songs."""
 
     plain: Lists
     reduced: Lists
@@ -154,17 +152,17 @@ class ListsOfBoth:
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """What a learned model showed on artists that it had not heard when it was judged."""
+    """Scores of a learned model on held-out artists."""
 
-    kind: str  # what it was taught, and asked
+    kind: str  # ground truth of the training and of the scores
     n_songs: int
     n_artists: int
-    leads: dict[str, Lead]  # by measure; empty where too few artists were held out
+    leads: dict[str, Lead]  # by measure; empty if too few artists were held out
 
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """All about a model: `scores`, `lists` (None of fewer than two songs), and `held_out` of a learned one."""
+    """Evaluation of a model; `lists` is None with fewer than two songs, `held_out` None unless it was learned."""
 
     model: str
     scores: Scores
@@ -173,7 +171,7 @@ class Quality:
 
 
 def evaluate(snapshot: Snapshot, kind: str, progress: Progress = no_progress, *, split: str | None = None) -> Quality:
-    """Everything of one model; arguments and errors of :func:`measure_scores`."""
+    """Evaluate a model; arguments and errors are those of :func:`measure_scores`."""
     scores = measure_scores(snapshot, kind, split=split, progress=progress)
     record = snapshot.record
     return Quality(
@@ -185,13 +183,13 @@ def evaluate(snapshot: Snapshot, kind: str, progress: Progress = no_progress, *,
 
 
 def held_out(library: Library, record: ModelRecord) -> HeldOut | None:
-    """The report of a learned model on artists that were held out; None for any other model."""
+    """Return the stored scores of a learned model on held-out artists; None for any other model."""
     report = load_report(library.models.path(record.id))
     if "split" not in report:  # answers are held out, not artists
         return None
     leads = {name: Lead(**lead) for name, lead in report["leads"].items()}
-    asked = report["split"]["test"]
-    return HeldOut(report["settings"]["supervision"], asked["songs"], asked["artists"], leads)
+    test = report["split"]["test"]
+    return HeldOut(report["settings"]["supervision"], test["songs"], test["artists"], leads)
 
 
 def measure_scores(
@@ -203,64 +201,62 @@ def measure_scores(
     random_state: int = 0,
     progress: Progress = no_progress,
 ) -> Scores:
-    """Rank all songs for each song by plain distance, and compare with what is relevant to it.
+    """Rank all songs for each query by plain distance, and compare the order with its relevant songs.
 
     Parameters
     ----------
     kind : str
         One of :data:`musicsim.explorer.learning.supervision.KINDS`.
     split : str, optional
-        Name of a fixed split: only its test songs are asked, and only its training songs are ranked.
+        Name of a fixed split: its test songs are the queries, and its training songs are ranked.
     most_queries : int
-        Of more songs a seeded sample is asked; all of them are ranked.
+        Maximum number of queries; a seeded sample if there are more.
     random_state : int
-        Of the sample and of the intervals, which whole artists are drawn for.
+        Seed of the sample and of the intervals, which resample artists.
     progress : Progress, optional
-        Told what is being done, how much of it, and of how much.
 
     Raises
     ------
     ModelError
-        If the library says nothing of this kind, the split has no test or no training songs, or a vector is none, as
-        after damage to the disk.
+        If the library lacks ground truth of this kind, the split lacks test or training songs, or a vector is damaged.
     NotFoundError
-        If there is no split of this name.
+        If the split does not exist.
 
     Notes
     -----
-    2 000 queries of 5 000 songs take a few seconds. Memory: 8 bytes times songs times dimensions, and what
-    :func:`~musicsim.evaluation.query_scores` says: 260 MB for 100 000 songs of 139 dimensions.
+    2,000 queries of 5,000 songs take a few seconds. Memory: 8 bytes times songs times dimensions, plus that of
+    :func:`~musicsim.evaluation.query_scores`: 260 MB for 100,000 songs of 139 dimensions.
     """
     progress("reading listener data", 0, 0)
     supervision = Supervision(snapshot, kind)
     genres = snapshot.columns.genre.texts()
-    queries_of = database = np.arange(snapshot.n_indexed)
+    candidates = database = np.arange(snapshot.n_indexed)
     if split is not None:
-        queries_of, database = split_rows(snapshot, split)
+        candidates, database = split_rows(snapshot, split)
     relevance = supervision.relevance(database)
-    able = queries_of[relevance.n_relevant()[queries_of] > 0]
-    asked = _sampled(able, most_queries, random_state)
-    ranked = _sampled(database, _MAX_RANKED, random_state)
-    progress("ranking similar songs", 0, len(asked))
-    scores = {name: np.empty(len(asked)) for name in RANKED}
-    blocks = _blocks(len(asked))
-    queries, X = _vectors(snapshot, asked), _vectors(snapshot, ranked)
-    ranking = partial(_ranked, queries, X, relevance.restrict(asked, ranked))
-    for block, found in zip(blocks, of_blocks(snapshot.library, ranking, blocks, len(blocks)), strict=True):
+    answerable = candidates[relevance.n_relevant()[candidates] > 0]
+    query_rows = _sample(answerable, most_queries, random_state)
+    ranked = _sample(database, _MAX_RANKED, random_state)
+    progress("ranking similar songs", 0, len(query_rows))
+    scores = {name: np.empty(len(query_rows)) for name in RANKED}
+    blocks = _blocks(len(query_rows))
+    queries, X = _vectors(snapshot, query_rows), _vectors(snapshot, ranked)
+    ranking = partial(_score_block, queries, X, relevance.restrict(query_rows, ranked))
+    for block, block_scores in zip(blocks, of_blocks(snapshot.library, ranking, blocks, len(blocks)), strict=True):
         for name, values in scores.items():
-            values[block] = found[name]
-        progress("ranking similar songs", block[-1] + 1, len(asked))
-    counted = np.isfinite(scores["auc"])
-    artists = [supervision.groups[i] for i in asked[counted]]
-    scores = {name: values[counted] for name, values in scores.items()}
+            values[block] = block_scores[name]
+        progress("ranking similar songs", block[-1] + 1, len(query_rows))
+    has_score = np.isfinite(scores["auc"])
+    artists = [supervision.groups[i] for i in query_rows[has_score]]
+    scores = {name: values[has_score] for name, values in scores.items()}
     return Scores(
         kind,
         {name: figure_of(values, artists, random_state) for name, values in scores.items()},
-        n_queries=int(counted.sum()),
-        n_skipped=len(queries_of) - len(able) + int((~counted).sum()),
-        n_left_out=len(able) - len(asked),
+        n_queries=int(has_score.sum()),
+        n_skipped=len(candidates) - len(answerable) + int((~has_score).sum()),
+        n_left_out=len(answerable) - len(query_rows),
         n_ranked=len(ranked),
-        by_genre=_by_genre([genres[i] for i in asked[counted]], scores),
+        by_genre=_score_genres([genres[i] for i in query_rows[has_score]], scores),
     )
 
 
@@ -278,19 +274,19 @@ def _vectors(snapshot: Snapshot, rows: Int64Array) -> Float32Array:
     return X
 
 
-def _ranked(queries: Float32Array, X: Float32Array, relevance: Relevance, block: range) -> dict[str, Float64Array]:
-    """Scores of a block of queries; also runs in a pool."""
+def _score_block(queries: Float32Array, X: Float32Array, relevance: Relevance, block: range) -> dict[str, Float64Array]:
+    """Score a block of queries; also runs in a pool."""
     return evaluation.query_scores(queries[block], X, relevance.restrict(block), K)
 
 
-def _sampled(rows: Int64Array, most: int, random_state: int) -> Int64Array:
+def _sample(rows: Int64Array, most: int, random_state: int) -> Int64Array:
     if len(rows) <= most:
         return rows
     return np.sort(np.random.default_rng(random_state).permutation(rows)[:most])
 
 
 def figure_of(values: Float64Array, artists: Sequence[str], random_state: int) -> Figure:
-    """The mean of scores of queries by so many artists, and its interval."""
+    """Return the mean of the queries' scores, and its interval over resampled artists."""
     if not len(values):
         return Figure(float("nan"))
     if len(set(artists)) < 2:
@@ -298,47 +294,42 @@ def figure_of(values: Float64Array, artists: Sequence[str], random_state: int) -
     return Figure(*evaluation.paired_bootstrap(values, np.zeros(len(values)), artists, _RESAMPLES, random_state))
 
 
-def _by_genre(genres: Sequence[str | None], scores: dict[str, Float64Array]) -> list[GenreScores]:
+def _score_genres(genres: Sequence[str | None], scores: dict[str, Float64Array]) -> list[GenreScores]:
     rows_of: dict[str, list[int]] = {}
     for row, genre in enumerate(genres):
         if genre:
             rows_of.setdefault(genre, []).append(row)
-    found = [
+    genre_scores = [
         GenreScores(genre, len(rows), float(scores["map"][rows].mean()), float(scores["precision"][rows].mean()))
         for genre, rows in rows_of.items()
         if len(rows) >= _MIN_OF_GENRE
     ]
-    return sorted(found, key=lambda g: (-g.map, g.genre))
+    return sorted(genre_scores, key=lambda g: (-g.map, g.genre))
 
 
 def measure_lists(
     snapshot: Snapshot, *, most_songs: int = _MAX_SONGS, random_state: int = 0, progress: Progress = no_progress
 ) -> ListsOfBoth | None:
-    """The ten nearest of every song, without and with hub reduction.
+    """Find the ten nearest of every song, without and with hub reduction; None with fewer than two songs.
 
     Parameters
     ----------
     most_songs : int
-        Of a larger library a seeded sample is compared within itself.
+        Of a larger library, only a seeded sample is compared.
     random_state : int
-        Of the sample.
+        Seed of the sample.
     progress : Progress, optional
-        Told what is being done, how much of it, and of how much.
-
-    Returns
-    -------
-    ListsOfBoth, None of fewer than two songs
 
     Notes
     -----
-    As many candidates are reordered as leave ten songs of other artists, and at least 500. Memory: 3 kB and
-    the songs of the largest artist times 12 bytes a query of a block of 256, and 320 bytes a song: 15 MB for
-    10 000 songs. Mutual proximity: Schnitzer et al., JMLR 2012.
+    Reorders at least 500 candidates, and enough to include ten songs by other artists. Memory: 3 kB plus 12 bytes times
+    the songs of the largest artist per query of a block of 256, plus 320 bytes per song: 15 MB for 10,000 songs. Mutual
+    proximity: Schnitzer et al., JMLR 2012.
     """
     n = snapshot.n_indexed
     if n < 2:
         return None
-    rows = _sampled(np.arange(n), most_songs, random_state)
+    rows = _sample(np.arange(n), most_songs, random_state)
     index: search.ExactIndex | Neighbours
     if len(rows) == n:
         index, proximity, X = snapshot.index, snapshot.proximity, snapshot.X
@@ -348,7 +339,7 @@ def measure_lists(
     columns = snapshot.columns.take(rows)
     ids, artists = snapshot.row_ids[rows], columns.group.codes.astype(np.int64)
     near = _nearest(snapshot.library, X, index, proximity, artists, progress)
-    plain, reduced = (_summary(*one, ids, artists, columns.genre.texts()) for one in near)
+    plain, reduced = (_summarize(*one, ids, artists, columns.genre.texts()) for one in near)
     return ListsOfBoth(plain, reduced, n, len(rows))
 
 
@@ -360,13 +351,13 @@ def _nearest(
     artists: Int64Array,
     progress: Progress,
 ) -> list[tuple[Int64Array, Int64Array]]:
-    """Plain and reduced order: rows of the ten nearest, of any artist and of others; -1 where there are fewer."""
+    """Return rows of the ten nearest, by any artist and by others, in plain and in reduced order; -1 if fewer."""
     n = len(X)
     reach = min(n, max(_CANDIDATES, K + int(np.bincount(artists).max())) + 1)
     parts, blocks = [], _blocks(n)
     for block, near in zip(
         blocks,
-        of_blocks(library, partial(_nearest_of, X, index, proximity, artists, reach), blocks, len(blocks)),
+        of_blocks(library, partial(_find_nearest, X, index, proximity, artists, reach), blocks, len(blocks)),
         strict=True,
     ):
         parts.append(near)
@@ -375,7 +366,7 @@ def _nearest(
     return [(plain[0], plain[1]), (reduced[0], reduced[1])]
 
 
-def _nearest_of(
+def _find_nearest(
     X: Float32Array,
     index: search.ExactIndex | Neighbours,
     proximity: search.MutualProximity,
@@ -383,10 +374,10 @@ def _nearest_of(
     reach: int,
     block: range,
 ) -> Int64Array:
-    """The same of some rows, (order, artists, n, K); also runs in a pool."""
+    """Return the same for some rows, (order, artists, n, K); also runs in a pool."""
     near = np.full((2, 2, len(block), K), -1, dtype=np.int64)
-    distances, found = index.query(X[block], reach)
-    for place, (q, d, rows) in enumerate(zip(block, distances, found, strict=True)):
+    distances, neighbors = index.query(X[block], reach)
+    for place, (q, d, rows) in enumerate(zip(block, distances, neighbors, strict=True)):
         others = rows != q
         d, rows = d[others], rows[others]  # noqa: PLW2901  # without the song itself
         adjusted = proximity.rescore(d, rows, (proximity.mean_[q], proximity.std_[q]))
@@ -399,7 +390,7 @@ def _nearest_of(
     return near
 
 
-def _summary(
+def _summarize(
     near: Int64Array, near_others: Int64Array, ids: Int64Array, artists: Int64Array, genres: Sequence[str | None]
 ) -> Lists:
     counts = evaluation.k_occurrence(near, len(ids))
@@ -429,7 +420,7 @@ def _summary(
 
 
 def _confusion(near: Int64Array, genres: Sequence[str | None], sizes: Mapping[str, int]) -> Confusion:
-    """Shares of each genre among the neighbours of each; songs of unknown or rare genres ask nothing."""
+    """Return the shares of genres among the neighbors of each genre; unknown and rare genres are left out."""
     names = sorted((g for g, n in sizes.items() if n >= _MIN_OF_GENRE), key=lambda g: (-sizes[g], g))
     n = len(names)
     place = {name: i for i, name in enumerate(names)}

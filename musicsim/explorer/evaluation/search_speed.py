@@ -1,7 +1,7 @@
 """Recall and time of each kind of neighbor index on the songs of a library.
 
-Queries are a seeded sample of songs, each without itself among its answers. Recall is the share of the ten nearest
-songs, found by comparing every song, that an index finds. An answer at the distance of the tenth song counts, too.
+Queries are a seeded sample of songs, each excluded from its own results. Recall is the share of the ten nearest songs,
+found by comparing every song, that an index finds. A result at the distance of the tenth song counts, too.
 """
 
 import time
@@ -12,7 +12,7 @@ import numpy as np
 
 from musicsim import search
 from musicsim._arrays import Float32Array, Int64Array
-from musicsim._blas import one_blas_thread
+from musicsim.blas import one_blas_thread
 from musicsim.errors import ModelError
 from musicsim.explorer.snapshot.neighbours import CHOSEN_FROM, KINDS, TITLES, build_index
 from musicsim.explorer.snapshot.snapshot import Snapshot
@@ -53,7 +53,7 @@ class SearchSpeed:
 
     @property
     def caption(self) -> str:
-        """The sample and the measures, in a few sentences."""
+        """Description of the sample and the measures."""
         sample = "" if self.n_compared == self.n_songs else f", a sample of {self.n_compared:,}"
         return (
             f"{self.n_songs:,} songs{sample}; {self.n_queries} query songs. Recall: share of the {K} nearest songs "
@@ -61,7 +61,7 @@ class SearchSpeed:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """All fields, as JSON has them."""
+        """All fields as JSON values."""
         return asdict(self)
 
 
@@ -73,23 +73,23 @@ def measure_search(
     random_state: int = 0,
     progress: Progress = no_progress,
 ) -> SearchSpeed:
-    """Build each kind of index over the songs of a snapshot, and ask the same queries.
+    """Build each kind of index over the songs of a snapshot, and run the same queries on all.
 
     Parameters
     ----------
     n_queries : int
-        Songs that are queries, at most.
+        Maximum number of songs that are queries.
     max_songs : int
         A larger library is measured on a seeded sample of this size.
     random_state : int
         Seed of the samples.
     progress : Progress, optional
-        Gets what is being done, how much of it, and of how much. An exception that it raises ends the measurement.
+        Gets the current step, the amount done, and the total. An exception from it ends the measurement.
 
     Raises
     ------
     ModelError
-        If there are too few songs for an index.
+        If the library has too few songs for an index.
 
     Notes
     -----
@@ -119,18 +119,18 @@ def measure_search(
 
 
 def _distances_of_last(X: Float32Array, queries: Int64Array) -> Float32Array:
-    """Distance of the K-th nearest other song of each query."""
+    """Return the distance of the K-th nearest other song of each query."""
     distances, ids = search.ExactIndex().fit(X).query(X[queries], K + 1)
     others = np.where(ids == queries[:, None], -np.inf, distances)
-    # the same distance may differ in the last digit from index to index
+    # equal distances may differ in the last digit between indexes
     return np.sort(others, axis=1)[:, -1].astype(np.float32) * np.float32(1 + 1e-6)
 
 
 def _searched(index: Any, X: Float32Array, queries: Int64Array, limits: Float32Array) -> tuple[float, float]:
-    """Recall, and median milliseconds of a query."""
+    """Return the recall, and the median milliseconds of a query."""
     shares, seconds = np.empty(len(queries)), np.empty(len(queries))
     with one_blas_thread():
-        index.query(X[queries[:1]], K + 1)  # compiled code is loaded at the first call
+        index.query(X[queries[:1]], K + 1)  # the first call loads compiled code
         for i, row in enumerate(queries):
             started = time.perf_counter()
             distances, ids = index.query(X[row : row + 1], K + 1)

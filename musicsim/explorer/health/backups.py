@@ -11,16 +11,17 @@ from musicsim.library.stores.small_copies import BACKUPS_FOLDER
 from musicsim.progress import Progress
 
 
-def _files_with_passwords() -> tuple[str, ...]:
+def files_with_passwords() -> tuple[str, ...]:
+    """Return the names of the extensions' files in a library's folder that hold passwords."""
     return tuple(name for extension in extensions() for name in extension.backup_files)
 
 
 def back_up(library: Library, target: Path, progress: Progress, *, with_passwords: bool = False) -> BackupReport:
     """Write a library as one file; see :func:`musicsim.library.archive.backup.save_backup`.
 
-    `with_passwords` takes the connections to music servers and players, too, which hold passwords.
+    `with_passwords` includes the connections to music servers and players, which have passwords.
     """
-    return save_backup(library, target, progress, _files_with_passwords() if with_passwords else ())
+    return save_backup(library, target, progress, files_with_passwords() if with_passwords else ())
 
 
 def restore(
@@ -31,19 +32,19 @@ def restore(
     with_passwords: bool = False,
     accept: Callable[[Consent], bool] = refuse,
 ) -> Restored:
-    """Make a library of a backup; see :func:`musicsim.library.archive.backup.restore_backup`.
+    """Restore a library from a backup; see :func:`musicsim.library.archive.backup.restore_backup`.
 
-    `with_passwords` takes the connections to music servers and players from the backup, if it has them.
+    `with_passwords` restores the connections to music servers and players, too, if the backup has them.
     """
-    return restore_backup(source, folder, progress, _files_with_passwords(), with_private=with_passwords, accept=accept)
+    return restore_backup(source, folder, progress, files_with_passwords(), with_private=with_passwords, accept=accept)
 
 
 def new_backup_path(library: Library) -> Path:
-    """Where the next backup that is asked for on the Library page goes."""
+    """Return the path of a new backup made on the Library page."""
     return library.folder / BACKUPS_FOLDER / f"{library.name}{time.strftime(' %Y-%m-%d %H.%M.%S')}{ENDING}"
 
 
 def backups_of(library: Library) -> list[Path]:
-    """The backups that lie in a library's folder, the latest first."""
+    """Return the backups in a library's folder, newest first."""
     folder = library.folder / BACKUPS_FOLDER
     return sorted(folder.glob(f"*{ENDING}"), key=lambda path: path.stat().st_mtime_ns, reverse=True)

@@ -1,8 +1,9 @@
-"""What is wrong with a library, what to do about it, and doing what loses nothing.
+"""Checks of a library, and repairs that do not lose data.
 
-The hook ``checks`` is ``function(library) -> Iterable[Finding]``, for what extensions have in the library's folder.
+The hook ``checks`` is ``function(library) -> Iterable[Finding]``, for the files of extensions in the library's folder.
 
-Findings are sentences without names of songs, people and places. Those stand apart: what is for others leaves them out.
+The sentence of a finding does not contain names of songs, people or places. Those are separate, because bug reports
+leave them out.
 """
 
 from collections.abc import Callable, Iterator
@@ -35,187 +36,146 @@ PROBLEM: Final = "problem"
 
 _BACKUP = "Restore a backup."
 _FIX = "`musicsim doctor --fix` {}."
-_MADE_HERE = (*BUILT_IN, LEARNED_KIND, REPRESENTATION_KIND)  # the library has what these are made of
-_BESIDE = ("clusters.npz", "map.npz", "walk.npz")
-_AT_ONCE = 100  # songs between two words on how far it is
+_REFITTABLE = (*BUILT_IN, LEARNED_KIND, REPRESENTATION_KIND)  # kinds of models that the library can fit again
+_ARTIFACTS = ("clusters.npz", "map.npz", "walk.npz")
+_REPORT_EVERY = 100  # songs between two reports of progress
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     what: str
     level: Level
     words: str
-    remedy: str = ""  # what to do; empty where nothing is
-    # what it is about: files, models, what an error says; not for the eyes of others
-    names: tuple[str, ...] = ()
-    fix: str = ""  # which of the repairs mends it; empty: none does without losing something
+    remedy: str = ""  # what to do, if anything
+    names: tuple[str, ...] = ()  # private details: files, models, error messages
+    fix: str = ""  # the repair that fixes it; empty if every repair would lose data
 
 
 def examine(library: Library, progress: Progress) -> Iterator[Finding]:
-    """Look at a library; each finding as it comes. Nothing is changed, and nothing need be writable."""
-    found = faults(library.engine)
-    yield _of_database(found)
-    if found and not is_of_indexes(found):
-        return  # whatever the tables say of the rest may be wrong
+    """Check a library and yield findings as they come. Changes nothing; the library may be read-only."""
+    errors = faults(library.engine)
+    yield _check_database(errors)
+    if errors and not is_of_indexes(errors):
+        return  # the tables may be wrong
     strays = stray_rows(library.engine)
     if strays:
-        counted = ", ".join(f"{n:,} in {table}" for table, n in strays.items())
-        yield Finding("database", PROBLEM, f"rows that belong to nothing: {counted}", f"They are not used. {_BACKUP}")
+        counts = ", ".join(f"{n:,} in {table}" for table, n in strays.items())
+        yield Finding("database", PROBLEM, f"rows referring to missing rows: {counts}", f"They are not used. {_BACKUP}")
     if not is_writable(library.folder / LIBRARY_FILE):
         yield Finding("library", NOTE, "can be read, not written to", "Change its permissions to add to it.")
-    yield from _of_songs(library)
-    yield from _of_features(library, progress)
-    yield from _of_models(library)
-    left = leftovers(library.folder)
-    if left:
-        yield Finding(
-            "leftovers",
-            NOTE,
-            f"left by processes that were ended: {len(left):,}",
-            _FIX.format("deletes them"),
-            tuple(map(str, left)),
-            "sweep",
-        )
+    yield from _check_songs(library)
+    yield from _check_features(library, progress)
+    yield from _check_models(library)
+    files = tuple(map(str, leftovers(library.folder)))
+    if files:
+        words = f"files left by processes that were killed: {len(files):,}"
+        yield Finding("leftovers", NOTE, words, _FIX.format("deletes them"), files, "sweep")
     for check in load_hooks("checks"):
         yield from check(library)
-    yield from _of_jobs(library)
+    yield from _check_jobs(library)
 
 
 def repair(library: Library, findings: list[Finding], progress: Progress) -> list[str]:
-    """Do what mends findings without losing anything; what was done, a sentence each.
+    """Run the repairs that the findings list; return a sentence for each.
 
-    Raises StoreLockedError if another process is at work on this library; StorageError if it cannot be written to.
+    Raises StoreLockedError if another process is changing this library; StorageError if it cannot be written to.
     """
     wanted = {finding.fix for finding in findings}
     return [sentence for name, do in _REPAIRS.items() if name in wanted and (sentence := do(library, progress))]
 
 
-# --- looking ----------------------------------------------------------------------------------------------------------
+# --- checks -----------------------------------------------------------------------------------------------------------
 
 
-def _of_database(found: list[str]) -> Finding:
-    if not found:
+def _check_database(errors: list[str]) -> Finding:
+    if not errors:
         return Finding("database", OK, "whole")
-    if is_of_indexes(found):
-        return Finding(
-            "database", PROBLEM, "indexes are damaged: " + "; ".join(found), _FIX.format("rebuilds them"), fix="index"
-        )
-    return Finding("database", PROBLEM, "damaged: " + "; ".join(found), _BACKUP)
+    if is_of_indexes(errors):
+        words = "indexes are damaged: " + "; ".join(errors)
+        return Finding("database", PROBLEM, words, _FIX.format("rebuilds them"), fix="index")
+    return Finding("database", PROBLEM, "damaged: " + "; ".join(errors), _BACKUP)
 
 
-def _of_songs(library: Library) -> Iterator[Finding]:
+def _check_songs(library: Library) -> Iterator[Finding]:
     songs, n_missing = library.songs(), len(library.missing_songs())
     absent = {song.id: str(song.path) for song in songs if not song.path.exists()}
     elsewhere = songs_elsewhere(library, absent)
-    gone = [path for song_id, path in absent.items() if song_id not in elsewhere]
+    lost = tuple(path for song_id, path in absent.items() if song_id not in elsewhere)
     yield Finding("songs", OK, f"{len(songs):,} songs with a file")
     if n_missing:
-        yield Finding(
-            "songs",
-            NOTE,
-            f"{n_missing:,} songs are missing",
-            "`musicsim missing` lists them; they return with their files.",
-        )
-    if gone:
-        yield Finding(
-            "files",
-            NOTE,
-            f"{len(gone):,} files are not where the last scan saw them",
-            "Plug in their drive, or run `musicsim scan`.",
-            tuple(gone),
-        )
+        remedy = "`musicsim missing` lists them; they return with their files."
+        yield Finding("songs", NOTE, f"{n_missing:,} songs are missing", remedy)
+    if lost:
+        words = f"{len(lost):,} files are not where the last scan saw them"
+        yield Finding("files", NOTE, words, "Plug in their drive, or run `musicsim scan`.", lost)
     n_failed = library.counts()["failed"]
     if n_failed:
-        yield Finding(
-            "files",
-            NOTE,
-            f"{n_failed:,.0f} files could not be added",
-            "`musicsim failed` lists them with their reasons.",
-        )
+        remedy = "`musicsim failed` lists them with their reasons."
+        yield Finding("files", NOTE, f"{n_failed:,.0f} files could not be added", remedy)
     upgrade = pending_upgrade(library)
     if upgrade is not None:
         yield Finding("version", NOTE, upgrade.words, "Open the app, which does it.")
 
 
-def _of_features(library: Library, progress: Progress) -> Iterator[Finding]:
-    """Audio features against songs."""
+def _check_features(library: Library, progress: Progress) -> Iterator[Finding]:
     store, hashes = library.frame_files, library.content_hashes()
     orphans = tuple(map(str, store.orphans(hashes)))
     if orphans:
-        yield Finding(
-            "features",
-            NOTE,
-            f"{len(orphans):,} files of audio features belong to no song",
-            _FIX.format("deletes them"),
-            orphans,
-            "sweep",
-        )
+        words = f"{len(orphans):,} files of audio features belong to no song"
+        yield Finding("features", NOTE, words, _FIX.format("deletes them"), orphans, "sweep")
     if not library.settings["keep_frames"]:
         return
-    kept, wanted = store.kept(), set(hashes)
-    lacking, damaged = wanted - kept, _damaged(library, progress)
-    for which, words in ((lacking, "are not stored"), (damaged, "are damaged")):
-        if not which:
-            continue
-        again = _to_analyse(library, which)
-        if again:
-            yield Finding(
-                "features",
-                PROBLEM,
-                f"the audio features of {len(again):,} songs {words}",
-                _FIX.format("analyses them again"),
-                tuple(str(song.path) for song in again),
-                "features",
-            )
-        if len(which) > len(again):
-            yield Finding(
-                "features",
-                NOTE,
-                f"the audio features of {len(which) - len(again):,} songs without a file {words}",
-                "They are analysed when their files are back.",
-            )
+    lacking, damaged = set(hashes) - store.kept(), _damaged_frames(library, progress)
+    for affected, state in ((lacking, "are not stored"), (damaged, "are damaged")):
+        paths = tuple(str(song.path) for song in _songs_with_file(library, affected))
+        if paths:
+            words = f"the audio features of {len(paths):,} songs {state}"
+            yield Finding("features", PROBLEM, words, _FIX.format("analyzes them again"), paths, "features")
+        if len(affected) > len(paths):
+            words = f"the audio features of {len(affected) - len(paths):,} songs without a file {state}"
+            yield Finding("features", NOTE, words, "They are analyzed when their files are back.")
     if not lacking and not damaged:
-        yield Finding("features", OK, f"of {len(wanted):,} songs, all readable")
+        yield Finding("features", OK, f"of {len(set(hashes)):,} songs, all readable")
 
 
-def _damaged(library: Library, progress: Progress) -> set[str]:
+def _damaged_frames(library: Library, progress: Progress) -> set[str]:
+    """Return the content hashes of songs whose stored frames are damaged."""
     damaged = set()
-    kept = library.frame_files.kept() & set(library.content_hashes())
-    for done, content_hash in enumerate(sorted(kept)):
-        if done % _AT_ONCE == 0:
-            progress("reading audio features", done, len(kept))
+    stored = library.frame_files.kept() & set(library.content_hashes())
+    for done, content_hash in enumerate(sorted(stored)):
+        if done % _REPORT_EVERY == 0:
+            progress("reading audio features", done, len(stored))
         if not library.frame_files.is_whole(content_hash):
             damaged.add(content_hash)
     return damaged
 
 
-def _to_analyse(library: Library, hashes: set[str]) -> list[Song]:
-    """Songs of these hashes whose files are here."""
+def _songs_with_file(library: Library, hashes: set[str]) -> list[Song]:
     return [song for song in library.songs() if song.content_hash in hashes and song.path.is_file()]
 
 
-def _of_models(library: Library) -> Iterator[Finding]:
-    records = library.models.all(retired=True)
+def _check_models(library: Library) -> Iterator[Finding]:
     n_whole = 0
-    for record in records:
+    for record in library.models.all(retired=True):
         error = damage(library, record)
         reason = None if record.is_retired else stale_reason(library, record)
         if error is not None:
-            fixable = record.is_retired or record.kind in _MADE_HERE
+            fixable = record.is_retired or record.kind in _REFITTABLE
             remedy = _FIX.format("fits it again") if fixable else "Delete it, and import its file again."
             names = (record.name, str(error))
             yield Finding("models", PROBLEM, f"{record.id} cannot be read", remedy, names, "models" if fixable else "")
         elif reason is not None:
-            words = f"{record.id} is older than what it was made of"
+            words = f"{record.id} is older than its songs or its base model"
             yield Finding("models", NOTE, words, _FIX.format("fits it again"), (record.name, reason), "models")
         else:
             n_whole += 1
-        beside = [path for path in map(library.models.path(record.id).joinpath, _BESIDE) if not _is_readable(path)]
-        if beside:
-            words = f"the {' and '.join(path.stem for path in beside)} of {record.id} cannot be read"
-            yield Finding("models", PROBLEM, words, _FIX.format("makes them again"), (record.name,), "models")
+        paths = map(library.models.path(record.id).joinpath, _ARTIFACTS)
+        unreadable = [path.stem for path in paths if _is_damaged(path)]
+        if unreadable:
+            words = f"the {' and '.join(unreadable)} of {record.id} cannot be read"
+            yield Finding("models", PROBLEM, words, _FIX.format("computes them again"), (record.name,), "models")
     if n_whole:
         yield Finding("models", OK, f"{n_whole} models are whole")
     orphans = tuple(map(str, library.models.orphans()))
@@ -227,26 +187,26 @@ def _of_models(library: Library) -> Iterator[Finding]:
         yield Finding("models", NOTE, words, _FIX.format("brings them up to date"), fix="models")
 
 
-def _is_readable(arrays: Path) -> bool:
-    """Whether a file of arrays can be read, or is not there."""
+def _is_damaged(arrays: Path) -> bool:
+    """Return whether a file of arrays exists and cannot be read."""
     try:
         load_arrays(arrays)
-    except Exception:  # zipfile and numpy raise nearly anything at a damaged file
-        return False
-    return True
+    except Exception:  # zipfile and numpy raise many kinds of errors for a damaged file
+        return True
+    return False
 
 
-def _of_jobs(library: Library) -> Iterator[Finding]:
+def _check_jobs(library: Library) -> Iterator[Finding]:
     last = next(iter(library.jobs.recent(1)), None)
     if last is not None and last.is_active:
-        words = f"job {last.id} ({last.kind}) is at work: what it has not entered yet may be counted above"
-        yield Finding("jobs", NOTE, words, "Look again when it has ended.")
+        words = f"job {last.id} ({last.kind}) is running: its unfinished work may appear above"
+        yield Finding("jobs", NOTE, words, "Check again when it has ended.")
     elif last is not None and last.state in ("failed", "interrupted"):
         words = f"the last job, {last.id} ({last.kind}), ended as {last.state}"
-        yield Finding("jobs", NOTE, words, "Start it again; it goes on where it was.", (last.message,))
+        yield Finding("jobs", NOTE, words, "Start it again; it continues from there.", (last.message,))
 
 
-# --- mending ----------------------------------------------------------------------------------------------------------
+# --- repairs ----------------------------------------------------------------------------------------------------------
 
 
 def _rebuild_indexes(library: Library, _progress: Progress) -> str:
@@ -254,38 +214,37 @@ def _rebuild_indexes(library: Library, _progress: Progress) -> str:
 
 
 def _sweep(library: Library, _progress: Progress) -> str:
-    with library.exclusive("repairing files"):  # which sweeps what processes have left
+    with library.exclusive("repairing files"):  # which deletes leftovers of killed processes, too
         library.frame_files.sweep(library.content_hashes())
         library.models.discard_unfinished()
-    return "what killed processes had left was deleted"
+    return "files left by killed processes were deleted"
 
 
-def _analyse_again(library: Library, progress: Progress) -> str:
-    kept, hashes = library.frame_files.kept(), set(library.content_hashes())
-    damaged = _damaged(library, progress)
-    songs = _to_analyse(library, (hashes - kept) | damaged)
+def _analyze_again(library: Library, progress: Progress) -> str:
+    lacking = set(library.content_hashes()) - library.frame_files.kept()
+    songs = _songs_with_file(library, lacking | _damaged_frames(library, progress))
     with library.exclusive("repairing files"):
         for song in songs:
             library.frame_files.drop(song.content_hash)
-    done = scan_and_refresh(library, [song.path for song in songs], progress, absent_ok=True)
-    return f"{len(songs):,} songs were analysed again, {len(done.failures):,} of them in vain"
+    report = scan_and_refresh(library, [song.path for song in songs], progress, absent_ok=True)
+    return f"{len(songs):,} songs were analyzed again; {len(report.failures):,} failed"
 
 
 def _refit(library: Library, progress: Progress) -> str:
-    refresh(library, progress=progress)  # fits what is built in, and what is older than what it was made of
+    refresh(library, progress=progress)  # fits built-in and stale models
     damaged = [record for record in library.models.all() if damage(library, record) is not None]
-    again = [record for record in damaged if record.kind in _MADE_HERE]
     with library.exclusive("repairing files"):
-        n_made = sum(make_again(library, record, Quiet(progress)) for record in again)
-    if n_made:
+        n_fitted = sum(make_again(library, record, Quiet(progress)) for record in damaged if record.kind in _REFITTABLE)
+    if n_fitted:
         refresh(library, progress=progress)
-    return "models, map and playlist walk were brought up to date" + (f", {n_made} fitted again" if n_made else "")
+    fitted_again = f", {n_fitted} fitted again" if n_fitted else ""
+    return f"models, map and playlist walk were brought up to date{fitted_again}"
 
 
+# in order of execution; each repairs what earlier ones left
 _REPAIRS: dict[str, Callable[[Library, Progress], str]] = {
     "index": _rebuild_indexes,
     "sweep": _sweep,
-    "features": _analyse_again,
+    "features": _analyze_again,
     "models": _refit,
 }
-"""In the order in which they are done: each finds what the one before has left."""

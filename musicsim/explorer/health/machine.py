@@ -1,4 +1,4 @@
-"""What a library finds on the machine that it is opened on: decoders, cores, room, limits and versions."""
+"""Checks of the machine for a library: decoders, cores, disk space, limits and versions."""
 
 import os
 import platform
@@ -18,69 +18,69 @@ from musicsim.audio.features import FRAME, HOP, N_MELS, N_MFCC, SAMPLE_RATE
 from musicsim.explorer.health.doctor import NOTE, OK, PROBLEM, Finding, Level
 from musicsim.library.db.schema_version import SCHEMA_VERSION
 
-_PYTHONS = ((3, 11), (3, 13))  # the first and the last that are tested
-_MIN_FREE, _LITTLE_FREE = 100 << 20, 2 << 30  # bytes
+_PYTHONS = ((3, 11), (3, 13))  # oldest and newest tested
+MIN_FREE, _LITTLE_FREE = 100 << 20, 2 << 30  # bytes
 _MIN_OPEN_FILES = 512  # memory maps of models, sockets of forty visitors, and some more
 _LITTLE_MEMORY = 1 << 30  # bytes
-_MAX_APART = 0.05  # dB of a coefficient; float32 makes 0.001 of it
-_AS_INSTALLED = "Install musicsim again: `make app`, or `pip install --upgrade`."
+_MAX_ERROR = 0.05  # dB of a coefficient; float32 causes 0.001 of it
+_REINSTALL = "Install musicsim again: `make app`, or `pip install --upgrade`."
 
 
 def look_at(folder: Path) -> Iterator[Finding]:
-    """Look at the machine as a library in a folder finds it."""
-    yield from _of_decoders()
-    yield _of_features()
+    """Check the machine for a library in a folder, which need not exist."""
+    yield from _check_decoders()
+    yield _check_features()
     yield Finding("cores", OK, f"{n_cores()}")
-    yield from _of_room(folder)
-    yield from _of_memory()
-    yield from _of_open_files()
-    yield from _of_versions()
+    yield _check_disk(folder)
+    yield from _check_memory()
+    yield from _check_open_files()
+    yield from _check_versions()
 
 
 def versions() -> dict[str, str]:
-    """What is installed, by name: the program, the system, and each library that the program needs."""
-    found = {
+    """Return the versions of the program, the system and the required libraries, by name."""
+    versions = {
         "musicsim": __version__,
         "schema": str(SCHEMA_VERSION),
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "sqlite": sqlite3.sqlite_version,
     }
-    return found | {needed.name: _installed(needed.name) or "missing" for needed in _needed()}
+    return versions | {library.name: _version(library.name) or "missing" for library in _requirements()}
 
 
 def n_cores() -> int:
-    """Cores that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def memory_bytes() -> int | None:
-    """Memory that this process may use; None where the system does not say."""
+    """Return the memory that this process may use; None if the system does not report it."""
     try:
-        found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        n_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return None
     if (limit := _limit("RLIMIT_AS")) is not None:
-        found = min(found, limit)
+        n_bytes = min(n_bytes, limit)
     for file in ("memory.max", "memory/memory.limit_in_bytes"):  # of a container
         try:
-            found = min(found, int((Path("/sys/fs/cgroup") / file).read_text()))
-        except (OSError, ValueError):  # there is none, or it says "max"
+            n_bytes = min(n_bytes, int((Path("/sys/fs/cgroup") / file).read_text()))
+        except (OSError, ValueError):  # the file is missing, or contains "max"
             continue
-    return found
+    return n_bytes
 
 
 def _limit(name: str) -> int | None:
-    """A limit of this process; None where there is none."""
+    """Return a limit of this process, or None."""
     try:
         import resource
-    except ImportError:  # not every system has limits
+    except ImportError:  # Windows
         return None
     soft, _ = resource.getrlimit(getattr(resource, name))
     return None if soft == resource.RLIM_INFINITY else soft
 
 
-def _of_decoders() -> Iterator[Finding]:
+def _check_decoders() -> Iterator[Finding]:
     lacking = without_decoder()
     if lacking:
         words = f"no decoder for {', '.join(lacking)}"
@@ -89,47 +89,45 @@ def _of_decoders() -> Iterator[Finding]:
         yield Finding("decoders", OK, f"all {len(AUDIO_EXTENSIONS)} kinds of audio files can be decoded")
 
 
-def _of_features() -> Finding:
-    """Whether the numbers of this processor and its libraries are those of librosa, on two seconds of a rising tone."""
+def _check_features() -> Finding:
+    """Compare the MFCC of two seconds of a rising tone on this processor with those of librosa."""
     import librosa
 
     t = np.arange(2 * SAMPLE_RATE, dtype=np.float32) / SAMPLE_RATE
     y = 0.5 * np.sin(2 * np.pi * (200 * t + 900 * t**2))
-    wanted = librosa.feature.mfcc(y=y, sr=SAMPLE_RATE, n_mfcc=N_MFCC, n_fft=FRAME, hop_length=HOP, n_mels=N_MELS)
-    apart = float(np.abs(mfcc(y) - wanted.T).max())
-    if apart > _MAX_APART:
-        words = f"MFCC are {apart:.2g} dB off librosa's: songs are compared by wrong numbers"
-        return Finding("arithmetic", PROBLEM, words, _AS_INSTALLED)
-    return Finding("arithmetic", OK, f"MFCC are librosa's, within {apart:.1g} dB")
+    expected = librosa.feature.mfcc(y=y, sr=SAMPLE_RATE, n_mfcc=N_MFCC, n_fft=FRAME, hop_length=HOP, n_mels=N_MELS)
+    error = float(np.abs(mfcc(y) - expected.T).max())
+    if error > _MAX_ERROR:
+        words = f"MFCC differ from librosa's by {error:.2g} dB: similarities are wrong"
+        return Finding("arithmetic", PROBLEM, words, _REINSTALL)
+    return Finding("arithmetic", OK, f"MFCC are librosa's, within {error:.1g} dB")
 
 
-def _of_room(folder: Path) -> Iterator[Finding]:
-    place = next(place for place in (folder, *folder.parents) if place.is_dir())
-    free = shutil.disk_usage(place).free
-    level: Level = PROBLEM if free < _MIN_FREE else NOTE if free < _LITTLE_FREE else OK
+def _check_disk(folder: Path) -> Finding:
+    existing = next(place for place in (folder, *folder.parents) if place.is_dir())
+    free = shutil.disk_usage(existing).free
+    level: Level = PROBLEM if free < MIN_FREE else NOTE if free < _LITTLE_FREE else OK
     remedy = "" if level == OK else "Free some space: a song takes about a megabyte."
-    yield Finding("room", level, f"{free / 1e9:,.1f} GB free where the library is", remedy)
+    return Finding("room", level, f"{free / 1e9:,.1f} GB free on the library's disk", remedy)
 
 
-def _of_memory() -> Iterator[Finding]:
+def _check_memory() -> Iterator[Finding]:
     n_bytes = memory_bytes()
-    if n_bytes is None:
-        return
-    is_little = n_bytes < _LITTLE_MEMORY
-    remedy = "Add with one worker: `musicsim add --workers 1`." if is_little else ""
-    yield Finding("memory", NOTE if is_little else OK, f"{n_bytes / 1e9:,.1f} GB", remedy)
+    if n_bytes is not None:
+        is_little = n_bytes < _LITTLE_MEMORY
+        remedy = "Add with one worker: `musicsim add --workers 1`." if is_little else ""
+        yield Finding("memory", NOTE if is_little else OK, f"{n_bytes / 1e9:,.1f} GB", remedy)
 
 
-def _of_open_files() -> Iterator[Finding]:
+def _check_open_files() -> Iterator[Finding]:
     limit = _limit("RLIMIT_NOFILE")
-    if limit is None:
-        return
-    is_low = limit < _MIN_OPEN_FILES
-    remedy = f"Raise it before the start: `ulimit -n {_MIN_OPEN_FILES}`." if is_low else ""
-    yield Finding("open files", NOTE if is_low else OK, f"at most {limit:,}", remedy)
+    if limit is not None:
+        is_low = limit < _MIN_OPEN_FILES
+        remedy = f"Raise it before the start: `ulimit -n {_MIN_OPEN_FILES}`." if is_low else ""
+        yield Finding("open files", NOTE if is_low else OK, f"at most {limit:,}", remedy)
 
 
-def _of_versions() -> Iterator[Finding]:
+def _check_versions() -> Iterator[Finding]:
     first, last = _PYTHONS
     is_tested = first <= sys.version_info[:2] <= last
     yield Finding(
@@ -139,25 +137,24 @@ def _of_versions() -> Iterator[Finding]:
         "" if is_tested else f"It is tested with Python {'.'.join(map(str, first))} to {'.'.join(map(str, last))}.",
     )
     wrong = [
-        f"{needed} (here: {_installed(needed.name) or 'missing'})"
-        for needed in _needed()
-        if not needed.specifier.contains(_installed(needed.name) or "0", prereleases=True)
+        f"{required} (here: {_version(required.name) or 'missing'})"
+        for required in _requirements()
+        if not required.specifier.contains(_version(required.name) or "0", prereleases=True)
     ]
     if wrong:
-        yield Finding("version", PROBLEM, f"libraries are too old or missing: {', '.join(wrong)}", _AS_INSTALLED)
+        yield Finding("version", PROBLEM, f"libraries are too old or missing: {', '.join(wrong)}", _REINSTALL)
 
 
-def _needed() -> list[Requirement]:
-    """The libraries that the program needs; none where it runs without having been installed."""
+def _requirements() -> list[Requirement]:
+    """Return the required libraries; none if the program was not installed."""
     try:
-        listed = metadata.requires("musicsim") or []
+        requirements = [Requirement(line) for line in metadata.requires("musicsim") or []]
     except metadata.PackageNotFoundError:
         return []
-    needed = map(Requirement, listed)
-    return [one for one in needed if one.marker is None or one.marker.evaluate({"extra": ""})]
+    return [one for one in requirements if one.marker is None or one.marker.evaluate({"extra": ""})]
 
 
-def _installed(name: str) -> str | None:
+def _version(name: str) -> str | None:
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:

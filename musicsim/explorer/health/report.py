@@ -1,4 +1,4 @@
-"""What a bug report should hold of a library and its machine: no title, artist, path or token."""
+"""Bug reports on a library and its machine, without titles, artists, paths and tokens."""
 
 import json
 import time
@@ -16,7 +16,7 @@ _N_LINES = 300
 
 
 def bug_report(findings: Iterable[Finding], folder: Path, library: Library | None) -> dict[str, Any]:
-    """JSON values: findings, versions, sizes, settings and the end of the log; of no library where none opens."""
+    """Return findings, versions, sizes, settings and the end of the log as JSON values."""
     return {
         "made_at": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "versions": versions(),
@@ -24,19 +24,19 @@ def bug_report(findings: Iterable[Finding], folder: Path, library: Library | Non
         "findings": [
             {"what": one.what, "level": one.level, "words": one.words, "remedy": one.remedy} for one in findings
         ],
-        "library": None if library is None else _of_library(library),
+        "library": None if library is None else _library_facts(library),
         "log": [logs.without_private(line) for line in logs.last_lines(folder, _N_LINES)],
     }
 
 
 def write_report(report: dict[str, Any], target: Path) -> None:
-    """Write a report as JSON where the file's name ends so, else as text; raises as :func:`atomic_path`."""
+    """Write a report as JSON if the file ends in .json, else as text; raises like :func:`atomic_path`."""
     text = json.dumps(report, indent=1) if target.suffix.lower() == ".json" else "\n".join(_lines(report))
     with atomic_path(target) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8")
 
 
-def _of_library(library: Library) -> dict[str, Any]:
+def _library_facts(library: Library) -> dict[str, Any]:
     return {
         "counts": library.counts(),
         "settings": library.settings,
@@ -64,7 +64,7 @@ _PARTS = ("frames", "models", "cache", "uploads", "embeddings", "jobs", "logs", 
 
 
 def _sizes(folder: Path) -> dict[str, int]:
-    """Bytes of the database and of each folder that a library has; others may be the listener's own."""
+    """Return the bytes of the database and of a library's own folders; other folders may belong to the owner."""
     sizes = {file.name: file.stat().st_size for file in sorted(folder.glob("library.sqlite*"))}
     for part in _PARTS:
         if (folder / part).is_dir():
@@ -73,7 +73,7 @@ def _sizes(folder: Path) -> dict[str, int]:
 
 
 def _lines(report: dict[str, Any]) -> Iterable[str]:
-    """A report for people: one line a fact, and the log as it is."""
+    """Yield a report as text: one line per fact, and the log unchanged."""
     for name, value in report.items():
         yield f"== {name}"
         if name == "findings":

@@ -1,4 +1,4 @@
-"""Learning what similar means from plays, labels, lists or answers, and judging it on held-out artists.
+"""Learning a metric from plays, labels, playlists or answers, and evaluating it on held-out artists.
 
-May use snapshot, models and playlists; returns learned models, which upkeep saves.
+May use snapshot, models and playlists; returns learned models, which refresh saves.
 """

@@ -1,15 +1,14 @@
-"""Learning only where it helps: several ways are tried on folds of held-out artists, the sound alone among them.
+"""Automatic choice of a method: several are cross-validated by artist, and the best is used only if it clearly helps.
 
-A dozen artists with ten songs each say little: a metric with thousands of numbers fits them, and is worse on all
-others. So each way of learning is compared with the plain vectors, song by song, on artists that it was not learned
-from. One is chosen when its gain is surer than those of the others and no measure falls; then it has to show on the
-test artists that none falls there either. Otherwise the songs stay where they were.
+With few artists, a metric with thousands of parameters overfits. A method must gain significantly over the plain
+vectors in cross-validation, and must not be significantly worse by any measure on the test artists.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +23,6 @@ from musicsim.explorer.learning.task import (
     MAX_SONGS,
     MAX_TESTED,
     FloatArray,
-    Fold,
     LearningSettings,
     Rows,
     Task,
@@ -42,101 +40,100 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 
 SOUND_ALONE = "the sound alone"
 _FOLDS = 3
-_MAX_CHOSEN_ON = 1_500  # that the choice is made on, whole artists of them
-_MAX_RANKED = 600  # that a ranking is learned from while choosing: a second each
-_MAX_QUERIES = 400  # a fold
+_MAX_CHOSEN_ON = 1_500  # songs for the choice, by whole artists
+_MAX_RANKED = 600  # training songs of a ranking during the choice; a second each
+_MAX_QUERIES = 400  # per fold
 _SHRINKAGES = (0.3, 0.5, 0.8, 0.9)
 _MEANS = ((0.0, 0.1), (0.0, 1.0), (0.3, 1.0))  # t and reg of GMML
 _CS = (1.0, 10.0, 100.0, 1e3)
 _RANKINGS_KEPT = 3  # after the first fold
 _TOLERANCE, _MAX_CUTS = 1e-2, 60
 _MARGIN = 1.64
-"""Standard errors that a gain should exceed: with one, the best of fifty ways that change nothing often does."""
+"""Minimum gain in standard errors; the best of fifty useless methods often exceeds one."""
 _SEED = 0
 
 Learn = Callable[[Rows, int], FloatArray]
-"""From the rows that may be learned from, and how many of them a ranking takes at most, to L, (r, d)."""
+"""Learns L, (r, d), from training rows; a ranking uses at most as many of them as the second argument says."""
 
 
 @dataclass(slots=True)
 class Way:
-    """A way of learning, and what came of it on the folds so far."""
+    """A method of learning, and its scores on the folds so far."""
 
     words: str
-    learn: Learn  # raises ValueError where the rows hold nothing to learn from
-    # of the queries of each fold, by measure
-    scores: list[dict[str, FloatArray]] = field(default_factory=list)
+    learn: Learn  # raises ValueError if the rows contain nothing to learn from
+    scores: list[dict[str, FloatArray]] = field(default_factory=list)  # of queries, by fold and measure
 
 
 class _Choice:
-    """The ways that were tried, each against the sound alone."""
+    """Compares methods with the sound alone."""
 
     def __init__(self, task: Task, watcher: TrainingProgress, plain: FloatArray) -> None:
         self._task, self._watcher = task, watcher
-        self.folds = list(_folds(task))
+        known = np.concatenate([task.split.train, task.split.validation])
+        rows = _whole_groups(task, known, _MAX_CHOSEN_ON)
+        self.folds = list(artist_folds(task.supervision, rows, _FOLDS, _MAX_QUERIES, task.rng))
         self.plain = Way(SOUND_ALONE, lambda *_: plain)
         self.tried: list[Way] = []
         for number in range(len(self.folds)):
             self._judge(self.plain, number)
-        if not np.isfinite(_joined(self.plain)["auc"]).any():
+        if not np.isfinite(_concatenate(self.plain)["auc"]).any():
             raise no_example(task)
         self._groups = [task.supervision.groups[q] for fold in self.folds for q in fold.queries]
         self.is_over = False
 
     def try_all(self, ways: Sequence[Way], n_kept: int | None = None) -> None:
-        """Judge ways on all folds; or after the first one only those that are best there."""
+        """Evaluate methods on all folds; with `n_kept`, only the best continue after each fold."""
         left = list(ways)
         for number in range(len(self.folds)):
-            judged = []
+            evaluated = []
             for way in left:
                 self.is_over = self.is_over or self._watcher.is_enough()
                 if self.is_over:
                     return
-                try:
+                with suppress(ValueError):  # nothing to learn from in this fold
                     self._judge(way, number)
-                except ValueError:  # this fold holds nothing for it to learn from
-                    continue
-                judged.append(way)
+                    evaluated.append(way)
             if n_kept is not None:
-                judged = sorted(judged, key=self._mean_gain, reverse=True)[:n_kept]
-            left = judged
+                evaluated = sorted(evaluated, key=self._mean_gain, reverse=True)[:n_kept]
+            left = evaluated
         for way in left:
             self.tried.append(way)
             self._watcher.trace({"quality": _quality(way), "untrained": _quality(self.plain), "setting": way.words})
 
     def best(self) -> Way:
-        """The way whose gain is surest, none of whose measures falls; the sound alone where there is none."""
-        found, most = self.plain, 0.0
+        """Return the method with the most significant gain and no significant loss; the sound alone if none gains."""
+        best, largest = self.plain, 0.0
         for way in self.tried:
-            leads = leads_of(_joined(self.plain), _joined(way), self._groups)
+            leads = leads_of(_concatenate(self.plain), _concatenate(way), self._groups)
             if not leads or fallen(leads):
                 continue
-            gain = _gain(way, self.plain)
+            gain = self._gain(way)
             mean, low, high = evaluation.paired_bootstrap(gain, np.zeros(len(gain)), self._groups, random_state=_SEED)
-            sure = mean - _MARGIN * (high - low) / (2 * 1.96)
-            if sure > most:
-                found, most = way, sure
-        return found
+            certain = mean - _MARGIN * (high - low) / (2 * 1.96)
+            if certain > largest:
+                best, largest = way, certain
+        return best
 
     def most_promising(self, words: str) -> Way | None:
-        """Of the ways tried whose words begin so, that of the largest mean gain."""
-        some = [way for way in self.tried if way.words.startswith(words)]
-        return max(some, key=self._mean_gain, default=None)
+        """Return the method with the largest mean gain of those whose words begin like this."""
+        matching = [way for way in self.tried if way.words.startswith(words)]
+        return max(matching, key=self._mean_gain, default=None)
+
+    def _gain(self, way: Way) -> FloatArray:
+        """Return the gain of each query so far over the sound alone, the mean over the measures."""
+        before = _concatenate(self.plain, len(way.scores))
+        gains: FloatArray = np.mean([after - before[name] for name, after in _concatenate(way).items()], axis=0)
+        return gains
 
     def _mean_gain(self, way: Way) -> float:
-        gain = _gain(way, self.plain)
+        gain = self._gain(way)
         return float(np.nanmean(gain)) if np.isfinite(gain).any() else 0.0
 
     def _judge(self, way: Way, number: int) -> None:
         fold = self.folds[number]
         self._watcher(f"trying {way.words}", number, len(self.folds))
         way.scores.append(_scores(self._task, way.learn(fold.train, _MAX_RANKED), fold.queries, fold.database))
-
-
-def _folds(task: Task) -> Iterator[Fold]:
-    """Artists that are neither tested nor left out for their number, in as many parts as there are folds."""
-    rows = _whole_groups(task, np.concatenate([task.split.train, task.split.validation]), _MAX_CHOSEN_ON)
-    return artist_folds(task.supervision, rows, _FOLDS, _MAX_QUERIES, task.rng)
 
 
 def _whole_groups(task: Task, rows: Rows, most: int) -> Rows:
@@ -148,36 +145,25 @@ def _scores(task: Task, L: FloatArray, queries: Rows, database: Rows) -> dict[st
     return evaluation.query_scores(task.X[queries] @ L.T, task.X[database] @ L.T, relevance, k=10)
 
 
-def _joined(way: Way) -> dict[str, FloatArray]:
-    return {name: np.concatenate([scores[name] for scores in way.scores]) for name in RANKED}
-
-
-def _gain(way: Way, plain: Way) -> FloatArray:
-    """Of each query so far, the mean over the measures of what it gains over the sound alone."""
-    n = len(way.scores)
-    before = {name: np.concatenate([scores[name] for scores in plain.scores[:n]]) for name in RANKED}
-    gains: FloatArray = np.mean([after - before[name] for name, after in _joined(way).items()], axis=0)
-    return gains
+def _concatenate(way: Way, n_folds: int | None = None) -> dict[str, FloatArray]:
+    return {name: np.concatenate([scores[name] for scores in way.scores[:n_folds]]) for name in RANKED}
 
 
 def _quality(way: Way) -> float:
-    return float(np.nanmean([np.nanmean(scores) for scores in _joined(way).values()]))
+    return float(np.nanmean([np.nanmean(scores) for scores in _concatenate(way).values()]))
 
 
-# --- ways of learning -----------------------------------------------------------------------------
+class Ways:
+    """The methods of learning on the vectors of one model, or of several joined models."""
 
-
-class _Ways:
-    """The ways of learning on the vectors of one model, or of several joined."""
-
-    def __init__(self, task: Task, space: FloatArray, where: str = "") -> None:
-        self._task, self._space, self._where = task, space, where
-        self._X = task.X @ space.T
+    def __init__(self, task: Task, space: FloatArray, suffix: str = "") -> None:
+        self._task, self._space, self._suffix = task, space, suffix
 
     def whitenings(self, within: WithinSongs) -> list[Way]:
+        """Return WCCN within each kind of songs, with several shrinkages."""
         return [
             Way(
-                f"whitening within {' and '.join(kinds)}, shrunk by {g:g}{self._where}",
+                f"whitening within {' and '.join(kinds)}, shrinkage {g:g}{self._suffix}",
                 self._whitening(within, kinds, g),
             )
             for kinds in within.kinds
@@ -185,14 +171,15 @@ class _Ways:
         ]
 
     def means(self) -> list[Way]:
-        return [Way(f"geometric mean, t {t:g}, reg {reg:g}{self._where}", self._mean(t, reg)) for t, reg in _MEANS]
+        """Return geometric means with several options."""
+        return [Way(f"geometric mean, t {t:g}, reg {reg:g}{self._suffix}", self._mean(t, reg)) for t, reg in _MEANS]
 
     def rankings(self, first: Way | None) -> list[Way]:
-        """MLR on these vectors and after a whitening, alone and blended in equal parts with what it began with."""
+        """Return MLR on these vectors and after a whitening, each also blended half and half with its start."""
         starts = [(None, ""), *([(first, " after whitening")] if first is not None else [])]
         return [
             Way(
-                f"ranking, C {C:g}{words}{', half of it' if is_blended else ''}{self._where}",
+                f"ranking, C {C:g}{words}{', blended' if is_blended else ''}{self._suffix}",
                 self._ranking(C, way, is_blended=is_blended),
             )
             for C in _CS
@@ -209,7 +196,8 @@ class _Ways:
 
     def _mean(self, t: float, reg: float) -> Learn:
         def learn(rows: Rows, _: int) -> FloatArray:
-            learner = metric.GMML(t=t, reg=reg).fit(self._X[rows], _among(self._task, rows))
+            X = self._task.X[rows] @ self._space.T
+            learner = metric.GMML(t=t, reg=reg).fit(X, _relevance(self._task, rows))
             return learner.components_ @ self._space
 
         return learn
@@ -217,83 +205,80 @@ class _Ways:
     def _ranking(self, C: float, first: Way | None, *, is_blended: bool) -> Learn:
         def learn(rows: Rows, most: int) -> FloatArray:
             before = self._space if first is None else first.learn(rows, most)
-            some = _whole_groups(self._task, rows, most)
-            X = self._task.X[some] @ before.T
+            sample = _whole_groups(self._task, rows, most)
+            X = self._task.X[sample] @ before.T
             mlr = metric.MLR(self._task.settings.loss, C=C, tol=_TOLERANCE, max_cuts=_MAX_CUTS, random_state=_SEED)
-            L = _fitted(mlr, X, _among(self._task, some))
-            return (_blended(L, X) if is_blended else L) @ before
+            L = fit_ranking(mlr, X, _relevance(self._task, sample))
+            return (_blend(L, X) if is_blended else L) @ before
 
         return learn
 
 
-def _kernels(task: Task) -> list[Way]:
-    """MLR with a kernel for each of several models."""
+def _kernel_rankings(task: Task) -> list[Way]:
+    """Return MLR with one kernel per joined model."""
 
     def ranking(C: float) -> Learn:
         def learn(rows: Rows, most: int) -> FloatArray:
-            some = _whole_groups(task, rows, min(most, MAX_OF_KERNELS))
+            sample = _whole_groups(task, rows, min(most, MAX_OF_KERNELS))
             mlr = SourceMLR(
                 task.blocks, task.settings.loss, C=C, tol=_TOLERANCE, max_cuts=_MAX_CUTS, random_state=_SEED
             )
-            return _fitted(mlr, task.X[some], _among(task, some))
+            return fit_ranking(mlr, task.X[sample], _relevance(task, sample))
 
         return learn
 
     return [Way(f"ranking with a kernel for each model, C {C:g}", ranking(C)) for C in _CS]
 
 
-def _among(task: Task, rows: Rows) -> relevances.Relevance:
+def _relevance(task: Task, rows: Rows) -> relevances.Relevance:
     return task.supervision.relevance(rows).restrict(rows, rows)
 
 
 class NothingLearnedError(ValueError):
-    """The metric of these songs is zero. That of some of them, at the same C, need not be."""
+    """The metric of these songs is 0; with the same C, that of a subset may differ."""
 
 
-def _fitted(mlr: metric.MLR | SourceMLR, X: FloatArray, relevance: relevances.Relevance) -> FloatArray:
+def fit_ranking(mlr: metric.MLR | SourceMLR, X: FloatArray, relevance: relevances.Relevance) -> FloatArray:
+    """Fit MLR and return its components; raises NothingLearnedError if they are 0."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of open gaps: what is learned is judged anyway
+        warnings.simplefilter("ignore")  # about open gaps; the metric is evaluated anyway
         L: FloatArray = mlr.fit(X, relevance).components_
     if not L.any():
-        raise NothingLearnedError("C: nothing is learned with so small a one.")
+        raise NothingLearnedError("C is too small: nothing was learned. Try a larger value.")
     return L
 
 
-def _blended(L: FloatArray, X: FloatArray) -> FloatArray:
-    """The map of a metric and plain distance together, each half of the mean squared distance of X."""
+def _blend(L: FloatArray, X: FloatArray) -> FloatArray:
+    """Return the map of the sum of a metric and plain distance, each half of the mean squared distance of X."""
     plain, learned = (float(np.var(Y, axis=0).sum()) for Y in (X, X @ L.T))
-    together = np.eye(X.shape[1]) + (plain / learned) * (L.T @ L)
-    return metric.factor(together)
-
-
-# --- the whole ------------------------------------------------------------------------------------
+    return metric.factor(np.eye(X.shape[1]) + (plain / learned) * (L.T @ L))
 
 
 def learn_automatically(
     snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: TrainingProgress
 ) -> tuple[FloatArray, dict[str, Any]]:
-    """Choose a way of learning, or none; return L and the report.
+    """Choose a method of learning, or none; returns L and the report.
 
-    Of several models the first is the sound alone; L is then 0 on the others unless they help.
+    If several models are joined, the first is the sound alone, and L is 0 on the others unless they help.
     """
     task = Task.of(snapshot, settings, blocks)
-    to_learn_from(task)  # says in words what is missing
-    every = np.eye(task.X.shape[1])
-    plain = every[blocks[0]] if blocks else every
+    to_learn_from(task)  # raises if the data is too little
+    identity = np.eye(task.X.shape[1])
+    plain = identity[blocks[0]] if blocks else identity
     watcher("comparing parts of songs")
     choice = _Choice(task, watcher, plain)
     spaces = [(plain, "")]
     if blocks:
-        spaces.append((every, ", all models"))
-        choice.try_all([Way("all models, as equals", lambda *_: every)])
+        spaces.append((identity, ", all models"))
+        choice.try_all([Way("all models, equal weights", lambda *_: identity)])
     within = WithinSongs(snapshot, task)
-    for space, where in spaces:
-        ways = _Ways(task, space, where)
+    for space, suffix in spaces:
+        ways = Ways(task, space, suffix)
         choice.try_all([*ways.whitenings(within), *ways.means()])
     first = choice.most_promising("whitening")
-    choice.try_all(_Ways(task, plain).rankings(first), _RANKINGS_KEPT)
+    choice.try_all(Ways(task, plain).rankings(first), _RANKINGS_KEPT)
     if blocks:
-        choice.try_all(_kernels(task), _RANKINGS_KEPT)
+        choice.try_all(_kernel_rankings(task), _RANKINGS_KEPT)
     chosen = choice.best()
     watcher("evaluating on held-out artists")
     known = np.concatenate([task.split.train, task.split.validation])
@@ -301,23 +286,23 @@ def learn_automatically(
     if not task.supervision.searches_itself:
         database = np.sort(known)
     try:
-        judged = chosen.learn(_whole_groups(task, known, MAX_SONGS), MAX_SONGS)
+        L_of_known = chosen.learn(_whole_groups(task, known, MAX_SONGS), MAX_SONGS)
     except NothingLearnedError:
-        chosen, judged = choice.plain, plain
+        chosen, L_of_known = choice.plain, plain
     leads = leads_of(
         _scores(task, plain, queries, database),
-        _scores(task, judged, queries, database),
+        _scores(task, L_of_known, queries, database),
         [task.supervision.groups[q] for q in queries],
     )
     rejected = chosen.words if chosen is not choice.plain and (not leads or fallen(leads)) else ""
-    kept = choice.plain if rejected else chosen
+    used = choice.plain if rejected else chosen
     watcher("learning from all songs")
     try:
-        L = kept.learn(_whole_groups(task, np.arange(len(task.X)), MAX_SONGS), MAX_SONGS)
+        L = used.learn(_whole_groups(task, np.arange(len(task.X)), MAX_SONGS), MAX_SONGS)
     except NothingLearnedError:
-        L = judged
+        L = L_of_known
     report = about(task) | {
-        "setting": kept.words,
+        "setting": used.words,
         "rejected": rejected,
         "C": None,
         "path": [{"setting": way.words, "quality": _quality(way)} for way in (choice.plain, *choice.tried)],
@@ -330,16 +315,16 @@ def learn_automatically(
 
 
 def learn_ranking(task: Task, watcher: TrainingProgress) -> FloatArray | None:
-    """L by the ranking that is surely better on held-out artists of the training songs, learned from all of these.
+    """Return L of the ranking that is significantly better on held-out training artists, or None.
 
-    None where none is: then the vectors stay as they are. Test songs are not looked at.
+    Test songs are not used.
     """
     plain = np.eye(task.X.shape[1])
     try:
         choice = _Choice(task, watcher, plain)
-    except ModelError:  # no query can be judged
+    except ModelError:  # no query can be evaluated
         return None
-    choice.try_all(_Ways(task, plain).rankings(None), _RANKINGS_KEPT)
+    choice.try_all(Ways(task, plain).rankings(None), _RANKINGS_KEPT)
     chosen = choice.best()
     if chosen is choice.plain:
         return None

@@ -1,8 +1,6 @@
-"""Learning from answers: a metric that keeps to what people said when they compared songs (thesis 2).
+"""Learning a metric from the answers of the Compare page (thesis 2), evaluated by nested cross-validation.
 
-Answers are parted into five. On each part the metric is judged that was learned from the others, its C chosen within
-these; the model that is kept is learned with the C that is best on all. Questions that were asked more than once stay
-in one part. Whoever has had enough keeps the best of the fits that were not cut short.
+Answers to the same question stay in one fold. A user who stops early gets the best finished fit.
 """
 
 from __future__ import annotations
@@ -23,52 +21,48 @@ from musicsim.explorer.requests.training import ORDER
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.stores.judgments import comparisons, question_key
 
-_FEWEST = 6
+_MIN_ANSWERS = 6
 _OUTER, _INNER = 5, 3
 _TOLERANCE, _MAX_STEPS = 3e-2, 150
 _TRACE_EVERY = 5
 _NO_FIT = {"gap": 0.0, "n_cuts": 0, "rank": 0}
 
-Told = Callable[[dict[str, Any]], bool]
-
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """Answers about the songs of a snapshot, each as its comparisons of rows."""
+    """Answers about the songs of a snapshot, each as comparisons of rows."""
 
-    # list of int64 ndarrays of shape (m, 4): one array an answer, (i, j, k, l) for d(i, j) < d(k, l)
+    # per answer: int64 (m, 4), rows (i, j, k, l) for d(i, j) < d(k, l)
     comparisons: list[Int64Array]
-    # what tells questions apart: the same songs in any order are one, and a copy is the song it is a copy of
+    # keys that are equal for the same songs in any order; duplicates count as the same song
     questions: list[tuple[Any, ...]]
 
     @classmethod
     def of(cls, snapshot: Snapshot, listener: str = "") -> Answered:
-        """Those of a listener, or of all; without unsure ones, and those about songs without vectors or two copies."""
-        found = cls([], [])
+        """Collect the sure answers of a listener, or of all, except about duplicates or songs without a vector."""
+        answered = cls([], [])
         for answer in snapshot.library.judgments.answers(listener or None):
-            found_rows = snapshot.rows_of(answer.song_ids).tolist()
-            row_of = {
-                song: row if row >= 0 else -1 - song for song, row in zip(answer.song_ids, found_rows, strict=True)
-            }
-            rows = [[row_of[song] for song in c] for c in comparisons(answer)]
-            known = np.array([row for row in rows if min(row) >= 0], dtype=np.int64).reshape(-1, 4)
+            rows = snapshot.rows_of(answer.song_ids).tolist()
+            row_of = {song: row if row >= 0 else -1 - song for song, row in zip(answer.song_ids, rows, strict=True)}
+            compared = [[row_of[song] for song in comparison] for comparison in comparisons(answer)]
+            known = np.array([row for row in compared if min(row) >= 0], dtype=np.int64).reshape(-1, 4)
             if len(known) and len(set(row_of.values())) == len(row_of):
-                found.comparisons.append(known)
-                found.questions.append(question_key(answer.kind, list(row_of.values())))
-        return found
+                answered.comparisons.append(known)
+                answered.questions.append(question_key(answer.kind, list(row_of.values())))
+        return answered
 
     def __len__(self) -> int:
         return len(self.comparisons)
 
-    def some(self, places: Int64Array) -> Answered:
-        return Answered([self.comparisons[i] for i in places], [self.questions[i] for i in places])
+    def some(self, indices: Int64Array) -> Answered:
+        return Answered([self.comparisons[i] for i in indices], [self.questions[i] for i in indices])
 
     def all(self) -> Int64Array:
         """Comparisons of all answers, (m, 4)."""
         return np.concatenate([np.empty((0, 4), np.int64), *self.comparisons])
 
     def folds(self, n: int, random_state: int) -> list[tuple[Int64Array, Int64Array]]:
-        """Places to learn from and to judge on; as many parts as there are different questions, at most n."""
+        """Return at most `n` pairs of training and test indices; no question is in both."""
         from sklearn.model_selection import GroupKFold
 
         codes = {question: i for i, question in enumerate(dict.fromkeys(self.questions))}
@@ -79,10 +73,10 @@ class Answered:
         return list(GroupKFold(n).split(groups, groups=groups))
 
 
-def relevance_of(asked: Int64Array, n_songs: int) -> relevance.Relevance:
-    """Comparisons of one song with two others as relevance: more often the nearer one, more often the farther one."""
+def relevance_of(compared: Int64Array, n_songs: int) -> relevance.Relevance:
+    """Convert comparisons of one song with two others to relevance, by the majority of votes per pair of songs."""
     votes: dict[tuple[int, int], int] = {}
-    for row in asked.tolist():
+    for row in compared.tolist():
         near, far = row[:2], row[2:]
         for song in set(near) & set(far):
             for pair, vote in ((near, 1), (far, -1)):
@@ -98,14 +92,13 @@ def relevance_of(asked: Int64Array, n_songs: int) -> relevance.Relevance:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What came of learning from answers."""
+    """Result of learning from answers."""
 
     L: Float64Array  # (r, d): the metric learned from all answers
     C: float
-    path: list[dict[str, Any]]  # what came of every C
-    # share of comparisons in order on answers that were held out, before and after; None where none could be
-    lead: Lead | None
-    untrained: float  # share of all comparisons that are in order without learning
+    path: list[dict[str, Any]]  # results by C
+    lead: Lead | None  # share of held-out comparisons in order, before and after; None without held-out answers
+    untrained: float  # share of all comparisons in order before learning
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,71 +111,70 @@ class _Learner:
     random_state: int
     blocks: Sequence[slice] = ()
 
-    def fit(self, asked: Int64Array, C: float, told: Told) -> tuple[Float64Array, dict[str, Any]]:
-        """L, and the report of the fit; steps tell of "has_learned", whether the metric so far is other than 0."""
-
-        # without the transitive reduction, which loses what answers with errors in them say twice
-        kept, _ = order.clean_comparisons(
-            asked, contradictions="majority", reduce=False, random_state=self.random_state
+    def fit(
+        self, compared: Int64Array, C: float, on_step: Callable[[dict[str, Any]], bool]
+    ) -> tuple[Float64Array, dict[str, Any]]:
+        """Return L and the report of the fit; "has_learned" of a step is a function: is the metric other than 0?"""
+        # without transitive reduction, which would remove repeated evidence among contradictory answers
+        cleaned, _ = order.clean_comparisons(
+            compared, contradictions="majority", reduce=False, random_state=self.random_state
         )
-        rows, places = np.unique(kept, return_inverse=True)
-        if not len(kept):
+        if not len(cleaned):
             return np.zeros((1, self.X.shape[1])), dict(_NO_FIT)
-        here = places.reshape(-1, 4)
+        rows, positions = np.unique(cleaned, return_inverse=True)
+        local = positions.reshape(-1, 4)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of open gaps, which the report tells
-            model = self._model(C)
+            warnings.simplefilter("ignore")  # about open gaps, which are in the report
+            model = self._create_model(C)
             if self.loss == ORDER:
-                # a metric of 0 loses 1 on every comparison, and its objective is C
-                model.fit(
-                    self.X[rows], here,
-                    callback=lambda step: told(step | {"has_learned": lambda: step["objective"] < C * (1 - 1e-9)}),
-                )  # fmt: skip
+
+                def on_order_step(step: dict[str, Any]) -> bool:
+                    # a metric of 0 loses 1 on every comparison, so its objective is C
+                    return on_step(step | {"has_learned": lambda: step["objective"] < C * (1 - 1e-9)})
+
+                model.fit(self.X[rows], local, callback=on_order_step)
                 n_cuts = model.n_iter_
             else:
 
-                def on_step(step: dict[str, Any]) -> bool:
+                def on_cut(step: dict[str, Any]) -> bool:
                     has_learned = {"has_learned": lambda: bool(step["components"]().any())}
-                    return told(step | {"iteration": step["cut"]} | has_learned)
+                    return on_step(step | {"iteration": step["cut"]} | has_learned)
 
-                model.fit(self.X[rows], relevance_of(here, len(rows)), callback=on_step)
+                model.fit(self.X[rows], relevance_of(local, len(rows)), callback=on_cut)
                 n_cuts = model.n_cuts_
         gap = max(0.0, model.objective_ - model.dual_bound_) / max(model.objective_, 1e-300)
         L: Float64Array = model.components_
         return L, {"gap": gap, "n_cuts": n_cuts, "rank": int(L.any(axis=1).sum())}
 
-    def _model(self, C: float) -> Any:
-        """The learner; with a kernel a block where there are several, unless the metric is of single dimensions."""
-
+    def _create_model(self, C: float) -> Any:
+        """Create the learner, with one kernel per block unless the metric is diagonal."""
         has_kernels = bool(self.blocks) and self.structure == "full"
         if self.loss == ORDER:
-            steps: dict[str, Any] = {"tol": _TOLERANCE, "max_iter": _MAX_STEPS}
             if has_kernels:
-                return SourceEmbedding(self.blocks, C, **steps)
-            return order.LinearPartialOrderEmbedding(self.structure, C, **steps)
-        cuts: dict[str, Any] = {"C": C, "tol": _TOLERANCE, "max_cuts": _MAX_STEPS}
+                return SourceEmbedding(self.blocks, C, tol=_TOLERANCE, max_iter=_MAX_STEPS)
+            return order.LinearPartialOrderEmbedding(self.structure, C, tol=_TOLERANCE, max_iter=_MAX_STEPS)
         if has_kernels:
-            return SourceMLR(self.blocks, self.loss, **cuts)
-        return metric.MLR(self.loss, structure=self.structure, **cuts)
+            return SourceMLR(self.blocks, self.loss, C=C, tol=_TOLERANCE, max_cuts=_MAX_STEPS)
+        return metric.MLR(self.loss, structure=self.structure, C=C, tol=_TOLERANCE, max_cuts=_MAX_STEPS)
 
 
 def shares_in_order(Y: Float64Array, answered: Answered) -> Float64Array:
-    """Share of each answer's comparisons that are in order in a space; equal distances count half."""
+    """Return the share of each answer's comparisons that are in order in a space; equal distances count half."""
     shares = []
-    for asked in answered.comparisons:
-        i, j, k, m = Y[asked.T]
+    for compared in answered.comparisons:
+        i, j, k, m = Y[compared.T]
         near, far = ((i - j) ** 2).sum(axis=1), ((k - m) ** 2).sum(axis=1)
         shares.append(np.mean(np.where(near == far, 0.5, near < far)))
     return np.array(shares)
 
 
 def too_few(answered: Answered) -> str:
-    """Why there are too few answers to learn from; empty where there are enough."""
-    if len(answered) >= _FEWEST:
+    """Return the reason if there are too few answers to learn from; else an empty text."""
+    if len(answered) >= _MIN_ANSWERS:
         return ""
     return (
-        f"{len(answered)} answers are too few to learn from; at least {_FEWEST} are needed. Answer some more on the "
-        f"Compare page."
+        f"{len(answered)} answers are too few to learn from; at least {_MIN_ANSWERS} are needed. Answer more questions "
+        f"on the Compare page."
     )
 
 
@@ -195,32 +187,31 @@ def learn_from_answers(
     structure: str = "full",
     blocks: Sequence[slice] = (),
     random_state: int = 0,
-    told: Callable[[str, dict[str, Any]], bool],
+    on_progress: Callable[[str, dict[str, Any]], bool],
 ) -> Judged:
-    """Learn a metric from answers, and judge it on answers that were held out.
+    """Learn a metric from answers, and evaluate it on held-out answers.
 
     Parameters
     ----------
     X : float64 ndarray of shape (n_songs, d)
     Cs : sequence of float
-        Strengths to choose from.
+        Values of C to choose from.
     loss : str
-        "order" for the comparisons themselves (algorithm 2.2), or a loss of :class:`musicsim.metric.MLR`, for which
-        they say what is relevant.
+        "order" for the comparisons themselves (algorithm 2.2), or a loss of :class:`musicsim.metric.MLR`, with
+        relevance derived from the comparisons.
     structure : str
         Full or diagonal.
     blocks : sequence of slice
-        The columns of each of several models, which have a block of a full metric each.
-    told : callable of (message, point)
-        Told every few steps of a fit: the point of the live lines, with "untrained", the share of the answers that
-        are in order without learning, and once some are held out "quality". True ends it, as soon as some metric is
-        other than 0.
+        The columns of each of several joined models; a full metric has one block for each.
+    on_progress : callable of (message, point)
+        Called every few steps with a point of the live plot: "untrained" is the share of answers in order before
+        learning, "quality" that of held-out answers so far. Return True to stop as soon as a metric is not 0.
 
     Returns
     -------
     Judged
-        If it was ended: of the last part that was held out and judged, its metric, C and path; if there is none, of
-        the C that was best within the first; if none was tried to its end, of the first fit.
+        If stopped: the metric of the last finished outer fold, with its C and path; else the best C of the first
+        fold; else the first fit.
 
     Raises
     ------
@@ -229,54 +220,55 @@ def learn_from_answers(
     """
     if too_few(answered):
         raise ModelError(too_few(answered))
-    fits = _Fits(_Learner(X, loss, structure, random_state, blocks), answered, told)
+    fits = _Fits(_Learner(X, loss, structure, random_state, blocks), answered, on_progress)
     try:
-        kept = _learned(fits, answered, Cs, random_state)
-    except _Enough as enough:
-        kept = enough.kept
+        result = _cross_validate(fits, answered, Cs, random_state)
+    except _Stopped as stopped:
+        result = stopped.result
     known = np.isfinite(fits.held_out)
     lead = None
-    if known.sum() >= 2:
+    questions = [str(q) for q, k in zip(answered.questions, known, strict=True) if k]
+    if len(set(questions)) > 1:
         after, before = fits.held_out[known], fits.plain[known]
-        questions = [str(q) for q, k in zip(answered.questions, known, strict=True) if k]
-        if len(set(questions)) > 1:
-            interval = evaluation.paired_bootstrap(after, before, questions, 2000, random_state)
-            lead = Lead(float(before.mean()), float(after.mean()), *interval)
-    return Judged(kept.L, kept.C, kept.path, lead, fits.untrained)
+        interval = evaluation.paired_bootstrap(after, before, questions, 2000, random_state)
+        lead = Lead(float(before.mean()), float(after.mean()), *interval)
+    return Judged(result.L, result.C, result.path, lead, fits.untrained)
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
-    """A metric with the C and the path that it came of."""
+class _Result:
+    """A metric with its C and path."""
 
     L: Float64Array
     C: float
     path: list[dict[str, Any]]
 
 
-class _Enough(Exception):
-    """It is to end here, and there is something to keep."""
+class _Stopped(Exception):
+    """The user stopped the training, and a result exists."""
 
-    def __init__(self, kept: _Kept) -> None:
+    def __init__(self, result: _Result) -> None:
         super().__init__()
-        self.kept = kept
+        self.result = result
 
 
 class _Fits:
-    """Fits that are reported, until it is enough, and the best of them so far."""
+    """Runs fits, reports them, and remembers the best result in case the user stops."""
 
-    def __init__(self, learner: _Learner, answered: Answered, told: Callable[[str, dict[str, Any]], bool]) -> None:
-        self._learner, self._told, self._is_enough = learner, told, False
+    def __init__(
+        self, learner: _Learner, answered: Answered, on_progress: Callable[[str, dict[str, Any]], bool]
+    ) -> None:
+        self._learner, self._on_progress, self._is_enough = learner, on_progress, False
         self.plain = shares_in_order(learner.X, answered)
         self.untrained = float(self.plain.mean())
         self.held_out = np.full(len(answered), np.nan)
-        self._claim: tuple[int, float] = (-1, 0.0)
-        self._kept: _Kept | None = None
+        self._priority: tuple[int, float] = (-1, 0.0)
+        self._best: _Result | None = None
 
     def fit(self, answered: Answered, C: float, message: str) -> tuple[Float64Array, dict[str, Any]]:
-        """L, and the report of the fit.
+        """Return L and the report of the fit.
 
-        Raises _Enough if it was cut short: a metric of some steps may be worse than none.
+        Raises _Stopped if it was cut short, because a metric after a few steps may be worse than none.
         """
         is_cut = False
 
@@ -287,68 +279,67 @@ class _Fits:
                 point |= {"C": C, "cut": step["iteration"], "untrained": self.untrained}
                 if np.isfinite(self.held_out).any():
                     point["quality"] = float(np.nanmean(self.held_out))
-                self._is_enough = self._told(message, point) or self._is_enough
-            is_cut = self._is_enough and (self._kept is not None or step["has_learned"]())
+                self._is_enough = self._on_progress(message, point) or self._is_enough
+            is_cut = self._is_enough and (self._best is not None or step["has_learned"]())
             return is_cut
 
-        L, about = self._learner.fit(answered.all(), C, on_step)
+        L, report = self._learner.fit(answered.all(), C, on_step)
         if is_cut:
-            raise _Enough(self._kept or _Kept(L, C, [_entry(C, [], about)]))
-        return L, about
+            raise _Stopped(self._best or _Result(L, C, [_path_entry(C, [], report)]))
+        return L, report
 
     def shares(self, L: Float64Array, answered: Answered) -> Float64Array:
-        """Shares of answers' comparisons that are in order under a metric."""
+        """Return the shares of answers' comparisons that are in order under a metric."""
         return shares_in_order(self._learner.X @ L.T, answered)
 
-    def keep(self, kept: _Kept, claim: tuple[int, float]) -> None:
-        """Keep a metric for when it is enough, unless it is 0 or another one has as good a claim."""
-        if kept.L.any() and claim > self._claim:
-            self._claim, self._kept = claim, kept
+    def keep(self, result: _Result, priority: tuple[int, float]) -> None:
+        """Remember a result in case the user stops, unless its metric is 0 or its priority is not higher."""
+        if result.L.any() and priority > self._priority:
+            self._priority, self._best = priority, result
 
 
-def _learned(fits: _Fits, answered: Answered, Cs: Sequence[float], random_state: int) -> _Kept:
-    """Judge on each part what was learned from the others, then learn from all.
+def _cross_validate(fits: _Fits, answered: Answered, Cs: Sequence[float], random_state: int) -> _Result:
+    """Evaluate each fold by the metric learned from the others, then learn from all answers.
 
-    Raises _Enough if there is none; ModelError if nothing is learned.
+    Raises _Stopped; ModelError if nothing is learned.
     """
     folds = answered.folds(_OUTER, random_state)
-    for n_done, (rest, judged) in enumerate(folds, 1):
+    for n_done, (train, test) in enumerate(folds, 1):
         message = f"holding out a fifth of the answers, {n_done} of {len(folds)}"
-        C, path = _chosen(fits, answered.some(rest), Cs, random_state, message)
-        L, _ = fits.fit(answered.some(rest), C, message)
-        fits.held_out[judged] = fits.shares(L, answered.some(judged))
-        fits.keep(_Kept(L, C, path), (2, n_done))
-    C, path = _chosen(fits, answered, Cs, random_state, "choosing C")
-    # what some answers could be learned from with may be too small for all
+        C, path = _choose_strength(fits, answered.some(train), Cs, random_state, message)
+        L, _ = fits.fit(answered.some(train), C, message)
+        fits.held_out[test] = fits.shares(L, answered.some(test))
+        fits.keep(_Result(L, C, path), (2, n_done))
+    C, path = _choose_strength(fits, answered, Cs, random_state, "choosing C")
+    # a C that is large enough for a part of the answers may be too small for all
     for larger in sorted(other for other in Cs if other >= C):
         L, _ = fits.fit(answered, float(larger), "learning from all answers")
         if L.any():
-            return _Kept(L, float(larger), path)
+            return _Result(L, float(larger), path)
     raise ModelError("nothing was learned: the metric is 0. Answer more questions or choose a larger C.")
 
 
-def _chosen(
+def _choose_strength(
     fits: _Fits, answered: Answered, Cs: Sequence[float], random_state: int, message: str
 ) -> tuple[float, list[dict[str, Any]]]:
-    """The C that is best on parts held out, and what came of every one. Raises _Enough if there is none."""
+    """Return the C with the best cross-validated share, and the path; raises _Stopped."""
     folds = answered.folds(_INNER, random_state + 1) if len(Cs) > 1 else []
     path: list[dict[str, Any]] = []
     for C in Cs:
         shares: list[Float64Array] = []
-        about: dict[str, Any] = _NO_FIT
-        for rest, judged in folds:
-            L, about = fits.fit(answered.some(rest), C, message)
-            shares.append(fits.shares(L, answered.some(judged)))
-            fits.keep(_Kept(L, C, [*path, _entry(C, [], about)]), (0, 0.0))
-        path.append(_entry(C, shares, about))
+        report: dict[str, Any] = _NO_FIT
+        for train, test in folds:
+            L, report = fits.fit(answered.some(train), C, message)
+            shares.append(fits.shares(L, answered.some(test)))
+            fits.keep(_Result(L, C, [*path, _path_entry(C, [], report)]), (0, 0.0))
+        path.append(_path_entry(C, shares, report))
         if folds:
-            fits.keep(_Kept(L, C, path), (1, path[-1]["quality"]))
-    # a metric of 0 tells nothing apart, however seldom it is wrong
+            fits.keep(_Result(L, C, path), (1, path[-1]["quality"]))
+    # a metric of 0 separates nothing, even if its share is high
     best = max(path, key=lambda entry: (entry["rank"] > 0, np.nan_to_num(entry["quality"], nan=-1.0)))
     return best["C"], path
 
 
-def _entry(C: float, shares: list[Float64Array], about: dict[str, Any]) -> dict[str, Any]:
-    """What came of a C: shares of answers that were held out, and the report of the last fit."""
+def _path_entry(C: float, shares: list[Float64Array], report: dict[str, Any]) -> dict[str, Any]:
     quality = float(np.concatenate(shares).mean()) if shares else float("nan")
-    return {"C": float(C), "quality": quality, **about}
+    return {"C": float(C), "quality": quality, **report}

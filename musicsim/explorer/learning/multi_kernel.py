@@ -1,8 +1,8 @@
-"""Learning on several models at once: each is a kernel, and has a block of the metric (thesis 2.4 and 4.3.2).
+"""Learning on several models at once: each is a kernel and has a block of the metric (thesis 2.4 and 4.3.2).
 
-The models' vectors are explicit maps of their kernels. What a method learns of the kernels between training songs,
-projections N of columns K_x = X x, is therefore the linear map N X of the vectors x themselves: songs that were not
-trained on need no kernel, and a song costs the same however many were.
+The vectors are explicit maps of the kernels. A learned projection N of kernel columns K_x = X x is therefore the linear
+map N X of the vectors x. New songs do not need a kernel, and their cost does not depend on the number of training
+songs.
 """
 
 import copy
@@ -17,7 +17,7 @@ from musicsim._arrays import Float64Array
 
 
 class _OfSources:
-    """What both learners share: `blocks` are the columns of each source."""
+    """Base of both learners; `blocks` are the columns of each source."""
 
     blocks: Sequence[slice]
 
@@ -25,8 +25,7 @@ class _OfSources:
         return [X[:, block] @ X[:, block].T for block in self.blocks]
 
     def _joined(self, components: Sequence[Float64Array], X: Float64Array) -> Float64Array:
-        """L of block form, float64 (r, d), from projections of the kernels between rows of X."""
-
+        """Return L in block form, float64 (r, d), from projections of the kernels between rows of X."""
         parts = []
         for N, block in zip(components, self.blocks, strict=True):
             if len(N):
@@ -47,22 +46,21 @@ class SourceEmbedding(_OfSources):
     blocks : sequence of slice
         The columns of each source.
     C, tol, max_iter
-        As of :class:`musicsim.order.PartialOrderEmbedding`.
+        See :class:`musicsim.order.PartialOrderEmbedding`.
 
     Attributes
     ----------
     components_ : float64 ndarray of shape (r, d)
-        L of block form; squared distances are those of ``X @ L.T``.
+        L in block form; distances are those of ``X @ L.T``.
     objective_, dual_bound_, n_iter_
-        As of :class:`musicsim.order.PartialOrderEmbedding`.
+        See :class:`musicsim.order.PartialOrderEmbedding`.
     """
 
     def __init__(self, blocks: Sequence[slice], C: float = 1.0, tol: float = 1e-2, max_iter: int = 2000) -> None:
         self.blocks, self.C, self.tol, self.max_iter = blocks, C, tol, max_iter
 
     def fit(self, X: Float64Array, comparisons: npt.ArrayLike, callback: Callable[..., object] | None = None) -> Self:
-        """Learn from comparisons (m, 4) of rows of X; songs that are in none of them change nothing."""
-
+        """Learn from comparisons (m, 4) of rows of X."""
         model = order.PartialOrderEmbedding("full", self.C, tol=self.tol, max_iter=self.max_iter)
         model.fit(self._kernels(X), comparisons, callback)
         self.objective_, self.dual_bound_, self.n_iter_ = model.objective_, model.dual_bound_, model.n_iter_
@@ -78,18 +76,18 @@ class SourceMLR(_OfSources):
     blocks : sequence of slice
         The columns of each source.
     loss, k, C, tol, max_cuts, random_state
-        As of :class:`musicsim.metric.MultipleKernelMLR`.
+        See :class:`musicsim.metric.MultipleKernelMLR`.
 
     Attributes
     ----------
     components_ : float64 ndarray of shape (r, d)
-        L of block form.
+        L in block form.
     objective_, dual_bound_, n_cuts_, history_
-        As of :class:`musicsim.metric.MultipleKernelMLR`.
+        See :class:`musicsim.metric.MultipleKernelMLR`.
 
     Notes
     -----
-    Memory and time of the fit: a kernel between all rows of X for each source, 8 n^2 bytes, and its decomposition.
+    The fit computes and decomposes a kernel between all rows of X per source, 8 n^2 bytes each.
     """
 
     def __init__(
@@ -106,7 +104,7 @@ class SourceMLR(_OfSources):
         self.tol, self.max_cuts, self.random_state = tol, max_cuts, random_state
 
     def fit(self, X: Float64Array, y: Any, callback: Callable[..., object] | None = None) -> Self:
-        """Learn from a relevance among the rows of X; the callback is that of :meth:`musicsim.metric.MLR.fit`."""
+        """Learn from a relevance between rows of X; see :meth:`musicsim.metric.MLR.fit` for the callback."""
 
         def on_step(step: dict[str, Any]) -> bool:
             joined = {"components": lambda: self._joined(step["components"](), X)}
@@ -124,10 +122,9 @@ class SourceMLR(_OfSources):
     def fit_path(
         self, X: Float64Array, y: Any, Cs: Sequence[float], callback: Callable[[dict[str, Any]], bool]
     ) -> list[Self]:
-        """A fit for each C, as of :class:`musicsim.metric.MLR`."""
-        fitted: list[Self] = []
+        """Fit once per C until the callback returns True, like :class:`musicsim.metric.MLR`."""
+        path: list[Self] = []
         is_over = False
-
         for C in Cs:
 
             def on_step(step: dict[str, Any], C: float = C) -> bool:
@@ -135,18 +132,18 @@ class SourceMLR(_OfSources):
                 is_over = bool(callback({"C": C, **step}))
                 return is_over
 
-            one = copy.copy(self)
-            one.C = C
-            fitted.append(one.fit(X, y, on_step))
+            learner = copy.copy(self)
+            learner.C = C
+            path.append(learner.fit(X, y, on_step))
             if is_over:
                 break
-        return fitted
+        return path
 
 
 def source_shares(X: Float64Array, L: Float64Array, blocks: Sequence[slice]) -> list[float]:
-    """Each source's share of the mean squared distance of songs X (n_songs, d) under L (r, d); they sum to 1.
+    """Return each source's share of the mean squared distance of songs X (n_songs, d) under L (r, d), sum 1.
 
-    A metric that is not of block form couples sources; what a pair of them makes up together counts half for each.
+    If the metric is not in block form, the part that two sources contribute together counts half for each.
     """
     covariance = np.cov(X, rowvar=False, ddof=0).reshape(X.shape[1], -1)
     M = L.T @ L

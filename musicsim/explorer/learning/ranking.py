@@ -1,8 +1,7 @@
-"""Learning what a library's listeners mean by similar: a metric on the vectors of a model (thesis 5.4.2).
+"""Learning a metric on the vectors of a model by ranking (thesis 5.4.2).
 
-Artists are parted into 40 % of training, 30 % of validation and 30 % of test. Metrics of rising C are learned
-on the first, the C is chosen on the second, the third says whether the metric is better than none. The model that
-is kept is then learned with this C on all of them.
+Metrics with rising C are learned from 40% of the artists. C is chosen on 30% and evaluated on the other 30%; then the
+final metric is learned from all.
 """
 
 import time
@@ -34,19 +33,19 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 
 _TOLERANCE, _MAX_CUTS = 1e-2, 150
 _SEED = 0
-_PATIENCE = 2  # values of C in a row that do not help
+_PATIENCE = 2  # values of C without improvement in a row
 
 
 class _Watch:
-    """Turns the steps of the fits into live lines, and ends a path that no longer helps."""
+    """Plots the steps of the fits, and stops a path that no longer improves."""
 
     def __init__(self, task: Task, watcher: TrainingProgress, n_fits: int) -> None:
         self._task, self._watcher, self._n_fits = task, watcher, n_fits
         self._queries = task.queries(task.split.validation, MAX_VALIDATED)
         self.plain = task.score(None, *self._queries)
         self._fit, self._C = -1, float("nan")
-        self._quality, self._best, self._unhelped = self.plain, -np.inf, 0
-        self._scored, self._cost = -np.inf, 0.0
+        self._quality, self._best, self._n_without_gain = self.plain, -np.inf, 0
+        self._scored_at, self._cost_s = -np.inf, 0.0
         self._latest: Callable[[], FloatArray] | None = None
         self._has_learned = False
 
@@ -54,26 +53,23 @@ class _Watch:
         if step["C"] != self._C:
             self._next_fit(step["C"])
         self._latest = step["components"]
-        # a tenth of the time may go into watching
-        if time.perf_counter() - self._scored > 9 * self._cost:
+        # spend at most a tenth of the time on scoring
+        if time.perf_counter() - self._scored_at > 9 * self._cost_s:
             self._score()
         names = ("C", "cut", "objective", "dual_bound", "gap", "seconds")
         self._watcher.trace({**{n: step[n] for n in names}, "quality": self._quality, "untrained": self.plain})
         self._watcher(f"trying C = {self._C:g}", self._fit, self._n_fits)
-        return self._is_enough() or self._unhelped >= _PATIENCE
-
-    def _is_enough(self) -> bool:
-        """Whether to stop here: asked for, and there is something to keep, as the first metrics are 0."""
+        # the first metrics are 0 and not worth keeping
         if self._watcher.is_enough() and not self._has_learned:
             self._score()
-        return self._watcher.is_enough() and self._has_learned
+        return (self._watcher.is_enough() and self._has_learned) or self._n_without_gain >= _PATIENCE
 
     def _next_fit(self, C: float) -> None:
-        """Judge the fit that has just ended: did its C help?"""
+        """Score the last fit, and note whether its C improved the quality."""
         self._C, self._fit = C, self._fit + 1
         if self._latest is not None:
             self._score()
-            self._unhelped = 0 if self._quality > self._best + 1e-4 else self._unhelped + 1
+            self._n_without_gain = 0 if self._quality > self._best + 1e-4 else self._n_without_gain + 1
             self._best = max(self._best, self._quality)
 
     def _score(self) -> None:
@@ -82,34 +78,42 @@ class _Watch:
         L = self._latest()
         self._has_learned = self._has_learned or bool(L.any())
         self._quality = self._task.score(L, *self._queries)
-        self._scored = time.perf_counter()
-        self._cost = self._scored - started
+        self._scored_at = time.perf_counter()
+        self._cost_s = self._scored_at - started
 
 
 def learn_from_relevance(
     snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: TrainingProgress
 ) -> tuple[FloatArray, dict[str, Any]]:
-    """Learn L by ranking from who is similar to whom; return it and the report."""
+    """Learn L by ranking; returns it and the report."""
     task = Task.of(snapshot, settings, blocks)
-    chosen, path, finished = _chosen(task, watcher)
-    L = _final(task, chosen, watcher) if finished else chosen["components"]
-    report = _report(task, snapshot, L, chosen, path, watcher)
-    return L, report | {"stopped_early": not finished or watcher.is_enough()}
+    chosen, path, is_finished = _fit_path(task, watcher)
+    L = _fit_all(task, chosen, watcher) if is_finished else chosen["components"]
+    watcher("evaluating on held-out artists")
+    queries, database = task.queries(task.split.test, MAX_TESTED)
+    held_out = task.X @ chosen["components"].T  # L was learned from the test artists, too
+    leads = compare(task.X, held_out, task.relevance, queries, database, task.supervision.groups)
+    return L, {
+        **about(task),
+        "C": chosen["C"],
+        "untrained": task.score(None, *task.queries(task.split.validation, MAX_TESTED)),
+        "path": [{name: value for name, value in entry.items() if name != "components"} for entry in path],
+        **what_changed(snapshot, settings, task.X, task.X @ L.T, leads),
+        "stopped_early": not is_finished or watcher.is_enough(),
+    }
 
 
-def _template(task: Task, **options: Any) -> Any:
+def _create_learner(task: Task, **options: Any) -> Any:
     settings = task.settings
-    options |= {
-        "loss": settings.loss, "k": settings.k if settings.loss in ("ndcg", "precision") else 10,
-        "tol": _TOLERANCE, "max_cuts": _MAX_CUTS, "random_state": _SEED,
-    }  # fmt: skip
+    k = settings.k if settings.loss in ("ndcg", "precision") else 10
+    options |= {"loss": settings.loss, "k": k, "tol": _TOLERANCE, "max_cuts": _MAX_CUTS, "random_state": _SEED}
     if task.has_kernels:
         return SourceMLR(task.blocks, **options)
     return metric.MLR(structure=settings.structure, regularizer=settings.regularizer, **options)
 
 
-def _chosen(task: Task, watcher: TrainingProgress) -> tuple[dict[str, Any], list[dict[str, Any]], bool]:
-    """The best entry of the path of C, the whole path, and whether it ran to its end."""
+def _fit_path(task: Task, watcher: TrainingProgress) -> tuple[dict[str, Any], list[dict[str, Any]], bool]:
+    """Return the best entry of the path of C, the path, and whether it was finished."""
     train, relevance = to_learn_from(task)
     if task.settings.C is None:
         Cs: tuple[float, ...] = CS
@@ -119,8 +123,8 @@ def _chosen(task: Task, watcher: TrainingProgress) -> tuple[dict[str, Any], list
         queries, database = task.queries(task.split.validation, MAX_TESTED)
     watch = _Watch(task, watcher, len(Cs) + 1)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of open gaps, which the report tells
-        fitted = _template(task).fit_path(task.X[train], relevance, Cs, watch)
+        warnings.simplefilter("ignore")  # about open gaps, which are in the report
+        fitted = _create_learner(task).fit_path(task.X[train], relevance, Cs, watch)
     path = [
         {
             "C": float(mlr.C),
@@ -139,8 +143,8 @@ def _chosen(task: Task, watcher: TrainingProgress) -> tuple[dict[str, Any], list
     return best, path, not watcher.is_enough()
 
 
-def _final(task: Task, chosen: dict[str, Any], watcher: TrainingProgress) -> FloatArray:
-    """L of the metric learned with the chosen C on songs of all artists; the best so far when that is enough."""
+def _fit_all(task: Task, chosen: dict[str, Any], watcher: TrainingProgress) -> FloatArray:
+    """Learn L from all artists with the chosen C; returns the chosen metric if stopped early."""
     rows = sampled(task, np.arange(len(task.X)))
 
     def on_step(step: dict[str, Any]) -> bool:
@@ -150,30 +154,7 @@ def _final(task: Task, chosen: dict[str, Any], watcher: TrainingProgress) -> Flo
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        mlr = _template(task, C=chosen["C"])
+        mlr = _create_learner(task, C=chosen["C"])
         mlr.fit(task.X[rows], task.supervision.relevance(rows).restrict(rows, rows), callback=on_step)
-    # one that was cut short may be worse than the one it was to follow
-    is_whole = mlr.components_.any() and not watcher.is_enough()
-    return mlr.components_ if is_whole else chosen["components"]
-
-
-def _report(
-    task: Task,
-    snapshot: Snapshot,
-    L: FloatArray,
-    chosen: dict[str, Any],
-    path: list[dict[str, Any]],
-    watcher: TrainingProgress,
-) -> dict[str, Any]:
-    """All that the model's card says, as JSON values."""
-    watcher("evaluating on held-out artists")
-    queries, database = task.queries(task.split.test, MAX_TESTED)
-    held_out = task.X @ chosen["components"].T  # what is kept was learned from the test artists too
-    leads = compare(task.X, held_out, task.relevance, queries, database, task.supervision.groups)
-    return {
-        **about(task),
-        "C": chosen["C"],
-        "untrained": task.score(None, *task.queries(task.split.validation, MAX_TESTED)),
-        "path": [{n: v for n, v in entry.items() if n != "components"} for entry in path],
-        **what_changed(snapshot, task.settings, task.X, task.X @ L.T, leads),
-    }
+    is_complete = mlr.components_.any() and not watcher.is_enough()  # otherwise it may be worse
+    return mlr.components_ if is_complete else chosen["components"]

@@ -1,4 +1,4 @@
-"""Learning a metric from the answers of the Compare page, with the report for its card."""
+"""Training from the answers of the Compare page, with the report for the model's card."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,26 +14,30 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 def learn_from_survey(
     snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: TrainingProgress
 ) -> tuple[FloatArray, dict[str, Any]]:
-    """Learn L from the answers of the Compare page; return it and the report."""
+    """Learn L from the answers of the Compare page; returns it and the report."""
     X = np.asarray(snapshot.X, dtype=np.float64)
     answered = Answered.of(snapshot, settings.listener)
 
-    def told(message: str, point: dict[str, Any]) -> bool:
+    def on_progress(message: str, point: dict[str, Any]) -> bool:
         watcher.trace(point)
         watcher(message)
         return watcher.is_enough()
 
     judged = learn_from_answers(
-        X, answered, Cs=CS if settings.C is None else (settings.C,), loss=settings.loss,
-        structure=settings.structure, blocks=blocks, random_state=settings.random_state, told=told,
-    )  # fmt: skip
+        X,
+        answered,
+        Cs=CS if settings.C is None else (settings.C,),
+        loss=settings.loss,
+        structure=settings.structure,
+        blocks=blocks,
+        random_state=settings.random_state,
+        on_progress=on_progress,
+    )
     leads = {} if judged.lead is None else {ORDER: judged.lead}
-    rows = np.unique(answered.all())
+    compared = answered.all()
+    n_questions, n_songs = len(set(answered.questions)), len(np.unique(compared))
     return judged.L, {
-        "answers": {
-            "n": len(answered), "questions": len(set(answered.questions)), "comparisons": len(answered.all()),
-            "songs": len(rows),
-        },
+        "answers": {"n": len(answered), "questions": n_questions, "comparisons": len(compared), "songs": n_songs},
         "detail": f"{len(answered):,} answers",
         "C": judged.C,
         "untrained": judged.untrained,
@@ -41,4 +45,4 @@ def learn_from_survey(
         "alone": [float(shares_in_order(X[:, block], answered).mean()) for block in blocks],
         "stopped_early": watcher.is_enough(),
         **what_changed(snapshot, settings, X, X @ judged.L.T, leads),
-    }  # fmt: skip
+    }

@@ -1,4 +1,4 @@
-"""What a training is asked for, and its songs: parted by artist, with who is similar to whom among them."""
+"""Tasks of training: the songs, split by artist, their ground truth and the quality of a metric."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.progress import Progress
 
 CS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
-"""Values of C that are tried, from weak to strong."""
-
-MAX_VALIDATED = 300  # queries, where each may have a metric of its own, or lines are watched
+"""Values of C to try, from weak to strong."""
+MAX_VALIDATED = 300  # queries, if each may have its own metric or progress is plotted
 MAX_TESTED = 2_000
-MAX_SONGS = 4_000  # of a fit: a cut takes half a second then
-MAX_OF_KERNELS = 1_500  # of a fit with a kernel for each of several models: its decomposition takes a second then
+MAX_SONGS = 4_000  # of a fit; a cut then takes half a second
+MAX_OF_KERNELS = 1_500  # songs of a fit with several kernels; their decomposition then takes a second
 MIN_ARTISTS = 5
 _SEED = 0
 
@@ -33,23 +32,23 @@ Rows = Int64Array
 
 
 class TrainingProgress(Progress, Protocol):
-    """The progress of a training, which can also be drawn as lines and ended early."""
+    """Progress of a training that can also be plotted and stopped early."""
 
     def trace(self, point: dict[str, Any]) -> None:
-        """Keep a point of the live lines."""
+        """Record a point of the live plot."""
 
     def is_enough(self) -> bool:
-        """Whether to stop here and keep the best so far."""
+        """Return whether to stop now and keep the best result so far."""
 
 
 class Quiet:
-    """A training progress without lines and without an early end."""
+    """A training progress without a plot or early stopping."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
 
     def __call__(self, message: str, done: int = 0, total: int = 0, /, **facts: Any) -> None:
-        """Pass the progress on."""
+        """Forward the progress."""
         self._progress(message, done, total, **facts)
 
     def trace(self, point: dict[str, Any]) -> None:
@@ -62,18 +61,20 @@ class Quiet:
 
 @dataclass(frozen=True, slots=True)
 class Split:
+    """Rows for training, validation and testing; no artist is in two of them."""
+
     train: Rows
     validation: Rows
     test: Rows
 
     @classmethod
     def by_artist(cls, groups: Sequence[str], random_state: int) -> Split:
-        """40 : 30 : 30 by artist."""
+        """Split artists 40 : 30 : 30; raises ModelError if there are too few."""
         names = np.asarray(groups)
-        if len(np.unique(names)) < MIN_ARTISTS:
+        if (n_artists := len(np.unique(names))) < MIN_ARTISTS:
             raise ModelError(
-                f"{len(np.unique(names))} artists are too few to hold some out: a model is only trained where there "
-                f"are at least {MIN_ARTISTS} to judge it by."
+                f"{n_artists} artists are too few to hold some out: training needs at least {MIN_ARTISTS} artists, "
+                "because the model is evaluated on those held out."
             )
         rest, test = next(evaluation.ArtistSplit(1, 0.3, random_state).split(names, groups=names))
         inner, outer = next(evaluation.ArtistSplit(1, 3 / 7, random_state + 1).split(rest, groups=names[rest]))
@@ -82,7 +83,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Rows to learn from, and queries of other artists with the database they search."""
+    """Rows to train on, and queries by other artists with the database they search."""
 
     train: Rows
     queries: Rows
@@ -92,18 +93,18 @@ class Fold:
 def artist_folds(
     supervision: Supervision, rows: Rows, n_folds: int, most_queries: int, rng: np.random.Generator
 ) -> Iterator[Fold]:
-    """Rows in so many parts of whole artists, each held out in its turn, with at most so many queries of it."""
+    """Yield folds of whole artists, each held out once, with at most `most_queries` queries."""
     groups = np.asarray(supervision.groups)
     names = rng.permutation(np.unique(groups[rows]))
     for part in np.array_split(names, min(n_folds, len(names))):
-        is_out = np.isin(groups[rows], part)
-        held_out, train = rows[is_out], rows[~is_out]
+        is_held_out = np.isin(groups[rows], part)
+        held_out, train = rows[is_held_out], rows[~is_held_out]
         queries = whole_groups(supervision.groups, held_out, most_queries)
         yield Fold(train, queries, held_out if supervision.searches_itself else train)
 
 
 def whole_groups(groups: Sequence[str], rows: Rows, most: int) -> Rows:
-    """Rows of as many artists as come to so many songs, drawn with a fixed seed; a song alone teaches nothing."""
+    """Return at most `most` rows, of whole artists drawn with a fixed seed, because single songs are useless."""
     if len(rows) <= most:
         return np.sort(rows)
     names, number, sizes = np.unique(np.asarray(groups)[rows], return_inverse=True, return_counts=True)
@@ -114,7 +115,7 @@ def whole_groups(groups: Sequence[str], rows: Rows, most: int) -> Rows:
 
 @dataclass(slots=True)
 class Task:
-    """The songs, who is similar to whom, and how good a space is on held-out artists."""
+    """Songs, their ground truth, and the evaluation of metrics on held-out artists."""
 
     X: FloatArray
     supervision: Supervision
@@ -126,35 +127,34 @@ class Task:
 
     @classmethod
     def of(cls, snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice]) -> Task:
+        """Set up a task; `blocks` are the columns of each of several joined models."""
         supervision = Supervision(
             snapshot, settings.supervision, k=settings.k, threshold=settings.threshold, generated=settings.generated
         )
         split = Split.by_artist(supervision.groups, settings.random_state)
         rng = np.random.default_rng(settings.random_state)
-        return cls(
-            np.asarray(snapshot.X, dtype=np.float64), supervision, split, settings,
-            supervision.relevance(split.train), rng, blocks,
-        )  # fmt: skip
+        X = np.asarray(snapshot.X, dtype=np.float64)
+        return cls(X, supervision, split, settings, supervision.relevance(split.train), rng, blocks)
 
     @property
     def has_kernels(self) -> bool:
-        """Whether the metric has a block for each of several models; one of single dimensions needs no blocks."""
+        """Return whether the metric has a block per joined model; a diagonal metric does not need blocks."""
         return bool(self.blocks) and (self.settings.structure, self.settings.regularizer) == ("full", "trace")
 
     def queries(self, rows: Rows, most: int) -> tuple[Rows, Rows]:
-        """Held-out queries, at most so many, and the database they search.
+        """Return at most `most` held-out queries, and the database they search.
 
-        Of more, a sample of those that have a similar song, as thumbs speak of few.
+        A sample only contains queries with a relevant song, because some ground truths cover few songs.
         """
-        some = rows
+        queries = rows
         if len(rows) > most:
             drawn = self.rng.permutation(rows)
-            judged = list(islice((row for row in drawn if len(self.relevance.relevant(row))), most))
-            some = np.sort(judged or drawn[:most])
-        return some, (rows if self.supervision.searches_itself else self.split.train)
+            useful = list(islice((row for row in drawn if len(self.relevance.relevant(row))), most))
+            queries = np.sort(useful or drawn[:most])
+        return queries, (rows if self.supervision.searches_itself else self.split.train)
 
     def score(self, L: FloatArray | None, queries: Rows, database: Rows) -> float:
-        """Mean of the loss's own measure, of the space under L or of plain distance."""
+        """Return the mean of the loss's measure under the metric L, or of plain distance."""
         Y = self.X if L is None else self.X @ L.T
         relevance = self.relevance.restrict(queries, database)
         scores = evaluation.query_scores(Y[queries], Y[database], relevance, k=10)[self.settings.loss]
@@ -164,7 +164,7 @@ class Task:
 def what_changed(
     snapshot: Snapshot, settings: LearningSettings, before: FloatArray, after: FloatArray, leads: dict[str, Lead]
 ) -> dict[str, Any]:
-    """What every report says: the settings, whether it is better, and what it changed of the songs' vectors."""
+    """Return the common part of all reports: settings, verdict and changes of the vectors."""
     ids = snapshot.row_ids.tolist()
     return {
         "version": __version__,
@@ -186,22 +186,19 @@ def sampled(task: Task, rows: Rows) -> Rows:
 
 
 def to_learn_from(task: Task) -> tuple[Rows, relevance.Relevance]:
-    """The songs to learn from, and who is similar to whom among them."""
+    """Return the training songs and their ground truth; raises ModelError if it is too little."""
     train = sampled(task, task.split.train)
     relevance = task.supervision.relevance(train).restrict(train, train)
     if not any(len(relevance.relevant(i)) and len(relevance.irrelevant(i)) for i in range(len(relevance))):
         raise ModelError(
-            f"among the {len(train)} songs to learn from, no two are similar by "
-            f"{task.settings.supervision} while others are not. Add music, or choose another ground truth."
+            f"none of the {len(train)} training songs has both a similar and a dissimilar song by "
+            f"{task.settings.supervision}. Add music, or choose another ground truth."
         )
     return train, relevance
 
 
 def to_choose_on(task: Task, most: int) -> tuple[Rows, Rows, float]:
-    """Queries by held-out artists that settings are chosen on, their database, and what plain distance comes to there.
-
-    Raises ModelError if none of the queries can be judged: then no setting is better than another.
-    """
+    """Return validation queries, their database and the score of plain distance; raises ModelError if it is NaN."""
     queries, database = task.queries(task.split.validation, most)
     untrained = task.score(None, queries, database)
     if not np.isfinite(untrained):
@@ -210,26 +207,21 @@ def to_choose_on(task: Task, most: int) -> tuple[Rows, Rows, float]:
 
 
 def no_example(task: Task) -> ModelError:
-    """What to raise where no held-out query can be judged."""
+    """Return the error for a task in which no held-out query can be evaluated."""
     return ModelError(
-        f"no held-out song has both a similar and a dissimilar one by {task.settings.supervision} "
-        "among the songs it searches, so that no setting can be chosen. Add examples or music, or "
-        "choose another ground truth."
+        f"no held-out song has both a similar and a dissimilar song by {task.settings.supervision} among the songs "
+        "it searches, so no setting can be chosen. Add examples or music, or choose another ground truth."
     )
 
 
 def about(task: Task) -> dict[str, Any]:
-    """What the report says of the supervision and the split, and how good each of several models is alone."""
+    """Return the part of the report about the ground truth, the split and each joined model alone."""
     groups = np.asarray(task.supervision.groups)
     queries, database = task.queries(task.split.test, MAX_TESTED)
+    parts = {name: getattr(task.split, name) for name in ("train", "validation", "test")}
     return {
         "detail": task.supervision.detail,
         "n_artists": len(np.unique(groups)),
-        "split": {
-            part: {"songs": len(rows), "artists": len(np.unique(groups[rows]))}
-            for part, rows in (
-                ("train", task.split.train), ("validation", task.split.validation), ("test", task.split.test),
-            )
-        },
+        "split": {n: {"songs": len(rows), "artists": len(np.unique(groups[rows]))} for n, rows in parts.items()},
         "alone": [task.score(np.eye(task.X.shape[1])[block], queries, database) for block in task.blocks],
-    }  # fmt: skip
+    }

@@ -1,4 +1,4 @@
-"""Songs of one label, folder or artist, and parts of one song: the classes whose covariance a whitening takes out."""
+"""Covariances for whitening, within similar songs, labels, folders or artists, and within the parts of a song."""
 
 import numpy as np
 
@@ -11,16 +11,16 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 
 SONGS = "songs"
 _LABELS = {"genre": "genres", "artist": "artists", "folder": "folders"}
-_PART = round(20 * SAMPLE_RATE / HOP)  # frames; a shorter song is halved
-_MAX_PARTS = 6  # of a song
-_MAX_SONGS = 300  # whose parts are compared
+_PART = round(20 * SAMPLE_RATE / HOP)  # frames; shorter songs have two parts
+_MAX_PARTS = 6  # per song
+_MAX_SONGS = 300  # that are divided into parts
 _SEED = 0
 
 
 class WithinSongs:
-    """Covariances within the classes of the songs of a task.
+    """Covariances within classes of the songs of a task.
 
-    `kinds` says what to take as classes, alone and together, those that say most of the supervision first.
+    `kinds` are the combinations of classes to try, those closest to the supervision first.
     """
 
     def __init__(self, snapshot: Snapshot, task: Task) -> None:
@@ -33,15 +33,16 @@ class WithinSongs:
         own = _LABELS.get(task.supervision.kind, "similar songs")
         self._parts, self._song_of_part = _parts(snapshot)
         parts = (SONGS,) if len(self._parts) else ()
-        beside = ("artists", "folders")
-        every = (*(() if own in beside else (own,)), *beside, *parts)
-        self.kinds: list[tuple[str, ...]] = list(dict.fromkeys([(own,), parts, (own, *parts), beside, every]))
-        self.kinds = [kinds for kinds in self.kinds if kinds]
+        others = ("artists", "folders")
+        every = (*(() if own in others else (own,)), *others, *parts)
+        self.kinds: list[tuple[str, ...]] = list(
+            filter(None, dict.fromkeys([(own,), parts, (own, *parts), others, every]))
+        )
 
     def covariance(self, space: FloatArray, kind: str, rows: Rows) -> FloatArray:
-        """Within the classes of one of the :attr:`kinds`, along the directions of a space, the rows of (r, d).
+        """Return the covariance within classes of one kind, in a space given by its directions (r, d).
 
-        Only labels of `rows` are used; parts of songs need none. Raises ValueError if no two of the songs are of one
+        Only labels of `rows` are used; parts of songs do not need labels. Raises ValueError if no two songs share a
         class.
         """
         if kind == SONGS:
@@ -54,16 +55,16 @@ class WithinSongs:
 
 
 def _parts(snapshot: Snapshot) -> tuple[FloatArray, Int64Array]:
-    """Vectors of parts of a sample of the songs, and the song of each; none where no sound is compared or kept."""
+    """Return vectors of parts of sampled songs, and the song of each; empty without audio features."""
     model = snapshot.model
     assert model is not None
-    nothing = np.empty((0, model.n_dimensions)), np.empty(0, dtype=np.int64)
+    empty = np.empty((0, model.n_dimensions)), np.empty(0, dtype=np.int64)
     if not model.encoder_.uses_audio:
-        return nothing
-    kept = snapshot.library.frame_files.kept()
-    some = np.sort(np.random.default_rng(_SEED).permutation(snapshot.n_indexed)[:_MAX_SONGS])
-    songs = [song for song in snapshot.songs_at(some) if song.content_hash in kept]
-    vectors, of = [], []
+        return empty
+    stored = snapshot.library.frame_files.kept()
+    rows = np.sort(np.random.default_rng(_SEED).permutation(snapshot.n_indexed)[:_MAX_SONGS])
+    songs = [song for song in snapshot.songs_at(rows) if song.content_hash in stored]
+    vectors, song_of_part = [], []
     for number, song in enumerate(songs):
         frames = snapshot.library.frame_files.frames(song.content_hash)
         length = min(_PART, len(frames) // 2)
@@ -74,7 +75,7 @@ def _parts(snapshot: Snapshot) -> tuple[FloatArray, Int64Array]:
         if not has_features(features).all():  # frames of an older version
             continue
         vectors.append(model.vectors(features))
-        of += [number] * len(starts)
+        song_of_part += [number] * len(starts)
     if not vectors:
-        return nothing
-    return np.concatenate(vectors).astype(np.float64), np.array(of, dtype=np.int64)
+        return empty
+    return np.concatenate(vectors).astype(np.float64), np.array(song_of_part, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Similarity models: from frames to a vector, saved and loaded whole.
+"""Similarity models, which turn frames or other data of songs into vectors.
 
-May use the methods and the library; knows no page, job or snapshot.
+May use the methods and the library, but not snapshots, pages or jobs.
 """

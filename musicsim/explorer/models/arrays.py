@@ -1,7 +1,7 @@
-"""The arrays of a model: what each has to be by what the model says of itself, and reading them once they are.
+"""Reading and validating the arrays of a stored model, which may come from an untrusted file.
 
-Shapes and types stand in the headers of the arrays, and are compared before memory is taken for a number. What is read
-may come from a stranger: kernels that are compiled do not look where they write, so every number has to be in range.
+Headers are compared with the model's description before memory is allocated. All numbers must be in range, because
+compiled kernels do not check the indices that they write to.
 """
 
 import zipfile
@@ -21,7 +21,7 @@ from musicsim.library.disk.npy_headers import Header, read_header
 _MAX_ARRAYS = 4_096
 _MAX_LENGTH = 1 << 14
 _MAX_TEXT = 1 << 24  # bytes of an array of texts
-_MAX_DEPTH = 8  # of models that are made of models
+_MAX_DEPTH = 8  # of models that contain models
 _SPACE = {"mean": StoredArray(("m",)), "components": StoredArray(("a", "m"))}
 _METRIC = {"metric": StoredArray(("d", "a"))}
 _LOCAL = {
@@ -32,38 +32,36 @@ _LOCAL = {
 
 
 class MissingRepresentationError(ValueError):
-    """A model compares something that neither the core nor an installed extension knows."""
+    """The representation of a model is not installed."""
 
 
 def read_arrays(path: Path, about: AboutModel) -> Arrays:
-    """Read the arrays of a model, an ``.npz`` file that is not packed; those that it does not need are left out.
+    """Read the arrays that a model needs from an uncompressed ``.npz`` file.
 
-    Raises ValueError if an array is missing, damaged, of another type or shape than the others and the description
-    ask for, or holds NaN or a number out of range; :class:`MissingRepresentationError`, a ValueError, if its
-    representation is not installed; OSError if the file cannot be read.
+    Raises ValueError if an array is missing, damaged, of a wrong type or shape, or contains NaN or a number out of
+    range. Raises :class:`MissingRepresentationError`, a ValueError, if the representation is not installed, and OSError
+    if the file cannot be read.
     """
     try:
         with open_archive(path, _MAX_ARRAYS) as archive:
             members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
             if any(member.compress_type != zipfile.ZIP_STORED for member in members.values()):
-                raise ValueError("its arrays are packed")
-            # members may share bytes of the file
+                raise ValueError("its arrays are compressed")
+            # otherwise members overlap in the file
             if sum(member.file_size for member in members.values()) > path.stat().st_size:
                 raise ValueError("its arrays are larger than the file")
-            headers = {name: _header(archive, member) for name, member in members.items()}
+            headers = {}
+            for name, member in members.items():
+                with archive.open(member) as stream:
+                    headers[name] = read_header(stream, member.file_size)
 
             def read(name: str, stored: StoredArray) -> npt.NDArray[Any]:
                 return _read(archive, members[name], name, stored)
 
-            wanted = _Level(headers, read).of(about)
-            return {name: read(name, stored) for name, stored in wanted.items()}
+            required = _Level(headers, read).check(about)
+            return {name: read(name, stored) for name, stored in required.items()}
     except DAMAGED as error:
         raise ValueError(f"{path.name}: {error}") from error
-
-
-def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Header:
-    with archive.open(member) as stream:
-        return read_header(stream, member.file_size)
 
 
 def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str, stored: StoredArray) -> npt.NDArray[Any]:
@@ -71,18 +69,17 @@ def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str, stored: 
         array = np.lib.format.read_array(stream, allow_pickle=False)
     if stored.dtype is np.str_:
         return array
-    array = np.asarray(array, dtype=stored.dtype)  # in the machine's order of bytes
+    array = np.asarray(array, dtype=stored.dtype)  # in native byte order
     most = MAX_NUMBER if array.dtype.kind == "f" else np.iinfo(np.int64).max
-    if array.size and not (array.min() >= stored.least and array.max() <= most):  # NaN is neither
-        raise ValueError(f"{name} holds NaN or numbers out of range")
+    if array.size and not (array.min() >= stored.least and array.max() <= most):  # False for NaN, too
+        raise ValueError(f"{name} contains NaN or numbers out of range")
     return array
 
 
 class _Level:
-    """The headers of a model, or of one of those that it is made of, compared with what it says of itself.
+    """The headers of a model, or of a part of it (with a prefix), to be checked against its description.
 
-    `read` gives an array whose header has been compared, by its name and what it has to be; `prefix` stands before
-    the names of a model that is part of another one.
+    `read` reads an array whose header has been checked.
     """
 
     def __init__(
@@ -94,66 +91,62 @@ class _Level:
     ) -> None:
         self._headers, self._read, self._prefix, self._depth = headers, read, prefix, depth
         self.lengths: dict[str, int] = {}
-        self.wanted: dict[str, StoredArray] = {}
+        self.required: dict[str, StoredArray] = {}
 
-    def of(self, about: AboutModel) -> dict[str, StoredArray]:
-        """The arrays that the model needs, by name."""
+    def check(self, about: AboutModel) -> dict[str, StoredArray]:
+        """Check all headers; returns the requirements of the arrays that the model needs, by name."""
         kind = representations().get(about.representation)
         if kind is None:
             raise MissingRepresentationError(
-                f"this model compares {about.representation!r}, and nothing that is installed here does: install the "
-                "extension that adds it, or choose another model."
+                f"the representation {about.representation!r} of this model is not installed: install the extension "
+                "that adds it, or choose another model."
             )
-        self._take(kind.encoder.stored)
+        self._require(kind.encoder.stored)
         n_features = kind.encoder.n_stored_features(about, self)
         n_mapped = n_features if kind.n_mapped is None else kind.n_mapped
         self.lengths |= {"f": n_features, "1 + f": 1 + n_features, "m": n_mapped}
         if kind.weights is not None:
-            self._take({"weights": StoredArray(kind.weights.shape)})
-        self._take(_SPACE)
+            self._require({"weights": StoredArray(kind.weights.shape)})
+        self._require(_SPACE)
         if self._has(_METRIC):
-            self._take(_METRIC)
+            self._require(_METRIC)
         self.lengths.setdefault("d", self.lengths["a"])
         if not self.lengths["d"] <= self.lengths["a"] <= self.lengths["m"]:
-            raise ValueError("it has more dimensions than what they are made of")
+            raise ValueError("it has more dimensions than features")
         if self._has(_LOCAL):
-            self._take(_LOCAL)
-        return self.wanted
+            self._require(_LOCAL)
+        return self.required
 
     def value(self, name: str) -> npt.NDArray[Any]:
-        """An array whose header has been compared."""
-        return self._read(self._prefix + name, self.wanted[self._prefix + name])
+        """Read an array whose header has been checked."""
+        return self._read(self._prefix + name, self.required[self._prefix + name])
 
     def n_dimensions_of_part(self, prefix: str, about: AboutModel) -> int:
-        """Compare the arrays of a model that it is made of, and want them; returns how many dimensions it has."""
+        """Check the arrays of a part of this model; returns its number of dimensions."""
         if self._depth == _MAX_DEPTH:
-            raise ValueError(f"it is made of models of models, {_MAX_DEPTH} deep")
+            raise ValueError(f"it contains models of models, {_MAX_DEPTH} deep")
         level = _Level(self._headers, self._read, self._prefix + prefix, self._depth + 1)
-        self.wanted |= level.of(about)
+        self.required |= level.check(about)
         return level.lengths["d"]
 
-    def _has(self, some: Mapping[str, StoredArray]) -> bool:
-        return any(self._prefix + name in self._headers for name in some)
+    def _has(self, arrays: Mapping[str, StoredArray]) -> bool:
+        return any(self._prefix + name in self._headers for name in arrays)
 
-    def _take(self, some: Mapping[str, StoredArray]) -> None:
-        """Compare arrays with their headers, and want them."""
-        for short, stored in some.items():
-            name = self._prefix + short
+    def _require(self, arrays: Mapping[str, StoredArray]) -> None:
+        """Check the headers of arrays, and add the arrays to the required ones."""
+        for short_name, stored in arrays.items():
+            name = self._prefix + short_name
             if name not in self._headers:
                 raise ValueError(f"{name} is missing")
-            header = self._headers[name]
-            self._compare(name, header, stored)
-            self.wanted[name] = stored
+            header, is_text = self._headers[name], stored.dtype is np.str_
+            same_type = header.dtype.kind == "U" if is_text else header.dtype.newbyteorder("=") == stored.dtype
+            if not same_type or (is_text and header.size * header.dtype.itemsize > _MAX_TEXT):
+                raise ValueError(f"{name} is of type {header.dtype}")
+            if len(header.shape) != len(stored.shape) or not all(map(self._fits, header.shape, stored.shape)):
+                raise ValueError(f"{name} has the shape {header.shape}, which does not fit the others")
+            self.required[name] = stored
 
-    def _compare(self, name: str, header: Header, stored: StoredArray) -> None:
-        is_text = stored.dtype is np.str_
-        same_type = header.dtype.kind == "U" if is_text else header.dtype.newbyteorder("=") == stored.dtype
-        if not same_type or (is_text and header.size * header.dtype.itemsize > _MAX_TEXT):
-            raise ValueError(f"{name} is of type {header.dtype}")
-        if len(header.shape) != len(stored.shape) or not all(map(self._fits, header.shape, stored.shape)):
-            raise ValueError(f"{name} has the shape {header.shape}, which does not fit the others")
-
-    def _fits(self, length: int, wanted: int | str) -> bool:
-        if isinstance(wanted, int):
-            return length == wanted
-        return 0 < length <= _MAX_LENGTH and length == self.lengths.setdefault(wanted, length)
+    def _fits(self, length: int, required: int | str) -> bool:
+        if isinstance(required, int):
+            return length == required
+        return 0 < length <= _MAX_LENGTH and length == self.lengths.setdefault(required, length)

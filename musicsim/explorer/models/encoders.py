@@ -1,10 +1,6 @@
-"""Encoders make the features that a model stores for each song.
+"""Encoders, which compute the features that a model stores per song; one class per representation.
 
-There is one class for each thing that can be compared: one Gaussian per song and how it fluctuates, codewords, mixtures
-of Gaussians, semantic multinomials, tags that people gave, harmony and rhythm. Another one is a subclass of
-:class:`Encoder` and a :class:`musicsim.explorer.models.representations.Representation`, here or in an extension.
-
-A song without the data that an encoder needs has features of zeros, or NaN, and no place under its model.
+Songs that lack an encoder's data have features that are all 0 or NaN, and no vector under its model.
 """
 
 from __future__ import annotations
@@ -30,60 +26,49 @@ from musicsim.progress import Progress
 
 Floats: TypeAlias = Float32Array
 Frames: TypeAlias = SongFrames | Floats | Iterator[Floats]
-"""Of a song: what is kept of it, or for encoders that take no more than these its delta-MFCC, (n, 39), at once or in
-blocks."""
+"""The stored frames of a song, or only its delta-MFCC: (n, 39), at once or in blocks."""
 Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
 ReadFeatures: TypeAlias = Callable[[Sequence[Song]], Floats]
-"""Features of songs of one library, float32 (n_songs, n_features)."""
+"""Read the features of songs of one library, float32 (n_songs, n_features)."""
 
-# Vectors are of the order of 1. Products of a few such numbers do not overflow in float32, and no codeword is as far
-# as what fills a block of the kernels.
+# Vectors are of the order of 1. Products of a few numbers of this size do not overflow in float32, and they stay below
+# the padding value of the kernels' blocks.
 MAX_NUMBER = 1e9
-"""The largest absolute value of a stored floating-point number."""
-MIN_SCALE = 1e-12
-"""The smallest stored number that is divided by."""
+"""Largest absolute value of a stored floating-point number."""
+MIN_SCALE = 1e-12  # smallest stored divisor
 _N_COLUMNS = 3 * N_MFCC  # of frames
 _SEED = 0
-_TRAINING_FRAMES = 200_000  # 31 MB; 195 a codeword at 1,024 codewords
-_MIN_FRAMES_A_SONG = 50  # beyond 4,000 songs a seeded sample of the songs is used
+_TRAINING_FRAMES = 200_000  # 31 MB; 195 per codeword with 1,024 codewords
+_MIN_FRAMES_PER_SONG = 50  # above 4,000 songs, a seeded sample of the songs is used
 _SONGS_FOR_MIXTURES = 1_000
 _MAX_TAGS = 300
-MIN_SONGS_A_LABEL = 2
-"""Songs that share a tag or a word, at least, for it to count."""
+MIN_SONGS_A_LABEL = 2  # minimum number of songs that share a tag or a word
 TIMBRE, FLUCTUATION = slice(None, -FLUCTUATION_SIZE), slice(-FLUCTUATION_SIZE, None)
 """Columns of the features of :class:`SoundEncoder`."""
 
 
-# --- the protocol ---------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class StoredArray:
-    """What a stored array has to be."""
+    """Required shape, type and minimum of a stored array."""
 
-    # names stand for lengths that are equal wherever they come: `f` features, `m` columns that they are
-    # mapped to, `a` axes, `r` rows of a metric, `d` dimensions of a vector
+    # equal names are equal lengths: `f` features, `m` mapped features, `a` axes, `d` dimensions of a vector
     shape: tuple[int | str, ...]
     dtype: type = np.float64
-    least: float = -MAX_NUMBER  # the smallest number that it may hold
+    least: float = -MAX_NUMBER
 
 
 class StoredModel(Protocol):
-    """A stored model while its arrays are compared with its description: those of its encoder have been."""
+    """A stored model under validation; the headers of its encoder's arrays are already checked."""
 
-    @property
-    def lengths(self) -> Mapping[str, int]:
-        """The lengths that shapes of :class:`StoredArray` name."""
+    lengths: dict[str, int]  # by their names in StoredArray
 
-    def value(self, name: str) -> npt.NDArray[Any]:
-        """One of the encoder's arrays."""
-
+    def value(self, name: str) -> npt.NDArray[Any]: ...
     def n_dimensions_of_part(self, prefix: str, about: AboutModel) -> int:
-        """Compare the arrays of a model that this one is made of; returns how many dimensions its vectors have."""
+        """Check the arrays of a part of this model; returns the number of dimensions of its vectors."""
 
 
 class Part(Protocol):
-    """What an encoder needs of a model that it is made of."""
+    """Interface of a model that is part of an encoder."""
 
     @property
     def encoder_(self) -> Encoder: ...
@@ -96,29 +81,28 @@ class Part(Protocol):
 
 
 LoadPart: TypeAlias = Callable[[AboutModel, Arrays], Part]
-"""Makes a model of its description and its arrays."""
 
 
 @dataclass(frozen=True, slots=True)
 class EncoderSettings:
-    """Settings with which an encoder is fitted on a library."""
+    """Settings for fitting an encoder on a library."""
 
     representation: str = "ppk"
-    # of representations by codewords
+    # of codewords
     n_codewords: int = 1024
     tau: int = 4
-    # of representations that are made of data which a user added
-    vectors: str = ""  # the key of the data
-    label: str = ""  # the name of the data
+    # of data that the user imported
+    vectors: str = ""  # its key
+    label: str = ""  # its name
 
 
 class Encoder(Protocol):
-    """Makes the features that a model compares, and is stored with it.
+    """Computes the features that a model compares; stored with the model.
 
     Attributes
     ----------
     stored : mapping of StoredArray by name
-        The arrays of :meth:`arrays`, which a file is compared with before they are read.
+        Requirements of the arrays of :meth:`arrays`, checked before a file is read.
     """
 
     stored: ClassVar[Mapping[str, StoredArray]]
@@ -126,52 +110,52 @@ class Encoder(Protocol):
     @property
     @abstractmethod
     def n_features(self) -> int:
-        """Columns of the features."""
+        """Number of columns of the features."""
 
     @property
     def uses_audio(self) -> bool:
-        """Whether frames of sound give features, or some of them."""
+        """True if at least some of the features are computed from frames."""
         return False
 
     @property
     def blocks(self) -> list[slice]:
-        """Columns of each model that it joins; empty for an encoder of one kind of features."""
+        """Columns of each joined model; empty for an encoder of one kind of features."""
         return []
 
     def own_keys(self) -> list[str]:
-        """Keys of data in the library, added by the user, that it looks up."""
+        """Keys of the user's data in the library that this encoder reads."""
         return []
 
     @classmethod
     def fit(
         cls, library: Library, songs: Sequence[Song], settings: EncoderSettings, progress: Progress, /
     ) -> tuple[Sequence[Song], Self]:
-        """Fit an encoder on songs; returns those that have the data it needs, and the encoder.
+        """Fit an encoder; returns the songs that have the data it needs, and the encoder.
 
         Raises ModelError or LibraryError if the library lacks the data.
         """
-        raise TypeError(f"{cls.__name__} cannot be fitted on a library by itself.")
+        raise TypeError(f"{cls.__name__} cannot be fitted on a library alone.")
 
     @abstractmethod
     def reader(self, library: Library, progress: Progress, /) -> ReadFeatures:
-        """Prepare to read features of songs, which may lack the data; work for all songs together is done here."""
+        """Return a reader of features, also for songs without data; work shared by all songs is done here."""
 
     def encode_frames(self, list_of_frames: Iterable[Frames], /) -> Floats:
-        """Features of songs by their frames, float32 (n_songs, n_features), where it uses audio."""
-        raise TypeError(f"{type(self).__name__} has no features of frames.")
+        """Compute features from frames, float32 (n_songs, n_features), if the encoder uses audio."""
+        raise TypeError(f"{type(self).__name__} does not compute features from frames.")
 
     @abstractmethod
     def arrays(self) -> Arrays:
-        """What it is made of, for an archive without pickle."""
+        """The fitted arrays, without objects that need pickle."""
 
     @classmethod
     @abstractmethod
     def from_arrays(cls, arrays: Arrays, about: AboutModel, load_part: LoadPart, /) -> Self:
-        """The encoder that :meth:`arrays` took apart."""
+        """Rebuild the encoder from its :meth:`arrays`."""
 
     @classmethod
     def n_stored_features(cls, _about: AboutModel, model: StoredModel, /) -> int:
-        """Columns of the features of a stored encoder, before it is read.
+        """Return the number of features of a stored encoder before it is read.
 
         Raises ValueError if the arrays do not fit the description.
         """
@@ -179,58 +163,51 @@ class Encoder(Protocol):
 
 
 def with_prefix(prefix: str, arrays: Arrays) -> Arrays:
-    """Arrays under longer names."""
+    """Add a prefix to the names of arrays."""
     return {prefix + name: array for name, array in arrays.items()}
 
 
 def without_prefix(prefix: str, arrays: Arrays) -> Arrays:
-    """Those arrays whose names have a prefix, under the rest of their names."""
+    """Return the arrays whose names have a prefix, without the prefix."""
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def has_features(features: Floats) -> BoolArray:
-    """Which songs have something to be compared by, (n_songs,)."""
+    """Return whether each song has features, (n_songs,)."""
     return np.any(np.nan_to_num(features) != 0, axis=1)
 
 
 def known_rows(ids: Int64Array, rows: Callable[[Any], Floats], width: int) -> ReadFeatures:
-    """Read rows of songs by their places among `ids`; songs that are not there have NaN."""
-    place = {song_id: at for at, song_id in enumerate(ids.tolist())}
+    """Return a reader of songs' rows, which `rows` returns by their positions in `ids`; unknown songs have NaN."""
+    position_of = {song_id: position for position, song_id in enumerate(ids.tolist())}
 
     def read(songs: Sequence[Song]) -> Floats:
-        at = np.array([place.get(song.id, -1) for song in songs], dtype=np.int64)
-        found = np.full((len(songs), width), np.nan, dtype=np.float32)
-        found[at >= 0] = rows(at[at >= 0])
-        return found
+        positions = np.array([position_of.get(song.id, -1) for song in songs], dtype=np.int64)
+        features = np.full((len(songs), width), np.nan, dtype=np.float32)
+        features[positions >= 0] = rows(positions[positions >= 0])
+        return features
 
     return read
 
 
-# --- of sound -------------------------------------------------------------------------------------
-
-
 class FrameEncoder(Encoder):
-    """An encoder of the frames of songs alone, which workers on other machines can run."""
+    """An encoder that needs only frames, so workers on other machines can run it."""
 
     @property
     def uses_audio(self) -> bool:
         return True
 
-    def reader(self, library: Library, _tell: Progress, /) -> ReadFeatures:
+    def reader(self, library: Library, _progress: Progress, /) -> ReadFeatures:
         return lambda songs: self.encode_frames(library.frame_files.frames(song.content_hash) for song in songs)
 
 
 def _delta_mfcc(list_of_frames: Iterable[Frames]) -> Iterator[Floats | Iterator[Floats]]:
-    """The thesis's 39 columns of each song."""
     return (frames.blocks() if isinstance(frames, SongFrames) else frames for frames in list_of_frames)
 
 
 @dataclass(frozen=True, slots=True)
 class SoundEncoder(FrameEncoder):
-    """The logarithm of each song's Gaussian, and behind it the mean of its patterns of fluctuation.
-
-    Of the logarithm there is a column for each pair of columns of the frames.
-    """
+    """The logarithm of each song's Gaussian (one feature per pair of frame columns), then its mean fluctuation."""
 
     stored: ClassVar = {
         "population_mean": StoredArray((_N_COLUMNS,)),
@@ -245,23 +222,20 @@ class SoundEncoder(FrameEncoder):
         return gaussians.embedding_size(_N_COLUMNS) + FLUCTUATION_SIZE
 
     def encode_frames(self, list_of_frames: Iterable[Frames], /) -> Floats:
-        """Features of songs; NaN where frames are of feature version 2."""
+        """Compute features; NaN for frames of feature version 2."""
         songs = list(list_of_frames)
         features = np.full((len(songs), self.n_features), np.nan, dtype=np.float32)
         for row, song in enumerate(songs):
-            assert isinstance(song, SongFrames), "frames alone do not say how a song fluctuates"
+            assert isinstance(song, SongFrames)
             if song.fluctuation is not None:
                 features[row, TIMBRE] = self.embedding.transform(song_gaussian(song))[0]
                 features[row, FLUCTUATION] = song.mean_fluctuation
         return features
 
     def arrays(self) -> Arrays:
-        population = self.embedding.population_
-        return {
-            "population_mean": population.mean,
-            "population_covariance": population.covariance,
-            "population_songs": np.array(population.n_songs, dtype=np.float64),
-        }
+        fitted = self.embedding.population_
+        arrays = {"mean": fitted.mean, "covariance": fitted.covariance, "songs": np.array(fitted.n_songs, np.float64)}
+        return with_prefix("population_", arrays)
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, _about: AboutModel, _load_part: LoadPart, /) -> Self:
@@ -275,7 +249,7 @@ class SoundEncoder(FrameEncoder):
 
 @dataclass(frozen=True, slots=True)
 class CodewordEncoder(FrameEncoder):
-    """Histograms of codewords: a column a codeword."""
+    """Histograms of codewords, one feature per codeword."""
 
     stored: ClassVar = {
         "codewords": StoredArray(("f", _N_COLUMNS)),
@@ -290,12 +264,19 @@ class CodewordEncoder(FrameEncoder):
     def fit(
         cls, library: Library, songs: Sequence[Song], settings: EncoderSettings, progress: Progress, /
     ) -> tuple[Sequence[Song], Self]:
-        frames = _sample_frames(library, songs, progress)
-        return songs, cls.fit_frames(frames, settings.n_codewords, settings.tau, _SEED)
+        rng = np.random.default_rng(_SEED)
+        chosen = np.sort(rng.permutation(len(songs))[: _TRAINING_FRAMES // _MIN_FRAMES_PER_SONG])
+        quota, sample = _TRAINING_FRAMES // len(chosen), []
+        for done, i in enumerate(chosen):
+            if done % 64 == 0:
+                progress("learning codewords", done, len(chosen))
+            frames = library.frame_files.frames(songs[i].content_hash)
+            sample.append(frames.rows(np.sort(rng.permutation(len(frames))[:quota])))
+        return songs, cls.fit_frames(np.concatenate(sample), settings.n_codewords, settings.tau, _SEED)
 
     @classmethod
     def fit_frames(cls, frames: Floats, n_codewords: int, tau: int, random_state: int | None) -> Self:
-        """Learn the codewords from frames sampled evenly over songs; fewer of them for a small collection.
+        """Learn at most `n_codewords` codewords from frames sampled evenly over songs; fewer in small libraries.
 
         Raises ModelError if there are fewer frames than `tau`.
         """
@@ -313,12 +294,8 @@ class CodewordEncoder(FrameEncoder):
 
     def arrays(self) -> Arrays:
         book = self.codebook
-        return {
-            "codewords": book.codewords_,
-            "frame_mean": book.mean_,
-            "frame_scale": book.scale_,
-            "counts": book.counts_,
-        }
+        fitted = {"codewords": book.codewords_, "counts": book.counts_}
+        return fitted | {"frame_mean": book.mean_, "frame_scale": book.scale_}
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, about: AboutModel, _load_part: LoadPart, /) -> Self:
@@ -332,25 +309,11 @@ class CodewordEncoder(FrameEncoder):
     def n_stored_features(cls, about: AboutModel, model: StoredModel, /) -> int:
         n_codewords = model.lengths["f"]
         if about.tau > n_codewords:
-            raise ValueError(f"tau is {about.tau}, with {n_codewords} codewords")
+            raise ValueError(f"tau is {about.tau}, but there are only {n_codewords} codewords")
         return n_codewords
 
 
-def _sample_frames(library: Library, songs: Sequence[Song], progress: Progress) -> Floats:
-    """Draw frames evenly over the songs, at most :data:`_TRAINING_FRAMES`."""
-    rng = np.random.default_rng(_SEED)
-    chosen = rng.permutation(len(songs))[: _TRAINING_FRAMES // _MIN_FRAMES_A_SONG]
-    quota = _TRAINING_FRAMES // len(chosen)
-    sample = []
-    for done, i in enumerate(sorted(chosen)):
-        if done % 64 == 0:
-            progress("learning codewords", done, len(chosen))
-        frames = library.frame_files.frames(songs[i].content_hash)
-        sample.append(frames.rows(np.sort(rng.permutation(len(frames))[:quota])))
-    return np.concatenate(sample)
-
-
-_PREFIX = "front_"  # of names in files, since format 1
+_PREFIX = "front_"  # of names in files since format 1
 _MIXTURES = {
     "front_weights": StoredArray(("mixtures", "components"), np.float32, MIN_SCALE),
     "front_means": StoredArray(("mixtures", "components", _N_COLUMNS), np.float32),
@@ -361,22 +324,22 @@ _MIXTURES = {
 def _sample_songs(
     library: Library, songs: Sequence[Song], progress: Progress
 ) -> tuple[list[Song], Iterator[Iterator[Floats]]]:
-    """Draw songs evenly, at most :data:`_SONGS_FOR_MIXTURES`; returns them and their frames."""
+    """Draw at most :data:`_SONGS_FOR_MIXTURES` songs; returns them and an iterator over their frames."""
     chosen = np.random.default_rng(_SEED).permutation(len(songs))[:_SONGS_FOR_MIXTURES]
-    some = [songs[i] for i in np.sort(chosen)]
+    sample = [songs[i] for i in np.sort(chosen)]
 
-    def frames() -> Iterator[Iterator[Floats]]:
-        for done, song in enumerate(some):
+    def read_frames() -> Iterator[Iterator[Floats]]:
+        for done, song in enumerate(sample):
             if done % 16 == 0:
-                progress("fitting mixtures of Gaussians", done, len(some))
+                progress("fitting mixtures of Gaussians", done, len(sample))
             yield library.frame_files.blocks(song.content_hash)
 
-    return some, frames()
+    return sample, read_frames()
 
 
 @dataclass(frozen=True, slots=True)
 class MixtureEncoder(FrameEncoder):
-    """Mixtures of Gaussians, by their likeness to landmarks."""
+    """Mixtures of Gaussians, encoded by their similarities to landmark songs."""
 
     stored: ClassVar = {
         **_MIXTURES,
@@ -412,7 +375,7 @@ class MixtureEncoder(FrameEncoder):
 
 @dataclass(frozen=True, slots=True)
 class SemanticEncoder(FrameEncoder):
-    """Probabilities of tags by the sound: a column a tag."""
+    """Probabilities of tags predicted from sound, one feature per tag."""
 
     stored: ClassVar = {
         **_MIXTURES,
@@ -430,9 +393,9 @@ class SemanticEncoder(FrameEncoder):
         tags = library.tags()
         tagged = [song for song in songs if song.id in tags]
         if not tagged:
-            raise ModelError("no song of this library has a tag to learn words from: import tags first.")
-        some, frames = _sample_songs(library, tagged, progress)
-        lists = [[tag for tag, _ in tags[song.id]] for song in some]
+            raise ModelError("no song of this library has a tag to learn from: import tags first.")
+        sample, frames = _sample_songs(library, tagged, progress)
+        lists = [[tag for tag, _ in tags[song.id]] for song in sample]
         return songs, cls(mixtures.SemanticMultinomials(random_state=_SEED).fit(frames, lists))
 
     @property
@@ -450,12 +413,9 @@ class SemanticEncoder(FrameEncoder):
         return cls(mixtures.SemanticMultinomials.from_arrays(without_prefix(_PREFIX, arrays)))
 
 
-# --- of what is known of songs --------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class TagEncoder(Encoder):
-    """Tags that people gave: a column a tag, rows of unit length."""
+    """Tags that people gave, one feature per tag; rows have unit length."""
 
     stored: ClassVar = {"tags": StoredArray(("f",), np.str_)}
 
@@ -463,30 +423,29 @@ class TagEncoder(Encoder):
 
     @classmethod
     def fit(
-        cls, library: Library, songs: Sequence[Song], _settings: EncoderSettings, _tell: Progress, /
+        cls, library: Library, songs: Sequence[Song], _settings: EncoderSettings, _progress: Progress, /
     ) -> tuple[Sequence[Song], Self]:
         tags = library.tags()
         counts = Counter(tag for song in songs for tag, _ in tags.get(song.id, ()))
-        common = sorted((t for t, n in counts.items() if n >= MIN_SONGS_A_LABEL), key=lambda t: (-counts[t], t))
-        known = set(common[:_MAX_TAGS])
-        tagged = [song for song in songs if any(tag in known for tag, _ in tags.get(song.id, ()))]
+        shared = (tag for tag, n in counts.items() if n >= MIN_SONGS_A_LABEL)
+        common = sorted(shared, key=lambda tag: (-counts[tag], tag))[:_MAX_TAGS]
+        known = set(common)
+        tagged = [song for song in songs if not known.isdisjoint(tag for tag, _ in tags.get(song.id, ()))]
         if not tagged:
             raise ModelError(
                 "no two songs of this library share a tag that people gave: import tags first (Library, Listening)."
             )
-        return tagged, cls(tuple(common[:_MAX_TAGS]))
+        return tagged, cls(tuple(common))
 
-    def reader(self, library: Library, _tell: Progress, /) -> ReadFeatures:
+    def reader(self, library: Library, _progress: Progress, /) -> ReadFeatures:
         tags = library.tags()
-        return lambda songs: self.encode_tags([[tag for tag, _ in tags.get(song.id, ())] for song in songs])
+        return lambda songs: kernels.human_tag_vectors(
+            [[tag for tag, _ in tags.get(song.id, ())] for song in songs], list(self.tags)
+        )
 
     @property
     def n_features(self) -> int:
         return len(self.tags)
-
-    def encode_tags(self, tag_lists: Sequence[Sequence[str]]) -> Floats:
-        """Unit rows, float32 (n_songs, n_tags); a row of zeros where no tag is known."""
-        return kernels.human_tag_vectors(tag_lists, list(self.tags))
 
     def arrays(self) -> Arrays:
         return {"tags": np.array(self.tags, dtype=np.str_)}
@@ -501,35 +460,34 @@ _ASPECT_SIZES = {"harmony": HARMONY_SIZE, "rhythm": RHYTHM_SIZE}
 
 @dataclass(frozen=True, slots=True)
 class AspectEncoder(Encoder):
-    """Harmony or rhythm as it was kept beside the frames."""
+    """Harmony or rhythm, as stored with the frames."""
 
     stored: ClassVar = {"aspect": StoredArray((), np.str_)}
 
-    aspect: str  # the representation's name, and an attribute of Aspects
+    aspect: str  # name of the representation and of an attribute of Aspects
 
     @classmethod
     def fit(
-        cls, library: Library, songs: Sequence[Song], settings: EncoderSettings, _tell: Progress, /
+        cls, library: Library, songs: Sequence[Song], settings: EncoderSettings, _progress: Progress, /
     ) -> tuple[Sequence[Song], Self]:
-        kept = library.frame_files.kept_aspects()
-        described = [song for song in songs if song.content_hash in kept]
-        if not described:
+        stored_hashes = library.frame_files.kept_aspects()
+        songs = [song for song in songs if song.content_hash in stored_hashes]
+        if not songs:
             raise FeatureVersionError(
                 f"{library.folder}: harmony and rhythm of its songs were not stored. Turn on “Store audio "
                 "features” (Library > Settings; keep_frames on the command line) and add the folders again."
             )
-        return described, cls(settings.representation)
+        return songs, cls(settings.representation)
 
-    def reader(self, library: Library, _tell: Progress, /) -> ReadFeatures:
-        kept = library.frame_files.kept_aspects()
+    def reader(self, library: Library, _progress: Progress, /) -> ReadFeatures:
+        stored_hashes = library.frame_files.kept_aspects()
 
         def read(songs: Sequence[Song]) -> Floats:
-            has_one = [song.content_hash in kept for song in songs]
-            hashes = [song.content_hash for song, has in zip(songs, has_one, strict=True) if has]
-            values: Floats = getattr(library.frame_files.aspects(hashes), self.aspect)
-            rows = np.full((len(songs), values.shape[1]), np.nan, dtype=np.float32)
-            rows[has_one] = values
-            return rows
+            is_stored = [song.content_hash in stored_hashes for song in songs]
+            hashes = [song.content_hash for song in songs if song.content_hash in stored_hashes]
+            features = np.full((len(songs), self.n_features), np.nan, dtype=np.float32)
+            features[is_stored] = getattr(library.frame_files.aspects(hashes), self.aspect)
+            return features
 
         return read
 
@@ -547,5 +505,5 @@ class AspectEncoder(Encoder):
     @classmethod
     def n_stored_features(cls, about: AboutModel, model: StoredModel, /) -> int:
         if str(model.value("aspect")) != about.representation:
-            raise ValueError("its aspect is not what it compares")
+            raise ValueError("its aspect is not its representation")
         return _ASPECT_SIZES[about.representation]

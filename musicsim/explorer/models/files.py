@@ -1,4 +1,4 @@
-"""A model as one file, for other libraries: written whole, and unpacked as what anybody may have made."""
+"""Export of a model as one file for other libraries, and import of such files, which are untrusted."""
 
 import json
 import zipfile
@@ -15,7 +15,7 @@ from musicsim.library.disk.archives import DAMAGED, in_short, open_archive, unpa
 from musicsim.library.disk.arrays import atomic_path
 
 FILE_ENDING = ".musicsim"
-# 2,048 codewords of few songs, with a metric, are 67 MB; four local metrics on embeddings of 2,048 numbers 200 MB
+# 2,048 codewords with a metric are 67 MB; four local metrics on embeddings of 2,048 dimensions are 200 MB
 _MAX_ARRAYS = 512 << 20
 _MAX_BYTES = {"about.json": MAX_JSON, "model.json": MAX_JSON, "model.npz": _MAX_ARRAYS, "report.json": MAX_JSON}
 _REPORT = "report.json"
@@ -26,20 +26,20 @@ _REMEDY = "Export it again with the same version of the program as this one, and
 class SentModel:
     """A model from a file."""
 
-    name: str  # what it was called where it was made
+    name: str  # in the library it was exported from
     model: SimilarityModel
-    report: dict[str, Any]  # as load_report() gives it; empty of a model that was not learned
+    report: dict[str, Any]  # of load_report(); empty for a model that was not trained
 
 
 def save_model_file(library: Library, model_id: str, target: Path) -> None:
-    """Write a model, without any song, as one file for other libraries.
+    """Export a model, without any songs, as one file.
 
-    Raises NotFoundError if there is no such model; ModelError if its files are gone.
+    Raises NotFoundError for an unknown id; ModelError if the model's files are missing.
     """
     record = library.models.get(model_id)
     folder = library.models.path(model_id)
     if not all((folder / name).exists() for name in ("model.json", "model.npz")):
-        raise ModelError(f"the files of the model {record.name!r} are gone ({folder}): refit it.")
+        raise ModelError(f"the files of the model {record.name!r} are missing ({folder}): refit it.")
     about = {"name": record.name, "kind": record.kind, "settings": record.settings}
     with atomic_path(target) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("about.json", json.dumps(about, indent=1))
@@ -47,41 +47,28 @@ def save_model_file(library: Library, model_id: str, target: Path) -> None:
         archive.write(folder / "model.npz", "model.npz")
         report = load_report(folder)
         if report:
-            # which songs changed places is nobody else's business
+            # the songs of this library are private
             archive.writestr(_REPORT, json.dumps(report | {"changed": []}, indent=1))
 
 
 def read_model_file(source: Path, scratch: Path) -> SentModel:
-    """Read a file that :func:`save_model_file` wrote, or that somebody says it wrote.
+    """Read a file of :func:`save_model_file`; it is unpacked into `scratch`, an empty folder.
 
-    It is unpacked into `scratch`, an empty folder.
-
-    Raises
-    ------
-    ModelError
-        If it does not hold a model.
-    FeatureVersionError
-        If it comes from another version of the program.
-    StorageError
-        If the disk of `scratch` is full.
+    Raises ModelError if it is not a valid model file, FeatureVersionError if another version of the program wrote it,
+    and StorageError if the disk of `scratch` is full.
     """
     try:
-        _unpack(source, scratch)
+        with open_archive(source, len(_MAX_BYTES)) as archive:
+            names = set(archive.namelist())
+            if not _MAX_BYTES.keys() - {_REPORT} <= names <= _MAX_BYTES.keys():
+                raise ValueError("its parts are not those of a model")
+            for part in names:
+                unpack(archive, part, scratch / part, _MAX_BYTES[part])
         name = read_json_file(AboutFile, scratch / "about.json").name
         report = read_report(scratch / _REPORT) if (scratch / _REPORT).exists() else {}
     except DAMAGED as error:
-        raise ModelError(
-            f"{source.name}: no model of musicsim can be read from this file ({in_short(error)}). {_REMEDY}"
-        ) from error
+        message = f"{source.name}: no model of musicsim can be read from this file ({in_short(error)}). {_REMEDY}"
+        raise ModelError(message) from error
     except OSError as error:
         raise ModelError(f"{source.name}: cannot be imported ({error.strerror or error}).") from error
     return SentModel(name, SimilarityModel.load(scratch, called=source.name, remedy=_REMEDY), report)
-
-
-def _unpack(source: Path, scratch: Path) -> None:
-    with open_archive(source, len(_MAX_BYTES)) as archive:
-        names = set(archive.namelist())
-        if not _MAX_BYTES.keys() - {_REPORT} <= names <= _MAX_BYTES.keys():
-            raise ValueError("its parts are not those of a model")
-        for name in names:
-            unpack(archive, name, scratch / name, _MAX_BYTES[name])

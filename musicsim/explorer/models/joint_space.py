@@ -1,20 +1,16 @@
-"""Several models side by side as one space: their vectors joined, a block a source, all of the same spread.
+"""Several models as one space: the vectors of each are a block of columns, all blocks scaled to the same spread.
 
-The feature space of a kernel that has an explicit map is that of its vectors, so that the sum of kernels is the inner
-product of joined vectors, and a metric with a block a kernel one of block form on them
-(:mod:`musicsim.explorer.learning.multi_kernel`).
-
-A song may lack a source: nobody has tagged it, or it is sound from outside. What is missing is foreseen linearly
-from what is known, as if all vectors were drawn from one normal distribution; from the mean alone it would be near to
-every other song that lacks the same.
+A song may lack some blocks, for example if it is not tagged. They are predicted linearly from the others, as if all
+vectors had one normal distribution. With the mean alone, all songs that lack a block would seem similar.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from musicsim._arrays import Float64Array
 from musicsim.errors import ModelError
@@ -37,18 +33,17 @@ from musicsim.explorer.models.schema import AboutModel, AboutSources, read_json
 from musicsim.library import Library, Song
 from musicsim.progress import Progress
 
-_RIDGE = 1e-6  # of the mean variance: columns that repeat others have a solution, too
+_RIDGE = 1e-6  # times the mean variance, so that linearly dependent columns have a solution, too
 
 
 @dataclass(frozen=True, slots=True)
 class JointEncoder(Encoder):
-    """Joined vectors of models; whole by itself, so that it outlives them and can be sent."""
+    """Joined vectors of several models, which it contains, so that it does not depend on the library's models."""
 
     stored: ClassVar = {"front_about": StoredArray((), np.str_)}
 
-    names: tuple[str, ...]  # what the models were called
-    # which models of its library they were: as long as they are there, they are not asked for a song twice
-    model_ids: tuple[str, ...]
+    names: tuple[str, ...]
+    model_ids: tuple[str, ...]  # in the library; vectors of models that still exist are read, not computed
     parts: tuple[Part, ...]
 
     @property
@@ -75,22 +70,17 @@ class JointEncoder(Encoder):
         return lambda songs: np.concatenate([read(songs) for read in readers], axis=1)
 
     def encode_frames(self, list_of_frames: Iterable[Frames], /) -> Floats:
-        """Joined vectors of songs, float32 (n_songs, n_features); NaN of models that do not use audio."""
+        """Join the models' vectors, float32 (n_songs, n_features); NaN for models that do not use audio."""
         rows = []
         for frames in list_of_frames:
-            # each source reads them from the start; blocks of ten minutes are 8 MB
-            kept = np.concatenate(list(frames)) if isinstance(frames, Iterator) else frames
-            rows.append(
-                np.concatenate(
-                    [
-                        part.transform([kept])[0] if part.encoder_.uses_audio else np.full(part.n_dimensions, np.nan)
-                        for part in self.parts
-                    ]
-                )
-            )
+            # each part reads them from the start; ten minutes are 8 MB
+            song = np.concatenate(list(frames)) if isinstance(frames, Iterator) else frames
+            vectors = [
+                part.transform([song])[0] if part.encoder_.uses_audio else np.full(part.n_dimensions, np.nan)
+                for part in self.parts
+            ]
+            rows.append(np.concatenate(vectors))
         return np.array(rows, dtype=np.float32).reshape(len(rows), self.n_features)
-
-    # --- storage ------------------------------------------------------------------------------
 
     def arrays(self) -> Arrays:
         about = AboutSources(
@@ -98,26 +88,26 @@ class JointEncoder(Encoder):
         )
         arrays: Arrays = {"front_about": np.array(about.model_dump_json())}
         for number, part in enumerate(self.parts):
-            arrays |= with_prefix(_prefix(number), part.arrays())
+            arrays |= with_prefix(f"front_{number}_", part.arrays())
         return arrays
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, _about: AboutModel, load_part: LoadPart, /) -> Self:
-        about = _about_sources(arrays["front_about"])
-        parts = [load_part(part, without_prefix(_prefix(number), arrays)) for number, part in enumerate(about.parts)]
+        about = read_json(AboutSources, str(arrays["front_about"]))
+        parts = [load_part(part, without_prefix(f"front_{n}_", arrays)) for n, part in enumerate(about.parts)]
         return cls(tuple(about.names), tuple(about.model_ids), tuple(parts))
 
     @classmethod
     def n_stored_features(cls, _about: AboutModel, model: StoredModel, /) -> int:
-        parts = _about_sources(model.value("front_about")).parts
-        return sum(model.n_dimensions_of_part(_prefix(number), part) for number, part in enumerate(parts))
+        parts = read_json(AboutSources, str(model.value("front_about"))).parts
+        return sum(model.n_dimensions_of_part(f"front_{number}_", part) for number, part in enumerate(parts))
 
 
 def _part_reader(library: Library, part: Part, model_id: str, progress: Progress) -> ReadFeatures:
-    """Read vectors of songs under one of several models; NaN for songs without one."""
+    """Return a reader of vectors under one of several models; NaN for songs without one."""
     if any(record.id == model_id and record.is_complete for record in library.models.all(retired=True)):
-        kept = library.vectors(model_id)
-        return known_rows(kept.song_ids, lambda at: kept.X[at], part.n_dimensions)
+        stored = library.vectors(model_id)
+        return known_rows(stored.song_ids, lambda positions: stored.X[positions], part.n_dimensions)
     read = part.encoder_.reader(library, progress)
 
     def vectors(songs: Sequence[Song]) -> Floats:
@@ -131,23 +121,13 @@ def _part_reader(library: Library, part: Part, model_id: str, progress: Progress
     return vectors
 
 
-def _about_sources(stored: npt.NDArray[np.str_]) -> AboutSources:
-    return read_json(AboutSources, str(stored))
-
-
-def _prefix(number: int) -> str:
-    """What the names of a part's arrays begin with."""
-    return f"front_{number}_"
-
-
 def statistics(features: Floats) -> Float64Array:
-    """What it takes to foresee a source from the others: float64 (1 + d, d), the mean above the covariance.
+    """Return the mean and the covariance for :func:`fill`, float64 (1 + d, d): the mean is the first row.
 
     Notes
     -----
-    The covariance is that of songs that have all sources, shrunk towards a multiple of the identity as far as its own
-    error asks for (Ledoit and Wolf, Journal of Multivariate Analysis 2004); of less than two such songs sources are
-    taken as independent. Memory: 8 d^2 bytes.
+    The covariance is that of songs without missing blocks, shrunk as by Ledoit and Wolf (Journal of Multivariate
+    Analysis 2004). With fewer than two such songs, columns are taken as independent. Memory: 8 d^2 bytes.
     """
     X = np.asarray(features, dtype=np.float64)
     known = np.isfinite(X)
@@ -164,9 +144,9 @@ def statistics(features: Floats) -> Float64Array:
 
 
 def fill(features: Floats, weights: Float64Array | None) -> Floats:
-    """Foresee what songs lack: the conditional mean of a normal distribution.
+    """Replace missing features (n_songs, d), which are NaN, by their conditional mean in a normal distribution.
 
-    `features` (n_songs, d) are NaN where a song lacks a source, `weights` (1 + d, d) those of :func:`statistics`.
+    `weights` (1 + d, d) come from :func:`statistics`.
     """
     assert weights is not None
     missing = np.isnan(features)
@@ -175,15 +155,16 @@ def fill(features: Floats, weights: Float64Array | None) -> Floats:
     mean, covariance = weights[0], weights[1:]
     filled = np.array(features, dtype=np.float32)
     ridge = _RIDGE * max(float(np.trace(covariance)) / len(mean), np.finfo(float).tiny)
-    patterns, which = np.unique(missing, axis=0, return_inverse=True)
+    patterns, pattern_of = np.unique(missing, axis=0, return_inverse=True)
     for number, lacks in enumerate(patterns):
         if not lacks.any():
             continue
-        rows, has = np.flatnonzero(which.ravel() == number), ~lacks
-        among = covariance[np.ix_(has, has)] + ridge * np.eye(int(has.sum()))
+        rows, has = np.flatnonzero(pattern_of.ravel() == number), ~lacks
         try:
-            slopes = np.linalg.solve(among, covariance[np.ix_(has, lacks)])
-        except np.linalg.LinAlgError as error:  # no covariance of songs is singular with the ridge
+            slopes = np.linalg.solve(
+                covariance[np.ix_(has, has)] + ridge * np.eye(int(has.sum())), covariance[np.ix_(has, lacks)]
+            )
+        except np.linalg.LinAlgError as error:  # with the ridge, no true covariance is singular
             raise ModelError("the statistics of several models together are damaged: refit the model.") from error
         known = np.asarray(features[np.ix_(rows, has)], dtype=np.float64) - mean[has]
         filled[np.ix_(rows, lacks)] = mean[lacks] + known @ slopes
@@ -191,7 +172,7 @@ def fill(features: Floats, weights: Float64Array | None) -> Floats:
 
 
 def column_scales(features: Floats, blocks: Sequence[slice]) -> Float64Array:
-    """Factors (d,) by which the songs that have a source vary by 1 in it, whatever they vary by in the others."""
+    """Return factors (d,) that scale each block to a total variance of 1; 0 for constant blocks."""
     scales = np.ones(features.shape[1])
     for block in blocks:
         known = np.isfinite(features[:, block]).all(axis=1)

@@ -1,4 +1,4 @@
-"""Metrics of a model that differ from place to place: songs are compared by what tells songs apart around the query."""
+"""Local metrics: each region of songs has its own metric, and a query uses those near it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,33 +13,33 @@ _PREFIX = "local_"
 
 @dataclass(frozen=True, slots=True)
 class LocalMetrics:
-    """Metrics on the vectors of a model, whose mean over songs is plain distance (SIGIR 2017, 4.4)."""
+    """Metrics on the vectors of a model; their mean over songs is plain distance (SIGIR 2017, 4.4)."""
 
-    anchors: Float64Array  # (m, d): where each belongs
+    anchors: Float64Array  # (m, d): the center of each region
     metrics: Float64Array  # (m, d, d)
     decay: float  # the weight of metric r at x falls as `exp(-decay (x - p_r)^T M_r (x - p_r))` (equation 11)
 
     @classmethod
     def of(cls, learned: "metric.LGMMLByExample", components: Float64Array) -> "LocalMetrics":
-        """Of a fit on vectors x, for the vectors ``components @ x``.
+        """Convert a fit on vectors x to the vectors ``components @ x``.
 
-        These, (d, d) and invertible, factor its mean metric in any unit.
+        `components` (d, d) is invertible, and ``components.T @ components`` is proportional to the fit's mean metric.
         """
         back = np.linalg.inv(components)
         metrics = np.einsum("ji,rjk,kl->ril", back, learned.metrics_, back, optimize=True)
-        # components^T components is the mean metric in a unit of its own: here the mean is the identity
+        # scale the metrics so that their mean is the identity
         unit = float(np.trace(back.T @ learned.mean_metric_ @ back)) / len(back)
         return cls(learned.anchors_ @ components.T, metrics / unit, 0.5 * float(learned.rho) * unit)
 
     def weights_at(self, x: FloatingArray) -> Float64Array:
-        """The share of each metric at a place, (m,), sums to 1."""
-        away = np.asarray(x, dtype=np.float64) - self.anchors
-        lengths = np.einsum("ri,rij,rj->r", away, self.metrics, away, optimize=True)
-        weights: Float64Array = np.exp(-self.decay * (lengths - lengths.min()))
+        """Return the weight of each metric at a point, (m,), sum 1."""
+        offsets = np.asarray(x, dtype=np.float64) - self.anchors
+        squared = np.einsum("ri,rij,rj->r", offsets, self.metrics, offsets, optimize=True)
+        weights: Float64Array = np.exp(-self.decay * (squared - squared.min()))
         return weights / weights.sum()
 
     def arrays(self) -> dict[str, Any]:
-        """What it is made of, for an archive without pickle."""
+        """The arrays of :meth:`from_arrays`."""
         return {
             f"{_PREFIX}anchors": self.anchors,
             f"{_PREFIX}metrics": self.metrics,
@@ -48,7 +48,7 @@ class LocalMetrics:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Any]) -> "LocalMetrics | None":
-        """What :meth:`arrays` took apart; None where there is none."""
+        """Restore from :meth:`arrays`; None without local metrics."""
         if f"{_PREFIX}anchors" not in arrays:
             return None
         anchors, metrics = arrays[f"{_PREFIX}anchors"], arrays[f"{_PREFIX}metrics"]

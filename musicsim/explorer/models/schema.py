@@ -1,7 +1,4 @@
-"""What a model says of itself in JSON: the one schema that writes it and reads it, from wherever it comes.
-
-Fields that are not known are left out: a version that needs them has a format of its own.
-"""
+"""Schemas of the JSON files of a model, for writing and for reading untrusted files. Unknown fields are ignored."""
 
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
@@ -9,17 +6,17 @@ from typing import Annotated, Any, Self, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 MAX_JSON = 1 << 20
-"""Bytes of a file of JSON; those that the program writes have some thousands."""
+"""Maximum size of a JSON file in bytes; typical ones have a few thousand."""
 SOUND = "sound"
 """The representation of the native model."""
 _MAX_PARTS = 256
 _LARGEST = 1e12
 _MAX_SEED = 2**63 - 1
-_MAX_PLACE = 80
-_ABSENT: Any = None  # the default of what may be left out; null in its place is refused
+_MAX_LOCATION = 80  # characters in an error
+_ABSENT: Any = None  # default of an optional field; an explicit null is invalid
 
 
-class _Said(BaseModel):
+class _Schema(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
 
 
@@ -31,24 +28,21 @@ def _bounded(number: float) -> float:
 
 Count = Annotated[int, Field(ge=0, le=2**40)]
 Figure = Annotated[float, AfterValidator(_bounded)]
-"""A measure: a number, or NaN where nothing could be measured."""
+"""A measured value; NaN if it could not be measured."""
 Number = Annotated[Figure, Field(allow_inf_nan=False)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Text = Annotated[str, Field(max_length=10_000)]
 
 
-# --- models ---------------------------------------------------------------------------------------
-
-
-class Versions(_Said):
-    """What a description has to be of, before the rest of it means anything."""
+class Versions(_Schema):
+    """The versions in ``model.json``, which are checked before the other fields."""
 
     format_version: int
     feature_version: int
 
 
 class AboutModel(Versions):
-    """``model.json``: what it takes beside the arrays to make a model again."""
+    """``model.json``: the parameters and versions of a model."""
 
     musicsim: Annotated[str, Field(max_length=100)] = ""
     representation: Annotated[str, Field(max_length=100)]
@@ -59,8 +53,8 @@ class AboutModel(Versions):
     n_songs: Count
 
 
-class AboutSources(_Said):
-    """What several models together are made of."""
+class AboutSources(_Schema):
+    """The models that a joint space contains."""
 
     names: Annotated[list[Name], Field(min_length=1, max_length=_MAX_PARTS)]
     model_ids: Annotated[list[Name], Field(min_length=1, max_length=_MAX_PARTS)]
@@ -73,16 +67,13 @@ class AboutSources(_Said):
         return self
 
 
-class AboutFile(_Said):
-    """``about.json`` of a model that was sent."""
+class AboutFile(_Schema):
+    """``about.json`` of an exported model."""
 
     name: Name
 
 
-# --- reports --------------------------------------------------------------------------------------
-
-
-class _Settings(_Said):
+class _Settings(_Schema):
     supervision: Name
     on: Annotated[list[Name], Field(max_length=_MAX_PARTS)]
     loss: Name
@@ -97,7 +88,7 @@ class _Settings(_Said):
     generated: bool = False
 
 
-class _Lead(_Said):
+class _Lead(_Schema):
     before: Figure
     after: Figure
     mean: Figure
@@ -105,31 +96,31 @@ class _Lead(_Said):
     high: Figure
 
 
-class _Pair(_Said):
+class _Pair(_Schema):
     before: Figure
     after: Figure
 
 
-class _Part(_Said):
+class _Part(_Schema):
     songs: Count
     artists: Count
 
 
-class _Split(_Said):
+class _Split(_Schema):
     train: _Part
     validation: _Part
     test: _Part
 
 
-class _Answers(_Said):
+class _Answers(_Schema):
     n: Count
     questions: Count
     comparisons: Count
     songs: Count
 
 
-class _Tried(_Said):
-    """What came of a C, or of other settings."""
+class _Tried(_Schema):
+    """Result of a value of C, or of another setting."""
 
     quality: Figure
     C: Number = _ABSENT
@@ -139,7 +130,7 @@ class _Tried(_Said):
     setting: Name = _ABSENT
 
 
-class _Source(_Said):
+class _Source(_Schema):
     name: Name
     dimensions: Count
     share: Figure
@@ -149,14 +140,14 @@ class _Source(_Said):
 _Songs = Annotated[list[Count], Field(max_length=1_000)]
 
 
-class _Changed(_Said):
+class _Changed(_Schema):
     query: Count
     before: _Songs
     after: _Songs
 
 
-class Report(_Said):
-    """``report.json``: what a training came to."""
+class Report(_Schema):
+    """``report.json``: the result of a training."""
 
     name: Name
     base: Text
@@ -182,38 +173,33 @@ class Report(_Said):
     changed: Annotated[list[_Changed], Field(max_length=1_000)]
 
     @model_validator(mode="after")
-    def _is_of_one_kind(self) -> Self:
-        """Of a ranking with its C, or of a metric in closed form with its setting; judged by artists or answers."""
+    def _check_alternatives(self) -> Self:
+        """Require either a split or answers, and either C or another setting."""
         if (self.split is None) == (self.answers is None):
-            raise ValueError("it should say which artists, or which answers, it was judged by")
+            raise ValueError("it should have either a split or answers")
         if (self.setting is None) == (self.C is None):
-            raise ValueError("it should say which C, or which other setting, was chosen")
+            raise ValueError("it should have either C or another setting")
         needed = ("C", "gap", "n_cuts", "rank") if self.setting is None else ("setting",)
         if any(getattr(tried, name) is None for tried in self.path for name in needed):
             raise ValueError(f"each entry of its path should have {', '.join(needed)}")
         return self
 
 
-# --- reading --------------------------------------------------------------------------------------
-
-_Schema = TypeVar("_Schema", bound=_Said)
+T = TypeVar("T", bound=_Schema)
 
 
-def read_json(schema: type[_Schema], text: bytes | str) -> _Schema:
-    """JSON as a schema has it.
-
-    Raises ValueError if it is none, or says something else; in one line, with the place.
-    """
+def read_json(schema: type[T], text: bytes | str) -> T:
+    """Parse JSON; raises ValueError with a one-line message that locates the first error."""
     try:
         return schema.model_validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))[:_MAX_PLACE]
-        raise ValueError(f"{place}: {first['msg']}" if place else first["msg"]) from error
+        location = ".".join(map(str, first["loc"]))[:_MAX_LOCATION]
+        raise ValueError(f"{location}: {first['msg']}" if location else first["msg"]) from error
 
 
-def read_json_file(schema: type[_Schema], path: Path) -> _Schema:
-    """A file of JSON as a schema has it; raises as :func:`read_json`, and OSError if it cannot be read."""
+def read_json_file(schema: type[T], path: Path) -> T:
+    """Parse a JSON file; raises ValueError like :func:`read_json`, and OSError if it cannot be read."""
     with path.open("rb") as stream:
         text = stream.read(MAX_JSON + 1)
     if len(text) > MAX_JSON:

@@ -1,4 +1,4 @@
-"""Playlists on a library: the walk over what songs share, fitted, drawn and explained.
+"""Playlists of a library: edges between its songs, fitted weights, generated playlists and their reasons.
 
-May use snapshot, search and models; writes nothing but the fitted walk beside its model.
+May use snapshot, search and models. Writes only the fitted weights, next to their model.
 """

@@ -1,4 +1,4 @@
-"""How far the steps of a playlist go in sound, for a library whose playlists say nothing about it."""
+"""Distances in sound between the songs of a playlist, for a library without enough playlists to learn them."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ import numpy as np
 
 from musicsim._arrays import Float64Array, FloatingArray, IntpArray
 
-# Median rank of the next song at both ends, as a share of the library. Where an artist's songs are kept apart some
-# steps find no song so near: with these .017 half of the steps stay within .02.
+# Median rank of the next song at both ends, as a share of the library. Artist spacing leaves some steps without a near
+# song: 0.017 keeps half of the steps within 0.02.
 _SMOOTH, _SURPRISING = 0.017, 0.25
 _SHARPEST, _WIDEST = 6.0, -3.0  # limits of the exponent: of exp(-x rank / median), and of exp(-x rank)
 _HALVINGS = 25
 _ROUNDING = 1e-6  # of squared distances, as a share of the squared norms
-_NEAR = 0.1  # share of the library that sounds like a song more than the rest does
+_NEAR = 0.1  # share of the library that counts as similar to a song
 
 
 def median_of(surprise: float) -> float:
-    """Share of the library within which half of the steps end: 2 % at 0, 7 % in the middle, 25 % at 1."""
+    """Return the share of the library within which half of the steps end: 2% at 0, 7% in the middle, 25% at 1."""
     return float(_SMOOTH * (_SURPRISING / _SMOOTH) ** surprise)
 
 
 class SoundRanks:
-    """Ranks of all songs, vectors (n_songs, n_dimensions) of a model, by their distance from one of them.
+    """Ranks of all songs, vectors (n_songs, n_dimensions), by their distance from one of them.
 
     `nearest` is the share of the songs that count as near to one: at least one song.
     """
 
     def __init__(self, X: FloatingArray) -> None:
         self._X = X
-        self._last: tuple[int, Float64Array] | None = None  # a step asks three times
+        self._last: tuple[int, Float64Array] | None = None  # each step needs the same ranks three times
         self.nearest = max(_NEAR, 1.0 / max(1, len(X) - 1))
 
     @cached_property
@@ -40,37 +40,33 @@ class SoundRanks:
         return squares
 
     def shares(self, row: int) -> Float64Array:
-        """Rank of every song as a share of the others: 0 for the song itself, 1 for the farthest."""
+        """Return the rank of each song as a share of the others: 0 for the song itself, 1 for the farthest."""
         last = self._last
         if last is None or last[0] != row:
-            last = self._last = row, self._shares(row)
+            distance = self._squares - 2.0 * (self._X @ self._X[row])
+            distance[row] = -np.inf
+            shares = np.empty(len(distance))
+            shares[np.argsort(distance, kind="stable")] = np.linspace(0.0, 1.0, len(distance))
+            last = self._last = row, shares
         return last[1]
 
-    def _shares(self, row: int) -> Float64Array:
-        distance = self._squares - 2.0 * (self._X @ self._X[row])
-        distance[row] = -np.inf
-        shares = np.empty(len(distance))
-        shares[np.argsort(distance, kind="stable")] = np.linspace(0.0, 1.0, len(distance))
-        return shares
-
-    def share_between(self, here: FloatingArray, there: FloatingArray) -> float:
-        """Share of the songs that are nearer to a vector than another one is."""
-        distance = self._squares - 2.0 * (self._X @ here)
-        limit = there @ there - 2.0 * (there @ here) - _ROUNDING * (here @ here + there @ there)
+    def share_between(self, start: FloatingArray, end: FloatingArray) -> float:
+        """Return the share of the songs that are nearer to the vector `start` than `end` is."""
+        distance = self._squares - 2.0 * (self._X @ start)
+        limit = end @ end - 2.0 * (end @ start) - _ROUNDING * (start @ start + end @ end)
         return np.count_nonzero(distance < limit) / max(1, len(distance) - 1)
 
     def near(self, row: int) -> IntpArray:
-        """The songs near to one, itself among them, ascending."""
+        """Return the songs near to a song and the song itself, ascending."""
         return np.flatnonzero(self.shares(row) <= self.nearest)
 
 
 def at_pace(shares: Callable[[int], Float64Array], median: float) -> Callable[[int, int, Float64Array], Float64Array]:
-    """Steering, for `PlaylistModel.generate`, that lets half of the steps end within a share of the library.
+    """Return steering for `PlaylistModel.generate` that lets half of the steps end within a share of the library.
 
-    Of all distributions of the next song in which ranks have one mean, exp(-x rank) times the walk's own is the
-    nearest to it (by Kullback-Leibler divergence). The exponent x is the one that puts the median, between 0 and 1,
-    in its place, by bisection, between limits that leave a choice among a few songs. `shares` gives the rank shares
-    (n_songs,) of all songs as seen from one.
+    Among all distributions of the next song with the same mean rank, exp(-x rank) times the walk's own is the nearest
+    to it (by Kullback-Leibler divergence). Bisection finds the exponent x that moves the median to this share, within
+    limits that leave a choice of a few songs. `shares` returns the rank shares (n_songs,) of all songs from a song.
     """
 
     def steer(place: int, previous: int, probabilities: Float64Array) -> Float64Array:

@@ -1,0 +1,5 @@
+"""Updates of a library: adding music, fitting models, training. Names are imported on first use."""
+
+import lazy_loader as lazy
+
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

@@ -1,7 +1,6 @@
-"""Filling a library: add folders and bring the model up to them; compose and add the demo collection.
+"""Add music to a library and update its models; compose and add the demo collection.
 
-Both draw a first map early and again whenever a new library has doubled, so that there is something to
-explore while the rest comes.
+Both draw a first map early, and again each time a new library has doubled, so that it can be explored meanwhile.
 """
 
 import os
@@ -23,14 +22,14 @@ from musicsim.library.scan.files import content_hash
 from musicsim.library.scan.ingest import Scan, add_stream
 from musicsim.progress import Progress
 
-_FIRST_MAP = 60
+FIRST_MAP = 60
 _DEMO_WORKERS = 2
 _UPLOADS = "uploads"
 _MAX_LEFTOVER_BYTES = 2 << 30
 
 
 def bring_model_up(library: Library, progress: Progress, done: int = 0, total: int = 0) -> bool:
-    """Fit or extend the model, unless it is up to the songs; return False if it was canceled.
+    """Fit or extend the model, unless it is up to date; return False if it was canceled.
 
     `progress` keeps showing that `done` of `total` files are added.
     """
@@ -44,15 +43,6 @@ def bring_model_up(library: Library, progress: Progress, done: int = 0, total: i
     return refresh(library, progress=report)
 
 
-def _shifted(progress: Progress, total: int, *, before: int = 0) -> Progress:
-    """Return the progress of a part; `before` files of `total` were done earlier."""
-
-    def report(message: str, done: int = 0, _total: int = 0, /, **facts: Any) -> None:
-        progress(message, before + done, total, **facts)
-
-    return report
-
-
 def add_and_refresh(
     library: Library,
     sources: Sequence[str | Path],
@@ -64,11 +54,11 @@ def add_and_refresh(
 ) -> AddReport:
     """Add folders and files, then fit or extend the model.
 
-    `retry` opens files again that failed before, `anyway` takes short and silent ones, too.
+    `retry` retries files that failed before; `anyway` also adds short and silent files.
 
     Raises LibraryError if a source does not exist, or another process is adding to this library.
     """
-    # a file that is tried again may have gone meanwhile
+    # a file that is retried may be missing by now
     options = {"retry": retry, "anyway": anyway, "absent_ok": retry or anyway, "n_workers": n_workers}
     return scan_and_refresh(library, sources, progress, **options)
 
@@ -76,19 +66,19 @@ def add_and_refresh(
 def scan_again(
     library: Library, folders: Sequence[str | Path] = (), *, n_workers: int | None = None, progress: Progress
 ) -> AddReport:
-    """Look through the library's folders again, or some of them: new, changed, moved and missing files.
+    """Scan the library's folders again, or some of them, for new, changed, moved and missing files.
 
-    A folder that is not there (a drive that is not plugged in) makes its songs missing until it is back. The other
-    arguments are those of :func:`add_and_refresh`.
+    Songs of a folder that does not exist (an unplugged drive) are missing until it is back. The other arguments are
+    those of :func:`add_and_refresh`.
     """
     sources = list(folders) or library.files.roots()
     return scan_and_refresh(library, sources, progress, absent_ok=True, n_workers=n_workers)
 
 
 def scan_and_refresh(library: Library, sources: Sequence[str | Path], progress: Progress, **options: Any) -> AddReport:
-    """Look through the sources, with the options of :class:`Scan`, and bring the model up to what was found."""
+    """Scan the sources, with the options of :class:`Scan`, and update the models."""
     progress("looking for music")
-    # A model fits all songs or none: what an older version has described is analysed, too, after what is new.
+    # a model fits songs of one feature version: outdated songs are analyzed, too, after the new ones
     outdated = {path for path, _ in library.files.outdated() if located(path).exists()}
     scan = Scan(library, [*sources, *sorted(outdated)], **options)
     scan.todo.sort(key=lambda task: task.path in outdated)
@@ -108,9 +98,8 @@ def scan_and_refresh(library: Library, sources: Sequence[str | Path], progress: 
 
 
 def _first_maps(n_songs: int) -> list[int]:
-    """After how many songs of a new library a map is drawn before the last: 60, 120, 240 and so on."""
-    ends = []
-    end = _FIRST_MAP
+    """Return the numbers of songs of a new library at which a map is drawn: 60, 120, 240 and so on."""
+    ends, end = [], FIRST_MAP
     while 2 * end <= n_songs:
         ends.append(end)
         end *= 2
@@ -118,7 +107,7 @@ def _first_maps(n_songs: int) -> list[int]:
 
 
 def keep_upload(library: Library, name: str, data: bytes) -> Path:
-    """Write an uploaded file into the library's folder and return where; another file of the name is kept.
+    """Write an uploaded file into the library's folder and return its path; never overwrites another file.
 
     Raises StorageError if the library's folder cannot be written to.
     """
@@ -137,9 +126,9 @@ def keep_upload(library: Library, name: str, data: bytes) -> Path:
 
 
 def forget_leftovers(library: Library, max_bytes: int = _MAX_LEFTOVER_BYTES) -> None:
-    """Remove uploaded files that became no song, those sent longest ago first, where all of them take too much room.
+    """Delete uploaded files that did not become songs, oldest first, until the rest takes at most `max_bytes`.
 
-    To be called when no uploaded file waits to be added.
+    Call it only when all uploaded files have been processed.
     """
     folder = library.folder / _UPLOADS
     if not folder.is_dir():
@@ -161,10 +150,8 @@ def forget_leftovers(library: Library, max_bytes: int = _MAX_LEFTOVER_BYTES) -> 
 
 
 def _compose(plans: Sequence[Any], folder: Path) -> Iterator[Path]:
-    """Write songs in worker processes; yield each file as it is finished, in order."""
-
-    context = worker_context("musicsim.demo.synthesis")
-    pool = ProcessPoolExecutor(_DEMO_WORKERS, mp_context=context)
+    """Write songs in worker processes; yield their files in order."""
+    pool = ProcessPoolExecutor(_DEMO_WORKERS, mp_context=worker_context("musicsim.demo.synthesis"))
     try:
         yield from pool.map(demo.write_song, plans, [folder] * len(plans), chunksize=1)
     finally:
@@ -172,31 +159,32 @@ def _compose(plans: Sequence[Any], folder: Path) -> Iterator[Path]:
 
 
 def demo_folder(library: Library) -> Path:
-    """Where the demo collection of a library is composed; among its roots once there is one."""
+    """Return the folder of a library's demo collection; it is one of its roots once composed."""
     return library.folder / "music"
 
 
 def build_demo(library: Library, *, seed: int = 0, progress: Progress) -> bool:
     """Compose the demo collection into the library's folder, add it, and import its listeners.
 
-    Other seeds make other music. False when it was cancelled; what was written stays, and a second call goes on
-    from there. `progress` is as of :func:`add_and_refresh`.
+    Other seeds give other music. Returns False if it was canceled; songs that were written stay, and a second call
+    continues.
     """
-
     progress("composing the first songs")
     plans = demo.plan_collection(seed=seed)
     folder = demo_folder(library)
     known = {song.path for song in library.songs()}
-    plans_left = [plan for plan in plans if folder / plan.relative_path not in known]
-    done = len(plans) - len(plans_left)
-    ends = [*(_first_maps(len(plans_left)) if not known else ()), len(plans_left)]
+    missing = [plan for plan in plans if folder / plan.relative_path not in known]
+    n_done = len(plans) - len(missing)
+    ends = [*(_first_maps(len(missing)) if not known else ()), len(missing)]
     for start, end in pairwise([0, *ends]):
-        counts = AddReport()
-        part_progress = _shifted(progress, len(plans), before=done + start)
-        part = plans_left[start:end]
+
+        def report(message: str, done: int = 0, _total: int = 0, /, start: int = start, **facts: Any) -> None:
+            progress(message, n_done + start + done, len(plans), **facts)
+
+        counts, part = AddReport(), missing[start:end]
         planned = [folder / plan.relative_path for plan in part]
-        add_stream(library, _compose(part, folder), planned, counts, progress=part_progress)
-        if counts.cancelled or not bring_model_up(library, progress, done + end, len(plans)):
+        add_stream(library, _compose(part, folder), planned, counts, progress=report)
+        if counts.cancelled or not bring_model_up(library, progress, n_done + end, len(plans)):
             return False
     library.files.add_roots([folder])
     progress("simulating two thousand listeners")

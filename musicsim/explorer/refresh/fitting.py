@@ -1,4 +1,4 @@
-"""Fitting models that no listener has taught anything: the built-in ones, and other representations of sound."""
+"""Fit models without supervision: the built-in ones, and other representations."""
 
 import time
 import uuid
@@ -27,7 +27,7 @@ SONGS_FOR_AXES = 20_000  # 113 MB of features of Sound
 
 
 def songs_to_describe(library: Library, representation: str) -> list[Song]:
-    """Songs that a representation may describe: those with frames if it is made of frames, else all."""
+    """Return the songs that a representation can use: those with frames if it needs frames, else all."""
     if issubclass(representations()[representation].encoder, FrameEncoder):
         return songs_with_frames(library, library.songs())
     return sorted(library.songs(), key=lambda song: song.content_hash)
@@ -35,7 +35,7 @@ def songs_to_describe(library: Library, representation: str) -> list[Song]:
 
 @dataclass(frozen=True, slots=True)
 class RepresentationSettings(EncoderSettings):
-    """Settings of a model that compares another representation."""
+    """Settings of a model of another representation."""
 
     def __post_init__(self) -> None:
         kind = representations().get(self.representation)
@@ -45,7 +45,7 @@ class RepresentationSettings(EncoderSettings):
 
     @property
     def name(self) -> str:
-        """Name of the model unless a user names it."""
+        """Default name of the model."""
         if self.label:
             return self.label.rpartition(".")[0] or self.label
         if self.representation not in CODEWORDS:
@@ -56,7 +56,7 @@ class RepresentationSettings(EncoderSettings):
 def new_record(
     kind: str, name: str, model: SimilarityModel, n_songs: int, *, base_id: str | None = None, **settings: Any
 ) -> ModelRecord:
-    """A record of a model with an id of its own."""
+    """Return a record with a new id for a model."""
     return ModelRecord(
         id=f"{kind}-{uuid.uuid4().hex[:8]}",
         name=name,
@@ -71,28 +71,25 @@ def new_record(
 
 
 def fit_native(library: Library, songs: Sequence[Song], progress: Progress) -> None:
-    """Fit a new native model on the songs; it replaces the one before, and is used if that one was."""
+    """Fit a new native model on the songs; it replaces the previous one, and its use."""
     encoder, within = fit_sound(song_parts(library, songs, progress))
     model = SimilarityModel(SOUND, random_state=SEED).use_encoder(encoder)
-    first_of_all = library.models.active() is None
-    # the refresh fits the walks of all models, once it knows which songs are copies
-    _fit_rest(
-        library, model, songs, NATIVE_KIND, NATIVE, {}, progress, within=within, walk=False, activate=first_of_all
-    )
+    is_first = library.models.active() is None
+    # the refresh fits the walks of all models later, when it knows the duplicates
+    _fit_rest(library, model, songs, NATIVE_KIND, NATIVE, {}, progress, within=within, walk=False, activate=is_first)
 
 
 def fit_codewords(library: Library, songs: Sequence[Song], progress: Progress) -> None:
-    """Fit a new model of codewords on the songs; it replaces the one before, and is used if that one was."""
-    model = SimilarityModel(random_state=SEED).use_encoder(
-        CodewordEncoder.fit(library, songs, EncoderSettings(), progress)[1]
-    )
-    before = library.models.codewords()
-    name = before.name if before is not None else free_name(library, CODEWORDS_NAME)
+    """Fit a new model of codewords on the songs; it replaces the previous one, and its use."""
+    _, encoder = CodewordEncoder.fit(library, songs, EncoderSettings(), progress)
+    model = SimilarityModel(random_state=SEED).use_encoder(encoder)
+    previous = library.models.codewords()
+    name = previous.name if previous is not None else free_name(library, CODEWORDS_NAME)
     _fit_rest(library, model, songs, CODEWORDS_KIND, name, {}, progress, walk=False)
 
 
 def free_name(library: Library, wanted: str) -> str:
-    """The name, or the name with a number where it is taken."""
+    """Return the name, with a number if a model has it already."""
     taken = {record.name for record in library.models.all()}
     wanted = " ".join(wanted.split())[: MAX_NAME - 5] or "my model"
     numbered = (f"{wanted} {n}" for n in range(2, len(taken) + 3))
@@ -102,10 +99,10 @@ def free_name(library: Library, wanted: str) -> str:
 def fit_representation(
     library: Library, songs: Sequence[Song], settings: RepresentationSettings, name: str, progress: Progress
 ) -> str:
-    """Make a model of another representation, of :func:`songs_to_describe`; returns its id.
+    """Fit a model of another representation on the results of :func:`songs_to_describe`; return its id.
 
-    Codewords of the size and tau of the built-in model of codewords are that model's, and so are the histograms.
-    Raises ModelError or LibraryError if the library lacks what the representation is made of.
+    With the codebook size and tau of the built-in model of codewords, it shares that model's codebook and histograms.
+    Raises ModelError or LibraryError if the library lacks the data of the representation.
     """
     model = SimilarityModel(settings.representation, settings.n_codewords, settings.tau, random_state=SEED)
     built_in = library.models.codewords()
@@ -135,7 +132,7 @@ def _fit_rest(
     walk: bool = True,
     activate: bool = False,
 ) -> str:
-    """Fit the space behind a fitted encoder and publish the model."""
+    """Fit the vector space after a fitted encoder and publish the model."""
     order = [songs[i] for i in np.random.default_rng(SEED).permutation(len(songs))]
     first, rest = order[:SONGS_FOR_AXES], order[SONGS_FOR_AXES:]
     first_features = np.concatenate([f for _, f in feature_blocks(library, model, first, progress)])

@@ -1,4 +1,4 @@
-"""Learning a model: from the vectors of others to a metric, kept as a model of its own."""
+"""Learn a metric on the vectors of one or more models, and store it as a model of its own."""
 
 import time
 from collections.abc import Sequence
@@ -28,20 +28,20 @@ from musicsim.progress import Progress
 
 LEARNED_KIND, COMBINED_KIND = "learned", "combined"
 _ROWS = 4_096
-_MIN_COVERAGE = 0.9  # of the songs, for a model that is learned on without being asked for
+_MIN_COVERAGE = 0.9  # of the songs, for a model that is used without being requested
 
 
 def learn(
     library: Library, settings: LearningSettings, name: str, watcher: TrainingProgress, *, use: bool = False
 ) -> str:
-    """Learn a metric on the vectors of a model and keep it as a model of its own.
+    """Learn a metric on the vectors of a model and store it as a model of its own.
 
     Parameters
     ----------
     name : str
         A model of this name is replaced.
     use : bool
-        Put it into use if it is better.
+        Use the model from now on if it is better.
 
     Returns
     -------
@@ -51,18 +51,17 @@ def learn(
     Raises
     ------
     ModelError
-        If there is nothing to learn from, nothing held out to choose settings on, too few artists, or nothing is
+        If supervision or held-out data to choose settings on is missing, there are too few artists, or nothing is
         learned.
     NotFoundError
-        If there is no model of the name in `settings`.
+        If the model named in `settings` does not exist.
     StoreLockedError
         If another process is adding to this library.
 
     Notes
     -----
-    Of more than 4 000 songs, or 1 500 where several models are kernels, a seeded sample is learned from. Memory:
-    8 bytes times songs times dimensions, twice, and what :class:`~musicsim.metric.MLR` says of 4 000 songs, or 18 MB
-    a kernel.
+    Larger libraries are sampled with a seed: 4,000 songs, or 1,500 if several models are kernels. Memory: 8 bytes times
+    songs times dimensions, twice, and that of :class:`~musicsim.metric.MLR` for 4,000 songs, or 18 MB per kernel.
     """
     with library.exclusive("training a model"):
         try:
@@ -75,10 +74,10 @@ def learn(
 
 
 def learn_unlocked(library: Library, settings: LearningSettings, name: str, watcher: TrainingProgress) -> str:
-    """:func:`learn` for a caller that is the one process that changes the library already."""
+    """Do the work of :func:`learn`; the caller holds the library's lock."""
     started = time.time()
     watcher("reading listener data")
-    chosen = _chosen_models(library, settings)
+    chosen = _base_models(library, settings)
     base = chosen[0] if len(chosen) == 1 else combine(library, chosen, watcher)
     snapshot = take_snapshot(library, base.id)
     model = snapshot.model
@@ -104,8 +103,8 @@ def learn_unlocked(library: Library, settings: LearningSettings, name: str, watc
     if blocks:
         shares = source_shares(np.asarray(snapshot.X, dtype=np.float64), L, blocks)
         report["sources"] = [
-            {"name": record.name, "dimensions": record.n_dimensions, "share": share, "alone": by_itself}
-            for record, share, by_itself in zip(chosen, shares, alone, strict=True)
+            {"name": record.name, "dimensions": record.n_dimensions, "share": share, "alone": quality}
+            for record, share, quality in zip(chosen, shares, alone, strict=True)
         ]
     n_songs = len(library.models.features(base.id).song_ids)
     record = new_record(LEARNED_KIND, name, model, n_songs, base_id=base.features_of, **asdict(settings))
@@ -119,19 +118,20 @@ def learn_unlocked(library: Library, settings: LearningSettings, name: str, watc
 
 
 def preselected_models(library: Library) -> list[ModelRecord]:
-    """The built-in models that compare most songs: the native one first, codewords."""
+    """Return the built-in models with vectors for most songs: the native one, then codewords."""
     native, codewords = library.models.native(), library.models.codewords()
     if native is None:
         return []
-    least = _MIN_COVERAGE * len(library.models.song_rows(native.id).rows)
-    has_codewords = codewords is not None and len(library.models.song_rows(codewords.id).rows) >= least
-    return [native, codewords] if codewords is not None and has_codewords else [native]
+    n_least = _MIN_COVERAGE * len(library.models.song_rows(native.id).rows)
+    if codewords is None or len(library.models.song_rows(codewords.id).rows) < n_least:
+        return [native]
+    return [native, codewords]
 
 
-def _chosen_models(library: Library, settings: LearningSettings) -> list[ModelRecord]:
+def _base_models(library: Library, settings: LearningSettings) -> list[ModelRecord]:
     native = library.models.native()
     if native is None:
-        raise ModelError("this library has no songs to learn from yet: add a folder first.")
+        raise ModelError("this library does not contain songs to learn from yet: add a folder first.")
     if settings.on:
         chosen = [library.models.named(name) for name in settings.on]
     else:
@@ -142,31 +142,31 @@ def _chosen_models(library: Library, settings: LearningSettings) -> list[ModelRe
     return chosen
 
 
-# --- several models as one space to learn on, which nobody sees by itself ---------------------------
+# --- several models as one hidden space to learn on ---------------------------------------------------------------
 
 
 def combine(library: Library, records: Sequence[ModelRecord], progress: Progress) -> ModelRecord:
-    """Join the vectors of models for all songs that have one of them; the model is not finished.
+    """Join the vectors of models for all songs with a vector in one of them; the new model is left unfinished.
 
-    Scales, and what foresees missing sources, are taken from a seeded sample of 20,000 songs. Memory: 4 bytes times
-    songs times dimensions of all; 120 MB for 100,000 songs of 300.
+    Scales, and the regression that fills in missing sources, are fitted on a seeded sample of 20,000 songs. Memory:
+    4 bytes times songs times all dimensions; 120 MB for 100,000 songs with 300.
     """
     progress("combining models")
     parts = tuple(SimilarityModel.load(library.models.path(record.id)) for record in records)
     encoder = JointEncoder(tuple(r.name for r in records), tuple(r.id for r in records), parts)
     stored = [library.vectors(record.id) for record in records]
-    every = np.concatenate([rows.song_ids for rows in stored])
-    # in the order of the first: artists are parted alike whether a metric is learned on it alone or on several
-    _, first, place = np.unique(every, return_index=True, return_inverse=True)
-    ids = every[np.sort(first)]
+    all_ids = np.concatenate([rows.song_ids for rows in stored])
+    # in the order of the first model: artists are split alike if a metric is learned on it alone or on several
+    _, first, place = np.unique(all_ids, return_index=True, return_inverse=True)
+    ids = all_ids[np.sort(first)]
     rank = np.argsort(np.argsort(first))[place.ravel()]
     features = np.full((len(ids), encoder.n_features), np.nan, dtype=np.float32)
     starts = np.cumsum([0, *(len(rows.song_ids) for rows in stored)])
-    for rows, block, start in zip(stored, encoder.blocks, starts, strict=False):
-        features[rank[start : start + len(rows.song_ids)], block] = rows.X
+    for vectors, block, start in zip(stored, encoder.blocks, starts, strict=False):
+        features[rank[start : start + len(vectors.song_ids)], block] = vectors.X
     model = SimilarityModel(COMBINED, random_state=SEED).use_encoder(encoder)
-    some = np.sort(np.random.default_rng(SEED).permutation(len(ids))[:SONGS_FOR_AXES])
-    model.fit_space(features[some])
+    sample = np.sort(np.random.default_rng(SEED).permutation(len(ids))[:SONGS_FOR_AXES])
+    model.fit_space(features[sample])
     record = new_record(
         COMBINED_KIND, COMBINED, model, len(ids),
         sources=list(encoder.names), model_ids=list(encoder.model_ids), keys=encoder.own_keys(),
@@ -175,19 +175,19 @@ def combine(library: Library, records: Sequence[ModelRecord], progress: Progress
     model.save(library.models.path(record.id))
     library.models.register(record)
     for start in range(0, len(ids), _ROWS):
-        block_of = features[start : start + _ROWS]
-        library.models.append(record.id, ids[start : start + _ROWS].tolist(), block_of, model.vectors(block_of))
+        rows = features[start : start + _ROWS]
+        library.models.append(record.id, ids[start : start + _ROWS].tolist(), rows, model.vectors(rows))
     return record
 
 
 def hide(library: Library, record: ModelRecord) -> None:
-    """Finish a combination, and keep it for the models that share its features alone."""
+    """Finish a combination and retire it: only models that share its features need it."""
     library.models.finish(record.id)
     library.models.delete(record.id)
 
 
 def replaced_sources(library: Library, record: ModelRecord) -> list[str]:
-    """Names of a combination's sources under which there is another model by now."""
-    now = {other.name: other.id for other in library.models.all()}
+    """Return the names of a combination's sources that now belong to other models."""
+    current = {other.name: other.id for other in library.models.all()}
     pairs = zip(record.settings.get("sources", ()), record.settings.get("model_ids", ()), strict=False)
-    return [name for name, model_id in pairs if now.get(name, model_id) != model_id]
+    return [name for name, model_id in pairs if current.get(name, model_id) != model_id]

@@ -1,8 +1,12 @@
-"""The map: songs that sound alike stand together (openTSNE of the song vectors).
+"""The map: similar songs are close (t-SNE of the song vectors).
 
-Of a large collection some songs are laid out, and the others stand beside those that are nearest to them.
+In a large library, a sample of songs is laid out; the others are placed next to their nearest songs in the sample.
+openTSNE does not offer wheels for ARM Linux. Without it, scikit-learn's t-SNE lays out the map, and new songs are
+placed next to their nearest songs.
 """
 
+import os
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -11,17 +15,20 @@ from musicsim import search
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
 
 MAX_LAID_OUT = 20_000
-"""Songs that t-SNE lays out, a minute and a half of one core; more are placed beside these."""
+"""Maximum number of songs for t-SNE, which takes a minute and a half of one core."""
 
 _PERPLEXITY = 30.0
-# t-SNE needs about three neighbours a unit of perplexity; below this the two main axes say as much. Songs
-# that are all alike give a map without extent, on which openTSNE ends the whole process: they do not count.
+# t-SNE needs about three neighbors per unit of perplexity. Below this, the two main axes show as much. Only distinct
+# songs count: openTSNE crashes the whole process on a map without extent.
 _MIN_SONGS_FOR_TSNE = 12
 _SEED = 0
-# Nearest songs between which a song stands.
-_BESIDE = 5
-# More songs than these are placed through a forest, whose building they pay for.
-_MANY = 20_000
+_N_NEAREST = 5  # songs that determine the place of another one
+BATCH = 20_000  # with more songs than this, building a forest pays off
+
+
+def has_open_tsne() -> bool:
+    """Return whether openTSNE is installed; ``MUSICSIM_MAP=scikit-learn`` pretends that it is not."""
+    return os.environ.get("MUSICSIM_MAP") != "scikit-learn" and find_spec("openTSNE") is not None
 
 
 def _perplexity(n_songs: int) -> float:
@@ -35,124 +42,133 @@ def fit_map(X: Float32Array, random_state: int = _SEED, *, start: Float32Array |
     ----------
     X : ndarray of shape (n_songs, n_features)
     start : ndarray of shape (n_songs, 2), optional
-        Another map of the same songs: the new one grows out of it and is turned so that songs move as little
-        as they need to. One without width says nothing and is left out.
+        Another map of the same songs. The new one starts from it and is rotated so that songs move little. A map
+        without width is ignored.
 
     Returns
     -------
     float32 ndarray of shape (n_songs, 2), no unit
-        The two main axes below 12 songs, t-SNE from there on (15 s of one core for 5 000 songs), from
-        :data:`MAX_LAID_OUT` songs on of a sample (5 minutes of one core for a million songs).
+        The two main axes below 12 songs, else t-SNE (15 s of one core for 5,000 songs); above :data:`MAX_LAID_OUT`
+        songs, t-SNE of a sample (5 minutes of one core for a million songs).
     """
     n = len(X)
     if n > MAX_LAID_OUT:
-        chosen = _sample(n, random_state)
-        sample = fit_map(X[chosen], random_state, start=None if start is None else start[chosen])
-        places = _beside(X[chosen], sample, X)
-        places[chosen] = sample
+        sample = _sample(n, random_state)
+        sample_places = fit_map(X[sample], random_state, start=None if start is None else start[sample])
+        places = _place_between(X[sample], sample_places, X)
+        places[sample] = sample_places
         return places
-    if not _enough_for_tsne(X):
+    if not _is_enough_for_tsne(X):
         return _main_axes(X) if start is None else align(_main_axes(X), start)
-    from openTSNE import TSNE, initialization
-
-    if start is not None and np.ptp(start[:, 0]) == 0.0:  # openTSNE would divide by it
+    if start is not None and np.ptp(start[:, 0]) == 0.0:  # the start is divided by its width
         start = None
-    embedding = TSNE(
-        perplexity=_perplexity(n),
-        initialization="pca" if start is None else initialization.rescale(start.astype(np.float64)),
-        negative_gradient_method="fft" if n > 1000 else "bh",
-        random_state=random_state,
-        n_jobs=1,
-    ).fit(_two_columns(X))
-    places = np.asarray(embedding, dtype=np.float32)
+    # t-SNE starts from two main axes
+    columns = np.pad(np.asarray(X, dtype=np.float64), ((0, 0), (0, max(0, 2 - X.shape[1]))))
+    lay_out = _run_open_tsne if has_open_tsne() else _run_scikit_learn
+    places = np.asarray(lay_out(columns, start, random_state), dtype=np.float32)
     return places if start is None else align(places, start)
 
 
-def align(places: FloatingArray, start: FloatingArray) -> Float32Array:
-    """Turn, mirror and move a map so that its songs stand as near as can be to where they stood on another one.
+def _run_open_tsne(X: Float64Array, start: Float32Array | None, random_state: int) -> FloatingArray:
+    from openTSNE import TSNE, initialization
 
-    Both are (n_songs, 2). Orthogonal Procrustes analysis: the rotation or reflection of least squared distance;
-    distances within `places` stay as they are.
+    return TSNE(
+        perplexity=_perplexity(len(X)),
+        initialization="pca" if start is None else initialization.rescale(start.astype(np.float64)),
+        negative_gradient_method="fft" if len(X) > 1000 else "bh",
+        random_state=random_state,
+        n_jobs=1,
+    ).fit(X)
+
+
+def _run_scikit_learn(X: Float64Array, start: Float32Array | None, random_state: int) -> FloatingArray:
+    from sklearn.manifold import TSNE
+
+    # the deviation that scikit-learn gives the main axes, too
+    init = "pca" if start is None else (1e-4 * start / np.std(start[:, 0])).astype(np.float32)
+    tsne = TSNE(perplexity=_perplexity(len(X)), init=init, random_state=random_state, n_jobs=1)
+    return tsne.fit_transform(X)
+
+
+def align(places: FloatingArray, start: FloatingArray) -> Float32Array:
+    """Rotate, mirror and move a map so that its songs are as close as possible to their places on another one.
+
+    Both are (n_songs, 2). Orthogonal Procrustes analysis: the rotation or reflection with the least squared distance.
+    Distances within `places` do not change.
     """
     from scipy.linalg import orthogonal_procrustes
 
     A, B = np.asarray(places, dtype=np.float64), np.asarray(start, dtype=np.float64)
-    centred = A - A.mean(axis=0)
-    R, _ = orthogonal_procrustes(centred, B - B.mean(axis=0))
-    return (centred @ R + B.mean(axis=0)).astype(np.float32)
+    centered = A - A.mean(axis=0)
+    R, _ = orthogonal_procrustes(centered, B - B.mean(axis=0))
+    return (centered @ R + B.mean(axis=0)).astype(np.float32)
 
 
 def _sample(n: int, random_state: int) -> Int64Array:
     return np.sort(np.random.default_rng(random_state).choice(n, MAX_LAID_OUT, replace=False))
 
 
-def _beside(X: FloatingArray, places: FloatingArray, X_new: FloatingArray) -> Float32Array:
-    """Places of songs between their nearest ones, by closeness; float32 (n_new, 2)."""
-
-    is_worth_it = len(X_new) > _MANY
-    index = (search.SpillForest(n_probes=32, random_state=_SEED) if is_worth_it else search.ExactIndex()).fit(X)
+def _place_between(X: FloatingArray, places: FloatingArray, X_new: FloatingArray) -> Float32Array:
+    """Return weighted means of the places of the nearest songs, float32 (n_new, 2)."""
+    is_large = len(X_new) > BATCH
+    index = (search.SpillForest(n_probes=32, random_state=_SEED) if is_large else search.ExactIndex()).fit(X)
     result = np.empty((len(X_new), 2), np.float32)
-    for start in range(0, len(X_new), _MANY):
-        distances, near = index.query(X_new[start : start + _MANY], _BESIDE)
+    for start in range(0, len(X_new), BATCH):
+        distances, nearest = index.query(X_new[start : start + BATCH], _N_NEAREST)
         weights = 1.0 / (distances.astype(np.float64) ** 2 + 1e-9)
         weights /= weights.sum(axis=1, keepdims=True)
-        result[start : start + _MANY] = np.einsum("ij,ijk->ik", weights, places[near])
+        result[start : start + BATCH] = np.einsum("ij,ijk->ik", weights, places[nearest])
     return result
 
 
-def _two_columns(X: FloatingArray) -> Float64Array:
-    """At least: openTSNE starts from two main axes, and where vectors have one column it finds one."""
-    return np.pad(np.asarray(X, dtype=np.float64), ((0, 0), (0, max(0, 2 - X.shape[1]))))
-
-
-def _enough_for_tsne(X: FloatingArray) -> bool:
-    # a few of the first songs are different ones nearly always, and to sort all of a large map takes seconds
-    return any(len(np.unique(some, axis=0)) >= _MIN_SONGS_FOR_TSNE for some in (X[: 2 * _MIN_SONGS_FOR_TSNE], X))
+def _is_enough_for_tsne(X: FloatingArray) -> bool:
+    # the first songs nearly always differ, and sorting all songs of a large map takes seconds
+    parts = (X[: 2 * _MIN_SONGS_FOR_TSNE], X)
+    return any(len(np.unique(part, axis=0)) >= _MIN_SONGS_FOR_TSNE for part in parts)
 
 
 def _main_axes(X: Float32Array) -> Float32Array:
-    centred = X.astype(np.float64) - X.mean(axis=0) if len(X) else np.zeros((0, 1))
+    centered = X.astype(np.float64) - X.mean(axis=0) if len(X) else np.zeros((0, 1))
     places = np.zeros((len(X), 2))
     if len(X) > 1:
-        U, S, _ = np.linalg.svd(centred, full_matrices=False)
-        kept = min(2, len(S))
-        places[:, :kept] = U[:, :kept] * S[:kept]
+        U, S, _ = np.linalg.svd(centered, full_matrices=False)
+        n_axes = min(2, len(S))
+        places[:, :n_axes] = U[:, :n_axes] * S[:n_axes]
     return places.astype(np.float32)
 
 
-class _ToNewSongs:
-    """Affinities of new songs to those on a map, X (n_songs, n_features), as openTSNE asks for them.
+class _AffinitiesToNewSongs:
+    """Affinities of new songs to those on a map, X (n_songs, n_features), with the interface of openTSNE.
 
-    Its own are of all songs to each other, too, which nobody asks for where a map stays as it is: to find their
-    neighbours takes 40 s for 20,000 songs. Neighbours here are exact; openTSNE takes a forest's from 1,000 songs on.
+    openTSNE's own class also computes affinities within the map, which a fixed map does not need: 40 s for 20,000
+    songs. Neighbors here are exact; openTSNE uses a forest from 1,000 songs on.
     """
 
     def __init__(self, X: Float64Array) -> None:
         from scipy import sparse
         from sklearn.neighbors import NearestNeighbors
 
-        # none among songs of the map: openTSNE asks for the shape
-        self.P = sparse.csr_matrix((len(X), len(X)))
+        self.P = sparse.csr_matrix((len(X), len(X)))  # openTSNE reads its shape
         self._nearest = NearestNeighbors(n_jobs=1).fit(X)
 
     def to_new(self, data: Float64Array, perplexity: float, return_distances: bool = False) -> Any:
-        """Affinities (n_new, n_songs) of songs (n_new, n_features), and the rows and distances of their neighbours."""
+        """Return affinities (n_new, n_songs) of songs (n_new, n_features), with rows and distances of neighbors."""
         from openTSNE.affinity import joint_probabilities_nn
 
         n_songs = self.P.shape[0]
-        distances, neighbours = self._nearest.kneighbors(data, min(n_songs, int(3 * perplexity)))
+        distances, neighbors = self._nearest.kneighbors(data, min(n_songs, int(3 * perplexity)))
         P = joint_probabilities_nn(
-            neighbours, distances, [perplexity], symmetrize=False, normalization="point-wise",
+            neighbors, distances, [perplexity], symmetrize=False, normalization="point-wise",
             n_reference_samples=n_songs, n_jobs=1,
         )  # fmt: skip
-        return (P, neighbours, distances) if return_distances else P
+        return (P, neighbors, distances) if return_distances else P
 
 
 class MapPlacer:
-    """Finds the place of new songs on an existing map, which stays as it is.
+    """Place new songs on an existing map, which does not change.
 
-    Songs X (n_songs, n_features) whose `places` (n_songs, 2) are nan are left out; of more than :data:`MAX_LAID_OUT`
-    a sample counts.
+    Songs X (n_songs, n_features) whose `places` (n_songs, 2) are nan are ignored. If more than :data:`MAX_LAID_OUT`
+    songs are on the map, a sample is used.
     """
 
     def __init__(self, X: Float32Array, places: Float32Array) -> None:
@@ -162,22 +178,23 @@ class MapPlacer:
             known = known[_sample(len(known), _SEED)]
         self._X = X[known]
         self._places = np.asarray(places[known], dtype=np.float64)
-        self._embedding = self._restore() if not is_large and _enough_for_tsne(self._X) else None
+        can_transform = has_open_tsne() and not is_large and _is_enough_for_tsne(self._X)
+        self._embedding = self._restore() if can_transform else None
 
     def _restore(self):  # openTSNE is untyped
         from openTSNE import TSNEEmbedding
 
-        affinities = _ToNewSongs(np.asarray(self._X, dtype=np.float64))
+        affinities = _AffinitiesToNewSongs(np.asarray(self._X, dtype=np.float64))
         return TSNEEmbedding(self._places, affinities, negative_gradient_method="fft", n_jobs=1, random_state=_SEED)
 
     def place(self, X: Float32Array) -> Float32Array:
-        """Places of new songs, float32 (n_new, 2): t-SNE's, or between the nearest of a large or a tiny map."""
+        """Return places of new songs, float32 (n_new, 2): by t-SNE if possible, else next to the nearest songs."""
         if not len(self._X) or not len(X):
             return np.zeros((len(X), 2), dtype=np.float32)
         if self._embedding is None:
-            return _beside(self._X, self._places, X)
+            return _place_between(self._X, self._places, X)
         new = np.asarray(X, dtype=np.float64)
         placed = np.asarray(self._embedding.transform(new, perplexity=min(5.0, (len(self._X) - 1) / 3)))
-        # openTSNE works on a map moved to its centre, ours stays where it is
-        moved = np.asarray(self._embedding).mean(axis=0) - self._places.mean(axis=0)
-        return (placed - moved).astype(np.float32)
+        # openTSNE centers the map
+        shift = np.asarray(self._embedding).mean(axis=0) - self._places.mean(axis=0)
+        return (placed - shift).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Models of a library next to the native one: make them, keep them up to date, import those of others."""
+"""Add models to a library next to the native one, update them, and import models of other libraries."""
 
 import logging
 from pathlib import Path
@@ -17,7 +17,7 @@ from musicsim.explorer.refresh.fitting import (
     songs_to_describe,
 )
 from musicsim.explorer.refresh.learned_model import COMBINED_KIND, LEARNED_KIND, learn_unlocked, replaced_sources
-from musicsim.explorer.refresh.placing import place_new, songs_with_frames
+from musicsim.explorer.refresh.placing import missing_features, place_new, songs_with_frames
 from musicsim.explorer.refresh.publish import publish
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot import neighbours
@@ -29,14 +29,11 @@ from musicsim.progress import Progress
 _log = logging.getLogger(__name__)
 
 TAKEN_KIND = "taken"
-_MAX_VECTOR = 1e6  # the mean square is of the order of 1; squares of these do not overflow in float32
-
-
-# --- up to date -----------------------------------------------------------------------------------
+_MAX_VECTOR = 1e6  # mean squares are about 1; squares up to this do not overflow in float32
 
 
 def stale_reason(library: Library, record: ModelRecord) -> str | None:
-    """Why a model should be made again, in words; None when it is up to date."""
+    """Return why a model should be fitted again; None if it is up to date."""
     if record.kind not in (LEARNED_KIND, REPRESENTATION_KIND):
         return None
     base = None if record.base_id is None else library.models.get(record.base_id)
@@ -45,15 +42,15 @@ def stale_reason(library: Library, record: ModelRecord) -> str | None:
         if replaced:
             return f"{', '.join(replaced)} was replaced since it was fitted"
     elif base is not None and base.is_retired:
-        return "the model it was made of was replaced"
-    n_songs = len(library.models.song_rows(record.features_of).rows)  # also where its files are gone
+        return "its base model was replaced"
+    n_songs = len(library.models.song_rows(record.features_of).rows)  # known even if its files are lost
     if n_songs >= 2 * record.n_songs_fitted:
         return f"it was fitted on {record.n_songs_fitted:,} songs, and there are {n_songs:,} now"
     return None
 
 
 def damage(library: Library, record: ModelRecord) -> MusicsimError | None:
-    """Why a model cannot be used: its files are gone or damaged, or of another version; None when they are whole."""
+    """Return the error of a model whose files are missing, damaged or of another version; None if it is usable."""
     try:
         SimilarityModel.load(library.models.path(record.id))
         library.models.features(record.id)
@@ -64,85 +61,74 @@ def damage(library: Library, record: ModelRecord) -> MusicsimError | None:
 
 
 def stale_models(library: Library) -> list[ModelRecord]:
-    """Models that should be made again, those that others are learned on first."""
+    """Return the models that should be fitted again; learned ones last, because they build on the others."""
     stale = [record for record in library.models.all() if stale_reason(library, record) is not None]
     return sorted(stale, key=lambda record: record.kind == LEARNED_KIND)
 
 
 def make_again(library: Library, record: ModelRecord, watcher: TrainingProgress) -> bool:
-    """Make a stale model again with its own settings; the caller is the one process that changes the library.
+    """Fit a stale model again with its own settings; the caller holds the library's lock.
 
-    False when it cannot be made any more; the model stays as it was.
+    Return False if that fails; the model does not change.
     """
     try:
         if record.kind == LEARNED_KIND:
             learn_unlocked(library, LearningSettings(**record.settings), record.name, watcher)
         else:
-            described_by = RepresentationSettings(**record.settings)
-            songs = songs_to_describe(library, described_by.representation)
-            fit_representation(library, songs, described_by, record.name, watcher)
+            settings = RepresentationSettings(**record.settings)
+            songs = songs_to_describe(library, settings.representation)
+            fit_representation(library, songs, settings, record.name, watcher)
     except (MusicsimError, ValueError) as error:
-        _log.warning("%s stays as it is: %s", record.name, error)
+        _log.warning("%s was not fitted again: %s", record.name, error)
         return False
     return True
 
 
 def add_representation(library: Library, settings: RepresentationSettings, name: str, progress: Progress) -> str:
-    """Make a model of another representation for all songs; returns its id.
+    """Fit a model of another representation on all songs; return its id.
 
-    Raises ModelError if the library lacks what the representation is made of; FeatureVersionError if the
-    frames of some songs were not kept; StoreLockedError if another process is adding to this library.
+    Raises ModelError if the library lacks the data of the representation; FeatureVersionError if the frames of some
+    songs are not stored; StoreLockedError if another process is adding to this library.
     """
     with library.exclusive("making a model"):
         try:
-            songs = library.songs()
-            described = songs_to_describe(library, settings.representation)
-            if len(described) < len(songs) or not songs:
-                raise FeatureVersionError(
-                    f"{library.folder}: the audio features of {len(songs) - len(described)} of "
-                    f"{len(songs)} songs were not stored. Turn on “Store audio features” (Library > "
-                    "Settings; keep_frames on the command line) and add their folders again."
-                )
-            return fit_representation(library, described, settings, name, progress)
+            n_songs = len(library.songs())
+            songs = songs_to_describe(library, settings.representation)
+            if len(songs) < n_songs or not songs:
+                problem = f"the audio features of {n_songs - len(songs)} of {n_songs} songs were not stored"
+                raise missing_features(library, problem)
+            return fit_representation(library, songs, settings, name, progress)
         finally:
             library.models.discard_unfinished()
 
 
-# --- from elsewhere --------------------------------------------------------------------------------
-
-
 def take_model(library: Library, source: Path, progress: Progress) -> str:
-    """Take in a model of another library (:mod:`musicsim.explorer.models.files`) and describe all songs by it.
+    """Import a model file of another library (:mod:`musicsim.explorer.models.files`), for all songs; return its id.
 
-    Returns its id. Raises ModelError if the file holds no model; FeatureVersionError if it comes from another version
-    of the program, or no frames are kept to describe songs by; StoreLockedError if another process is adding to this
-    library.
+    Raises ModelError if the file is not a model; FeatureVersionError if it is of another version of the program, or no
+    frames are stored; StoreLockedError if another process is adding to this library.
     """
     with library.exclusive("importing a model"), scratch_of(library.folder).folder() as scratch:
         try:
-            sent = read_model_file(source, scratch)
+            imported = read_model_file(source, scratch)
             songs = songs_with_frames(library, library.songs())
             if not songs:
-                raise FeatureVersionError(
-                    f"{library.folder}: no audio features are stored to fit a model on. Turn on “Store "
-                    "audio features” (Library > Settings; keep_frames on the command line) and add the "
-                    "folders again."
-                )
-            name, keys = free_name(library, sent.name), sent.model.encoder_.own_keys()
-            record = new_record(TAKEN_KIND, name, sent.model, len(songs), taken_from=source.name, keys=keys)
+                raise missing_features(library, "no audio features of songs are stored to fit a model on")
+            name, keys = free_name(library, imported.name), imported.model.encoder_.own_keys()
+            record = new_record(TAKEN_KIND, name, imported.model, len(songs), taken_from=source.name, keys=keys)
 
             def fill() -> None:
                 place_new(library, record, progress)
-                _check_vectors(library.vectors(record.id).X, source.name, sent.model)
+                _check_vectors(library.vectors(record.id).X, source.name, imported.model)
 
-            return publish(library, sent.model, record, fill=fill, report=sent.report, progress=progress)
+            return publish(library, imported.model, record, fill=fill, report=imported.report, progress=progress)
         finally:
             library.models.discard_unfinished()
 
 
 def _check_vectors(X: Float32Array, file: str, model: SimilarityModel) -> None:
-    """Refuse a model that no song of this library has a place under, or that takes songs to where none can be."""
+    """Raise ModelError if no song of the library has a vector under the model, or a vector is out of range."""
     if not len(X):
         raise ModelError(f"{file}: no song of this library has what it compares, {model.kind.description}.")
-    if not (X.min() >= -_MAX_VECTOR and X.max() <= _MAX_VECTOR):  # NaN is neither
+    if not (X.min() >= -_MAX_VECTOR and X.max() <= _MAX_VECTOR):  # False for NaN
         raise ModelError(f"{file}: its numbers do not fit each other. Export the model again.")

@@ -1,4 +1,4 @@
-"""What models, their settings and their verdicts are called, for pages and the command line; no Streamlit here."""
+"""Descriptions of models, their settings and their evaluation, for pages and the command line."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -18,12 +18,12 @@ from musicsim.library.stores.models import CODEWORDS_KIND, NATIVE_KIND, ModelRec
 
 
 def name_for(library: Library, supervision: str, typed: str = "") -> str:
-    """The name that was typed, or one that says what was learned from; with a number where it is taken."""
+    """Return the typed name, or one for the supervision; with a number if the name exists."""
     return free_name(library, typed.strip() or KINDS[supervision].model_name)
 
 
 def kind_words(record: ModelRecord) -> str:
-    """What a model is, in a few words."""
+    """Return a short description of a model."""
     if record.kind == LEARNED_KIND:
         return f"learned from {KINDS[record.settings['supervision']].words}"
     if record.kind == TAKEN_KIND:
@@ -44,7 +44,7 @@ def _representation(record: ModelRecord) -> str:
 
 
 def settings_words(settings: Mapping[str, Any], base: str) -> str:
-    """Settings of a training in one line."""
+    """Return the settings of a training in one line."""
     held_out = "answers" if settings["supervision"] == ANSWERS else "artists"
     strength = f"chosen on held-out {held_out}" if settings["C"] is None else f"{settings['C']:g}"
     if settings["method"] == RANKING:
@@ -62,43 +62,43 @@ def settings_words(settings: Mapping[str, Any], base: str) -> str:
 
 
 def facts(library: Library, record: ModelRecord, report: Mapping[str, Any]) -> list[str]:
-    """Lines of a model's card: when and of what it was made, how, and what it came to."""
-    made = datetime.fromtimestamp(record.created_at).strftime("%d %b %Y, %H:%M")
-    about = [made, f"fitted on {record.n_songs_fitted:,} songs", f"{record.n_dimensions:,} dimensions"]
+    """Return the lines of a model's card: date, size, settings and evaluation."""
+    created = datetime.fromtimestamp(record.created_at).strftime("%d %b %Y, %H:%M")
+    about = [created, f"fitted on {record.n_songs_fitted:,} songs", f"{record.n_dimensions:,} dimensions"]
     if report:
         about += [f"{report['seconds']:.0f} s", f"musicsim {report['version']}"]
     lines = [" · ".join(about)]
     base = None if record.base_id is None else library.models.get(record.base_id)
     if base is not None and not report:
-        of = base.settings["sources"] if base.kind == COMBINED_KIND else [base.name]
-        lines.append(f"Shares the features of {_quoted(of)}.")
+        names = base.settings["sources"] if base.kind == COMBINED_KIND else [base.name]
+        lines.append(f"Shares the features of {_quote(names)}.")
     kind = representations().get(_representation(record))
     if kind is not None and kind.describe is not None:
         lines.append(kind.describe(library, record))
     if report:
-        of = [source["name"] for source in report.get("sources", ())] or [report["base"]]
-        lines.append(f"{report['detail']}; {settings_words(report['settings'], _quoted(of))}.")
+        names = [source["name"] for source in report.get("sources", ())] or [report["base"]]
+        lines.append(f"{report['detail']}; {settings_words(report['settings'], _quote(names))}.")
         chosen = report["setting"] if "setting" in report else f"C = {report['C']:g}"
         lines.append(f"{chosen}. {headline(report)[1]}")
         shares = [f"{row['of the distances']} “{row['source']}”" for row in source_rows(report)]
-        lines += [f"Of its distances: {', '.join(shares)}."] if shares else []
+        lines += [f"Shares of the distances: {', '.join(shares)}."] if shares else []
         hubs = report["hubness"]
         lines.append(f"Hubness {hubs['before']:.2f} → {hubs['after']:.2f} (lower is better).")
     return lines
 
 
-def _quoted(names: Sequence[str]) -> str:
+def _quote(names: Sequence[str]) -> str:
     return listed([f"“{name}”" for name in names])
 
 
 def report_of(library: Library, record: ModelRecord) -> dict[str, Any]:
-    """The report of a model; empty for one that was not learned, or whose report is none.
+    """Return the report of a model; empty if it was not learned, or if the report is invalid.
 
-    A model that was taken in brings the report that somebody sent.
+    An imported model contains the report of its sender.
     """
     try:
         report = load_report(library.models.path(record.id))
-        if report:  # it may speak of measures and methods that this program does not have
+        if report:  # refuse unknown measures and methods
             facts(library, record, report), figures(report)
     except KeyError:
         return {}
@@ -113,77 +113,76 @@ def _leads(report: Mapping[str, Any]) -> dict[str, Lead]:
 
 
 def headline(report: Mapping[str, Any]) -> tuple[str, str]:
-    """Whether a learned model is better, by its report: the verdict, and one sentence that gives its figures."""
+    """Return the verdict of a report, and a sentence with its numbers."""
     leads = _leads(report)
-    asked = [name for name in dict.fromkeys((report["settings"]["loss"], "auc", ORDER)) if name in leads]
-    if not asked:
-        return NO_DIFFERENCE, "It cannot be evaluated: there is no held-out data to judge it by."
+    measures = [name for name in dict.fromkeys((report["settings"]["loss"], "auc", ORDER)) if name in leads]
+    if not measures:
+        return NO_DIFFERENCE, "It cannot be evaluated: held-out data is missing."
     judges = (
-        f"{report['answers']['n']:,} answers, each held out in its turn"
+        f"{report['answers']['n']:,} answers, each held out once"
         if "answers" in report
         else f"{report['split']['test']['artists']} held-out artists"
     )
     worse = fallen(leads)
+    losses = listed([lead_words(name, leads[name]) for name in worse]) if worse else ""
     if report.get("rejected"):
-        what = f"{listed([lead_words(name, leads[name]) for name in worse])} with {report['rejected']}"
-        return WORSE, f"This library's sound alone is better, and was kept: on {judges}, {what}."
+        reason = f"on {judges}, {losses} with {report['rejected']}"
+        return WORSE, f"This library's sound alone is better, and was kept: {reason}."
     if worse:
-        rose = [name for name, lead in leads.items() if lead.low > 0]
-        said = f"it is worse: {listed([lead_words(name, leads[name]) for name in worse])}"
-        said += f", though {listed([MEASURES[name] for name in rose])} rose" if rose else ""
-        return WORSE, f"On {judges}, {said}."
+        risen = [MEASURES[name] for name, lead in leads.items() if lead.low > 0]
+        although = f", though {listed(risen)} rose" if risen else ""
+        return WORSE, f"On {judges}, it is worse: {losses}{although}."
     if report.get("setting") == SOUND_ALONE:
         n = len(report["path"]) - 1
-        return (NO_DIFFERENCE, f"This library's sound alone is best: none of {n} ways of learning was surely better.")
+        return NO_DIFFERENCE, f"This library's sound alone is best: none of {n} methods was significantly better."
     verdict = BETTER if report["is_better"] else NO_DIFFERENCE
-    name = next((n for n in asked if leads[n].words == verdict), asked[0])
-    said = verdict if verdict == NO_DIFFERENCE else f"it is {verdict}"
-    return verdict, f"On {judges}, {said}: {lead_words(name, leads[name])}."
+    name = next((n for n in measures if leads[n].words == verdict), measures[0])
+    words = verdict if verdict == NO_DIFFERENCE else f"it is {verdict}"
+    return verdict, f"On {judges}, {words}: {lead_words(name, leads[name])}."
 
 
 def figures(report: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The held-out measures and the hubness as rows of a table: before, after, difference, interval, verdict."""
+    """Return held-out measures and hubness as table rows: before, after, difference, interval, verdict."""
     rows = [
         {
             "measure": MEASURES[name],
             "before": f"{lead.before:.3f}",
             "after": f"{lead.after:.3f}",
             "difference": f"{lead.mean:+.3f}",
-            "95 % between": f"{lead.low:+.3f} and {lead.high:+.3f}",
+            "95% interval": f"{lead.low:+.3f} to {lead.high:+.3f}",
             "": lead.words,
         }
         for name, lead in _leads(report).items()
     ]
     before, after = report["hubness"]["before"], report["hubness"]["after"]
     hubs = {"measure": "hubness", "before": f"{before:.2f}", "after": f"{after:.2f}"}
-    return [*rows, hubs | {"difference": f"{after - before:+.2f}", "95 % between": "", "": "lower is better"}]
+    return [*rows, hubs | {"difference": f"{after - before:+.2f}", "95% interval": "", "": "lower is better"}]
 
 
 def judged_on(report: Mapping[str, Any]) -> str:
-    """The parts that the artists, or answers, were held out in, in one sentence."""
+    """Return a sentence on the split into training, validation and test."""
     stopped = " It was stopped early." if report["stopped_early"] else ""
     if "answers" in report:
         about = report["answers"]
         return (
-            f"Learned from {about['comparisons']:,} comparisons of {about['songs']:,} songs; each fifth of the "
-            f"{about['questions']:,} questions was judged by what was learned from the others, C chosen among "
-            f"these.{stopped}"
+            f"Learned from {about['comparisons']:,} comparisons of {about['songs']:,} songs. Five-fold cross-"
+            f"validation over {about['questions']:,} questions; C was chosen within the training folds.{stopped}"
         )
     parts = report["split"]
     songs = {name: f"{part['songs']:,} songs by {part['artists']:,} artists" for name, part in parts.items()}
     if report["settings"].get("method") == AUTOMATIC:
         return (
-            f"Learned from {songs['train']}, the way chosen by holding out a third of these artists in turn, judged on "
+            f"Learned from {songs['train']}, method chosen by holding out each third of these artists, evaluated on "
             f"{songs['test']}.{stopped}"
         )
     return (
         f"Learned from {songs['train']}, {'settings' if 'setting' in report else 'C'} chosen on "
-        f"{songs['validation']}, judged on {songs['test']}; no artist is in two of them.{stopped}"
+        f"{songs['validation']}, evaluated on {songs['test']}; no artist is in two of them.{stopped}"
     )
 
 
 def source_rows(report: Mapping[str, Any]) -> list[dict[str, str]]:
-    """What each of several models has in what was learned on them, as rows of a table; none of a single one."""
+    """Return the share of each of several models in a learned one as table rows; none for a single model."""
     measure = ORDER if "answers" in report else report["settings"]["loss"]
     return [
         {
@@ -197,7 +196,7 @@ def source_rows(report: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def path_rows(report: Mapping[str, Any]) -> list[dict[str, str]]:
-    """What came of every C, or of each setting of a closed form: the chosen one first, then the best, as table rows."""
+    """Return the held-out quality of each C or setting as table rows; settings start with the chosen one."""
     if "setting" in report:
         chosen = report["setting"]
         path = sorted(report["path"], key=lambda entry: (entry["setting"] != chosen, -entry["quality"]))

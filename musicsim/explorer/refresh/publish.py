@@ -1,4 +1,4 @@
-"""The one way a model comes into the library: written, filled, mapped, entered."""
+"""Write a new model with its vectors, clusters and map into the library."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -24,22 +24,22 @@ def publish(
     walk: bool = True,
     activate: bool = False,
 ) -> str:
-    """Write a model and all that follows from it; only the last step lets anybody see it.
+    """Write a model with everything that depends on it; it becomes visible in the last step.
 
     Parameters
     ----------
     model : SimilarityModel
-        Fitted.
+        A fitted model.
     record : ModelRecord
         New, see :func:`musicsim.explorer.refresh.fitting.new_record`.
     fill : callable
-        Gives the songs their vectors once the model is registered.
+        Adds the vectors of songs, after the model is registered.
     report : mapping, optional
         JSON values for the model's card.
     walk : bool
-        Fit the playlist walk, too.
+        Whether to fit the playlist walk, too.
     activate : bool
-        Put the model into use.
+        Whether to use the model from now on.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def publish(
 
     Notes
     -----
-    The caller holds the library's lock, and calls ``models.discard_unfinished`` whatever happens.
+    The caller holds the library's lock, and always calls ``models.discard_unfinished`` afterwards.
     """
     folder = library.models.path(record.id)
     model.save(folder)

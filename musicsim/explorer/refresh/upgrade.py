@@ -1,4 +1,4 @@
-"""After an update of the program: songs are analysed or compared again, in the background."""
+"""Analyze songs and fit models again after an update of the program."""
 
 from musicsim.audio import Descriptors, describe
 from musicsim.errors import FeatureVersionError
@@ -7,16 +7,16 @@ from musicsim.explorer.refresh.outdated import native_is_outdated
 from musicsim.library import Library
 from musicsim.progress import Canceled, Progress
 
-_AT_ONCE = 200  # songs that are described in one transaction
+_BATCH = 200  # songs per transaction
 
 
 def bring_up_to_date(library: Library, *, progress: Progress) -> bool:
-    """Describe songs of older versions, analyse them again where that is needed, then fit the model on them.
+    """Update the descriptors of songs, analyze outdated songs again, then fit the model on them.
 
-    The model in use stays until all songs are done: a library is never without one. False if it was stopped.
+    The model in use does not change until all songs are done. Return False if it was canceled.
     """
     try:
-        _describe(library, progress)
+        _update_descriptors(library, progress)
     except Canceled:
         return False
     paths = [path for path, _ in library.files.outdated()]
@@ -25,28 +25,23 @@ def bring_up_to_date(library: Library, *, progress: Progress) -> bool:
     return not scan_and_refresh(library, paths, progress, absent_ok=True).cancelled
 
 
-def _describe(library: Library, progress: Progress) -> None:
-    """Say what can be heard of the songs that lack it, from what is kept of them."""
+def _update_descriptors(library: Library, progress: Progress) -> None:
+    """Compute missing descriptors of songs from their stored features."""
     with library.exclusive("updating songs"):
         was_refreshed = library.is_refreshed
-        todo = library.descriptors.outdated()
-        with_aspects = library.frame_files.kept_aspects() if todo else set()
-        songs = list(todo.items())
-        for start in range(0, len(songs), _AT_ONCE):
+        songs = list(library.descriptors.outdated().items())
+        with_aspects = library.frame_files.kept_aspects() if songs else set()
+        for start in range(0, len(songs), _BATCH):
             progress("tempo, key and loudness", start, len(songs), seconds_left=None)
-            library.descriptors.save(
-                {
-                    song_id: _described(library, name, name in with_aspects)
-                    for song_id, name in songs[start : start + _AT_ONCE]
-                }
-            )
+            batch = songs[start : start + _BATCH]
+            library.descriptors.save({i: _descriptors(library, digest, digest in with_aspects) for i, digest in batch})
         progress("tempo, key and loudness", len(songs), len(songs), seconds_left=None)
-        if was_refreshed:  # models do not ask for it
+        if was_refreshed:  # models do not depend on descriptors
             library.note_refreshed()
 
 
-def _described(library: Library, content_hash: str, has_aspects: bool) -> Descriptors:
-    """What can be heard of a song; nothing where nothing of it is kept: it is when the song is analysed again."""
+def _descriptors(library: Library, content_hash: str, has_aspects: bool) -> Descriptors:
+    """Return the descriptors of a song; empty without stored features, until the song is analyzed again."""
     frames = library.frame_files
     try:
         mfcc = frames.mfcc(content_hash)

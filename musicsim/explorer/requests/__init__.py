@@ -1,4 +1,4 @@
-"""What can be asked for: playlists, searches, trainings, each option with its type, default, limits and help said once.
+"""Requests for playlists, searches and trainings, whose options have a type, default, limits and help.
 
-Command line, HTTP interface and pages are made from it. It uses nothing of the package, and no heavy library.
+Command line, HTTP interface and pages are made from them. Uses no other part of the package, and no large library.
 """

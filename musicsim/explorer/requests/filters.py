@@ -1,4 +1,4 @@
-"""What songs must be to be found or played."""
+"""Conditions on songs that are searched or played."""
 
 from dataclasses import dataclass
 
@@ -11,15 +11,15 @@ HEARD_WORDS = {
     "brightness": ("bright", "dark"),
     "energy": ("lively", "calm"),
 }
-"""What songs are called that have more, or less, of what can be heard than others."""
+"""Words for songs with a high or a low value of a descriptor."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Filters:
-    """Conditions on songs; an empty one lets everything through.
+    """Conditions on songs; an empty one accepts every song.
 
-    Ranges are inclusive; a song without an artist, a year, a tempo and so on passes only where none is asked for.
-    :func:`musicsim.explorer.snapshot.filtering.passing` is the rule.
+    Ranges are inclusive. A song without an artist, a year, a tempo and so on fails every condition on it.
+    :func:`musicsim.explorer.snapshot.filtering.passing` applies them.
     """
 
     words: str = option(

@@ -1,7 +1,8 @@
-"""In which order songs are listed."""
+"""Order of listed songs."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from musicsim import library
 from musicsim.audio import HEARD
@@ -12,9 +13,9 @@ _SORT_KEYS = ("id", "title", "artist", "album", "year", "genre", "duration_s", "
 
 @dataclass(frozen=True, kw_only=True)
 class ListRequest:
-    """What a list of songs is sorted by."""
+    """Order of a list of songs."""
 
-    sort: str = option("id", "What to sort by; songs of which it is not known come last.", choices=_SORT_KEYS)
+    sort: str = option("id", "Sort by this value; songs without it come last.", choices=_SORT_KEYS)
     descending: bool = option(False, "From the largest to the smallest.")
 
     def __post_init__(self) -> None:
@@ -22,13 +23,12 @@ class ListRequest:
 
 
 def in_order(songs: "Iterable[library.Song]", request: ListRequest) -> "list[library.Song]":
-    """Songs as a request sorts them; text in any case, equal ones by id."""
+    """Return songs sorted as requested, ignoring case; ties by id."""
+
+    def value(song: "library.Song") -> Any:
+        value = getattr(song, request.sort)
+        return value.casefold() if isinstance(value, str) else value
+
     by_id = sorted(songs, key=lambda song: song.id)
-    values = {song.id: getattr(song, request.sort) for song in by_id}
-    known = [song for song in by_id if values[song.id] is not None]
-    known.sort(key=lambda song: _comparable(values[song.id]), reverse=request.descending)
-    return known + [song for song in by_id if values[song.id] is None]
-
-
-def _comparable(value: str | float) -> str | float:
-    return value.casefold() if isinstance(value, str) else value
+    known = [song for song in by_id if value(song) is not None]
+    return sorted(known, key=value, reverse=request.descending) + [song for song in by_id if value(song) is None]

@@ -1,4 +1,4 @@
-"""Options: a field of a request with all that command line, HTTP interface and form say of it."""
+"""Options: fields of a request with their help, limits and names for command line, HTTP interface and forms."""
 
 from dataclasses import dataclass, field, fields
 from functools import cache
@@ -7,38 +7,35 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 
 class OptionError(ValueError):
-    """A value is not one that a field can have; `option` and `shortfall` say of which and what it should be."""
+    """An invalid value; `option` is its option, `shortfall` describes valid values."""
 
-    def __init__(self, asked: "Option", value: Any, shortfall: str) -> None:
-        super().__init__(f"{asked.field}={value!r} should be {shortfall}.")
-        self.option, self.value, self.shortfall = asked, value, shortfall
+    def __init__(self, option: "Option", value: Any, shortfall: str) -> None:
+        super().__init__(f"{option.field}={value!r} should be {shortfall}.")
+        self.option, self.value, self.shortfall = option, value, shortfall
 
 
 @dataclass(frozen=True)
 class Option:
-    """What may be given for a field of a request."""
+    """Description of a field of a request."""
 
     help: str
-    label: str = ""  # of its widget in a form; empty where it has none
-    name: str = ""  # on the command line and over HTTP; that of the field by default
-    flags: tuple[str, ...] = ()  # how it is spelt on the command line; `--name` by default
-    # limits of the value: at least, at most, more than
+    label: str = ""  # of its widget in a form; empty without one
+    name: str = ""  # on the command line and over HTTP; the field by default
+    flags: tuple[str, ...] = ()  # on the command line; `--name` by default
     min: float | None = None
     max: float | None = None
-    above: float | None = None
-    # at most so much can be asked for; the program itself may go beyond, as when a long playlist is redrawn
-    max_asked: int | None = None
-    choices: tuple[str, ...] = ()  # its values, where they are few
+    above: float | None = None  # exclusive minimum
+    max_asked: int | None = None  # limit for users; the program may exceed it, as for a long playlist drawn again
+    choices: tuple[str, ...] = ()
     field: str = ""
     default: Any = None
-    element: type = str  # of the value, or of one of several
-    # frozenset or tuple where there may be any number of values; they are given as a list
-    many: type | None = None
-    n_values: int = 1  # 2 for a range, which is given as two values
+    element: type = str  # type of one value
+    many: type | None = None  # frozenset or tuple for any number of values, passed as a list
+    n_values: int = 1  # 2 for a range
 
     @property
     def annotation(self) -> Any:
-        """The type of a parameter that takes it."""
+        """Type of a parameter for this option."""
         kind: Any = self.element
         if self.many:
             kind = GenericAlias(list, kind)
@@ -48,18 +45,18 @@ class Option:
 
     @property
     def default_given(self) -> Any:
-        """The default, as it would be given."""
+        """Default, with several values as a list."""
         return list(self.default) if self.many else self.default
 
     @property
     def limits(self) -> tuple[float | None, float | None]:
-        """The smallest and the largest number that can be asked for; None for no limit, and for ranges."""
-        if self.n_values > 1:  # only `shortfall` looks at both values
+        """Smallest and largest number for users; None without a limit, and for ranges."""
+        if self.n_values > 1:  # only `shortfall` checks both values
             return None, None
         return self.min, self.max if self.max_asked is None else self.max_asked
 
     def shortfall(self, value: Any) -> str:
-        """What the value should be and is not, in words; empty where it is."""
+        """Return a phrase that describes valid values; empty if the value is valid."""
         if value is None or self.many is not None:
             return ""
         if self.choices:
@@ -81,28 +78,28 @@ class Option:
 
 
 def option(default: Any, help: str, **facts: Any) -> Any:
-    """A field of a dataclass that can be asked for; `facts` are those of :class:`Option`."""
+    """Return a dataclass field for an option; `facts` are attributes of :class:`Option`."""
     return field(default=default, metadata={"help": help} | facts)
 
 
 def options_of(request: type[Any]) -> dict[str, Option]:
-    """The options of a request by their field, in the order in which they are shown."""
-    key: Any = request  # a type, which the cache can hold whatever its values are
-    return _read_options(key)
+    """Return the options of a request by field, in their order on the pages."""
+    hashable: Any = request  # for the types of the cache
+    return _read_options(hashable)
 
 
 @cache
 def _read_options(request: Any) -> dict[str, Option]:
-    hints, found = get_type_hints(request), {}
+    hints, options = get_type_hints(request), {}
     for f in fields(request):
         if "help" in f.metadata:
             facts: dict[str, Any] = {"name": f.name, **f.metadata, **_shape(hints[f.name])}
-            found[f.name] = Option(field=f.name, default=f.default, **facts)
-    return found
+            options[f.name] = Option(field=f.name, default=f.default, **facts)
+    return options
 
 
 def _shape(hint: Any) -> dict[str, Any]:
-    """Element, collection and number of values of a type."""
+    """Return element, collection and number of values of a type."""
     if get_origin(hint) in (Union, UnionType):
         (hint,) = (part for part in get_args(hint) if part is not NoneType)
     origin, parts = get_origin(hint), get_args(hint)
@@ -116,8 +113,8 @@ def _shape(hint: Any) -> dict[str, Any]:
 
 
 def changed(request: Any) -> dict[str, Any]:
-    """The options of a request that are not as by default, by their field, as JSON keeps them."""
-    values = {name: (getattr(request, name), asked.default) for name, asked in options_of(type(request)).items()}
+    """Return the options of a request that differ from their defaults, by field, as JSON values."""
+    values = {name: (getattr(request, name), option.default) for name, option in options_of(type(request)).items()}
     return {
         name: sorted(value) if isinstance(value, frozenset) else value
         for name, (value, default) in values.items()
@@ -126,14 +123,14 @@ def changed(request: Any) -> dict[str, Any]:
 
 
 def settle(request: Any) -> None:
-    """Make lists of values what the fields of a request hold; for the end of its ``__post_init__``.
+    """Convert lists of values to the types of the fields, and check all values; for the end of ``__post_init__``.
 
-    Raises OptionError for the first field that is out of its limits.
+    Raises OptionError for the first invalid field.
     """
-    for name, asked in options_of(type(request)).items():
+    for name, option in options_of(type(request)).items():
         value = getattr(request, name)
-        if asked.many:
-            object.__setattr__(request, name, asked.many(value))
-        shortfall = asked.shortfall(value)
+        if option.many:
+            object.__setattr__(request, name, option.many(value))
+        shortfall = option.shortfall(value)
         if shortfall:
-            raise OptionError(asked, value, shortfall)
+            raise OptionError(option, value, shortfall)

@@ -1,4 +1,4 @@
-"""What a listener asks of a playlist."""
+"""Options of a playlist."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ DIRECTIONS = get_args(Direction)
 
 @dataclass(frozen=True, kw_only=True)
 class PlaylistRequest(Filters):
-    """A playlist as it is asked for: what its songs must be, and how they follow each other. Ids are of songs."""
+    """Filters for the songs of a playlist, and how they follow each other. Ids are ids of songs."""
 
     length: int = option(12, "Number of songs.", label="Length", flags=("--length", "-n"), min=1, max_asked=500)
     minutes: float | None = option(
@@ -38,31 +38,31 @@ class PlaylistRequest(Filters):
     exclude: frozenset[int] = option(frozenset(), "Songs to leave out.", label="Leave out")
     spacing: int = option(
         5,
-        "Songs between two by the same artist; fewer if the collection has too few artists.",
+        "Songs between two by the same artist; fewer if the library has too few artists.",
         label="Songs between two by the same artist",
         min=0,
     )
     surprise: float = option(
         0.3,
-        "From 0, smooth, which follows narrow links, to 1, surprising, which follows broad links or jumps anywhere. "
+        "From 0 (smooth, follows narrow links) to 1 (surprising, follows broad links or jumps anywhere). "
         "The middle is like the playlists it was learned from.",
         label="Smooth to surprising",
         min=0,
         max=1,
     )
     along: str | None = option(
-        None, f"What rises or falls from the first song to the last: {', '.join(HEARD)}. Songs of which it is unknown "
-        "are rare.", label="Rise or fall along", choices=HEARD,
+        None, f"The value that rises or falls from the first song to the last: {', '.join(HEARD)}. Songs without a "
+        "value are used sparingly.", label="Rise or fall along", choices=HEARD,
     )  # fmt: skip
     direction: Direction = option("rising", "Whether it rises or falls.", label="Direction", choices=DIRECTIONS)
     prefer: Preference = option(
         "any",
-        "Any songs, familiar or unheard ones, by imported plays and plays in this player.",
+        "Any songs, familiar or unheard ones, based on imported plays and this player's history.",
         label="Prefer songs that are",
         choices=PREFERENCES,
     )
     avoid_recent: bool = option(
-        True, "Songs of playlists generated here or saved in the last 24 hours come less.",
+        True, "Use fewer songs of playlists generated here or saved in the last 24 hours.",
         label="Avoid recently used songs",
     )  # fmt: skip
     versions_apart: bool = option(
@@ -74,6 +74,10 @@ class PlaylistRequest(Filters):
     seed: int | None = option(
         None, "The same seed gives the same playlist again; random by default.", label="Seed", min=0
     )
-    # mapping of place (0 is the first) to id: songs that stand where they are
-    keep: Mapping[int, int] = field(default_factory=dict)
-    rested: frozenset[int] = frozenset()  # songs of lists that were drawn a moment ago: they weigh less
+    keep: Mapping[int, int] = field(default_factory=dict)  # songs with a fixed place, by place from 0
+    rested: frozenset[int] = frozenset()  # songs of playlists generated a moment ago: they weigh less
+
+    @property
+    def stops(self) -> tuple[int, ...]:
+        """The first song, if there is one, and the songs to pass through, in their order."""
+        return self.through if self.first is None else (self.first, *self.through)

@@ -1,4 +1,4 @@
-"""What is asked of a search for similar songs."""
+"""Options of a search for similar songs."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ _MAX_PART_S = 1e6  # no file is that long; larger numbers overflow
 
 @dataclass(frozen=True, kw_only=True)
 class SearchRequest(Filters):
-    """Which songs may be results, how many, and in which order."""
+    """Filters for the results of a search, their number and their order."""
 
     k: int = option(10, "Number of songs.", label="Songs", flags=("-k",), min=1, max_asked=MAX_RESULTS)
     per_artist: int = option(
@@ -20,11 +20,11 @@ class SearchRequest(Filters):
     like: tuple[int, ...] = option((), "Id of one more song that results should be like.", label="Also like")
     unlike: tuple[int, ...] = option((), "Id of a song that results should not be like.", label="Less like")
     part: tuple[float, float] | None = option(
-        None, "Only from this second to that one of the file or song; not of further examples.",
+        None, "Use only this part of the first example, from and to in seconds.",
         label="Only these seconds", min=0, max=_MAX_PART_S,
     )  # fmt: skip
     hub_reduction: bool | None = option(
-        None, "Whether hub songs (close to everything) count for less; by default as the library is set.",
+        None, "Whether hub songs (close to everything) count for less; the library's setting by default.",
         label="Hub reduction",
     )  # fmt: skip
     fits: tuple[int, ...] = option((), "Id of a result that fits; the list is reordered to match.")

@@ -1,4 +1,4 @@
-"""How a metric is to be learned: what says that songs are similar, what is optimised, and by which method."""
+"""Options of learning a metric: supervision, loss and method."""
 
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -8,10 +8,10 @@ from musicsim.explorer.requests.options import option, settle
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of supervision: its question, who can be similar (artists, or songs), and what its models are called."""
+    """A kind of supervision."""
 
-    words: str
-    of: str
+    words: str  # "songs with the same tags"
+    of: str  # songs or artists, which can be similar
     model_name: str
 
 
@@ -27,7 +27,7 @@ KINDS = {
     JUDGEMENTS: Kind("thumbs that were kept while searching", "songs", "Thumbs"),
     ANSWERS: Kind("answers on the Compare page", "songs", "Answers"),
 }
-"""In the order in which they are worth trying, but for answers, which are few and asked for by name."""
+"""In the order in which they are tried by default. Answers are few, and used only by request."""
 
 ORDER = "order"
 LOSSES = {
@@ -36,30 +36,28 @@ LOSSES = {
     "ndcg": "NDCG: the first few, the top counts most",
     "mrr": "MRR: the first right song",
     "precision": "P@k: how many of the first few are right",
-    ORDER: "the order of pairs, as answers give it",
+    ORDER: "the order of pairs, from answers",
 }
-"""What a ranking is judged by while learning, in words; the last is of answers only."""
+"""Measures that a ranking is optimized for; the last is for answers only."""
 AUTOMATIC, RANKING, MEAN, LOCAL = "automatic", "ranking", "mean", "local"
 METHODS = {
-    AUTOMATIC: "automatic: what is best on held-out artists, or nothing",
+    AUTOMATIC: "automatic: the best on held-out artists, or no change",
     RANKING: "a ranking, step by step (MLR)",
     MEAN: "in closed form, in seconds (GMML)",
     LOCAL: "the same by region of songs (L-GMML)",
 }
-"""How a metric is learned, in words."""
 STRUCTURES = {"full": "full", "diagonal": "diagonal: one weight per direction"}
 PENALTIES = {"trace": "trace: few directions", "l21": "L2,1: few dimensions"}
 
 
 @dataclass(frozen=True)
 class LearningSettings:
-    """How a metric is learned.
+    """Settings of learning a metric.
 
-    What is said of losses, C and structure is of rankings; a metric in closed form is judged by the measure of the
-    loss, and has the others not. Of several models `on` a full metric has a block each: they are the kernels of
-    :class:`musicsim.metric.MultipleKernelMLR` and :class:`musicsim.order.PartialOrderEmbedding`. Losses, structure and
-    regularizer are those of :class:`musicsim.metric.MLR`, and "order", for answers, that of
-    :class:`musicsim.order.LinearPartialOrderEmbedding`.
+    Losses, structure and regularizer are those of :class:`musicsim.metric.MLR`; the loss "order", for answers, that of
+    :class:`musicsim.order.LinearPartialOrderEmbedding`. C and structure do not apply to metrics in closed form; the
+    measure of the loss selects their parameters. With several models `on`, a full metric has a block for each: they are
+    the kernels of :class:`musicsim.metric.MultipleKernelMLR` and :class:`musicsim.order.PartialOrderEmbedding`.
     """
 
     supervision: str = option(
@@ -67,21 +65,21 @@ class LearningSettings:
         label="Learn similarity from", name="source", flags=("--from",), choices=tuple(KINDS),
     )  # fmt: skip
     on: tuple[str, ...] = option(
-        (), "The models whose song vectors are reweighted; the built-in one by default. With several, each gets its "
-        "own metric and they are weighted against each other: sound, tags, lyrics, your own vectors.",
+        (), "Models whose song vectors are reweighted; the built-in one by default. Each of several models gets its "
+        "own metric and weight: sound, tags, lyrics, your own vectors.",
         label="Train on",
     )  # fmt: skip
     loss: str = option(
-        "", f"What to optimise for: {', '.join(LOSSES)}; by default auc, and order for answers, which alone have it.",
-        label="Optimise for", choices=tuple(LOSSES),
+        "", f"Optimize for: {', '.join(LOSSES)}; by default auc, or order for answers (order is for answers only).",
+        label="Optimize for", choices=tuple(LOSSES),
     )  # fmt: skip
     C: float | None = option(
-        None, "Regularisation C, above 0: small values stay close to the untrained model, large ones follow the "
+        None, "Regularization C, above 0: small values stay close to the untrained model, large ones follow the "
         "examples. By default values from 1 to 100,000 are tried, and the best on held-out artists (or answers) is "
         "used.", label="C", name="strength", above=0,
     )  # fmt: skip
     k: int = option(
-        10, "Artists or songs that count as similar, and the top songs that NDCG and P@k look at.",
+        10, "Artists or songs that count as similar, and top songs that count for NDCG and P@k.",
         label="Songs that count as similar", min=1, max_asked=100,
     )  # fmt: skip
     threshold: int = option(
@@ -96,25 +94,24 @@ class LearningSettings:
         label="Penalty", name="penalty", choices=tuple(PENALTIES),
     )  # fmt: skip
     random_state: int = option(
-        0, "Seed of the split that holds artists out.", label="Seed of the split", name="seed", min=0,
+        0, "Seed of the random choice of held-out artists.", label="Seed of the split", name="seed", min=0,
         max_asked=2**31 - 1,
     )  # fmt: skip
-    listener: str = option("", "Whose answers are learned from; everybody's by default.", label="Whose answers")
+    listener: str = option("", "Learn from the answers of this listener; of all by default.", label="Whose answers")
     method: str = option(
-        "", "automatic tries whitening, the closed form and rankings, and keeps the sound as it is where none is "
-        "surely better; ranking learns in steps, with a bound on what more steps could gain; mean, in closed form, "
-        "weighs similar against dissimilar pairs once; local does so by region, and a search uses the metric of the "
-        "region of its query. By default automatic, but ranking from answers, or where C, the metric or the penalty "
-        "is chosen.",
+        "", "“automatic” tries several methods, and keeps the models unchanged if none is significantly better. "
+        "“ranking” learns step by step and bounds the gain of more steps. “mean” weighs similar against dissimilar "
+        "pairs once, in closed form. “local” does so by region; a search uses the metric of its query's region. The "
+        "default is “automatic”, but “ranking” for answers, or if you choose C, the metric or the penalty.",
         label="Method", choices=tuple(METHODS),
     )  # fmt: skip
     generated: bool = option(
-        False, "Learn from saved playlists that were generated here, too: they say what the program thinks similar "
-        "already.", label="Count playlists generated here",
+        False, "Learn from saved playlists that were generated here, too. They repeat what the program already knows.",
+        label="Count playlists generated here",
     )  # fmt: skip
 
     def __post_init__(self) -> None:
-        names = filter(None, (self.on,) if isinstance(self.on, str) else self.on)  # one name may stand alone
+        names = filter(None, (self.on,) if isinstance(self.on, str) else self.on)  # a single name is allowed
         object.__setattr__(self, "on", tuple(dict.fromkeys(names)))
         if not self.loss:
             object.__setattr__(self, "loss", ORDER if self.supervision == ANSWERS else "auc")
@@ -124,25 +121,23 @@ class LearningSettings:
             object.__setattr__(self, "method", RANKING if is_ranking else AUTOMATIC)
         settle(self)
         if self.loss == ORDER and self.supervision != ANSWERS:
-            raise ValueError(
-                f"loss={self.loss!r} is for answers; {self.supervision} says what is similar, not in which order."
-            )
+            raise ValueError(f"loss={self.loss!r} is for answers; {self.supervision} does not order similar songs.")
         if self.method != RANKING and self.supervision == ANSWERS:
-            raise ValueError(f"method={self.method!r} is not for answers, of which there are few.")
+            raise ValueError(f"method={self.method!r} is not for answers: choose ranking.")
 
 
 @dataclass(frozen=True)
 class TrainingRequest(LearningSettings):
-    """A training as it is asked for: how to learn, and what becomes of the model."""
+    """A training: its settings, and the name and use of the new model."""
 
-    name: str = option("", "Name of the model; a number is added if it is taken.", label="Name")
+    name: str = option("", "Name of the model; a number is added if the name exists.", label="Name")
     use: bool = option(False, "Use the model if it is better.", label="Use it if it is better")
 
     @property
     def settings(self) -> LearningSettings:
-        """How to learn, without the rest."""
+        """Settings of the learning alone."""
         return LearningSettings(**{f.name: getattr(self, f.name) for f in fields(LearningSettings)})
 
     def job_arguments(self, name: str) -> dict[str, Any]:
-        """What a job of the kind "train" is started with; `name` is one that no model has."""
+        """Return the arguments of a job of the kind "train"; no model may have this `name`."""
         return {"name": name, "settings": asdict(self.settings), "use": self.use}

@@ -1,4 +1,4 @@
-"""Search by example: the nearest songs, thumbs on answers, and why two songs are alike.
+"""Search by example: the nearest songs, thumbs on results, and why two songs are alike.
 
 May use snapshot and models; writes nothing.
 """

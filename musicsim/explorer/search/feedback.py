@@ -1,4 +1,4 @@
-"""Relevance feedback: answers that were said to fit, or not, bend the metric around what was searched with."""
+"""Relevance feedback: thumbs on results change the metric around the query."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -14,20 +14,20 @@ from musicsim.library import Library, Song
 
 @dataclass(frozen=True, slots=True)
 class Thumbs:
-    """What a listener said of the answers to one search."""
+    """A listener's thumbs on the results of one search."""
 
-    # in the order in which it was said: 1 for a song that fits, -1 for one that does not, 0 takes it back
+    # pairs of song id and 1 (fits), -1 (does not fit) or 0 (no thumb), in the order in which they were given
     said: tuple[tuple[int, int], ...] = ()
-    earlier: "Thumbs | None" = None  # what had been said before it was started over
+    earlier: "Thumbs | None" = None  # the thumbs before a new start
 
     @classmethod
     def of(cls, fitting: Iterable[int], unfitting: Iterable[int]) -> "Thumbs":
-        """All said at once, by song ids."""
+        """Return thumbs from song ids."""
         return cls((*((song_id, 1) for song_id in fitting), *((song_id, -1) for song_id in unfitting)))
 
     @property
     def judged(self) -> dict[int, int]:
-        """The last word on each song: 1 or -1 by song id."""
+        """The last thumb on each song: 1 or -1 by song id."""
         return {song_id: value for song_id, value in dict(self.said).items() if value}
 
     @property
@@ -37,51 +37,46 @@ class Thumbs:
 
     @property
     def unfitting(self) -> list[int]:
-        """Ids of the songs that do not."""
+        """Ids of the songs that do not fit."""
         return [song_id for song_id, value in self.judged.items() if value < 0]
 
     def saying(self, song_id: int, value: int) -> "Thumbs":
-        """With one word more."""
+        """Return these thumbs and one more."""
         return replace(self, said=(*self.said, (song_id, value)))
 
     def of_songs(self, song_ids: Collection[int]) -> "Thumbs":
-        """Without what was said of other songs."""
-        return replace(self, said=tuple(word for word in self.said if word[0] in song_ids))
+        """Return the thumbs on these songs."""
+        return replace(self, said=tuple(thumb for thumb in self.said if thumb[0] in song_ids))
 
     def started_over(self) -> "Thumbs":
-        """Nothing said, what was said before in reach."""
+        """Return no thumbs, from which these can be restored."""
         return Thumbs(earlier=self)
 
     def undone(self) -> "Thumbs":
-        """Without the last word; without any, as it was before it was started over."""
+        """Return the thumbs without the last one; without thumbs, those before the new start."""
         if not self.said:
             return self.earlier or self
         return replace(self, said=self.said[:-1])
 
 
 def thumbs_by_id(library: Library, fitting: Collection[int], unfitting: Collection[int]) -> Thumbs:
-    """Thumbs on songs that somebody names by their ids, who may err.
-
-    Raises NotFoundError if the library has no song of an id.
-    """
-    named = {*fitting, *unfitting}
-    unknown = named - {song.id for song in library.songs(named, missing=True)}
+    """Return thumbs from song ids; raise NotFoundError if the library does not have one of the songs."""
+    ids = {*fitting, *unfitting}
+    unknown = ids - {song.id for song in library.songs(ids, missing=True)}
     if unknown:
-        raise NotFoundError(f"{library.folder.name}: there is no song {min(unknown)}. `musicsim list` shows the ids.")
+        raise NotFoundError(f"{library.folder.name}: song {min(unknown)} does not exist. `musicsim list` shows ids.")
     return Thumbs.of(fitting, unfitting)
 
 
-def bent(snapshot: Snapshot, vector: FloatingArray, thumbs: Thumbs) -> "metric.Feedback | None":
-    """The metric around a query: of the place where it lies, after what was said of answers to it.
+def query_metric(snapshot: Snapshot, vector: FloatingArray, thumbs: Thumbs) -> "metric.Feedback | None":
+    """Return the metric around a query: that of its region, adapted to the thumbs.
 
-    None where nothing was said of songs that have a vector, and the model's metric is the same everywhere: then it is
-    plain distance.
+    None for the plain distance: no songs with a vector have thumbs, and the model has the same metric everywhere.
     """
     up, down = (rows[rows >= 0] for rows in (snapshot.rows_of(thumbs.fitting), snapshot.rows_of(thumbs.unfitting)))
     local = snapshot.local_metrics
     if not len(up) and not len(down) and local is None:
         return None
-
     liked, disliked = snapshot.vectors_at(up), snapshot.vectors_at(down)
     if local is None:
         return metric.feedback_metric(vector, liked, disliked)
@@ -90,19 +85,19 @@ def bent(snapshot: Snapshot, vector: FloatingArray, thumbs: Thumbs) -> "metric.F
 
 
 def what_changed(before: Sequence[Song], after: Sequence[Song]) -> str:
-    """What became of a list of answers, in a sentence."""
+    """Return a sentence about the changes between two lists of results."""
     old = {song.id: place for place, song in enumerate(before, 1)}
     n_new = sum(song.id not in old for song in after)
-    risen = [
+    moves = [
         (old[song.id] - place, old[song.id], place, song.title) for place, song in enumerate(after, 1) if song.id in old
     ]
-    words = []
+    changes = []
     if n_new:
-        words.append(f"{n_new} new {'song' if n_new == 1 else 'songs'} in the list")
-    gain, was, now, title = max(risen, default=(0, 0, 0, ""))
+        changes.append(f"{n_new} new {'song' if n_new == 1 else 'songs'} in the list")
+    gain, old_place, new_place, title = max(moves, default=(0, 0, 0, ""))
     if gain > 1:
-        words.append(f"“{title}” rose from place {was} to {now}")
-    if not words:
+        changes.append(f"“{title}” rose from place {old_place} to {new_place}")
+    if not changes:
         same = [song.id for song in before] == [song.id for song in after]
-        return "The list stays as it was." if same else "The same songs, in another order."
-    return "; ".join(words) + "."
+        return "The list did not change." if same else "The same songs, in another order."
+    return "; ".join(changes) + "."

@@ -10,10 +10,10 @@ import numpy as np
 from musicsim import audio, kernels, metric
 from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.audio import SongFrames
-from musicsim.errors import AudioTooShortError, ModelError, NotFoundError
+from musicsim.errors import AudioTooShortError, ModelError
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.requests.filters import Filters
-from musicsim.explorer.search.feedback import Thumbs, bent
+from musicsim.explorer.search.feedback import Thumbs, query_metric
 from musicsim.explorer.snapshot.conditions import All
 from musicsim.explorer.snapshot.filtering import condition_of
 from musicsim.explorer.snapshot.snapshot import Snapshot
@@ -21,22 +21,22 @@ from musicsim.library import Song
 from musicsim.library.scan.files import content_hash
 from musicsim.library.stores.genres import genre_key
 
-# Of the nearest, from which mutual proximity takes its order, and the limit of songs an artist its choice: an artist
-# may have hundreds of songs in one place, and to ask a second time costs more than to ask for more at once.
-_CANDIDATES = 500
-# Of the nearest by one metric for all songs, from which the nearest by the metric of the query are taken.
-_BENT_CANDIDATES = 5_000
-_TAGS_COMPARED = 8  # of a song, the heaviest
-# Of several examples: how much those count that results should not be like, and a distance that counts as none.
+# Nearest songs that mutual proximity reorders and the limit per artist selects from. An artist may have hundreds of
+# songs in one region, and a second search costs more than a larger first one.
+CANDIDATES = 500
+# Nearest songs by the plain distance that are compared again by the metric of the query.
+_METRIC_CANDIDATES = 5_000
+_TAGS_COMPARED = 8  # per song, the heaviest
+# With several examples: the weight of those that results should not be like, and the smallest distance that counts.
 _UNLIKE, _SMALLEST = 0.5, 1e-6
-_SAME_TEMPO = 1.04  # few listeners tell tempos within 4 % apart, and no estimate of them does
+_SAME_TEMPO = 1.04  # the precision of listeners and of estimates
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """An answer: a song, how similar it is (0 to 1), and one short reason; the distance is adjusted for hubs.
+    """A result: a song, its similarity (0 to 1), its distance after hub reduction, and one short reason.
 
-    What words alone have found is similar to nothing: None.
+    The similarity is None for a search by words alone.
     """
 
     song: Song
@@ -47,7 +47,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Sound from outside the library, ready to be searched with."""
+    """Sound from outside the library, or a part of a song, as a query."""
 
     name: str
     vector: Float32Array  # (n_dimensions,)
@@ -55,67 +55,53 @@ class Example:
     duration_s: float
     features: Float32Array  # (n_features,)
     frames: SongFrames
-    notes: tuple[str, ...] = field(default=())  # what was odd about the file
-    song_id: int | None = None  # the song of the library that has the very same bytes or sound
-    is_cut: bool = False  # whether the sound goes on behind what was analysed
-    starts_s: float = 0.0  # where it begins in the song or file that it is a part of
+    notes: tuple[str, ...] = field(default=())  # problems of the file
+    song_id: int | None = None  # the song of the library with the same bytes or sound
+    is_cut: bool = False  # whether the sound is longer than the analyzed part
+    starts_s: float = 0.0  # start of a part in its song or file
 
 
 @dataclass(frozen=True, slots=True)
 class Examples:
     """Several examples at once."""
 
-    # song ids and sound from outside that results should be like; at least one
-    like: tuple[int | Example, ...]
+    like: tuple[int | Example, ...]  # song ids and sound from outside that results should be like; at least one
     unlike: tuple[int, ...] = ()  # ids of songs that results should not be like
 
 
 Query = int | Example | Examples
-"""What is searched with: a song id, sound from outside the library, or several of them."""
+"""A song id, sound from outside the library, or several of them."""
 
 
 def examples_of(query: Query) -> Examples:
-    """Any query as examples."""
+    """Return any query as examples."""
     return query if isinstance(query, Examples) else Examples((query,))
 
 
 def read_example(snapshot: Snapshot, source: Path | bytes, name: str) -> Example:
-    """Decode a file or its bytes in this process and find its vector under the model in use.
+    """Decode a file or its bytes in this process and compute its vector under the model of the snapshot.
 
-    A server lets :func:`musicsim.explorer.search.uploads.decode_upload` decode instead.
+    Servers use :func:`musicsim.explorer.search.uploads.decode_upload` instead.
 
-    Raises AudioError if it cannot be decoded or is too short; the message names it; ModelError if the library
-    has no model yet.
+    Raises AudioError, with the name in its message, if the sound cannot be decoded or is too short; ModelError if the
+    library lacks a model.
     """
     model_to_compare_with(snapshot)
     return make_example(snapshot, audio.analyse_sound(source, name=name), content_hash(source), name)
 
 
 def model_to_compare_with(snapshot: Snapshot) -> SimilarityModel:
-    """The model in use; raises :class:`ModelError` where the library has none yet."""
+    """Return the model of the snapshot; raise ModelError if the library lacks one."""
     if snapshot.model is None:
-        raise ModelError("this library has no songs to compare with yet: add a folder first.")
+        raise ModelError("no songs to compare with yet: add a folder first.")
     return snapshot.model
 
 
 def make_example(snapshot: Snapshot, sound: "audio.Sound", digest: str, name: str) -> Example:
-    """Sound that was decoded, with its vector under the model in use.
+    """Return decoded sound, which has coefficients, with its vector under the model of the snapshot.
 
-    Parameters
-    ----------
-    sound : Sound
-        With its coefficients.
-    digest : str
-        Hash of the file's bytes.
-    name : str
-        What messages call it.
-
-    Raises
-    ------
-    AudioTooShortError
-        If it is too short; the message names it.
-    ModelError
-        If the library has no model yet.
+    `digest` is the hash of the file's bytes. Raises AudioTooShortError, with the name in its message, if the sound is
+    too short; ModelError if the library lacks a model.
     """
     model = model_to_compare_with(snapshot)
     if sound.mfcc is None:
@@ -149,85 +135,87 @@ def find_similar(
     hub_reduction: bool | None = None,
     thumbs: Thumbs | None = None,
 ) -> list[Hit]:
-    """The `k` songs most similar to a song of the library, to sound from outside, or to several of them.
+    """Return the `k` songs most similar to a song of the library, to sound from outside, or to several of them.
 
     Parameters
     ----------
     query : Query
-        Of several examples the mean of the inverse squares of the distances counts, less half of the same mean of what
-        results should not be like: songs near one example come before songs that are half-way between all.
+        Several examples are combined by the mean of the inverse squares of the distances, minus half the same mean for
+        the songs to avoid: songs near one example come before songs halfway between all.
     max_per_artist : int or None, default 2
-        None for no limit. Where the artist is unknown the folder stands in, as :attr:`Song.group` has it.
+        None for no limit. If the artist is unknown, the folder counts instead (:attr:`Song.group`).
     filters : Filters, optional
-        Only songs that pass are answers.
+        Only songs that pass are results.
     exclude : iterable of int
-        Song ids that are no answers; examples themselves never are, nor songs with the same sound.
+        Ids of songs that are never results. Examples and their duplicates never are.
     hub_reduction : bool, optional
-        Order the nearest candidates by mutual proximity, so that songs that are near everything do not crowd
-        every list; by default as the library's settings have it.
+        Reorder the nearest candidates by mutual proximity, so that hubs count for less. By default as in the library's
+        settings.
     thumbs : Thumbs, optional
-        What was said of answers: songs that do not fit are no answers, those that do pass the limit an artist, and
-        the metric is bent around the query (:func:`musicsim.explorer.search.feedback.bent`).
+        Songs that do not fit are never results. Songs that fit ignore the limit per artist. Both adapt the metric
+        around the query (:func:`musicsim.explorer.search.feedback.query_metric`).
 
     Returns
     -------
     list of Hit
-        Nearest first; fewer than `k` when no more songs qualify.
+        Nearest first; fewer than `k` if no more songs qualify.
 
     Raises
     ------
     NotFoundError
-        If the song is not in the library or has no vector yet.
+        If a song is not in the library or lacks a vector.
     """
     examples = examples_of(query)
-    like, unlike = ([_query_vector(snapshot, one) for one in some] for some in (examples.like, examples.unlike))
+    like, unlike = ([_row_and_vector(snapshot, one) for one in some] for some in (examples.like, examples.unlike))
     if not snapshot.n_indexed or not like:
         return []
     thumbs = thumbs or Thumbs()
     fitting = frozenset(snapshot.rows_of(thumbs.fitting).tolist())
-    barred = np.unique([*snapshot.rows_of([*exclude, *thumbs.unfitting]), *(row for row, _ in [*like, *unlike])])
-    barred = barred[barred >= 0].astype(np.int64)
+    excluded = np.unique([*snapshot.rows_of([*exclude, *thumbs.unfitting]), *(row for row, _ in [*like, *unlike])])
+    excluded = excluded[excluded >= 0].astype(np.int64)
     condition = None if filters is None else condition_of(snapshot, filters)
     allowed = None if condition is None else condition.rows(snapshot.columns)
     if allowed is not None:
-        allowed[barred] = False
-    n_allowed = snapshot.n_indexed - len(barred) if allowed is None else int(allowed.sum())
+        allowed[excluded] = False
+    n_allowed = snapshot.n_indexed - len(excluded) if allowed is None else int(allowed.sum())
     reduce = snapshot.library.settings["hub_reduction"] if hub_reduction is None else hub_reduction
-    bendings = [bent(snapshot, vector, thumbs) for _, vector in like]
-    is_bent = any(bending is not None for bending in bendings)
-    reach = min(n_allowed, max(4 * k, _BENT_CANDIDATES if is_bent else _CANDIDATES))
+    metrics = [query_metric(snapshot, vector, thumbs) for _, vector in like]
+    is_plain = all(local is None for local in metrics)
+    n_candidates = min(n_allowed, max(4 * k, CANDIDATES if is_plain else _METRIC_CANDIDATES))
     while n_allowed:
-        found = [_candidates(snapshot, vector, reach, condition, allowed, barred) for _, vector in like]
+        found = [_candidates(snapshot, vector, n_candidates, condition, allowed, excluded) for _, vector in like]
         rows = found[0] if len(found) == 1 else np.unique(np.concatenate(found))
         distances = np.stack(
             [
-                _distances(snapshot, vector, rows, bending, reduce)
-                for (_, vector), bending in zip(like, bendings, strict=True)
+                _distances(snapshot, vector, rows, local, reduce)
+                for (_, vector), local in zip(like, metrics, strict=True)
             ]
         )
-        away = [_distances(snapshot, vector, rows, bent(snapshot, vector, Thumbs()), reduce) for _, vector in unlike]
-        order, together = _in_order(distances, np.array(away))
+        avoided = [
+            _distances(snapshot, vector, rows, query_metric(snapshot, vector, Thumbs()), reduce) for _, vector in unlike
+        ]
+        order, combined = _combine(distances, np.array(avoided))
         rows, nearest = rows[order], distances.argmin(axis=0)[order]
         chosen = limited_per_artist(snapshot, rows, k, max_per_artist, fitting)
-        if len(chosen) == k or reach == n_allowed:
-            return _hits(snapshot, [row for row, _ in like], rows[chosen], together[chosen], nearest[chosen])
-        reach = min(n_allowed, 4 * reach)
+        if len(chosen) == k or n_candidates == n_allowed:
+            return _hits(snapshot, [row for row, _ in like], rows[chosen], combined[chosen], nearest[chosen])
+        n_candidates = min(n_allowed, 4 * n_candidates)
     return []
 
 
 def _distances(
-    snapshot: Snapshot, vector: Float32Array, rows: Int64Array, bending: "metric.Feedback | None", reduce: bool
+    snapshot: Snapshot, vector: Float32Array, rows: Int64Array, local: "metric.Feedback | None", reduce: bool
 ) -> FloatingArray:
-    """Distances of rows from one example, by the metric around it, adjusted for hubs where these are reduced."""
+    """Return the distances of rows from an example, by the metric around it, on request after hub reduction."""
     X = snapshot.vectors_at(rows)
-    distances = np.linalg.norm(X - vector, axis=1) if bending is None else bending.distances(X)
+    distances = np.linalg.norm(X - vector, axis=1) if local is None else local.distances(X)
     return snapshot.adjusted(vector, distances, rows) if reduce else distances
 
 
-def _in_order(like: FloatingArray, unlike: FloatingArray) -> tuple[Int64Array, FloatingArray]:
-    """The order of rows by their distances from examples, (n, n_rows) each, and one distance each in this order.
+def _combine(like: FloatingArray, unlike: FloatingArray) -> tuple[Int64Array, FloatingArray]:
+    """Return the order of rows by their distances (n_examples, n_rows), and combined distances in this order.
 
-    It is infinite where a row is rather like what it should not be.
+    The distance is infinite for rows that are mostly like the examples to avoid.
     """
     if len(like) == 1 and not len(unlike):
         order = np.argsort(like[0], kind="stable")
@@ -241,28 +229,27 @@ def _in_order(like: FloatingArray, unlike: FloatingArray) -> tuple[Int64Array, F
 
 
 def similarity_of(snapshot: Snapshot, query: Query, other_id: int) -> float:
-    """The similarity of a song to a query, 0 to 1, as a list of results has it without thumbs.
+    """Return the similarity of a song to a query, 0 to 1, as in a list of results without thumbs.
 
-    Raises NotFoundError if a song is not in the library or has no vector yet.
+    Raises NotFoundError if a song is not in the library or lacks a vector.
     """
     like, unlike = _pairwise(snapshot, query, other_id)
-    _, (distance,) = _in_order(like[:, None], unlike[:, None])
+    _, (distance,) = _combine(like[:, None], unlike[:, None])
     return float(kernels.ppk_similarity(distance))
 
 
 def similarities_of(snapshot: Snapshot, query: Query, other_id: int) -> tuple[list[float], list[float]]:
-    """The similarity of a song to each example, and to each that results should not be like; raises as above."""
+    """Return the similarity of a song to each example, and to each to avoid; raises like :func:`similarity_of`."""
     like, unlike = _pairwise(snapshot, query, other_id)
     return kernels.ppk_similarity(like).tolist(), kernels.ppk_similarity(unlike).tolist()
 
 
 def _pairwise(snapshot: Snapshot, query: Query, other_id: int) -> tuple[Float64Array, Float64Array]:
-    """Distances of a song from each example, and from each that results should not be like."""
-    row, _ = _query_vector(snapshot, other_id)
-    rows, reduce = np.array([row]), snapshot.library.settings["hub_reduction"]
+    """Return the distances of a song from each example, and from each example to avoid."""
+    rows, reduce = np.array([snapshot.row_of(other_id)]), snapshot.library.settings["hub_reduction"]
     examples = examples_of(query)
     like, unlike = (
-        np.array([_distances(snapshot, _query_vector(snapshot, one)[1], rows, None, reduce)[0] for one in some])
+        np.array([_distances(snapshot, _row_and_vector(snapshot, one)[1], rows, None, reduce)[0] for one in some])
         for some in (examples.like, examples.unlike)
     )
     return like, unlike
@@ -271,33 +258,31 @@ def _pairwise(snapshot: Snapshot, query: Query, other_id: int) -> tuple[Float64A
 def _candidates(
     snapshot: Snapshot,
     vector: Float32Array,
-    reach: int,
+    n: int,
     condition: All | None,
     allowed: BoolArray | None,
-    barred: Int64Array,
+    excluded: Int64Array,
 ) -> Int64Array:
-    """The `reach` nearest rows that are allowed and not barred."""
-    n_asked = reach if allowed is not None else reach + len(barred)
-    rows = snapshot.nearest(vector, n_asked, allowed=allowed, condition=condition)
-    # without a mask, which of all songs would cost more, a few more were asked for
-    return rows[~np.isin(rows, barred)][:reach] if allowed is None else rows
+    """Return the n nearest rows that are allowed and not excluded."""
+    if allowed is not None:
+        return snapshot.nearest(vector, n, allowed=allowed, condition=condition)
+    # a few more rows are faster than a mask of all songs
+    rows = snapshot.nearest(vector, n + len(excluded), condition=condition)
+    return rows[~np.isin(rows, excluded)][:n]
 
 
-def _query_vector(snapshot: Snapshot, query: int | Example) -> tuple[int, Float32Array]:
-    """The row of the query, -1 where the library does not have it, and its vector."""
+def _row_and_vector(snapshot: Snapshot, query: int | Example) -> tuple[int, Float32Array]:
+    """Return the row of an example, -1 if it is not in the library, and its vector."""
     if isinstance(query, Example):
         return (-1 if query.song_id is None else int(snapshot.rows_of([query.song_id])[0])), query.vector
-    row = int(snapshot.rows_of([query])[0])
-    if row < 0:
-        song = snapshot.library.song(query)  # raises when there is no such song at all
-        raise NotFoundError(f"{song.label} has not been compared yet: wait until the running job has finished.")
+    row = snapshot.row_of(query)
     return row, snapshot.vectors_at([row])[0]
 
 
 def limited_per_artist(
     snapshot: Snapshot, rows: Int64Array, k: int, max_per_artist: int | None, always: frozenset[int] = frozenset()
 ) -> list[int]:
-    """Positions in `rows` of the first `k` that keep the limit, or that are asked for `always`."""
+    """Return the positions in `rows` of the first `k` within the limit; rows in `always` ignore it."""
     if max_per_artist is None:
         return list(range(min(k, len(rows))))
     counts: dict[int, int] = {}
@@ -315,18 +300,18 @@ def limited_per_artist(
 def _hits(
     snapshot: Snapshot, examples: Sequence[int], rows: Int64Array, distances: FloatingArray, nearest: Int64Array
 ) -> list[Hit]:
-    """Answers in the order of `rows`, each with its reason by the nearest of the rows of examples (-1: from outside).
+    """Return results in the order of `rows`, without songs removed after the snapshot was taken.
 
-    A song that has gone since this moment is left out.
+    `examples` are rows, -1 for sound from outside; `nearest` is the index of the example that gives the reason.
     """
-    asked = [int(snapshot.row_ids[row]) if row >= 0 else -1 for row in examples]
+    example_ids = [int(snapshot.row_ids[row]) if row >= 0 else -1 for row in examples]
     ids = snapshot.row_ids[rows].tolist()
-    songs = {song.id: song for song in snapshot.songs_by_id([i for i in asked if i >= 0] + ids)}
-    tags = snapshot.tags_of(songs) if max(asked) >= 0 else {}
+    songs = {song.id: song for song in snapshot.songs_by_id([i for i in example_ids if i >= 0] + ids)}
+    tags = snapshot.tags_of(songs) if max(example_ids) >= 0 else {}
     hits = []
     for i, d, example in zip(ids, distances.tolist(), nearest.tolist(), strict=True):
         if i in songs:
-            song = songs.get(asked[example])
+            song = songs.get(example_ids[example])
             reason = short_reason(tags, song, songs[i])
             if len(examples) > 1:
                 reason = f"like {f'“{song.title}”' if song else 'your file'} · {reason}"
@@ -335,30 +320,19 @@ def _hits(
 
 
 def short_reason(tags_of: Mapping[int, Sequence[tuple[str, float]]], song: Song | None, other: Song) -> str:
-    """At most two things that a query and an answer share; "close in sound" when nothing else is known.
+    """Return up to two things that a query and a result share; "close in sound" without any.
 
-    Parameters
-    ----------
-    tags_of : mapping of song id to tags with weights, heaviest first
-        As :meth:`Snapshot.tags_of` gives them; a song without tags may be left out.
-    song : Song or None
-        The query; None for sound that is not in the library.
-    other : Song
-        The answer.
+    `tags_of` has tags with weights by song id, heaviest first, as from :meth:`Snapshot.tags_of`; `song` is None for
+    sound from outside.
     """
     facts = []
     if song is not None:
         if song.artist and song.artist == other.artist:
             facts.append("same artist")
-        tags = [tag for tag, _ in tags_of.get(song.id, ())[:_TAGS_COMPARED]]
-        others = {tag for tag, _ in tags_of.get(other.id, ())[:_TAGS_COMPARED]}
-        facts += [f"both {tag}" for tag in tags if tag in others]
-        if (
-            song.genre
-            and other.genre
-            and genre_key(song.genre) == genre_key(other.genre)
-            and f"both {song.genre.lower()}" not in facts
-        ):
+        other_tags = {tag for tag, _ in tags_of.get(other.id, ())[:_TAGS_COMPARED]}
+        facts += [f"both {tag}" for tag, _ in tags_of.get(song.id, ())[:_TAGS_COMPARED] if tag in other_tags]
+        is_same_genre = song.genre and other.genre and genre_key(song.genre) == genre_key(other.genre)
+        if song.genre and is_same_genre and f"both {song.genre.lower()}" not in facts:
             facts.append(f"both {song.genre}")
         if song.year and other.year and abs(song.year - other.year) <= 1:
             facts.append("same years")

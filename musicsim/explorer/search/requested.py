@@ -1,4 +1,4 @@
-"""What a search request finds: songs similar to examples, to a part of one, or songs that fit words."""
+"""Results of a search request: songs similar to examples or to a part of one, or songs that match words."""
 
 import numpy as np
 
@@ -19,29 +19,34 @@ from musicsim.explorer.search.query import (
 from musicsim.explorer.snapshot.filtering import passing
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.snapshot.words import understood
-from musicsim.library import Song
 
 
 def find_requested(
     snapshot: Snapshot, query: Query | None, request: SearchRequest, thumbs: Thumbs | None = None
 ) -> list[Hit]:
-    """:func:`find_similar` as it was asked for, or without anything to be similar to the songs that fit best.
+    """Return the results of a request; without an example, the songs that match its words best.
 
     Parameters
     ----------
     query : int, Example or Examples, optional
         The first example, to which those of the request are added; or the result of :func:`with_examples`, which is
-        used as it is. A page that searches several times makes the query once.
+        used unchanged. A page that searches several times makes it once.
     thumbs : Thumbs, optional
-        In place of those of the request.
+        Replace those of the request.
 
     Raises
     ------
     NotFoundError
-        If a song is not in the library or has no vector yet, or a word means nothing.
+        If a song is not in the library or lacks a vector, or for an unknown word.
     """
     if query is None and not request.like:
-        return _fitting(snapshot, request)
+        rows = rows_fitting(snapshot, request)
+        rows = rows[~np.isin(rows, snapshot.rows_of(request.unlike))]
+        hits = []
+        for song in snapshot.songs_at(rows[limited_per_artist(snapshot, rows, request.k, request.per_artist or None)]):
+            tempo = f"{song.tempo:.0f} beats/min" if song.tempo else ""
+            hits.append(Hit(song, None, 0.0, " · ".join(fact for fact in (tempo, song.key_words) if fact)))
+        return hits
     if thumbs is None:
         thumbs = thumbs_by_id(snapshot.library, request.fits, request.does_not_fit)
     return find_similar(
@@ -56,7 +61,7 @@ def find_requested(
 
 
 def with_examples(snapshot: Snapshot, query: int | Example | None, request: SearchRequest) -> Examples:
-    """A query, or the part of it that is asked for, together with the examples of a request."""
+    """Return a query, or its requested part, together with the examples of a request."""
     others = tuple(i for i in dict.fromkeys(request.like) if i != query)
     if query is None:
         return Examples(others, request.unlike)
@@ -65,18 +70,18 @@ def with_examples(snapshot: Snapshot, query: int | Example | None, request: Sear
 
 
 def part_of(snapshot: Snapshot, query: int | Example, start_s: float, end_s: float) -> Example:
-    """Some seconds of a song whose frames were stored, or of sound from outside.
+    """Return some seconds of a song with stored frames, or of sound from outside, as an example.
 
-    Raises AudioTooShortError if there are too few of them; FeatureVersionError if the frames of the song were
-    not stored; NotFoundError if the song is not in the library.
+    Raises AudioTooShortError if the part is too short; FeatureVersionError if the frames of the song are not stored;
+    NotFoundError if the song is not in the library.
     """
-    song_id = query if isinstance(query, int) else query.song_id
     if isinstance(query, int):
         song = snapshot.library.song(query)
-        name = song.title
-        frames, peaks = (snapshot.library.frame_files.frames(song.content_hash), snapshot.library.outline(query))
+        song_id: int | None = query
+        name, frames = song.title, snapshot.library.frame_files.frames(song.content_hash)
+        peaks = snapshot.library.outline(query)
     else:
-        name, frames, peaks = query.name, query.frames, query.peaks
+        song_id, name, frames, peaks = query.song_id, query.name, query.frames, query.peaks
     start, stop = (round(second * SAMPLE_RATE / HOP) for second in (start_s, end_s))
     part = frames.part(start, stop)
     model = model_to_compare_with(snapshot)
@@ -86,16 +91,22 @@ def part_of(snapshot: Snapshot, query: int | Example, start_s: float, end_s: flo
         raise AudioTooShortError(f"{name}, {start_s:g} to {end_s:g} s: {error}") from error
     first, last = (round(frame * len(peaks) / max(1, len(frames))) for frame in (start, stop))
     return Example(
-        f"{name}, {start_s:.0f} to {end_s:.0f} s", model.vectors(features)[0], peaks[first : max(last, first + 1)],
-        len(part) * HOP / SAMPLE_RATE, features[0], part, song_id=song_id, starts_s=start_s,
-    )  # fmt: skip
+        f"{name}, {start_s:.0f} to {end_s:.0f} s",
+        model.vectors(features)[0],
+        peaks[first : max(last, first + 1)],
+        len(part) * HOP / SAMPLE_RATE,
+        features[0],
+        part,
+        song_id=song_id,
+        starts_s=start_s,
+    )
 
 
 def rows_fitting(snapshot: Snapshot, request: SearchRequest) -> Int64Array:
-    """Rows that pass the words and the other filters of a request, int64, those first that fit most.
+    """Return the rows that match the words and filters of a request, int64, best match first.
 
-    A song fits the more, the further out it is in what the words are about (the slowest of the slow), by the mean of
-    its ranks; equal ones are in the order of their rows. Raises as :func:`passing`.
+    A song matches better the more extreme its descriptors are ("slow": the slowest), by the sum of its ranks. Raises
+    like :func:`passing`.
     """
     mask = passing(snapshot, request)
     rows = np.arange(snapshot.n_indexed) if mask is None else np.flatnonzero(mask)
@@ -106,16 +117,3 @@ def rows_fitting(snapshot: Snapshot, request: SearchRequest) -> Int64Array:
             values = (sign if part.is_not else -sign) * getattr(snapshot.columns, name)[rows]
             ranks += np.argsort(np.argsort(values, kind="stable"), kind="stable")
     return rows[np.argsort(ranks, kind="stable")]
-
-
-def _fitting(snapshot: Snapshot, request: SearchRequest) -> list[Hit]:
-    rows = rows_fitting(snapshot, request)
-    rows = rows[~np.isin(rows, snapshot.rows_of(request.unlike))]
-    chosen = limited_per_artist(snapshot, rows, request.k, request.per_artist or None)
-    return [Hit(song, None, 0.0, _facts(song)) for song in snapshot.songs_at(rows[chosen])]
-
-
-def _facts(song: Song) -> str:
-    """What can be heard of a song, in words."""
-    tempo = f"{song.tempo:.0f} beats/min" if song.tempo else ""
-    return " · ".join(fact for fact in (tempo, song.key_words) if fact)

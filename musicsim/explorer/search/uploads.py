@@ -1,4 +1,4 @@
-"""Sound that is sent to a server to search with: decoded in a worker, its beginning only unless more is asked for."""
+"""Sound that is uploaded to search with: decoded in a worker, by default only its beginning."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -18,29 +18,28 @@ from musicsim.storage import writing_to
 
 _MAX_MB = 200  # as server.maxUploadSize in .streamlit/config.toml
 VISITORS_MB = 20
-"""Of one upload of a visitor of a public demonstration."""
+"""Maximum size of a visitor's upload."""
 _VISITORS_MINUTES, _VISITORS_SECONDS = 15.0, 60.0
 MINUTES = 20.0
-"""Of sound that are analysed of an upload unless more are asked for."""
+"""Minutes of an upload that are analyzed by default."""
 MAX_MINUTES = 600.0
-"""That can be asked for: the frames come into the server's memory, 8 MB an hour."""
+"""Maximum that can be requested: the frames are in the server's memory, 8 MB per hour."""
 
 
 def max_mb() -> int:
-    """How many MB one upload may have."""
+    """Return the maximum size of an upload in MB."""
     return VISITORS_MB if is_public() else _MAX_MB
 
 
 def decode_upload(
     snapshot: Snapshot, source: Path | bytes, name: str, minutes: float = MINUTES, *, visitor: str = ""
 ) -> Decoding["audio.Sound"]:
-    """Start to decode a file or a recording in a worker process; the result has its coefficients.
+    """Start to decode the first `minutes` of a file or recording in a worker; the result has its coefficients.
 
-    Limits of time and memory are those of the library that will be searched, and bytes are written to a temporary
-    file in its folder. `name` is what messages call it; of its beginning `minutes` are decoded, MAX_MINUTES at most.
-    Visitors of a public demonstration have lower limits and take turns, by the address in `visitor`.
+    Limits of time and memory are those of the library; bytes are written to a temporary file in its folder. Messages
+    use `name`. Visitors of a public demonstration have lower limits and take turns, by the address in `visitor`.
 
-    Raises ModelError if the library has no model yet; AudioError if the file is too large.
+    Raises ModelError if the library lacks a model; AudioError if the file is too large.
     """
     model_to_compare_with(snapshot)
     size = source.stat().st_size if isinstance(source, Path) else len(source)
@@ -50,13 +49,16 @@ def decode_upload(
 
     def work(run: Run) -> "audio.Sound":
         with scratch_of(folder).folder() as scratch:
-            path = source if isinstance(source, Path) else _written(scratch / "upload", source)
+            path = source if isinstance(source, Path) else scratch / "upload"
+            if isinstance(source, bytes):
+                with writing_to(path):
+                    path.write_bytes(source)
             frames = scratch / "frames.npy"
             sound = run(audio.analyse_sound, path, name=name, frames_to=frames, duration=60 * minutes)
             sound = replace(sound, mfcc=np.load(frames))
         if sound.is_cut:
             part = "minute was" if minutes == 1 else f"{minutes:g} minutes were"
-            sound = replace(sound, notes=(*sound.notes, f"Only the first {part} analysed."))
+            sound = replace(sound, notes=(*sound.notes, f"Only the first {part} analyzed."))
         return sound
 
     if is_public():
@@ -66,14 +68,8 @@ def decode_upload(
     return decoder().ask(work, name=name, limits=limits, visitor=visitor)
 
 
-def _written(path: Path, data: bytes) -> Path:
-    with writing_to(path):
-        path.write_bytes(data)
-    return path
-
-
 def warm_up(library: Library) -> None:
-    """Start the workers, and remove what a server that was killed has left of uploads."""
+    """Start the workers, and delete uploads that a killed server left behind."""
     decoder().warm_up()
-    with suppress(LibraryError):  # said to whoever sends a file
+    with suppress(LibraryError):  # the next upload reports it
         scratch_of(library.folder)

@@ -1,18 +1,17 @@
-"""Why two songs are alike: what gives the similarity, the codewords they share, where these sound, and what listeners
-gave both.
+"""Explanation of the similarity of two songs: shared codewords and passages, tags, and listeners in common.
 
-The figures are those of the model in use. Where it compares something else than codewords, they are by groups of what
-it compares (:mod:`musicsim.explorer.search.why_groups`), and what sounds alike where comes from the model of codewords.
+Shares are those of the model in use. If it compares features other than codewords, its parts are groups of features
+(:mod:`musicsim.explorer.search.why_groups`), and shared passages come from the library's model of codewords.
 
-Conventions. Songs are histograms over the codewords of one codebook. A space is the map of a model and the
-matrix ``components`` (r, n_codewords) of its vectors, so that squared distances are those of the metric
-``M = components^T components``. Frame i of a song starts at i times 256 / 22050 s.
+A song is a histogram over the codewords of one codebook. Squared distances are those of the metric
+``M = components^T components``, with the matrix ``components`` (r, n_codewords) of the model. Frame i of a song starts
+at i times 256 / 22050 s.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -27,43 +26,37 @@ from musicsim.explorer.search.why_groups import REST, Compared, Share, Shares, l
 
 N_SHARED, N_APART = 6, 3
 _FRAME_S = HOP / SAMPLE_RATE
-_MAX_FRAMES = int(600 / _FRAME_S)
-"""Of a longer song the first ten minutes are listened through, so that an answer never has to be waited for."""
+_MAX_FRAMES = int(600 / _FRAME_S)  # only the first ten minutes of a song are compared, to keep the page fast
 _SMOOTH_FRAMES = round(1.5 / _FRAME_S)
-_REACH_FRAMES = round(3.0 / _FRAME_S)
-"""How far a passage goes from its middle, at most."""
-_SHORTEST_FRAMES = round(1.0 / _FRAME_S)
-"""Less is a blip, and nobody could say what was alike in it; a shorter song is a passage as a whole."""
+_REACH_FRAMES = round(3.0 / _FRAME_S)  # from the middle of a passage to its ends, at most
+_SHORTEST_FRAMES = round(1.0 / _FRAME_S)  # a shorter passage is hard to hear; a shorter song is one passage
 _N_BINS = 240
-_FAINTEST = 0.5
-"""A passage sounds its codeword at least so much as the song's best moment does, or it is none."""
+_FAINTEST = 0.5  # peak of a passage, relative to the peak of its codeword in the song
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
     """One of the two songs."""
 
-    # (n_codewords,), sums to 1; None where there is no model of codewords
-    histogram: Float32Array | None
-    # (n, 39), or None: the song's frames in order, read once; None where they were not kept
-    frame_blocks: Iterator[Float32Array] | None
+    histogram: Float32Array | None  # (n_codewords,), sums to 1; None without a model of codewords
+    frame_blocks: Iterator[Float32Array] | None  # blocks (n, 39) in order, read once; None if frames are not stored
     peaks: Float32Array  # (n_bins,), in [0, 1]
     duration_s: float
     title: str
     sub: str = ""
-    song_id: int | None = None  # None for sound from outside of the library
-    starts_s: float = 0.0  # where in the song or file it begins, of a part
+    song_id: int | None = None  # None for sound from outside the library
+    starts_s: float = 0.0  # start of a part in its song or file
     tags: tuple[str, ...] = ()  # heaviest first
     listeners: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class CodewordShare:
-    """What one codeword adds to similarity and squared distance; "after" is None without a learned metric."""
+    """Contribution of a codeword to similarity and squared distance; "after" is None without a learned metric."""
 
     codeword: int
-    words: str  # how it sounds beside the other codewords
-    more_in: int  # 0 when the first song has more of it, 1 when the second has
+    words: str  # its sound relative to the other codewords
+    more_in: int  # 0 if the first song has more of it, 1 if the second has
     similarity_before: float
     similarity_after: float | None
     distance_before: float
@@ -72,7 +65,7 @@ class CodewordShare:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A stretch in which a shared codeword sounds most; `slot` is its place in :attr:`Why.shared`."""
+    """An interval in which a shared codeword is densest; `slot` is its index in :attr:`Why.shared`."""
 
     start_s: float
     end_s: float
@@ -81,32 +74,28 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Why two songs are alike; "after" is None without a learned metric."""
+    """An explanation; "after" is None without a learned metric. The last four are empty without codewords."""
 
     similarity_before: float
     similarity_after: float | None
     distance_before: float
     distance_after: float | None
-    parts: tuple[Share, ...]  # what gives the similarity, the largest first and the rest last; they sum to it
-    # those that both songs have with the largest share of the similarity, at most six; without a model of
-    # codewords none
-    shared: tuple[CodewordShare, ...]
-    apart: tuple[CodewordShare | Share, ...]  # those with the largest share of the distance, at most three
-    # by slot; what has one in the first song has one in the second
-    passages: tuple[tuple[Passage, ...], tuple[Passage, ...]]
-    # (n_bins,), one a song; empty without frames: how much of what is shared sounds, evenly over the first
-    # `heard_s` seconds; its mean over a song is the similarity, but for codewords that only the other song
-    # has
-    curves: tuple[Float32Array, Float32Array]
-    heard_s: tuple[float, float]  # how far each song was listened through
+    parts: tuple[Share, ...]  # sum to the similarity; largest first, the remainder last
+    apart: tuple[CodewordShare | Share, ...]  # the largest shares of the distance, at most three
     tags: tuple[str, ...]  # in common
-    n_listeners: int  # who heard both
-    # their share of those who heard either; None when one of the songs has no listeners
-    listeners_jaccard: float | None
+    n_listeners: int  # of both songs
+    listeners_jaccard: float | None  # None if one of the songs lacks listeners
+    shared: tuple[CodewordShare, ...] = ()  # codewords of both songs with the largest shares of the similarity
+    # for each song; each slot has a passage in both songs or in none
+    passages: tuple[tuple[Passage, ...], tuple[Passage, ...]] = ((), ())
+    # (n_bins,) for each song; empty without frames. Density of the similarity over the first `heard_s` seconds. Its
+    # mean over a song is the similarity, without codewords that only the other song has.
+    curves: tuple[Float32Array, Float32Array] = (np.empty(0, np.float32), np.empty(0, np.float32))
+    heard_s: tuple[float, float] = (0.0, 0.0)  # compared seconds of each song
 
 
 def codeword_shares(a: npt.ArrayLike, b: npt.ArrayLike, components: npt.ArrayLike) -> tuple[Float64Array, Float64Array]:
-    """Share of each codeword in the squared distance of two songs, and in their similarity.
+    """Return the share of each codeword in the squared distance of two songs, and in their similarity.
 
     Parameters
     ----------
@@ -118,8 +107,7 @@ def codeword_shares(a: npt.ArrayLike, b: npt.ArrayLike, components: npt.ArrayLik
     Returns
     -------
     distance, similarity : float64 ndarrays of shape (n_codewords,)
-        They sum to d^2 = (a - b)^T M (a - b) and to 1 - d^2 / 2, the similarity that is shown for songs (which
-        is cut off at 0).
+        They sum to d^2 = (a - b)^T M (a - b) and to 1 - d^2 / 2, which the pages show as similarity, clipped at 0.
 
     Raises
     ------
@@ -128,12 +116,11 @@ def codeword_shares(a: npt.ArrayLike, b: npt.ArrayLike, components: npt.ArrayLik
 
     Notes
     -----
-    With delta = a - b, codeword w has delta_w (M delta)_w of the distance. A metric couples codewords, so a
-    share may be negative: the codeword makes up for a difference in others. Of the similarity it has
-    (a_w^2 / |a|^2 + b_w^2 / |b|^2) / 2, what both songs have of it, less half of its share of the distance. Where
-    M is the identity and a, b are square-root histograms, this is a_w b_w: the term of the probability product
-    kernel (thesis, equation 5.6). A song that is mapped to 0 has nothing of any codeword. Memory: O(r + n_codewords),
-    M is never formed.
+    With delta = a - b, codeword w has the share delta_w (M delta)_w of the distance. A metric couples codewords, so a
+    share may be negative: the codeword compensates for a difference in others. The share of the similarity is
+    (a_w^2 / |a|^2 + b_w^2 / |b|^2) / 2, minus half the share of the distance. If M is the identity and a, b are
+    square-root histograms, this is a_w b_w: the term of the probability product kernel (thesis, equation 5.6). A song
+    that is mapped to 0 has no codewords. Memory: O(r + n_codewords); M is never formed.
     """
     a, b, L = (np.asarray(x, dtype=np.float64) for x in (a, b, components))
     if a.ndim != 1 or a.shape != b.shape or L.ndim != 2 or L.shape[1] != len(a):
@@ -147,29 +134,28 @@ def codeword_shares(a: npt.ArrayLike, b: npt.ArrayLike, components: npt.ArrayLik
 
 
 def describe_codewords(codebook: codebooks.Codebook, codewords: Sequence[int]) -> list[str]:
-    """How each codeword sounds beside the others of its codebook of delta-MFCC, as in "bright, quiet, steady".
+    """Describe the sound of codewords of delta-MFCC relative to their codebook, as in "bright, quiet, steady".
 
-    A word is said in the outer thirds of the codebook, with "very" in the outer sixths: loudness is the first MFCC,
-    darkness the second, change the length of the slopes. With none of them it is "in the middle". See
-    :func:`roughly`.
+    A word describes the outer thirds of the codebook, with "very" the outer sixths. Loudness is the first MFCC,
+    darkness the second, change the norm of the deltas. Codewords without a word are "in the middle".
     """
-    centres = codebook.codewords_
-    n_mfcc = centres.shape[1] // 3
-    change = np.linalg.norm(centres[:, n_mfcc : 2 * n_mfcc], axis=1)
-    scales = (("bright", "dark", centres[:, 1]), ("quiet", "loud", centres[:, 0]), ("steady", "changing", change))
+    centers = codebook.codewords_
+    n_mfcc = centers.shape[1] // 3
+    change = np.linalg.norm(centers[:, n_mfcc : 2 * n_mfcc], axis=1)
+    scales = (("bright", "dark", centers[:, 1]), ("quiet", "loud", centers[:, 0]), ("steady", "changing", change))
     used = codebook.counts_ > 0
     words: list[list[str]] = [[] for _ in codewords]
     for low, high, values in scales:
         lowest, lower, higher, highest = np.quantile(values[used], (1 / 6, 1 / 3, 2 / 3, 5 / 6))
-        for said, value in zip(words, values[list(codewords)].tolist(), strict=True):
+        for description, value in zip(words, values[list(codewords)].tolist(), strict=True):
             if value < lower or value > higher:
                 very = "very " if value < lowest or value > highest else ""
-                said.append(very + (low if value < lower else high))
-    return [", ".join(said) or "in the middle" for said in words]
+                description.append(very + (low if value < lower else high))
+    return [", ".join(description) or "in the middle" for description in words]
 
 
 def roughly(words: str) -> str:
-    """A description of a codeword without "very": one of 27, which many codewords share."""
+    """Return a description without "very": one of 27, each common to many codewords."""
     return words.replace("very ", "")
 
 
@@ -188,12 +174,12 @@ def explain_pair(
     codewords : SimilarityModel, optional
         The library's model of codewords, for a `model` that compares something else.
     compared : Compared, optional
-        What such a model compares of the two songs.
+        The features of the two songs under such a model.
 
     Returns
     -------
     Why
-        Without frames of both songs there are no passages, and no curve of a song without.
+        Songs without frames have no curve, and there are passages only if both songs have frames.
 
     Raises
     ------
@@ -202,74 +188,60 @@ def explain_pair(
 
     Notes
     -----
-    Memory: 32 bytes a frame and the blocks of frames as they come, 2 MB a song of ten minutes. Of longer songs
-    the first ten minutes are listened through.
+    Only the first ten minutes of a song are compared. Memory: 32 bytes per frame, 2 MB for ten minutes, and one block
+    of frames at a time.
     """
-    if compared is not None:
+    apart: tuple[CodewordShare | Share, ...]
+    if compared is None:
+        codewords, codebook = model, _codebook_of(model)
+        before, after = _histogram_shares(one, other, model)
+        parts = _group_by_sound(codebook, before, after)
+        apart = _codeword_shares(codebook, _largest((after or before)[0], N_APART), one, other, before, after)
+    else:
         before, after = compared.shares()
         parts = largest_shares(compared.names, before, after)
-        heard = _Heard() if codewords is None else _Heard.of(one, other, codewords, None)
-        named = [part for part in parts if part.words != REST]
-        far = sorted(named, key=lambda part: -part.distance)[:N_APART]
-        apart: tuple[CodewordShare | Share, ...] = tuple(far) if len(named) > 1 else ()
-    else:
-        before, after = _histogram_shares(one, other, model)
-        heard = _Heard.of(one, other, model, after)
-        parts, apart = _by_sound(_codebook_of(model), before, after), heard.apart
-    return Why(
+        groups = [part for part in parts if part.words != REST]
+        apart = tuple(sorted(groups, key=lambda part: -part.distance)[:N_APART]) if len(groups) > 1 else ()
+    common, either = one.listeners & other.listeners, one.listeners | other.listeners
+    why = Why(
         similarity_before=_similarity(before),
         similarity_after=None if after is None else _similarity(after),
         distance_before=_distance(before),
         distance_after=None if after is None else _distance(after),
         parts=parts,
-        shared=heard.shared,
         apart=apart,
-        passages=heard.passages,
-        curves=heard.curves,
-        heard_s=heard.heard_s,
         tags=tuple(tag for tag in one.tags if tag in other.tags),
-        n_listeners=len(one.listeners & other.listeners),
-        listeners_jaccard=_jaccard(one.listeners, other.listeners),
+        n_listeners=len(common),
+        listeners_jaccard=len(common) / len(either) if one.listeners and other.listeners else None,
+    )
+    if codewords is None or one.histogram is None or other.histogram is None:
+        return why
+    if compared is not None:
+        before, after = _histogram_shares(one, other, codewords.untrained())
+    return _add_codewords(why, one, other, _codebook_of(codewords), before, after)
+
+
+def _add_codewords(
+    why: Why, one: Side, other: Side, codebook: codebooks.Codebook, before: Shares, after: Shares | None
+) -> Why:
+    """Add the shared codewords of two songs, and their passages."""
+    assert one.histogram is not None
+    assert other.histogram is not None
+    _, similarity = after or before
+    in_both = (one.histogram > 0) & (other.histogram > 0)
+    top = _largest(np.where(in_both, similarity, 0.0), N_SHARED)
+    first, second = _nearest(one, codebook), _nearest(other, codebook)
+    return replace(
+        why,
+        shared=_codeword_shares(codebook, top, one, other, before, after),
+        passages=_passages(first, second, top),
+        curves=(_curve(first, similarity, one), _curve(second, similarity, other)),
+        heard_s=(len(first) * _FRAME_S, len(second) * _FRAME_S),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Heard:
-    """What codewords say of two songs; nothing without a model of them. Attributes as of :class:`Why`."""
-
-    shared: tuple[CodewordShare, ...] = ()
-    apart: tuple[CodewordShare, ...] = ()
-    passages: tuple[tuple[Passage, ...], tuple[Passage, ...]] = ((), ())
-    curves: tuple[Float32Array, Float32Array] = (np.empty(0, np.float32), np.empty(0, np.float32))
-    heard_s: tuple[float, float] = (0.0, 0.0)
-
-    @classmethod
-    def of(
-        cls, one: Side, other: Side, model: SimilarityModel, after: tuple[Float64Array, Float64Array] | None
-    ) -> _Heard:
-        """By a model of codewords, and shares under what was learned on it, if anything."""
-        if one.histogram is None or other.histogram is None:
-            return cls()
-        codebook = _codebook_of(model)
-        before, _ = _histogram_shares(one, other, model.untrained())
-        distance, similarity = after or before
-        in_both = (one.histogram > 0) & (other.histogram > 0)
-        top = _largest(np.where(in_both, similarity, 0.0), N_SHARED)
-        far = _largest(distance, N_APART)
-        shares = _codeword_shares(codebook, top + far, (one, other), before, after)
-        first, second = _nearest(one, codebook), _nearest(other, codebook)
-        return cls(
-            shared=shares[: len(top)],
-            apart=shares[len(top) :],
-            passages=_passages(first, second, top),
-            curves=(_curve(first, similarity, one), _curve(second, similarity, other)),
-            heard_s=(len(first) * _FRAME_S, len(second) * _FRAME_S),
-        )
-
-
 def _histogram_shares(one: Side, other: Side, model: SimilarityModel) -> tuple[Shares, Shares | None]:
-    """Shares of codewords before and after learning."""
-    _codebook_of(model)  # refuses a model of another kind
+    """Return the shares of codewords before and after learning."""
     assert one.histogram is not None
     assert other.histogram is not None
     a, b = model.mapped(np.stack([one.histogram, other.histogram]))
@@ -277,60 +249,52 @@ def _histogram_shares(one: Side, other: Side, model: SimilarityModel) -> tuple[S
     return before, None if model.metric_ is None else codeword_shares(a, b, model.components_)
 
 
-def _by_sound(codebook: codebooks.Codebook, before: Shares, after: Shares | None) -> tuple[Share, ...]:
-    """Bars of codewords that sound alike; single ones would say a third of the similarity."""
-    words = [roughly(said) for said in describe_codewords(codebook, range(len(codebook.codewords_)))]
-    names, group = np.unique(words, return_inverse=True)
+def _group_by_sound(codebook: codebooks.Codebook, before: Shares, after: Shares | None) -> tuple[Share, ...]:
+    """Return shares of codewords with similar sound; single codewords would cover a third of the similarity."""
+    descriptions = [roughly(words) for words in describe_codewords(codebook, range(len(codebook.codewords_)))]
+    names, group = np.unique(descriptions, return_inverse=True)
 
-    def grouped(shares: Shares) -> Shares:
+    def sum_groups(shares: Shares) -> Shares:
         distance, similarity = (np.bincount(group, share, len(names)).astype(np.float64) for share in shares)
         return distance, similarity
 
-    return largest_shares(names.tolist(), grouped(before), None if after is None else grouped(after))
+    return largest_shares(names.tolist(), sum_groups(before), None if after is None else sum_groups(after))
 
 
 def _codebook_of(model: SimilarityModel) -> codebooks.Codebook:
     codebook = getattr(model.encoder_, "codebook", None)  # the class of such encoders would load numba
     if not isinstance(codebook, codebooks.Codebook):
         raise ModelError(
-            f"the model in use compares {model.kind.description}: there are no sounds to show. Choose another model."
+            f"the model in use compares {model.kind.description}: it cannot show sounds. Choose another model."
         )
     return codebook
 
 
-def _distance(shares: tuple[Float64Array, Float64Array]) -> float:
+def _distance(shares: Shares) -> float:
     return float(np.sqrt(max(0.0, shares[0].sum())))
 
 
-def _similarity(shares: tuple[Float64Array, Float64Array]) -> float:
+def _similarity(shares: Shares) -> float:
     return float(kernels.ppk_similarity(_distance(shares)))
 
 
-def _jaccard(one: frozenset[str], other: frozenset[str]) -> float | None:
-    return len(one & other) / len(one | other) if one and other else None
-
-
 def _largest(shares: Float64Array, n: int) -> list[int]:
-    """The codewords of the `n` largest shares that are more than 0, the largest first."""
+    """Return the codewords of the `n` largest positive shares, largest first."""
     order = np.argsort(-shares, kind="stable")[:n]
     return order[shares[order] > 0].tolist()
 
 
 def _codeword_shares(
-    codebook: codebooks.Codebook,
-    codewords: Sequence[int],
-    sides: tuple[Side, Side],
-    before: tuple[Float64Array, Float64Array],
-    after: tuple[Float64Array, Float64Array] | None,
+    codebook: codebooks.Codebook, codewords: Sequence[int], one: Side, other: Side, before: Shares, after: Shares | None
 ) -> tuple[CodewordShare, ...]:
-    one, other = (side.histogram for side in sides)
-    assert one is not None
-    assert other is not None
+    assert one.histogram is not None
+    assert other.histogram is not None
+    more_in = (other.histogram > one.histogram).astype(int).tolist()
     return tuple(
         CodewordShare(
             codeword=w,
             words=words,
-            more_in=int(other[w] > one[w]),
+            more_in=more_in[w],
             similarity_before=float(before[1][w]),
             similarity_after=None if after is None else float(after[1][w]),
             distance_before=float(before[0][w]),
@@ -341,19 +305,19 @@ def _codeword_shares(
 
 
 def _nearest(side: Side, codebook: codebooks.Codebook) -> Int64Array:
-    """The nearest codewords of each frame, (n_frames, tau), of ten minutes at most; no rows without frames."""
-    found = [np.empty((0, codebook.tau), dtype=np.int64)]
+    """Return the nearest codewords of each frame of the first ten minutes, (n_frames, tau)."""
+    blocks = [np.empty((0, codebook.tau), dtype=np.int64)]
     n_frames = 0
     for block in side.frame_blocks or ():
-        found.append(codebook.nearest(block[: _MAX_FRAMES - n_frames]))
-        n_frames += len(found[-1])
+        blocks.append(codebook.nearest(block[: _MAX_FRAMES - n_frames]))
+        n_frames += len(blocks[-1])
         if n_frames >= _MAX_FRAMES:
             break
-    return np.concatenate(found)
+    return np.concatenate(blocks)
 
 
-def _smoothed(values: npt.ArrayLike) -> Float64Array:
-    """Means over the 1.5 s around each frame, over what there is of them at both ends."""
+def _smooth(values: npt.ArrayLike) -> Float64Array:
+    """Return means over 1.5 s around each frame, over fewer frames at both ends."""
     sums = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
     n, half = len(sums) - 1, _SMOOTH_FRAMES // 2
     start = np.maximum(np.arange(n) - half, 0)
@@ -361,49 +325,47 @@ def _smoothed(values: npt.ArrayLike) -> Float64Array:
     return (sums[stop] - sums[start]) / (stop - start)
 
 
-def _curve(found: Int64Array, similarity: Float64Array, side: Side) -> Float32Array:
-    """What is shared, along a song: a codeword's share is spread evenly over the frames that are near to it."""
-    if not len(found):
+def _curve(nearest: Int64Array, similarity: Float64Array, side: Side) -> Float32Array:
+    """Spread the share of each codeword evenly over the frames that are near it; return means per bin."""
+    if not len(nearest):
         return np.empty(0, dtype=np.float32)
     assert side.histogram is not None
-    has = side.histogram > 0
-    density = np.divide(similarity, side.histogram, out=np.zeros(len(similarity)), where=has)
-    edges = np.linspace(0, len(found), min(_N_BINS, len(found)) + 1).astype(np.int64)
-    along = _smoothed(density[found].mean(axis=1))
-    return (np.add.reduceat(along, edges[:-1]) / np.diff(edges)).astype(np.float32)
+    density = np.divide(similarity, side.histogram, out=np.zeros(len(similarity)), where=side.histogram > 0)
+    edges = np.linspace(0, len(nearest), min(_N_BINS, len(nearest)) + 1).astype(np.int64)
+    smooth = _smooth(density[nearest].mean(axis=1))
+    return (np.add.reduceat(smooth, edges[:-1]) / np.diff(edges)).astype(np.float32)
 
 
 def _passages(
     first: Int64Array, second: Int64Array, codewords: Sequence[int]
 ) -> tuple[tuple[Passage, ...], tuple[Passage, ...]]:
-    """A passage in both songs for each codeword that has one in both; those of a song do not overlap."""
-    passages: tuple[list[Passage], list[Passage]] = ([], [])
+    """Return a passage in both songs for each codeword that has one in both; those of a song do not overlap."""
     if not len(first) or not len(second):
         return (), ()
-    taken = [np.zeros(len(found), dtype=bool) for found in (first, second)]
+    passages: tuple[list[Passage], list[Passage]] = ([], [])
+    used = [np.zeros(len(nearest), dtype=bool) for nearest in (first, second)]
     for slot, codeword in enumerate(codewords):
-        stretches = [
-            _stretch(_smoothed((found == codeword).any(axis=1)), used)
-            for found, used in zip((first, second), taken, strict=True)
-        ]
-        for stretch, used, of_song in zip(stretches, taken, passages, strict=True):
-            if stretch is None or None in stretches:
-                continue
-            start, stop = stretch
-            used[start:stop] = True
+        a, b = (
+            _densest_part(_smooth((nearest == codeword).any(axis=1)), mask)
+            for nearest, mask in zip((first, second), used, strict=True)
+        )
+        if a is None or b is None:
+            continue
+        for (start, stop), mask, of_song in zip((a, b), used, passages, strict=True):
+            mask[start:stop] = True
             of_song.append(Passage(start * _FRAME_S, stop * _FRAME_S, slot))
     return tuple(passages[0]), tuple(passages[1])
 
 
-def _stretch(loudness: Float64Array, taken: BoolArray) -> tuple[int, int] | None:
-    """First frame, and the one after the last, around the largest value that is not taken, while there is half of it.
+def _densest_part(density: Float64Array, used: BoolArray) -> tuple[int, int] | None:
+    """Return start and stop around the largest unused value, as far as values are at least half of it.
 
-    None where what is left is too faint beside the largest of all, or too short.
+    None if that value is too small compared to the largest of all, or the part is too short.
     """
-    free = np.where(taken, 0.0, loudness)
+    free = np.where(used, 0.0, density)
     middle = int(np.argmax(free))
     peak = free[middle]
-    if peak <= 0.0 or peak < _FAINTEST * loudness.max():
+    if peak <= 0.0 or peak < _FAINTEST * density.max():
         return None
     ends = np.flatnonzero(free < peak / 2)
     before, after = ends[ends < middle], ends[ends > middle]

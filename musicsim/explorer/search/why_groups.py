@@ -1,10 +1,9 @@
-"""What each part of what a model compares gives to the similarity of two songs, in groups that have a name.
+"""Shares of named groups of features in the similarity of two songs.
 
-Of models that compare Gaussians and fluctuation the groups are parts of the sound, of others what they compare. A
-Gaussian's logarithm has a number for each pair of columns of the frames, and for each column by itself. They are put
-together to what can be said in a word: level, tone colour, their movement, and what goes with what. Whitening mixes the
-columns of frames a little; the groups are those of the columns after it, each of which is closest to one before.
-Fluctuation is a group by itself.
+For models of Gaussians and fluctuation the groups are parts of the sound. The logarithm of a Gaussian has a number for
+each column of the frames and for each pair of columns; each group has some of these pairs, fluctuation is its own
+group. Whitening mixes the columns a little: groups count the columns after whitening, each closest to one before.
+Other models have a single group.
 """
 
 from collections.abc import Sequence
@@ -17,38 +16,36 @@ import numpy.typing as npt
 from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim.audio.features import N_MFCC
 
-_COVERED = 0.8
-"""Share of the similarity that is said part by part; the rest is one bar."""
+_COVERED = 0.8  # share of the similarity that is shown by group; the remainder is one bar
 REST = "everything else"
-_N_COARSE = 5
-"""Cepstra that say the tone colour roughly: the level, and four of the spectrum's shape."""
+_N_COARSE = 5  # MFCC of the coarse tone color: the level, and four of the spectrum's shape
 
 Shares: TypeAlias = tuple[Float64Array, Float64Array]
-"""Of squared distance and of similarity."""
+"""Shares of the squared distance, and of the similarity."""
 
 _LEVEL, _TONE, _DETAIL, _LEVEL_MOVES, _TONE_MOVES, _TONE_TURNS, _MEAN = range(7)
 GROUPS = {
-    "tone colour": [(_TONE, _MEAN)],
-    "fine tone colour": [(_DETAIL, _MEAN)],
+    "tone color": [(_TONE, _MEAN)],
+    "fine tone color": [(_DETAIL, _MEAN)],
     "how much the loudness varies": [(_LEVEL, _LEVEL), (_LEVEL, _MEAN), (_MEAN, _MEAN)],
-    "how much the tone colour varies": [(_TONE, _TONE), (_TONE, _DETAIL), (_DETAIL, _DETAIL)],
-    "tone colour of loud and quiet moments": [(_LEVEL, _TONE), (_LEVEL, _DETAIL)],
+    "how much the tone color varies": [(_TONE, _TONE), (_TONE, _DETAIL), (_DETAIL, _DETAIL)],
+    "tone color of loud and quiet moments": [(_LEVEL, _TONE), (_LEVEL, _DETAIL)],
     "attacks and swells": [(_LEVEL_MOVES, _LEVEL_MOVES)],
-    "tone colour of attacks": [(_LEVEL_MOVES, _TONE_MOVES), (_LEVEL_MOVES, _TONE_TURNS)],
-    "slow changes of tone colour": [(_TONE_MOVES, _TONE_MOVES)],
-    "fast changes of tone colour": [(_TONE_MOVES, _TONE_TURNS), (_TONE_TURNS, _TONE_TURNS)],
+    "tone color of attacks": [(_LEVEL_MOVES, _TONE_MOVES), (_LEVEL_MOVES, _TONE_TURNS)],
+    "slow changes of tone color": [(_TONE_MOVES, _TONE_MOVES)],
+    "fast changes of tone color": [(_TONE_MOVES, _TONE_TURNS), (_TONE_TURNS, _TONE_TURNS)],
     "where in a sound it changes": [
         (part, moves) for part in (_LEVEL, _TONE, _DETAIL) for moves in (_LEVEL_MOVES, _TONE_MOVES, _TONE_TURNS)
     ]
     + [(moves, _MEAN) for moves in (_LEVEL_MOVES, _TONE_MOVES, _TONE_TURNS)],
     "rhythm and fluctuation": [],
 }
-"""Pairs of kinds of columns, by what they say; each pair is in one of them. The last is no pair of columns."""
+"""Pairs of kinds of columns by group; each pair is in one group. The last group does not have pairs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What a model compares of two songs: mapped features, each in a group that has a name."""
+    """Features of two songs under a model, in named groups."""
 
     names: tuple[str, ...]  # of the groups
     group: Int64Array  # (n_features,)
@@ -59,7 +56,7 @@ class Compared:
 
     @classmethod
     def joined(cls, parts: Sequence["Compared"]) -> Self:
-        """Several as one; groups of one name are one group."""
+        """Concatenate features; groups of the same name become one."""
         names = tuple(dict.fromkeys(name for part in parts for name in part.names))
         return cls(
             names=names,
@@ -73,16 +70,18 @@ class Compared:
         )
 
     def shares(self) -> tuple[Shares, Shares | None]:
-        """Shares of the groups in squared distance and similarity, before and after learning."""
+        """Return the shares of the groups before and after learning."""
         a, b = self.pair
-        n = len(self.names)
-        before = group_shares(a, b, self.sample, self.before, self.group, n)
-        return before, None if self.after is None else group_shares(a, b, self.sample, self.after, self.group, n)
+
+        def shares_of(components: Float64Array) -> Shares:
+            return group_shares(a, b, self.sample, components, self.group, len(self.names))
+
+        return shares_of(self.before), None if self.after is None else shares_of(self.after)
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a part of the sound adds to similarity and squared distance; "after" is None without a learned metric."""
+    """Contribution of a group to similarity and squared distance; "after" is None without a learned metric."""
 
     words: str
     similarity_before: float
@@ -92,12 +91,12 @@ class Share:
 
     @property
     def similarity(self) -> float:
-        """Under the model in use."""
+        """Share of the similarity under the model in use."""
         return self.similarity_before if self.similarity_after is None else self.similarity_after
 
     @property
     def distance(self) -> float:
-        """Under the model in use."""
+        """Share of the squared distance under the model in use."""
         return self.distance_before if self.distance_after is None else self.distance_after
 
 
@@ -109,14 +108,14 @@ def group_shares(
     group: Int64Array,
     n_groups: int,
 ) -> Shares:
-    """Share of each group of features in the squared distance of two songs, and in their similarity.
+    """Return the share of each group of features in the squared distance of two songs, and in their similarity.
 
     Parameters
     ----------
     a, b : arrays of shape (n_features,)
         Mapped features of the songs.
     sample : array of shape (n, n_features)
-        Those of songs of the library.
+        Mapped features of other songs of the library.
     components : array of shape (r, n_features)
         L of the metric M = L^T L.
     group : int64 ndarray of shape (n_features,)
@@ -125,64 +124,58 @@ def group_shares(
     Returns
     -------
     distance, similarity : float64 ndarrays of shape (n_groups,)
-        They sum to d^2 = (a - b)^T M (a - b) and to 1 - d^2 / 2, the similarity that is shown.
+        They sum to d^2 = (a - b)^T M (a - b) and to 1 - d^2 / 2, which the pages show as similarity.
 
     Notes
     -----
-    With delta = a - b, a number w has delta_w (M delta)_w of the distance. Of the similarity a group has what it has,
-    on average, of the squared distances of the sample, less half of its share of this distance: a group in which two
-    songs are the same gives all that it can, one in which they are as far apart as others half of it.
+    With delta = a - b, feature w has the share delta_w (M delta)_w of the distance. The share of a group in the
+    similarity is its mean share of the squared distances of the sample, minus half its share of this distance. A group
+    in which two songs are equal gives all of its mean share; one with a typical distance gives half.
     """
     a, b, X, L = (np.asarray(x, dtype=np.float64) for x in (a, b, sample, components))
     delta = a - b
     distance = np.bincount(group, delta * (L.T @ (L @ delta)), n_groups).astype(np.float64)
     X = X - X.mean(axis=0)
-    usual = np.bincount(group, ((X @ L.T) @ L * X).mean(axis=0), n_groups).astype(np.float64)
-    # of a single song, or of copies, nothing is usual
-    usual = usual / usual.sum() if usual.sum() > 0 else np.full(len(usual), 1.0 / len(usual))
-    return distance, usual - distance / 2
+    typical = np.bincount(group, ((X @ L.T) @ L * X).mean(axis=0), n_groups).astype(np.float64)
+    # a single song, or duplicates, lack variance
+    typical = typical / typical.sum() if typical.sum() > 0 else np.full(len(typical), 1.0 / len(typical))
+    return distance, typical - distance / 2
 
 
 def largest_shares(names: Sequence[str], before: Shares, after: Shares | None) -> tuple[Share, ...]:
-    """The groups with the most of the similarity under the model in use, and what is left as one more.
+    """Return the groups with the largest shares of the similarity under the model in use, and the remainder as one.
 
-    `names` are those of the groups, `before` and `after` as :func:`group_shares` returns them, without and with a
-    learned metric.
+    `before` and `after` are results of :func:`group_shares` without and with a learned metric.
     """
     _, similarity = after or before
     order = np.argsort(-similarity, kind="stable")
-    reached = np.flatnonzero(np.cumsum(similarity[order]) >= _COVERED * similarity.sum())
-    n = int(reached[0]) + 1 if len(reached) else len(order)
+    enough = np.flatnonzero(np.cumsum(similarity[order]) >= _COVERED * similarity.sum())
+    n = int(enough[0]) + 1 if len(enough) else len(order)
     chosen = [(names[g], [g]) for g in order[:n].tolist()] + [(REST, order[n:].tolist())]
     return tuple(
         Share(
             words,
-            similarity_before=float(before[1][which].sum()),
-            similarity_after=None if after is None else float(after[1][which].sum()),
-            distance_before=float(before[0][which].sum()),
-            distance_after=None if after is None else float(after[0][which].sum()),
+            similarity_before=float(before[1][groups].sum()),
+            similarity_after=None if after is None else float(after[1][groups].sum()),
+            distance_before=float(before[0][groups].sum()),
+            distance_after=None if after is None else float(after[0][groups].sum()),
         )
-        for words, which in chosen
-        if which
+        for words, groups in chosen
+        if groups
     )
 
 
 def sound_groups(n_features: int) -> Int64Array:
-    """The place in :data:`GROUPS` of each feature of a Sound model, (n_features,)."""
-    kinds = _kinds()
-    rows, columns = np.triu_indices(len(kinds))
-    group_of = {frozenset(pair): g for g, pairs in enumerate(GROUPS.values()) for pair in pairs}
-    pairs = zip(kinds[rows].tolist(), kinds[columns].tolist(), strict=True)
-    group = np.full(n_features, len(GROUPS) - 1)  # what is behind the pairs
-    group[: len(rows)] = [group_of[frozenset(pair)] for pair in pairs]
-    return group
-
-
-def _kinds() -> Int64Array:
-    """The kind of each column of a Gaussian's matrix: cepstra, their slopes, their curvatures, the mean."""
+    """Return the index in :data:`GROUPS` of each feature of a Sound model, (n_features,)."""
+    # kind of each column of a Gaussian's matrix: MFCC, their deltas, the deltas of these, the mean
     kinds = np.empty(3 * N_MFCC + 1, dtype=np.int64)
     kinds[0], kinds[1:_N_COARSE], kinds[_N_COARSE:N_MFCC] = _LEVEL, _TONE, _DETAIL
     kinds[N_MFCC : 2 * N_MFCC], kinds[2 * N_MFCC : -1] = _TONE_MOVES, _TONE_TURNS
     kinds[[N_MFCC, 2 * N_MFCC]] = _LEVEL_MOVES
     kinds[-1] = _MEAN
-    return kinds
+    rows, columns = np.triu_indices(len(kinds))
+    group_of = {frozenset(pair): g for g, pairs in enumerate(GROUPS.values()) for pair in pairs}
+    pairs = zip(kinds[rows].tolist(), kinds[columns].tolist(), strict=True)
+    group = np.full(n_features, len(GROUPS) - 1)  # fluctuation comes after the pairs
+    group[: len(rows)] = [group_of[frozenset(pair)] for pair in pairs]
+    return group

@@ -1,4 +1,4 @@
-"""A library as one model sees it at one revision: rows, neighbours, hubs, map.
+"""A library as one model sees it at one revision: rows, neighbors, hubs, map.
 
 May use models and the library; reads only.
 """

@@ -1,8 +1,9 @@
-"""What the colours of a map mean: a code for every song, and what each code stands for.
+"""Colors of a map: a code for every song, and the meaning of each code.
 
-Labels keep the colour they were once given, in the library's settings: a song more or less repaints nothing.
+Labels keep their color in the library's settings, so that a change of a few songs does not recolor the map.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,16 +24,17 @@ from musicsim.public import is_public, refuse_visitors
 _UNITS = {"year": "", "tempo": "beats/min", "loudness": "LUFS", "brightness": "Hz", "energy": "dB/s"}
 COLOUR_BY = ("genre", "artist", "folder", "tag", "year", "cluster", "key", "mode", *HEARD)
 UNKNOWN_COLOUR = "#b9b4a8"
-_OTHERS_COLOUR = "#8f897c"
-# Okabe and Ito's colours first: told apart by every kind of colour vision; then Paul Tol's muted ones.
+_UNKNOWN = ("unknown", UNKNOWN_COLOUR)
+_OTHERS = ("others", "#8f897c")
+# Okabe and Ito's colors, which people with any kind of color vision can tell apart; then Paul Tol's muted ones.
 _FULL = (
     "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9",
     "#882255", "#999933", "#332288", "#44aa99", "#aa4499", "#117733",
 )  # fmt: skip
-# Plasma without its palest end: no step of it is grey, so nothing known looks like what is unknown.
+# Plasma without its palest end: none of its steps is gray, the color of unknown values.
 _SCALE = ("#0d0887", "#46039f", "#7201a8", "#9c179e", "#bd3786", "#d8576b", "#ed7953", "#fb9f3a")
 _N_STEPS = 64
-_COLOURED = (2, 98)  # percentiles: a few odd songs do not take the colours of all others
+_PERCENTILES = (2, 98)  # ends of a scale: a few outliers do not use up the colors
 
 
 def _rgb(colour: str) -> Float64Array:
@@ -44,18 +46,12 @@ def _hex(rgb: Float64Array) -> str:
 
 
 PALETTE = (*_FULL, *(_hex(0.55 * _rgb(colour) + 0.45 * 255.0) for colour in _FULL))
-"""Colours of labels; the second half are tints of the first."""
-
-
-def _steps() -> list[str]:
-    ends = np.array([_rgb(colour) for colour in _SCALE])
-    at = np.linspace(0, len(ends) - 1, _N_STEPS)
-    return [_hex(rgb) for rgb in np.column_stack([np.interp(at, range(len(ends)), part) for part in ends.T])]
+"""Colors of labels; the second half are tints of the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a code stands for: a label, or a step of a scale (without a name)."""
+    """The meaning of a code: a label, or a step of a scale (without a name)."""
 
     name: str
     colour: str
@@ -65,7 +61,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The ends of the numbers that colours stand for; what lies outside has the colour of the end."""
+    """The range of numbers that colors show; numbers outside have the color of the nearer end."""
 
     low: float
     high: float
@@ -76,14 +72,13 @@ class Scale:
 class Colouring:
     """A code for every row of a snapshot."""
 
-    codes: Uint8Array  # (n_indexed,): places in `entries`
-    # Labels from frequent to rare, then the others; of numbers the steps of `scale`. Last the unknown.
-    entries: list[Entry]
-    scale: Scale | None = None  # None of labels
+    codes: Uint8Array  # (n_indexed,): indices in `entries`
+    entries: list[Entry]  # labels by falling number of songs, then "others"; or the steps of `scale`. Last "unknown".
+    scale: Scale | None = None  # None for labels
 
 
 def colouring(snapshot: Snapshot, by: str) -> Colouring:
-    """Colours of all rows by one of :data:`COLOUR_BY`."""
+    """Return the colors of all rows by one of :data:`COLOUR_BY`."""
     if by not in colours_offered():
         refuse_visitors()
     if by in _UNITS:
@@ -91,70 +86,62 @@ def colouring(snapshot: Snapshot, by: str) -> Colouring:
     if by == "cluster":
         return _by_cluster(snapshot)
     labels = _labels(snapshot, by)
-    return _by_label(labels, _kept_slots(snapshot.library, by, labels))
+    return _by_label(labels, _assign_slots(snapshot.library, by, labels))
 
 
 def label_colours(snapshot: Snapshot, by: str) -> dict[str, str]:
-    """The colour of each label that has one of its own."""
-    slots = _kept_slots(snapshot.library, by, _labels(snapshot, by))
+    """Return the color of each label that has its own."""
+    slots = _assign_slots(snapshot.library, by, _labels(snapshot, by))
     return {name: PALETTE[slot] for name, slot in slots.items()}
 
 
 def colours_offered() -> tuple[str, ...]:
-    """What the colours of a map may mean; visitors are not told names of folders."""
+    """Return the possible meanings of colors; visitors may not see names of folders."""
     return tuple(by for by in COLOUR_BY if by != "folder" or not is_public())
 
 
 def _labels(snapshot: Snapshot, by: str) -> Labels:
-    if by == "tag":
-        return _main_tags(snapshot)
+    if by == "tag":  # the heaviest of each song
+        places: dict[str, int] = {}
+        tag_of = {i: places.setdefault(tags[0][0], len(places)) for i, tags in snapshot.tags_of().items()}
+        codes = [tag_of.get(i, -1) for i in snapshot.row_ids.tolist()]
+        return Labels(np.array(codes, dtype=np.int32), list(places))
     labels: Labels = getattr(snapshot.columns, by)
-    return Labels(labels.codes, _folder_names(labels.names)) if by == "folder" else labels
+    return Labels(labels.codes, _short_folder_names(labels.names)) if by == "folder" else labels
 
 
-def _main_tags(snapshot: Snapshot) -> Labels:
-    """The heaviest tag of each song."""
-    places: dict[str, int] = {}
-    of_song = {i: places.setdefault(tags[0][0], len(places)) for i, tags in snapshot.tags_of().items()}
-    codes = [of_song.get(i, -1) for i in snapshot.row_ids.tolist()]
-    return Labels(np.array(codes, dtype=np.int32), list(places))
-
-
-def _folder_names(names: Sequence[str]) -> list[str]:
-    """The last part of each path, with as many of its parents as tell it from all others."""
+def _short_folder_names(names: Sequence[str]) -> list[str]:
+    """Return the last part of each path, with as many parents as make it unique."""
     parts = [PurePath(name).parts for name in names]
     n_parts = [1] * len(names)
     while True:
-        short = ["/".join(of[-n:]) or name for of, n, name in zip(parts, n_parts, names, strict=True)]
-        count = dict(zip(*np.unique(short, return_counts=True), strict=True)) if short else {}
-        longer = [i for i, name in enumerate(short) if count[name] > 1 and n_parts[i] < len(parts[i])]
-        if not longer:
+        short = ["/".join(path[-n:]) or name for path, n, name in zip(parts, n_parts, names, strict=True)]
+        count = Counter(short)
+        ambiguous = [i for i, name in enumerate(short) if count[name] > 1 and n_parts[i] < len(parts[i])]
+        if not ambiguous:
             return short
-        for i in longer:
+        for i in ambiguous:
             n_parts[i] += 1
 
 
-# --- labels ---------------------------------------------------------------------------------------
+def _assign_slots(library: Library, by: str, labels: Labels) -> dict[str, int]:
+    """Return the index in the palette of the most frequent labels, and save it.
 
-
-def _kept_slots(library: Library, by: str, labels: Labels) -> dict[str, int]:
-    """Places in the palette of labels that songs have: those given before, then the most frequent others.
-
-    A label that many others have overtaken gives its place back.
+    Labels keep their slots. A label that many others have overtaken loses its slot.
     """
     n_songs = labels.counts()
     n_songs.pop("", None)
-    given = {name: slot for name, slot in library.colours(by).items() if slot < len(PALETTE)}
+    saved = {name: slot for name, slot in library.colours(by).items() if slot < len(PALETTE)}
     frequent = nsmallest(2 * len(PALETTE), n_songs, key=lambda name: (-n_songs[name], name))
-    slots = {name: slot for name, slot in given.items() if name in frequent}
-    taken = set(slots.values())
-    # a colour that no label ever had comes before one whose songs have gone, which may come back
-    free = sorted(set(range(len(PALETTE))) - taken, key=lambda slot: (slot in given.values(), slot))
-    slots |= dict(zip([name for name in frequent if name not in slots], free, strict=False))
-    kept = {name: slot for name, slot in given.items() if slot not in slots.values()} | slots
-    if kept != library.colours(by):
-        with suppress(StorageError):  # a library that cannot be written to keeps none
-            library.keep_colours(by, kept)
+    slots = {name: slot for name, slot in saved.items() if name in frequent}
+    # unused colors come before those of labels without songs, whose songs may come back
+    free = set(range(len(PALETTE))) - set(slots.values())
+    ordered = sorted(free, key=lambda slot: (slot in saved.values(), slot))
+    slots |= dict(zip([name for name in frequent if name not in slots], ordered, strict=False))
+    new = {name: slot for name, slot in saved.items() if slot not in slots.values()} | slots
+    if new != library.colours(by):
+        with suppress(StorageError):  # a read-only library cannot save them
+            library.keep_colours(by, new)
     return slots
 
 
@@ -164,49 +151,48 @@ def _by_label(labels: Labels, slots: dict[str, int]) -> Colouring:
     code_of = {name: code for code, name in enumerate(own)}
     others, unknown = len(own), len(own) + 1
     codes = [unknown if name == "" else code_of.get(name, others) for name in labels.names]
-    return _counted(
+    return _count(
         np.array([*codes, unknown], dtype=np.uint8)[labels.codes],  # code -1: the last
-        [(name, PALETTE[slots[name]]) for name in own] + [("others", _OTHERS_COLOUR), ("unknown", UNKNOWN_COLOUR)],
+        [*((name, PALETTE[slots[name]]) for name in own), _OTHERS, _UNKNOWN],
     )
 
 
 def _by_cluster(snapshot: Snapshot) -> Colouring:
-    """The fewest clusters there are, named by what is typical of them."""
-    smallest = min(snapshot.clusters, key=int, default=None)
-    if smallest is None:
-        return _counted(np.zeros(snapshot.n_indexed, dtype=np.uint8), [("unknown", UNKNOWN_COLOUR)])
-    labels = snapshot.clusters[smallest]
+    """Return colors by the coarsest clusters, named after what is typical of them."""
+    coarsest = min(snapshot.clusters, key=int, default=None)
+    if coarsest is None:
+        return _count(np.zeros(snapshot.n_indexed, dtype=np.uint8), [_UNKNOWN])
+    labels = snapshot.clusters[coarsest]
     names = {region.cluster: region.name for region in regions_of(snapshot)[0]}
     n_clusters = int(labels.max(initial=-1)) + 1
-    said: dict[str, int] = {}
+    seen = Counter[str]()
     looks = []
     for cluster in range(n_clusters):
         name = names.get(cluster) or "no common trait"
-        said[name] = said.get(name, 0) + 1
-        shown = f"{name} ({said[name]})" if said[name] > 1 else name
-        looks.append((shown, PALETTE[cluster % len(PALETTE)]))
+        seen[name] += 1
+        looks.append((f"{name} ({seen[name]})" if seen[name] > 1 else name, PALETTE[cluster % len(PALETTE)]))
     codes = np.where(labels < 0, n_clusters, labels).astype(np.uint8)
-    return _counted(codes, [*looks, ("unknown", UNKNOWN_COLOUR)])
-
-
-def _counted(codes: Uint8Array, looks: list[tuple[str, str]]) -> Colouring:
-    counts = np.bincount(codes, minlength=len(looks)).tolist()
-    entries = [
-        Entry(name, colour, n, is_known=i < len(looks) - 1)
-        for i, ((name, colour), n) in enumerate(zip(looks, counts, strict=True))
-    ]
-    return Colouring(codes, entries)
-
-
-# --- numbers --------------------------------------------------------------------------------------
+    return _count(codes, [*looks, _UNKNOWN])
 
 
 def _by_number(values: Float64Array, by: str) -> Colouring:
     is_known = values > 0 if by == "year" else np.isfinite(values)
     known = values[is_known]
-    low, high = np.percentile(known, (0, 100) if by == "year" else _COLOURED) if len(known) else (0.0, 1.0)
+    low, high = np.percentile(known, (0, 100) if by == "year" else _PERCENTILES) if len(known) else (0.0, 1.0)
     codes = np.full(len(values), _N_STEPS, dtype=np.uint8)
     share = (known - low) / max(high - low, np.finfo(float).tiny)
     codes[is_known] = np.clip(share * _N_STEPS, 0, _N_STEPS - 1).astype(np.uint8)
-    counted = _counted(codes, [*(("", colour) for colour in _steps()), ("unknown", UNKNOWN_COLOUR)])
-    return Colouring(codes, counted.entries, Scale(float(low), float(high), _UNITS[by]))
+    ends = np.array([_rgb(colour) for colour in _SCALE])
+    at = np.linspace(0, len(ends) - 1, _N_STEPS)
+    steps = np.column_stack([np.interp(at, range(len(ends)), part) for part in ends.T])
+    return _count(codes, [*(("", _hex(rgb)) for rgb in steps), _UNKNOWN], Scale(float(low), float(high), _UNITS[by]))
+
+
+def _count(codes: Uint8Array, looks: list[tuple[str, str]], scale: Scale | None = None) -> Colouring:
+    """Return a coloring from codes and the name and color of each; the last is the unknown."""
+    counts = np.bincount(codes, minlength=len(looks)).tolist()
+    entries = [
+        Entry(name, colour, n, is_known=i < len(looks) - 1)
+        for i, ((name, colour), n) in enumerate(zip(looks, counts, strict=True))
+    ]
+    return Colouring(codes, entries, scale)

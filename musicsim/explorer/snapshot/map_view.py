@@ -1,7 +1,7 @@
-"""The songs of a map in the order in which they are drawn, and what an outline on it holds.
+"""The songs of a map in drawing order, and the songs inside an outline.
 
-A browser that cannot draw all of a large library draws a sample: the songs in view that come first in this order. So
-a sample never changes from one look to the next, and the points of a window stay when one looks closer.
+A browser that cannot draw all of a large library draws the songs in view that come first in this order. So the sample
+is always the same, and the points of a window stay after zooming in.
 """
 
 import threading
@@ -18,31 +18,29 @@ from musicsim._arrays import Float32Array, Int64Array
 from musicsim.explorer.snapshot.neighbours import Neighbours
 
 MAX_UNFOLDED = 20_000
-"""Songs up to which a new one is placed by the map's own method, which takes too long beyond."""
+"""Songs on a map up to which the map's own method places new ones; for larger maps it takes too long."""
 
-_ROOM = 0.06  # of the map's width, around it: marks at the edge are whole
-_COARSE, _FINE = 64, 256  # cells a side
-_N_NEAREST = 10  # songs whose places give the place of a new one
+_ROOM = 0.06  # margin as a share of the map's width, so that marks at the edge are not cut off
+_COARSE, _FINE = 64, 256  # cells per side
+_N_NEAREST = 10  # neighbors that give the place of a new song
 
 Source = TypeVar("Source")
 Made = TypeVar("Made")
 
 
 class OncePer(Generic[Source, Made]):
-    """A few things made of large objects, found again by the object itself: arrays have no hash.
+    """A small thread-safe LRU cache of values made from large objects that lack a hash, such as arrays.
 
-    `make` takes the object and further hashable arguments. Of more than `most` the one that was not asked for the
-    longest goes.
+    `make` takes the object and further hashable arguments. Objects are compared by identity.
     """
 
     def __init__(self, make: Callable[..., Made], most: int = 6) -> None:
         self._make, self._most = make, most
         self._lock = threading.Lock()
-        # the object is kept, too: its id is its own only while it lives
+        # holds the object, too: an id is unique only while its object lives
         self._made: OrderedDict[Hashable, tuple[Source, Made]] = OrderedDict()
 
     def __call__(self, source: Source, *rest: Hashable) -> Made:
-        """What is made of `source`, made now if it is not here."""
         key = (id(source), *rest)
         with self._lock:
             if key not in self._made:
@@ -55,7 +53,7 @@ class OncePer(Generic[Source, Made]):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A rectangle of the map, limits in its own unit."""
+    """A rectangle of the map, in the map's unit."""
 
     left: float
     right: float
@@ -64,12 +62,12 @@ class Window:
 
 
 class MapView:
-    """The places of songs, in an order that makes any first part of them a fair sample.
+    """The places of songs, in an order that makes the first n of them a fair sample for every n.
 
-    First comes a song of each cell of 64 x 64, so that no region is bare, then the others by chance. A song of a fine
-    cell of 256 x 256 with c songs weighs 1 / sqrt(c): where four times as many songs are, twice as many are drawn.
-    Songs without a place, nan in `places` (n_songs, 2), are not drawn. Memory: 16 bytes a song, and 8 more once an
-    outline was asked for.
+    First comes one song of each cell of 64 x 64, so that no region is empty, then the others at random. A song of a
+    fine cell of 256 x 256 with c songs weighs 1 / sqrt(c): four times as many songs give twice as many points. Songs
+    without a place, nan in `places` (n_songs, 2), are not drawn. Memory: 16 bytes per song, and 8 more after the first
+    outline.
     """
 
     def __init__(self, places: Float32Array, random_state: int = 0) -> None:
@@ -85,18 +83,18 @@ class MapView:
         return np.argsort(self._y, kind="stable")
 
     def inside(self, x: Sequence[float], y: Sequence[float]) -> Int64Array:
-        """Rows of all songs inside of an outline, those that are drawn among them, in the order of the sample.
+        """Return the rows of all songs inside an outline, in the order of the sample.
 
         Parameters
         ----------
         x, y : sequences of n_corners numbers
-            Corners one after the other; the last one is joined to the first. Where it crosses itself, what is
-            encircled twice is outside (even-odd rule).
+            The last corner is joined to the first. If the outline crosses itself, areas that are encircled twice are
+            outside (even-odd rule).
 
         Notes
         -----
-        A song is inside if a ray from it to the right crosses an odd number of edges. Songs are looked at by their
-        height, so that an edge asks only those that it may cross: the time goes with the songs at its height.
+        A song is inside if a ray from it to the right crosses an odd number of edges. Songs are sorted by height, so
+        the time per edge is linear in the number of songs at its height.
         """
         order = self._by_height
         heights = self._y[order].astype(np.float64)
@@ -111,14 +109,13 @@ class MapView:
 
 
 map_view: "OncePer[Float32Array, MapView]" = OncePer(MapView)
-"""The view of an array of places, float32 (n_songs, 2); made once an array (0.5 s for 1 000 000 songs)."""
+"""The cached view of an array of places, float32 (n_songs, 2); making it takes 0.5 s for 1,000,000 songs."""
 
 
 def place_by_neighbours(places: Float32Array, rows: Int64Array) -> Float32Array:
-    """A place on the map for a new song, float32 (2,): the median of its nearest neighbours' places.
+    """Return the median place (2,) of a new song's nearest neighbors, as openTSNE does to start from; nan without any.
 
-    For maps that are too large to be unfolded again; openTSNE starts from it, too. Of the nearest `rows` those
-    without a place are left out; it is nan where there are no others.
+    Neighbors without a place are left out.
     """
     near = places[rows]
     near = near[np.isfinite(near).all(axis=1)]
@@ -128,11 +125,10 @@ def place_by_neighbours(places: Float32Array, rows: Int64Array) -> Float32Array:
 def place_vector(
     vector: Float32Array, places: Float32Array, index: Neighbours, unfold: Callable[[Float32Array], Float32Array]
 ) -> Float32Array:
-    """A place on the map, float32 (2,), for a song that is not on it; nan where it has no place.
+    """Return a place (2,) on the map for a song that is not on it; nan if it cannot be placed.
 
-    `vector` (n_dimensions,) is the song, `places` (n_songs, 2) the map, and `index` has its songs. `unfold` gives
-    places of vectors by the map's own method; it is used up to :data:`MAX_UNFOLDED` songs, beyond which it takes too
-    long.
+    `vector` (n_dimensions,) is the song, `places` (n_songs, 2) the map, and `index` has the map's songs. `unfold`
+    places vectors by the map's own method; it is used up to :data:`MAX_UNFOLDED` songs.
     """
     if len(places) <= MAX_UNFOLDED:
         return unfold(vector[None, :])[0]
@@ -141,7 +137,7 @@ def place_vector(
 
 
 def _home(x: npt.NDArray[Any], y: npt.NDArray[Any]) -> Window:
-    """The whole map with room around it."""
+    """Return the window of the whole map with a margin."""
     if not len(x):
         return Window(-1.0, 1.0, -1.0, 1.0)
     low, high = (float(x.min()), float(y.min())), (float(x.max()), float(y.max()))
@@ -149,26 +145,22 @@ def _home(x: npt.NDArray[Any], y: npt.NDArray[Any]) -> Window:
     return Window(low[0] - room[0], high[0] + room[0], low[1] - room[1], high[1] + room[1])
 
 
-def _cells(values: npt.NDArray[Any], low: float, high: float, n: int) -> Int64Array:
-    """Which of `n` cells from `low` to `high` each value lies in."""
-    scaled = (values.astype(np.float64) - low) * (n / max(high - low, n * np.finfo(float).tiny))
-    return np.clip(scaled, 0, n - 1).astype(np.int64)
-
-
 def _fair_order(x: npt.NDArray[Any], y: npt.NDArray[Any], home: Window, rng: np.random.Generator) -> Int64Array:
-    """Songs so that any first part of them is a fair sample; see :class:`MapView`.
+    """Return songs in the order that :class:`MapView` describes.
 
-    Weighted sampling without replacement: in the order of E / w with E exponential (Efraimidis and Spirakis 2006).
+    Weighted sampling without replacement: sort by E / w with E exponential (Efraimidis and Spirakis 2006).
     """
-    limits = (home.left, home.right), (home.bottom, home.top)
-    across, up = (_cells(v, *limit, _FINE) for v, limit in zip((x, y), limits, strict=True))
+
+    def cells(values: npt.NDArray[Any], low: float, high: float) -> Int64Array:
+        scaled = (values.astype(np.float64) - low) * (_FINE / max(high - low, _FINE * np.finfo(float).tiny))
+        return np.clip(scaled, 0, _FINE - 1).astype(np.int64)
+
+    across, up = cells(x, home.left, home.right), cells(y, home.bottom, home.top)
     fine = up * _FINE + across
     counts = np.bincount(fine, minlength=_FINE**2)
     order = np.argsort(rng.exponential(size=len(x)) * np.sqrt(counts[fine]))
     step = _FINE // _COARSE
     coarse = (up // step * _COARSE + across // step)[order]
-    first = np.full(_COARSE**2, -1)
-    first[coarse[::-1]] = np.arange(len(x))[::-1]  # of songs of the same cell the last one written stays
     is_first = np.zeros(len(x), dtype=bool)
-    is_first[first[first >= 0]] = True
+    is_first[np.unique(coarse, return_index=True)[1]] = True
     return np.concatenate([order[is_first], order[~is_first]])

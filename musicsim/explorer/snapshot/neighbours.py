@@ -1,9 +1,9 @@
-"""Which index answers for a library: every song is compared in a small one, a large one has an index beside its model.
+"""The search index of a library: a file next to the model for a large library; a small one does not need an index.
 
-The setting `index_kind` chooses the index. By default that is a partition, or, where one would take more memory than
-the library's settings allow, bit codes that leave the vectors on the disk. The index is made of the rows of the model's
-file, which only grows: songs that are forgotten leave it as it is, new ones are added to it. It is brought up to the
-library by the job that places new songs; until there is one, every song is compared.
+The setting `index_kind` chooses the index. The default is a partition or, if that would exceed the memory in the
+library's settings, bit codes, which leave the vectors on disk. The index covers the rows of the model's file, which
+only grows: removed songs leave it unchanged, new ones are added. The job that places new songs updates it. Until it is
+built, every song is compared.
 """
 
 import logging
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 INDEXED_FROM = 100_000
-"""Songs from which a library gets an index: comparing with all of fewer takes less than 15 ms."""
+"""Songs from which a library gets an index: comparing fewer takes less than 15 ms."""
 
 CHOSEN_FROM = 1_000
 """Songs from which a library gets the kind of index that its settings choose."""
 
-# Classes of the kinds that are kept in files, by name: importing the one of codes takes a second.
+# Names of classes, because importing the one of bit codes takes a second.
 _CLASSES = {"partition": "PartitionIndex", "forest": "SpillForest", "tree": "SpillTree", "codes": "CompactIndex"}
 KINDS = (*_CLASSES, "exact")
 TITLES = {
@@ -45,31 +45,26 @@ TITLES = {
     "codes": "Bit codes",
     "exact": "Exact",
 }
-"""Names of the values of the setting `index_kind`."""
+"""Labels of the values of the setting `index_kind`."""
 
-_PARTITION_BYTES = 1.3
-"""What a partition takes for each number of a vector: 0.13 GB for a million songs of 100 dimensions."""
-
+_PARTITION_BYTES = 1.3  # per number of a vector: 0.13 GB for a million songs of 100 dimensions
 _FOLDER = "index"
 INDEX_FILE = f"{_FOLDER}/index.json"
 
 N_CANDIDATES = 500
 """Candidates that hub reduction reorders."""
 
-# Share of the candidates that is found; of the nearest ten more than 99 %.
-_RECALL = 0.95
+_RECALL = 0.95  # of all candidates; of the nearest ten more than 99%
 _N_QUERIES = 100
-# Rows that may be missing in the file and are added whenever it is read, as a share of all.
-_ADDED_ON_READING = 0.02
-# A partition whose cells have grown so much is built again.
-_GROWTH = 1.5
+_ADDED_ON_READING = 0.02  # new rows, as a share of all, up to which the file stays unchanged
+_GROWTH = 1.5  # a partition whose cells have grown this much is rebuilt
 _SEED = 0
-# Of the spill tree: overlap of the sides, and rows of a leaf, as a number and as a share of all.
+# spill tree: overlap of the sides, and rows per leaf, as a number and as a share of all
 _SPILL, _LEAF_SIZE, _LEAF_SHARE = 0.2, 512, 1 / 32
 
 
 def index_kind(shape: tuple[int, ...], choice: str = "automatic", memory_mb: float = np.inf) -> str:
-    """Kind of index, one of :data:`KINDS`, for vectors of a shape and a value of the setting `index_kind`."""
+    """Return the kind of index, one of :data:`KINDS`, for an array of vectors and the setting `index_kind`."""
     n_songs, n_dimensions = shape
     if choice != "automatic":
         return choice if n_songs >= CHOSEN_FROM else "exact"
@@ -79,7 +74,7 @@ def index_kind(shape: tuple[int, ...], choice: str = "automatic", memory_mb: flo
 
 
 def build_index(kind: str, X: Float32Array) -> "FileIndex | search.ExactIndex":
-    """Build an index of a kind over rows (n_rows, n_dimensions), with enough probes for the candidates of a search."""
+    """Build an index over rows (n_rows, n_dimensions), with enough probes for the candidates of a search."""
     if kind == "exact":
         return search.ExactIndex().fit(X)
     index: Any
@@ -92,53 +87,50 @@ def build_index(kind: str, X: Float32Array) -> "FileIndex | search.ExactIndex":
 
 
 def _calibrate(kind: str, index: Any, X: Float32Array) -> None:
-    """Set the number of probes, if indexes of the kind have one."""
+    """Set the number of probes, if the kind of index has one."""
     if kind in ("partition", "forest"):
         search.calibrate(index, X, N_CANDIDATES, _RECALL, n_queries=_N_QUERIES, random_state=_SEED)
 
 
 class Neighbours:
-    """The nearest rows of a library's songs.
+    """Nearest-neighbor search among a library's songs.
 
-    The index has the rows of a model's file; `file_rows` (n_rows,), ascending, are those that are songs here, and the
-    others are removed from it. To another process all vectors are sent, or, where the index is in files (`kept`), where
-    these are.
+    The index has all rows of a model's file. `file_rows` (n_rows,), ascending, are the rows of the library's songs; the
+    others are removed from the index. Pickling sends all vectors, or only paths if the index is in `files`.
     """
 
     def __init__(
-        self, index: "FileIndex | search.ExactIndex", file_rows: Int64Array, kept: "_Files | None" = None
+        self, index: "FileIndex | search.ExactIndex", file_rows: Int64Array, files: "_Files | None" = None
     ) -> None:
-        self._index, self._n, self._kept = index, len(file_rows), kept
+        self.index, self._n, self._files = index, len(file_rows), files
         self._file_rows: Int64Array | None = None
         if self._n < index.n_samples_:
             self._file_rows = file_rows
-            is_here = np.zeros(index.n_samples_, bool)
-            is_here[file_rows] = True
-            index.remove(np.flatnonzero(~is_here))
+            index.remove(np.setdiff1d(np.arange(index.n_samples_), file_rows, assume_unique=True))
 
     def query(
         self, Q: npt.ArrayLike, k: int = 10, *, allowed: BoolArray | None = None
     ) -> tuple[Float32Array, Int64Array]:
-        """Distances and rows, as :meth:`ExactIndex.query` gives them, of the library's rows."""
+        """Return distances and rows of the library, like :meth:`ExactIndex.query`."""
         if self._file_rows is None:
-            return self._index.query(Q, k, allowed=allowed)
+            return self.index.query(Q, k, allowed=allowed)
         if allowed is not None:
-            mask = np.zeros(self._index.n_samples_, bool)
+            mask = np.zeros(self.index.n_samples_, bool)
             mask[self._file_rows] = allowed
             allowed = mask
-        distances, found = self._index.query(Q, k, allowed=allowed)
-        return distances, np.searchsorted(self._file_rows, found)
+        distances, rows = self.index.query(Q, k, allowed=allowed)
+        return distances, np.searchsorted(self._file_rows, rows)
 
     def __reduce__(self) -> tuple[Any, ...]:
         file_rows = np.arange(self._n) if self._file_rows is None else self._file_rows
-        if self._kept is None:
-            return Neighbours, (self._index, file_rows)
-        return _MappedNeighbours, (self._kept, file_rows)
+        if self._files is None:
+            return Neighbours, (self.index, file_rows)
+        return _MappedNeighbours, (self._files, file_rows)
 
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """An index in files: its folder, and the file of the vectors with so many rows and columns."""
+    """Paths of an index in files: its folder, and the file of the vectors with its shape."""
 
     folder: Path
     vectors: Path
@@ -146,9 +138,9 @@ class _Files:
 
 
 class _MappedNeighbours:
-    """What becomes of :class:`Neighbours` in another process: maps the files when it is first asked.
+    """:class:`Neighbours` in another process: maps the files on first use.
 
-    A process that does not see them raises FileNotFoundError then.
+    Raises FileNotFoundError if this process cannot find the files.
     """
 
     def __init__(self, files: _Files, file_rows: Int64Array) -> None:
@@ -157,47 +149,39 @@ class _MappedNeighbours:
     @cached_property
     def _mapped(self) -> Neighbours:
         n, width = self._files.shape
-        index = _loaded(self._files.folder, RowFile(self._files.vectors, width).read(n))
-        index.n_jobs = 1  # there is such a process for each core
+        index = _load(self._files.folder, RowFile(self._files.vectors, width).read(n))
+        index.n_jobs = 1  # there is one such process per core
         return Neighbours(index, self._file_rows)
 
     def query(self, Q: npt.ArrayLike, k: int = 10) -> tuple[Float32Array, Int64Array]:
-        """As :meth:`Neighbours.query`."""
         return self._mapped.query(Q, k)
 
 
 def load_index(
     folder: Path, vectors: Float32Array, file_rows: Int64Array, rows: Callable[[], Float32Array], kind: str
 ) -> Neighbours:
-    """Load the index beside a model, or compare with all songs where there is none, or the kind is ``exact``.
+    """Load the index next to a model, or compare all songs if it is missing or the kind is ``exact``.
 
-    `vectors` (n_file_rows, n_dimensions) are all rows of the model's file, `file_rows` (n_rows,), ascending, those
-    that are songs here; `rows` gives their vectors, float32, where all are compared.
-
-    Raises ModelError if these hold what is no vector.
+    `vectors` (n_file_rows, n_dimensions) are all rows of the model's file, `file_rows` (n_rows,), ascending, the
+    rows of the library's songs; `rows` returns their vectors, float32. Raises ModelError if these are damaged.
     """
     if kind != "exact":
         try:
-            kept = _kept(folder / _FOLDER, vectors)
-            return Neighbours(_loaded(folder / _FOLDER, vectors), file_rows, kept)
+            filename = vectors.filename if isinstance(vectors, np.memmap) else None
+            files = None if filename is None else _Files(folder / _FOLDER, Path(filename), vectors.shape)
+            return Neighbours(_load(folder / _FOLDER, vectors), file_rows, files)
         except FileNotFoundError:
-            _log.info("%s has no index yet: every song is compared.", folder)
+            _log.info("%s does not have an index yet: every song is compared.", folder)
         except (ValueError, OSError) as error:
             _log.warning("The index in %s is not used, every song is compared: %s", folder, error)
     X = rows()
     return Neighbours(compared(folder, X), np.arange(len(X)))
 
 
-def _kept(folder: Path, vectors: Float32Array) -> _Files | None:
-    """The files of an index; None of vectors that are in memory only."""
-    name = vectors.filename if isinstance(vectors, np.memmap) else None
-    return None if name is None else _Files(folder, Path(name), vectors.shape)
-
-
 def compared(folder: Path, X: Float32Array) -> "search.ExactIndex":
-    """What compares with all vectors (n_rows, n_dimensions) of the model in a folder.
+    """Return an index that compares all vectors (n_rows, n_dimensions) of the model in a folder.
 
-    Raises ModelError if they hold what is no vector, as after damage to the disk.
+    Raises ModelError if they are not finite, for example after damage to the disk.
     """
     try:
         return search.ExactIndex().fit(X)
@@ -207,32 +191,28 @@ def compared(folder: Path, X: Float32Array) -> "search.ExactIndex":
         ) from error
 
 
-def _loaded(folder: Path, X: Float32Array) -> "FileIndex":
-    """The index of a folder, of whichever kind."""
+def _load(folder: Path, X: Float32Array) -> "FileIndex":
     name = search.kind_of_index(folder)
     if name not in _CLASSES.values():
-        raise ValueError(f"{folder} holds a {name}, which is not an index of a library.")
+        raise ValueError(f"{folder} contains a {name}, which is not an index of a library.")
     index: FileIndex = getattr(search, name).load(folder, X)
     return index
 
 
 def update_index(folder: Path, X: Float32Array, memory_mb: float = np.inf, choice: str = "automatic") -> bool:
-    """Build the index of a model, or add the rows that are new.
+    """Build the index of a model, or add new rows; return whether it was written.
 
     X (n_rows, n_dimensions) are all rows of its file; `memory_mb` and `choice` are the settings, see
-    :func:`index_kind`.
-
-    Returns whether there was anything to do; also False while another process is at it, or where the folder cannot be
-    written to.
+    :func:`index_kind`. Nothing is written while another process writes, or to a read-only folder.
     """
     kind = index_kind(X.shape, choice, memory_mb)
     if kind == "exact":
         return False
     try:
         with filelock.FileLock(folder / f"{_FOLDER}.lock", timeout=0):
-            for left in folder.glob(f".{_FOLDER}-*"):  # of a process that was ended while it wrote
-                shutil.rmtree(left, ignore_errors=True)
-            index = _brought_up(folder / _FOLDER, X, kind)
+            for leftover in folder.glob(f".{_FOLDER}-*"):  # of a process that was killed while it wrote
+                shutil.rmtree(leftover, ignore_errors=True)
+            index = _updated_index(folder / _FOLDER, X, kind)
             if index is None:
                 return False
             index.save(folder / _FOLDER)
@@ -244,12 +224,12 @@ def update_index(folder: Path, X: Float32Array, memory_mb: float = np.inf, choic
         return False
 
 
-def _brought_up(target: Path, X: Float32Array, kind: str) -> Any:
-    """The index of all rows; None where the file has nearly all of them."""
+def _updated_index(target: Path, X: Float32Array, kind: str) -> Any:
+    """Return an index of all rows; None if the file has nearly all of them."""
     index_class = getattr(search, _CLASSES[kind])
     try:
         n, n_built = index_class.saved_rows(target)
-        index_class.load(target, X[:n])  # refuses what was made of other rows, or is of another kind
+        index_class.load(target, X[:n])  # raises if it was made from other rows, or is of another kind
         if len(X) - n <= _ADDED_ON_READING * n:
             return None
         if len(X) <= _GROWTH * n_built:
@@ -257,7 +237,7 @@ def _brought_up(target: Path, X: Float32Array, kind: str) -> Any:
             _calibrate(kind, index, X)
             return index
     except FileNotFoundError:
-        shutil.rmtree(target, ignore_errors=True)  # what is left of one that lost its description
+        shutil.rmtree(target, ignore_errors=True)  # leftovers of an index without its description
     except (ValueError, OSError) as error:
         _log.warning("The index in %s is rebuilt: %s", target, error)
         shutil.rmtree(target, ignore_errors=True)

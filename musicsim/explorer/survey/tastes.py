@@ -1,11 +1,10 @@
-"""What a listener's taste may be, after some answers, and what the answer to another question would tell of it.
+"""Sampled tastes of a listener, given some answers, and the expected information of further questions.
 
-A taste weighs the dimensions of a model's vectors: w >= 0, and its squared distances are w . (x - y)^2. Before any
-answer the weights are exponential variables of mean 1, which is the model itself on average. An answer speaks through
-its comparisons, d(i, j) < d(k, l), by the logistic loss of the difference over a scale, 0.3 of the median squared
-distance of songs. Tastes that agree with the answers are drawn by the weighted Bayesian bootstrap (Newton, Polson and
-Xu 2021): each answer gets an exponential weight, and a taste is the best compromise between weighted answers and
-one draw from before the answers.
+A taste is a vector of weights w >= 0 for the dimensions of a model; its squared distances are w . (x - y)^2. The prior
+of each weight is exponential with mean 1, so that the mean taste is the model itself. The likelihood of an answer is
+logistic in its comparisons, d(i, j) < d(k, l), with a scale of 0.3 of the median squared distance. Posterior tastes are
+drawn by the weighted Bayesian bootstrap (Newton, Polson and Xu 2021). Each answer gets an exponential weight. A taste
+minimizes the weighted loss plus the distance from one draw of the prior.
 """
 
 from itertools import combinations
@@ -13,16 +12,16 @@ from itertools import combinations
 import numpy as np
 
 from musicsim._arrays import Float64Array, Int64Array
-from musicsim._blas import one_blas_thread
+from musicsim.blas import one_blas_thread
 
 _N_TASTES = 32
 _SOFTNESS = 0.3
-_NEAR, _MAX_STEPS = 1e-3, 500  # of weights that are 1 on average: far less than tastes differ by
+_NEAR, _MAX_STEPS = 1e-3, 500  # convergence of weights with mean 1, far below their spread
 _N_POWERS, _MARGIN = 20, 1.2
 
 
 def pairs_apart(vectors: Float64Array, places: Int64Array) -> Float64Array:
-    """Squared differences of every two songs of each question, (n_questions, n_pairs, n_dimensions).
+    """Return squared differences of all pairs of songs of each question, (n_questions, n_pairs, n_dimensions).
 
     `places` (n_questions, n_shown) are rows of `vectors` (n_songs, n_dimensions); pairs come in the order of
     :func:`itertools.combinations`.
@@ -32,11 +31,10 @@ def pairs_apart(vectors: Float64Array, places: Int64Array) -> Float64Array:
 
 
 def costs(apart: Float64Array, n_shown: int, form: str) -> Float64Array:
-    """How far songs lie apart if the answer is this one: the less, the likelier it is.
+    """Return the cost of each possible answer, (n_questions, n_choices, ...); a lower cost is more likely.
 
-    `apart` (n_questions, n_pairs, ...) are squared distances, or what they are sums of, in the order of
-    :func:`pairs_apart`. Of "odd" there is a choice a song: the mean over the pairs without it. Of "like" one a song
-    but for the first: its distance from the first.
+    `apart` (n_questions, n_pairs, ...) contains squared distances or their summands, from :func:`pairs_apart`. The cost
+    of choosing a song is, for "odd", the mean over the pairs without it; for "like", its distance from the first song.
     """
     if form == "like":
         return apart[:, : n_shown - 1]
@@ -46,36 +44,36 @@ def costs(apart: Float64Array, n_shown: int, form: str) -> Float64Array:
 
 
 def sample_tastes(gaps: Float64Array, answer: Int64Array, rng: np.random.Generator) -> Float64Array:
-    """Tastes that go with some answers.
+    """Draw tastes from their posterior, given answers.
 
     Parameters
     ----------
     gaps : float64 ndarray of shape (n_comparisons, n_dimensions)
-        Squared differences of the pair that is farther apart less those of the nearer one, over the scale.
+        Squared differences of the farther pair minus those of the nearer pair, divided by the scale.
     answer : int64 ndarray of shape (n_comparisons,)
-        Which answer each comparison comes from, from 0 on.
+        The answer of each comparison, numbered from 0.
 
     Returns
     -------
-    float64 ndarray of shape (n_dimensions, 32), not negative
+    float64 ndarray of shape (n_dimensions, 32), nonnegative
 
     Notes
     -----
-    Minimises sum_c u_c log(1 + exp(-gaps_c . w)) + |w - w_0|^2 / 2 for each taste, u exponential by answer and w_0
-    exponential, by accelerated projected gradients (Beck and Teboulle 2009) with a step for each dimension, begun again
-    where they turn back (O'Donoghue and Candès 2015), until no weight moves by 0.001; 500 steps at most. Of 500
-    comparisons in 139 dimensions this takes 20 ms of CPU. Memory: two arrays of the size of `gaps`.
+    Minimizes sum_c u_c log(1 + exp(-gaps_c . w)) + |w - w_0|^2 / 2 for each taste, with exponential u (per answer) and
+    w_0, by accelerated projected gradients (Beck and Teboulle 2009) with one step size per dimension and adaptive
+    restart (O'Donoghue and Candès 2015), until no weight changes by 0.001; at most 500 steps. For 500 comparisons in
+    139 dimensions this takes 20 ms of CPU time. Memory: two arrays of the size of `gaps`.
     """
-    before = rng.exponential(size=(gaps.shape[1], _N_TASTES))
+    prior = rng.exponential(size=(gaps.shape[1], _N_TASTES))
     if not len(gaps):
-        return before
+        return prior
     counts = rng.exponential(size=(int(answer.max()) + 1, _N_TASTES))[answer]
-    with one_blas_thread():  # matrices are small; threads wait for each other
-        lengths = _step_lengths(gaps, counts, before)
-        tastes, ahead, momentum = before, before, np.ones(_N_TASTES)
+    with one_blas_thread():  # matrices are small, and threads would wait for each other
+        lengths = step_lengths(gaps, counts, prior)
+        tastes, ahead, momentum = prior, prior, np.ones(_N_TASTES)
         for _ in range(_MAX_STEPS):
             wrong = counts / (1 + np.exp(np.clip(gaps @ ahead, -500, 500)))
-            stepped = np.maximum(ahead - lengths * (ahead - before - gaps.T @ wrong), 0)
+            stepped = np.maximum(ahead - lengths * (ahead - prior - gaps.T @ wrong), 0)
             moved = stepped - tastes
             momentum[((ahead - stepped) * moved / lengths).sum(axis=0) > 0] = 1
             next_momentum = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
@@ -86,12 +84,12 @@ def sample_tastes(gaps: Float64Array, answer: Int64Array, rng: np.random.Generat
     return tastes
 
 
-def _step_lengths(gaps: Float64Array, counts: Float64Array, vectors: Float64Array) -> Float64Array:
-    """How far to go down the slope, by dimension and taste, (n_dimensions, n_tastes).
+def step_lengths(gaps: Float64Array, counts: Float64Array, vectors: Float64Array) -> Float64Array:
+    """Return gradient step sizes by dimension and taste, (n_dimensions, n_tastes).
 
-    The objective curves at most as I + gaps^T diag(u) gaps / 4. Dimensions are scaled so that they curve about alike,
-    as their spread may fall by orders of magnitude; then the largest eigenvalue bounds each taste's steps: by powers,
-    from random `vectors`, as questions that tell much set the sum over dimensions, an even vector, near 0.
+    The Hessian is at most I + gaps^T diag(u) gaps / 4. Dimensions are scaled to similar curvature, because variances
+    may differ by orders of magnitude. The power method then finds the largest eigenvalue of each taste. It starts from
+    random `vectors`: informative questions are nearly orthogonal to a constant vector.
     """
     scale = 1 / (1 + (gaps**2).sum(axis=0) / 4)
     scaled = gaps * np.sqrt(scale)
@@ -103,10 +101,10 @@ def _step_lengths(gaps: Float64Array, counts: Float64Array, vectors: Float64Arra
 
 
 def information(apart: Float64Array, n_shown: int, form: str, tastes: Float64Array, scale: float) -> Float64Array:
-    """What the answers to questions tell of the taste: their mutual information, (n_questions,) in nats.
+    """Return the mutual information of each question's answer and the taste, (n_questions,) in nats.
 
-    It is the entropy of the mean answer less the mean entropy of the answers (Houlsby and others 2011), where a taste
-    answers with probabilities in proportion to exp(-cost / scale). `apart` comes from :func:`pairs_apart`, `scale`
+    This is the entropy of the mean answer minus the mean entropy of the answers (Houlsby et al. 2011). A taste
+    answers with probabilities proportional to exp(-cost / scale). `apart` comes from :func:`pairs_apart`, `scale`
     from :func:`softness`; tastes are (n_dimensions, n_tastes).
     """
     logits = -costs(apart @ tastes, n_shown, form) / scale
@@ -117,7 +115,7 @@ def information(apart: Float64Array, n_shown: int, form: str, tastes: Float64Arr
 
 
 def softness(apart: Float64Array) -> float:
-    """The squared distance that a listener hardly hears: 0.3 of the median of :func:`pairs_apart`, 1 if that is 0."""
+    """Return the scale of answers: 0.3 of the median squared distance of :func:`pairs_apart`; 1 if that is 0."""
     return _SOFTNESS * float(np.median(apart.sum(axis=2))) or 1.0
 
 

@@ -1,4 +1,4 @@
-"""Listening from beets: play counts, ratings and tags of its library. Also see the plugin in ``beetsplug``."""
+"""Listening data from beets: play counts, ratings and tags. Also see the plugin in ``beetsplug``."""
 
 from musicsim.hooks import Extension
 

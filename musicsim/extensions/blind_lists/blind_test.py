@@ -1,11 +1,12 @@
-"""Which of two walks draws the better playlists? Asked blind: two lists on the same request, sides by chance."""
+"""Blind test of two playlist generators: two playlists for the same request, on random sides."""
 
 import json
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
+from musicsim._checks import check_choice
 from musicsim.errors import NotFoundError
 from musicsim.explorer.models.artifacts import load_walk
 from musicsim.explorer.playlists.steering import allowed_rows
@@ -15,8 +16,7 @@ from musicsim.library import Library
 from musicsim.library.stores.judgments import Judgment, Opinions, Tally, summarize
 from musicsim.library.stores.models import BUILT_IN
 
-KIND = "playlists"
-"""Kind of the judgments."""
+KIND = "playlists"  # kind of the judgments
 _MAX_TRIES = 5
 _SEEDS = 1 << 31
 
@@ -26,66 +26,62 @@ _CHOSEN: dict[Choice, int | None] = {"left": 0, "right": 1, "same": None}
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """Who draws a list: a model's walk of all playlists, one of its dialects, or the uniform shuffle."""
+    """A generator of playlists: a model's walk of all playlists, one of its dialects, or the uniform shuffle."""
 
     model_id: str | None  # None for the shuffle
     model_name: str
-    dialect: str | None = None  # category whose walk is followed; None for the walk of all playlists
+    dialect: str | None = None  # None for the walk of all playlists
 
     @property
     def name(self) -> str:
-        """What it is called in answers and tallies."""
         return f"{self.model_name}: {self.dialect}" if self.dialect else self.model_name
 
 
-SHUFFLE = Contender(None, "shuffle")
-"""Every song with the same chance: who does not beat it has nothing to offer."""
+SHUFFLE = Contender(None, "shuffle")  # every song with the same probability: the baseline
 
 
 @dataclass(frozen=True, slots=True)
 class BlindPair:
-    """Two lists side by side, and who drew them, which is shown after the answer."""
+    """Two playlists side by side, and their contenders, which are hidden until the answer."""
 
     left: DrawnPlaylist
     right: DrawnPlaylist
     left_is: Contender
     right_is: Contender
-    # what both were asked for, with the first song; each was asked in its own dialect
-    request: PlaylistRequest
-    seed: int  # gives the same pair again, as long as the library and the models stay as they are
+    request: PlaylistRequest  # with the common first song, without the dialects
+    seed: int  # reproduces the pair until the library or a model changes
 
     @property
     def is_equal(self) -> bool:
-        """Whether both lists have the same songs in the same order, so that there is nothing to choose."""
+        """True if both playlists have the same songs in the same order, so that comparing them is useless."""
         return _ids(self.left) == _ids(self.right)
 
 
 def describe(tally: Tally) -> str:
-    """Describe a tally in a sentence."""
     if not tally.n_decided:
         return "no difference so far"
     if tally.wins_first == tally.wins_second:
         return f"{tally.wins_first} of {tally.n_decided} for each: no lead"
     wins, leader = max((tally.wins_first, tally.first), (tally.wins_second, tally.second))
-    share = "less than 1 %" if tally.p_value < 0.005 else f"{100 * tally.p_value:.0f} %"
+    share = "less than 1%" if tally.p_value < 0.005 else f"{100 * tally.p_value:.0f}%"
     return f"{wins} of {tally.n_decided} for “{leader}”; by chance alone this happens in {share} of cases"
 
 
 def contenders(library: Library) -> list[Contender]:
-    """Who can be compared in a library: each model that has its files, with its dialects, and last the shuffle."""
-    found: list[Contender] = []
+    """Return the models whose files exist, each followed by its dialects, and the shuffle at the end."""
+    result: list[Contender] = []
     for model in filter(library.models.is_whole, library.models.all()):
-        fitted = load_walk(library.models.path(model.id))
-        kinds = [kind["name"] for kind in fitted.facts["dialects"]] if fitted is not None else []
-        found += [Contender(model.id, model.name, dialect) for dialect in (None, *kinds)]
-    return [*found, SHUFFLE]
+        walk = load_walk(library.models.path(model.id))
+        dialects = [kind["name"] for kind in walk.facts["dialects"]] if walk is not None else []
+        result += [Contender(model.id, model.name, dialect) for dialect in (None, *dialects)]
+    return [*result, SHUFFLE]
 
 
 def opponent_of(library: Library, model_id: str | None) -> Contender:
-    """Against whom a model is asked about first.
+    """Return the default opponent of a model.
 
-    The native model, which nobody has taught; for that one itself the newest of those that are not built in, or the
-    shuffle where there are none.
+    It is the Sound model, which is not trained. The opponent of Sound is the newest model that is not built in, or the
+    shuffle.
     """
     others = [model for model in library.models.all() if model.kind not in BUILT_IN and model.id != model_id]
     native = library.models.native()
@@ -100,51 +96,39 @@ def draw_pair(
     request: PlaylistRequest,
     random_state: int | None = None,
 ) -> BlindPair:
-    """Let two contenders draw a list each on the same request, and put them on their sides by chance.
+    """Generate a playlist with each contender for the same request, and put them on random sides.
 
-    Parameters
-    ----------
-    walks : two Walks
-        Theirs, in the same order: :class:`Walk` of the model's snapshot, :class:`ShuffleWalk` for the shuffle.
-    request : PlaylistRequest
-        Without a first song one is drawn, the same for both. Its dialect is left to the contenders.
+    `walks` are in the order of the contenders: :class:`Walk` of the model's snapshot, :class:`ShuffleWalk` for the
+    shuffle. Without a first song in the request, a common one is drawn. Equal playlists are generated again a few
+    times; check :attr:`BlindPair.is_equal`.
 
-    Returns
-    -------
-    BlindPair
-        Two equal lists are drawn again a few times; :attr:`BlindPair.is_equal` says where that did not help.
-
-    Raises
-    ------
-    ValueError
-        If both contenders are the same one.
-    NotFoundError
-        If no song is known to both and as it was asked for, or as :meth:`Walk.draw` does.
+    Raises ValueError if both contenders are the same; NotFoundError if no song that both know matches the request. Also
+    raises like :meth:`Walk.draw`.
     """
     if sides[0] == sides[1]:
         raise ValueError(f"both lists would be by “{sides[0].name}”: choose two different ones.")
     seed = int(np.random.default_rng().integers(_SEEDS)) if random_state is None else random_state
     rng = np.random.default_rng(seed)
     order = (1, 0) if rng.random() < 0.5 else (0, 1)
-    asked = replace(request, dialect=None)
+    common = replace(request, dialect=None)
     if request.first is None and 0 not in request.keep:
-        asked = replace(asked, first=_first_song(walks, request, rng))
+        common = replace(common, first=_first_song(walks, request, rng))
     for _ in range(_MAX_TRIES):
         left, right = (
-            walks[side].draw(replace(asked, dialect=sides[side].dialect), int(rng.integers(_SEEDS))) for side in order
+            walks[side].draw(replace(common, dialect=sides[side].dialect), int(rng.integers(_SEEDS))) for side in order
         )
         if _ids(left) != _ids(right):
             break
-    return BlindPair(left, right, sides[order[0]], sides[order[1]], asked, seed)
+    return BlindPair(left, right, sides[order[0]], sides[order[1]], common, seed)
 
 
 def _first_song(walks: tuple[Walk, Walk], request: PlaylistRequest, rng: np.random.Generator) -> int:
-    """A song that both know and the request allows, each with the same chance."""
+    """Draw a song that both walks know and the request allows, with uniform probability."""
     allowed = [set(walk.snapshot.row_ids[allowed_rows(walk.snapshot, request)].tolist()) for walk in walks]
-    # a song that has its place further on is none to begin with
+    # songs with a fixed later place cannot be first
     known = sorted((allowed[0] & allowed[1]) - {*request.through, *request.keep.values()})
     if not known:
-        raise NotFoundError("no song known to both matches your request: loosen it.")
+        raise NotFoundError("no song that both know matches your request. Loosen the request.")
     return known[int(rng.integers(len(known)))]
 
 
@@ -152,21 +136,17 @@ def _ids(drawn: DrawnPlaylist) -> list[int]:
     return [song.id for song in drawn.songs]
 
 
-# --- answers --------------------------------------------------------------------------------------
-
-
 def record(opinions: Opinions, pair: BlindPair, chosen: Choice) -> int:
-    """Store an answer with the songs of both lists, the seed and the request.
+    """Store an answer with the songs of both playlists, the seed and the request.
 
-    Returns its id, for ``opinions.judgments.forget``. Raises ValueError if `chosen` is none of "left", "right" and
-    "same".
+    Returns its id, for ``opinions.judgments.forget``. Raises ValueError if `chosen` is not "left", "right" or "same".
     """
-    if chosen not in _CHOSEN:
-        raise ValueError(f"chosen={chosen!r} must be one of {', '.join(_CHOSEN)}.")
+    check_choice("chosen", chosen, _CHOSEN)
     sides = (pair.left_is, pair.right_is)
     options = [side.name for side in sides]
-    if options[0] == options[1]:  # a model may have the name of another one's dialect, or of the shuffle
+    if options[0] == options[1]:  # a model may have the name of another model's dialect, or of the shuffle
         options = [f"{side.name} ({side.model_id or 'no model'})" for side in sides]
+    request = asdict(replace(pair.request, keep=dict(pair.request.keep)))
     return opinions.judgments.add(
         "",
         KIND,
@@ -176,24 +156,19 @@ def record(opinions: Opinions, pair: BlindPair, chosen: Choice) -> int:
         songs=[_ids(pair.left), _ids(pair.right)],
         models=[[side.model_id, side.dialect] for side in sides],
         seed=pair.seed,
-        request=_as_json(pair.request),
+        request=json.loads(json.dumps(request, default=sorted)),  # sets become sorted lists
     )
 
 
-def _as_json(request: PlaylistRequest) -> dict[str, Any]:
-    values = asdict(replace(request, keep=dict(request.keep)))
-    return dict(json.loads(json.dumps(values, default=sorted)))  # sets, in their order
-
-
 def tally(library: Library, opinions: Opinions | None = None) -> list[Tally]:
-    """Summarize the answers in a library, or others about its models, by pair.
+    """Summarize the answers in a library, or other opinions about its models, by pair of contenders.
 
     A renamed model keeps its answers. Answers about a deleted model keep its name. A new model with that name adds to
     them.
     """
     names = {model.id: model.name for model in library.models.all()}
 
-    def rename(answer: Judgment) -> tuple[str, str]:
+    def current_names(answer: Judgment) -> tuple[str, str]:
         models = answer.context.get("models", ((None, None),) * 2)
         first, second = (
             Contender(model_id, names[model_id], dialect).name if model_id in names else name
@@ -201,4 +176,4 @@ def tally(library: Library, opinions: Opinions | None = None) -> list[Tally]:
         )
         return (first, second) if first != second else answer.options
 
-    return summarize((opinions or library).judgments.all(KIND), rename)
+    return summarize((opinions or library).judgments.all(KIND), current_names)

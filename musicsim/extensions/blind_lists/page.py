@@ -1,6 +1,6 @@
-"""Which of two draws the better playlists, asked blind: two lists without names, an answer, then the names."""
+"""The blind test on the Playlist page: two anonymous playlists, an answer, then the names."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -32,11 +32,11 @@ from musicsim.ui.components.listening import follow
 from musicsim.ui.components.song_finder import find_songs
 from musicsim.ui.components.song_list import Action, clock, row_of, song_list
 
-_FEWEST, _USUAL, _MOST = 2, 8, 30
+_MIN_LENGTH, _DEFAULT_LENGTH, _MAX_LENGTH = 2, 8, 30
 _MAX_REASONS = 8
 _LABELS: dict[Choice, str] = {"left": "List 1 is better", "same": "No difference", "right": "List 2 is better"}
 _SHORTCUTS: dict[Choice, str] = {"left": "1", "same": "0", "right": "2"}
-_SAID: dict[Choice, str] = {
+_CONFIRMATIONS: dict[Choice, str] = {
     "left": "You chose list 1.",
     "same": "You heard no difference.",
     "right": "You chose list 2.",
@@ -44,8 +44,8 @@ _SAID: dict[Choice, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """Two lists of the library in a folder; once there is an answer, it and its number."""
+class _Question:
+    """A pair of playlists, the folder of its library, and the answer with its id."""
 
     library: Path
     pair: BlindPair
@@ -53,49 +53,46 @@ class _Asked:
     answer_id: int | None = None
 
 
-_ASKED: Key[_Asked | None] = Key("blind_asked", lambda: None, "the two lists that are compared")
+_QUESTION: Key[_Question | None] = Key("blind_asked", lambda: None, "the two playlists that are compared")
 _ANSWERS: Key[list[tuple[Path, int]]] = Key(
-    "blind_answers", list, "answers of this session, each with the folder of its library, that can be taken back"
+    "blind_answers", list, "answers of this session that can be undone, each with the folder of its library"
 )
-_FIRST: Key[Contender | None] = Key("blind_first", lambda: None, "one of the two who draw lists")
-_SECOND: Key[Contender | None] = Key("blind_second", lambda: None, "the other one")
-_SONG: Key[int | None] = Key("blind_song", lambda: None, "id of the song that both lists begin with")
+_FIRST: Key[Contender | None] = Key("blind_first", lambda: None, "one of the two contenders")
+_SECOND: Key[Contender | None] = Key("blind_second", lambda: None, "the other contender")
+_SONG: Key[int | None] = Key("blind_song", lambda: None, "id of the first song of both playlists")
 _WHY: Key[tuple[int, int] | None] = Key(
-    "blind_why", lambda: None, "number of the list, and place of the song in it, whose step is to be explained"
+    "blind_why", lambda: None, "number of the playlist, and place of the song in it, whose transition is explained"
 )
-_LENGTH: Key[int] = Key("blind_length", lambda: _USUAL, "songs of each list")
+_LENGTH: Key[int] = Key("blind_length", lambda: _DEFAULT_LENGTH, "songs of each playlist")
 
 
 @visitor_may
 def draw(_snapshot: Snapshot, *, busy: bool) -> None:
-    """Two lists side by side, which is better, who drew them, and what came of all answers."""
+    """Draw two playlists side by side, the question, the contenders after the answer, and a tally of all answers."""
     now = snapshot()
     if now.n_indexed < 2:
-        st.info("Comparing playlists needs at least two songs: add more.", icon=":material/info:")
+        st.info("Comparing playlists needs at least two songs. Add more.", icon=":material/info:")
         return
     st.caption(
-        "Two playlists are generated from the same request; which is whose is hidden until you answer. "
-        "Listen for how one song leads to the next, not for a single song you like."
+        "Two playlists are generated from the same request; their origin is hidden until you answer. Listen to how "
+        "one song leads to the next, not to single songs."
     )
     sides = _choose(now)
     request = _request(now)
-    asked = _ASKED.get()
-    if asked is not None and (
-        asked.library != now.library.folder or {asked.pair.left_is, asked.pair.right_is} != set(sides)
+    question = _QUESTION.get()
+    if question is not None and (
+        question.library != now.library.folder or {question.pair.left_is, question.pair.right_is} != set(sides)
     ):
-        asked = None
-    if asked is None:
-        is_wanted = st.button("Generate two playlists", icon=":material/casino:", key="blind_draw", type="primary")
+        question = None
+    if question is None:
+        wants_pair = st.button("Generate two playlists", icon=":material/casino:", key="blind_draw", type="primary")
     else:
-        _show_pair(now, asked)
-        # the names come where the question stood: nobody has to look for them
-        is_wanted = _question(asked.pair) if asked.chosen is None else _reveal(asked)
-    if is_wanted:
-        _draw(now, sides, request)
+        _show_pair(now, question)
+        # the names replace the question at the same place, where the listener is looking
+        wants_pair = _ask(question.pair) if question.chosen is None else _reveal(question, question.chosen)
+    if wants_pair:
+        _generate(now, sides, request)
     _tally(now.library)
-
-
-# --- who, and what is asked of them ---------------------------------------------------------------
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -104,29 +101,33 @@ def _contenders(folder: Path, revision: int, _library: Library) -> list[Contende
 
 
 def _choose(now: Snapshot) -> tuple[Contender, Contender]:
-    able = _contenders(now.library.folder, now.revision, now.library)
-    usual = next((one for one in able if now.record and one.model_id == now.record.id), SHUFFLE)
-    if _FIRST.get() not in able:
-        _FIRST.set(usual)
+    choices = _contenders(now.library.folder, now.revision, now.library)
+    in_use = next((one for one in choices if now.record and one.model_id == now.record.id), SHUFFLE)
+    if _FIRST.get() not in choices:
+        _FIRST.set(in_use)
     left, right = st.columns(2, gap="medium")
     _FIRST.keep()
     first = left.selectbox(
-        "Compare", able, key=_FIRST.name, format_func=_words_of, help="A model's walk, or one of its dialects."
+        "Compare",
+        choices,
+        key=_FIRST.name,
+        format_func=_label,
+        help="A model's playlists, or those of one of its dialects.",
     )
-    others = [one for one in able if one != first]
+    others = [one for one in choices if one != first]
     if _SECOND.get() not in others:
-        against = opponent_of(now.library, first.model_id) if first != SHUFFLE else usual
-        _SECOND.set(against if against in others else others[0])
+        opponent = opponent_of(now.library, first.model_id) if first != SHUFFLE else in_use
+        _SECOND.set(opponent if opponent in others else others[0])
     _SECOND.keep()
     second = right.selectbox(
-        "with", others, key=_SECOND.name, format_func=_words_of,
-        help="The shuffle is the baseline that any of them should beat.",
+        "with", others, key=_SECOND.name, format_func=_label,
+        help="The shuffle is the baseline that each of them should beat.",
     )  # fmt: skip
     return first, second
 
 
-def _words_of(one: Contender) -> str:
-    return "shuffle (every song equally likely)" if one == SHUFFLE else one.name
+def _label(contender: Contender) -> str:
+    return "shuffle (every song equally likely)" if contender == SHUFFLE else contender.name
 
 
 def _request(now: Snapshot) -> PlaylistRequest:
@@ -141,60 +142,59 @@ def _request(now: Snapshot) -> PlaylistRequest:
             now, "First song of both", key=f"{_SONG.name}_finder", chosen=[] if first is None else [first],
             on_change=lambda ids: _SONG.set(next(iter(ids), None)), placeholder="random each time", most=1,
         )  # fmt: skip
-    length = right.number_input("Songs", _FEWEST, _MOST, key=_LENGTH.name)
+    length = right.number_input("Songs", _MIN_LENGTH, _MAX_LENGTH, key=_LENGTH.name)
     return PlaylistRequest(length=int(length), first=first)
 
 
-def _walk_of(one: Contender) -> Walk:
-    return walk(snapshot(one.model_id)) if one != SHUFFLE else ShuffleWalk(snapshot())
+def _walk_of(contender: Contender) -> Walk:
+    return walk(snapshot(contender.model_id)) if contender != SHUFFLE else ShuffleWalk(snapshot())
 
 
-def _draw(now: Snapshot, sides: tuple[Contender, Contender], request: PlaylistRequest) -> None:
+def _generate(now: Snapshot, sides: tuple[Contender, Contender], request: PlaylistRequest) -> None:
     try:
         pair = draw_pair(sides, (_walk_of(sides[0]), _walk_of(sides[1])), request)
     except (MusicsimError, ValueError) as error:
         st.error(plain(error), icon=":material/error:")
         return
-    _ASKED.set(_Asked(now.library.folder, pair))
-    st.rerun()  # the button above says another thing now
+    _QUESTION.set(_Question(now.library.folder, pair))
+    st.rerun()  # the button above has another label now
 
 
-# --- the lists and the answer ---------------------------------------------------------------------
-
-
-def _show_pair(now: Snapshot, asked: _Asked) -> None:
-    pair = asked.pair
-    is_told = asked.chosen is not None
-    left, right = st.columns(2, gap="large")
-    for column, number, drawn, who in ((left, 1, pair.left, pair.left_is), (right, 2, pair.right, pair.right_is)):
+def _show_pair(now: Snapshot, question: _Question) -> None:
+    pair = question.pair
+    is_answered = question.chosen is not None
+    sides = ((pair.left, pair.left_is), (pair.right, pair.right_is))
+    columns = st.columns(2, gap="large")
+    for number, (column, (drawn, contender)) in enumerate(zip(columns, sides, strict=True), start=1):
         with column:
-            st.markdown(f"**List {number}**" + (f" · {plain(who.name)}" if is_told else ""))
-            _list(now, drawn, number, is_told=is_told)
-    asked_for = _WHY.get()
+            st.markdown(f"**List {number}**" + (f" · {plain(contender.name)}" if is_answered else ""))
+            _show_playlist(now, drawn, number, is_answered=is_answered)
+    step = _WHY.get()
     _WHY.set(None)
-    if is_told and asked_for is not None:
-        drawn, who = (pair.left, pair.left_is) if asked_for[0] == 1 else (pair.right, pair.right_is)
-        _explain(drawn, asked_for[1], who)
+    if is_answered and step is not None:
+        number, place = step
+        drawn, contender = sides[number - 1]
+        _explain(drawn, place, contender)
 
 
-def _question(pair: BlindPair) -> bool:
-    """Which is better; whether two others are wanted instead of an answer."""
+def _ask(pair: BlindPair) -> bool:
+    """Draw the question; return True if the user wants other playlists instead of answering."""
     if pair.is_equal:
         st.info(
-            "Both keep producing the same list: there are few songs, or the two are almost the same. "
-            "Compare two others, or ask for longer lists.", icon=":material/info:",
+            "Both keep producing the same list, because they are too similar or there are too few songs. Compare two "
+            "others, or request longer lists.", icon=":material/info:",
         )  # fmt: skip
     with st.container(horizontal=True, horizontal_alignment="center"):
-        for choice, words in _LABELS.items():
+        for choice, label in _LABELS.items():
             st.button(
-                words, key=f"blind_{choice}", shortcut=_SHORTCUTS[choice], on_click=_answer, args=(choice,),
+                label, key=f"blind_{choice}", shortcut=_SHORTCUTS[choice], on_click=_answer, args=(choice,),
                 disabled=pair.is_equal and choice != "same",
             )  # fmt: skip
         return st.button("Generate two others", icon=":material/casino:", key="blind_draw", type="tertiary")
 
 
-def _list(now: Snapshot, drawn: DrawnPlaylist, number: int, *, is_told: bool) -> None:
-    """A list to listen to; its reasons and notes would tell who drew it, and come after the answer."""
+def _show_playlist(now: Snapshot, drawn: DrawnPlaylist, number: int, *, is_answered: bool) -> None:
+    """Draw a playlist. Its reasons and notes are hidden until the answer, because they reveal the contender."""
     songs = list(drawn.songs)
 
     def act(action: Action) -> None:
@@ -207,85 +207,81 @@ def _list(now: Snapshot, drawn: DrawnPlaylist, number: int, *, is_told: bool) ->
         elif action.kind == "similar":
             st.toast("Explore and Search by example now start from this song.", icon=":material/check_circle:")
 
-    # the first song was given: nothing led to it
+    # the first song was given: no transition led to it
     reasons = [None, *(edge.reason if edge is not None else None for edge in drawn.edges[1:])]
-    rows = [row_of(song, link=reason if is_told else None) for song, reason in zip(songs, reasons, strict=True)]
+    rows = [row_of(song, link=reason if is_answered else None) for song, reason in zip(songs, reasons, strict=True)]
     song_list(rows, key=f"blind_list_{number}", on_action=act)
     st.caption(f"{len(songs)} songs · {clock(drawn.duration_s)}")
-    if is_told and drawn.notes:
+    if is_answered and drawn.notes:
         st.caption(plain("; ".join(drawn.notes).capitalize() + "."))
 
 
 @st.dialog("Why this step?")
-def _explain(drawn: DrawnPlaylist, index: int, who: Contender) -> None:
-    """All that can have led from a song to the next one, by whoever drew the list."""
-    here, there, taken = drawn.songs[index - 1], drawn.songs[index], drawn.edges[index]
-    st.markdown(f"From **{plain(here.title)}** to **{plain(there.title)}**")
+def _explain(drawn: DrawnPlaylist, index: int, contender: Contender) -> None:
+    """Draw all possible reasons for a transition, and mark the one that was used."""
+    previous, song, used = drawn.songs[index - 1], drawn.songs[index], drawn.edges[index]
+    st.markdown(f"From **{plain(previous.title)}** to **{plain(song.title)}**")
     try:
-        reasons = _walk_of(who).reasons(here.id, there.id, who.dialect)
+        reasons = _walk_of(contender).reasons(previous.id, song.id, contender.dialect)[:_MAX_REASONS]
     except MusicsimError as error:
         st.info(plain(error), icon=":material/info:")
         return
-    said = taken.reason if taken is not None else ""
-    for edge in reasons[:_MAX_REASONS]:
-        words = f"{edge.probability:.0%} · {plain(edge.reason)}"
-        st.progress(min(1.0, edge.probability), text=f":material/check: **{words}**" if edge.reason == said else words)
-    if said not in {edge.reason for edge in reasons[:_MAX_REASONS]}:
-        st.caption(plain(f"It was chosen for a less likely reason: {said}."))
+    reason = used.reason if used is not None else ""
+    for edge in reasons:
+        text = f"{edge.probability:.0%} · {plain(edge.reason)}"
+        st.progress(min(1.0, edge.probability), text=f":material/check: **{text}**" if edge.reason == reason else text)
+    if reason not in {edge.reason for edge in reasons}:
+        st.caption(plain(f"It was chosen for a less likely reason: {reason}."))
     st.caption("How likely each reason was; the ticked one was used.")
 
 
 def _answer(choice: Choice) -> None:
-    asked = _ASKED.get()
-    if asked is None or asked.chosen is not None:
+    question = _QUESTION.get()
+    if question is None or question.chosen is not None:
         return
     library = snapshot().library
-    number = record(opinions(library), asked.pair, choice)
-    _ASKED.set(_Asked(asked.library, asked.pair, choice, number))
-    _ANSWERS.set([*_ANSWERS.get(), (library.folder, number)])
+    answer_id = record(opinions(library), question.pair, choice)
+    _QUESTION.set(replace(question, chosen=choice, answer_id=answer_id))
+    _ANSWERS.set([*_ANSWERS.get(), (library.folder, answer_id)])
 
 
-def _reveal(asked: _Asked) -> bool:
-    assert asked.chosen is not None
-    left, right = (plain(one.name) for one in (asked.pair.left_is, asked.pair.right_is))
+def _reveal(question: _Question, chosen: Choice) -> bool:
+    left, right = (plain(one.name) for one in (question.pair.left_is, question.pair.right_is))
     names = f"List 1 was made by **{left}**, list 2 by **{right}**."
-    st.success(f"{_SAID[asked.chosen]} {names}", icon=":material/visibility:")
+    st.success(f"{_CONFIRMATIONS[chosen]} {names}", icon=":material/visibility:")
     return st.button("Next two lists", icon=":material/casino:", key="blind_draw", type="primary", shortcut="n")
 
 
-def _take_back(library: Library) -> None:
-    """Forget the last answer; its lists go, for their names have been seen."""
-    *before, (folder, number) = _ANSWERS.get()
-    opinions(library).judgments.forget(number)
+def _undo(library: Library) -> None:
+    """Delete the last answer. Its question is deleted too, because the names were shown."""
+    *before, (folder, answer_id) = _ANSWERS.get()
+    opinions(library).judgments.forget(answer_id)
     _ANSWERS.set([*before])
-    asked = _ASKED.get()
-    if asked is not None and (asked.library, asked.answer_id) == (folder, number):
-        _ASKED.set(None)
+    question = _QUESTION.get()
+    if question is not None and (question.library, question.answer_id) == (folder, answer_id):
+        _QUESTION.set(None)
     st.toast("The last answer was undone.", icon=":material/undo:")
-
-
-# --- what came of it ------------------------------------------------------------------------------
 
 
 def _tally(library: Library) -> None:
     st.subheader("So far", anchor=False)
-    found = tally(library, opinions(library))
-    if not found:
-        st.caption("No answers yet. It takes ten or more to show anything.")
+    tallies = tally(library, opinions(library))
+    if not tallies:
+        st.caption("No answers yet. Ten or more are needed to show a difference.")
         return
-    st.markdown("\n".join(f"- {plain(f'“{one.first}” and “{one.second}”: {describe(one)}.')}" for one in found))
+    st.markdown("\n".join(f"- {plain(f'“{one.first}” and “{one.second}”: {describe(one)}.')}" for one in tallies))
     table = {
-        "": [f"{plain(one.first)} – {plain(one.second)}" for one in found],
-        "wins": [f"{one.wins_first} – {one.wins_second}" for one in found],
-        "no difference": [str(one.ties) for one in found],
-        "p": [f"{one.p_value:.2f}" if one.n_decided else "–" for one in found],
+        "": [f"{plain(one.first)} – {plain(one.second)}" for one in tallies],
+        "wins": [f"{one.wins_first} – {one.wins_second}" for one in tallies],
+        "no difference": [str(one.ties) for one in tallies],
+        "p": [f"{one.p_value:.2f}" if one.n_decided else "–" for one in tallies],
     }
     st.table(pd.DataFrame(table), hide_index=True, border="horizontal")
     st.caption(
         "p is the chance of a lead at least this large, for either, if both are equally good (sign test; "
-        "“no difference” answers are left out). Decide beforehand how many answers you will give: "
-        "stopping at a lucky moment shows a lead where there is none."
+        "“no difference” answers are left out). Decide beforehand how many answers to give: stopping at a lucky "
+        "moment gives a false lead."
     )
-    mine = [folder for folder, _ in _ANSWERS.get()]
-    if mine and mine[-1] == library.folder:
-        st.button("Undo last answer", icon=":material/undo:", key="blind_undo", on_click=_take_back, args=(library,))
+    answers = _ANSWERS.get()
+    if answers and answers[-1][0] == library.folder:
+        st.button("Undo last answer", icon=":material/undo:", key="blind_undo", on_click=_undo, args=(library,))

@@ -1,7 +1,8 @@
-"""A bundle, which users know as a snapshot file: a library for visitors, without its music, in one file.
+"""A bundle (on the pages: a snapshot file) is one file with a library for visitors, without its music.
 
-It is an archive (:mod:`musicsim.library.disk.archive_file`). :mod:`musicsim.extensions.bundles.public_copy` makes
-its database. Of models it has what they cannot do without, and their index. Unpacked, it is the folder of a library.
+It is an archive (:mod:`musicsim.library.disk.archive_file`) with the database of
+:mod:`musicsim.extensions.bundles.public_copy`, and the necessary files and index of models. Unpacked, it is the folder
+of a library.
 """
 
 import json
@@ -12,7 +13,7 @@ from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 import numpy as np
 import sqlalchemy as sa
@@ -28,7 +29,7 @@ from musicsim.extensions.bundles.public_copy import (
     FILLED,
     SETTINGS,
     Excerpts,
-    copy_for_strangers,
+    copy_for_visitors,
     excerpt_path,
 )
 from musicsim.library import Library
@@ -61,17 +62,11 @@ _BUNDLE = ArchiveKind(
 )
 _BITRATE = 96_000  # of excerpts
 _SONGS_AT_ONCE = 1000
-# the only entries of the table `meta`
-_META = {"schema_version", "revision", "settings", "colours"}
-
-
-# --- writing --------------------------------------------------------------------------------------
+_META = {"schema_version", "revision", "settings", "colours"}  # the only keys of the table `meta`
 
 
 @dataclass(frozen=True, slots=True)
 class BundleReport:
-    """Contents of a bundle."""
-
     n_songs: int
     n_excerpts: int
     n_bytes: int
@@ -80,25 +75,17 @@ class BundleReport:
 def write_bundle(
     library: Library, target: Path, progress: Progress, *, models: Iterable[str] = (), with_excerpts: bool = False
 ) -> BundleReport:
-    """Write a bundle of a library, which is only read.
+    """Write a bundle of a library, and replace an existing bundle when it is complete.
 
-    Parameters
-    ----------
-    target : Path
-        A bundle that is there is replaced when the new one is whole.
-    models : iterable of str
-        Names of further models. It has the model in use, the built-in ones, and those that these share features with.
-    with_excerpts : bool
-        Add 30 seconds of each song: those that are most like the whole song.
+    `models` are names of models to include. The active model, the built-in ones, and those with shared features are
+    always included. `with_excerpts` adds the most typical 30 seconds of each song.
 
-    Raises
-    ------
-    NotFoundError
-        If there is no model of a name, or none at all.
-    LibraryError
-        If `target` is something else, the library is damaged, or models are deleted meanwhile.
+    Raises NotFoundError if a model does not exist, or the library lacks models. Raises LibraryError if `target` is
+    another kind of file, the library is damaged, or a model is deleted meanwhile.
     """
-    chosen = _chosen(library, models)
+    store = library.models
+    records = [store.get(), *map(store.named, models), *(record for record in store.all() if record.kind in BUILT_IN)]
+    model_ids = list(dict.fromkeys([*(record.id for record in records), *(record.features_of for record in records)]))
     plays = play_counts(take_snapshot(library))
     low, high = np.quantile(plays, [1 / 3, 2 / 3]) if len(plays) else (0.0, 0.0)
     with folder_next_to(target) as work, _BUNDLE.write(target, work) as archive:
@@ -107,10 +94,10 @@ def write_bundle(
             excerpts = replace(excerpts, song_ids=_add_excerpts(library, archive, work, excerpts.suffix, progress))
         progress("copying the database", 0, 0)
         database = work / LIBRARY_FILE
-        copy_for_strangers(library.folder / LIBRARY_FILE, database, chosen, (float(low), float(high)), excerpts)
+        copy_for_visitors(library.folder / LIBRARY_FILE, database, model_ids, (float(low), float(high)), excerpts)
         with closing(Library(library.folder, open_engine(database, read_only=True))) as copy:
-            for n_done, model_id in enumerate(chosen):
-                progress("copying models", n_done, len(chosen))
+            for n_done, model_id in enumerate(model_ids):
+                progress("copying models", n_done, len(model_ids))
                 _add_model(archive, copy, copy.models.get(model_id))
             n_songs = len(copy)
         archive.add_file(_WALK_SOURCES, library.folder / _WALK_SOURCES)
@@ -119,16 +106,8 @@ def write_bundle(
     return BundleReport(n_songs, len(excerpts.song_ids), target.stat().st_size)
 
 
-def _chosen(library: Library, names: Iterable[str]) -> list[str]:
-    """Ids of the models of a bundle."""
-    store = library.models
-    chosen = [store.get(), *(store.named(name) for name in names)]
-    chosen += [record for record in store.all() if record.kind in BUILT_IN]
-    return list(dict.fromkeys([*(record.id for record in chosen), *(record.features_of for record in chosen)]))
-
-
 def _add_model(archive: ArchiveWriter, copy: Library, record: ModelRecord) -> None:
-    """Add a model, its index, and its report without its listener."""
+    """Add a model, its index, and its report, without the listener's name."""
     folder = copy.models.path(record.id)
     name = f"models/{record.id}"
     is_whole = add_model(archive, copy, record, left_out={_REPORT})
@@ -137,96 +116,77 @@ def _add_model(archive: ArchiveWriter, copy: Library, record: ModelRecord) -> No
             is_whole &= archive.add_file(f"{name}/index/{path.name}", path)
     if not is_whole:
         raise LibraryError(
-            f"{copy.folder}: the model {record.name!r} has just gone, or its files are damaged. Refit it, or "
-            "put another one into use, and do the same again."
+            f"{copy.folder}: the model {record.name!r} was just deleted, or its files are damaged. Refit it, or "
+            "activate another one, and try again."
         )
     if report := load_report(folder):
         report["detail"] = report["settings"]["listener"] = ""
         archive.add_bytes(f"{name}/{_REPORT}", json.dumps(report).encode())
 
 
-class _Part(NamedTuple):
-    """The part of a song that is to be heard, and where its sound is written."""
-
-    song_id: int
-    source: Path
-    start_s: float
-    target: Path
-
-
-def _write_part(part: _Part) -> None:
-    """Write the sound of a part; in a worker."""
-    transcode(part.source, part.target, bitrate=_BITRATE, start_s=part.start_s, length_s=TYPICAL_S)
+def _write_excerpt(part: tuple[int, Path, float, Path]) -> None:
+    """Write an excerpt of a song, given as (id, file, start in seconds, target); runs in a worker."""
+    _, source, start_s, target = part
+    transcode(source, target, bitrate=_BITRATE, start_s=start_s, length_s=TYPICAL_S)
 
 
 def _add_excerpts(library: Library, archive: ArchiveWriter, work: Path, suffix: str, progress: Progress) -> set[int]:
-    """Add the typical part of every song that can be heard; their ids."""
+    """Add an excerpt of every song with a readable file, and return their ids."""
     with library.engine.connect() as connection:
-        query = schema.ids_with_file().distinct()
-        ids = [int(row.song_id) for row in connection.execute(query)]
+        ids = [int(row.song_id) for row in connection.execute(schema.ids_with_file().distinct())]
     parts = (
-        _Part(song.id, song.path, song.typical_s, work / f"{song.id}{suffix}")
+        (song.id, song.path, song.typical_s, work / f"{song.id}{suffix}")
         for start in range(0, len(ids), _SONGS_AT_ONCE)
         for song in library.songs(ids[start : start + _SONGS_AT_ONCE])
     )
     pool = LocalPool(library.settings["n_workers"])
     added: set[int] = set()
     n_done = 0
-    with closing(pool.outcomes(_write_part, parts, limits=library.file_limits)) as items:
+    with closing(pool.outcomes(_write_excerpt, parts, limits=library.file_limits)) as items:
         for item in items:
             if item is not None:
-                part, problem = item
+                (song_id, _, _, excerpt), problem = item
                 n_done += 1
                 if isinstance(problem, StorageError):
                     raise problem
-                if problem is None and archive.add_file(excerpt_path(part.song_id, suffix), part.target):
-                    added.add(part.song_id)
+                if problem is None and archive.add_file(excerpt_path(song_id, suffix), excerpt):
+                    added.add(song_id)
                 else:
-                    _log.info("song %s has no excerpt: %s", part.song_id, problem)
-                part.target.unlink(missing_ok=True)
+                    _log.info("no excerpt of song %s: %s", song_id, problem)
+                excerpt.unlink(missing_ok=True)
             progress("cutting excerpts", n_done, len(ids))
     return added
 
 
-# --- reading --------------------------------------------------------------------------------------
-
-
 def unpack_bundle(stream: BinaryIO, name: str, target: Path, progress: Progress) -> None:
-    """Make an empty folder the library that a bundle holds, with what is kept next to a large one.
+    """Unpack a bundle into an empty folder, and add the caches of a large library.
 
-    Parameters
-    ----------
-    stream : binary file
-    name : str
-        Name of the file for messages.
+    `name` is the name of the file in messages.
 
-    Raises
-    ------
-    LibraryError
-        If it is no bundle, or not as it was written; the content of the folder is of no use then.
+    Raises LibraryError if it is not a bundle, or is damaged; the content of the folder is then unusable.
     """
     with _BUNDLE.refusing(name):
         _BUNDLE.unpack(stream, name, target, progress)
         progress("checking the database", 0, 0)
         with checked_library(target) as library:
-            _check_is_for_strangers(library)
+            _check_is_public(library)
             progress("listing the songs", 0, 0)
             library.table()
             for record in library.models.all(retired=True):
                 library.models.song_rows(record.id)
-    # readers need no files beside it then
+    # so that readers do not need WAL files
     with closing(sqlite3.connect(target / LIBRARY_FILE)) as connection:
         connection.execute("PRAGMA journal_mode=DELETE")
 
 
-def _check_is_for_strangers(library: Library) -> None:
-    """Raise ValueError if the database has anything else than a public copy: other files would be served, too."""
+def _check_is_public(library: Library) -> None:
+    """Raise ValueError if the database has more than a public copy: the app might serve other files."""
     with library.engine.connect() as connection:
         meta = {str(row.key): str(row.value) for row in connection.execute(sa.select(schema.meta))}
         names = {key for key in meta if not key.startswith(CHANGES_PREFIX)}
         read_settings(meta.get("settings"))  # checks their values
         if not names <= _META or not json.loads(meta.get("settings", "{}")).keys() <= SETTINGS:
-            raise ValueError("it has settings of a machine")
+            raise ValueError("it contains private settings")
         for table in schema.metadata.sorted_tables:
             if table.name not in (*FILLED, schema.meta.name) and connection.scalar(
                 sa.select(sa.exists().select_from(table))
@@ -234,4 +194,4 @@ def _check_is_for_strangers(library: Library) -> None:
                 raise ValueError(f"it has rows in the table {table.name}")
         paths = sa.select(sa.type_coerce(schema.files.c.path, sa.Text))
         if not all(map(re.compile(_EXCERPT, re.ASCII).fullmatch, connection.scalars(paths))):
-            raise ValueError("it names files that it does not hold")
+            raise ValueError("it lists files that it does not contain")

@@ -1,7 +1,7 @@
-"""A copy of a library's database for visitors, with the content of the public pages only.
+"""A copy of a library's database for visitors, limited to the content of the public pages.
 
-It is filled column by column with the values that this module names. A table or column of a later version is not in it
-until somebody names it. It is without listeners, plays, answers, imports, jobs, servers and paths.
+This module lists every column of the copy. New tables and columns are missing until they are added here. The copy
+excludes listeners, plays, answers, imports, jobs, servers and paths.
 """
 
 import json
@@ -22,11 +22,8 @@ from musicsim.library.db.schema_version import create_tables
 from musicsim.library.tags.artists import artist_group, known_artist, stand_in_name
 from musicsim.storage import storage_error
 
-EXCERPTS = "excerpts"
-"""Folder of the excerpts."""
-NOWHERE = "."
-"""Folder of a song with a known artist."""
-
+EXCERPTS = "excerpts"  # folder of the excerpts
+NOWHERE = "."  # folder of a song with a known artist
 _PLAIN = (
     *("title", "artist", "album_artist", "album", "track", "year", "genre", "duration_s"),
     *("feature_version", "mb_recording_id", "mb_artist_id", "mb_album_id", "sound_hash"),
@@ -36,19 +33,18 @@ _MODEL = (
     *("id", "name", "created_at", "n_songs_fitted", "n_features", "n_dimensions", "is_active", "is_complete"),
     *("kind", "base_id", "is_retired"),
 )
-# settings that pages show; others may name files and listeners
+# settings that pages show; others may contain names of files or listeners
 _SETTINGS_OF_MODELS = (
     *("supervision", "representation", "label", "n_codewords", "tau", "sources", "model_ids", "vectors"),
 )
-SETTINGS = frozenset({"hub_reduction", "index_kind", "index_memory_mb"})
-"""The only settings of a library that are in a copy."""
+SETTINGS = frozenset({"hub_reduction", "index_kind", "index_memory_mb"})  # the only settings of a library in a copy
 _HERE = "SELECT id FROM songs"
 _LABELS = {"artist": "songs", "genre": "songs", "key": "songs", "mode": "songs", "tag": "tags"}
 
 FILLED: dict[str, dict[str, str]] = {
     "songs": {
         "id": "s.id",
-        "content_hash": "printf('%064x', s.id)",  # that of the owner's file says which one it is
+        "content_hash": "printf('%064x', s.id)",  # the real hash would identify the owner's file
         **{name: f"s.{name}" for name in _PLAIN},
         "outline": "outline_of(s.id, s.outline, s.typical_s, s.duration_s)",
         "notes": "''",
@@ -65,13 +61,13 @@ FILLED: dict[str, dict[str, str]] = {
     },
     "duplicates": {name: f"s.{name}" for name in ("first_id", "second_id", "similarity", "offset_s", "is_same")},
     "tags": {"song_id": "s.song_id", "tag": "s.tag", "source": "''", "weight": "max(s.weight)"},
-    # in which third of the songs by plays it is, and nobody who played it: no two songs have a listener in common
+    # the song's third by plays; each song has a separate listener, so the copy does not reveal tastes
     "plays": {"listener": "song_id", "song_id": "song_id", "source": "''", "count": "third_of(n)"},
     "playlists": {
         "id": "s.id",
         "name": "s.name",
         "category": "s.category",
-        # the sources of lists that were imported have names of files
+        # the sources of imported playlists contain names of files
         "source": "CASE source WHEN 'saved' THEN source ELSE 'list ' || s.id END",
         "created_at": "0",
     },
@@ -79,7 +75,7 @@ FILLED: dict[str, dict[str, str]] = {
     "models": {**{name: f"s.{name}" for name in _MODEL}, "settings": "settings_of(s.settings)"},
     "vectors": {name: f"s.{name}" for name in ("model_id", "row", "song_id")},
 }
-"""What each table of a copy has of each column, as SQL; all other tables are empty but ``meta``."""
+"""SQL values of each column of each table of a copy. All other tables are empty, except ``meta``."""
 
 _FROM = {
     "songs": "src.songs s WHERE s.id IN (SELECT song_id FROM src.files WHERE missing_since IS NULL) ORDER BY s.id",
@@ -101,19 +97,19 @@ _FROM = {
 
 @dataclass(frozen=True, slots=True)
 class Excerpts:
-    """The sound that a copy has: the typical part of songs, each at :func:`excerpt_path`."""
+    """The excerpts in a copy, each at :func:`excerpt_path`."""
 
     song_ids: Collection[int] = frozenset()
     suffix: str = ".mp3"
     length_s: float = 0.0
 
 
-def copy_for_strangers(
+def copy_for_visitors(
     source: Path, target: Path, model_ids: Collection[str], thirds: tuple[float, float], excerpts: Excerpts = Excerpts()
 ) -> None:
-    """Write a new database with the public part of one at one moment.
+    """Write a new database with a consistent copy of the public part of another one.
 
-    `thirds` are the most plays of a song of the least played third, and of the middle one.
+    `thirds` are the maximum plays of a song in the least played third, and in the middle one.
 
     Raises LibraryError if the source is damaged; StorageError if the disk is full.
     """
@@ -124,7 +120,7 @@ def copy_for_strangers(
     engine.dispose()
     try:
         with closing(sqlite3.connect(target, uri=True, isolation_level=None)) as copy:
-            # nobody else sees it until it is whole
+            # no other process reads it before it is complete
             for pragma in ("journal_mode=DELETE", "journal_mode=OFF", "synchronous=OFF", "cache_size=-65536"):
                 copy.execute(f"PRAGMA {pragma}")
             copy.execute("ATTACH DATABASE ? AS src", (read_only_address(source),))
@@ -142,7 +138,7 @@ def copy_for_strangers(
 
 
 def excerpt_path(song_id: int, suffix: str) -> str:
-    """The file of a song's excerpt in the folder of a copy."""
+    """Return the relative path of a song's excerpt in the folder of a copy."""
     return f"{EXCERPTS}/{song_id % 1000:03d}/{song_id}{suffix}"
 
 
@@ -150,54 +146,52 @@ def _add_functions(
     copy: sqlite3.Connection, model_ids: Collection[str], thirds: tuple[float, float], excerpts: Excerpts
 ) -> None:
     """Define the SQL functions of :data:`FILLED` and :data:`_FROM`."""
-    heard = frozenset(excerpts.song_ids)
+    with_excerpt = frozenset(excerpts.song_ids)
     roots = [schema.path_of(text) for (text,) in copy.execute("SELECT path FROM src.roots")]
-    is_nobody = cache(lambda artist: known_artist(artist) is None)
-    places: dict[str, str] = {}
+    is_unknown = cache(lambda artist: known_artist(artist) is None)
+    names: dict[str, str] = {}
 
     @cache
     def stand_in(folder: str) -> str:
-        """A unique name for the folder that replaces an unknown artist."""
-        group = artist_group(None, schema.path_of(folder), roots)
-        return (
-            NOWHERE
-            if group is None
-            else places.setdefault(group, f"{len(places) + 1}/{stand_in_name(schema.path_of(folder), roots)}")
-        )
+        """Return a unique name for the folder that groups songs without an artist."""
+        path = schema.path_of(folder)
+        group = artist_group(None, path, roots)
+        if group is None:
+            return NOWHERE
+        return names.setdefault(group, f"{len(names) + 1}/{stand_in_name(path, roots)}")
 
     def outline_of(song_id: int, outline: bytes, typical_s: float, duration_s: float) -> bytes:
-        if song_id not in heard or not outline or duration_s <= excerpts.length_s:
+        if song_id not in with_excerpt or not outline or duration_s <= excerpts.length_s:
             return outline
         ends = np.array([typical_s, typical_s + excerpts.length_s]) / duration_s * len(outline)
         return bytes(np.frombuffer(outline, np.uint8)[slice(*ends.astype(int))])
 
+    def settings_of(text: str) -> str:
+        settings = json.loads(text)
+        return json.dumps({name: settings[name] for name in _SETTINGS_OF_MODELS if name in settings})
+
     functions: dict[str, tuple[int, Callable[..., Any]]] = {
         "is_chosen": (1, model_ids.__contains__),
         "path_of": (1, lambda song_id: excerpt_path(song_id, excerpts.suffix)),
-        "folder_of": (2, lambda artist, folder: stand_in(folder) if is_nobody(artist) else NOWHERE),
-        "typical_of": (2, lambda song_id, typical_s: 0.0 if song_id in heard else typical_s),
+        "folder_of": (2, lambda artist, folder: stand_in(folder) if is_unknown(artist) else NOWHERE),
+        "typical_of": (2, lambda song_id, typical_s: 0.0 if song_id in with_excerpt else typical_s),
         "outline_of": (4, outline_of),
-        "settings_of": (1, _settings_of_model),
+        "settings_of": (1, settings_of),
         "third_of": (1, lambda n_plays: sum(n_plays > limit for limit in thirds)),
     }
     for name, (n_arguments, function) in functions.items():
         copy.create_function(name, n_arguments, function, deterministic=True)
 
 
-def _settings_of_model(text: str) -> str:
-    settings = json.loads(text)
-    return json.dumps({name: settings[name] for name in _SETTINGS_OF_MODELS if name in settings})
-
-
 def _fill_meta(copy: sqlite3.Connection) -> None:
-    """Add settings of the library, and the colours that labels of its songs were given."""
-    said = dict(copy.execute("SELECT key, value FROM src.meta WHERE key IN ('settings', 'colours')"))
-    settings = json.loads(said.get("settings", "{}"))
-    given = json.loads(said.get("colours", "{}"))
-    colours = {}
+    """Add public settings, and the map colors of labels in the copy."""
+    meta = dict(copy.execute("SELECT key, value FROM src.meta WHERE key IN ('settings', 'colours')"))
+    settings = json.loads(meta.get("settings", "{}"))
+    all_colors = json.loads(meta.get("colours", "{}"))
+    colors = {}
     for kind, table in _LABELS.items():
         names = {name for (name,) in copy.execute(f"SELECT DISTINCT {kind} FROM main.{table}")}
-        colours[kind] = {name: place for name, place in given.get(kind, {}).items() if name in names}
-    values = {"settings": {n: v for n, v in settings.items() if n in SETTINGS}, "colours": colours}
+        colors[kind] = {name: color for name, color in all_colors.get(kind, {}).items() if name in names}
+    values = {"settings": {n: v for n, v in settings.items() if n in SETTINGS}, "colours": colors}
     rows = [(key, json.dumps(value)) for key, value in values.items()]
     copy.executemany("INSERT INTO main.meta (key, value) VALUES (?, ?)", rows)

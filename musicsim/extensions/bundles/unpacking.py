@@ -1,8 +1,8 @@
-"""Bundles that are served on this machine, each unpacked once for all processes that serve it.
+"""Unpack bundles, once for all processes that serve them.
 
-They lie among the user's caches, under a name that another content of the file would not have. Whoever comes first
-unpacks and checks, and the others wait for it; then all map the same arrays into memory. What is of no file any more,
-and used by no process, is removed by the next one that comes.
+The folders are in the user's cache, under a hash of the file's state. The first process unpacks and checks, and the
+others wait. Then all map the same arrays into memory. Each process removes unused folders whose file has changed or is
+missing.
 """
 
 import fcntl
@@ -23,76 +23,62 @@ from musicsim.library.db.schema_version import SCHEMA_VERSION
 from musicsim.library.disk.archive_file import Progress
 from musicsim.storage import writing_to
 
-_IN_USE, _AT_WORK = ".used", ".lock"  # held by all who use a folder, and by the one who makes it
+_IN_USE, _UNPACKING = ".used", ".lock"  # locked by all processes that use a folder, and by the one that unpacks it
 
 
 @contextmanager
 def unpacked(file: Path, progress: Progress) -> Iterator[Path]:
-    """The folder of the library that a bundle holds; it stays as it is until the block ends.
+    """Yield the folder of the library in a bundle; it does not change until the block ends.
 
-    Raises
-    ------
-    NotFoundError
-        If there is no such file.
-    LibraryError
-        If it is no bundle, or not as it was written.
-    StorageError
-        If there is no room for it.
+    Raises NotFoundError if the file does not exist; LibraryError if it is not a bundle, or is damaged; StorageError if
+    the disk is full.
     """
     file = file.expanduser().resolve()
     if not file.is_file():
-        raise NotFoundError(f"{file}: there is no such file.")
-    folder = _caches_folder() / "snapshots"
+        raise NotFoundError(f"{file}: this file does not exist.")
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")  # XDG Base Directory Specification
+    folder = caches / "musicsim" / "snapshots"
     with writing_to(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    library_name = file.name.removesuffix(ENDING) or "library"
     with file.open("rb") as stream:
         home = folder / _key(file, os.fstat(stream.fileno()))
         used = _mark_used(home, file)
         try:
             if not home.exists():
-                with writing_to(folder), filelock.FileLock(home.with_suffix(_AT_WORK)):
+                with writing_to(folder), filelock.FileLock(home.with_suffix(_UNPACKING)):
                     if not home.exists():
-                        _unpack(stream, file, home, progress)
+                        _unpack(stream, file, home, library_name, progress)
             _remove_unused(folder)
-            yield _library_in(home, file)
+            yield home / library_name
         finally:
             os.close(used)
 
 
-def _caches_folder() -> Path:
-    """Where caches of this user lie, as the XDG Base Directory Specification has it."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "musicsim"
+def _key(file: Path, status: os.stat_result) -> str:
+    """Return a hash of the state of a file and the version of this program."""
+    state = f"{file}\n{status.st_size} {status.st_mtime_ns} {status.st_ino}\n{__version__} {SCHEMA_VERSION}"
+    return blake2b(os.fsencode(state), digest_size=12).hexdigest()
 
 
-def _key(file: Path, facts: os.stat_result) -> str:
-    """A name for what a file holds as it is now, and what this version of the program makes of it."""
-    said = f"{file}\n{facts.st_size} {facts.st_mtime_ns} {facts.st_ino}\n{__version__} {SCHEMA_VERSION}"
-    return blake2b(os.fsencode(said), digest_size=12).hexdigest()
-
-
-def _library_in(home: Path, file: Path) -> Path:
-    return home / (file.name.removesuffix(ENDING) or "library")
-
-
-def _unpack(stream: BinaryIO, file: Path, home: Path, progress: Progress) -> None:
-    making = home.with_name(f".{home.name}")
-    shutil.rmtree(making, ignore_errors=True)  # of a process that was killed
+def _unpack(stream: BinaryIO, file: Path, home: Path, library_name: str, progress: Progress) -> None:
+    temporary = home.with_name(f".{home.name}")
+    shutil.rmtree(temporary, ignore_errors=True)  # left by a process that was killed
     try:
-        library = _library_in(making, file)
-        library.mkdir(parents=True)
-        unpack_bundle(stream, file.name, library, progress)
-        making.rename(home)
+        (temporary / library_name).mkdir(parents=True)
+        unpack_bundle(stream, file.name, temporary / library_name, progress)
+        temporary.rename(home)
     finally:
-        shutil.rmtree(making, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _mark_used(home: Path, file: Path) -> int:
-    """Say that this process uses a folder, until the descriptor is closed; the mark holds the path of the file."""
+    """Mark a folder as used by this process until the descriptor is closed; the mark contains the file's path."""
     mark = home.with_suffix(_IN_USE)
     while True:
         descriptor = os.open(mark, os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(descriptor, fcntl.LOCK_SH)
-        with suppress(FileNotFoundError):  # another process has removed it before we held it
+        with suppress(FileNotFoundError):  # another process removed the mark before it was locked
             if os.fstat(descriptor).st_ino == mark.stat().st_ino:
                 os.pwrite(descriptor, os.fsencode(file), 0)
                 return descriptor
@@ -100,14 +86,14 @@ def _mark_used(home: Path, file: Path) -> int:
 
 
 def _remove_unused(folder: Path) -> None:
-    """Remove what no process uses and what is of no file, or of one that has changed since."""
+    """Remove unused folders whose file has changed or is missing."""
     for mark in folder.glob(f"*{_IN_USE}"):
-        with suppress(OSError), mark.open("rb") as held:  # used, removed by another one, or not ours
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            file = Path(os.fsdecode(held.read()))
+        with suppress(OSError), mark.open("rb") as stream:  # OSError: used, removed by another process, or not ours
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            file = Path(os.fsdecode(stream.read()))
             if file.is_file() and _key(file, file.stat()) == mark.stem:
                 continue
-            for made in (mark.with_suffix(""), mark.with_name(f".{mark.stem}")):
-                shutil.rmtree(made, ignore_errors=True)
-            mark.with_suffix(_AT_WORK).unlink(missing_ok=True)
+            for unpacked_folder in (mark.with_suffix(""), mark.with_name(f".{mark.stem}")):
+                shutil.rmtree(unpacked_folder, ignore_errors=True)
+            mark.with_suffix(_UNPACKING).unlink(missing_ok=True)
             mark.unlink()

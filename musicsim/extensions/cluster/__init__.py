@@ -5,7 +5,7 @@ from musicsim.hooks import Command, Extension, Section
 EXTENSION = Extension(
     name="cluster",
     needs=("distributed",),
-    commands={"cluster": Command("cli:group", "Show the Dask cluster that does the work (docs/scale.md).", "Maintain")},
+    commands={"cluster": Command("cli:group", "Show the Dask cluster of the library (docs/scale.md).", "Maintain")},
     command_options={
         "settings": "cli:with_trust",
         **dict.fromkeys(("add", "scan", "evaluate", "export"), "cli:with_cluster"),

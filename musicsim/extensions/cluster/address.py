@@ -4,13 +4,13 @@ import ipaddress
 import re
 
 _LOCAL = re.compile(r"local:([1-9]\d{0,2})")
-# one plain host: of user@host, programs disagree which part is the host
+# a plain host, because programs disagree on which part of user@host is the host
 _SCHEDULER = re.compile(r"(?P<protocol>tcp|tls|ws|wss)://(\[(?P<ipv6>[0-9A-Fa-f:.]+)\]|(?P<host>[\w.-]+)):\d{1,5}/?")
 _ENCRYPTED = ("tls", "wss")
 
 
 def check_address(address: str) -> str:
-    """Return the address of a cluster without blanks around it. Raises ValueError if it is malformed."""
+    """Return the stripped address of a cluster. Raises ValueError if it is malformed."""
     address = address.strip()
     if not (_LOCAL.fullmatch(address) or _SCHEDULER.fullmatch(address)):
         raise ValueError(
@@ -21,22 +21,22 @@ def check_address(address: str) -> str:
 
 
 def is_encrypted(address: str) -> bool:
-    """True if the address of a scheduler uses TLS."""
-    found = _SCHEDULER.fullmatch(address.strip())
-    return found is not None and found["protocol"] in _ENCRYPTED
+    """Return whether the address of a scheduler uses TLS."""
+    match = _SCHEDULER.fullmatch(address.strip())
+    return match is not None and match["protocol"] in _ENCRYPTED
 
 
 def is_on_this_machine(address: str) -> bool:
-    """True if a cluster runs on this machine only: ``local:N``, ``localhost`` or a loopback address.
+    """Return whether a cluster runs on this machine only: ``local:N``, ``localhost`` or a loopback address.
 
-    Names are not resolved, as their address can change between the check and the connection.
+    Names are not resolved, because their address can change between the check and the connection.
     """
     if n_own(address):
         return True
-    found = _SCHEDULER.fullmatch(address.strip())
-    if found is None:
+    match = _SCHEDULER.fullmatch(address.strip())
+    if match is None:
         return False
-    host = found["ipv6"] or found["host"]
+    host = match["ipv6"] or match["host"]
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -44,10 +44,10 @@ def is_on_this_machine(address: str) -> bool:
 
 
 def n_own(address: str) -> int:
-    """Number of workers that a scan starts on this machine; 0 for the address of a scheduler."""
-    found = _LOCAL.fullmatch(address.strip())
-    return int(found[1]) if found else 0
+    """Return the number of workers to start on this machine; 0 for the address of a scheduler."""
+    match = _LOCAL.fullmatch(address.strip())
+    return int(match[1]) if match else 0
 
 
 SETTINGS = {"cluster": check_address}
-"""The setting with the address of the cluster of a library; empty for worker processes of this machine."""
+"""The setting with the address of a library's cluster; empty for worker processes of this machine."""

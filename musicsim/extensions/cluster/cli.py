@@ -1,4 +1,4 @@
-"""Options that name a Dask cluster, and the command that shows one."""
+"""Options for a Dask cluster, and the command that shows one."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from musicsim.cli._console import JsonOption, LibraryOption, emit, open_library
-from musicsim.cli._options import adding_options
+from musicsim.cli.console import JsonOption, LibraryOption, emit, open_library
+from musicsim.cli.options import adding_options
 from musicsim.extensions.cluster.address import check_address
 from musicsim.extensions.cluster.connection import choosing, cluster_state
 from musicsim.extensions.cluster.pool import UNTRUSTED
@@ -19,11 +19,14 @@ _Cluster = Annotated[
     typer.Option(
         envvar=CLUSTER_VARIABLE,
         show_envvar=True,
-        help="A Dask cluster that does the work: tcp://10.0.0.5:8786, or local:4 for four workers here.",
+        help="Dask cluster that does the work: tcp://10.0.0.5:8786, or local:4 for four workers here.",
     ),
 ]
 _TrustCluster = Annotated[
-    bool, typer.Option("--trust-cluster", help=f"Use a cluster on another machine without TLS, this once. {_RISK}")
+    bool,
+    typer.Option(
+        "--trust-cluster", help=f"Use a cluster on another machine without TLS for this command only. {_RISK}"
+    ),
 ]
 
 group = typer.Typer(no_args_is_help=True)
@@ -35,19 +38,19 @@ def status(
     as_json: JsonOption = False,
     trust_cluster: _TrustCluster = False,
 ) -> None:
-    """Show whether the cluster answers, what its workers have, and where its dashboard is."""
+    """Show the state of the cluster, its workers and its dashboard."""
     with open_library(library, create=True) as lib:
         state = cluster_state(lib, cluster, trusted=trust_cluster)
     if as_json:
         emit(asdict(state))
         return
-    typer.echo(state.words)
+    typer.echo(state.summary)
     if state.dashboard:
         typer.echo(f"dashboard: {state.dashboard}")
 
 
 group.command()(status)
-group.callback()(lambda: None)  # a group with one command would not take its name
+group.callback()(lambda: None)  # otherwise Typer would drop the name of the only command
 
 
 @adding_options
@@ -67,15 +70,15 @@ def with_trust(
         bool | None,
         typer.Option(
             "--trust-cluster/--no-trust-cluster",
-            help=f"Remember on this machine whether the new cluster is trusted without TLS. {_RISK}",
+            help=f"Store on this machine whether the new cluster is trusted without TLS. {_RISK}",
         ),
     ] = None,
     **values: Any,
 ) -> None:
-    """Run `musicsim settings`, and refuse the address of a cluster that is not trusted."""
+    """Run `musicsim settings`, but refuse the address of a cluster that is not trusted."""
     name, value = values["name"], values["value"]
     if trust_cluster is not None and (name != "cluster" or not value):
-        raise typer.BadParameter("it goes with an address: settings cluster ADDRESS.", param_hint="--trust-cluster")
+        raise typer.BadParameter("it needs an address: settings cluster ADDRESS.", param_hint="--trust-cluster")
     if name == "cluster" and value and value.strip():
         try:
             address = check_address(value)

@@ -1,56 +1,56 @@
-"""The Dask cluster that works for a library, if there is one."""
+"""The Dask cluster of a library, if it has one."""
+
+from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 
+from musicsim import library as libraries
 from musicsim.errors import LibraryError
 from musicsim.extensions.cluster.address import n_own
 from musicsim.extensions.cluster.pool import ClusterState, open_cluster
 from musicsim.extensions.cluster.trust import CLUSTER_VARIABLE, is_trusted
-from musicsim.library import Library
 
 _chosen: ContextVar[tuple[str | None, bool]] = ContextVar("chosen", default=(None, False))
 
 
 @contextmanager
-def choosing(named: str | None, *, trusted: bool) -> Iterator[None]:
-    """Let :func:`pool` use a cluster within the block; None for that of the environment or the settings."""
-    token = _chosen.set((named, trusted))
+def choosing(address: str | None, *, trusted: bool) -> Iterator[None]:
+    """Set the cluster that :func:`pool` uses within the block; None for the environment's or the settings' one."""
+    token = _chosen.set((address, trusted))
     try:
         yield
     finally:
         _chosen.reset(token)
 
 
-@contextmanager
-def pool(library: Library) -> Iterator[None]:
-    """Give the library the cluster that was chosen, as :func:`on_cluster` does."""
-    named, trusted = _chosen.get()
-    with on_cluster(library, named, trusted=trusted):
-        yield
+def pool(library: libraries.Library) -> AbstractContextManager[None]:
+    """Call :func:`on_cluster` with the chosen cluster."""
+    address, trusted = _chosen.get()
+    return on_cluster(library, address, trusted=trusted)
 
 
-def cluster_of(library: Library, named: str | None = None) -> str:
-    """The address of the cluster of a library: the one named, else of the environment, else of the settings.
+def cluster_of(library: libraries.Library, address: str | None = None) -> str:
+    """Return the address of a library's cluster: `address`, else the environment's, else the settings'.
 
-    Empty if worker processes of this machine do the work.
+    It is empty if worker processes of this machine do the work.
     """
-    if named is not None:
-        return named
+    if address is not None:
+        return address
     return os.environ.get(CLUSTER_VARIABLE) or str(library.settings["cluster"])
 
 
 @contextmanager
-def on_cluster(library: Library, named: str | None = None, *, trusted: bool = False) -> Iterator[None]:
-    """Let the cluster of a library, as of :func:`cluster_of`, do what can be done there within the block.
+def on_cluster(library: libraries.Library, address: str | None = None, *, trusted: bool = False) -> Iterator[None]:
+    """Use the cluster of a library within the block, at the address of :func:`cluster_of`.
 
-    `trusted` trusts it this once; otherwise :mod:`musicsim.extensions.cluster.trust` decides.
+    `trusted` trusts it for this call; otherwise :mod:`musicsim.extensions.cluster.trust` decides.
 
     Raises LibraryError if it is not trusted or does not answer.
     """
-    address = cluster_of(library, named).strip()
+    address = cluster_of(library, address).strip()
     if not address:
         yield
         return
@@ -62,17 +62,19 @@ def on_cluster(library: Library, named: str | None = None, *, trusted: bool = Fa
             library.pool = None
 
 
-def cluster_state(library: Library, named: str | None = None, *, trusted: bool = False) -> ClusterState:
-    """The state of a library's cluster at this moment; `trusted` as of :func:`on_cluster`.
+def cluster_state(library: libraries.Library, address: str | None = None, *, trusted: bool = False) -> ClusterState:
+    """Return the current state of a library's cluster; the parameters are those of :func:`on_cluster`.
 
-    Raises LibraryError if the library is without one, it is not trusted, or nobody answers.
+    Raises LibraryError if the library lacks a cluster, or it is not trusted or does not answer.
     """
-    address = cluster_of(library, named).strip()
+    address = cluster_of(library, address).strip()
     if not address:
         raise LibraryError(
-            "no cluster is set: name one with --cluster, in MUSICSIM_CLUSTER of the environment, or in the settings."
+            "no cluster is set: give one with --cluster, in MUSICSIM_CLUSTER of the environment, or in the settings."
         )
     if n_own(address):
-        raise LibraryError(f"{address}: a scan starts these workers on this machine and ends them; none run now.")
+        raise LibraryError(
+            f"{address}: each scan starts these workers on this machine and then ends them. None are running now."
+        )
     with open_cluster(address, is_trusted=trusted or is_trusted(address)) as pool:
         return pool.state()

@@ -1,4 +1,4 @@
-"""The Dask cluster among the settings of a library."""
+"""The Dask cluster in the settings of a library."""
 
 import streamlit as st
 
@@ -11,8 +11,8 @@ from musicsim.ui.base.text import plain
 
 _TRUST = (
     "Without it, a cluster on another machine is not used. Dask exchanges pickles: whoever controls the scheduler or "
-    "the network on the way can run code on this machine. Trust is stored on this machine, not in the library. With "
-    "tls:// and certificates of your own it is not needed."
+    "the network on the way can run code on this machine. Trust is stored on this machine, not in the library. It is "
+    "not needed with tls:// and your own certificates."
 )
 
 
@@ -38,12 +38,12 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:  # it may change while a jo
             "Dask cluster", str(library.settings["cluster"]), key="setting_cluster",
             on_change=_set_cluster, args=(library,), placeholder="tcp://10.0.0.5:8786",
             help="Scans run on its workers: the address of a scheduler, or local:4 for four workers on this machine. "
-            f"Empty = worker processes of this machine. {CLUSTER_VARIABLE} in the environment comes first.",
+            f"Empty = worker processes of this machine. {CLUSTER_VARIABLE} in the environment takes precedence.",
         )  # fmt: skip
         is_asked = st.button("Check", icon=":material/lan:", key="check_cluster", disabled=not cluster_of(library))
     address = str(library.settings["cluster"])
     if needs_trust(address):
-        # the key names the address: a tick must not pass over to another one
+        # a key per address, so that a tick does not apply to a new address
         key = f"trust_cluster_{address}"
         st.checkbox(
             f"Trust {plain(address)} without TLS", is_trusted(address), key=key, on_change=_set_trust,
@@ -56,4 +56,4 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:  # it may change while a jo
             st.error(plain(error))
         else:
             board = f" · [dashboard]({state.dashboard})" if state.dashboard else ""
-            st.success(f"{plain(state.words)}{board}")
+            st.success(f"{plain(state.summary)}{board}")

@@ -1,10 +1,10 @@
 """Tasks on the workers of a Dask cluster.
 
-The client sends tasks in batches of some seconds of work, at most two for each thread of the workers. So memory is
-bounded for any number of tasks. A worker of Dask gives its batch to a worker process of ours
-(:mod:`musicsim.library.processes.workers`), which has the same limits per file as on one machine.
+The client sends tasks in batches of a few seconds of work, at most two per thread of the workers. So memory is bounded
+for any number of tasks. A Dask worker passes its batch to one of our worker processes
+(:mod:`musicsim.library.processes.workers`), with the same limits per file as on one machine.
 
-Dask repeats the tasks of a worker that dies. This client repeats those of a scheduler that dies, when it is back. A
+Dask repeats the tasks of a worker that dies. If the scheduler dies, this client repeats its tasks when it is back. A
 batch that has killed too many workers is repeated at the end, file by file.
 """
 
@@ -17,12 +17,12 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import CancelledError
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from musicsim import __version__
 from musicsim.errors import LibraryError
@@ -30,70 +30,62 @@ from musicsim.extensions.cluster.address import check_address, is_encrypted, is_
 from musicsim.library.processes.workers import Crew, Limits, WorkerDied
 
 if TYPE_CHECKING:
-    from distributed import Client, Future, LocalCluster
+    from distributed import Client, Future
 
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_AHEAD = 2  # batches a thread of the cluster: one at work, one to go on with
-_BATCH_S = 2.0  # of work: much longer than a message takes
-_MAX_BATCH = 32
+_AHEAD = 2  # batches per thread of the cluster: one running, one waiting
+_BATCH_S = 2.0  # of work, much longer than a message takes
+MAX_BATCH = 32  # tasks
 _TICK_S = 0.5
 _COUNT_EVERY_S = 2.0
-_CONNECT_S = 10.0
+CONNECT_S = 10.0
 _FETCH_S = 120.0
-_GONE_S = 600.0  # then a scheduler that has gone is not waited for any longer
-_RETRIES = 2  # of a batch that could not be begun, on whatever worker
+_GONE_S = 600.0  # maximum wait for a scheduler that has died
+_RETRIES = 2  # of a batch that could not start on any worker
 UNTRUSTED = (
     "this cluster is on another machine and is not trusted. Dask exchanges pickles, so whoever controls the scheduler "
-    "can run code on this machine. Use tls:// with certificates of your own, or trust the address: by --trust-cluster, "
-    "by MUSICSIM_TRUST_CLUSTER=1 next to MUSICSIM_CLUSTER, or in the settings on the Library page."
+    "can run code on this machine. Use tls:// with your own certificates, or trust the address: with "
+    "--trust-cluster, with MUSICSIM_TRUST_CLUSTER=1 and MUSICSIM_CLUSTER, or in the settings on the Library page."
 )
-"""Message on a cluster to which the owner of this machine has not consented."""
+"""Message for a cluster that the owner of this machine has not trusted."""
 _CERTIFICATES = (
     "Set DASK_DISTRIBUTED__COMM__TLS__CA_FILE, ...__CLIENT__CERT and ...__CLIENT__KEY, or the same in "
     "~/.config/dask/distributed.yaml (docs/scale.md)."
 )
-_IDLE_S = 30.0  # then a worker process that was left on a cluster ends
+_IDLE_S = 30.0  # after this time, an unused worker process on a cluster ends
+_KILLED = object()  # result of tasks whose batch has killed too many workers
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """Workers of a cluster at one moment."""
+    """The workers of a cluster at one moment."""
 
     address: str
-    dashboard: str | None  # address of the scheduler's page
+    dashboard: str | None  # URL of the scheduler's page
     n_workers: int
     n_threads: int
-    memory_bytes: int  # limit of its workers; 0 without one
+    memory_bytes: int  # limit of all workers; 0 if unlimited
 
     @property
-    def words(self) -> str:
-        """The same in a line."""
+    def summary(self) -> str:
         memory = f", {self.memory_bytes / 1e9:.1f} GB" if self.memory_bytes else ""
         counts = {"worker": self.n_workers, "thread": self.n_threads}
-        words = ", ".join(f"{n:,} {what}{'s' * (n != 1)}" for what, n in counts.items())
-        return f"{self.address}: {words}{memory}"
+        text = ", ".join(f"{n:,} {unit}{'s' * (n != 1)}" for unit, n in counts.items())
+        return f"{self.address}: {text}{memory}"
 
 
 @contextmanager
 def open_cluster(address: str, *, is_trusted: bool = False) -> "Iterator[ClusterPool]":
-    """Open the cluster at an address.
+    """Open the cluster at an address: ``local:N``, or a scheduler's address.
 
-    Parameters
-    ----------
-    address : str
-        ``local:N``, or the address of a scheduler.
-    is_trusted : bool
-        Connect to another machine without TLS. Dask exchanges pickles: whoever controls the scheduler, or the network
-        on the way, can run code on this machine. The owner of this machine decides, never a library.
+    `is_trusted` allows a connection to another machine without TLS. Dask exchanges pickles: anyone who controls the
+    scheduler, or the network in between, can run code on this machine. So the machine's owner decides, never a library.
 
-    Raises
-    ------
-    LibraryError
-        If the address is malformed or not trusted, nobody answers there, TLS has no certificates, or Dask is not
-        installed.
+    Raises LibraryError if the address is malformed or not trusted, no scheduler answers, TLS lacks certificates, or
+    Dask is not installed.
     """
     try:
         address = check_address(address)
@@ -106,12 +98,30 @@ def open_cluster(address: str, *, is_trusted: bool = False) -> "Iterator[Cluster
     if is_encrypted(address):
         _check_certificates(address)
     n_workers = n_own(address)
-    with ClusterPool.at_home(n_workers) if n_workers else ClusterPool(address) as pool:
+    with (
+        _local_scheduler(n_workers) if n_workers else nullcontext(address) as scheduler,
+        ClusterPool(scheduler) as pool,
+    ):
         yield pool
 
 
+@contextmanager
+def _local_scheduler(n_workers: int) -> Iterator[str]:
+    """Start a cluster on this machine, with one thread per worker, and yield the address of its scheduler."""
+    from distributed import LocalCluster
+
+    with LocalCluster(
+        n_workers=n_workers,
+        threads_per_worker=1,
+        dashboard_address="127.0.0.1:0",
+        scheduler_kwargs={"allowed_failures": 0},
+        silence_logs=logging.ERROR,
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
 def _check_certificates(address: str) -> None:
-    """Raise LibraryError unless the owner of this machine has set a certificate authority of their own for Dask.
+    """Raise LibraryError unless the owner of this machine has set their own certificate authority for Dask.
 
     Without it ``tls://`` fails later, and ``wss://`` trusts any public authority.
     """
@@ -121,60 +131,34 @@ def _check_certificates(address: str) -> None:
         security: Any = Security()  # sets its attributes by name
         certificates = security.tls_ca_file and security.tls_client_cert
         security.get_connection_args("client")  # reads the files
-    except (OSError, TypeError, ValueError) as error:  # errors of TLS are of the system's kind
-        raise LibraryError(
-            f"{address}: the certificates that Dask is set to use cannot be read ({error}). {_CERTIFICATES}"
-        ) from error
+    except (OSError, TypeError, ValueError) as error:  # SSLError is an OSError
+        raise LibraryError(f"{address}: Dask cannot read its certificates ({error}). {_CERTIFICATES}") from error
     if not certificates:
-        raise LibraryError(f"{address}: TLS needs certificates of your own. {_CERTIFICATES}")
+        raise LibraryError(f"{address}: TLS needs your own certificates. {_CERTIFICATES}")
 
 
-class ClusterPool:
-    """A client of the scheduler at an address.
+class ClusterPool(AbstractContextManager["ClusterPool"]):
+    """A client of the scheduler at an address; see :class:`musicsim.library.processes.pools.Pool`.
 
-    Raises LibraryError if nobody answers there.
+    Raises LibraryError if no scheduler answers.
     """
 
     shares_disk = False
 
-    def __init__(self, address: str, cluster: "LocalCluster | None" = None) -> None:
-        self.address, self._cluster = address, cluster
+    def __init__(self, address: str) -> None:
+        self.address = address
         self._client = self._connect()
         self._n_threads, self._counted = 0, 0.0
 
-    @classmethod
-    def at_home(cls, n_workers: int) -> Self:
-        """A cluster of this process's own, on this machine, with one thread a worker."""
-        from distributed import LocalCluster
-
-        cluster = LocalCluster(
-            n_workers=n_workers,
-            threads_per_worker=1,
-            dashboard_address="127.0.0.1:0",
-            scheduler_kwargs={"allowed_failures": 0},
-            silence_logs=logging.ERROR,
-        )
-        return cls(cluster.scheduler_address, cluster)
-
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Take leave; a cluster of our own ends."""
         with suppress(OSError, TimeoutError):
             self._client.close()
-        if self._cluster is not None:
-            self._cluster.close()
 
     def state(self) -> ClusterState:
-        """State of the cluster."""
         workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
         try:
             dashboard = self._client.dashboard_link
-        except KeyError:  # it has none
+        except KeyError:  # the cluster lacks workers
             dashboard = None
         return ClusterState(
             self.address,
@@ -189,24 +173,24 @@ class ClusterPool:
     ) -> Generator[tuple[T, Any] | None, None, None]:
         """See :class:`musicsim.library.processes.pools.Pool`.
 
-        Raises LibraryError if the scheduler has gone for ten minutes, or workers cannot do such work at all.
+        Raises LibraryError if the scheduler is away for ten minutes, or workers cannot do this work.
         """
         work = _Work(uuid.uuid4().hex, function, limits, preload, __version__)
         suspects: list[T] = []
-        for item in self._round(work, tasks, _MAX_BATCH, None):
-            if item is not None and isinstance(item[1], _Killed):
+        for item in self._run(work, tasks, MAX_BATCH, None):
+            if item is not None and item[1] is _KILLED:
                 suspects.append(item[0])
             else:
                 yield item
-        # one at a time: workers die with all that was at work on them
-        for item in self._round(work, suspects, 1, 1):
-            yield item if item is None or not isinstance(item[1], _Killed) else (item[0], WorkerDied(None))
+        # one at a time, because a worker that dies loses all its tasks
+        for item in self._run(work, suspects, 1, 1):
+            yield (item[0], WorkerDied(None)) if item is not None and item[1] is _KILLED else item
 
-    def _round(
+    def _run(
         self, work: "_Work", tasks: Iterable[T], max_batch: int, max_pending: int | None
     ) -> Generator[tuple[T, Any] | None, None, None]:
-        """Do every task, again and again where it got lost; those of a batch that kills have :class:`_Killed`."""
-        shared: Future | None = None  # the work, which each worker is given once
+        """Yield each task with its result, `_KILLED` if its batch kills workers; lost batches are repeated."""
+        shared: Future | None = None  # the work, sent to each worker once
         waiting = iter(tasks)
         pending: dict[Future, list[T]] = {}
         lost: deque[list[T]] = deque()
@@ -214,10 +198,10 @@ class ClusterPool:
         size = 1
         try:
             while True:
-                yield from self._found_again(pending, lost)
+                yield from self._reconnect(pending, lost)
                 if shared is not None and shared.client is not self._client:
                     shared = None
-                while len(pending) < (max_pending or self._room()):
+                while len(pending) < (max_pending or self._max_pending()):
                     batch = lost.popleft() if lost else list(islice(waiting, size))
                     if not batch:
                         break
@@ -236,41 +220,39 @@ class ClusterPool:
                 except Empty:
                     yield None
                     continue
-                if future not in pending:  # of the scheduler before
+                if future not in pending:  # of the previous scheduler
                     continue
                 batch = pending.pop(future)
-                done = self._take(future)
+                done = self._fetch(future)
                 if done is None:
                     lost.append(batch)
-                    shared = None  # it may be what got lost
+                    shared = None  # it may have been lost, too
                     continue
                 size = min(max(1, round(_BATCH_S * len(batch) / max(done.seconds, 1e-3))), 2 * size, max_batch)
-                yield from (
-                    zip(batch, done.results, strict=True) if done.results else ((task, _Killed()) for task in batch)
-                )
+                yield from zip(batch, done.results or [_KILLED] * len(batch), strict=True)
         finally:
             for future in pending:
                 future.release()
 
     def _share(self, work: "_Work") -> "Future | None":
-        """Send the work to every worker; None without any worker."""
+        """Send the work to every worker; return None without workers."""
         if self._client.status != "running" or not self._client.nthreads():
             return None
         try:
-            return self._client.scatter(work, broadcast=True, hash=False, timeout=_CONNECT_S)
+            return self._client.scatter(work, broadcast=True, hash=False, timeout=CONNECT_S)
         except (OSError, TimeoutError, CancelledError):
             return None
 
-    def _room(self) -> int:
-        """How many batches may be on their way."""
+    def _max_pending(self) -> int:
+        """Return the maximum number of pending batches."""
         if time.monotonic() - self._counted > _COUNT_EVERY_S and self._client.status == "running":
             with suppress(OSError, TimeoutError):
                 self._n_threads = sum(self._client.nthreads().values())
             self._counted = time.monotonic()
         return _AHEAD * max(1, self._n_threads)
 
-    def _take(self, future: "Future") -> "_Done | None":
-        """Return the results of a batch, which the cluster may forget; None if it got lost."""
+    def _fetch(self, future: "Future") -> "_Done | None":
+        """Return the results of a batch, and release them on the cluster; None if they were lost."""
         from distributed import KilledWorker
 
         try:
@@ -280,30 +262,30 @@ class ClusterPool:
                     return _Done([], _BATCH_S)
                 raise LibraryError(
                     f"{self.address}: its workers cannot do the work ({error}). Install the same version of musicsim "
-                    f"({__version__}) on all of them, and see that they have memory to spare."
+                    f"({__version__}) on all of them, and check that they have enough memory."
                 )
             if future.status == "finished":
                 return future.result(timeout=_FETCH_S)
         except (OSError, TimeoutError, CancelledError) as error:
-            _log.warning("a batch got lost between cluster and client: %s", error)
+            _log.warning("a batch was lost between cluster and client: %s", error)
         finally:
             future.release()
         return None
 
-    def _found_again(self, pending: "dict[Future, list[T]]", lost: deque[list[T]]) -> Iterator[None]:
-        """Wait until there is a scheduler; what the one before knew is lost. Its client tries for a while by itself."""
+    def _reconnect(self, pending: "dict[Future, list[T]]", lost: deque[list[T]]) -> Iterator[None]:
+        """If the client has given up on its scheduler, wait for a new one; pending batches are lost."""
         if self._client.status not in ("closing", "closed"):
             return
-        _log.warning("the scheduler has gone; waiting for it")
+        _log.warning("the scheduler is gone; waiting for it")
         lost.extend(pending.values())
         pending.clear()
-        given_up = time.monotonic() + _GONE_S
+        deadline = time.monotonic() + _GONE_S
         while True:
             yield None
             try:
                 self._client = self._connect()
             except LibraryError:
-                if time.monotonic() > given_up:
+                if time.monotonic() > deadline:
                     raise
             else:
                 return
@@ -312,33 +294,22 @@ class ClusterPool:
         from distributed import Client
 
         try:
-            return Client(self.address, timeout=_CONNECT_S, set_as_default=False)
+            return Client(self.address, timeout=CONNECT_S, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
             raise LibraryError(
                 f"{self.address}: no Dask scheduler answers there. Start one (dask scheduler), or check the address."
             ) from error
 
 
-class _Killed:
-    """Instead of the result of a task: its batch has cost the cluster too many workers."""
-
-
-# --- on a worker of the cluster -------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """Results of a batch."""
-
-    results: list[Any]  # of each task; empty if it was not done
+    results: list[Any]  # of each task; empty if the batch has killed its workers
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """The work on every task."""
-
-    name: str  # which no other work has
+    name: str  # unique
     function: Callable[[Any], Any]
     limits: Limits
     preload: tuple[str, ...]
@@ -346,7 +317,7 @@ class _Work:
 
 
 def _do(work: _Work, tasks: list[Any]) -> _Done:
-    """Do a batch."""
+    """Process a batch on a worker of the cluster."""
     if work.version != __version__:
         raise LibraryError(f"a worker has version {__version__}")
     started = time.perf_counter()
@@ -365,7 +336,7 @@ def _do(work: _Work, tasks: list[Any]) -> _Done:
 
 
 class _Crews:
-    """The worker processes of a worker of Dask: one for each of its threads, kept for the next batch."""
+    """The worker processes of a Dask worker: one per thread, reused for the next batch."""
 
     def __init__(self) -> None:
         self._idle: dict[str, list[Crew[Any]]] = {}  # by the name of their work
@@ -376,9 +347,9 @@ class _Crews:
             idle = self._idle.get(work.name)
             if idle:
                 return idle.pop()
-        # workers of Dask are daemons of their nanny, which are refused children: ours end with the pipe to them
+        # Dask workers are daemons of their nanny and may not have children; ours end when their pipe closes
         multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
-        # Dask's, against what its own workers hold: analysing would give memory back and take it again all the time
+        # set by Dask for its own workers; analysis would constantly release and allocate memory
         os.environ.pop("MALLOC_TRIM_THRESHOLD_", None)
         return Crew(work.function, work.limits, work.preload, 1)
 
@@ -390,7 +361,7 @@ class _Crews:
         timer.start()
 
     def _end(self, name: str, crew: Crew[Any], n_given: int) -> None:
-        """Close a crew that has been given nothing since."""
+        """Close a crew that was not used in the meantime."""
         with self._lock:
             idle = self._idle.get(name, [])
             if crew not in idle or crew.n_given != n_given:

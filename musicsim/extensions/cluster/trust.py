@@ -1,7 +1,7 @@
-"""Clusters that the owner of this machine trusts, stored for the user and never in a library.
+"""Clusters that the owner of this machine trusts.
 
-A library's settings name a cluster. They may have been written by somebody else, so they cannot say that it is
-trusted. Trust belongs to an address and is stored in the user's configuration folder.
+Another person may have written a library's settings, which contain the address of a cluster. So trust is never stored
+in a library, but per address in the user's configuration folder.
 """
 
 import json
@@ -11,27 +11,25 @@ from pathlib import Path
 from musicsim.extensions.cluster.address import check_address, is_encrypted, is_on_this_machine
 from musicsim.library.disk.arrays import private_path
 
-CLUSTER_VARIABLE = "MUSICSIM_CLUSTER"
-"""Names a cluster in the environment."""
+CLUSTER_VARIABLE = "MUSICSIM_CLUSTER"  # environment variable with the address of a cluster
 TRUST_VARIABLE = "MUSICSIM_TRUST_CLUSTER"
-"""Trusts the address in MUSICSIM_CLUSTER, and no other, if it is 1."""
+"""If this environment variable is 1, only the address in MUSICSIM_CLUSTER is trusted."""
 
 
 def needs_trust(address: str) -> bool:
-    """True for a cluster on another machine without TLS, which is used only if its address is trusted."""
+    """Return whether a cluster is on another machine without TLS, so that it must be trusted to be used."""
     return bool(address) and not (is_on_this_machine(address) or is_encrypted(address))
 
 
 def is_trusted(address: str) -> bool:
-    """True if the owner of this machine trusts the cluster at an address."""
-    named = os.environ.get(CLUSTER_VARIABLE, "").strip()
-    if os.environ.get(TRUST_VARIABLE) == "1" and address == named:
+    """Return whether the owner of this machine trusts the cluster at an address."""
+    if os.environ.get(TRUST_VARIABLE) == "1" and address == os.environ.get(CLUSTER_VARIABLE, "").strip():
         return True
     return address in _read_trusted()
 
 
 def trust(address: str, *, is_trusted: bool = True) -> None:
-    """Remember on this machine that a cluster is trusted, or is not trusted any more.
+    """Store on this machine that a cluster is trusted, or no longer trusted.
 
     Raises ValueError if `address` is malformed; StorageError if it cannot be stored.
     """
@@ -39,13 +37,12 @@ def trust(address: str, *, is_trusted: bool = True) -> None:
     addresses = _read_trusted() - {address}
     if is_trusted:
         addresses |= {address}
-    file = _trust_file()
-    with private_path(file) as temporary:
+    with private_path(_trust_file()) as temporary:
         temporary.write_text(json.dumps({"format": 1, "addresses": sorted(addresses)}), encoding="utf-8")
 
 
 def _read_trusted() -> set[str]:
-    """Trusted addresses; none if the file is missing or damaged."""
+    """Return the trusted addresses; none if the file is missing or damaged."""
     try:
         stored = json.loads(_trust_file().read_text(encoding="utf-8"))
         return {address for address in stored["addresses"] if isinstance(address, str)}
@@ -54,6 +51,6 @@ def _read_trusted() -> set[str]:
 
 
 def _trust_file() -> Path:
-    """The file, in the user's configuration folder as the XDG Base Directory Specification defines it."""
+    """Return the path in the user's configuration folder (XDG Base Directory Specification)."""
     configuration = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
     return Path(configuration) / "musicsim" / "trusted_clusters.json"

@@ -1,4 +1,4 @@
-"""Public data sets with their labels and official splits, by the loaders of mirdata."""
+"""Public data sets with their labels and official splits, through the loaders of mirdata."""
 
 from musicsim.hooks import Extension
 

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from musicsim.cli._console import open_library, warn
-from musicsim.cli._options import adding_options
+from musicsim.cli.console import open_library, warn
+from musicsim.cli.options import adding_options
 from musicsim.extensions.datasets.datasets import label_songs, read_dataset
 
 
@@ -17,10 +17,12 @@ def with_dataset(
     *,
     mirdata: Annotated[
         str | None,
-        typer.Option(help="A data set as mirdata calls it, such as gtzan_genre, with its labels and official split."),
+        typer.Option(
+            help="Add a data set by its mirdata name, such as gtzan_genre, with its labels and official split."
+        ),
     ] = None,
-    data_home: Annotated[Path | None, typer.Option(help="The data set's folder, as mirdata has it.")] = None,
-    mirdata_version: Annotated[str, typer.Option(help="Which version of the data set's index.")] = "default",
+    data_home: Annotated[Path | None, typer.Option(help="The data set's folder (mirdata's data_home).")] = None,
+    mirdata_version: Annotated[str, typer.Option(help="Version of the data set's index.")] = "default",
     **values: Any,
 ) -> None:
     """Add music, or the files of a data set with their labels."""
@@ -28,7 +30,7 @@ def with_dataset(
         command(**values)
         return
     if values["sources"] or data_home is None:
-        raise typer.BadParameter("--mirdata takes the folder of the data set by --data-home, and no others.")
+        raise typer.BadParameter("--mirdata needs the folder of the data set as --data-home, and no other folders.")
     tracks = read_dataset(mirdata, data_home.expanduser(), mirdata_version)
     failed = None
     try:
@@ -38,8 +40,8 @@ def with_dataset(
     with open_library(values["library"]) as library:
         label_songs(library, tracks)
     if tracks.parts and not values["as_json"]:
-        typer.echo(f"It comes with a split: musicsim evaluate --split {mirdata}")
+        typer.echo(f"It includes a split: musicsim evaluate --split {mirdata}")
     if tracks.n_absent:
-        warn("not there", f"{tracks.n_absent:,} files of {mirdata}.")
+        warn("missing", f"{tracks.n_absent:,} files of {mirdata}.")
     if failed is not None:
         raise failed

@@ -1,38 +1,37 @@
-"""A laboratory's copy of a public data set as a library, by the loaders of mirdata."""
+"""A local copy of a public data set as a library, through the loaders of mirdata."""
+
+from __future__ import annotations
 
 import json
 import os
 import stat
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from musicsim import library as libraries
 from musicsim.errors import LibraryError
-from musicsim.library import Library
-from musicsim.library.stores.splits import part_of
 
-# attributes of loaders; the first that exists counts
-_TEXTS = {
+# attributes of loaders, by label; the first that exists is used
+_LABELS = {
     "artist": ("artist", "artists", "composer"),
     "title": ("title",),
     "album": ("album",),
     "genre": ("genre", "genres", "style"),
 }
-_MAX_METADATA = 4 << 30  # bytes of a file on all tracks
-_MAX_TEXT, _MAX_TAGS, _MAX_WEIGHT = 1_000, 10_000, 1e9  # of a label; of a song; no weight is infinite
 _TAGS = ("tags", "genres", "instruments", "instrument", "moods")
-
-
-_NAMES = "datasets"  # text of the library: a list of names as JSON
+_MAX_METADATA, _MAX_ANNOTATIONS = 4 << 30, 64 << 20  # bytes of a file, for the whole data set or a track
+_MAX_TEXT, _MAX_TAGS, _MAX_WEIGHT = 1_000, 10_000, 1e9  # characters of a label; tags of a song; excludes infinity
+_NAMES = "datasets"  # key of a text of the library with a JSON list of names
 _KNOWN_FAULTS = {
-    "gtzan_genre": "GTZAN holds repetitions, several excerpts of one recording, wrong labels and distortions, and does "
-    "not say who plays (Sturm 2013, arXiv:1306.1461). Repetitions that sound the same count once here; wrong labels "
-    "limit every score, and artists cannot be kept apart, so that scores are too high."
+    "gtzan_genre": "GTZAN contains repetitions, several excerpts of one recording, wrong labels and distortions, and "
+    "lacks artists (Sturm 2013, arXiv:1306.1461). Repetitions that sound the same count once here. Wrong labels "
+    "limit every score, and songs cannot be split by artist, so scores are too high."
 }
-"""Known faults of data sets, by the name that mirdata has for them."""
+"""Known faults, by mirdata's name of the data set."""
 
 
 @dataclass(slots=True)
@@ -40,45 +39,27 @@ class DatasetTracks:
     """Labels of the tracks that have audio."""
 
     name: str
-    labels: dict[Path, dict[str, str]] = field(default_factory=dict)  # names as the library edits them
+    labels: dict[Path, dict[str, str]] = field(default_factory=dict)  # text by label
     tags: dict[Path, dict[str, float]] = field(default_factory=dict)  # weight by tag
-    parts: dict[Path, str] = field(default_factory=dict)  # of the official split, if there is one
+    parts: dict[Path, str] = field(default_factory=dict)  # of the official split; empty without one
     n_absent: int = 0  # tracks whose file is not in the folder
 
     @property
     def folders(self) -> list[Path]:
-        """Folders with audio. As folders of the library, they are not taken for artists."""
+        """Folders with audio. As folders of the library, they do not replace missing artists."""
         return sorted({path.parent for path in self.labels})
 
 
 def read_dataset(name: str, data_home: Path, version: str = "default") -> DatasetTracks:
-    """Read the index, labels and split of a data set by mirdata's loader.
+    """Read the index, labels and split of a data set with mirdata's loader.
 
-    Raises LibraryError if mirdata is not installed, has no such data set or no index of it, or the folder no audio;
-    also if the index is damaged, or names files outside the folder.
+    Raises LibraryError if mirdata is not installed, lacks the data set or its index, or the folder lacks audio; also if
+    the index is damaged, or lists files outside the folder.
     """
-    try:
-        import mirdata
-    except ImportError as error:
-        raise LibraryError("mirdata is needed for this: python -m pip install mirdata.") from error
-    try:
-        dataset = mirdata.initialize(name, data_home=str(data_home), version=version)
-        track_ids = dataset.track_ids
-    except FileNotFoundError as error:
-        raise LibraryError(
-            f"{name}: mirdata has no index of it yet. Fetch it and the data: "
-            f"python -c \"import mirdata; mirdata.initialize('{name}', '{data_home}').download()\""
-        ) from error
-    except ImportError as error:
-        raise LibraryError(
-            f"{name}: mirdata lacks a package ({error}): python -m pip install --upgrade mirdata."
-        ) from error
-    # of damaged indexes, of names, of versions, and of data sets without tracks
-    except (ValueError, AttributeError, TypeError, LookupError) as error:
-        raise LibraryError(f"{name}: mirdata cannot load it ({error}).") from error
-    found = DatasetTracks(name)
-    listed = _listed_files(dataset, data_home)
-    part_by_id = _official_parts(dataset)
+    dataset, track_ids = _open_dataset(name, data_home, version)
+    tracks = DatasetTracks(name)
+    files = _listed_files(dataset, data_home)
+    parts = _official_parts(dataset)
     for track_id in track_ids:
         try:
             track = dataset.track(track_id)
@@ -86,35 +67,61 @@ def read_dataset(name: str, data_home: Path, version: str = "default") -> Datase
         except Exception as error:
             raise _damaged(name, error) from error
         if audio is None or not Path(audio).is_file():
-            found.n_absent += 1
+            tracks.n_absent += 1
             continue
         path = Path(audio).absolute()
-        if any(_is_too_large(file) for file in listed[track_id] if file != Path(os.path.normpath(path))):
-            found.labels[path], found.tags[path] = {}, {}
+        if any(_is_too_large(file) for file in files[track_id] if file != Path(os.path.normpath(path))):
+            tracks.labels[path], tracks.tags[path] = {}, {}
             continue
-        found.labels[path] = {label: text for label, names in _TEXTS.items() if (text := _text(_first(track, names)))}
-        found.tags[path] = {tag: w for name_ in _TAGS for tag, w in _weights(_value(track, name_)).items()}
-        if (part := part_of(part_by_id.get(track_id, ""))) is not None:
-            found.parts[path] = part
-    if not found.labels:
+        texts = {
+            label: label_text(next(filter(None, (read_attribute(track, n) for n in names)), None))
+            for label, names in _LABELS.items()
+        }
+        tracks.labels[path] = {label: text for label, text in texts.items() if text}
+        tracks.tags[path] = {tag: w for name in _TAGS for tag, w in tag_weights(read_attribute(track, name)).items()}
+        if (part := libraries.part_of(parts.get(track_id, ""))) is not None:
+            tracks.parts[path] = part
+    if not tracks.labels:
         raise LibraryError(
-            f"{data_home}: none of the {len(track_ids):,} files of {name} is there. Name the folder that mirdata calls "
-            "data_home."
+            f"{data_home}: none of the {len(track_ids):,} files of {name} was found. Give the folder that "
+            "mirdata calls data_home."
         )
-    return found
+    return tracks
+
+
+def _open_dataset(name: str, data_home: Path, version: str) -> tuple[Any, list[str]]:
+    try:
+        import mirdata
+    except ImportError as error:
+        raise LibraryError("mirdata is needed for this: python -m pip install mirdata.") from error
+    try:
+        dataset = mirdata.initialize(name, data_home=str(data_home), version=version)
+        return dataset, dataset.track_ids
+    except FileNotFoundError as error:
+        raise LibraryError(
+            f"{name}: mirdata does not have its index yet. Fetch it and the data: "
+            f"python -c \"import mirdata; mirdata.initialize('{name}', '{data_home}').download()\""
+        ) from error
+    except ImportError as error:
+        raise LibraryError(
+            f"{name}: mirdata lacks a package ({error}): python -m pip install --upgrade mirdata."
+        ) from error
+    # damaged index, unknown name or version, or no tracks
+    except (ValueError, AttributeError, TypeError, LookupError) as error:
+        raise LibraryError(f"{name}: mirdata cannot load it ({error}).") from error
 
 
 def _damaged(name: str, error: BaseException) -> LibraryError:
     return LibraryError(
-        f"{name}: the index of the data set is damaged ({type(error).__name__}). Fetch it again by mirdata."
+        f"{name}: the index of the data set is damaged ({type(error).__name__}). Fetch it again with mirdata."
     )
 
 
 def _listed_files(dataset: Any, data_home: Path) -> dict[str, list[Path]]:
-    """The files that the index names, by track, all of them in the folder of the data set.
+    """Return the files in the index by track.
 
-    Raises LibraryError if the index is damaged, or names a file outside the folder, as a link in the folder may do: the
-    loaders would read it, and its words would become tags.
+    Raises LibraryError if the index is damaged, or if a file is outside the folder of the data set, even through a
+    link: the loaders would read it, and its text would become tags.
     """
     top, home = data_home.absolute(), data_home.resolve()
 
@@ -122,7 +129,7 @@ def _listed_files(dataset: Any, data_home: Path) -> dict[str, list[Path]]:
         path = Path(os.path.normpath(top / name))
         if not path.is_relative_to(os.path.normpath(top)) or not path.resolve().is_relative_to(home):
             raise LibraryError(
-                f"{data_home}: the data set names {name!r}, which is outside this folder. Copy the files into it."
+                f"{data_home}: the data set lists {name!r}, which is outside this folder. Copy the files into it."
             )
         return path
 
@@ -141,63 +148,58 @@ def _listed_files(dataset: Any, data_home: Path) -> dict[str, list[Path]]:
     return tracks
 
 
-def _is_too_large(path: Path, most: int = 64 << 20) -> bool:
-    """Tell if a file of annotations has more than `most` bytes, or is a pipe or a device."""
+def _is_too_large(path: Path, most: int = _MAX_ANNOTATIONS) -> bool:
+    """Return True if a file has more than `most` bytes, or is a pipe or a device."""
     try:
-        found = path.stat()
-    except OSError:  # what is missing is not read
+        status = path.stat()
+    except OSError:  # a missing file is not read
         return False
-    return found.st_size > most or not stat.S_ISREG(found.st_mode)
+    return status.st_size > most or not stat.S_ISREG(status.st_mode)
 
 
 def _official_parts(dataset: Any) -> dict[str, str]:
     try:
-        splits: Mapping[str, Sequence[str]] = dataset.get_track_splits()
-        return {track_id: str(part) for part, ids in splits.items() for track_id in ids}
+        return {track_id: str(part) for part, ids in dataset.get_track_splits().items() for track_id in ids}
     except Exception:  # no split, or a missing or damaged file of it
         return {}
 
 
-def _value(track: Any, name: str) -> Any:
-    """An attribute of a track; None if it is missing, or if its file is missing or damaged."""
+def read_attribute(track: Any, name: str) -> Any:
+    """Return an attribute of a track; None if the attribute or its file is missing or damaged."""
     try:
         return getattr(track, name, None)
-    except Exception:  # mirdata has a loader for each data set, and they raise anything
+    except Exception:  # each data set's loader may raise other errors
         return None
 
 
-def _first(track: Any, names: Sequence[str]) -> Any:
-    return next((value for name in names if (value := _value(track, name))), None)
-
-
-def _text(value: Any) -> str:
-    """The text of a label, or the first of several."""
+def label_text(value: Any) -> str:
+    """Return the text of a label, or of the first of several."""
     if isinstance(value, Mapping | list | tuple):
         value = next(iter(value), "")
     return str(value)[:_MAX_TEXT].replace("\0", " ").strip() if value else ""
 
 
-def _weights(value: Any) -> dict[str, float]:
-    """Tags with weights from 0 to 1; those less likely than not are left out."""
+def tag_weights(value: Any) -> dict[str, float]:
+    """Return tags with their weights, without those with a probability below 0.5."""
     if isinstance(value, Mapping):
-        numbers = {_text(tag): w for tag, w in islice(value.items(), _MAX_TAGS) if isinstance(w, int | float)}
+        numbers = {label_text(tag): w for tag, w in islice(value.items(), _MAX_TAGS) if isinstance(w, int | float)}
         return {tag: float(w) for tag, w in numbers.items() if tag and 0.5 <= w <= _MAX_WEIGHT}
     if isinstance(value, list | tuple):
-        return {text: 1.0 for tag in value[:_MAX_TAGS] if isinstance(tag, str) and (text := _text(tag))}
+        return {text: 1.0 for tag in value[:_MAX_TAGS] if isinstance(tag, str) and (text := label_text(tag))}
     return {}
 
 
-def label_songs(library: Library, tracks: DatasetTracks) -> int:
-    """Label the songs of a data set that are in the library; returns how many there are.
+def label_songs(library: libraries.Library, tracks: DatasetTracks) -> int:
+    """Label the songs of a data set that are in the library; return their number.
 
-    Labels become the songs' tags. The split becomes a fixed split with the name of the data set. `musicsim edit --undo`
-    brings back what files are tagged with.
+    Labels become edits of the songs, which `musicsim edit --undo` reverts. The official split becomes a fixed split
+    with the name of the data set.
     """
     song_at = library.files.songs_at(tracks.labels)
-    alike: defaultdict[tuple[tuple[str, str], ...], list[int]] = defaultdict(list)
+    ids_by_labels: defaultdict[tuple[tuple[str, str], ...], list[int]] = defaultdict(list)
     for path, song_id in song_at.items():
-        alike[tuple(sorted(tracks.labels[path].items()))].append(song_id)
-    for labels, ids in alike.items():
+        ids_by_labels[tuple(sorted(tracks.labels[path].items()))].append(song_id)
+    for labels, ids in ids_by_labels.items():
         if labels:
             library.edits.edit(ids, dict(labels))
     rows = [
@@ -207,22 +209,21 @@ def label_songs(library: Library, tracks: DatasetTracks) -> int:
     ]
     library.listening.add_tags(rows, source=f"mirdata:{tracks.name}")
     if tracks.parts:
-        library.splits.keep(
-            tracks.name, {song_at[path]: part for path, part in tracks.parts.items() if path in song_at}
-        )
+        parts = {song_at[path]: part for path, part in tracks.parts.items() if path in song_at}
+        library.splits.keep(tracks.name, parts)
     library.set_text(_NAMES, json.dumps(sorted({*_datasets(library), tracks.name})), is_change=True)
     return len(song_at)
 
 
-def _datasets(library: Library) -> list[str]:
-    """Names of the data sets that were added."""
+def _datasets(library: libraries.Library) -> list[str]:
+    """Return the names of the data sets that were added."""
     try:
         stored = json.loads(library.text(_NAMES) or "[]")
-    except ValueError:  # of a library from elsewhere
+    except ValueError:  # a library from another program
         return []
     return [name for name in stored if isinstance(name, str)] if isinstance(stored, list) else []
 
 
-def known_faults(library: Library) -> list[str]:
-    """Known faults of the data sets that songs of a library are of."""
+def known_faults(library: libraries.Library) -> list[str]:
+    """Return the known faults of the data sets in a library."""
     return [_KNOWN_FAULTS[name] for name in _datasets(library) if name in _KNOWN_FAULTS]

@@ -1,4 +1,4 @@
-"""Vectors from elsewhere as models: a file of the user's own, or an ONNX network that runs over the library."""
+"""Models with vectors from other programs: from a file, or from an ONNX model that runs on the library."""
 
 from musicsim.hooks import Command, Extension, Section
 
@@ -7,12 +7,11 @@ EXTENSION = Extension(
     needs=("onnxruntime",),
     commands={
         "models add-embedding": Command(
-            "cli:add_embedding", "Make a model from vectors of another program, to search with and to train on."
+            "cli:add_embedding", "Make a model from another program's vectors, for searching and training."
         ),
         "models add-onnx": Command(
             "cli:add_onnx",
-            "Run somebody's ONNX model over all songs, and make a model of its vectors, to search with and to train "
-            "on.",
+            "Run an ONNX model on all songs, and make a model from its vectors, for searching and training.",
         ),
     },
     sections=(Section("train", "Vectors of your own", "page:draw"),),

@@ -1,4 +1,4 @@
-"""Make models of vectors from other programs, and of ONNX networks."""
+"""Make models from other programs' vectors and from ONNX models."""
 
 from pathlib import Path
 
@@ -14,65 +14,30 @@ from musicsim.progress import Progress
 
 
 def add_own_vectors(library: Library, file: Path, name: str, progress: Progress) -> tuple[str, AboutEmbedding, Matched]:
-    """Import a file of vectors that another program made, and make a model of it.
+    """Import a file of vectors, and make a model that compares them by cosine.
 
-    Parameters
-    ----------
-    file : Path
-        See :mod:`musicsim.extensions.embeddings.files` for its format.
-    name : str
-        Of the model.
+    The format is described in :mod:`musicsim.extensions.embeddings.files`. `name` is the model's name. Return its id.
 
-    Returns
-    -------
-    model_id : str
-    about : AboutEmbedding
-    matched : Matched
-
-    Raises
-    ------
-    LibraryError
-        If the file cannot be read.
-    ModelError
-        If none of it is of a song of this library.
-    StoreLockedError
-        If another process is adding to this library.
-
-    Notes
-    -----
-    Vectors are scaled to length 1: distances are those of the cosine, scaled so that they read as those of other
-    models do.
+    Raises LibraryError if the file cannot be read, ModelError if none of its vectors belongs to a song of this
+    library, StoreLockedError if another process is adding to it.
     """
     return _add(library, EmbeddingStore(library).keep(file), name, progress)
 
 
 def add_onnx(library: Library, onnx: OnnxModel, name: str, progress: Progress) -> tuple[str, AboutEmbedding, Matched]:
-    """Run somebody's ONNX model over the songs of a library, store its vectors, and make a model of them.
+    """Run an ONNX model on the songs of a library, store its vectors, and make a model from them.
 
-    A run that was stopped continues with the same file and settings; so does one that is started again after songs
-    were added.
+    Run it again to resume after an interruption, or after songs were added. Return the model's id. The problems of
+    `AboutEmbedding` are the songs without a vector.
 
-    Returns
-    -------
-    model_id : str
-    about : AboutEmbedding
-        Its problems are the songs that have no vector, and why.
-    matched : Matched
-
-    Raises
-    ------
-    ModelError
-        If the file cannot be run over sound, or gives no song a vector.
-    LibraryError
-        If the file cannot be read, or onnxruntime is not installed.
-    StoreLockedError
-        If another process is adding to this library.
+    Raises ModelError if the file cannot be run on sound, or no song gets a vector. Raises LibraryError if it cannot be
+    read, or onnxruntime is not installed. Raises StoreLockedError if another process is adding to this library.
     """
-    with library.exclusive("running a model over the songs"):
+    with library.exclusive("running a model on the songs"):
         described = describe_songs(library, onnx, progress)
     if not described.hashes:
-        why = described.problems[0] if described.problems else "add some songs first."
-        raise ModelError(f"{onnx.path.name}: no song of this library has a vector by it: {why}")
+        reason = described.problems[0] if described.problems else "add some songs first."
+        raise ModelError(f"{onnx.path.name}: no song of this library got a vector: {reason}")
     about = EmbeddingStore(library).keep_vectors(
         described.hashes, described.vectors, onnx.path.name, shortened(described.problems), described.model.words
     )
@@ -86,12 +51,12 @@ def _add(library: Library, about: AboutEmbedding, name: str, progress: Progress)
 
 
 def match_words(about: AboutEmbedding, matched: Matched) -> str:
-    """Say how many vectors of a file are of songs of this library, and name some of the others."""
-    words = (
-        f"{about.n_rows:,} vectors of {about.n_dimensions:,} numbers in {about.label}: {len(matched.song_ids):,} are "
-        f"of songs of this library, {matched.n_unmatched:,} of none"
+    """Describe the numbers of vectors with and without a song of this library."""
+    text = (
+        f"{about.n_rows:,} vectors of {about.n_dimensions:,} numbers in {about.label}: {len(matched.song_ids):,} for "
+        f"songs of this library, {matched.n_unmatched:,} for other songs"
     )
-    words += f", {matched.n_double:,} of songs that have another" if matched.n_double else ""
+    text += f", {matched.n_double:,} are second vectors of songs" if matched.n_double else ""
     if matched.unmatched:
-        words += f" ({', '.join(matched.unmatched[:3])}{', …' if matched.n_unmatched > 3 else ''})"
-    return f"{words}. {about.note}".rstrip()
+        text += f" ({', '.join(matched.unmatched[:3])}{', …' if matched.n_unmatched > 3 else ''})"
+    return f"{text}. {about.note}".rstrip()

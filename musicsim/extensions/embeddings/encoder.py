@@ -1,4 +1,4 @@
-"""Vectors of the user as a representation that models compare."""
+"""Imported vectors as a representation of models."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,16 +27,14 @@ from musicsim.library.stores.models import ModelRecord
 from musicsim.progress import Progress
 
 OWN = "own"
-"""The representation of vectors that the user added."""
+"""The representation of imported vectors."""
 
 
 @dataclass(frozen=True, slots=True)
 class VectorEncoder(Encoder):
-    """Vectors that the user added."""
-
     stored: ClassVar = {"key": StoredArray((), np.str_), "n_dimensions": StoredArray((), np.int64, 1)}
 
-    key: str  # as of EmbeddingStore
+    key: str  # in EmbeddingStore
     n_dimensions: int
 
     @classmethod
@@ -44,15 +42,16 @@ class VectorEncoder(Encoder):
         cls, library: Library, songs: Sequence[Song], settings: EncoderSettings, _tell: Progress, /
     ) -> tuple[Sequence[Song], Self]:
         store = EmbeddingStore(library)
-        store.sweep({settings.vectors, *_used_keys(library)})
+        used = {settings.vectors}
+        for record in library.models.all(retired=True):
+            used |= {record.settings.get("vectors", ""), *record.settings.get("keys", ())}
+        store.sweep(used)
         matched = set(store.match(settings.vectors).song_ids.tolist())
         described = [song for song in songs if song.id in matched]
         about = store.about(settings.vectors)
         if not described:
-            raise ModelError(
-                f"none of the {about.n_rows:,} vectors of {about.label} is of a song of this library: songs are found "
-                f"by id, by path, or by the hash of their file."
-            )
+            problem = f"none of the {about.n_rows:,} vectors in {about.label} belongs to a song of this library"
+            raise ModelError(f"{problem}: songs are matched by id, by path, or by the hash of their file.")
         return described, cls(about.key, about.n_dimensions)
 
     def reader(self, library: Library, _tell: Progress, /) -> ReadFeatures:
@@ -60,9 +59,9 @@ class VectorEncoder(Encoder):
         nothing = known_rows(np.empty(0, np.int64), lambda at: np.empty((len(at), width), np.float32), width)
         try:
             vectors, matched = store.vectors(self.key), store.match(self.key)
-        except LibraryError:  # the model was made elsewhere, of vectors that are not here; or they are damaged
+        except LibraryError:  # the model is from another library, or the vectors are damaged
             return nothing
-        if vectors.shape[1] != width:  # somebody has made the model up
+        if vectors.shape[1] != width:  # the model file is forged
             return nothing
         return known_rows(matched.song_ids, lambda at: vectors[matched.rows[at]], width)
 
@@ -85,29 +84,20 @@ class VectorEncoder(Encoder):
         return int(model.value("n_dimensions"))
 
 
-def _used_keys(library: Library) -> set[str]:
-    """Keys of the vectors that models of a library are made of."""
-    used: set[str] = set()
-    for record in library.models.all(retired=True):
-        used |= {record.settings.get("vectors", ""), *record.settings.get("keys", ())}
-    return used
-
-
 def _unit(features: Floats, _weights: Float64Array | None) -> Floats:
-    X = np.asarray(features, dtype=np.float64)  # squares of float32 may run over
+    X = np.asarray(features, dtype=np.float64)  # squares of float32 may overflow
     return (X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(float).tiny)).astype(np.float32)
 
 
 def _describe(library: Library, record: ModelRecord) -> str:
-    """Say how many songs have one of the vectors."""
     n_songs = len(library.models.song_rows(record.id).rows)
-    words = f"{n_songs:,} of {len(library):,} songs have a vector"
+    text = f"{n_songs:,} of {len(library):,} songs have a vector"
     try:
         about = EmbeddingStore(library).about(record.settings["vectors"])
     except LibraryError as error:
-        return f"{words}; {error}"
-    words += f"; there are {about.n_rows:,}, of {about.n_dimensions:,} numbers each, compared by their cosine."
-    return f"{words} {about.note}".rstrip()
+        return f"{text}; {error}"
+    text += f"; the import has {about.n_rows:,} vectors of {about.n_dimensions:,} numbers, compared by cosine."
+    return f"{text} {about.note}".rstrip()
 
 
 REPRESENTATIONS = {

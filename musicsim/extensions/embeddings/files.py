@@ -1,15 +1,12 @@
-"""Files of vectors that other programs made: ``.npz``, ``.npy`` and ``.parquet``, one vector a song.
+"""Files of vectors from other programs: ``.npz``, ``.npy`` and ``.parquet``, one vector per song.
 
-What is read:
-
-- ``.npz``: an array `vectors` (n, d), and `ids`, `paths` or `hashes` (n,), which say whose they are;
+- ``.npz``: an array `vectors` (n, d), and `ids`, `paths` or `hashes` (n,) of the songs;
 - ``.npy``: a structured array with a field `vector` and one of `id`, `path`, `hash`; or a plain array (n, d) of
-  numbers, whose rows are the songs of the library by rising id;
-- ``.parquet``: a column `id`, `path` or `hash`, and either one column of lists of numbers or a column a dimension.
+  numbers, with a row for each song of the library by ascending id;
+- ``.parquet``: a column `id`, `path` or `hash`, and either one column of lists of numbers or a column per dimension.
 
-Whole numbers as names are song ids; text is the hash of a file's bytes, or a path. A file is looked at before it is
-believed: nothing is unpickled, and the sizes that it claims are checked, also against its own, before memory is taken
-for them.
+Whole numbers are song ids; text is the hash of a file's bytes, or a path. Files are not trusted: nothing is unpickled,
+and declared sizes are checked before memory is allocated.
 """
 
 import importlib
@@ -20,6 +17,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import IO, Any
 
@@ -35,121 +33,104 @@ from musicsim.library.disk.npy_headers import read_header
 ENDINGS = (".npz", ".npy", ".parquet")
 _VECTORS = ("vectors", "vector", "embeddings", "embedding")
 _NAMES = ("ids", "id", "song_ids", "song_id", "paths", "path", "files", "file", "hashes", "hash", "content_hash")
-_MAX_NUMBERS = 2**29  # 2 GB as float32: a million songs of 512 numbers
-_MAX_BYTES = 2**32  # of one array: as many numbers as float64
+MAX_NUMBERS = 2**29  # 2 GB as float32: a million songs of 512 numbers
+MAX_BYTES = 2**32  # per array; as many numbers as float64
 _MAX_ROWS = 2**22
-_MAX_RATIO = 100  # of bytes in memory to bytes of the file: numbers hardly pack, a bomb packs a thousandfold
-_ALWAYS_READ = 2**26  # bytes in memory that no file is too small for
+_MAX_RATIO = 100  # maximum ratio of bytes in memory to bytes in the file; numbers compress little, bombs a thousandfold
+_ALWAYS_READ = 2**26  # bytes in memory that are allowed for any file
 MAX_WIDE = 4_096
 _MAX_NAME = 4_096
 _BATCH = 4_096  # rows of a parquet file at a time
-_MAX_RUNS = 8  # of columns that are named
+_MAX_RUNS = 8  # of columns in a message
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingFile:
-    """What a file of vectors says."""
-
-    # a song id, or a hash or path, for each vector; None where the rows are the songs by rising id
-    names: list[int] | list[str] | None
-    vectors: Float32Array  # (n, d): finite, and none of them 0
-    # why rows were left out, a sentence each; the first 20, and how many more there are
-    problems: tuple[str, ...]
-    # one sentence on which columns of a table were taken as names and numbers; empty where none had to be
-    # chosen
-    note: str = ""
+    names: list[int] | list[str] | None  # song ids, hashes or paths; None: the songs by ascending id
+    vectors: Float32Array  # (n, d), finite and not 0
+    problems: tuple[str, ...]  # sentences on the first 20 rows left out, and the number of others
+    note: str = ""  # sentence on the columns that were used as names and numbers
 
 
 def read_embedding(path: Path) -> EmbeddingFile:
-    """Read a file of vectors; its ending, one of :data:`ENDINGS`, says how.
+    """Read a file of vectors in the format of its ending, one of :data:`ENDINGS`.
 
-    Rows with NaN, infinite values or nothing but 0, rows without a name, and all but the first of the same name are
-    left out and told.
+    Rows with NaN, infinite values or only zeros, rows without a name, and repeated names are left out and reported.
 
-    Raises LibraryError if the file cannot be read as what its ending says, holds no vectors or objects in place of
-    numbers, is larger than 2 GB of numbers or a hundred times its own size, or no row of it can be used.
+    Raises LibraryError if the file cannot be read in this format, lacks valid rows, or is too large: over 2 GB of
+    numbers, or a hundred times its own size.
     """
-    read = {".npz": _from_npz, ".npy": _from_npy, ".parquet": _from_parquet}.get(path.suffix.lower())
+    read = {".npz": _read_npz, ".npy": _read_npy, ".parquet": _read_parquet}.get(path.suffix.lower())
     if read is None:
-        raise LibraryError(f"{path.name}: vectors are read from {', '.join(ENDINGS)} files, not from this one.")
+        raise LibraryError(f"{path.name}: vectors can be read from {', '.join(ENDINGS)} files, not from this one.")
     try:
-        if read is _from_parquet:
-            _read_apart(path)
+        if read is _read_parquet:
+            _check_in_process(path)
         names, vectors, note = read(path)
     except OSError as error:
         raise LibraryError(f"{path.name}: it cannot be read ({in_short(error.strerror or error)}).") from error
     except (ValueError, TypeError, KeyError, EOFError, MemoryError, RuntimeError) as error:
-        # those of pyarrow are of these kinds
+        # pyarrow's errors are subclasses of these
         raise LibraryError(f"{path.name}: no vectors can be read from this file ({in_short(error)}).") from error
     except (zipfile.BadZipFile, zlib.error) as error:
         raise LibraryError(f"{path.name}: it is not an .npz file, or a damaged one ({in_short(error)}).") from error
-    return _checked(path.name, names, vectors, note)
-
-
-# --- by kind --------------------------------------------------------------------------------------
+    return _check(path.name, names, vectors, note)
 
 
 _Read = tuple[npt.NDArray[Any] | None, npt.NDArray[Any], str]
 
 
-def _from_npz(path: Path) -> _Read:
+def _read_npz(path: Path) -> _Read:
     with zipfile.ZipFile(path) as archive:
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
-        wanted = {what: _one(members, known) for what, known in (("vectors", _VECTORS), ("names", _NAMES))}
-        found = {}
-        for name in wanted.values():
+        chosen = [_choose(members, _NAMES), _choose(members, _VECTORS)]
+        for name in chosen:
             if members[name].compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                raise ValueError(f"{name} is packed in a way that numpy does not use")
+                raise ValueError(f"{name} has a compression that numpy does not use")
             with archive.open(members[name]) as stream:
                 _check_header(stream, members[name].file_size)
-        _check_ratio(sum(members[name].file_size for name in wanted.values()), path)
-        for what, name in wanted.items():
+        _check_ratio(sum(members[name].file_size for name in chosen), path)
+        arrays = []
+        for name in chosen:
             with archive.open(members[name]) as stream:
-                found[what] = np.lib.format.read_array(stream, allow_pickle=False)
-    return found["names"], found["vectors"], ""
+                arrays.append(np.lib.format.read_array(stream, allow_pickle=False))
+    return arrays[0], arrays[1], ""
 
 
-def _from_npy(path: Path) -> _Read:
+def _read_npy(path: Path) -> _Read:
     with path.open("rb") as stream:
         _check_header(stream, path.stat().st_size)
     array = np.load(path, allow_pickle=False)
     if array.dtype.names is None:
         return None, array, ""
-    return array[_one(array.dtype.names, _NAMES)], array[_one(array.dtype.names, _VECTORS)], ""
+    return array[_choose(array.dtype.names, _NAMES)], array[_choose(array.dtype.names, _VECTORS)], ""
 
 
 def _check_header(stream: IO[bytes], n_bytes: int) -> None:
-    """Refuse a stored array that says that it is more than there is of it, before memory is taken for it."""
+    """Check the declared size of a stored array before memory is allocated for it."""
     header = read_header(stream, n_bytes)
-    if header.size > _MAX_NUMBERS or n_bytes > _MAX_BYTES or (header.shape and header.shape[0] > _MAX_ROWS):
-        raise ValueError(
-            f"an array is larger than {_MAX_ROWS:,} rows, {_MAX_NUMBERS:,} numbers or {_MAX_BYTES / 2**30:g} GB"
-        )
+    if header.size > MAX_NUMBERS or n_bytes > MAX_BYTES or (header.shape and header.shape[0] > _MAX_ROWS):
+        limits = f"{_MAX_ROWS:,} rows, {MAX_NUMBERS:,} numbers or {MAX_BYTES / 2**30:g} GB"
+        raise ValueError(f"an array is larger than {limits}")
 
 
 def _check_ratio(n_bytes: int, path: Path) -> None:
-    """Refuse what would take far more memory than its file has bytes."""
+    """Check that the content does not need far more memory than the file's size."""
     if n_bytes > max(_ALWAYS_READ, _MAX_RATIO * path.stat().st_size):
-        raise ValueError(
-            f"it would unpack to {n_bytes >> 20:,} MB, {_MAX_RATIO} times its size or more, as no vectors do; "
-            "if they are vectors, save them as .npy"
-        )
+        size = f"{n_bytes >> 20:,} MB, at least {_MAX_RATIO} times its size"
+        raise ValueError(f"it would unpack to {size}; if these are vectors, save them as .npy")
 
 
-def _read_apart(path: Path) -> None:
-    """Read a table in a process of its own first: at some that are damaged, pyarrow ends the process that reads them.
-
-    Raises ValueError where it does.
-    """
-    read = f"import pathlib, sys, {__name__} as files; files._from_parquet(pathlib.Path(sys.argv[1]))"
-    package = Path(__file__).parents[3]  # where a checkout that is not installed is found
-    command = [sys.executable, "-c", read, str(path.absolute())]
-    done = subprocess.run(command, cwd=package, capture_output=True, check=False)
-    if done.returncode < 0:
-        raise ValueError("it is damaged, so that the program that reads it crashes")
+def _check_in_process(path: Path) -> None:
+    """Read a table in a separate process first, because damaged ones can crash pyarrow; raise ValueError if so."""
+    code = f"import pathlib, sys, {__name__} as files; files._read_parquet(pathlib.Path(sys.argv[1]))"
+    package = Path(__file__).parents[3]  # so that a checkout that is not installed can be imported
+    command = [sys.executable, "-c", code, str(path.absolute())]
+    if subprocess.run(command, cwd=package, capture_output=True, check=False).returncode < 0:
+        raise ValueError("it is damaged, and crashes the program that reads it")
 
 
-def _from_parquet(path: Path) -> _Read:
+def _read_parquet(path: Path) -> _Read:
     try:
         parquet = importlib.import_module("pyarrow.parquet")
         pa = importlib.import_module("pyarrow")
@@ -157,74 +138,68 @@ def _from_parquet(path: Path) -> _Read:
         raise ValueError("pyarrow is needed for it: python -m pip install pyarrow") from error
     schema = parquet.read_schema(path)
     kinds = {name: schema.field(name).type for name in schema.names}
-    by = _one(kinds, _NAMES)
+    name_column = _choose(kinds, _NAMES)
     lists = [name for name, kind in kinds.items() if pa.types.is_nested(kind)]
     if len(lists) > 1:
-        lists = [_one(lists, _VECTORS)]
-    # the last is how pandas writes an index
-    alone = [n for n, kind in kinds.items() if n != by and _is_number(pa, kind) and not n.startswith("__index_")]
-    columns = lists or alone
+        lists = [_choose(lists, _VECTORS)]
+    # pandas saves an index as __index_...
+    columns = lists or [
+        n for n, kind in kinds.items() if n != name_column and _is_number(pa, kind) and not n.startswith("__index_")
+    ]
     if not columns:
         raise ValueError("it has neither a column of lists nor columns of numbers")
-    names, values, has_one = [], [], []
-    # names stay what they are packed as: a long one may stand there a million times
-    with parquet.ParquetFile(path, read_dictionary=[by]) as file:
+    names, values, masks = [], [], []
+    # names stay dictionary-encoded: a long one may occur a million times
+    with parquet.ParquetFile(path, read_dictionary=[name_column]) as file:
         _check_table(file.metadata, path)
-        for batch in file.iter_batches(_BATCH, columns=[by, *columns]):
-            numbers, is_there = _of_lists(batch.column(columns[0])) if lists else _of_columns(batch, columns)
-            names.append(_of_names(pa, batch.column(by)))
+        for batch in file.iter_batches(_BATCH, columns=[name_column, *columns]):
+            if lists:
+                numbers, is_there = _read_lists(batch.column(columns[0]))
+            else:
+                numbers = np.stack([_to_floats(batch.column(name)) for name in columns], axis=1)
+                is_there = np.ones(len(batch), dtype=np.bool_)
+            names.append(_read_names(pa, batch.column(name_column)))
             values.append(numbers)
-            has_one.append(is_there)
+            masks.append(is_there)
     widths = {numbers.shape[1] for numbers in values if len(numbers)}
     if len(widths) != 1:
-        raise ValueError(f"its vectors are of {_listed(widths) or 'no'} numbers; they should be of one length")
-    n_rows = sum(map(len, has_one))
-    _check_ratio(4 * n_rows * max(widths), path)  # rows without a vector take a place, too
+        raise _length_error(widths)
+    n_rows = sum(map(len, masks))
+    _check_ratio(4 * n_rows * max(widths), path)  # rows without a vector also take memory
     rows = np.full((n_rows, *widths), np.nan, dtype=np.float32)
     end = 0
-    for numbers, is_there in zip(values, has_one, strict=True):
+    for numbers, is_there in zip(values, masks, strict=True):
         start, end = end, end + len(is_there)
         if len(numbers):
             rows[start:end][is_there] = numbers
-    note = "" if lists else f"Songs are named by the column {by}, their numbers are {_runs(columns)}."
+    note = "" if lists else f"The column {name_column} has the names of songs, {_format_runs(columns)} the numbers."
     return np.concatenate(names), rows, note
 
 
-def _check_table(about: Any, path: Path) -> None:
-    """Refuse a table by what it says of itself, before anything of it is read."""
-    groups = [about.row_group(i) for i in range(about.num_row_groups)]
+def _check_table(metadata: Any, path: Path) -> None:
+    """Check the declared size of a table before anything is read."""
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     chunks = [chunk for group in groups for chunk in map(group.column, range(group.num_columns))]
     n_values = sum(chunk.num_values for chunk in chunks)
-    if sum(group.num_rows for group in groups) > _MAX_ROWS or n_values > _MAX_NUMBERS:
-        raise ValueError(f"it holds more than {_MAX_ROWS:,} rows or {_MAX_NUMBERS:,} numbers")
+    if sum(group.num_rows for group in groups) > _MAX_ROWS or n_values > MAX_NUMBERS:
+        raise ValueError(f"it has more than {_MAX_ROWS:,} rows or {MAX_NUMBERS:,} numbers")
     _check_ratio(max(4 * n_values, sum(chunk.total_uncompressed_size for chunk in chunks)), path)
 
 
-def _runs(columns: Sequence[str]) -> str:
-    """Names of columns, those that differ in the number at their end as one run: what is no dimension stands out."""
-    runs: list[tuple[str, list[str]]] = []
-    for name in columns:
-        stem = re.sub(r"\d+$", "", name)
-        if not runs or runs[-1][0] != stem:
-            runs.append((stem, []))
-        runs[-1][1].append(name)
-    said = [names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}" for _, names in runs]
-    more = len(said) - _MAX_RUNS
-    return ", ".join(said[:_MAX_RUNS]) + (f" and {more:,} more" if more > 0 else "")
+def _format_runs(columns: Sequence[str]) -> str:
+    """Format column names, with numbered ones as one run ("d0 to d99"), so that other columns are visible."""
+    runs = [list(names) for _, names in groupby(columns, key=lambda name: re.sub(r"\d+$", "", name))]
+    texts = [names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}" for names in runs]
+    more = len(texts) - _MAX_RUNS
+    return ", ".join(texts[:_MAX_RUNS]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _of_columns(batch: Any, columns: Sequence[str]) -> tuple[npt.NDArray[Any], BoolArray]:
-    """A vector a row, a column a number."""
-    numbers = [_floats(batch.column(name)) for name in columns]
-    return np.stack(numbers, axis=1), np.ones(len(batch), dtype=np.bool_)
-
-
-def _floats(column: Any) -> Float32Array:
-    with np.errstate(over="ignore"):  # what is too large for float32 is infinite there, and told
+def _to_floats(column: Any) -> Float32Array:
+    with np.errstate(over="ignore"):  # numbers too large for float32 become infinite, and are reported
         return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.float32)
 
 
-def _of_names(pa: Any, column: Any) -> npt.NDArray[Any]:
+def _read_names(pa: Any, column: Any) -> npt.NDArray[Any]:
     if isinstance(column, pa.DictionaryArray) and not _is_number(pa, column.type.value_type):
         known = np.array([*column.dictionary.to_pylist(), None], dtype=object)
         places = column.indices.cast("int64").fill_null(len(known) - 1)
@@ -232,102 +207,91 @@ def _of_names(pa: Any, column: Any) -> npt.NDArray[Any]:
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
-def _of_lists(column: Any) -> tuple[npt.NDArray[Any], BoolArray]:
-    """The vectors of rows that have one, and which do."""
+def _read_lists(column: Any) -> tuple[npt.NDArray[Any], BoolArray]:
+    """Return the existing vectors, and a mask of their rows."""
     compute = importlib.import_module("pyarrow.compute")
     is_there = np.asarray(column.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
-    kept = column.drop_null()
-    lengths = set(compute.list_value_length(kept).to_pylist())
+    lists = column.drop_null()
+    lengths = set(compute.list_value_length(lists).to_pylist())
     if len(lengths) > 1:
-        raise ValueError(f"its vectors are of {_listed(lengths)} numbers; they should be of one length")
-    return _floats(kept.flatten()).reshape(len(kept), *lengths or (0,)), is_there
+        raise _length_error(lengths)
+    return _to_floats(lists.flatten()).reshape(len(lists), *lengths or (0,)), is_there
 
 
-def _listed(numbers: Iterable[int]) -> str:
-    return ", ".join(map(str, sorted(numbers)))
+def _length_error(lengths: Iterable[int]) -> ValueError:
+    numbers = ", ".join(map(str, sorted(lengths))) or "no"
+    return ValueError(f"its vectors have {numbers} numbers; all should have the same length")
 
 
 def _is_number(pa: Any, kind: Any) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
-def _one(there: Any, known: Sequence[str]) -> str:
-    """The first known name among those that are there."""
-    of = {str(name).lower(): str(name) for name in there}
+def _choose(names: Any, known: Sequence[str]) -> str:
+    """Return the first existing name of `known`, in its own spelling."""
+    spelling = {str(name).lower(): str(name) for name in names}
     for name in known:
-        if name in of:
-            return of[name]
-    raise ValueError(
-        f"it lacks {', '.join(repr(n) for n in known[:-1])} or {known[-1]!r}; it has {_runs(list(of)) or 'nothing'}"
-    )
+        if name in spelling:
+            return spelling[name]
+    expected = f"{', '.join(map(repr, known[:-1]))} or {known[-1]!r}"
+    raise ValueError(f"it lacks {expected}; it has {_format_runs(list(spelling)) or 'nothing'}")
 
 
-# --- checks ---------------------------------------------------------------------------------------
-
-
-def _checked(label: str, names: npt.NDArray[Any] | None, vectors: npt.NDArray[Any], note: str) -> EmbeddingFile:
+def _check(label: str, names: npt.NDArray[Any] | None, vectors: npt.NDArray[Any], note: str) -> EmbeddingFile:
     if vectors.dtype.kind not in "fiu":
         raise LibraryError(f"{label}: its vectors are of type {vectors.dtype}; they should be numbers.")
-    if vectors.ndim != 2 or not vectors.size or vectors.shape[1] > MAX_WIDE or vectors.size > _MAX_NUMBERS:
-        raise LibraryError(
-            f"{label}: its vectors have the shape {vectors.shape}; it should be (songs, numbers), with at most "
-            f"{MAX_WIDE:,} numbers a song and {_MAX_NUMBERS:,} in all."
-        )
+    if vectors.ndim != 2 or not vectors.size or vectors.shape[1] > MAX_WIDE or vectors.size > MAX_NUMBERS:
+        expected = f"(songs, numbers), with at most {MAX_WIDE:,} numbers per song and {MAX_NUMBERS:,} in all"
+        raise LibraryError(f"{label}: its vectors have the shape {vectors.shape}; it should be {expected}.")
     if names is not None and names.shape != vectors.shape[:1]:
-        raise LibraryError(f"{label}: it has {names.shape} names for {len(vectors):,} vectors; a name each is needed.")
-    called = None if names is None else _called(label, names)
-    with np.errstate(over="ignore"):  # what is too large for float32 is infinite there, and told
+        raise LibraryError(f"{label}: it has {names.shape} names for {len(vectors):,} vectors; each needs a name.")
+    keys = None if names is None else _check_names(label, names)
+    with np.errstate(over="ignore"):  # numbers too large for float32 become infinite, and are reported
         rows = np.asarray(vectors, dtype=np.float32)
-    wrong = _wrong(rows, called)
-    problems = shortened([what for _, what in sorted(wrong.items())])
-    if len(wrong) == len(rows):
+    invalid = _find_problems(rows, keys)
+    problems = shortened([problem for _, problem in sorted(invalid.items())])
+    if len(invalid) == len(rows):
         raise LibraryError(f"{label}: none of its {len(rows):,} rows can be used. {problems[0]}")
-    if called is None:
-        # rows are of songs by their place: none may go
-        rows[list(wrong)] = np.nan
-        return EmbeddingFile(None, rows, problems, note)
-    if not wrong:  # without a copy
-        return EmbeddingFile(called, rows, problems, note)
-    good = [i for i in range(len(rows)) if i not in wrong]
-    chosen: Any = [called[i] for i in good]
-    return EmbeddingFile(chosen, rows[good], problems, note)
+    if keys is None:
+        rows[list(invalid)] = np.nan  # rows belong to songs by position, so none may be removed
+    elif invalid:
+        valid = [i for i in range(len(rows)) if i not in invalid]
+        chosen: Any = [keys[i] for i in valid]
+        return EmbeddingFile(chosen, rows[valid], problems, note)
+    return EmbeddingFile(keys, rows, problems, note)
 
 
-def _wrong(rows: Float32Array, called: list[int] | list[str] | None) -> dict[int, str]:
-    """What is wrong with rows, a sentence each, by their number."""
+def _find_problems(rows: Float32Array, names: list[int] | list[str] | None) -> dict[int, str]:
+    """Return a sentence per invalid row, by its number."""
 
-    def row(i: int) -> str:
-        return f"row {i + 1}" if called is None else f"row {i + 1} ({str(called[i])[-80:]!r})"
+    def label(i: int) -> str:
+        return f"row {i + 1}" if names is None else f"row {i + 1} ({str(names[i])[-80:]!r})"
 
     finite = np.asarray(np.isfinite(rows).all(axis=1))
-    wrong = {i: f"{row(i)} is 0 throughout." for i in np.flatnonzero(~rows.any(axis=1)).tolist()}
-    wrong |= {i: f"{row(i)} holds NaN or infinite values." for i in np.flatnonzero(~finite).tolist()}
+    problems = {i: f"{label(i)} contains only zeros." for i in np.flatnonzero(~rows.any(axis=1)).tolist()}
+    problems |= {i: f"{label(i)} contains NaN or infinite values." for i in np.flatnonzero(~finite).tolist()}
     seen: set[int | str] = set()
-    names: Sequence[int | str] = called or ()
-    for i, name in enumerate(names):
-        if i in wrong:
+    keys: Sequence[int | str] = names or ()
+    for i, name in enumerate(keys):
+        if i in problems:
             continue
         if name in ("", -1):
-            wrong[i] = f"row {i + 1} has no name."
+            problems[i] = f"row {i + 1} lacks a name."
         elif name in seen:
-            wrong[i] = f"{row(i)} comes more than once."
+            problems[i] = f"{label(i)} occurs more than once."
         seen.add(name)
-    return wrong
+    return problems
 
 
-def _called(label: str, names: npt.NDArray[Any]) -> list[int] | list[str]:
-    """Names as whole numbers or text; -1 or nothing where there is none."""
+def _check_names(label: str, names: npt.NDArray[Any]) -> list[int] | list[str]:
+    """Return names as whole numbers or text; -1 or "" for missing ones."""
     if names.dtype.kind in "iu":
         return [int(name) for name in names.tolist()]
-    if names.dtype.kind == "f" and np.isfinite(names).any():  # ids, of which some are missing
+    if names.dtype.kind == "f" and np.isfinite(names).any():  # ids, some of them missing
         return [int(name) if np.isfinite(name) and name == int(name) else -1 for name in names.tolist()]
-    texts = [_text(name) for name in names.tolist()]
-    if any(text is None or len(text) > _MAX_NAME for text in texts):
+    texts = [
+        n.decode("utf-8", "surrogateescape") if isinstance(n, bytes) else "" if n is None else n for n in names.tolist()
+    ]
+    if any(not isinstance(text, str) or len(text) > _MAX_NAME for text in texts):
         raise LibraryError(f"{label}: names should be whole numbers or text of at most {_MAX_NAME:,} letters.")
-    return [text or "" for text in texts]
-
-
-def _text(name: object) -> str | None:
-    if isinstance(name, bytes):
-        return name.decode("utf-8", "surrogateescape")
-    return "" if name is None else name if isinstance(name, str) else None
+    return texts

@@ -1,12 +1,8 @@
-"""Vectors of a library's songs by somebody's model of sound: an ONNX file that is run in worker processes.
+"""Song vectors from an ONNX model of sound. It is not trusted, so it runs in worker processes with limits.
 
-A song is decoded to mono samples of the model's rate, cut into windows of one length, as many as cover it, evenly
-placed (a shorter song is padded with zeros), and its vector is the mean of what the model gives of them. The model
-has one input of float32, of the shape (batch, samples), (batch, 1, samples) or (samples,); the output is (batch, d), or
-(batch, frames, d), whose frames are averaged, too. Sizes may be fixed or free.
-
-An ONNX file is not believed: it is read and run nowhere but in workers with limits of time and memory, and files that
-it names beside itself are not opened.
+A song's vector is the mean of the outputs for evenly placed windows that cover it (a short song is padded with zeros).
+The model has one float32 input (batch, samples), (batch, 1, samples) or (samples,), and an output (batch, d) or (batch,
+frames, d), whose frames are averaged. It cannot open other files.
 """
 
 from __future__ import annotations
@@ -42,26 +38,23 @@ from musicsim.storage import writing_to
 MIN_RATE, MAX_RATE = 1_000, 192_000
 MIN_WINDOW_S, MAX_WINDOW_S = 0.1, 120.0
 MAX_SONG_S = 1_800.0
-"""Seconds of a song that are listened to: of a longer one the first half hour."""
-_MAX_BYTES = 2**31  # of an ONNX file: protobuf takes no more
+"""Maximum number of seconds that are used per song."""
+_MAX_BYTES = 2**31  # of an ONNX file; the limit of protobuf
 _SAMPLES_AT_ONCE = 2**20  # of a batch
 _HASH_BYTES = 32
-_TIMES_ITS_SIZE = 4  # memory that a model takes when it is loaded
+_TIMES_ITS_SIZE = 4  # memory of a loaded model
 _SEED = 0
-_METHOD = 1  # grows when the same file and settings give other vectors
+_METHOD = 1  # increase this when the same file and settings give other vectors
 
 
 @dataclass(frozen=True, slots=True)
 class OnnxModel:
-    """An ONNX file, and how sound is given to it.
-
-    Raises ValueError if a number is out of range.
-    """
+    """An ONNX file and its settings. Raises ValueError if a number is out of range."""
 
     path: Path
     sample_rate: int  # Hz
-    window_s: float  # seconds that the model is given at once
-    output: str = ""  # name of the output that is the vector; empty: there is but one
+    window_s: float  # seconds per input
+    output: str = ""  # name of the output with the vector; empty: the only one
     digest: str = ""  # hash of the file's bytes
 
     def __post_init__(self) -> None:
@@ -72,18 +65,15 @@ class OnnxModel:
 
     @property
     def n_samples(self) -> int:
-        """Samples of a window."""
         return round(self.sample_rate * self.window_s)
 
     @property
     def key(self) -> str:
-        """Tells apart what gives other vectors: the file's bytes and the settings."""
-        said = [_METHOD, self.digest, self.sample_rate, self.n_samples, self.output]
-        return content_hash(json.dumps(said).encode())
+        """Hash of everything that changes the vectors: the file's bytes and the settings."""
+        return content_hash(json.dumps([_METHOD, self.digest, self.sample_rate, self.n_samples, self.output]).encode())
 
     @property
     def words(self) -> str:
-        """The file and the settings in a sentence."""
         output = f", output {self.output}" if self.output else ""
         return (
             f"Computed by {self.path.name} (hash {self.digest}) at {self.sample_rate:,} Hz, in windows of "
@@ -93,269 +83,245 @@ class OnnxModel:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What an ONNX model says of the songs of a library."""
+    """The vectors of a library's songs."""
 
     model: OnnxModel
     hashes: list[str]  # of the songs' files
     vectors: Float32Array  # (n_songs, d)
-    problems: list[str]  # why songs have none, a sentence each
-    n_known: int  # songs that a run before this one had described
+    problems: list[str]  # one sentence per song without a vector
+    n_known: int  # songs with vectors from earlier runs
 
 
 def describe_songs(library: Library, model: OnnxModel, progress: Progress) -> Described:
-    """Run an ONNX model over the songs of a library, in as many processes as a scan.
+    """Run an ONNX model on the songs of a library, in as many processes as a scan.
 
-    What is done is kept at once in the library's folder ``cache``: a run that was stopped goes on with the songs that
-    are left, and a later one with those that are new.
+    Each vector is saved immediately in the library's folder ``cache``; later runs only process the other songs.
 
     Raises
     ------
     ModelError
-        If the file cannot be run, or takes or gives another shape; LibraryError if it cannot be read, or onnxruntime
-        is not installed; StorageError if the library's folder takes no more.
+        If the file cannot be run, or has other inputs or outputs; LibraryError if it cannot be read, or onnxruntime
+        is not installed; StorageError if the disk is full.
     """
-    model = replace(model, digest=_digest(model.path))
+    try:
+        if not model.path.is_file() or not 0 < model.path.stat().st_size < _MAX_BYTES:
+            raise LibraryError(f"{model.path.name}: use an ONNX file of less than 2 GB.")
+        model = replace(model, digest=content_hash(model.path))
+        n_mb = _TIMES_ITS_SIZE * model.path.stat().st_size >> 20
+    except OSError as error:
+        raise LibraryError(f"{model.path.name}: it cannot be read ({error.strerror or error}).") from error
     limits = library.file_limits
-    n_mb = _TIMES_ITS_SIZE * model.path.stat().st_size >> 20
     limits = Limits(limits.seconds, limits.memory_mb + n_mb)
     progress(f"reading {model.path.name}", 0, 0)
-    kept = _KeptVectors(library.folder / "cache" / f"onnx-{model.key}.rows", _tried(model, limits, progress))
+    cache = _VectorCache(library.folder / "cache" / f"onnx-{model.key}.rows", _try_out(model, limits, progress))
     songs = {song.content_hash: song.path for song in library.songs()}
-    todo = [(digest, path) for digest, path in songs.items() if digest not in kept.hashes]
-    n_known = n_done = len(songs) - len(todo)
+    hash_of = {path: digest for digest, path in songs.items() if digest not in cache.rows}
+    n_known = n_done = len(songs) - len(hash_of)
     problems = []
-    tasks = (path for _, path in todo)
-    hash_of = {path: digest for digest, path in todo}
     pool = LocalPool(library.settings["n_workers"])
-    with closing(pool.outcomes(partial(song_vector, model), tasks, limits=limits)) as items:
+    with closing(pool.outcomes(partial(song_vector, model), iter(hash_of), limits=limits)) as items:
         for item in items:
             if item is not None:
                 path, outcome = item
                 if isinstance(outcome, BaseException):
                     problems.append(failure_reason(path, outcome, limits))
                 else:
-                    kept.append(hash_of[path], outcome)
+                    cache.append(hash_of[path], outcome)
                 n_done += 1
             progress(f"running {model.path.name}", n_done, len(songs))
-    hashes, vectors = kept.of(songs)
+    hashes, vectors = cache.select(songs)
     return Described(model, hashes, vectors, problems, n_known)
 
 
-def _digest(path: Path) -> str:
-    try:
-        if not path.is_file() or not 0 < path.stat().st_size < _MAX_BYTES:
-            raise LibraryError(f"{path.name}: give an ONNX file of less than 2 GB.")
-        return content_hash(path)
-    except OSError as error:
-        raise LibraryError(f"{path.name}: it cannot be read ({error.strerror or error}).") from error
-
-
-def _tried(model: OnnxModel, limits: Limits, progress: Progress) -> int:
-    """The length of the vectors of a model, which is run in a worker once; raises ModelError in one sentence."""
+def _try_out(model: OnnxModel, limits: Limits, progress: Progress) -> int:
+    """Run a model once in a worker, and return the length of its vectors; raise ModelError with one sentence."""
     outcome: Any = None
     with closing(LocalPool(1).outcomes(n_dimensions, [model], limits=limits)) as items:
         for item in items:
             progress(f"reading {model.path.name}", 0, 0)
             outcome = outcome if item is None else item[1]
     if isinstance(outcome, WorkerDied):
-        why = f"it crashes the process that runs it (exit code {outcome.exit_code})"
+        reason = f"it crashes the process that runs it (exit code {outcome.exit_code})"
     elif isinstance(outcome, OverTimeError):
-        why = f"it took more than {limits.seconds:g} s for a window and was stopped"
+        reason = f"it took more than {limits.seconds:g} s per window and was stopped"
     elif isinstance(outcome, MemoryError):
-        why = f"it takes more than {limits.memory_mb:,} MB of memory; raise the setting file_memory_mb"
+        reason = f"it needs more than {limits.memory_mb:,} MB of memory; raise the setting file_memory_mb"
     elif isinstance(outcome, LibraryError | ModelError):
         raise outcome
     elif isinstance(outcome, BaseException):
-        why = in_short(outcome)
+        reason = in_short(outcome)
     else:
         return int(outcome)
-    raise ModelError(f"{model.path.name}: it cannot be run as an ONNX model: {why}.")
+    raise ModelError(f"{model.path.name}: it cannot be run as an ONNX model: {reason}.")
 
 
-class _KeptVectors:
-    """Vectors of songs by their hashes, in a file that grows at its end: a row that was cut off is not there."""
+class _VectorCache:
+    """Vectors by hash, in an append-only file; an incomplete last row is overwritten."""
 
     def __init__(self, path: Path, width: int) -> None:
         self._path = path
         self._type = np.dtype([("hash", f"S{_HASH_BYTES}"), ("vector", "<f4", (width,))])
-        self._rows = np.fromfile(path, self._type) if path.exists() else np.empty(0, self._type)
-        self.hashes = {digest.decode("ascii", "replace"): row for row, digest in enumerate(self._rows["hash"])}
-        self._new: list[npt.NDArray[Any]] = []
+        self._data = [np.fromfile(path, self._type) if path.exists() else np.empty(0, self._type)]
+        self.rows = {digest.decode("ascii", "replace"): row for row, digest in enumerate(self._data[0]["hash"])}
 
     def append(self, digest: str, vector: Float32Array) -> None:
-        """Write a vector; StorageError if there is no room."""
+        """Write a vector; StorageError if the disk is full."""
         row = np.array([(digest.encode("ascii"), vector)], self._type)
+        n_rows = len(self._data[0]) + len(self._data) - 1
         with writing_to(self._path):
             self._path.parent.mkdir(exist_ok=True)
             with self._path.open("r+b" if self._path.exists() else "w+b") as stream:
-                n_rows = len(self._rows) + len(self._new)
                 stream.truncate(n_rows * self._type.itemsize)
                 stream.seek(0, os.SEEK_END)
                 stream.write(row.tobytes())
-        self.hashes[digest] = n_rows
-        self._new.append(row)
+        self.rows[digest] = n_rows
+        self._data.append(row)
 
-    def of(self, wanted: Iterable[str]) -> tuple[list[str], Float32Array]:
-        """The hashes that have a vector, and the vectors."""
-        rows = np.concatenate([self._rows, *self._new])
-        found = [digest for digest in wanted if digest in self.hashes]
-        return found, np.ascontiguousarray(rows["vector"][[self.hashes[digest] for digest in found]])
-
-
-# --- in a worker ----------------------------------------------------------------------------------
+    def select(self, hashes: Iterable[str]) -> tuple[list[str], Float32Array]:
+        """Return the hashes that have a vector, and these vectors."""
+        known = [digest for digest in hashes if digest in self.rows]
+        rows = [self.rows[digest] for digest in known]
+        return known, np.ascontiguousarray(np.concatenate(self._data)["vector"][rows])
 
 
 def n_dimensions(model: OnnxModel) -> int:
-    """The length of the vectors that a model gives, of a batch of noise."""
+    """Run a model on noise, and return the length of its vectors."""
     noise = np.random.default_rng(_SEED).uniform(-0.1, 0.1, (2, model.n_samples)).astype(np.float32)
-    return len(_running(model).mean(noise))
+    return len(_load(model).mean_vector(noise))
 
 
 def song_vector(model: OnnxModel, path: Path) -> Float32Array:
-    """The vector of a song, float32 (d,).
+    """Return the vector of a song, float32 (d,).
 
-    Raises AudioError if it cannot be decoded; ModelError if the model gives no numbers, or fails.
+    Raises AudioError if it cannot be decoded; ModelError if the model fails, or its output is not finite or 0.
     """
     sound = decode(located(path), sr=model.sample_rate, duration=MAX_SONG_S, name=str(path))
-    vector = _running(model).mean(windows(sound.samples, model.n_samples))
+    vector = _load(model).mean_vector(windows(sound.samples, model.n_samples))
     if not np.isfinite(vector).all() or not vector.any():
-        said = "nothing but 0" if np.isfinite(vector).all() else "NaN or infinite values"
-        raise ModelError(f"{path}: {model.path.name} gives {said}.")
+        output = "only zeros" if np.isfinite(vector).all() else "NaN or infinite values"
+        raise ModelError(f"{path}: {model.path.name} gives {output}.")
     return vector
 
 
 def windows(samples: Float32Array, length: int) -> Float32Array:
-    """As many windows of a length as cover samples (n,), evenly placed: (n_windows, length), a copy."""
-    missing = length - len(samples)
-    if missing > 0:
-        samples = np.pad(samples, (0, missing))
+    """Cut samples (n,) into the fewest evenly placed windows that cover them: a copy, (n_windows, length)."""
+    if len(samples) < length:
+        samples = np.pad(samples, (0, length - len(samples)))
     starts = np.linspace(0, len(samples) - length, -(-len(samples) // length)).astype(np.int64)
     return np.lib.stride_tricks.sliding_window_view(samples, length)[starts]
 
 
-@lru_cache(maxsize=1)
-def _running(model: OnnxModel) -> _Running:
-    return _Running(model)
+class _Session:
+    """A loaded model.
 
-
-class _Running:
-    """A model that has been loaded, and how a batch is to be given to it.
-
-    Raises LibraryError if onnxruntime is not installed, ModelError if it cannot be loaded or takes something else
-    than sound.
+    Raises LibraryError if onnxruntime is not installed, ModelError if the file cannot be loaded or its input is not
+    sound.
     """
 
     def __init__(self, model: OnnxModel) -> None:
         try:
             import onnxruntime
         except ImportError as error:
-            raise LibraryError(
-                f"{model.path.name}: onnxruntime is needed to run it: pip install 'musicsim[onnx]'."
-            ) from error
+            raise LibraryError(f"{model.path.name} needs onnxruntime: pip install 'musicsim[onnx]'.") from error
         self._model = model
         data = model.path.read_bytes()
         if content_hash(data) != model.digest:
-            raise ModelError(f"{model.path.name} has just been changed: start again.")
+            raise ModelError(f"{model.path.name} changed during the run. Start again.")
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1  # a process a core
-        options.enable_cpu_mem_arena = False  # it takes twice what is needed
+        options.intra_op_num_threads = options.inter_op_num_threads = 1  # one process per core
+        options.enable_cpu_mem_arena = False  # the arena would double the memory
         options.log_severity_level = 4
         try:
-            with tempfile.TemporaryDirectory(prefix="musicsim-") as nothing:
-                # weights beside the file would not be part of its hash
-                options.add_session_config_entry("session.model_external_initializers_file_folder_path", nothing)
+            with tempfile.TemporaryDirectory(prefix="musicsim-") as empty_folder:
+                # external weights would not be part of the hash
+                options.add_session_config_entry("session.model_external_initializers_file_folder_path", empty_folder)
                 self._session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
         except MemoryError:
             raise
         except Exception as error:
-            raise self._refused(
-                f"it cannot be loaded ({_said(error)}). It should be one file that holds its weights"
-            ) from error
-        self._input, self._shape = self._checked_input()
-        self._output = self._checked_output()
+            reason = f"it cannot be loaded ({_shorten(error)})"
+            raise self._error(f"{reason}. It should be one file that includes its weights") from error
+        self._input, self._shape = self._find_input()
+        self._output = self._find_output()
         fixed = self._shape[0] if len(self._shape) > 1 and isinstance(self._shape[0], int) else None
         most = max(1, _SAMPLES_AT_ONCE // model.n_samples)
         self._batch, self._is_fixed = (fixed, True) if fixed else (1 if len(self._shape) == 1 else most, False)
 
-    def _refused(self, why: str) -> ModelError:
-        return ModelError(f"{self._model.path.name}: {why}.")
+    def _error(self, problem: str) -> ModelError:
+        return ModelError(f"{self._model.path.name}: {problem}.")
 
-    def _checked_input(self) -> tuple[str, list[int | str | None]]:
-        inputs = self._session.get_inputs()
+    def _find_input(self) -> tuple[str, list[int | str | None]]:
+        model, inputs = self._model, self._session.get_inputs()
         if len(inputs) != 1:
             names = ", ".join(one.name for one in inputs) or "none"
-            raise self._refused(f"it has {len(inputs)} inputs ({in_short(names)}); it should have one, the samples")
-        (only,) = inputs
-        shape = list(only.shape)
-        if only.type != "tensor(float)" or not 1 <= len(shape) <= 3 or (len(shape) == 3 and shape[1] == 0):
-            raise self._refused_input(only)
-        if len(shape) == 3 and isinstance(shape[1], int) and shape[1] != 1:
-            raise self._refused_input(only)
-        if isinstance(shape[-1], int) and shape[-1] != self._model.n_samples:
-            model = self._model
-            raise self._refused(
-                f"it takes {shape[-1]:,} samples at once, {shape[-1] / model.sample_rate:g} s at "
+            raise self._error(f"it has {len(inputs)} inputs ({in_short(names)}); it should have one, the samples")
+        shape = list(inputs[0].shape)
+        is_mono = len(shape) < 3 or not isinstance(shape[1], int) or shape[1] == 1
+        if inputs[0].type != "tensor(float)" or not 1 <= len(shape) <= 3 or not is_mono:
+            raise self._error(
+                f"its input is {inputs[0].type} of the shape {_format_shape(shape)}; it should be tensor(float) of the "
+                f"shape (batch, samples), (batch, 1, samples) or (samples)"
+            )
+        if isinstance(shape[-1], int) and shape[-1] != model.n_samples:
+            raise self._error(
+                f"its input is {shape[-1]:,} samples, {shape[-1] / model.sample_rate:g} s at "
                 f"{model.sample_rate:,} Hz; a window of {model.window_s:g} s has {model.n_samples:,}"
             )
-        return only.name, shape
+        return inputs[0].name, shape
 
-    def _refused_input(self, only: Any) -> ModelError:
-        return self._refused(
-            f"its input is {only.type} of the shape {_written(only.shape)}; it should be tensor(float) of the shape "
-            "(batch, samples), (batch, 1, samples) or (samples)"
-        )
-
-    def _checked_output(self) -> str:
+    def _find_output(self) -> str:
         names, wanted = [one.name for one in self._session.get_outputs()], self._model.output
         if wanted in names:
             return wanted
         if wanted or len(names) != 1:
-            lacks = f"it has no output {wanted!r}" if wanted else f"it has {len(names)} outputs"
-            raise self._refused(f"{lacks}: name the one that is the vector ({in_short(', '.join(names))})")
+            problem = f"it lacks an output {wanted!r}" if wanted else f"it has {len(names)} outputs"
+            raise self._error(f"{problem}: choose the output with the vector ({in_short(', '.join(names))})")
         return names[0]
 
-    def mean(self, sound: Float32Array) -> Float32Array:
-        """The mean of what the model gives of windows (n, length), float32 (d,)."""
+    def mean_vector(self, sound: Float32Array) -> Float32Array:
+        """Return the mean vector of windows (n, length), float32 (d,)."""
         total: Any = 0.0
         for start in range(0, len(sound), self._batch):
-            total = total + self._of_batch(sound[start : start + self._batch]).sum(axis=0)
+            total = total + self._run(sound[start : start + self._batch]).sum(axis=0)
         with np.errstate(over="ignore"):
             return np.asarray(total / len(sound), dtype=np.float32)
 
-    def _of_batch(self, sound: Float32Array) -> npt.NDArray[np.float64]:
-        """A vector for each window, float64 (n, d)."""
+    def _run(self, sound: Float32Array) -> npt.NDArray[np.float64]:
+        """Return a vector per window, float64 (n, d)."""
         n = len(sound)
         if self._is_fixed and n < self._batch:
             sound = np.concatenate([sound, np.zeros((self._batch - n, sound.shape[1]), np.float32)])
-        given = sound[:, None] if len(self._shape) == 3 else sound[0] if len(self._shape) == 1 else sound
+        samples = sound[:, None] if len(self._shape) == 3 else sound[0] if len(self._shape) == 1 else sound
         try:
-            (found,) = self._session.run([self._output], {self._input: np.ascontiguousarray(given)})
+            (output,) = self._session.run([self._output], {self._input: np.ascontiguousarray(samples)})
         except MemoryError:
             raise
         except Exception as error:
-            raise self._refused(
-                f"it fails on {self._model.window_s:g} s of sound at {self._model.sample_rate:,} Hz ({_said(error)})"
-            ) from error
-        if not isinstance(found, np.ndarray) or found.dtype.kind != "f" or not 0 < found.ndim <= 3:
-            raise self._refused_output(found)
+            sound_text = f"{self._model.window_s:g} s of sound at {self._model.sample_rate:,} Hz"
+            raise self._error(f"it fails on {sound_text} ({_shorten(error)})") from error
+        if not isinstance(output, np.ndarray) or output.dtype.kind != "f" or not 0 < output.ndim <= 3:
+            raise self._output_error(output)
         if len(self._shape) == 1:
-            found = found.reshape(1, -1, found.shape[-1])
-        if found.ndim == 1 or len(found) != len(sound) or not found.size or found.shape[-1] > MAX_WIDE:
-            raise self._refused_output(found)
-        vectors = found.astype(np.float64)[:n]
+            output = output.reshape(1, -1, output.shape[-1])
+        if output.ndim == 1 or len(output) != len(sound) or not output.size or output.shape[-1] > MAX_WIDE:
+            raise self._output_error(output)
+        vectors = output.astype(np.float64)[:n]
         return vectors.mean(axis=1) if vectors.ndim == 3 else vectors
 
-    def _refused_output(self, found: Any) -> ModelError:
-        what = _written(found.shape) if isinstance(found, np.ndarray) else type(found).__name__
-        return self._refused(
-            f"its output {self._output} is {what}; it should be floats of the shape (batch, d) or (batch, frames, d), "
-            f"with a d of at most {MAX_WIDE:,}"
+    def _output_error(self, output: Any) -> ModelError:
+        kind = _format_shape(output.shape) if isinstance(output, np.ndarray) else type(output).__name__
+        return self._error(
+            f"its output {self._output} is {kind}; it should be floats of the shape (batch, d) or (batch, frames, d), "
+            f"where d is at most {MAX_WIDE:,}"
         )
 
 
-def _said(error: Exception) -> str:
+_load = lru_cache(maxsize=1)(_Session)
+
+
+def _shorten(error: Exception) -> str:
     return in_short(re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", str(error)))
 
 
-def _written(shape: Any) -> str:
+def _format_shape(shape: Any) -> str:
     return f"({', '.join(str(size or '?') for size in shape)})"

@@ -1,4 +1,4 @@
-"""The Train page's import of vectors from other programs."""
+"""Import of vectors from other programs on the Train page."""
 
 import tempfile
 from dataclasses import asdict
@@ -18,14 +18,12 @@ from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.jobs_view import start_job
 
-_BROUGHT: Key[tuple[Path, str, str] | None] = Key(
-    "models_brought",
-    lambda: None,
-    "the library that vectors of the listener's own were brought to, what is wrong with them, and what came of them",
+_RESULT: Key[tuple[Path, str, str] | None] = Key(
+    "models_brought", lambda: None, "folder of the library, error and report of the last import of vectors"
 )
 
 
-def _bring(library: Library, name: str, data: bytes) -> None:
+def _import(library: Library, name: str, data: bytes) -> None:
     store = EmbeddingStore(library)
     try:
         with tempfile.TemporaryDirectory() as folder:
@@ -34,13 +32,13 @@ def _bring(library: Library, name: str, data: bytes) -> None:
             about = store.keep(path, name)
         matched = store.match(about.key)
     except (MusicsimError, OSError) as error:
-        _BROUGHT.set((library.folder, str(error), ""))
+        _RESULT.set((library.folder, str(error), ""))
         return
     lines = [match_words(about, matched), *about.problems]
     if not len(matched.song_ids):
-        _BROUGHT.set((library.folder, lines[0], "\n".join(lines[1:])))
+        _RESULT.set((library.folder, lines[0], "\n".join(lines[1:])))
         return
-    _BROUGHT.set((library.folder, "", "\n".join(lines)))
+    _RESULT.set((library.folder, "", "\n".join(lines)))
     settings = RepresentationSettings(OWN, vectors=about.key, label=about.label)
     start_job(library, "represent", name=free_name(library, settings.name), settings=asdict(settings))
 
@@ -51,18 +49,17 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
     file = st.file_uploader(
         f"Embeddings as {', '.join(ENDINGS)}", type=[ending.lstrip(".") for ending in ENDINGS],
         key="models_vectors",
-        help="One vector per song, from a neural network or anything else, with the ids, paths or hashes "
-        "of the songs. They become a model to search with and to train on, alone or with others.",
+        help="One vector per song, for example from a neural network, with the ids, paths or hashes of the songs. "
+        "They become a model for searching and training, alone or with other models.",
     )  # fmt: skip
     if file is not None:
         st.button(
             "Import", icon=":material/input:", key="models_bring", disabled=busy,
-            on_click=_bring, args=(library, file.name, file.getvalue()),
+            on_click=_import, args=(library, file.name, file.getvalue()),
         )  # fmt: skip
-    told = _BROUGHT.get()
-    if told is None or told[0] != library.folder:
+    folder, problem, report = _RESULT.get() or (None, "", "")
+    if folder != library.folder:
         return
-    _, wrong, came = told
-    if wrong:
-        st.error(plain(wrong), icon=":material/error:")
-    st.caption("  \n".join(plain(line) for line in came.splitlines()))
+    if problem:
+        st.error(plain(problem), icon=":material/error:")
+    st.caption("  \n".join(plain(line) for line in report.splitlines()))

@@ -1,7 +1,7 @@
-"""Vectors of songs that other programs made, as the listener brought them: kept as they came, found for songs.
+"""Imported vectors of songs, and their matches in the library.
 
-Each file is kept whole under the hash of what it says, so that songs that come later find theirs, and the same file
-is the same in every library.
+Each file is saved completely under the hash of its content. So songs that are added later get their vectors, and a file
+has the same key in every library.
 """
 
 import hashlib
@@ -10,10 +10,10 @@ import os
 import shutil
 import time
 import tokenize
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 
@@ -24,39 +24,35 @@ from musicsim.library.disk.arrays import atomic_folder
 from musicsim.library.importing.places import PlaceIndex
 from musicsim.library.library import Library
 
-T = TypeVar("T")
-
-_UNUSED_S = 24 * 3600.0  # what nobody uses is kept for a day: it may have just come
+UNUSED_S = 24 * 3600.0  # unused vectors stay for a day, because their model may not exist yet
 _SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
 class AboutEmbedding:
-    """What is known of kept vectors."""
-
-    key: str  # the hash of what they say
-    label: str  # name of the file they came in
+    key: str  # hash of their content
+    label: str  # name of their file
     n_rows: int
     n_dimensions: int
-    problems: tuple[str, ...]  # why rows of the file were left out
-    note: str = ""  # one sentence on which columns of a file were taken, or what has computed them
+    problems: tuple[str, ...]  # reasons why rows of the file were left out
+    note: str = ""  # sentence on the columns used, or on the model that computed the vectors
 
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """Whose the vectors are."""
+    """The songs of stored vectors."""
 
     song_ids: Int64Array  # (n,), ascending
     rows: Int64Array  # (n,): the row of each song's vector
-    n_unmatched: int  # rows of songs that are not here
-    unmatched: tuple[str, ...]  # the names of the first 20 of them
-    n_double: int  # rows of a song that has an earlier row
+    n_unmatched: int  # rows of songs that are not in the library
+    unmatched: tuple[str, ...]  # names of the first 20 of them
+    n_double: int  # rows of songs that have an earlier row
 
 
 class EmbeddingStore:
-    """The vectors that a library's listener brought, below its folder ``embeddings``.
+    """The imported vectors in a library's folder ``embeddings``.
 
-    They are read as memory maps, 4 bytes a number; to find whose they are takes 0.4 kB a file of the library.
+    Vectors are read as memory maps, 4 bytes per number; matching takes 0.4 kB per file of the library.
     """
 
     def __init__(self, library: Library) -> None:
@@ -64,141 +60,114 @@ class EmbeddingStore:
         self.folder = library.folder / "embeddings"
 
     def keep(self, path: Path, label: str = "") -> AboutEmbedding:
-        """Take in a file of vectors, whole or not at all; one that is here already stays, unless it is damaged.
+        """Import a file of vectors, all or nothing, unless an undamaged import exists already.
 
-        See :mod:`musicsim.extensions.embeddings.files` for what is read; `label` is what to call it, its name by
-        default.
+        The formats are described in :mod:`musicsim.extensions.embeddings.files`. `label` defaults to the file's name.
 
-        Raises LibraryError if the file cannot be read or kept, or is a plain array of another length than there are
-        songs.
+        Raises LibraryError if the file cannot be read or saved, or is a plain array without a row for each song.
         """
-        read = read_embedding(path)
-        if read.names is None:
+        file = read_embedding(path)
+        names: Sequence[int | str] | None = file.names
+        vectors = file.vectors
+        if names is None:
             ids = np.sort(self._library.table().ids)
-            if len(ids) != len(read.vectors):
+            if len(ids) != len(vectors):
                 raise LibraryError(
-                    f"{path.name}: a plain array needs a row for each of the {len(ids):,} songs, by rising id; it has "
-                    f"{len(read.vectors):,}. Save it with ids or paths as .npz."
+                    f"{path.name}: a plain array needs a row for each of the {len(ids):,} songs, by ascending id; it "
+                    f"has {len(vectors):,}. Save it with ids or paths as .npz."
                 )
-            has_one = np.isfinite(read.vectors).all(axis=1)
-            names: Sequence[int | str] = ids[has_one].tolist()
-            vectors = read.vectors if has_one.all() else read.vectors[has_one]
-        else:
-            names, vectors = read.names, read.vectors
-        return self.keep_vectors(names, vectors, label or path.name, read.problems, read.note)
+            is_valid = np.isfinite(vectors).all(axis=1)
+            names = ids[is_valid].tolist()
+            vectors = vectors if is_valid.all() else vectors[is_valid]
+        return self.keep_vectors(names, vectors, label or path.name, file.problems, file.note)
 
     def keep_vectors(
-        self,
-        names: Sequence[int | str],
-        vectors: Float32Array,
-        label: str,
-        problems: tuple[str, ...] = (),
+        self, names: Sequence[int | str], vectors: Float32Array, label: str, problems: tuple[str, ...] = (),
         note: str = "",
-    ) -> AboutEmbedding:
-        """Keep vectors (n, d), finite and none of them 0, each with a name of its own, and what is said of them.
-
-        Raises StorageError if there is no room.
-        """
-        named = json.dumps(list(names))
-        digest = hashlib.blake2b(named.encode(), digest_size=16)
+    ) -> AboutEmbedding:  # fmt: skip
+        """Save vectors (n, d), finite and not 0, with unique names. Raises StorageError if the disk is full."""
+        names_json = json.dumps(list(names))
+        digest = hashlib.blake2b(names_json.encode(), digest_size=16)
         digest.update(np.ascontiguousarray(vectors).data.cast("B"))
         about = AboutEmbedding(digest.hexdigest(), label[:120], len(vectors), vectors.shape[1], problems, note)
+        folder = self.folder / about.key
         try:
-            self._write(about, named, vectors)
+            if self._is_complete(about.key):
+                os.utime(folder)  # protects it from the next sweep
+                return about
+            shutil.rmtree(folder, ignore_errors=True)
+            with atomic_folder(folder) as temporary:
+                np.save(temporary / "vectors.npy", vectors, allow_pickle=False)
+                (temporary / "names.json").write_text(names_json, encoding="utf-8")
+                facts = {"format": 1, "label": about.label, "problems": problems, "note": note}
+                (temporary / "about.json").write_text(json.dumps(facts), encoding="utf-8")
         except OSError:
-            if not self._is_whole(about.key):  # another process may have written the same meanwhile
+            if not self._is_complete(about.key):  # another process may have written the same file meanwhile
                 raise
         return about
 
-    def _write(self, about: AboutEmbedding, named: str, vectors: Float32Array) -> None:
-        folder = self.folder / about.key
-        if self._is_whole(about.key):
-            os.utime(folder)  # they have just come again: a sweep leaves them until a model is made of them
-            return
-        shutil.rmtree(folder, ignore_errors=True)
-        with atomic_folder(folder) as written:
-            np.save(written / "vectors.npy", vectors, allow_pickle=False)
-            (written / "names.json").write_text(named, encoding="utf-8")
-            facts = {"format": 1, "label": about.label, "problems": about.problems, "note": about.note}
-            (written / "about.json").write_text(json.dumps(facts), encoding="utf-8")
-
-    def _is_whole(self, key: str) -> bool:
+    def _is_complete(self, key: str) -> bool:
         try:
-            self.about(key)
-            self._names(key)
+            return bool(self.about(key) and self._names(key))
         except LibraryError:
             return False
-        return True
 
     def about(self, key: str) -> AboutEmbedding:
-        """What is known of kept vectors, without reading them.
-
-        Raises NotFoundError if this library does not have them; LibraryError if they are damaged.
-        """
+        """Describe vectors without reading them; raises like :meth:`vectors`."""
         n_rows, n_dimensions = self.vectors(key).shape
-
-        def read(path: Path) -> AboutEmbedding:
+        with self._find(key, "about.json") as path:
             facts = json.loads(path.read_text(encoding="utf-8"))
             problems = tuple(facts["problems"])
             return AboutEmbedding(key, facts["label"], n_rows, n_dimensions, problems, facts.get("note", ""))
 
-        return self._read(key, "about.json", read)
-
     def vectors(self, key: str) -> Float32Array:
-        """Vectors, float32 (n_rows, n_dimensions), a read-only memory map.
+        """Return vectors, float32 (n_rows, n_dimensions), as a read-only memory map.
 
         Raises NotFoundError if this library does not have them; LibraryError if they are damaged.
         """
-
-        def read(path: Path) -> Float32Array:
-            kept = np.lib.format.open_memmap(path, mode="r")
-            if kept.ndim != 2 or kept.dtype != np.float32:
-                raise ValueError(f"{kept.dtype} of the shape {kept.shape}")
-            return kept
-
-        return self._read(key, "vectors.npy", read)
+        with self._find(key, "vectors.npy") as path:
+            array: Float32Array = np.lib.format.open_memmap(path, mode="r")
+            if array.ndim != 2 or array.dtype != np.float32:
+                raise ValueError(f"{array.dtype} of the shape {array.shape}")
+            return array
 
     def _names(self, key: str) -> list[int | str]:
-        """The name of each row; raises as :meth:`vectors`."""
         n_rows = len(self.vectors(key))
-
-        def read(path: Path) -> list[int | str]:
+        with self._find(key, "names.json") as path:
             names: list[int | str] = json.loads(path.read_text(encoding="utf-8"))
             if len(names) != n_rows:
                 raise ValueError(f"{len(names)} names for {n_rows} rows")
             return names
 
-        return self._read(key, "names.json", read)
-
-    def _read(self, key: str, name: str, read: Callable[[Path], T]) -> T:
-        # a model that somebody sent says which: not every text is the name of a folder
+    @contextmanager
+    def _find(self, key: str, name: str) -> Iterator[Path]:
+        """Yield the path of a file; errors while it is read become LibraryErrors."""
+        # the key of an imported model may be any text, such as "../.."
         if not (key.isalnum() and (self.folder / key).is_dir()):
-            raise NotFoundError("the vectors that this model is made of are not in this library: import their file.")
+            raise NotFoundError("the vectors of this model are not in this library. Import their file.")
         try:
-            return read(self.folder / key / name)
+            yield self.folder / key / name
         except (OSError, ValueError, TypeError, KeyError, AttributeError, tokenize.TokenError) as error:
-            raise LibraryError(
-                f"the vectors that this model is made of are damaged ({key}/{name}): import their file again."
-            ) from error
+            raise LibraryError(f"the model's vectors are damaged ({key}/{name}): import their file again.") from error
 
     def match(self, key: str) -> Matched:
-        """Find the songs of kept vectors: by id, by the hash of a file's bytes, by path from the root or from a folder.
+        """Match vectors to songs by id, by the hash of a file, or by path, absolute or in a folder of the library.
 
-        Raises NotFoundError if this library does not have them; LibraryError if they are damaged.
+        Raises like :meth:`vectors`.
         """
         names = self._names(key)
-        found = self._found(names)
+        song_ids = self._find_songs(names)
         row_of: dict[int, int] = {}
-        for row, song_id in enumerate(found):
+        for row, song_id in enumerate(song_ids):
             if song_id is not None:
                 row_of.setdefault(song_id, row)
-        unmatched = [str(name) for name, song_id in zip(names, found, strict=True) if song_id is None]
+        unmatched = [str(name) for name, song_id in zip(names, song_ids, strict=True) if song_id is None]
         ids = np.array(sorted(row_of), dtype=np.int64)
         rows = np.array([row_of[i] for i in ids.tolist()], dtype=np.int64)
         n_double = len(names) - len(unmatched) - len(ids)
         return Matched(ids, rows, len(unmatched), tuple(unmatched[:_SHOWN]), n_double)
 
-    def _found(self, names: Sequence[int | str]) -> list[int | None]:
+    def _find_songs(self, names: Sequence[int | str]) -> list[int | None]:
         files = self._library.files.known()
         here = {file.song_id for file in files.values()}
         if not any(isinstance(name, str) for name in names):
@@ -208,15 +177,15 @@ class EmbeddingStore:
         roots = [os.fspath(root) for root in self._library.files.roots()]
 
         def find(name: str) -> int | None:
-            ways = (name, *(os.path.join(root, name) for root in roots))
-            at = (song_id for way in ways if (song_id := places.whole(way)) is not None)
-            return by_hash.get(name) or next(at, None)
+            paths = (name, *(os.path.join(root, name) for root in roots))
+            song_ids = (song_id for path in paths if (song_id := places.whole(path)) is not None)
+            return by_hash.get(name) or next(song_ids, None)
 
         return [find(str(name)) for name in names]
 
     def sweep(self, used: Iterable[str]) -> None:
-        """Delete vectors that no model is made of, and what writes that were cut off have left."""
-        wanted = set(used)
+        """Delete vectors that no model uses, and the remains of interrupted writes."""
+        keys = set(used)
         for folder in self.folder.iterdir() if self.folder.exists() else ():
-            if folder.name not in wanted and time.time() - folder.stat().st_mtime > _UNUSED_S:
+            if folder.name not in keys and time.time() - folder.stat().st_mtime > UNUSED_S:
                 shutil.rmtree(folder, ignore_errors=True)

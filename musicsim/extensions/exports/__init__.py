@@ -7,11 +7,11 @@ EXTENSION = Extension(
     commands={
         "export": Command(
             "cli:export",
-            "Export vectors, neighbours, the map, splits, tags, plays or answers for other programs (docs/data.md).",
+            "Export vectors, neighbors, the map, splits, tags, plays or answers for other programs (docs/data.md).",
             "Other programs",
         )
     },
-    jobs={"export": Job("job:run", "Exporting")},
+    jobs={"export": Job("export:run_job", "Exporting")},
     sections=(Section("library", "Export", "page:draw", tab="exports", place=75, needs_songs=False),),
     routes="routes:routes",
 )

@@ -1,4 +1,4 @@
-"""Everything out, for other programs: ``musicsim export``."""
+"""The command ``musicsim export``."""
 
 from contextlib import nullcontext
 from pathlib import Path
@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli._console import JsonOption, LibraryOption, ModelOption, emit, open_library, plain, progress_bar
-from musicsim.cli._options import taking
+from musicsim.cli.console import JsonOption, LibraryOption, ModelOption, emit, open_library, plain, progress_bar
+from musicsim.cli.options import taking
 from musicsim.explorer.pools import pooled
 from musicsim.extensions.exports.export import export as write_export
 from musicsim.extensions.exports.request import EXPORTS, ExportRequest
@@ -29,12 +29,13 @@ def export(
         pooled(lib) if EXPORTS[what].compares else nullcontext(),
         progress_bar() as progress,
     ):
-        done = write_export(lib, what, file, request, model=model, progress=progress)
+        exported = write_export(lib, what, file, request, model=model, progress=progress)
+    n_rows, n_bytes = exported.n_rows, exported.n_bytes
     if as_json:
-        emit({"file": str(done.path), "rows": done.n_rows, "bytes": done.n_bytes, "model": done.model or None})
+        emit({"file": str(exported.path), "rows": n_rows, "bytes": n_bytes, "model": exported.model or None})
     else:
-        by = f", by the model {done.model}" if done.model else ""
-        typer.echo(plain(f"{done.n_rows:,} rows, {done.n_bytes / 1e6:.1f} MB{by}: {done.path}"))
+        by = f", by the model {exported.model}" if exported.model else ""
+        typer.echo(plain(f"{n_rows:,} rows, {n_bytes / 1e6:.1f} MB{by}: {exported.path}"))
 
 
 export.__doc__ = "\n\n".join([str(export.__doc__), "  ".join(f"{name}: {kind.help}" for name, kind in EXPORTS.items())])

@@ -1,4 +1,4 @@
-"""Exports for other programs: a button each, and the files that were made."""
+"""Buttons for exports to other programs, and the exported files."""
 
 from urllib.parse import quote
 
@@ -6,17 +6,16 @@ import streamlit as st
 
 from musicsim.api import path_prefix
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.extensions.exports.made import export_path, exports_of
 from musicsim.extensions.exports.request import EXPORTS
+from musicsim.extensions.exports.routes import export_path, exports_of
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.jobs_view import start_job
 
 NAMES = {".parquet": "Parquet", ".npz": "NPZ", ".csv": "CSV", ".txt": "MIREX list", ".zip": "JAMS"}
-"""What formats are called, by the ending of their files."""
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
-    """What can be exported, by the model in use, and the files that were."""
+    """Draw a button per kind of export of the active model, and links to the exported files."""
     library = snapshot.library
     has_songs = snapshot.n_indexed > 0
     for kind, what in EXPORTS.items():
@@ -30,16 +29,16 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
                 on_click=start_job, args=(library, "export"),
                 kwargs={"what": kind, "path": str(export_path(library, kind, ending))},
             )  # fmt: skip
-    made = exports_of(library)
-    if made:
+    files = exports_of(library)
+    if files:
         st.subheader("Exported files", anchor=False)
     prefix = path_prefix(st.get_option("server.baseUrlPath") or "")
-    for path in made:
+    for path in files:
         address = f"{prefix}/exports/{quote(path.name)}?library={quote(library.name)}"
         n_bytes = path.stat().st_size
         size = f"{n_bytes / 1e6:,.1f} MB" if n_bytes >= 1e6 else f"{n_bytes / 1e3:,.1f} kB"
         st.link_button(plain(f"{path.name} · {size}"), address, icon=":material/download:", type="tertiary")
     st.caption(
-        "Neighbours of more than 100,000 songs take hours: `musicsim export neighbours FILE --sample 1000` has those "
-        "of some songs, and a cluster takes less. A new export takes the place of the one before."
+        "Neighbours of more than 100,000 songs take hours: `musicsim export neighbours FILE --sample 1000` exports "
+        "those of some songs, and a cluster is faster. A new export replaces the previous one."
     )

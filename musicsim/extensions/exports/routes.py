@@ -1,4 +1,6 @@
-"""Downloads of exported files."""
+"""Exported files in a library's folder, and their downloads."""
+
+from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
@@ -7,21 +9,34 @@ from starlette.routing import BaseRoute, Route
 from musicsim.api.routes import refused
 from musicsim.errors import LibraryError
 from musicsim.explorer.libraries import open_library
-from musicsim.extensions.exports.made import exports_of
+from musicsim.library import Library
+
+_FOLDER = "exports"
 
 
-def _export(request: Request) -> Response:
+def export_path(library: Library, kind: str, ending: str) -> Path:
+    """Return the path of an export from the Library page; a new export replaces the previous one."""
+    return library.folder / _FOLDER / f"{library.name} {kind}{ending}"
+
+
+def exports_of(library: Library) -> list[Path]:
+    """Return the exports in a library's folder, newest first."""
+    files = [path for path in (library.folder / _FOLDER).glob("*") if path.suffix and not path.name.startswith(".")]
+    return sorted(files, key=lambda path: path.stat().st_mtime_ns, reverse=True)
+
+
+def _download(request: Request) -> Response:
     try:
-        made = exports_of(open_library(request.query_params.get("library")))
+        files = exports_of(open_library(request.query_params.get("library")))
     except LibraryError as error:
         return refused(error)
     name = request.path_params["name"]
-    path = next((path for path in made if path.name == name), None)
+    path = next((path for path in files if path.name == name), None)
     if path is None:
-        return JSONResponse({"error": f"there is no export {name!r}. Export it on the Library page."}, 404)
+        return JSONResponse({"error": f"the export {name!r} does not exist. Export it on the Library page."}, 404)
     return FileResponse(path, filename=path.name)
 
 
 def routes(prefix: str = "") -> list[BaseRoute]:
-    """Return the routes, under the path that the app is served at."""
-    return [Route(prefix + "/exports/{name}", _export)]
+    """Return the routes; `prefix` is the path that the app is served under."""
+    return [Route(prefix + "/exports/{name}", _download)]

@@ -1,8 +1,8 @@
-"""Tables for other programs as Parquet, NPZ or CSV, written a block of rows at a time.
+"""Tables as Parquet, NPZ or CSV files, written one block of rows at a time.
 
-A column is of numbers, of vectors, or of texts. Parquet has vectors as lists, and a name with a dot is a field of a
-struct; NPZ has an array a column; CSV has a column a number, ``name_1`` onwards, and texts that are harmless to
-spreadsheets (:mod:`musicsim.library.disk.csv_cells`). Memory: one block of rows.
+A column has numbers, vectors or texts. In Parquet, vectors are lists, and a name with a dot is a field of a struct. NPZ
+has an array per column. CSV has a column per number, from ``name_1``, and texts that are harmless in spreadsheets
+(:mod:`musicsim.library.disk.csv_cells`). Memory: one block of rows.
 """
 
 import csv
@@ -27,39 +27,37 @@ TEXT = "text"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table."""
-
     name: str
     kind: str  # TEXT, or a dtype of numpy
-    width: int = 0  # numbers of a vector; 0: one value a row
+    width: int = 0  # dimensions of vectors; 0 for single values
 
 
 Block = Sequence[npt.NDArray[Any] | Sequence[str | None]]
-"""Values of some rows, one entry a column: texts, numbers (n_rows,) or vectors (n_rows, width)."""
+"""Values of some rows, one entry per column: texts, numbers (n_rows,) or vectors (n_rows, width)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Columns, and blocks of rows that come when they are asked for, once."""
+    """Columns, and an iterable of blocks of rows, which is consumed once."""
 
     columns: tuple[Column, ...]
     blocks: Iterable[Block]
 
 
 def write_table(target: Path, table: Table) -> int:
-    """Write a table whole or not at all, as the ending of the file says; how many rows it has.
+    """Write a table, all or nothing, in the format of the ending; return the number of rows.
 
-    Raises StorageError if there is no room, or no right to write.
+    Raises StorageError if the disk is full or the file is not writable.
     """
     with atomic_path(target) as temporary:
-        return WRITERS[target.suffix.lower()](temporary, table)
+        return _WRITERS[target.suffix.lower()](temporary, table)
 
 
 def _write_parquet(path: Path, table: Table) -> int:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    def column_of(column: Column, values: Any) -> Any:
+    def to_array(column: Column, values: Any) -> Any:
         if column.kind == TEXT:
             return pa.array([utf8(value) if value else None for value in values], pa.string())
         numbers = np.ascontiguousarray(values, dtype=column.kind)
@@ -68,42 +66,35 @@ def _write_parquet(path: Path, table: Table) -> int:
         offsets = np.arange(len(numbers) + 1, dtype=np.int32) * column.width
         return pa.ListArray.from_arrays(pa.array(offsets), pa.array(numbers.ravel()))
 
-    def with_structs(block: Block) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+    def to_batch(block: Block) -> Any:
+        arrays: dict[str, Any] = {}
         for column, values in zip(table.columns, block, strict=True):
             name, _, field = column.name.partition(".")
             if field:
-                found.setdefault(name, {})[field] = column_of(column, values)
+                arrays.setdefault(name, {})[field] = to_array(column, values)
             else:
-                found[name] = column_of(column, values)
-        return {
-            name: pa.StructArray.from_arrays(list(values.values()), list(values))
-            if isinstance(values, dict)
-            else values
-            for name, values in found.items()
-        }
+                arrays[name] = to_array(column, values)
+        for name, value in arrays.items():
+            if isinstance(value, dict):
+                arrays[name] = pa.StructArray.from_arrays(list(value.values()), list(value))
+        return pa.record_batch(arrays)
 
     empty: Block = [[] if c.kind == TEXT else np.empty((0, c.width or 1)[: 1 + bool(c.width)]) for c in table.columns]
-    schema = pa.record_batch(with_structs(empty)).schema
     n_rows = 0
-    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+    with pq.ParquetWriter(path, to_batch(empty).schema, compression="zstd") as writer:
         for block in table.blocks:
-            batch = pa.record_batch(with_structs(block))
+            batch = to_batch(block)
             writer.write_batch(batch, row_group_size=max(1, batch.num_rows))
             n_rows += batch.num_rows
     return n_rows
 
 
 def _write_csv(path: Path, table: Table) -> int:
-    header = [
-        name
-        for column in table.columns
-        for name in ([f"{column.name}_{i + 1}" for i in range(column.width)] if column.width else [column.name])
-    ]
+    numbered = ([f"{c.name}_{i + 1}" for i in range(c.width)] if c.width else [c.name] for c in table.columns)
     n_rows = 0
     with path.open("w", encoding="utf-8", errors="replace", newline="") as stream:
         writer = csv.writer(stream)
-        writer.writerow(header)
+        writer.writerow(name for names in numbered for name in names)
         for block in table.blocks:
             columns = [_cells(column, values) for column, values in zip(table.columns, block, strict=True)]
             for row in zip(*columns, strict=True):
@@ -113,7 +104,7 @@ def _write_csv(path: Path, table: Table) -> int:
 
 
 def _cells(column: Column, values: Any) -> list[list[Any]]:
-    """Cells of each row: texts are harmless, numbers as short as they can be read back, and nan is empty."""
+    """Return the cells of each row: harmless texts, and numbers in the shortest exact form, empty for nan."""
     if column.kind == TEXT:
         return [[harmless(value)] for value in values]
     numbers = np.asarray(values, dtype=column.kind)
@@ -124,11 +115,10 @@ def _cells(column: Column, values: Any) -> list[list[Any]]:
 
 
 def _write_npz(path: Path, table: Table) -> int:
-    with ExitStack() as open_files:
-        # without names: gone with the process, however it ends
+    with ExitStack() as stack:
+        # unnamed files disappear when the process ends for any reason
         spools = [
-            _Spool(column, open_files.enter_context(tempfile.TemporaryFile(dir=path.parent)))
-            for column in table.columns
+            _Spool(column, stack.enter_context(tempfile.TemporaryFile(dir=path.parent))) for column in table.columns
         ]
         for block in table.blocks:
             for spool, values in zip(spools, block, strict=True):
@@ -143,7 +133,7 @@ def _write_npz(path: Path, table: Table) -> int:
 
 
 class _Spool:
-    """A column whose rows are kept in a file until it is known how many there are, and how long the longest text is."""
+    """A column in a temporary file; its header needs the number of rows and the length of the longest text."""
 
     def __init__(self, column: Column, file: IO[bytes]) -> None:
         self.column, self._file = column, file
@@ -160,8 +150,8 @@ class _Spool:
         self._parts.append((len(rows), rows.dtype))
 
     def save(self, member: IO[bytes]) -> None:
-        none = np.dtype("U1" if self.column.kind == TEXT else self.column.kind)
-        dtype = np.result_type(none, *{kind for _, kind in self._parts})
+        smallest = np.dtype("U1" if self.column.kind == TEXT else self.column.kind)
+        dtype = np.result_type(smallest, *{kind for _, kind in self._parts})
         shape = (self.n_rows, self.column.width) if self.column.width else (self.n_rows,)
         header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(member, header)
@@ -175,16 +165,15 @@ class _Spool:
 
 
 def utf8(value: str | None) -> str:
-    """Text as UTF-8 holds it, whatever bytes a file name is made of."""
+    """Return a text that UTF-8 can encode; file names may contain any bytes."""
     return (value or "").encode("utf-8", "replace").decode()
 
 
-WRITERS: dict[str, Callable[[Path, Table], int]] = {".parquet": _write_parquet, ".npz": _write_npz, ".csv": _write_csv}
-"""By the ending of the file."""
+_WRITERS: dict[str, Callable[[Path, Table], int]] = {".parquet": _write_parquet, ".npz": _write_npz, ".csv": _write_csv}
 
 
 def in_blocks(rows: Iterable[Sequence[Any]], size: int) -> Iterator[list[list[Any]]]:
-    """Rows of single values as blocks of columns."""
+    """Yield rows of single values as blocks of columns."""
     rows = iter(rows)
-    while held := list(islice(rows, size)):
-        yield [list(column) for column in zip(*held, strict=True)]
+    while block := list(islice(rows, size)):
+        yield [list(column) for column in zip(*block, strict=True)]

@@ -1,4 +1,4 @@
-"""Guesses of missing labels from similar songs, with a measured share of right ones."""
+"""Guesses of missing labels from similar songs, with their measured accuracy."""
 
 from musicsim.hooks import Command, Extension, Section
 

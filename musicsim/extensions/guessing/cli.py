@@ -1,11 +1,11 @@
-"""Command that guesses labels of songs that have none."""
+"""The command that guesses missing labels."""
 
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from musicsim.cli._console import JsonOption, LibraryOption, ModelOption, emit, open_library, show, song_json
+from musicsim.cli.console import JsonOption, LibraryOption, ModelOption, emit, open_library, show, song_json
 from musicsim.explorer.snapshot.snapshot import snapshot_under
 from musicsim.extensions.guessing.guess import MIN_RIGHT, N_VOTES, USUAL_VOTES, enter_guesses, guess_labels
 
@@ -29,49 +29,44 @@ def guess(
         bool,
         typer.Option(
             "--accept",
-            help="Save the guesses as edits, where at least 80 % of such guesses are right; the files are not changed.",
+            help="Save the guesses as edits if at least 80% of such guesses are right. The files do not change.",
         ),
     ] = False,
     by: Annotated[
-        _Voters, typer.Option(help="Who votes: the nearest songs, or those with the nearest learned codes.")
+        _Voters, typer.Option(help="Songs that vote: the nearest ones, or those with the nearest learned codes.")
     ] = _Voters.VECTORS,
     votes: Annotated[
         int | None,
-        typer.Option(
-            help=("Only guesses with at least this many votes: 6 of 10 for a genre, 2 of 3 for an artist."), min=1
-        ),
+        typer.Option(help="Minimum number of votes; by default 6 of 10 for a genre, 2 of 3 for an artist.", min=1),
     ] = None,
 ) -> None:
     least = USUAL_VOTES[target] if votes is None else votes
     if least > N_VOTES[target]:
         raise typer.BadParameter(
-            f"{least} should be at most {N_VOTES[target]}: no more songs vote.", param_hint="--votes"
+            f"{least} should be at most {N_VOTES[target]}, the number of songs that vote.", param_hint="--votes"
         )
     with open_library(library) as lib:
-        found = guess_labels(snapshot_under(lib, model), target, by=by)
-        kept = found.kept(least)
-        entered = [g.entered(least) for g in kept]
-        saves = accept and found.can_accept_all(least)
-        n_accepted = len({change.song_id for change in enter_guesses(lib, kept, least)}) if saves else 0
+        result = guess_labels(snapshot_under(lib, model), target, by=by)
+        guesses = [(guess, guess.new_tags(least)) for guess in result.with_votes(least)]
+        saves = accept and result.can_accept_all(least)
+        changes = enter_guesses(lib, [guess for guess, _ in guesses], least) if saves else []
+        n_accepted = len({change.song_id for change in changes})
     if as_json:
-        guesses = [
-            {"song": song_json(g.song), **labels, "votes": g.votes, "of": g.n_voters}
-            for g, labels in zip(kept, entered, strict=True)
-        ]
-        judged = found.judged
-        emit({"guesses": guesses, "right": judged.right, "judged": judged.n_judged, "accepted": n_accepted})
+        shown = [{"song": song_json(g.song), **tags, "votes": g.votes, "of": g.n_voters} for g, tags in guesses]
+        judged = result.judged
+        emit({"guesses": shown, "right": judged.right, "judged": judged.n_judged, "accepted": n_accepted})
         return
-    if kept:
+    if guesses:
         rows = [
-            (g.song.id, g.song.title, g.song.by, ", ".join(labels.values()), f"{g.votes[0]} of {g.n_voters}")
-            for g, labels in zip(kept, entered, strict=True)
+            (g.song.id, g.song.title, g.song.by, ", ".join(tags.values()), f"{g.votes[0]} of {g.n_voters}")
+            for g, tags in guesses
         ]
         show(("id", "title", "by", target.value, "votes"), rows)
-    typer.echo(found.summary(least))
-    if accept and kept and not saves:
+    typer.echo(result.summary(least))
+    if accept and guesses and not saves:
         typer.echo(
-            f"Nothing was saved, as it is not shown that {MIN_RIGHT:.0%} of such guesses are right: ask for more "
-            "--votes, or accept single songs in the app."
+            f"Nothing was saved: fewer than {MIN_RIGHT:.0%} of such guesses are known to be right. Use more --votes, "
+            "or accept single songs in the app."
         )
     elif accept:
-        typer.echo(f"Saved for {n_accepted:,} song{'s' * (n_accepted != 1)}; the files are not changed.")
+        typer.echo(f"Saved for {n_accepted:,} song{'s' * (n_accepted != 1)}. The files did not change.")

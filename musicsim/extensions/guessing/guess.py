@@ -1,6 +1,6 @@
-"""Labels of songs that have none, guessed from near songs that have one, with the votes of these.
+"""Missing labels, guessed by votes of near songs with a label.
 
-Nearest neighbours that vote, level by level where labels have several (WWW 2012, 3.5.1 and 3.5.3).
+Nearest-neighbor voting, level by level if labels have several (WWW 2012, 3.5.1 and 3.5.3).
 """
 
 from collections.abc import Iterable
@@ -9,134 +9,105 @@ from dataclasses import dataclass
 import numpy as np
 
 from musicsim._arrays import Int64Array
+from musicsim._checks import check_choice, check_whole
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.guessing.judging import Judged, judge
 from musicsim.extensions.guessing.label_levels import LEVELS_OF, Levels
-from musicsim.extensions.guessing.voters import CodeVoters, VectorVoters, Voters, elected
+from musicsim.extensions.guessing.voters import CodeVoters, VectorVoters, Voters, elect
 from musicsim.library import Library, Song
 from musicsim.library.stores.tag_edits import TagChange
 
-N_VOTES = {"genre": 10, "artist": 3}
-"""Songs that vote, by what is guessed: of an artist a library has few."""
-
-USUAL_VOTES = {"genre": 6, "artist": 2}
-"""Votes that a guess should have to be worth a look."""
-
-TARGETS = tuple(LEVELS_OF)
-"""What is guessed: "genre" with its sub-genres, "artist" with the album."""
-
-MIN_RIGHT = 0.8
-"""Share of guesses that should be right before all of them can be accepted at once."""
-
-VOTERS = ("vectors", "codes")
-"""Who votes: what the model finds near, or what shares most bits of codes learned from the labels."""
+N_VOTES = {"genre": 10, "artist": 3}  # number of voters by target; libraries have few songs per artist
+USUAL_VOTES = {"genre": 6, "artist": 2}  # default minimum of votes by target
+TARGETS = tuple(LEVELS_OF)  # labels that can be guessed: "genre" with its sub-genres, "artist" with the album
+MIN_RIGHT = 0.8  # share of right guesses that is needed to accept all guesses at once
+VOTERS = ("vectors", "codes")  # kinds of voters: the nearest by the model, or by codes learned from the labels
 
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """What most of a song's nearest neighbours are labelled with."""
+    """The most frequent label of a song's nearest labeled songs, on levels from wide to narrow."""
 
     song: Song
-    # from the widest class to the narrowest: the name that most voters have who agree on the wider ones, and
-    # how many these are
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # the most frequent label among the voters who agree on the wider levels
     votes: tuple[int, ...]
     n_voters: int
-    tags: tuple[str, ...]  # the tag that each name is entered as
+    tags: tuple[str, ...]  # that store the labels
 
-    def entered(self, least: int) -> dict[str, str]:
-        """Tags to enter when at least so many votes are asked for: only such as the song is without."""
-        said = (name for name, votes in zip(self.names, self.votes, strict=True) if votes >= least)
-        found = dict(zip(self.tags, said, strict=False))
-        return {tag: name for tag, name in found.items() if getattr(self.song, tag) is None}
+    def new_tags(self, least: int) -> dict[str, str]:
+        """Return the tags with at least `least` votes that the song lacks."""
+        names = (name for name, votes in zip(self.names, self.votes, strict=True) if votes >= least)
+        tags = dict(zip(self.tags, names, strict=False))
+        return {tag: name for tag, name in tags.items() if getattr(self.song, tag) is None}
 
 
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """Guesses, and how often such guesses are right."""
+    """Guesses, and their measured accuracy."""
 
-    target: str  # what was guessed
+    target: str
     guesses: list[Guess]  # most votes first
     judged: Judged
-    n_known: int  # how many songs have a label
+    n_known: int  # number of songs with a label
 
-    def kept(self, least: int) -> list[Guess]:
-        """Guesses with so many votes at least."""
+    def with_votes(self, least: int) -> list[Guess]:
+        """Return the guesses with at least `least` votes."""
         return [guess for guess in self.guesses if guess.votes[0] >= least]
 
     def can_accept_all(self, least: int) -> bool:
-        """Whether guesses with so many votes at least are right often enough to be accepted without looking."""
+        """Return True if guesses with at least `least` votes are accurate enough to accept them without a review."""
         return self.judged.right.get(least, 0.0) >= MIN_RIGHT
 
     def summary(self, least: int) -> str:
-        """What is found with so many votes at least, and how often it is right, for people."""
-        one = {"genre": "a genre", "artist": "an artist"}[self.target]
+        """Describe the guesses with at least `least` votes, and their accuracy."""
+        label = {"genre": "a genre", "artist": "an artist"}[self.target]
         if not self.n_known:
-            return f"No analysed song has {one}: there is nothing to guess from."
+            return f"No analyzed song has {label} to guess from."
         if not self.guesses:
-            return f"Every analysed song already has {one}."
-        words = (
-            f"{len(self.kept(least)):,} of {len(self.guesses):,} songs without {one} get a guess with at "
+            return f"Every analyzed song already has {label}."
+        text = (
+            f"{len(self.with_votes(least)):,} of {len(self.guesses):,} songs without {label} get a guess with at "
             f"least {least} votes."
         )
         judged = self.judged
         if not judged.n_judged:
-            return f"{words} Too few songs have {one} to measure how often such guesses are right."
+            return f"{text} Too few songs have {label} to measure how often such guesses are right."
         if least not in judged.right:
-            return f"{words} No song with {one} has enough votes to check this."
+            return f"{text} No song with {label} has enough votes to check this."
         right = f"{judged.right[least]:.0%} of such guesses are right."
-        words += f" Of {judged.n_judged:,} songs whose {self.target} is known, {right}"
+        text += f" Of {judged.n_judged:,} songs whose {self.target} is known, {right}"
         if judged.right_apart is None:
-            return words
-        alike = {"genre": "artist", "artist": "album"}[self.target]
-        return (
-            f"{words} When songs of the same {alike} may not vote, {judged.right_apart:.0%} of all guesses are right."
-        )
+            return text
+        group = {"genre": "artist", "artist": "album"}[self.target]
+        return f"{text} When songs of the same {group} may not vote, {judged.right_apart:.0%} of all guesses are right."
 
 
 def enter_guesses(library: Library, guesses: Iterable[Guess], least: int) -> list[TagChange]:
-    """Enter what guesses say with so many votes at least, into songs that are still without it.
+    """Save the guesses with at least `least` votes for songs that still lack the label.
 
-    Gives back what :meth:`TagEdits.change` takes it back with.
+    Returns changes that undo it with :meth:`TagEdits.change`.
     """
-    entered = ((guess.song.id, guess.entered(least)) for guess in guesses)
-    return library.edits.change(TagChange(i, dict.fromkeys(tags), tags) for i, tags in entered if tags)
+    entries = ((guess.song.id, guess.new_tags(least)) for guess in guesses)
+    return library.edits.change(TagChange(i, dict.fromkeys(tags), tags) for i, tags in entries if tags)
 
 
 def guess_labels(
     snapshot: Snapshot, target: str = "genre", *, by: str = "vectors", n_votes: int | None = None
 ) -> Guesses:
-    """Guess the label of every row that has none; songs without a row, such as copies, get no guess.
+    """Guess the label of every row without one; songs without a row, such as duplicates, do not get a guess.
 
-    Parameters
-    ----------
-    target : "genre" or "artist"
-        An artist's guess has an album, too, as far as voters agree.
-    by : "vectors" or "codes"
-        Codes are learned from the labels, three times in about 3 s each, and judged on songs that they were not learned
-        from; where the others have too few labels, they are not judged.
-    n_votes : int, optional
-        Nearest labelled songs that vote, :data:`N_VOTES` by default; with equal votes the label of the nearest among
-        them counts.
-
-    Raises
-    ------
-    ValueError
-        If `n_votes` is less than 1, or `target` or `by` is none of the above.
-    ModelError
-        If there are too few labels to learn codes from.
-
-    Notes
-    -----
-    One search a song, some hundred at once. How often guesses are right is found on at most 1 000 songs, drawn with a
+    A guess of an artist includes the album, if voters agree. Codes are learned from the labels three times, in about 3
+    s each. They are judged on held-out songs, unless the other songs have too few labels. Ties go to the label of the
+    nearest of `n_votes` voters (:data:`N_VOTES` by default). Accuracy is measured on at most 1,000 songs, drawn with a
     fixed seed.
+
+    Raises ValueError for an unknown `target` (:data:`TARGETS`) or `by` (:data:`VOTERS`), or `n_votes` below 1;
+    ModelError if there are too few labels to learn codes from.
     """
-    for name, value, legal in (("target", target, TARGETS), ("by", by, VOTERS)):
-        if value not in legal:
-            raise ValueError(f"{name}={value!r} should be one of {', '.join(legal)}.")
+    check_choice("target", target, TARGETS)
+    check_choice("by", by, VOTERS)
     n_votes = N_VOTES[target] if n_votes is None else n_votes
-    if n_votes < 1:
-        raise ValueError(f"n_votes={n_votes!r} should be at least 1.")
+    check_whole("n_votes", n_votes, 1)
     levels = LEVELS_OF[target](snapshot)
     is_known = levels.codes[:, 0] >= 0
     unknown, known = np.flatnonzero(~is_known), np.flatnonzero(is_known)
@@ -147,17 +118,17 @@ def guess_labels(
         return CodeVoters(snapshot, rows, levels.codes[rows]) if by == "codes" else VectorVoters(snapshot, rows)
 
     judged = judge(voters_of, levels, known, n_votes, learned=by == "codes")
-    return Guesses(target, _guessed(snapshot, voters_of(known), unknown, levels, n_votes), judged, len(known))
+    return Guesses(target, _guess(snapshot, voters_of(known), unknown, levels, n_votes), judged, len(known))
 
 
-def _guessed(snapshot: Snapshot, voters: Voters, unknown: Int64Array, levels: Levels, n_votes: int) -> list[Guess]:
+def _guess(snapshot: Snapshot, voters: Voters, unknown: Int64Array, levels: Levels, n_votes: int) -> list[Guess]:
     ids = snapshot.row_ids[unknown].tolist()
     songs = {song.id: song for song in snapshot.songs_by_id(ids)}
     guesses = []
     for song_id, near in zip(ids, voters.nearest(unknown, n_votes), strict=True):
-        if song_id not in songs:  # it has just been forgotten
+        if song_id not in songs:  # just removed
             continue
-        codes, votes = elected(levels.codes[near])
-        names = tuple(of_level[code] for of_level, code in zip(levels.names, codes, strict=False))
+        codes, votes = elect(levels.codes[near])
+        names = tuple(labels[code] for labels, code in zip(levels.names, codes, strict=False))
         guesses.append(Guess(songs[song_id], names, votes, len(near), levels.tags[: len(names)]))
     return sorted(guesses, key=lambda guess: guess.votes, reverse=True)

@@ -1,4 +1,4 @@
-"""What songs are labelled with, from the widest class to the narrowest: genre and sub-genre, artist and album."""
+"""Labels of songs on levels from wide to narrow: genre and sub-genre, artist and album."""
 
 import re
 from collections import Counter
@@ -12,61 +12,59 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 
 Path = tuple[str, ...]
 
-# What stands between a genre and its sub-genre in tags: "Electronic / House", "Metal > Doom", "Jazz; Bebop".
-_BETWEEN = re.compile(r"\s*(?:::|[/\\>›»|;,])\s*")
+# Separators of genre and sub-genre in tags: "Electronic / House", "Metal > Doom", "Jazz; Bebop".
+_SEPARATOR = re.compile(r"\s*(?:::|[/\\>›»|;,])\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class Levels:
     """Labels of many songs."""
 
-    # (n_songs, n_levels): places in `names`, by level; -1 where unknown, and then on all narrower levels
-    codes: Int64Array
-    names: list[list[str]]  # of each level
-    tags: tuple[str, ...]  # the tag that the name of each level is entered as
-    # (n_songs,): songs with the same number are alike for other reasons than the label: an honest figure is
-    # one for which they do not vote for each other
+    codes: Int64Array  # (n_songs, n_levels): indices in `names`; -1 if unknown, and then on all narrower levels
+    names: list[list[str]]  # per level
+    tags: tuple[str, ...]  # that store the labels of each level
+    # (n_songs,): songs with the same number are similar for other reasons than the label, so a fair measurement
+    # excludes their votes for each other
     apart: Int64Array
 
 
 def _genres(snapshot: Snapshot) -> Levels:
-    """Genre and sub-genres of every row; songs of one artist are apart.
+    """Return genre and sub-genres of every row; groups are artists.
 
-    "Electronic / House" is a genre within "Electronic" where another genre of the library is "Electronic" or begins
-    with it; otherwise it is one name, as "R&B/Soul" may be.
+    "Electronic / House" is a sub-genre of "Electronic" if another genre of the library is "Electronic" or begins with
+    it. Otherwise it is one name, such as "R&B/Soul".
     """
     columns = snapshot.columns
-    codes, names = _numbered(_genre_paths(columns.genre.names), columns.genre.codes)
+    genres = columns.genre.names
+    prefixes = [[genre[: m.start()] for m in _SEPARATOR.finditer(genre) if m.start()] for genre in genres]
+    n_uses = Counter(prefix for path in prefixes for prefix in path) + Counter(genres)
+    paths = [
+        (*(prefix for prefix in path if n_uses[prefix] > 1), genre)
+        for path, genre in zip(prefixes, genres, strict=True)
+    ]
+    codes, names = _encode(paths, columns.genre.codes)
     return Levels(codes, names, ("genre",) * len(names), columns.group.codes.astype(np.int64))
 
 
 def _albums(snapshot: Snapshot) -> Levels:
-    """Artist and album of every row; songs of one album are apart."""
+    """Return artist and album of every row; groups are albums."""
     artist = snapshot.columns.artist
     album = snapshot.library.albums()
     paths = [
         () if code < 0 else (artist.names[code], *album.get(i, ())[:1])
         for i, code in zip(snapshot.row_ids.tolist(), artist.codes.tolist(), strict=True)
     ]
-    codes, names = _numbered(paths, np.arange(len(paths)))
-    narrow = codes[:, 1] if len(names) > 1 else np.full(len(codes), -1)
-    return Levels(
-        codes, names, ("artist", "album")[: len(names)], np.where(narrow >= 0, narrow, -1 - np.arange(len(codes)))
-    )
+    codes, names = _encode(paths, np.arange(len(paths)))
+    albums = codes[:, 1] if len(names) > 1 else np.full(len(codes), -1)
+    apart = np.where(albums >= 0, albums, -1 - np.arange(len(codes)))
+    return Levels(codes, names, ("artist", "album")[: len(names)], apart)
 
 
-LEVELS_OF = {"genre": _genres, "artist": _albums}
-"""How the labels of a snapshot are had, by what songs may be without."""
+LEVELS_OF = {"genre": _genres, "artist": _albums}  # functions that return the labels of a snapshot, by target
 
 
-def _genre_paths(genres: Sequence[str]) -> list[Path]:
-    begun = [[genre[: m.start()] for m in _BETWEEN.finditer(genre) if m.start()] for genre in genres]
-    shared = Counter(genre for path in begun for genre in path) + Counter(genres)
-    return [(*(wide for wide in path if shared[wide] > 1), genre) for path, genre in zip(begun, genres, strict=True)]
-
-
-def _numbered(paths: Sequence[Path], which: IntegerArray) -> tuple[Int64Array, list[list[str]]]:
-    """Codes of the paths that songs have, -1 for none, and the names they stand for, by level."""
+def _encode(paths: Sequence[Path], which: IntegerArray) -> tuple[Int64Array, list[list[str]]]:
+    """Return the codes of the paths `which`, -1 for none, and the names of the codes by level."""
     places: list[dict[Path, int]] = [{} for _ in range(max(map(len, paths), default=1) or 1)]
     table = np.full((len(paths) + 1, len(places)), -1)  # the last row: no path
     for codes, path in zip(table, paths, strict=False):

@@ -1,7 +1,6 @@
-"""Labels that songs are without, guessed from songs like them: some or all can be accepted, and taken back."""
+"""Guesses of missing labels on the Library page, to accept and undo."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -27,22 +26,15 @@ from musicsim.ui.base.text import plain, shown
 from musicsim.ui.components.table_download import table_download
 from musicsim.ui.library.review import chosen_or_all
 
-_VOTERS_SAID = {"vectors": "Nearest songs", "codes": "Learned codes"}
+_VOTER_LABELS = {"vectors": "Nearest songs", "codes": "Learned codes"}
 _CODES_HELP = (
     "Learned codes: takes a few seconds to learn codes that separate your labels; the songs with the "
-    "nearest codes then vote. Use whichever is right more often."
+    "nearest codes then vote. Use the kind that is right more often."
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Accepted:
-    """What was last entered, as the changes that take it back."""
-
-    library: str
-    back: list[TagChange]
-
-
-_ACCEPTED: dict[str, Key[_Accepted | None]] = {
+# name of the library, and changes that undo the last accepted guesses
+_ACCEPTED: dict[str, Key[tuple[str, list[TagChange]] | None]] = {
     target: Key(f"{target}s_accepted", lambda: None, f"the guesses of {target}s that were last accepted")
     for target in TARGETS
 }
@@ -55,109 +47,104 @@ def _guesses(folder: Path, revision: int, model_id: str | None, target: str, by:
 
 
 def _accept(library: Library, target: str, guesses: Sequence[Guess], least: int) -> None:
-    back = enter_guesses(library, guesses, least)
-    if back:  # else what was accepted before can still be taken back
-        _ACCEPTED[target].set(_Accepted(library.name, back))
+    undo = enter_guesses(library, guesses, least)
+    if undo:  # otherwise the previous guesses can still be undone
+        _ACCEPTED[target].set((library.name, undo))
 
 
-def _take_back(library: Library, target: str, accepted: _Accepted) -> None:
-    library.edits.change(accepted.back)
+def _undo(library: Library, target: str, changes: list[TagChange]) -> None:
+    library.edits.change(changes)
     _ACCEPTED[target].set(None)
 
 
-def guesses_review(now: Snapshot, target: str) -> None:
-    """Songs without a genre or an artist, each with what songs near it say."""
-    if not now.n_indexed:
-        st.caption("No song has been compared with others yet.")
+def _draw_guesses(snapshot: Snapshot, target: str) -> None:
+    """Draw the songs without a label, with their guesses."""
+    if not snapshot.n_indexed:
+        st.caption("Songs have not been compared yet.")
         return
     accepted = _ACCEPTED[target].get()
-    if accepted is not None and accepted.library == now.library.name:
-        n_songs = len({change.song_id for change in accepted.back})
+    if accepted is not None and accepted[0] == snapshot.library.name:
+        n_songs = len({change.song_id for change in accepted[1]})
         st.button(
             f"Undo {n_songs:,} {target}{'s' * (n_songs != 1)}", icon=":material/undo:", key=f"{target}s_back",
-            on_click=_take_back, args=(now.library, target, accepted),
+            on_click=_undo, args=(snapshot.library, target, accepted[1]),
         )  # fmt: skip
     _BY[target].keep()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
         choices = st.container(width="content"), st.container(width=320)
-    found = _found(now, target)
-    if found is None or found.guesses:
+    model_id, by = snapshot.record.id if snapshot.record else None, _BY[target].get()
+    result = None
+    try:
+        result = _guesses(snapshot.library.folder, snapshot.revision, model_id, target, by, snapshot)
+    except MusicsimError as error:  # codes cannot be learned
+        st.info(plain(str(error)), icon=":material/info:")
+    if result is None or result.guesses:
         choices[0].segmented_control(
-            "Guess from", VOTERS, required=True, key=_BY[target].name, format_func=_VOTERS_SAID.__getitem__,
+            "Guess from", VOTERS, required=True, key=_BY[target].name, format_func=_VOTER_LABELS.__getitem__,
             help=_CODES_HELP,
         )  # fmt: skip
-    if found is None:
+    if result is None:
         return
-    if not found.guesses:
-        st.caption(found.summary(USUAL_VOTES[target]))
+    if not result.guesses:
+        st.caption(result.summary(USUAL_VOTES[target]))
         return
     least = choices[1].slider("Minimum votes", 1, N_VOTES[target], USUAL_VOTES[target], key=f"{target}s_votes")
-    kept = found.kept(least)
-    st.caption(f"{_who(target)} {found.summary(least)}")
+    voters = "songs with the nearest learned codes" if by == "codes" else "most similar songs"
+    st.caption(f"The {N_VOTES[target]} {voters} vote. {result.summary(least)}")
+    _draw_table(snapshot, target, result, least)
+
+
+def _draw_table(snapshot: Snapshot, target: str, result: Guesses, least: int) -> None:
+    guesses = result.with_votes(least)
     actions = st.container(horizontal=True, vertical_alignment="center")
-    # a table of other songs is another one: marks would stay where they were, on whatever songs stand there then
-    songs = hash((now.library.name, *(guess.song.id for guess in kept)))
-    marked = st.dataframe(
-        _table(kept, least), hide_index=True, key=f"library_{target}s_{songs}", on_select="rerun",
+    # a key per list of songs: otherwise selected rows would stay selected with other songs in them
+    songs = hash((snapshot.library.name, *(guess.song.id for guess in guesses)))
+    selected = st.dataframe(
+        _table(guesses, least), hide_index=True, key=f"library_{target}s_{songs}", on_select="rerun",
         selection_mode="multi-row",
-    )  # fmt: skip
-    for_all = found.can_accept_all(least)
-    chosen = chosen_or_all(marked.selection.rows, kept) if for_all or marked.selection.rows else []
+    ).selection.rows  # fmt: skip
+    can_accept_all = result.can_accept_all(least)
+    chosen = chosen_or_all(selected, guesses) if can_accept_all or selected else []
     with actions:
         st.button(
             f"Accept {len(chosen):,}", icon=":material/check:", disabled=not chosen, key=f"{target}s_accept",
-            on_click=_accept, args=(now.library, target, chosen, least),
+            on_click=_accept, args=(snapshot.library, target, chosen, least),
         )  # fmt: skip
-        table_download(f"guessed {target}s", lambda: _table(kept, least), f"{target}s_file")
+        table_download(f"guessed {target}s", lambda: _table(guesses, least), f"{target}s_file")
         st.caption(
-            "Select rows to accept only those; with no selection the button accepts all. The files are not changed."
-            if for_all
-            else f"Select rows to accept them: all at once can be accepted where at least {MIN_RIGHT:.0%} of such "
-            "guesses are right. The files are not changed."
+            "Select rows to accept only these; without a selection, the button accepts all. The files do not change."
+            if can_accept_all
+            else f"Select rows to accept them. You can accept all at once if at least {MIN_RIGHT:.0%} of such "
+            "guesses are right. The files do not change."
         )
 
 
-def _found(now: Snapshot, target: str) -> Guesses | None:
-    """The guesses of who is chosen to vote; None, said in the page, where codes cannot be learned."""
-    model_id = now.record.id if now.record else None
-    try:
-        return _guesses(now.library.folder, now.revision, model_id, target, _BY[target].get(), now)
-    except MusicsimError as error:
-        st.info(plain(str(error)), icon=":material/info:")
-        return None
-
-
 def _table(guesses: Sequence[Guess], least: int) -> pd.DataFrame:
-    tags = [tag for tag in ("genre", "artist", "album") if any(tag in g.entered(least) for g in guesses)]
-    votes = [[n for n in g.votes if n >= least] for g in guesses]
+    new_tags = [guess.new_tags(least) for guess in guesses]
+    tags = [tag for tag in ("genre", "artist", "album") if any(tag in new for new in new_tags)]
+    votes = [[n for n in guess.votes if n >= least] for guess in guesses]
     return pd.DataFrame(
         {
-            "title": [shown(g.song.title) for g in guesses],
-            "by": [shown(g.song.by) for g in guesses],
-            **{tag: [shown(g.entered(least).get(tag, "")) for g in guesses] for tag in tags},
-            "votes": [f"{', '.join(map(str, n))} of {g.n_voters}" for n, g in zip(votes, guesses, strict=True)],
+            "title": [shown(guess.song.title) for guess in guesses],
+            "by": [shown(guess.song.by) for guess in guesses],
+            **{tag: [shown(new.get(tag, "")) for new in new_tags] for tag in tags},
+            "votes": [f"{', '.join(map(str, n))} of {guess.n_voters}" for n, guess in zip(votes, guesses, strict=True)],
         }
     )
 
 
-def _who(target: str) -> str:
-    if _BY[target].get() == "codes":
-        return f"The {N_VOTES[target]} songs with the nearest learned codes vote."
-    return f"The {N_VOTES[target]} most similar songs vote."
-
-
 def draw_artists(snapshot: Snapshot, *, busy: bool) -> None:
-    """Draw guesses of missing artists, if the user asks for them."""
+    """Draw guesses of missing artists, if enabled."""
     st.subheader("Songs without an artist", anchor=False)
     if st.toggle(
         "Guess artists from similar songs",
         key="guess_artists",
-        help="Few such guesses are right: songs of other artists sound alike, too.",
+        help="Few such guesses are right, because songs of other artists sound similar, too.",
     ):
-        guesses_review(snapshot, "artist")
+        _draw_guesses(snapshot, "artist")
 
 
 def draw_genres(snapshot: Snapshot, *, busy: bool) -> None:
     """Draw guesses of missing genres."""
     st.subheader("Songs without a genre", anchor=False)
-    guesses_review(snapshot, "genre")
+    _draw_guesses(snapshot, "genre")

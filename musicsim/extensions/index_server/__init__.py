@@ -12,9 +12,7 @@ EXTENSION = Extension(
     },
     commands={
         "index": Command(
-            "cli:index",
-            "Bring the songs to the index server that MUSICSIM_INDEX names (docs/scale.md); without one, say so.",
-            "Maintain",
+            "cli:index", "Push the songs to the index server in MUSICSIM_INDEX (docs/scale.md).", "Maintain"
         )
     },
 )

@@ -1,4 +1,4 @@
-"""ListenBrainz: playlists that are sent with a user's token, as JSPF that names recordings by their MusicBrainz ids."""
+"""Playlists for ListenBrainz, sent with a user's token as JSPF with the MusicBrainz ids of recordings."""
 
 import http.client
 import json
@@ -28,10 +28,8 @@ _TOKEN = re.compile(r"[!-~]{1,200}")
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """Where a playlist is now, and the songs that are not in it as they have no MusicBrainz id."""
-
     address: str
-    lacking: tuple[Song, ...]
+    lacking: tuple[Song, ...]  # songs that were left out because they lack a MusicBrainz id
 
 
 def _token_file(library: Library) -> Path:
@@ -39,54 +37,55 @@ def _token_file(library: Library) -> Path:
 
 
 def has_token(library: Library) -> bool:
-    """Whether a token is kept in the library's folder."""
     return _token_file(library).exists()
 
 
 def keep_token(library: Library, token: str) -> None:
-    """Keep a user's token in a file that only the owner can read; an empty one removes it.
+    """Store a user's token in a file that only its owner can read; an empty token removes the file.
 
-    Raises ServerError if it cannot be a token.
+    Raises ServerError if the token is malformed.
     """
     token, path = token.strip(), _token_file(library)
     if not token:
         path.unlink(missing_ok=True)
         return
     if not _TOKEN.fullmatch(token):
-        raise ServerError("this is no token: copy it from the settings of your account at ListenBrainz.")
+        raise ServerError("this is not a token: copy it from the settings of your ListenBrainz account.")
     with private_path(path) as temporary:
         temporary.write_text(token)
 
 
 def send_playlist(library: Library, title: str, songs: Sequence[Song], *, public: bool = False) -> Sent:
-    """Make a playlist at ListenBrainz, private unless it is to be public; songs without an id are left out.
+    """Create a playlist on ListenBrainz; songs without an id are left out, and file paths are not sent.
 
-    Paths of files are not sent. ``MUSICSIM_LISTENBRAINZ_URL`` names another server than ListenBrainz's own.
+    ``MUSICSIM_LISTENBRAINZ_URL`` sets another server.
 
-    Raises ServerError if there is no token, no title or no song with an id, or if the server refuses or fails.
+    Raises ServerError if the token, the title or all ids are missing, or if the server refuses or fails.
     """
     known = [song for song in songs if song.mb_recording_id]
     if not title.strip():
         raise ServerError("ListenBrainz needs a name for the playlist: give it one.")
     if not known:
         raise ServerError(
-            "none of these songs has a MusicBrainz id, by which ListenBrainz knows songs: tag the files with Picard or "
-            "beets and scan again, or import the library.db of beets."
+            "none of these songs has a MusicBrainz id, which ListenBrainz needs. Tag the files with Picard or beets "
+            "and scan again, or import the library.db of beets."
         )
     playlist = json.loads(jspf(title.strip(), known))["playlist"]
     for track in playlist["track"]:
         track.pop("location", None)
-        (track["identifier"],) = track["identifier"]  # the server takes one
+        (track["identifier"],) = track["identifier"]  # the server accepts only one
     playlist["extension"] = {_EXTENSION: {"public": public}}
     answer = _post(library, "/1/playlist/create", {"playlist": playlist})
     mbid = answer.get("playlist_mbid")
     if not isinstance(mbid, str) or not re.fullmatch(MBID, mbid):
-        raise ServerError("ListenBrainz did not say where the playlist is: look for it there before sending it again.")
+        raise ServerError(
+            "ListenBrainz did not return the playlist's address. Look for it there before you send it again."
+        )
     return Sent(f"https://listenbrainz.org/playlist/{mbid}", tuple(song for song in songs if not song.mb_recording_id))
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """The token goes where the user wants it, and nowhere else."""
+    """Send the token to no other server."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
@@ -97,31 +96,29 @@ def _post(library: Library, path: str, document: dict[str, Any]) -> dict[str, An
     if not address.startswith(("https://", "http://")):
         raise ServerError(f"MUSICSIM_LISTENBRAINZ_URL is {address!r}: set it to an address that begins with https://.")
     if not has_token(library):
-        raise ServerError("there is no ListenBrainz token in this library: `musicsim listenbrainz token` keeps one.")
+        raise ServerError("this library lacks a ListenBrainz token. Add it with `musicsim listenbrainz token`.")
     token = _token_file(library).read_text().strip()
     logs.hide(token)
     headers = {"Authorization": f"Token {token}", "Content-Type": "application/json"}
     request = urllib.request.Request(address + path, json.dumps(document).encode(), headers)
     try:
-        with urllib.request.build_opener(_NoRedirects).open(request, timeout=_TIMEOUT_S) as answer:
-            said = json.loads(answer.read(_MAX_ANSWER))
+        with urllib.request.build_opener(_NoRedirects).open(request, timeout=_TIMEOUT_S) as response:
+            answer = json.loads(response.read(_MAX_ANSWER))
     except urllib.error.HTTPError as error:
         with error:
             reason = _reason(error.read(_MAX_ANSWER)).replace(token, "…")
         raise ServerError(f"ListenBrainz at {address} refuses the playlist ({error.code}{reason}).") from None
-    except (OSError, ValueError, http.client.HTTPException) as error:  # ValueError: what is no JSON
-        raise ServerError(
-            f"ListenBrainz at {address} does not answer as it should ({error}). Try again later."
-        ) from None
-    if not isinstance(said, dict):
-        raise ServerError(f"ListenBrainz at {address} does not answer as it should. Try again later.")
-    return said
+    except (OSError, ValueError, http.client.HTTPException) as error:  # ValueError: not JSON
+        raise ServerError(f"The request to ListenBrainz at {address} failed ({error}). Try again later.") from None
+    if not isinstance(answer, dict):
+        raise ServerError(f"ListenBrainz at {address} sent an unexpected response. Try again later.")
+    return answer
 
 
 def _reason(body: bytes) -> str:
-    """What the server says of an error, in one line."""
+    """Return the server's error message on one line."""
     try:
-        said = json.loads(body)["error"]
+        message = json.loads(body)["error"]
     except (ValueError, KeyError, TypeError):
         return ""
-    return f": {' '.join(str(said).split())[:200]}"
+    return f": {' '.join(str(message).split())[:200]}"

@@ -1,6 +1,7 @@
-"""The playlist at ListenBrainz."""
+"""Sending a playlist to ListenBrainz."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from musicsim.extensions.listenbrainz.client import has_token, send_playlist
 from musicsim.library import Library, Song
@@ -9,13 +10,12 @@ from musicsim.ui.playlist.sending import Sending, target_button
 
 def target(sending: Sending) -> Callable[[], None] | None:
     """Offer ListenBrainz if the library's folder has a token."""
-    return (lambda: _draw(sending)) if has_token(sending.snapshot.library) else None
-
-
-def _draw(sending: Sending) -> None:
-    target_button(sending, "Send to ListenBrainz", ":material/cloud_upload:", _send, key="playlist_listenbrainz")
+    if not has_token(sending.snapshot.library):
+        return None
+    label, icon = "Send to ListenBrainz", ":material/cloud_upload:"
+    return partial(target_button, sending, label, icon, _send, key="playlist_listenbrainz")
 
 
 def _send(library: Library, name: str, songs: Sequence[Song]) -> tuple[str, Sequence[Song], str]:
     sent = send_playlist(library, name, songs)
-    return f"Sent to [ListenBrainz]({sent.address}).", sent.lacking, "Left out, as they have no MusicBrainz id:"
+    return f"Sent to [ListenBrainz]({sent.address}).", sent.lacking, "Left out because they lack a MusicBrainz id:"

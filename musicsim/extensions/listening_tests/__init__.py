@@ -1,4 +1,4 @@
-"""Listening tests by link: several models' results, judged blind by other people."""
+"""Listening tests: several people, each with a link, grade the results of several models blind."""
 
 from musicsim.hooks import Extension, Section
 
@@ -7,5 +7,5 @@ EXTENSION = Extension(
     sections=(Section("compare", "Listening tests", "page:draw", place=20),),
     routes="routes:listen_routes",
     tables="tables",
-    hooks={"renew_tokens": "restored:renew_tokens"},
+    hooks={"renew_tokens": "store:renew_tokens"},
 )

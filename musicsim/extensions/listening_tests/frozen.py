@@ -1,12 +1,12 @@
-"""A listening test as a file: its songs, pairs, orders and consent text, which nothing changes any more.
+"""The file of a listening test: songs, pairs, orders and consent text, which never change.
 
-Listeners see neither the models nor the names of songs; both are in the file, so that whoever has it and the songs can
-repeat the test. A digest shows whether anything in it was altered.
+It includes the names of models and songs, which listeners do not see. With the file and the songs, anyone can repeat
+the test. A digest shows whether the file was altered.
 """
 
 import json
 from hashlib import blake2b
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -18,111 +18,95 @@ FORMAT, VERSION = "musicsim listening test", 1
 MAX_BYTES = 8 << 20
 _MAX_PAIRS, _MAX_SONGS = 4_000, 4_000
 _Text = Annotated[str, Field(max_length=10_000)]
-_Place = Annotated[int, Field(ge=0)]
+_Index = Annotated[int, Field(ge=0)]
 
 
-class Said(BaseModel):
-    """What is read from a file: nothing is converted, and nothing unknown is taken."""
+class FileModel(BaseModel):
+    """Strictly validated content of a file, without conversions or unknown fields."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
 
-class FrozenSong(Said):
-    """A song and the seconds of it that are heard."""
+class FrozenSong(FileModel):
+    """A song and its excerpt."""
 
     content_hash: Annotated[str, Field(pattern="^[0-9a-f]{1,128}$")]
-    sound_hash: Annotated[str, Field(pattern="^[0-9a-f]{0,128}$")]  # finds it with other tags; empty: not known
+    sound_hash: Annotated[str, Field(pattern="^[0-9a-f]{0,128}$")]  # finds the song with other tags; empty if unknown
     title: _Text
     artist: _Text
     start_s: Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class Pair(Said):
-    """A query song and a result, by their places among the songs."""
+class Pair(FileModel):
+    """A query song and a result, as indices of songs."""
 
-    query: _Place
-    result: _Place
-    # which models gave the result, by their places; none of an attention check, whose result is the query itself
-    models: Annotated[tuple[_Place, ...], Field(strict=False, max_length=MAX_MODELS)]
+    query: _Index
+    result: _Index
+    # indices of the models with this result; empty for an attention check, a query with itself
+    models: Annotated[tuple[_Index, ...], Field(strict=False, max_length=MAX_MODELS)]
 
     @property
     def is_check(self) -> bool:
-        """Whether it is there to see who listens."""
         return not self.models
 
 
-class ListeningTest(Said):
-    """A test, frozen."""
-
+class ListeningTest(FileModel):
     name: Annotated[str, Field(min_length=1, max_length=200)]
     consent: Annotated[str, Field(min_length=1, max_length=10_000)]
     seconds: Annotated[int, Field(ge=1, le=600)]
     models: Annotated[tuple[_Text, ...], Field(strict=False, min_length=2, max_length=MAX_MODELS)]
-    max_failed_checks: _Place
+    max_failed_checks: _Index
     songs: Annotated[tuple[FrozenSong, ...], Field(strict=False, max_length=_MAX_SONGS)]
     pairs: Annotated[tuple[Pair, ...], Field(strict=False, min_length=1, max_length=_MAX_PAIRS)]
-    # places of pairs, an order a row; the listener of a number has the row of the number, from the first again after
-    # the last
+    # indices of pairs, one order per row; rows are assigned to listeners in turn
     orders: Annotated[
-        tuple[Annotated[tuple[_Place, ...], Field(strict=False)], ...],
+        tuple[Annotated[tuple[_Index, ...], Field(strict=False)], ...],
         Field(strict=False, min_length=1, max_length=MAX_LISTENERS),
     ]
 
     @model_validator(mode="after")
-    def _fits(self) -> Self:
-        for place, pair in enumerate(self.pairs):
+    def _check(self) -> Self:
+        for i, pair in enumerate(self.pairs):
             if max(pair.query, pair.result) >= len(self.songs) or max(pair.models, default=0) >= len(self.models):
-                raise ValueError(f"pair {place} names a song or model that is not there")
+                raise ValueError(f"pair {i} refers to a missing song or model")
             if pair.is_check != (pair.query == pair.result) or len(set(pair.models)) < len(pair.models):
-                raise ValueError(f"pair {place} is neither a result nor an attention check")
+                raise ValueError(f"pair {i} is neither a result nor an attention check")
         every = list(range(len(self.pairs)))
         if any(sorted(order) != every for order in self.orders):
-            raise ValueError("an order does not hold every pair once")
+            raise ValueError("an order does not contain each pair once")
         return self
 
     def order_of(self, number: int) -> tuple[int, ...]:
-        """The order in which the listener of a number is asked."""
+        """Return the order of the pairs for a listener number."""
         return self.orders[number % len(self.orders)]
 
     @property
     def digest(self) -> str:
-        """Tells tests apart, and altered ones from what they were."""
-        return blake2b(_canonical(self.model_dump(mode="json")), digest_size=16).hexdigest()
+        text = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        return blake2b(text.encode(), digest_size=16).hexdigest()
 
     def to_json(self) -> str:
-        """The file."""
         test = self.model_dump(mode="json")
         return json.dumps({"format": FORMAT, "version": VERSION, "digest": self.digest, "test": test})
 
 
-def _canonical(test: dict[str, Any]) -> bytes:
-    return json.dumps(test, sort_keys=True, separators=(",", ":")).encode()
-
-
 def read_test(data: str | bytes, name: str = "the file") -> ListeningTest:
-    """A test from its file.
-
-    Raises LibraryError if it is none, too large, of a later version, or was altered.
-    """
+    """Read a test from its file. Raises LibraryError if it is not a test, is too large, or was altered."""
     if len(data) > MAX_BYTES:
-        raise LibraryError(f"{name} has more than {MAX_BYTES >> 20} MB: it is no listening test.")
+        raise LibraryError(f"{name} is larger than {MAX_BYTES >> 20} MB, so it is not a listening test.")
     try:
-        held = json.loads(data)
-        if not isinstance(held, dict) or held.get("format") != FORMAT:
-            raise ValueError("it says that it is something else")
-        if held.get("version") != VERSION:
-            raise LibraryError(f"{name} is of version {held.get('version')}: update musicsim to read it.")
-        test = ListeningTest.model_validate(held.get("test"))
-    except (ValueError, RecursionError) as error:  # pydantic's and json's are ValueErrors
-        raise LibraryError(f"{name} is no listening test that can be read ({_reason(error)}).") from error
-    if held.get("digest") != test.digest:
-        raise LibraryError(f"{name} was altered after it was frozen: ask for the file as it was exported.")
+        content = json.loads(data)
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise ValueError("it has another format")
+        if content.get("version") != VERSION:
+            raise LibraryError(f"{name} has version {content.get('version')}: update musicsim to read it.")
+        test = ListeningTest.model_validate(content.get("test"))
+    except (ValueError, RecursionError) as error:  # errors of pydantic and json are ValueErrors
+        reason = str(error)
+        if isinstance(error, ValidationError):
+            first = error.errors()[0]
+            reason = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+        raise LibraryError(f"{name} cannot be read as a listening test ({reason}).") from error
+    if content.get("digest") != test.digest:
+        raise LibraryError(f"{name} was altered after it was saved: get the original file.")
     return test
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        return f"{where}: {first['msg']}" if where else first["msg"]
-    return str(error)

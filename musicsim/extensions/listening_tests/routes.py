@@ -1,9 +1,10 @@
-"""What the link of a listening test leads to: a page of its own, which shows and names nothing but the pairs.
+"""The page of a listening test, which shows only its pairs.
 
-Whoever has the link is the listener that its token names; no other page, song or name can be had by it.
+The token in the link identifies the listener. It does not give access to other pages, songs or names.
 """
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,21 +30,28 @@ _PAGE_HEADERS = _HEADERS | {
 }
 
 
-def _part(request: Request) -> tuple[Library, TakingPart]:
+def _open(request: Request) -> tuple[Library, TakingPart]:
     library = open_library(request.query_params.get("library"))
     return library, TakingPart(library, request.path_params["token"])
 
 
-def _refused(error: Exception) -> JSONResponse:
+def _error_response(error: Exception) -> JSONResponse:
     if isinstance(error, NotFoundError):
-        status, words = 404, "this link leads to no listening test, or to no pair that is to be heard now."
+        status, text = 404, "this link is not valid, or the pair is not available now."
     elif isinstance(error, OwnerOnlyError):
-        status, words = 403, str(error)
+        status, text = 403, str(error)
     elif isinstance(error, ValueError):
-        status, words = 422, "this is no grade."
+        status, text = 422, "this grade is not valid."
     else:
-        status, words = 500, "the test cannot be opened now. Try again later."
-    return JSONResponse({"error": words}, status, _HEADERS)
+        status, text = 500, "the test cannot be opened now. Try again later."
+    return JSONResponse({"error": text}, status, _HEADERS)
+
+
+def _respond(work: Callable[[], Any]) -> Response:
+    try:
+        return JSONResponse(work(), headers=_HEADERS)
+    except (MusicsimError, ValueError) as error:
+        return _error_response(error)
 
 
 @visitor_may
@@ -53,74 +61,59 @@ def _page(request: Request) -> Response:
 
 @visitor_may
 def _state(request: Request) -> Response:
-    """What the page shows, at a place of the listener's order or at the first pair without a grade."""
-    try:
-        place = request.query_params.get("place")
-        _, part = _part(request)
-        return JSONResponse(part.state(None if place is None else int(place)), headers=_HEADERS)
-    except (MusicsimError, ValueError) as error:
-        return _refused(error)
+    """Return the data of the page, for a place in the listener's order or the first pair without a grade."""
+    place = request.query_params.get("place")
+    return _respond(lambda: _open(request)[1].state(None if place is None else int(place)))
 
 
 @visitor_may
 def _consent(request: Request) -> Response:
-    try:
-        _, part = _part(request)
+    def consent() -> dict[str, Any]:
+        _, part = _open(request)
         part.consent()
-        return JSONResponse(part.state(), headers=_HEADERS)
-    except MusicsimError as error:
-        return _refused(error)
+        return part.state()
+
+    return _respond(consent)
 
 
 @visitor_may
 async def _grade(request: Request) -> Response:
-    """Keep a grade, ``{"place", "category", "fine"}``; gives the state after it."""
+    """Save a grade, ``{"place", "category", "fine"}``, and return the new state."""
     body = b""
     async for chunk in request.stream():
         body += chunk
         if len(body) > _MAX_BODY:
-            return _refused(ValueError())
+            return _error_response(ValueError())
 
-    def keep() -> dict[str, Any]:
-        place, category, fine = _numbers(json.loads(body))
-        _, part = _part(request)
-        part.grade(place, category, fine)
+    def save() -> dict[str, Any]:
+        content = json.loads(body)
+        values = [content.get(name) for name in ("place", "category", "fine")] if isinstance(content, dict) else [None]
+        if type(values[0]) is not int or any(value is not None and type(value) is not int for value in values):
+            raise ValueError("place, category and fine should be whole numbers")
+        _, part = _open(request)
+        part.grade(*values)
         return part.state()
 
-    try:
-        return JSONResponse(await run_in_threadpool(keep), headers=_HEADERS)
-    except (MusicsimError, ValueError) as error:
-        return _refused(error)
-
-
-def _numbers(said: Any) -> tuple[int, int | None, int | None]:
-    """The place and the grade. Raises ValueError for anything else than whole numbers, or null in the grade's place."""
-    if not isinstance(said, dict) or type(said.get("place")) is not int:
-        raise ValueError("the place of a pair is missing")
-    category, fine = said.get("category"), said.get("fine")
-    if any(value is not None and type(value) is not int for value in (category, fine)):
-        raise ValueError("a grade is two whole numbers")
-    return said["place"], category, fine
+    return await run_in_threadpool(_respond, save)
 
 
 @visitor_may
 async def _sound(request: Request) -> Response:
-    """The sound of a song of a pair; what is wrong with it names no song."""
-    at = request.path_params
+    """Return the sound of a song of a pair; errors do not name the song."""
 
     def find() -> tuple[Library, Any]:
-        library, part = _part(request)
-        return library, part.song(at["place"], at["side"])
+        library, part = _open(request)
+        return library, part.song(request.path_params["place"], request.path_params["side"])
 
     try:
         library, song = await run_in_threadpool(find)
     except MusicsimError as error:
-        return _refused(error)
-    found = await sound_of(request, library, song)
-    if found.status_code >= 400 and found.status_code != 416:
-        return JSONResponse({"error": "this song cannot be played."}, found.status_code, _HEADERS)
-    found.headers["Cache-Control"] = "private, no-store"
-    return found
+        return _error_response(error)
+    response = await sound_of(request, library, song)
+    if response.status_code >= 400 and response.status_code != 416:
+        return JSONResponse({"error": "this song cannot be played."}, response.status_code, _HEADERS)
+    response.headers["Cache-Control"] = "private, no-store"
+    return response
 
 
 @visitor_may
@@ -129,13 +122,7 @@ def _asset(request: Request) -> Response:
 
 
 def listen_routes(prefix: str = "") -> list[BaseRoute]:
-    """Routes for ``st.App``.
-
-    Parameters
-    ----------
-    prefix : str
-        The path the app is served under, as :func:`musicsim.api.path_prefix` writes it.
-    """
+    """Return the routes for ``st.App`` under a path, see :func:`musicsim.api.path_prefix`."""
     listener = prefix + "/listen/{token}"
     return [
         *(Route(f"{prefix}/{name}", _asset) for name in ("listen.css", "listen.js")),

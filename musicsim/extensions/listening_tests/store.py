@@ -1,6 +1,7 @@
-"""Listening tests that were frozen, who takes part in them by which link, and what they graded."""
+"""Listening tests of a library, their listeners and links, and the grades."""
 
 import secrets
+import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -16,38 +17,36 @@ from musicsim.library.db.database import Tables
 CATEGORIES = ("not similar", "somewhat similar", "very similar")
 MAX_FINE = 100
 MAX_LISTENERS = 200
-"""Of one test."""
+"""Listeners per test."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptTest:
-    """A listening test as the library has it."""
-
     id: int
     name: str
     digest: str
     created_at: float  # seconds since 1970
-    document: str  # JSON: musicsim.extensions.listening_tests.frozen reads it
+    document: str  # JSON, see musicsim.extensions.listening_tests.frozen
 
 
 @dataclass(frozen=True, slots=True)
 class InvitedListener:
-    """Somebody who takes part in a test."""
+    """A participant of a test."""
 
     id: int
     test_id: int
-    number: int  # among those of the test, from 0 on
+    number: int  # within the test, from 0
     name: str
     token: str  # in the link
-    consented_at: float | None  # None: not yet
+    consented_at: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """What a listener said of a pair of songs; neither category nor fine score where a song could not be heard."""
+    """A listener's grade of a pair; category and fine score are None if a song could not be played."""
 
-    pair: int  # its place in the test
-    category: int | None  # place in CATEGORIES
+    pair: int  # index in the test
+    category: int | None  # index in CATEGORIES
     fine: int | None  # 0 to 100
     graded_at: float
 
@@ -61,15 +60,13 @@ class Grade:
 
 
 class ListeningTestStore(Tables):
-    """The tests of one library; what is graded is no change that pages have to be drawn again for."""
+    """The tests of one library. Changes do not increase its revision, because pages stay valid."""
 
     def __init__(self, library: Library) -> None:
         super().__init__(library.engine, library.write_unseen)
 
-    # --- tests --------------------------------------------------------------------------------
-
     def add(self, name: str, digest: str, document: str) -> int:
-        """Keep a test; its number. One of the same digest is the same test, and is kept as it is."""
+        """Store a test and return its id. A test with a known digest is not stored again."""
         t = tables.listening_tests
         row = {"name": name, "digest": digest, "created_at": time.time(), "document": document}
         with self._write() as connection:
@@ -80,98 +77,95 @@ class ListeningTestStore(Tables):
         return int(key[0])  # type: ignore[index]
 
     def all(self) -> list[KeptTest]:
-        """All tests, the newest first."""
-        return self._tests(sa.true())
+        """Return all tests, the newest first."""
+        return self._select_tests(sa.true())
 
     def get(self, test_id: int) -> KeptTest:
-        """A test. Raises NotFoundError if there is none of the number."""
-        found = self._tests(tables.listening_tests.c.id == test_id)
-        if not found:
-            raise NotFoundError(f"there is no listening test {test_id}: it was deleted. Choose another one.")
-        return found[0]
+        """Return a test. Raises NotFoundError if the id is unknown."""
+        tests = self._select_tests(tables.listening_tests.c.id == test_id)
+        if not tests:
+            raise NotFoundError(f"listening test {test_id} was deleted. Choose another one.")
+        return tests[0]
 
-    def _tests(self, which: sa.ColumnElement[bool]) -> list[KeptTest]:
+    def _select_tests(self, condition: sa.ColumnElement[bool]) -> list[KeptTest]:
         t = tables.listening_tests.c
-        query = sa.select(*(t[f.name] for f in fields(KeptTest))).where(which).order_by(t.id.desc())
+        query = sa.select(*(t[f.name] for f in fields(KeptTest))).where(condition).order_by(t.id.desc())
         return [KeptTest(*row) for row in self._rows(query)]
 
     def delete(self, test_id: int) -> None:
-        """Delete a test with its listeners and all that they graded."""
         t = tables.listening_tests
         with self._write() as connection:
             connection.execute(t.delete().where(t.c.id == test_id))
 
-    # --- listeners ----------------------------------------------------------------------------
-
     def invite(self, test_id: int, names: Sequence[str]) -> list[InvitedListener]:
-        """Let more people take part, each by a link of their own.
-
-        Raises ValueError if there would be more than 200, or a name is empty.
-        """
+        """Add listeners to a test and return them. Raises ValueError for more than 200, or an empty name."""
         table = tables.test_listeners
-        kept = [" ".join(name.split()) for name in names]
-        if not all(kept):
-            raise ValueError("names must not be empty: say who takes part.")
+        names = [" ".join(name.split()) for name in names]
+        if not all(names):
+            raise ValueError("names must not be empty: give each listener a name.")
         with self._write() as connection:
             known = sa.select(sa.func.count()).select_from(table).where(table.c.test_id == test_id)
             n = connection.scalar(known) or 0
-            if n + len(kept) > MAX_LISTENERS:
+            if n + len(names) > MAX_LISTENERS:
                 raise ValueError(f"a test has at most {MAX_LISTENERS} listeners; it has {n} already.")
             rows = [
-                {"test_id": test_id, "number": n + at, "name": name, "token": secrets.token_urlsafe(18)}
-                for at, name in enumerate(kept)
+                {"test_id": test_id, "number": number, "name": name, "token": secrets.token_urlsafe(18)}
+                for number, name in enumerate(names, n)
             ]
             if rows:
                 connection.execute(table.insert(), rows)
-        return self.listeners(test_id)[-len(kept) :] if kept else []
+        return self.listeners(test_id)[-len(names) :] if names else []
 
     def listeners(self, test_id: int) -> list[InvitedListener]:
-        """Who takes part in a test, by number."""
-        return self._listeners(tables.test_listeners.c.test_id == test_id)
+        return self._select_listeners(tables.test_listeners.c.test_id == test_id)
 
     def listener_of(self, token: str) -> InvitedListener:
-        """Whose link holds a token. Raises NotFoundError if it is nobody's."""
-        found = self._listeners(tables.test_listeners.c.token == token)
-        if not found:
-            raise NotFoundError("this link leads to no listening test. Ask for a new one.")
-        return found[0]
+        """Return the listener with a token. Raises NotFoundError if the token is unknown."""
+        listeners = self._select_listeners(tables.test_listeners.c.token == token)
+        if not listeners:
+            raise NotFoundError("this link is not valid. Ask for a new one.")
+        return listeners[0]
 
-    def _listeners(self, which: sa.ColumnElement[bool]) -> list[InvitedListener]:
+    def _select_listeners(self, condition: sa.ColumnElement[bool]) -> list[InvitedListener]:
         c = tables.test_listeners.c
-        query = sa.select(*(c[f.name] for f in fields(InvitedListener))).where(which).order_by(c.number)
+        query = sa.select(*(c[f.name] for f in fields(InvitedListener))).where(condition).order_by(c.number)
         return [InvitedListener(*row) for row in self._rows(query)]
 
     def consent(self, listener_id: int, at: float) -> None:
-        """Note when a listener agreed to take part; the first time counts."""
-        table = tables.test_listeners
+        """Save the time of a listener's consent, unless it was saved already."""
+        t = tables.test_listeners
         with self._write() as connection:
-            connection.execute(
-                table.update().where(table.c.id == listener_id, table.c.consented_at.is_(None)).values(consented_at=at)
-            )
-
-    # --- grades -------------------------------------------------------------------------------
+            change = t.update().where(t.c.id == listener_id, t.c.consented_at.is_(None))
+            connection.execute(change.values(consented_at=at))
 
     def grade(self, listener_id: int, grades: Iterable[Grade]) -> None:
-        """Keep what a listener said of some pairs, in the place of what they said of these before."""
+        """Save a listener's grades, replacing earlier ones of the same pairs."""
         rows = [asdict(grade) | {"listener_id": listener_id} for grade in grades]
         if rows:
             with self._write() as connection:
                 connection.execute(tables.grades.insert().prefix_with("OR REPLACE"), rows)
 
     def grades(self, test_id: int) -> dict[int, list[Grade]]:
-        """What each listener of a test graded, by their id, oldest first."""
-        found: dict[int, list[Grade]] = {one.id: [] for one in self.listeners(test_id)}
+        """Return the grades of each listener of a test by listener id, the oldest first."""
+        grades: dict[int, list[Grade]] = {listener.id: [] for listener in self.listeners(test_id)}
         g = tables.grades.c
-        for listener_id, *said in self._grades(g.listener_id.in_(list(found)), g.listener_id):
-            found[listener_id].append(Grade(*said))
-        return found
+        for listener_id, *values in self._select_grades(g.listener_id.in_(list(grades)), g.listener_id):
+            grades[listener_id].append(Grade(*values))
+        return grades
 
     def grades_of(self, listener_id: int) -> list[Grade]:
-        """What a listener graded, oldest first."""
-        return [Grade(*row) for row in self._grades(tables.grades.c.listener_id == listener_id)]
+        """Return a listener's grades, the oldest first."""
+        return [Grade(*row) for row in self._select_grades(tables.grades.c.listener_id == listener_id)]
 
-    def _grades(self, which: sa.ColumnElement[bool], *first: sa.ColumnElement[int]) -> Iterator[Any]:
-        """Some columns, then those of :class:`Grade`, oldest first."""
+    def _select_grades(self, condition: sa.ColumnElement[bool], *first: sa.ColumnElement[int]) -> Iterator[Any]:
+        """Yield rows of the columns `first` and the fields of :class:`Grade`, the oldest first."""
         g = tables.grades.c
-        query = sa.select(*first, *(g[f.name] for f in fields(Grade))).where(which)
+        query = sa.select(*first, *(g[f.name] for f in fields(Grade))).where(condition)
         return self._rows(query.order_by(g.graded_at, g.pair))
+
+
+def renew_tokens(database: sqlite3.Connection) -> None:
+    """Give every link of a restored library a new token, in the caller's transaction."""
+    ids = database.execute("SELECT id FROM test_listeners").fetchall()
+    tokens = [(secrets.token_urlsafe(18), listener_id) for (listener_id,) in ids]
+    database.executemany("UPDATE test_listeners SET token = ? WHERE id = ?", tokens)

@@ -1,12 +1,11 @@
-"""What somebody with a link does in a listening test: agree, hear pairs, grade them.
+"""A listener's part in a listening test: consent, listen to pairs, grade them.
 
-Grades are kept in the library. A public demonstration changes no library: where its owner asked for it by
-``--keep-answers``, what a listener says is kept as a file in that folder, which :func:`import_grades` reads.
+Grades are saved in the library. A public demonstration does not change libraries: with ``--keep-answers``, it saves
+them as a file per listener, for :func:`import_grades`.
 """
 
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import asdict
 from hashlib import blake2b
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationError
 
 from musicsim.errors import LibraryError, NotFoundError, OwnerOnlyError
-from musicsim.extensions.listening_tests.frozen import ListeningTest, Said, read_test
+from musicsim.extensions.listening_tests.frozen import FileModel, ListeningTest, read_test
 from musicsim.extensions.listening_tests.store import Grade, InvitedListener, ListeningTestStore
 from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import atomic_path
@@ -25,165 +24,160 @@ _MAX_BYTES = 4 << 20
 _writing = threading.Lock()
 
 
-class _SaidGrade(Said):
+class _FileGrade(FileModel):
     pair: Annotated[int, Field(ge=0)]
     category: int | None
     fine: int | None
     graded_at: Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class _SaidGrades(Said):
+class _GradesFile(FileModel):
     test: Annotated[str, Field(max_length=100)]  # its digest
     number: Annotated[int, Field(ge=0)]
     consented_at: float | None
-    grades: list[_SaidGrade]
+    grades: list[_FileGrade]
 
-    def checked(self, n_pairs: int) -> list[Grade]:
-        """The grades. Raises ValueError if one is none of the test's pairs."""
-        found = [Grade(**grade.model_dump()) for grade in self.grades]
-        for grade in found:
+    def to_grades(self, n_pairs: int) -> list[Grade]:
+        """Return the grades. Raises ValueError if one is not valid, or for a pair that is not in the test."""
+        grades = [Grade(**grade.model_dump()) for grade in self.grades]
+        for grade in grades:
             if grade.pair >= n_pairs:
                 raise ValueError(f"pair {grade.pair} is not in the test")
-        return found
+        return grades
 
 
 class TakingPart:
     """A listener in a test.
 
-    Raises NotFoundError if the token is nobody's; OwnerOnlyError in a public demonstration that keeps no answers.
+    Raises NotFoundError if the token is unknown; OwnerOnlyError in a public demonstration without ``--keep-answers``.
     """
 
     def __init__(self, library: Library, token: str) -> None:
-        self._library = library
-        self.listener: InvitedListener = ListeningTestStore(library).listener_of(token)
+        self._library, self._tests = library, ListeningTestStore(library)
+        self.listener: InvitedListener = self._tests.listener_of(token)
         self.test: ListeningTest = test_of(library, self.listener.test_id)
         self._order = self.test.order_of(self.listener.number)
         self._file: Path | None = None
         if is_public():
             folder = kept_answers_folder()
             if folder is None:
-                raise OwnerOnlyError("This demonstration keeps no answers: its owner starts it with --keep-answers.")
+                raise OwnerOnlyError("This demonstration saves no answers: start it with --keep-answers.")
             name = blake2b(token.encode(), digest_size=12).hexdigest()
             self._file = folder / f"listening-{self.test.digest[:8]}-{name}.json"
 
     def state(self, place: int | None = None) -> dict[str, Any]:
-        """What the listener's page shows: the pair at a place of their order; by default the first without a grade.
+        """Return the data of the listener's page, for a place in their order; by default the first without a grade.
 
-        Raises NotFoundError if there is no such place, or one before it has no grade.
+        Raises NotFoundError if the place does not exist, or an earlier one lacks a grade.
         """
-        consented_at, grades = self._said()
-        open_places = [at for at, pair in enumerate(self._order) if pair not in grades]
-        following = open_places[0] if open_places else len(self._order)
-        at = following if place is None else place
-        if not 0 <= at <= following:
-            raise NotFoundError(f"{place}: this pair comes later.")
-        has_pair = consented_at is not None and at < len(self._order)
-        pair = self.test.pairs[self._order[at]] if has_pair else None
-        grade = grades.get(self._order[at]) if has_pair else None
+        consented_at, grades = self._load()
+        first_open = next((i for i, pair in enumerate(self._order) if pair not in grades), len(self._order))
+        place = first_open if place is None else place
+        if not 0 <= place <= first_open:
+            raise NotFoundError(f"{place}: this pair is not available yet.")
+        has_pair = consented_at is not None and place < len(self._order)
+        pair = self.test.pairs[self._order[place]] if has_pair else None
+        grade = grades.get(self._order[place]) if has_pair else None
         return {
-            "name": self.test.name,
-            "consent": self.test.consent,
-            "has_consented": consented_at is not None,
-            "seconds": self.test.seconds,
-            "n_pairs": len(self._order),
-            "n_graded": len(grades),
-            "place": at,
+            "name": self.test.name, "consent": self.test.consent, "has_consented": consented_at is not None,
+            "seconds": self.test.seconds, "n_pairs": len(self._order), "n_graded": len(grades), "place": place,
             "starts": [self.test.songs[i].start_s for i in (pair.query, pair.result)] if pair else [],
             "grade": [grade.category, grade.fine] if grade else None,
-        }
+        }  # fmt: skip
 
     def song(self, place: int, side: int) -> Song:
-        """The query (side 0) or the result (1) of a pair.
+        """Return the query (side 0) or the result (1) of a pair.
 
-        Raises NotFoundError if the listener may not hear it yet, or the library has it no more.
+        Raises NotFoundError if the pair is not available yet, or the song is no longer in the library.
         """
-        pair = self.test.pairs[self._order[self._reached(place)]]
+        pair = self.test.pairs[self._pair_at(place)]
         song = self.test.songs[pair.result if side else pair.query]
         song_id = self._library.song_with_sound(song.content_hash, song.sound_hash)
         if song_id is None:
             raise NotFoundError("this song is no longer in the library.")
         return self._library.song(song_id)
 
-    def _reached(self, place: int) -> int:
-        """A place that the listener has come to; raises NotFoundError for others, and before they agreed."""
+    def _pair_at(self, place: int) -> int:
+        """Return the pair at a place that the listener has reached; raise NotFoundError otherwise."""
         if not self.state(place)["starts"]:
-            raise NotFoundError(f"{place}: there is no pair to hear.")
-        return place
+            raise NotFoundError(f"{place}: no pair at this place.")
+        return self._order[place]
 
     def consent(self) -> None:
-        """Agree to take part."""
-        self._say(lambda: ListeningTestStore(self._library).consent(self.listener.id, time.time()), None)
+        if self._file is None:
+            self._tests.consent(self.listener.id, time.time())
+            self.listener = self._tests.listener_of(self.listener.token)
+        else:
+            self._save_to_file(None)
 
     def grade(self, place: int, category: int | None, fine: int | None) -> None:
-        """Grade the pair at a place; neither category nor fine score where it cannot be heard.
+        """Grade the pair at a place. Category and fine score are None if it cannot be played.
 
-        Raises NotFoundError if the listener has not come to the place; ValueError if it is no grade.
+        Raises NotFoundError if the listener has not reached the place; ValueError if the grade is not valid.
         """
-        grade = Grade(self._order[self._reached(place)], category, fine, time.time())
-        self._say(lambda: ListeningTestStore(self._library).grade(self.listener.id, [grade]), grade)
-
-    # --- where it is kept ---------------------------------------------------------------------
-
-    def _said(self) -> tuple[float | None, dict[int, Grade]]:
-        """When the listener agreed, and what they graded, by pair."""
+        grade = Grade(self._pair_at(place), category, fine, time.time())
         if self._file is None:
-            grades = ListeningTestStore(self._library).grades_of(self.listener.id)
-            return self.listener.consented_at, {grade.pair: grade for grade in grades}
+            self._tests.grade(self.listener.id, [grade])
+        else:
+            self._save_to_file(grade)
+
+    def _load(self) -> tuple[float | None, dict[int, Grade]]:
+        """Return the time of the consent, and the grades by pair."""
+        if self._file is None:
+            return self.listener.consented_at, {grade.pair: grade for grade in self._tests.grades_of(self.listener.id)}
         if not self._file.exists():
             return None, {}
-        said = _read(self._file.read_bytes(), self._file.name)
-        return said.consented_at, {grade.pair: grade for grade in said.checked(len(self._order))}
+        content = _read_grades(self._file.read_bytes(), self._file.name)
+        return content.consented_at, {grade.pair: grade for grade in content.to_grades(len(self._order))}
 
-    def _say(self, to_library: Callable[[], None], grade: Grade | None) -> None:
-        if self._file is None:
-            to_library()
-            self.listener = ListeningTestStore(self._library).listener_of(self.listener.token)
-            return
+    def _save_to_file(self, grade: Grade | None) -> None:
+        """Save the answers to the file, with or without a new grade."""
+        assert self._file is not None
         with _writing:
-            consented_at, grades = self._said()
+            consented_at, grades = self._load()
             if grade is None:
                 consented_at = consented_at or time.time()
             else:
                 grades[grade.pair] = grade
-            said = _SaidGrades(
+            content = _GradesFile(
                 test=self.test.digest, number=self.listener.number, consented_at=consented_at,
-                grades=[_SaidGrade(**asdict(one)) for one in grades.values()],
+                grades=[_FileGrade(**asdict(one)) for one in grades.values()],
             )  # fmt: skip
             with atomic_path(self._file) as temporary:
-                temporary.write_text(said.model_dump_json(), encoding="utf-8")
+                temporary.write_text(content.model_dump_json(), encoding="utf-8")
 
 
 def test_of(library: Library, test_id: int) -> ListeningTest:
-    """A test of a library. Raises NotFoundError if there is none of the number."""
-    kept = ListeningTestStore(library).get(test_id)
-    return read_test(kept.document, kept.name)
+    """Return a test of a library. Raises NotFoundError if the id is unknown."""
+    stored = ListeningTestStore(library).get(test_id)
+    return read_test(stored.document, stored.name)
 
 
 def import_grades(library: Library, data: bytes, name: str) -> str:
-    """Take what a listener said in a public demonstration; the name of the listener.
+    """Import a listener's grades from a public demonstration, and return the listener's name.
 
-    Raises LibraryError if the file is none, or about a test or listener that the library does not have.
+    Raises LibraryError if the file is not valid, or the library lacks its test or listener.
     """
-    said = _read(data, name)
+    content = _read_grades(data, name)
     tests = ListeningTestStore(library)
-    for kept in tests.all():
-        for listener in tests.listeners(kept.id) if kept.digest == said.test else ():
-            if listener.number == said.number:
+    for test in tests.all():
+        for listener in tests.listeners(test.id) if test.digest == content.test else ():
+            if listener.number == content.number:
                 try:
-                    grades = said.checked(len(test_of(library, kept.id).pairs))
+                    grades = content.to_grades(len(test_of(library, test.id).pairs))
                 except ValueError as error:
                     raise LibraryError(f"{name}: {error}. Export it again.") from error
-                if said.consented_at is not None:
-                    tests.consent(listener.id, said.consented_at)
+                if content.consented_at is not None:
+                    tests.consent(listener.id, content.consented_at)
                 tests.grade(listener.id, grades)
                 return listener.name
     raise LibraryError(f"{name} belongs to a test or listener that this library does not have.")
 
 
-def _read(data: bytes, name: str) -> _SaidGrades:
+def _read_grades(data: bytes, name: str) -> _GradesFile:
     try:
         if len(data) > _MAX_BYTES:
             raise ValueError("too large")
-        return _SaidGrades.model_validate_json(data)
+        return _GradesFile.model_validate_json(data)
     except (ValidationError, ValueError) as error:
-        raise LibraryError(f"{name} holds no grades of a listening test. Name another file.") from error
+        raise LibraryError(f"{name} does not contain grades of a listening test. Choose another file.") from error

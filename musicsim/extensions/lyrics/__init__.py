@@ -1,4 +1,4 @@
-"""Words of lyrics as labels, as a filter, and as something that models compare."""
+"""Words of lyrics as labels, as a filter, and as a representation of models."""
 
 from musicsim.hooks import Extension
 

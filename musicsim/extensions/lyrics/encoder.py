@@ -1,4 +1,4 @@
-"""Words of lyrics as a representation that models compare."""
+"""Words of lyrics as a representation of models."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ _MAX_WORDS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class LyricEncoder(Encoder):
-    """Counts of words in lyrics: a column a word."""
+    """Word counts of lyrics: one column per word."""
 
     stored: ClassVar = {"words": StoredArray(("f",), np.str_)}
 
@@ -40,30 +40,32 @@ class LyricEncoder(Encoder):
     def fit(
         cls, library: Library, songs: Sequence[Song], _settings: EncoderSettings, progress: Progress, /
     ) -> tuple[Sequence[Song], Self]:
-        """Take the words that most songs have, except those that more than half of them have."""
+        """Choose the most frequent words, except those of more than half of the songs."""
         read_lyrics(library, progress=progress)
         table = LyricsStore(library).table(min_songs=MIN_SONGS_A_LABEL)
         n_songs = np.asarray((table.counts > 0).sum(axis=0)).ravel()
         chosen = np.sort(np.argsort(-n_songs, kind="stable")[:_MAX_WORDS])
-        has_one = np.asarray((table.counts > 0)[:, chosen].sum(axis=1)).ravel() > 0
-        known = set(table.song_ids[has_one].tolist())
-        described = [song for song in songs if song.id in known]
-        if not described:
+        has_words = np.asarray((table.counts > 0)[:, chosen].sum(axis=1)).ravel() > 0
+        known = set(table.song_ids[has_words].tolist())
+        songs = [song for song in songs if song.id in known]
+        if not songs:
             raise ModelError(
-                "no two songs of this library share a word: there are no lyrics in its files or next to them."
+                "songs of this library do not share words: lyrics are missing in its files and next to them."
             )
-        return described, cls(tuple(table.vocabulary[i] for i in chosen.tolist()))
+        return songs, cls(tuple(table.vocabulary[i] for i in chosen.tolist()))
 
     def reader(self, library: Library, progress: Progress, /) -> ReadFeatures:
         read_lyrics(library, progress=progress)
-        table = LyricsStore(library).table(min_songs=1, max_share=1.0)  # the fit has chosen the words
+        table = LyricsStore(library).table(min_songs=1, max_share=1.0)  # fit() has already chosen the words
         column = {word: at for at, word in enumerate(table.vocabulary)}
         columns = [column.get(word, -1) for word in self.words]
 
         def rows(at: Any) -> Floats:
-            some = np.zeros((len(at), len(column) + 1), dtype=np.float32)  # the last: words that no song has any more
-            some[:, :-1] = table.counts[at].toarray() if len(at) else 0.0
-            return some[:, columns]
+            counts = np.zeros(
+                (len(at), len(column) + 1), dtype=np.float32
+            )  # the last column is for words without songs
+            counts[:, :-1] = table.counts[at].toarray() if len(at) else 0.0
+            return counts[:, columns]
 
         return known_rows(table.song_ids, rows, self.n_features)
 

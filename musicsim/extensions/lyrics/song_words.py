@@ -8,16 +8,16 @@ from musicsim.progress import Progress
 
 
 def read(library: Library, progress: Progress) -> None:
-    """Bring the words of all songs up to their files."""
+    """Read the lyrics of new and changed files."""
     read_lyrics(library, progress=progress)
 
 
 def table(library: Library) -> WordTable:
-    """Words of all songs, without the rare and the common ones."""
+    """Return the words of all songs, without rare and common ones."""
     return LyricsStore(library).table()
 
 
 def find_songs(library: Library, word: str) -> tuple[str, Int64Array] | None:
-    """Find the songs whose lyrics have a word; returns what the word means, and their ids."""
+    """Find the songs whose lyrics contain a word; return a description of the filter and their ids."""
     ids = LyricsStore(library).songs_saying(word)
     return (f"lyrics with “{word}”", ids) if len(ids) else None

@@ -1,6 +1,6 @@
-"""Which words the songs of a library are sung with: a bag of words a song, never the text itself.
+"""Word counts of lyrics per song, without the text itself.
 
-A file in which nothing was found is not opened again until it changes.
+A file without lyrics is not opened again until it changes.
 """
 
 import json
@@ -16,6 +16,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from musicsim._arrays import Int32Array, Int64Array
+from musicsim._checks import check_positive, check_whole
 from musicsim.extensions.lyrics.tables import lyrics
 from musicsim.library.db import schema
 from musicsim.library.db.database import Tables
@@ -25,60 +26,48 @@ if TYPE_CHECKING:
     from scipy import sparse
 
 _log = logging.getLogger(__name__)
-LRC_ENDINGS = (".lrc", ".LRC")
-"""Endings of files beside a song that hold its lyrics."""
-
-_AT_ONCE = 1_000  # rows
+LRC_ENDINGS = (".lrc", ".LRC")  # endings of files with lyrics next to an audio file
+_ROWS_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadSong:
-    """A song whose words were not looked for, or not since its file changed."""
+    """A song whose lyrics have not been read since its files changed."""
 
     song_id: int
-    path: Path  # a file that holds the song
-    mtime_ns: int  # when that file changed last, as the last scan saw it
-    lrc_mtime_ns: int | None  # the same of the `.lrc` file beside it; None where there is none
-
-
-@dataclass(frozen=True, slots=True)
-class ReadWords:
-    """What was found in the files of a song: how often it says each word; nothing is an answer, too."""
-
-    song: UnreadSong
-    words: Mapping[str, int]
+    path: Path  # one of its files
+    mtime_ns: int  # of that file at the last scan
+    lrc_mtime_ns: int | None  # of the `.lrc` file next to it, or None
 
 
 @dataclass(frozen=True, slots=True)
 class WordTable:
-    """How often which song says which word; 8 bytes a word of a song, about 1 kB a song."""
+    """Word counts of many songs; 8 bytes per word of a song, about 1 kB per song."""
 
-    # (n,): songs that have words, ascending; those whose files are missing, too
-    song_ids: Int64Array
+    song_ids: Int64Array  # (n,): songs with words, ascending, including songs whose files are missing
     vocabulary: list[str]  # sorted
-    counts: "sparse.csr_array"  # (n, n_words): the row of a song that has none of these words is empty
+    counts: "sparse.csr_array"  # (n, n_words); a row is empty if the song lacks these words
 
 
 class LyricsStore(Tables):
-    """Words of the songs of one library."""
+    """Word counts of the songs of a library."""
 
     def __init__(self, library: Library) -> None:
         super().__init__(library.engine, library.write)
 
     def unread(self) -> list[UnreadSong]:
-        """Songs with a file whose words were not looked for, or whose files have changed since, by id.
+        """Return the songs whose lyrics have not been read since their files changed, by id.
 
-        Every folder with songs is listed once, to see which ``.lrc`` files have come, changed or gone. Of the songs,
-        only those are read that have such a file, or had one, or whose own file has changed.
+        Every folder with songs is listed once to find new, changed and removed ``.lrc`` files. Only songs that have or
+        had such a file, or whose own file has changed, are read from the database.
         """
         f, w = schema.files.c, lyrics.c
-        here = sa.select(f.folder).where(f.missing_since.is_(None)).distinct()
         with self._engine.connect() as connection:
-            folders = connection.scalars(here).all()
-        beside = _lrc_times(folders)
-        listed = json.dumps([schema.stored_path(folder) for folder in {path.parent for path in beside}])
-        with_lrc = sa.select(sa.func.json_each(listed).table_valued("value").c.value)
-        # of several files the first by name: beside min() SQLite gives the other columns of the row that has it
+            folders = connection.scalars(sa.select(f.folder).where(f.missing_since.is_(None)).distinct()).all()
+        lrc_times = _lrc_times(folders)
+        lrc_folders = json.dumps([schema.stored_path(folder) for folder in {path.parent for path in lrc_times}])
+        with_lrc = sa.select(sa.func.json_each(lrc_folders).table_valued("value").c.value)
+        # the first of several files by name: SQLite takes the other columns from the row of min()
         first = (
             sa.select(f.song_id, sa.func.min(f.path, type_=schema.FilePath()).label("path"), f.folder, f.mtime_ns)
             .where(f.missing_since.is_(None))
@@ -86,7 +75,7 @@ class LyricsStore(Tables):
             .subquery()
         ).c
         query = (
-            sa.select(first.song_id, first.path, first.mtime_ns, w.mtime_ns.label("seen"), w.lrc_mtime_ns)
+            sa.select(first.song_id, first.path, first.mtime_ns, w.mtime_ns.label("read_mtime_ns"), w.lrc_mtime_ns)
             .join(lyrics, w.song_id == first.song_id, isouter=True)
             .where(
                 sa.or_(
@@ -97,85 +86,69 @@ class LyricsStore(Tables):
             )
             .order_by(first.song_id)
         )
-        found = []
+        unread = []
         for row in self._rows(query):
-            lrc = beside.get(row.path.with_suffix(""))
-            if (row.mtime_ns, lrc) != (row.seen, row.lrc_mtime_ns):
-                found.append(UnreadSong(row.song_id, row.path, row.mtime_ns, lrc))
-        return found
+            lrc_time = lrc_times.get(row.path.with_suffix(""))
+            if (row.mtime_ns, lrc_time) != (row.read_mtime_ns, row.lrc_mtime_ns):
+                unread.append(UnreadSong(row.song_id, row.path, row.mtime_ns, lrc_time))
+        return unread
 
-    def put(self, found: Iterable[ReadWords]) -> None:
-        """Write the words of songs in one transaction, in place of earlier ones; forgotten songs are passed over."""
+    def put(self, counts: Iterable[tuple[UnreadSong, Mapping[str, int]]]) -> None:
+        """Replace the word counts of songs in one transaction; removed songs are skipped."""
         now = time.time()
         rows = {
-            each.song.song_id: {
-                "song_id": each.song.song_id,
-                "words": dict(each.words),
-                "mtime_ns": each.song.mtime_ns,
-                "lrc_mtime_ns": each.song.lrc_mtime_ns,
+            song.song_id: {
+                "song_id": song.song_id,
+                "words": dict(words),
+                "mtime_ns": song.mtime_ns,
+                "lrc_mtime_ns": song.lrc_mtime_ns,
                 "read_at": now,
             }
-            for each in found
+            for song, words in counts
         }
         if not rows:
             return
         with self._write() as connection:
-            here = connection.scalars(sa.select(schema.songs.c.id).where(schema.songs.c.id.in_(rows))).all()
-            if here:
+            ids = connection.scalars(sa.select(schema.songs.c.id).where(schema.songs.c.id.in_(rows))).all()
+            if ids:
                 statement = lyrics.insert().prefix_with("OR REPLACE")
-                connection.execute(statement, [rows[song_id] for song_id in here])
+                connection.execute(statement, [rows[song_id] for song_id in ids])
 
     def words(self, song_id: int) -> dict[str, int]:
-        """How often a song says each word; empty where nothing is known."""
+        """Return the word counts of a song; empty if unknown."""
         w = lyrics.c
         return self._value(sa.select(w.words).where(w.song_id == song_id)) or {}
 
     def songs_saying(self, word: str) -> Int64Array:
-        """Ids of the songs that say a word, int64."""
-        w = lyrics.c
-        said = sa.func.json_each(w.words).table_valued("key")
-        query = sa.select(w.song_id).select_from(sa.join(lyrics, said, said.c.key == word))
+        """Return the ids of the songs whose lyrics contain a word, int64."""
+        keys = sa.func.json_each(lyrics.c.words).table_valued("key")
+        query = sa.select(lyrics.c.song_id).select_from(sa.join(lyrics, keys, keys.c.key == word))
         with self._engine.connect() as connection:
             return np.array(connection.scalars(query).all(), dtype=np.int64)
 
     def table(self, *, min_songs: int = 2, max_share: float = 0.5) -> WordTable:
-        """Words of all songs that have some.
+        """Return the word counts of all songs with words.
 
-        Parameters
-        ----------
-        min_songs : int
-            Words of fewer songs are dropped: misspellings and names.
-        max_share : float, 0 < max_share <= 1
-            Words of a larger share of the songs with words are dropped: "the" says nothing of a song.
-
-        Raises
-        ------
-        ValueError
-            If an argument is out of range.
-
-        Notes
-        -----
-        Takes 40 bytes a word of a song while it works, about 6 kB a song, and 0.3 ms a song.
+        Words of fewer than `min_songs` songs (misspellings and names) are dropped. So are words in a larger share of
+        songs than `max_share`, such as "the". Needs about 6 kB of memory and 0.3 ms per song. Raises ValueError if an
+        argument is out of range.
         """
-        if min_songs < 1:
-            raise ValueError(f"min_songs={min_songs} must be 1 or more.")
-        if not 0 < max_share <= 1:
-            raise ValueError(f"max_share={max_share} must be above 0 and at most 1.")
+        check_whole("min_songs", min_songs, 1)
+        check_positive("max_share", max_share, 1)
         columns: dict[str, int] = {}
         song_ids: list[int] = []
         rows: list[Int32Array] = []
-        w = lyrics.c
-        query = sa.select(w.song_id, w.words).order_by(w.song_id)
+        query = sa.select(lyrics.c.song_id, lyrics.c.words).order_by(lyrics.c.song_id)
         with self._engine.connect() as connection:
-            for song_id, words in connection.execution_options(yield_per=_AT_ONCE).execute(query):
+            for song_id, words in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(query):
                 if words:
                     song_ids.append(song_id)
-                    numbered = [columns.setdefault(word, len(columns)) for word in words]
-                    rows.append(np.array([numbered, list(words.values())], dtype=np.int32))
-        return _table(song_ids, list(columns), rows, min_songs, max_share)
+                    word_columns = [columns.setdefault(word, len(columns)) for word in words]
+                    rows.append(np.array([word_columns, list(words.values())], dtype=np.int32))
+        return _make_table(song_ids, list(columns), rows, min_songs, max_share)
 
 
-def _table(
+def _make_table(
     song_ids: list[int], words: list[str], rows: list[Int32Array], min_songs: int, max_share: float
 ) -> WordTable:
     """Drop rare and common words, and sort the rest."""
@@ -192,14 +165,14 @@ def _table(
 
 
 def _lrc_times(folders: Iterable[Path]) -> dict[Path, int]:
-    """When the ``.lrc`` files of folders changed last, by path without the ending; folders that have gone have none."""
-    found: dict[Path, int] = {}
+    """Return the modification times of ``.lrc`` files, by path without ending; missing folders are skipped."""
+    times: dict[Path, int] = {}
     for folder in folders:
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
                     if entry.name.endswith(LRC_ENDINGS) and entry.is_file():
-                        found[Path(entry.path).with_suffix("")] = entry.stat().st_mtime_ns
+                        times[Path(entry.path).with_suffix("")] = entry.stat().st_mtime_ns
         except OSError as error:
             _log.debug("%s: the folder cannot be listed (%s).", folder, error)
-    return found
+    return times

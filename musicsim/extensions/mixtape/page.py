@@ -1,9 +1,10 @@
-"""The Playlist page's mix: the list as one file of sound."""
+"""The mix on the Playlist page: the playlist as one audio file."""
 
 import tempfile
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
@@ -11,7 +12,6 @@ import streamlit as st
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.mixtape.mixtape import MIX_ENDINGS, Mix, render_mix
 from musicsim.library import Song
-from musicsim.progress import Progress
 from musicsim.ui.base.desk import desk, value_of, wait_for
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain
@@ -22,8 +22,8 @@ from musicsim.ui.playlist.export import file_name
 
 _SECONDS: Key[int] = Key("playlist_mix_seconds", lambda: 30, "seconds of each song in a mix")
 _FADE: Key[int] = Key("playlist_mix_fade", lambda: 4, "seconds of a crossfade")
-_ENDING: Key[str] = Key("playlist_mix_format", lambda: ".m4a", "how the name of the mix ends")
-_MIX: Key[Path | None] = Key("playlist_mix", lambda: None, "file of the mix that was asked for last")
+_ENDING: Key[str] = Key("playlist_mix_format", lambda: ".m4a", "format of the mix")
+_MIX: Key[Path | None] = Key("playlist_mix", lambda: None, "file of the last mix")
 
 _MAX_MIXES = 8  # files, of all sessions
 _SOUND_MIME = {
@@ -33,31 +33,29 @@ _SOUND_MIME = {
 
 @st.cache_resource(show_spinner=False)
 def _mixes() -> tempfile.TemporaryDirectory[str]:
-    """Where mixes lie until the program ends."""
+    """Return the folder of mixes, which is deleted when the program ends."""
     return tempfile.TemporaryDirectory(prefix="musicsim-mixes-")
 
 
-def _order(now: Snapshot, songs: Sequence[Song]) -> None:
-    """Have a mix made beside the page."""
+def _start(snapshot: Snapshot, songs: Sequence[Song]) -> None:
+    """Start to render a mix in the background."""
     folder = Path(_mixes().name)
     for old in sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime)[: -_MAX_MIXES + 1]:
         old.unlink(missing_ok=True)
     target = folder / f"{uuid.uuid4().hex}{_ENDING.get()}"
     seconds, fade = float(_SECONDS.get()), min(float(_FADE.get()), _SECONDS.get() / 2)
 
-    def work(progress: Progress) -> Mix:
-        return render_mix(now.library, songs, target, seconds=seconds, crossfade_s=fade, progress=progress)
-
-    desk().ask(("mix", target), work)
+    render = partial(render_mix, snapshot.library, songs, target, seconds=seconds, crossfade_s=fade)
+    desk().ask(("mix", target), lambda progress: render(progress=progress))
     _MIX.set(target)
 
 
-def draw(now: Snapshot, songs: Sequence[Song]) -> None:
-    """Draw the section that renders the list as one file and plays it."""
+def draw(snapshot: Snapshot, songs: Sequence[Song]) -> None:
+    """Draw the section that renders the playlist as one file and plays it."""
     for key in (_SECONDS, _FADE, _ENDING):
         key.get()
     with st.expander("Mix: the playlist as one audio file", icon=":material/graphic_eq:"):
-        st.caption("The most typical part of each song, levelled in loudness and crossfaded.")
+        st.caption("The most typical part of each song, at equal loudness and crossfaded.")
         with st.container(horizontal=True, vertical_alignment="bottom"):
             st.number_input(
                 "Seconds of each song", 5, 600, step=5, key=_SECONDS.name, persist_state="session", width=170
@@ -74,8 +72,8 @@ def draw(now: Snapshot, songs: Sequence[Song]) -> None:
         task = desk().known(("mix", _MIX.get())) if _MIX.get() else None
         busy = task is not None and not task.future.done()
         st.button(
-            "Make the mix", icon=":material/graphic_eq:", key="playlist_mix_it", on_click=_order,
-            args=(now, songs), disabled=busy,
+            "Make the mix", icon=":material/graphic_eq:", key="playlist_mix_it", on_click=_start,
+            args=(snapshot, songs), disabled=busy,
         )  # fmt: skip
         if task is None:
             return
@@ -90,8 +88,8 @@ def draw(now: Snapshot, songs: Sequence[Song]) -> None:
 
 
 def _show_mix(mix: Mix) -> None:
-    if not mix.path.exists():  # it made room for later ones
-        st.caption("The last mix is gone: make it again.")
+    if not mix.path.exists():  # deleted to make room for others
+        st.caption("The last mix was deleted: make it again.")
         return
     ending = mix.path.suffix
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
@@ -106,6 +104,6 @@ def _show_mix(mix: Mix) -> None:
 
 
 def _play(mix: Mix) -> None:
-    with suppress(FileNotFoundError):  # which the page then says
+    with suppress(FileNotFoundError):  # the page then shows that it was deleted
         sound = Upload(file_name(mix.path.suffix), mix.path.read_bytes(), digest=mix.path.stem)
         play_upload(sound, mix.duration_s)

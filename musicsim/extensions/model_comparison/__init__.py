@@ -1,4 +1,4 @@
-"""The sound against vectors from elsewhere: evaluation of both on the same songs, before and after learning."""
+"""Comparison of the sound with imported vectors on the same songs, before and after learning."""
 
 from musicsim.hooks import Extension, Section
 

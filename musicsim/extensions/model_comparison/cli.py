@@ -7,23 +7,18 @@ from typing import Annotated, Any
 import typer
 from rich.table import Column
 
-from musicsim.cli._console import emit, open_library, plain, progress_bar, show
-from musicsim.cli._figures import MEASURES, find_coverage, format_figure, replace_nan
-from musicsim.cli._options import adding_options
+from musicsim.cli.console import emit, open_library, plain, progress_bar, show
+from musicsim.cli.figures import MEASURES, find_coverage, format_figure, replace_nan
+from musicsim.cli.options import adding_options
 from musicsim.explorer.requests.training import KINDS
 from musicsim.extensions.model_comparison.comparison import compare_with
 
-_Against = Annotated[
-    str | None,
-    typer.Option(
-        help="A model, such as vectors of your own, to compare with the sound instead, before and after learning on "
-        "each, by folds of artists.",
-        metavar="MODEL",
-    ),
-]
+_HELP = "Compare a model (for example, your own vectors) with Sound, before and after training on each."
+_Against = Annotated[str | None, typer.Option(help=_HELP, metavar="MODEL")]
 
 
-def _evaluate(command: Callable[..., None], *, against: _Against = None, **values: Any) -> None:
+@adding_options
+def evaluate_options(command: Callable[..., None], *, against: _Against = None, **values: Any) -> None:
     if against is None:
         command(**values)
         return
@@ -31,22 +26,19 @@ def _evaluate(command: Callable[..., None], *, against: _Against = None, **value
     if kind is not None and kind not in KINDS:
         raise typer.BadParameter(f"{kind!r} should be one of {', '.join(KINDS)}.", param_hint="--by")
     if values["model"] or values["split"] is not None or values.get("lists"):
-        raise typer.BadParameter("it goes with neither --model nor --split, nor --continue.", param_hint="--against")
+        raise typer.BadParameter("cannot be combined with --model, --split or --continue.", param_hint="--against")
     with open_library(values["library"]) as library, progress_bar() as progress:
         covered = find_coverage(library, library.models.all(), kind)
         result = compare_with(library, against, covered.kind, progress)
     if values["as_json"]:
-        differences = [asdict(one) | {"words": one.words} for one in result.differences]
+        differences = [asdict(one) | {"words": one.summary} for one in result.differences]
         emit(replace_nan(asdict(result) | {"differences": differences}))
         return
     columns = [Column(name, overflow="fold") for name in ("model", *MEASURES.values())]
     rows = [(row.name, *(format_figure(row.figures[name]) for name in MEASURES)) for row in result.rows]
-    show(columns, rows, caption=f"Ground truth: {KINDS[result.kind].words} ({result.detail}). {result.words}")
+    show(columns, rows, caption=f"Ground truth: {KINDS[result.kind].words} ({result.detail}). {result.summary}")
     for row in result.rows:
         if row.note:
             typer.echo(plain(f"{row.name}: {row.note}."))
     for difference in result.differences:
-        typer.echo(plain(difference.words))
-
-
-evaluate_options = adding_options(_evaluate)
+        typer.echo(plain(difference.summary))

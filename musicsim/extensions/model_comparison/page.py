@@ -1,4 +1,4 @@
-"""Ours against theirs on the Evaluate page: the sound and an embedding, before and after learning on each."""
+"""The comparison of Sound with another model on the Evaluate page."""
 
 from collections.abc import Hashable, Sequence
 
@@ -9,7 +9,7 @@ import streamlit as st
 from musicsim.explorer.learning.verdict import BETTER, NO_DIFFERENCE, RANKED, WORSE
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.model_comparison.comparison import Against, Difference, comparable, compare_with
-from musicsim.progress import Progress
+from musicsim.library import Library
 from musicsim.ui.base.desk import AT_ONCE_S, desk, task_key, value_of, wait_for
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import in_chart, plain
@@ -19,93 +19,90 @@ from musicsim.ui.components.table_download import saved_table
 from musicsim.ui.evaluate.quality_view import choose_kind, written
 
 _MODEL: Key[str] = Key("evaluate_against", str, "id of the model that is compared with the sound", per_library=True)
-_DESK = "against"  # of its own: what takes a minute should not hold up the figures of other sessions
-_COLOURS = {BETTER: "#0f8b8d", NO_DIFFERENCE: "#8a8f98", WORSE: "#d1495b"}
+_DESK = "against"  # a separate thread, because a comparison takes a minute and must not delay other sessions
+_COLORS = {BETTER: "#0f8b8d", NO_DIFFERENCE: "#8a8f98", WORSE: "#d1495b"}
 _MAX_LABEL = 24
 
 
-def draw(now: Snapshot, *, busy: bool) -> None:
-    """Choose a model, and compare it with the sound."""
-    names = {record.id: record.name for record in comparable(now.library)}
+def draw(snapshot: Snapshot, *, busy: bool) -> None:
+    """Draw the choice of a model, and its comparison with the sound."""
+    names = {record.id: record.name for record in comparable(snapshot.library)}
     if not names:
         st.info(
-            "There is nothing to compare the sound with yet: bring vectors of your own on the Train page, or run an "
-            "ONNX model with `musicsim models add-onnx`.", icon=":material/info:",
+            "This needs a model to compare with Sound: import vectors on the Train page, or run an ONNX model with "
+            "`musicsim models add-onnx`.", icon=":material/info:",
         )  # fmt: skip
         return
-    covered = ask_coverage(now)
-    covered.within(AT_ONCE_S)
-    kind = choose_kind(value_of(covered))
+    coverage = ask_coverage(snapshot)
+    coverage.within(AT_ONCE_S)
+    kind = choose_kind(value_of(coverage))
     if kind is None:
-        wait_for([covered])
+        wait_for([coverage])
         return
     if _MODEL.get() not in names:
         _MODEL.set(next(iter(names)))
     _MODEL.keep()
     chosen = st.selectbox(
         "Compare with", list(names), key=_MODEL.name, format_func=lambda model_id: plain(names[model_id]),
-        help="Vectors of your own, or another way to describe songs; it and the sound are compared before and after "
-        "learning on each.",
+        help="Your own vectors, or another representation. It is compared with Sound, before and after training on "
+        "each.",
     )  # fmt: skip
-    key = task_key(now, f"against {chosen} by {kind}")
+    key = task_key(snapshot, f"against {chosen} by {kind}")
     task = desk(_DESK).known(key)
     if task is None:
         st.button(
             "Compare", icon=":material/balance:", type="primary", key="evaluate_compare",
-            on_click=_ask, args=(key, now, names[chosen], kind),
-            help="It learns on each model, once for each fold of artists: a minute for 300 songs.",
+            on_click=_start, args=(key, snapshot.library, names[chosen], kind),
+            help="Trains on each model, once per artist fold; about a minute for 300 songs.",
         )  # fmt: skip
         return
     task.within(AT_ONCE_S)
-    found = value_of(task)
-    if found is not None:
-        _show(found)
+    result = value_of(task)
+    if result is not None:
+        _show(result)
     wait_for([task])
 
 
-def _ask(key: Hashable, now: Snapshot, name: str, kind: str) -> None:
-    def work(progress: Progress) -> Against:
-        return compare_with(now.library, name, kind, progress)
-
-    desk(_DESK).ask(key, work)
+def _start(key: Hashable, library: Library, name: str, kind: str) -> None:
+    desk(_DESK).ask(key, lambda progress: compare_with(library, name, kind, progress))
 
 
-def _show(found: Against) -> None:
-    st.markdown("\n".join(f"- {plain(one.words)}" for one in found.differences))
+def _show(result: Against) -> None:
+    st.markdown("\n".join(f"- {plain(difference.summary)}" for difference in result.differences))
     cells = [
         {"Model": plain(row.name)} | {title: written(row.figures[name]) for name, title in RANKED.items()}
-        for row in found.rows
+        for row in result.rows
     ]
     saved_table(pd.DataFrame(cells), name="ours against theirs", key="evaluate_against_table")
-    notes = [f"{row.name}: {row.note}." for row in found.rows if row.note]
-    st.caption(plain(" ".join([found.words, *notes])))
-    differences = [one for one in found.differences if one.leads]
+    notes = [f"{row.name}: {row.note}." for row in result.rows if row.note]
+    st.caption(plain(" ".join([result.summary, *notes])))
+    differences = [difference for difference in result.differences if difference.leads]
     if differences:
         by = st.segmented_control(
             "Measure", list(RANKED), default="map", key="evaluate_against_by", format_func=RANKED.__getitem__,
             required=True,
         )  # fmt: skip
-        _differences(differences, str(by))
+        _draw_chart(differences, str(by))
 
 
-def _differences(differences: Sequence[Difference], by: str) -> None:
-    """The paired differences of one measure with their intervals, and where none is."""
-    leads = [one.leads[by] for one in differences]
+def _draw_chart(differences: Sequence[Difference], by: str) -> None:
+    """Draw the paired differences of one measure with their intervals, and a line at 0."""
+    leads = [difference.leads[by] for difference in differences]
     figure = go.Figure(
         go.Scatter(
             x=[lead.mean for lead in leads],
             y=[f"{in_chart(d.name, _MAX_LABEL)}<br>over {in_chart(d.other, _MAX_LABEL)}" for d in differences],
             mode="markers",
-            marker={"size": 11, "color": [_COLOURS[lead.words] for lead in leads]},
+            marker={"size": 11, "color": [_COLORS[lead.words] for lead in leads]},
             error_x={
                 "array": [lead.high - lead.mean for lead in leads],
                 "arrayminus": [lead.mean - lead.low for lead in leads],
-                "color": _COLOURS[NO_DIFFERENCE],
+                "color": _COLORS[NO_DIFFERENCE],
             },
             hovertemplate="%{y}: %{x:+.3f}<extra></extra>",
         )
     )
-    figure.add_vline(x=0, line_dash="dot", line_color=_COLOURS[NO_DIFFERENCE])
+    figure.add_vline(x=0, line_dash="dot", line_color=_COLORS[NO_DIFFERENCE])
     figure.update_layout(
         height=48 * len(differences) + 60,
         margin={"l": 0, "r": 8, "t": 4, "b": 0},
@@ -114,6 +111,7 @@ def _differences(differences: Sequence[Difference], by: str) -> None:
     )
     chart(figure, key="evaluate_against_chart", name="ours against theirs")
     st.caption(
-        f"Gain in {RANKED[by]} of the first over the second on the same queries, with the 95 % interval over resampled "
-        "artists: right of the dotted line the first is better. Of so many intervals, one in twenty misses by chance."
+        f"Gain in {RANKED[by]} of the first over the second on the same queries, with the 95% interval over "
+        "resampled artists. The first is better right of the dotted line. One in twenty such intervals misses the "
+        "true value by chance."
     )

@@ -1,4 +1,4 @@
-"""Playlists in the queue and among the playlists of MPD, and a queue that never runs out."""
+"""Playlists in MPD: in its queue, among its stored playlists, and a queue that never runs out."""
 
 from musicsim.hooks import Command, Extension, Section
 
@@ -8,11 +8,11 @@ EXTENSION = Extension(
     commands={
         "mpd": Command(
             "cli:group",
-            "Queue and save playlists in MPD, at MPD_HOST and MPD_PORT or as the Library page says (docs/servers.md).",
+            "Queue and save playlists in MPD, at MPD_HOST and MPD_PORT or as set on the Library page.",
             "Other programs",
         )
     },
     sections=(Section("library", "Servers", "page:draw", tab="servers", needs_songs=False, place=71),),
     backup_files=("mpd.json",),
-    hooks={"playlist_targets": "playlist_page:target"},
+    hooks={"playlist_targets": "page:target"},
 )

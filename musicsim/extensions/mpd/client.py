@@ -1,7 +1,7 @@
-"""MPD, the Music Player Daemon: songs into its queue and its stored playlists.
+"""A client of MPD, the Music Player Daemon, for its queue and its stored playlists.
 
-MPD names songs by paths relative to its ``music_directory``. It says where that is to clients on a Unix socket only;
-elsewhere ``MUSICSIM_MPD_MUSIC`` or what is kept says which folder here it is, else it is the folders of the library.
+MPD names songs by paths relative to its ``music_directory``, which it only reports over a Unix socket. Otherwise it is
+``MUSICSIM_MPD_MUSIC``, or the saved folder, or the folders of the library.
 """
 
 import json
@@ -15,26 +15,26 @@ from typing import Any, Self
 
 from musicsim import logs
 from musicsim.errors import ServerError
-from musicsim.extensions.mpd._lines import bounded_client
+from musicsim.extensions.mpd.lines import make_client
 from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import private_path
 
 MPD_FILE = "mpd.json"
 _PORT = 6600
-_TIMEOUT_S = 10.0
+TIMEOUT_S = 10.0
 _MAX_REASON = 200  # characters
-_MAX_QUIET_S = 60.0  # without news, after which the connection is made again: a dead one is silent, too
+_MAX_QUIET_S = 60.0  # without an event; then it reconnects, because the connection may be dead
 _NOT_IN_TITLES = re.compile(r"[/\s\x00-\x1f\x7f]+")
 
 
 @dataclass(frozen=True, slots=True)
 class MpdAddress:
-    """Where MPD answers; a host that begins with ``/`` or ``@`` is a Unix socket."""
+    """Address of MPD; a host that begins with ``/`` or ``@`` is a Unix socket."""
 
     host: str = "localhost"
     port: int = _PORT
     password: str = field(default="", repr=False)
-    music: str = ""  # the folder on this machine that is its music_directory, where that has to be said
+    music: str = ""  # its music_directory on this machine
 
     def __post_init__(self) -> None:
         logs.hide(self.password)
@@ -44,17 +44,17 @@ class MpdAddress:
 
 
 def is_in_environment() -> bool:
-    """Whether the environment names an MPD; it comes before what a library keeps."""
+    """Return True if the environment has an address, which overrides the library's."""
     return bool(os.environ.get("MPD_HOST") or os.environ.get("MPD_PORT"))
 
 
 def is_mpd_set(library: Library) -> bool:
-    """Whether the environment names an MPD, or the library keeps one."""
+    """Return True if the environment or the library has an address."""
     return is_in_environment() or _file(library).exists()
 
 
 def keep_mpd(library: Library, address: MpdAddress | None) -> None:
-    """Keep where MPD answers in a file of the library that only its owner can read; None removes it."""
+    """Save the address in a file of the library that only its owner can read; None removes it."""
     if address is None:
         _file(library).unlink(missing_ok=True)
         return
@@ -67,14 +67,19 @@ def _file(library: Library) -> Path:
 
 
 def mpd_address(library: Library) -> MpdAddress:
-    """The address in the environment, else the one that the library keeps, else MPD's own.
+    """Return the address in the environment, else the library's, else MPD's default.
 
-    ``MPD_HOST`` and ``MPD_PORT`` are read as mpc reads them; ``password@host`` has a password.
+    ``MPD_HOST``, which may be ``password@host``, and ``MPD_PORT`` are read like mpc does.
 
-    Raises ServerError if the port is no number, or what is kept cannot be read.
+    Raises ServerError if the port is not a number, or the library's file cannot be read.
     """
     if not is_in_environment():
-        return _kept(library)
+        try:
+            return MpdAddress(**json.loads(_file(library).read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            return MpdAddress()
+        except (OSError, ValueError, TypeError):
+            raise ServerError(f"{_file(library)} cannot be read: delete it, and connect MPD again.") from None
     host, port = os.environ.get("MPD_HOST") or "localhost", os.environ.get("MPD_PORT") or str(_PORT)
     if not port.isascii() or not port.isdigit():
         raise ServerError(f"MPD_PORT is {port!r}: set it to a number, such as {_PORT}.")
@@ -84,23 +89,14 @@ def mpd_address(library: Library) -> MpdAddress:
     return MpdAddress(host, int(port))
 
 
-def _kept(library: Library) -> MpdAddress:
-    try:
-        return MpdAddress(**json.loads(_file(library).read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        return MpdAddress()
-    except (OSError, ValueError, TypeError):
-        raise ServerError(f"{_file(library)} cannot be read: delete it, and say where MPD is again.") from None
-
-
 class MpdAwayError(ServerError):
-    """MPD does not answer, or no longer."""
+    """MPD does not answer."""
 
 
 class Mpd:
-    """A connection to MPD, open within ``with``.
+    """A connection to MPD, open inside ``with``.
 
-    Its methods raise ServerError where MPD refuses something, and MpdAwayError where it does not answer.
+    Methods raise ServerError if MPD refuses a command, and MpdAwayError if it does not answer.
     """
 
     def __init__(self, library: Library, address: MpdAddress) -> None:
@@ -122,19 +118,19 @@ class Mpd:
 
     def _connect(self) -> None:
         try:
-            self._client = bounded_client()
+            self._client = make_client()
         except ImportError as error:
             raise ServerError("python-mpd2 is not installed: pip install 'musicsim[mpd]'.") from error
-        self._client.timeout, self._client.idletimeout = _TIMEOUT_S, _MAX_QUIET_S
-        with self._asked():
+        self._client.timeout, self._client.idletimeout = TIMEOUT_S, _MAX_QUIET_S
+        with self._translate_errors():
             self._client.connect(self.address.host, self.address.port)
             if self.address.password:
                 self._client.password(self.address.password)
             self._folders = self._music_folders()
 
     @contextmanager
-    def _asked(self) -> Iterator[None]:
-        """Turn errors of the connection, and of what MPD says, into sentences."""
+    def _translate_errors(self) -> Iterator[None]:
+        """Turn errors of the connection and of MPD into sentences."""
         from mpd import CommandError, MPDError
 
         try:
@@ -145,57 +141,52 @@ class Mpd:
             raise ServerError(f"MPD at {self.address} refuses: {_short(error)}.") from error
         except (MPDError, OSError, UnicodeError) as error:
             self._client.disconnect()
-            raise MpdAwayError(
-                f"MPD at {self.address} does not answer ({_short(error) or type(error).__name__}). "
-                "Is it running, and is this its address?"
-            ) from error
+            reason = _short(error) or type(error).__name__
+            problem = f"MPD at {self.address} does not answer ({reason}). Is it running, and is this its address?"
+            raise MpdAwayError(problem) from error
         except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
-            # wrong numbers, and fields that are missing or come twice
+            # invalid numbers, and missing or repeated fields
             self._client.disconnect()
-            raise ServerError(
-                f"MPD at {self.address} gives an answer that cannot be understood ({_short(error)}). Is this the "
-                "address of an MPD?"
-            ) from error
-
-    # --- paths --------------------------------------------------------------------------------
+            problem = f"MPD at {self.address} sent an invalid response ({_short(error)})"
+            raise ServerError(f"{problem}. Is this the address of an MPD?") from error
 
     def _music_folders(self) -> list[Path]:
-        """Folders here that MPD's paths may be relative to."""
+        """Return the local folders that MPD's paths may be relative to."""
         from mpd import CommandError
 
-        if named := os.environ.get("MUSICSIM_MPD_MUSIC") or self.address.music:
-            return [Path(named).expanduser().absolute()]
+        if folder := os.environ.get("MUSICSIM_MPD_MUSIC") or self.address.music:
+            return [Path(folder).expanduser().absolute()]
         try:
-            said = self._client.config()
+            config = self._client.config()
         except CommandError:  # not on a Unix socket
-            said = None
-        # python-mpd2 reads no answer of several lines, as later versions of MPD give
-        is_folder = isinstance(said, str) and os.path.isabs(said) and "\0" not in said
-        return [Path(said)] if is_folder else self._library.files.roots()
+            config = None
+        # python-mpd2 cannot parse the longer responses of later MPD versions
+        is_folder = isinstance(config, str) and os.path.isabs(config) and "\0" not in config
+        return [Path(config)] if is_folder else self._library.files.roots()
 
-    def _names_of(self, paths: Sequence[Path]) -> list[str]:
-        """What MPD may call the song in some files."""
+    def names_of(self, paths: Sequence[Path]) -> list[str]:
+        """Return the names that MPD may have for files."""
         pairs = ((path, folder) for path in paths for folder in self._folders)
         both = (pair for path, folder in pairs for pair in ((path, folder), (path.resolve(), folder.resolve())))
         names = (file.relative_to(top).as_posix() for file, top in both if file.is_relative_to(top))
         return [name for name in dict.fromkeys(names) if _can_be_sent(name)]
 
     def song_ids(self, names: Sequence[str]) -> list[int | None]:
-        """The songs of the library that MPD calls so; None where it has none."""
+        """Return the library's songs with these names in MPD; None for unknown names."""
         tops = dict.fromkeys(top for folder in self._folders for top in (folder, folder.resolve()))
-        found = self._library.files.songs_at(top / name for name in names for top in tops)
-        return [next((found[top / name] for top in tops if top / name in found), None) for name in names]
+        songs = self._library.files.songs_at(top / name for name in names for top in tops)
+        return [next((songs[top / name] for top in tops if top / name in songs), None) for name in names]
 
-    def known(self, songs: Sequence[Song]) -> list[tuple[Song, str]]:
-        """The songs that MPD has, each with its name there."""
+    def find_known(self, songs: Sequence[Song]) -> list[tuple[Song, str]]:
+        """Return the songs that MPD has, with their names there."""
         paths = self._library.files.paths_of(song.id for song in songs)
-        named = ((song, filter(self._has, self._names_of(paths.get(song.id, ())))) for song in songs)
-        return [(song, name) for song, names in named if (name := next(names, None)) is not None]
+        pairs = ((song, filter(self._has, self.names_of(paths.get(song.id, ())))) for song in songs)
+        return [(song, name) for song, names in pairs if (name := next(names, None)) is not None]
 
     def _has(self, name: str) -> bool:
         from mpd import CommandError, FailureResponseCode
 
-        with self._asked():
+        with self._translate_errors():
             try:
                 return any(entry.get("file") == name for entry in self._client.lsinfo(name))
             except CommandError as error:
@@ -203,26 +194,22 @@ class Mpd:
                     return False
                 raise
 
-    # --- queue and lists ----------------------------------------------------------------------
-
     def _split(self, songs: Sequence[Song]) -> tuple[list[str], list[Song]]:
-        """The names of the songs that MPD has, and the other songs."""
-        known = self.known(songs)
+        """Return the names of the songs that MPD has, and the other songs."""
+        known = self.find_known(songs)
         if not known:
-            raise ServerError(
-                f"MPD at {self.address} has none of these songs: let it update its database, or say which folder "
-                "here is its music_directory (MUSICSIM_MPD_MUSIC, or on the Library page)."
-            )
+            advice = "let it update its database, or set MUSICSIM_MPD_MUSIC to its music_directory on this machine"
+            raise ServerError(f"MPD at {self.address} lacks these songs: {advice}.")
         ids = {song.id for song, _ in known}
         return [name for _, name in known], [song for song in songs if song.id not in ids]
 
     def queue(self, songs: Sequence[Song], *, replace: bool = False, play: bool = False) -> list[Song]:
-        """Append songs to the queue, or let them take its place, and play the first of them.
+        """Append songs to the queue, or replace it; with `play`, play the first of them.
 
-        Returns those that MPD does not have; raises ServerError if it has none of them.
+        Return the songs that MPD does not have. Raises ServerError if it lacks all of them.
         """
         names, unknown = self._split(songs)
-        with self._asked():
+        with self._translate_errors():
             n_before = 0 if replace else int(self._client.status()["playlistlength"])
             self._client.command_list_ok_begin()
             if replace:
@@ -235,19 +222,19 @@ class Mpd:
         return unknown
 
     def save(self, title: str, songs: Sequence[Song], *, replace: bool = False) -> list[Song]:
-        """Keep songs as a stored playlist; returned and raised is what :meth:`queue` returns and raises.
+        """Save songs as a stored playlist; returns and raises like :meth:`queue`.
 
-        Raises ServerError also if there is a playlist of this name that is not to be replaced.
+        Raises ServerError also if MPD has a playlist with this name, unless `replace` is set.
         """
         title = _NOT_IN_TITLES.sub(" ", title).strip()
         if not title:
-            raise ServerError("MPD needs a name for the playlist: give it one that is more than slashes.")
+            raise ServerError("MPD needs a name for the playlist that is not only slashes and spaces.")
         names, unknown = self._split(songs)
-        with self._asked():
+        with self._translate_errors():
             is_taken = title in [_text(entry["playlist"]) for entry in self._client.listplaylists()]
         if is_taken and not replace:
-            raise ServerError(f"MPD has a playlist “{title}” already: choose another name, or replace it.")
-        with self._asked():
+            raise ServerError(f"MPD already has a playlist “{title}”: choose another name, or replace it.")
+        with self._translate_errors():
             self._client.command_list_ok_begin()
             if is_taken:
                 self._client.rm(title)
@@ -256,18 +243,18 @@ class Mpd:
             self._client.command_list_end()
         return unknown
 
-    def queued(self) -> tuple[list[str], int]:
-        """The names of the songs in the queue, and how many of them come after the one that plays."""
-        with self._asked():
+    def read_queue(self) -> tuple[list[str], int]:
+        """Return the names of the songs in the queue, and the number of songs after the current one."""
+        with self._translate_errors():
             status, entries = self._client.status(), self._client.playlistinfo()
             names = [_text(entry["file"]) for entry in entries]
             playing = min(max(int(status.get("song", -1)), -1), len(names) - 1)
         return names, len(names) - 1 - playing
 
     def wait(self) -> None:
-        """Return when the player or the queue has changed, and once a minute."""
+        """Return when the player or the queue has changed, or after a minute."""
         try:
-            with self._asked():
+            with self._translate_errors():
                 self._client.idle("player", "playlist")
         except MpdAwayError as error:
             if not isinstance(error.__cause__, TimeoutError):
@@ -276,19 +263,19 @@ class Mpd:
 
 
 def _text(value: Any) -> str:
-    """Return a field of an answer; python-mpd2 makes a list of one that comes twice."""
+    """Return a field of a response; python-mpd2 returns a list for a repeated field."""
     if not isinstance(value, str):
-        raise TypeError("a field comes twice")
+        raise TypeError("a field occurs twice")
     return value
 
 
 def _short(error: object) -> str:
-    """Put what MPD may have written into one line."""
+    """Return a message of MPD in one line."""
     return " ".join(str(error).split())[:_MAX_REASON].rstrip(".")
 
 
 def _can_be_sent(name: str) -> bool:
-    """Whether MPD's protocol, which is lines of UTF-8, has a way to write a name."""
+    """Return True if a name fits MPD's protocol, which is lines of UTF-8."""
     try:
         name.encode()
     except UnicodeEncodeError:

@@ -1,22 +1,27 @@
-"""Where MPD answers, in the section Servers: tried, and kept for the buttons of pages and for commands."""
+"""MPD on the pages: its address in the section Servers, and buttons that send a playlist there."""
+
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.mpd.client import Mpd, MpdAddress, is_in_environment, is_mpd_set, keep_mpd, mpd_address
-from musicsim.library import Library
+from musicsim.library import Library, Song
+from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain
+from musicsim.ui.playlist.sending import Sending, target_button
 
 _MAX_PORT = 65_535
+_REPLACE: Key[bool] = Key("playlist_mpd_replace", lambda: False, "True if a playlist of MPD may be replaced")
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
-    """The MPD that is set, or a form for one."""
+    """Draw the address of MPD, or a form for it."""
     library = snapshot.library
     st.subheader("MPD", anchor=False)
     if not is_mpd_set(library):
-        _form(library)
+        _draw_form(library)
         return
     with st.container(border=True):
         try:
@@ -24,16 +29,16 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         except MusicsimError as error:
             st.error(plain(error), icon=":material/error:")
         else:
-            facts = ["playlists are queued and saved there on the Playlist page, under *Send*"]
+            facts = ["to queue or save playlists there, use *Send* on the Playlist page"]
             facts += ["with a password"] if address.password else []
             facts += [f"its music is {plain(address.music)}"] if address.music else []
-            facts += ["named by `MPD_HOST` or `MPD_PORT`"] if is_in_environment() else []
+            facts += ["set by `MPD_HOST` or `MPD_PORT`"] if is_in_environment() else []
             st.markdown(f"**{plain(address)}**  \n:small[:gray[{' · '.join(facts)}]]")
         if not is_in_environment():
             st.button("Remove", icon=":material/delete:", key="mpd_remove", on_click=keep_mpd, args=(library, None))
 
 
-def _form(library: Library) -> None:
+def _draw_form(library: Library) -> None:
     with st.expander("Connect MPD", icon=":material/add:"), st.form("mpd_add", border=False):
         first, second = st.columns(2, gap="large")
         with first:
@@ -43,15 +48,38 @@ def _form(library: Library) -> None:
             password = st.text_input("Password", type="password", key="mpd_password")
             music = st.text_input(
                 "Its folder of music, on this machine", key="mpd_music",
-                help="MPD's music_directory as this machine sees it. Not needed with a socket, nor where it is a "
-                "folder of this library.",
+                help="MPD's music_directory on this machine. Not needed with a socket, or if it is a folder of this "
+                "library.",
             )  # fmt: skip
         if st.form_submit_button("Connect", icon=":material/link:", key="mpd_connect"):
             address = MpdAddress(host.strip() or MpdAddress().host, int(port), password, music.strip())
             try:
-                with st.spinner("Asking MPD"), Mpd(library, address):
+                with st.spinner("Connecting to MPD"), Mpd(library, address):
                     keep_mpd(library, address)
             except MusicsimError as error:
                 st.error(plain(error), icon=":material/error:")
             else:
                 st.rerun()
+
+
+def target(sending: Sending) -> Callable[[], None] | None:
+    """Offer MPD if its address is set."""
+    return (lambda: _draw_target(sending)) if is_mpd_set(sending.snapshot.library) else None
+
+
+def _draw_target(sending: Sending) -> None:
+    _REPLACE.get()
+    target_button(sending, "Queue in MPD", ":material/queue_music:", _queue, key="playlist_mpd_queue", needs_name=False)
+    target_button(sending, "Save in MPD", ":material/save:", _save, key="playlist_mpd_save")
+    st.toggle(f"Replace “{plain(sending.name)}” if it exists in MPD", key=_REPLACE.name, persist_state="session")
+
+
+def _queue(library: Library, _: str, songs: Sequence[Song]) -> tuple[str, Sequence[Song], str]:
+    with Mpd(library, mpd_address(library)) as mpd:
+        return "Queued in MPD.", mpd.queue(songs), "MPD does not have"
+
+
+def _save(library: Library, name: str, songs: Sequence[Song]) -> tuple[str, Sequence[Song], str]:
+    with Mpd(library, mpd_address(library)) as mpd:
+        unknown = mpd.save(name, songs, replace=_REPLACE.get())
+    return f"Saved in MPD as “{plain(name)}”.", unknown, "MPD does not have"

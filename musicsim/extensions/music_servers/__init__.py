@@ -1,4 +1,4 @@
-"""Music servers that speak Subsonic: their songs, stars and plays come here, and playlists go there."""
+"""Music servers with a Subsonic interface: import their songs, stars and plays, and send playlists to them."""
 
 from musicsim.hooks import Command, Extension, Job, Section
 

@@ -1,4 +1,4 @@
-"""Commands on music servers: connect, sync, and write playlists there."""
+"""Commands for music servers: connect, sync, and write playlists there."""
 
 import os
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from musicsim.cli._console import (
+from musicsim.cli.console import (
     SOME_FAILED,
     JsonOption,
     LibraryOption,
@@ -21,15 +21,14 @@ from musicsim.cli._console import (
     show,
     warn,
 )
-from musicsim.cli._options import taking
+from musicsim.cli.options import taking
 from musicsim.errors import NotFoundError, ServerError
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import snapshot_under
 from musicsim.extensions.music_servers.client import Subsonic
 from musicsim.extensions.music_servers.connections import Connection, Connections
 from musicsim.extensions.music_servers.job import sync_and_fetch
-from musicsim.extensions.music_servers.lists import SavedList, delete_list, save_list
-from musicsim.extensions.music_servers.server_playlists import keep_filled, refresh_lists
+from musicsim.extensions.music_servers.lists import SavedList, delete_list, keep_filled, refresh_lists, save_list
 from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.extensions.music_servers.sync import remove as remove_server
 from musicsim.extensions.music_servers.sync import sync as sync_songs
@@ -47,8 +46,7 @@ group = typer.Typer(no_args_is_help=True)
 
 
 @contextmanager
-def _opened(names: list[str] | None, library: Path | None) -> Iterator[tuple[Library, list[Connection]]]:
-    """Open the library, and give the named servers, or all."""
+def _open(names: list[str] | None, library: Path | None) -> Iterator[tuple[Library, list[Connection]]]:
     with open_library(library) as lib:
         known = Connections(lib)
         yield lib, [known.get(name) for name in names] if names else known.all()
@@ -61,86 +59,79 @@ def add(
     api_key: Annotated[bool, typer.Option("--api-key", help="The secret is an API key.")] = False,
     send_password: Annotated[
         bool,
-        typer.Option(
-            "--send-password", help="Send the password itself, not a token: for servers that know no tokens. Use https."
-        ),
+        typer.Option("--send-password", help="Send the password, for servers that do not accept tokens. Use https."),
     ] = False,
-    listening: Annotated[bool, typer.Option(help="Import the user's plays, stars and ratings with every sync.")] = True,
+    listening: Annotated[bool, typer.Option(help="Import the user's plays, stars and ratings in every sync.")] = True,
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Connect a server; a name that is known is replaced.
+    """Connect a server, or replace the one with this name.
 
-    The password or API key is asked for, or taken from MUSICSIM_SERVER_SECRET. It is kept in the library's folder in a
-    file that only you can read, and is never shown.
+    The command prompts for the password or API key, or reads MUSICSIM_SERVER_SECRET. It saves the secret in the
+    library's folder, in a file that only you can read, and never shows it.
     """
     if api_key and send_password:
-        raise typer.BadParameter("name --api-key or --send-password, not both.")
+        raise typer.BadParameter("use --api-key or --send-password, not both.")
     if not (user or api_key):
-        raise typer.BadParameter("name a --user, or --api-key.")
-    what = "API key" if api_key else "Password"
-    secret = os.environ.get(_SECRET) or typer.prompt(what, hide_input=True, err=True)
+        raise typer.BadParameter("give a --user, or --api-key.")
+    prompt = "API key" if api_key else "Password"
+    secret = os.environ.get(_SECRET) or typer.prompt(prompt, hide_input=True, err=True)
     sends = "key" if api_key else "password" if send_password else "token"
     with open_library(library, create=True) as lib:
         connection = Connection(name, address, user, secret, sends, listening)  # type: ignore[arg-type]
         Subsonic(connection).ping()
         Connections(lib).put(connection)
-    _done({"server": name}, f"{name} is connected. `musicsim server sync` reads its songs.", as_json=as_json)
+    _report({"server": name}, f"{name} is connected. `musicsim server sync` reads its songs.", as_json=as_json)
 
 
 def sync(
     names: ServersArgument = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Read all songs, even if the server says that none has changed.")
+        bool, typer.Option("--all", help="Read all songs, even if the server reports no change.")
     ] = False,
     fetch: Annotated[
-        bool, typer.Option("--fetch", help="Fetch and analyse songs that have no file here; no copy is kept.")
+        bool, typer.Option("--fetch", help="Download and analyze songs without a file here; no copy is kept.")
     ] = False,
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Read the songs of servers, match them, and import plays, stars and ratings."""
-    done, n_failed = [], 0
-    with _opened(names, library) as (lib, connections), progress_bar() as progress:
+    reports, n_failed = [], 0
+    with _open(names, library) as (lib, connections), progress_bar() as progress:
         for connection in connections:
             try:
-                came = sync_and_fetch(lib, connection, everything=everything, fetch=fetch, progress=progress)
+                synced, fetched = sync_and_fetch(lib, connection, everything=everything, fetch=fetch, progress=progress)
             except ServerError as error:
                 warn("not synced", error)
                 n_failed += 1
                 continue
-            done.append(came)
-            for failure in came[1].failures if came[1] else ():
+            reports.append((synced, fetched))
+            for failure in fetched.failures if fetched else ():
                 warn("not added", failure)
     if as_json:
-        emit([asdict(synced) | {"fetched": asdict(got) if got else None} for synced, got in done])
+        emit([asdict(synced) | {"fetched": asdict(fetched) if fetched else None} for synced, fetched in reports])
     else:
-        for synced, got in done:
-            typer.echo(plain(synced.words) + (f" · {got.n_added} fetched" if got else ""))
+        for synced, fetched in reports:
+            typer.echo(plain(synced.words) + (f" · {fetched.n_added} fetched" if fetched else ""))
             if synced.n_ambiguous:
-                typer.echo("`musicsim server review` lists the songs to choose.")
+                typer.echo("`musicsim server review` lists the songs to match.")
     if n_failed:
         raise typer.Exit(SOME_FAILED)
 
 
 def list_servers(library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """List servers, how many of their songs are matched, and the playlists that were written there."""
-    with _opened(None, library) as (lib, connections):
-        counts = ServerSongs(lib).counts()
-        rows: list[dict[str, Any]] = [
-            {
-                "name": c.name,
-                "address": c.address,
-                "user": c.user or None,
-                **dict(zip(("songs", "matched", "to_choose"), counts.get(c.name, (0, 0, 0)), strict=True)),
-                "synced": day_of(c.synced_at),
-                "playlists": {
-                    name: "kept filled" if kept.request is not None else "saved"
-                    for name, kept in ServerSongs(lib).lists(c.name).items()
-                },
-            }
-            for c in connections
-        ]
+    """List the servers with their numbers of songs and matches, and the playlists written there."""
+    rows: list[dict[str, Any]] = []
+    with _open(None, library) as (lib, connections):
+        songs = ServerSongs(lib)
+        counts = songs.counts()
+        for c in connections:
+            kinds = {name: "saved" if e.request is None else "kept filled" for name, e in songs.lists(c.name).items()}
+            n_songs, n_matched, n_ambiguous = counts.get(c.name, (0, 0, 0))
+            rows.append({
+                "name": c.name, "address": c.address, "user": c.user or None, "songs": n_songs, "matched": n_matched,
+                "to_choose": n_ambiguous, "synced": day_of(c.synced_at), "playlists": kinds,
+            })  # fmt: skip
     if as_json:
         emit(rows)
         return
@@ -149,44 +140,41 @@ def list_servers(library: LibraryOption = None, as_json: JsonOption = False) -> 
     if rows:
         show([name.replace("_", " ") for name in rows[0]], [row.values() for row in rows])
     else:
-        typer.echo("No music server is connected: `musicsim server add` connects one.")
+        typer.echo("No music server is connected. `musicsim server add` connects one.")
 
 
 def review(
     name: Annotated[str | None, typer.Argument(help="Name of a server.")] = None,
     server_id: Annotated[str | None, typer.Argument(help="Id of a song there.")] = None,
-    song: Annotated[int | None, typer.Argument(help="Id of the song here that it is; 0 for none.")] = None,
+    song: Annotated[int | None, typer.Argument(help="Id of the matching song here; 0 for no match.")] = None,
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List songs of servers that may be one of several here, or say which one a song is."""
+    """List server songs that match several songs here, or choose the match of a song."""
     if name is not None and (server_id is None or song is None):
-        raise typer.BadParameter("name a server, the id of a song there, and the id of a song here.")
+        raise typer.BadParameter("give a server, the id of a song there, and the id of a song here.")
     with open_library(library) as lib:
         if name is not None and server_id is not None:
             ServerSongs(lib).choose(name, server_id, song or None)
-            _done({"server": name, "id": server_id, "song": song or None}, "noted.", as_json=as_json)
+            _report({"server": name, "id": server_id, "song": song or None}, "saved.", as_json=as_json)
             return
         waiting = ServerSongs(lib).ambiguous()
-        labels = {s.id: s.label for s in lib.songs({i for _, w in waiting for i in w.candidates or ()})}
+        labels = {s.id: s.label for s in lib.songs({i for _, one in waiting for i in one.candidates or ()})}
     rows: list[dict[str, Any]] = [
         {
-            "server": where,
-            "id": one.id,
-            "title": one.title,
-            "artist": one.artist,
+            "server": server, "id": one.id, "title": one.title, "artist": one.artist,
             "candidates": {i: labels.get(i, "") for i in one.candidates or ()},
         }
-        for where, one in waiting
-    ]
+        for server, one in waiting
+    ]  # fmt: skip
     if as_json:
         emit(rows)
         return
-    words = [
+    cells = [
         (*list(row.values())[:4], "; ".join(f"{i}: {label}" for i, label in row["candidates"].items()))
         for row in rows[:_MAX_LISTED]
     ]
-    show(("server", "id", "title", "artist", "which one?"), words, caption=f"{len(rows)} songs")
+    show(("server", "id", "title", "artist", "which of these?"), cells, caption=f"{len(rows)} songs")
 
 
 def save(
@@ -195,88 +183,88 @@ def save(
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a saved playlist to a server; the one that was written under its name before is updated."""
-    with _opened([name], library) as (lib, (connection,)):
-        found = [p for p in lib.playlists() if p.name == playlist]
-        if not found:
-            raise NotFoundError(f"there is no playlist {playlist!r} in this library.")
-        saved = save_list(lib, connection, playlist, found[0].song_ids, "musicsim")
-    _tell_saved(saved, as_json=as_json)
+    """Write a saved playlist to a server, or update it there."""
+    with _open([name], library) as (lib, (connection,)):
+        song_ids = next((p.song_ids for p in lib.playlists() if p.name == playlist), None)
+        if song_ids is None:
+            raise NotFoundError(f"this library does not have the playlist {playlist!r}.")
+        saved = save_list(lib, connection, playlist, song_ids, "musicsim")
+    _report_saved(saved, as_json=as_json)
 
 
 @taking(PlaylistRequest)
 def keep(
     request: PlaylistRequest,
     name: NameArgument,
-    playlist: Annotated[str, typer.Argument(help="Name that the playlist gets on the server.")],
+    playlist: Annotated[str, typer.Argument(help="Name of the playlist on the server.")],
     around_last: Annotated[
-        int, typer.Option(min=0, max=100, help="Around so many of the songs that were played last there.")
+        int, typer.Option(min=0, max=100, help="Base it on this many of the songs played last there.")
     ] = 0,
     library: LibraryOption = None,
     as_json: JsonOption = False,
     model: ModelOption = None,
 ) -> None:
-    """Write a playlist to a server that `musicsim server refresh` generates again each time."""
-    with _opened([name], library) as (lib, (connection,)):
+    """Generate a playlist and write it to a server. `musicsim server refresh` regenerates it."""
+    with _open([name], library) as (lib, (connection,)):
         saved = keep_filled(snapshot_under(lib, model), connection, playlist, request, around_last)
-    _tell_saved(saved, as_json=as_json)
+    _report_saved(saved, as_json=as_json)
 
 
 def refresh(
     names: ServersArgument = None, library: LibraryOption = None, as_json: JsonOption = False, model: ModelOption = None
 ) -> None:
-    """Sync servers, and generate the playlists that are kept filled there again; for every night."""
-    done, is_all_well = [], True
-    with _opened(names, library) as (lib, connections):
+    """Sync servers, and regenerate the playlists that are kept filled there. Run it every night."""
+    refreshed, has_failed = [], False
+    with _open(names, library) as (lib, connections):
         for connection in connections:
             try:
                 sync_songs(lib, connection, no_progress)
             except ServerError as error:
                 warn("not synced", error)
-                is_all_well = False
+                has_failed = True
                 continue
-            done += refresh_lists(snapshot_under(lib, model), connection)
-    for one in done:
+            refreshed += refresh_lists(snapshot_under(lib, model), connection)
+    for one in refreshed:
         if one.saved is None:
-            warn(f"{plain(one.name)} is as it was", one.problem)
-            is_all_well = False
+            warn(f"{plain(one.name)} was not changed", one.problem)
+            has_failed = True
         elif not as_json:
-            _tell_saved(one.saved)
+            _report_saved(one.saved)
     if as_json:
-        emit([asdict(one) for one in done])
-    if not is_all_well:
+        emit([asdict(one) for one in refreshed])
+    if has_failed:
         raise typer.Exit(SOME_FAILED)
 
 
 def delete(
     name: NameArgument,
-    playlist: Annotated[str, typer.Argument(help="Name of a playlist that was written there from here.")],
+    playlist: Annotated[str, typer.Argument(help="Name of a playlist that this library wrote there.")],
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Delete a playlist of ours from a server."""
-    with _opened([name], library) as (lib, (connection,)):
+    """Delete a playlist of this library from a server."""
+    with _open([name], library) as (lib, (connection,)):
         delete_list(lib, connection, playlist)
-    _done({"server": name, "playlist": playlist}, f"{playlist} is deleted from {name}.", as_json=as_json)
+    _report({"server": name, "playlist": playlist}, f"{playlist} was deleted from {name}.", as_json=as_json)
 
 
 def remove(name: NameArgument, library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """Forget a server, its password, and the songs that have no file here; nothing changes on the server."""
+    """Remove a server, its password, and songs without a file here; nothing changes on the server."""
     with open_library(library) as lib:
         remove_server(lib, name)
-    _done({"server": name}, f"{name} is removed.", as_json=as_json)
+    _report({"server": name}, f"{name} was removed.", as_json=as_json)
 
 
-def _done(about: dict[str, Any], message: str, *, as_json: bool) -> None:
-    emit(about) if as_json else typer.echo(plain(message))
+def _report(facts: dict[str, Any], message: str, *, as_json: bool) -> None:
+    emit(facts) if as_json else typer.echo(plain(message))
 
 
-def _tell_saved(saved: SavedList, *, as_json: bool = False) -> None:
+def _report_saved(saved: SavedList, *, as_json: bool = False) -> None:
     if as_json:
         emit(asdict(saved))
         return
-    missing = f"; {len(saved.absent)} are not there" if saved.absent else ""
-    typer.echo(f"{plain(saved.name)}: {len(saved.song_ids)} songs on {plain(saved.server)}{missing}.")
+    absent = f"; the server lacks {len(saved.absent)}" if saved.absent else ""
+    typer.echo(f"{plain(saved.name)}: {len(saved.song_ids)} songs on {plain(saved.server)}{absent}.")
 
 
 for command in (add, sync, list_servers, review, save, keep, refresh, delete, remove):

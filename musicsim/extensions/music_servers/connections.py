@@ -1,4 +1,4 @@
-"""Which music servers a library is connected to, kept with their secrets where only its owner can read them."""
+"""The music servers of a library. The file with their secrets is readable by its owner only."""
 
 import json
 import re
@@ -15,52 +15,43 @@ from musicsim.library import Library
 from musicsim.library.disk.arrays import private_path
 
 SERVERS_FILE = "servers.json"
+FETCHED = "sound"
+"""The `how` of songs that were matched by downloading and analyzing their sound."""
 
 Sends = Literal["token", "password", "key"]
-"""What a server is sent: the password's hash with a salt, the password itself (some servers know nothing else), or an
-API key."""
+"""The secret in each request: a salted hash of the password, the password (some servers need it), or an API key."""
 
 _NAME = re.compile(r"[^\W_][\w .@-]{0,59}")
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A server as one of its users sees it.
-
-    Raises LibraryError if name, address or user cannot be used.
-    """
+    """A server and one of its users. Raises LibraryError if name, address, user or secret is invalid."""
 
     name: str
-    address: str  # http or https, as far as /rest
+    address: str  # http or https, without /rest
     user: str
     secret: str = field(repr=False)  # password or API key
     sends: Sends = "token"
-    takes_listening: bool = True  # whether plays, stars and ratings are imported
-    modified: str = ""  # the state of its songs when it was synced; "" where it did not tell
-    # seconds since 1970
-    synced_at: float | None = None
-    listed_at: float | None = None  # when all of its songs were listed last
+    takes_listening: bool = True  # import plays, stars and ratings
+    modified: str = ""  # state of the server's songs at the last sync; "" if unknown
+    synced_at: float | None = None  # seconds since 1970
+    listed_at: float | None = None  # last listing of all songs, seconds since 1970
 
     def __post_init__(self) -> None:
         logs.hide(self.secret)
         object.__setattr__(self, "address", self.address.strip().rstrip("/").removesuffix("/rest"))
         if not _NAME.fullmatch(self.name):
-            raise LibraryError(
-                f"{self.name!r} cannot name a server: use up to 60 letters, digits, spaces, points and hyphens."
-            )
+            raise LibraryError(f"{self.name!r}: a name has up to 60 letters, digits, spaces, periods and hyphens.")
         if not _is_address(self.address):
-            raise LibraryError(
-                f"{self.address!r} is no address of a server: write http:// or https://, a host and a port, without "
-                f"a user or a question mark."
-            )
+            raise LibraryError(f"{self.address!r} is not the address of a server, such as https://HOST:PORT.")
         if self.sends not in get_args(Sends):
             raise LibraryError(f"{self.name}: sends={self.sends!r} should be one of {get_args(Sends)}.")
         if not self.secret or not (self.user or self.sends == "key"):
-            raise LibraryError(f"{self.name}: name a user and a password, or an API key.")
+            raise LibraryError(f"{self.name}: give a user and a password, or an API key.")
 
     @property
     def listener(self) -> str:
-        """Whose plays and stars are seen there."""
         return self.user or self.name
 
 
@@ -69,7 +60,7 @@ def _is_address(address: str) -> bool:
         parts = urlsplit(address)
         is_plain = not (parts.query or parts.fragment or parts.username or parts.password)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and is_plain and parts.port != 0
-    except ValueError:  # a port that is no number
+    except ValueError:  # the port is not a number
         return False
 
 
@@ -80,42 +71,37 @@ class Connections:
         self._file = library.folder / SERVERS_FILE
 
     def all(self) -> list[Connection]:
-        """Servers by name. Raises LibraryError if the file cannot be read."""
+        """Return all servers in the order of their names. Raises LibraryError if the file cannot be read."""
         try:
-            listed = json.loads(self._file.read_text(encoding="utf-8"))
-            return [Connection(**entry) for entry in listed]
+            return [Connection(**entry) for entry in json.loads(self._file.read_text(encoding="utf-8"))]
         except FileNotFoundError:
             return []
         except (OSError, ValueError, TypeError, LibraryError) as error:
-            # what is wrong with it may quote a secret
-            raise LibraryError(
-                f"{self._file}: the list of music servers cannot be read ({type(error).__name__}). Delete the file and "
-                f"add the servers again; what was synced stays."
-            ) from None
+            # the error itself may quote a secret
+            problem = f"the list of music servers cannot be read ({type(error).__name__})"
+            raise LibraryError(f"{self._file}: {problem}. Delete the file and add the servers again.") from None
 
     def get(self, name: str) -> Connection:
-        """The server of a name. Raises NotFoundError if there is none."""
-        known = self.all()
-        for connection in known:
-            if connection.name == name:
-                return connection
-        names = ", ".join(connection.name for connection in known) or "none"
-        raise NotFoundError(f"there is no music server {name!r} in this library; there are: {names}.")
+        """Return a server. Raises NotFoundError if it is unknown."""
+        connections = {connection.name: connection for connection in self.all()}
+        if name not in connections:
+            names = ", ".join(connections) or "none"
+            raise NotFoundError(f"this library does not have the music server {name!r}. Choose from: {names}.")
+        return connections[name]
 
     def put(self, connection: Connection) -> None:
-        """Add a server, or replace the one of its name."""
-        others = [known for known in self.all() if known.name != connection.name]
+        others = [other for other in self.all() if other.name != connection.name]
         self._write(sorted([*others, connection], key=lambda c: c.name))
 
-    def note(self, name: str, **said: Any) -> None:
-        """Note fields of a server that was synced, unless it was removed meanwhile."""
-        self._write(replace(known, **said) if known.name == name else known for known in self.all())
+    def note(self, name: str, **fields: Any) -> None:
+        """Update fields of a server, unless it was removed meanwhile."""
+        self._write(replace(c, **fields) if c.name == name else c for c in self.all())
 
     def remove(self, name: str) -> Connection:
-        """Forget a server and its secret. Raises NotFoundError if there is none of this name."""
-        gone = self.get(name)
-        self._write(known for known in self.all() if known.name != name)
-        return gone
+        """Remove a server and its secret, and return it. Raises NotFoundError if it is unknown."""
+        connection = self.get(name)
+        self._write(other for other in self.all() if other.name != name)
+        return connection
 
     def _write(self, connections: Iterable[Connection]) -> None:
         text = json.dumps([asdict(connection) for connection in connections], indent=1)
@@ -123,24 +109,20 @@ class Connections:
             temporary.write_text(text, encoding="utf-8")
 
 
-FETCHED = "sound"
-"""How songs are matched whose sound was fetched and analysed."""
-
-
 def servers_folder(library: Library, server: str) -> Path:
-    """Where the songs of a server that have no file here are listed; no file is there."""
+    """Return the folder that lists a server's songs without local files; it does not exist on disk."""
     return library.folder / SERVERS_FOLDER / server
 
 
 def place_of(library: Library, server: str, server_id: str, path: str) -> Path:
-    """Where a song of a server without a file here is listed.
+    """Return the listed path of a server's song without a local file.
 
-    Its path on the server says folders and name; parts that would lead elsewhere are left out.
+    It ends like the path on the server, without parts that would lead out of the folder.
     """
-    parts = [_plain(part) for part in re.split(r"[/\\]+", path)]
-    below = [part for part in parts if part.strip(". ")][-4:] or [_plain(server_id)]
+    parts = [_clean(part) for part in re.split(r"[/\\]+", path)]
+    below = [part for part in parts if part.strip(". ")][-4:] or [_clean(server_id)]
     return servers_folder(library, server).joinpath(*below)
 
 
-def _plain(part: str) -> str:
+def _clean(part: str) -> str:
     return "".join(c for c in part if c.isprintable() and c not in "/\\\0")[:120]

@@ -1,4 +1,4 @@
-"""Songs of a server that have no file here: fetched one at a time, analysed, and the copy deleted."""
+"""Analyze a server's songs without local files: download each, analyze it, and delete the copy."""
 
 import os
 import re
@@ -19,47 +19,41 @@ from musicsim.library.scan.analysis import Analysis, Same, Skipped, Task, analys
 from musicsim.library.scan.catalogue import enter_song
 from musicsim.progress import Canceled, Progress
 
-_MAX_FAILED = 20  # in a row: the server has gone
+_MAX_FAILED = 20  # failures in a row; then the server counts as down
 _LENGTH_S, _LENGTH_SHARE = 5.0, 0.05
 _ENDING = re.compile(r"\.[A-Za-z0-9]{1,5}$")
 
 
 @dataclass(slots=True)
 class FetchReport:
-    """What came of fetching songs."""
-
     n_wanted: int = 0
-    n_added: int = 0  # songs that are new here
-    n_known: int = 0  # songs that are here under other names
-    failures: list[str] = field(default_factory=list)  # a sentence for each song that was not added
+    n_added: int = 0  # new songs in the library
+    n_known: int = 0  # songs that the library has under other names
+    failures: list[str] = field(default_factory=list)  # sentence per song that was not added
     is_cancelled: bool = False
 
 
 def fetch_missing(library: Library, connection: Connection, progress: Progress) -> FetchReport:
-    """Analyse the songs of a server that are not here; what is done stays, whatever happens.
+    """Analyze a server's songs that are not in the library. Analyzed songs stay after a later failure.
 
-    Raises StoreLockedError if another process is adding to this library; StorageError if there is no room.
+    Raises StoreLockedError if another process is adding to this library; StorageError if the disk is full.
     """
     wanted = [
         song
         for song in ServerSongs(library).of(connection.name).values()
         if song.song_id is None and song.candidates is None and not song.how
     ]
-    done = FetchReport(len(wanted))
+    report = FetchReport(len(wanted))
     if wanted:
         with library.exclusive("fetching songs of a server"), scratch_of(library.folder).folder() as scratch:
-            _fetch_all(library, connection, wanted, scratch, done, progress)
-    return done
+            _fetch_all(library, connection, wanted, scratch, report, progress)
+    return report
 
 
 def _fetch_all(
-    library: Library,
-    connection: Connection,
-    wanted: list[ServerSong],
-    scratch: Path,
-    done: FetchReport,
+    library: Library, connection: Connection, wanted: list[ServerSong], scratch: Path, report: FetchReport,
     progress: Progress,
-) -> None:
+) -> None:  # fmt: skip
     settings = library.settings
     songs: dict[Path, ServerSong] = {}
     client = Subsonic(connection)
@@ -73,10 +67,10 @@ def _fetch_all(
                 client.download(song.id, target)
             except ServerError as error:
                 target.unlink(missing_ok=True)
-                done.failures.append(f"{_name(song)}: {error}")
+                report.failures.append(f"{_label(song)}: {error}")
                 n_failed += 1
                 if n_failed >= _MAX_FAILED:
-                    done.failures.append(f"{_MAX_FAILED} songs in a row failed: the others are left for another time.")
+                    report.failures.append(f"{_MAX_FAILED} songs in a row failed. Try the others later.")
                     return
                 continue
             n_failed = 0
@@ -87,64 +81,65 @@ def _fetch_all(
                 aspects=settings["aspects"],
             )  # fmt: skip
 
-    with closing(outcomes(analyse, tasks(), n_workers=1, limits=library.file_limits, preload=("scipy.fft",))) as found:
-        for item in found:
+    with closing(outcomes(analyse, tasks(), n_workers=1, limits=library.file_limits, preload=("scipy.fft",))) as items:
+        for item in items:
             if item is not None:
                 task, outcome = item
-                song = songs.pop(task.path)
-                _enter(library, connection, song, outcome, done)
+                _enter(library, connection, songs.pop(task.path), outcome, report)
                 task.path.unlink(missing_ok=True)
-            n_done = done.n_added + done.n_known + len(done.failures)
+            n_failed = len(report.failures)
+            n_done = report.n_added + report.n_known + n_failed
             try:
-                progress(
-                    f"{connection.name}: songs without a file here", n_done, len(wanted), failed=len(done.failures)
-                )
+                progress(f"{connection.name}: songs without a file here", n_done, len(wanted), failed=n_failed)
             except Canceled:
-                done.is_cancelled = True
+                report.is_cancelled = True
                 return
 
 
-def _enter(library: Library, connection: Connection, song: ServerSong, outcome: Any, done: FetchReport) -> None:
+def _enter(library: Library, connection: Connection, song: ServerSong, outcome: Any, report: FetchReport) -> None:
     if isinstance(outcome, StorageError):
         raise outcome
-    if not isinstance(outcome, Analysis):
-        _leave(library, connection, song, _reason(outcome), done)
+    if problem := _find_problem(outcome, song):
+        # the reason is saved, so the song is fetched again only if the server lists it differently
+        report.failures.append(f"{_label(song)}: {problem}")
+        ServerSongs(library).write(connection.name, [replace(song, how=problem)])
         return
+    song_id = library.song_with_sound(outcome.content_hash, outcome.sound.sound_hash)
+    if song_id is None or library.song(song_id).is_missing:
+        place = _free_place(library, connection, song, song_id)
+        enter_song(library, place, replace(outcome, tags=_complete_tags(outcome, song)))
+        song_id = library.song_with_sound(outcome.content_hash, outcome.sound.sound_hash)
+        report.n_added += 1
+    else:
+        report.n_known += 1
+    ServerSongs(library).write(connection.name, [replace(song, song_id=song_id, how=FETCHED)])
+
+
+def _find_problem(outcome: Any, song: ServerSong) -> str | None:
+    """Return the reason why a song cannot be added; None if it can."""
+    if isinstance(outcome, Skipped | Same):
+        return "it is too short or silent to be a song."
+    if isinstance(outcome, MusicsimError):
+        # users do not know the name of the temporary copy
+        return re.sub(r"\S*" + re.escape(os.sep) + r"scratch" + re.escape(os.sep) + r"\S+", "the file", str(outcome))
+    if not isinstance(outcome, Analysis):
+        return f"its file could not be analyzed ({type(outcome).__name__})."
     seconds = outcome.sound.duration_s
     if song.duration_s is not None and abs(seconds - song.duration_s) > max(_LENGTH_S, _LENGTH_SHARE * seconds):
-        reason = (
-            f"the server sent {seconds:.0f} s of sound where it lists {song.duration_s:.0f} s: it is another song's "
-            f"file, or a part of it."
-        )
-        _leave(library, connection, song, reason, done)
-        return
-    known = library.song_with_sound(outcome.content_hash, outcome.sound.sound_hash)
-    if known is None or library.song(known).is_missing:
-        place = _free_place(library, connection, song, known)
-        enter_song(library, place, replace(outcome, tags=_tags(outcome, song)))
-        known = library.song_with_sound(outcome.content_hash, outcome.sound.sound_hash)
-        done.n_added += 1
-    else:
-        done.n_known += 1
-    ServerSongs(library).write(connection.name, [replace(song, song_id=known, how=FETCHED)])
-
-
-def _leave(library: Library, connection: Connection, song: ServerSong, reason: str, done: FetchReport) -> None:
-    """Note why a song is not taken: it is fetched again when the server lists it otherwise."""
-    done.failures.append(f"{_name(song)}: {reason}")
-    ServerSongs(library).write(connection.name, [replace(song, how=reason)])
+        return f"the server sent {seconds:.0f} s of sound but lists {song.duration_s:.0f} s: this is the wrong file."
+    return None
 
 
 def _free_place(library: Library, connection: Connection, song: ServerSong, song_id: int | None) -> Path:
-    """Where a song is listed; two songs of one path on the server have two places."""
+    """Return the path for a song; songs with the same path on the server get different ones."""
     place = place_of(library, connection.name, song.id, song.path)
     if library.files.song_at(place, missing=True) in (None, song_id):
         return place
     return place.with_name(f"{place.stem} {re.sub('[^A-Za-z0-9-]', '', song.id)}{place.suffix}")
 
 
-def _tags(analysis: Analysis, song: ServerSong) -> Any:
-    """The file's tags; what it does not say, as where it was streamed, is said by the server."""
+def _complete_tags(analysis: Analysis, song: ServerSong) -> Any:
+    """Return the file's tags, completed with the server's, because a streamed file may lack tags."""
     tags = analysis.tags
     return replace(
         tags,
@@ -155,14 +150,5 @@ def _tags(analysis: Analysis, song: ServerSong) -> Any:
     )
 
 
-def _name(song: ServerSong) -> str:
+def _label(song: ServerSong) -> str:
     return " — ".join(filter(None, (song.title, song.artist))) or song.id
-
-
-def _reason(outcome: Any) -> str:
-    if isinstance(outcome, Skipped | Same):
-        return "it is too short or silent to be a song."
-    if isinstance(outcome, MusicsimError):
-        # the copy has a name that says nothing
-        return re.sub(r"\S*" + re.escape(os.sep) + r"scratch" + re.escape(os.sep) + r"\S+", "the file", str(outcome))
-    return f"its file could not be analysed ({type(outcome).__name__})."

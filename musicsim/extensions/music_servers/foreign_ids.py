@@ -1,4 +1,4 @@
-"""Ids of songs and artists on music servers, by which players of other programs ask."""
+"""Ids of songs and artists on music servers, for other programs' players."""
 
 from functools import lru_cache
 
@@ -9,21 +9,21 @@ from musicsim.library import Library
 
 
 class ForeignIds(ServerSongs):
-    """Ids of songs, as they were synced, and of artists, for which the servers are asked."""
+    """Ids of synced songs, and of artists, which are looked up on the servers."""
 
     def __init__(self, library: Library) -> None:
         super().__init__(library)
         self._library = library
 
     def artist(self, item_id: str) -> tuple[str, str] | None:
-        """The server that an artist's id is from, and the name of the artist; None if no server knows the id.
+        """Return the server and the name of an artist; None if no server knows the id.
 
-        Raises ServerError if a server does not answer.
+        Raises ServerError if a server fails.
         """
         for connection in Connections(self._library).all() if is_id(item_id) else ():
             try:
                 return connection.name, _artist_name(connection, item_id)
-            except RefusedError:  # it has no such id
+            except RefusedError:  # unknown id
                 continue
         return None
 

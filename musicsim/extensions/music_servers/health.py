@@ -9,9 +9,9 @@ from musicsim.library import Library
 
 
 def check(library: Library) -> Iterator[Finding]:
-    """Find a file of passwords that cannot be read."""
+    """Report a list of servers that cannot be read."""
     try:
         Connections(library).all()
     except LibraryError as error:
-        words = "what music servers are let in by cannot be read"
-        yield Finding("connections", PROBLEM, words, "Delete the file, and connect them again.", (str(error),))
+        problem = "the list of music servers and passwords cannot be read"
+        yield Finding("connections", PROBLEM, problem, "Delete the file and connect the servers again.", (str(error),))

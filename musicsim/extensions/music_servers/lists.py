@@ -1,79 +1,157 @@
-"""Playlists of ours on a server: saved, updated and deleted there, without touching any that others made."""
+"""Playlists of this library on a server: save, regenerate and delete them, without changing other playlists."""
 
+import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from musicsim.errors import NotFoundError
+from musicsim.errors import LibraryError, MusicsimError, NotFoundError
+from musicsim.explorer.playlists.walk import DrawnPlaylist, Walk
+from musicsim.explorer.requests.options import changed, options_of
+from musicsim.explorer.requests.playlist import PlaylistRequest
+from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.music_servers.client import RefusedError, Subsonic
 from musicsim.extensions.music_servers.connections import Connection
 from musicsim.extensions.music_servers.server_songs import ServerSongs
-from musicsim.library import Library
+from musicsim.extensions.music_servers.sync import played_last
+from musicsim.library import Library, Song
+from musicsim.library.importing import day_of
 
-_MAX_COMMENT = 500  # characters: what servers show
+AROUND_LAST = "around_last"
+"""Key in a saved request, next to the playlist options: number of recently played songs to base the playlist on."""
+
+_MAX_REASONS = 4
+_MAX_SEEDS = 3  # in a comment
+_MAX_COMMENT = 500  # characters; servers show no more
 
 
 @dataclass(frozen=True, slots=True)
 class SavedList:
-    """A playlist as it was written to a server."""
-
     server: str
     name: str
     id: str  # on the server
-    song_ids: tuple[int, ...]  # that are in it
-    absent: tuple[int, ...]  # that the server does not have
+    song_ids: tuple[int, ...]  # songs in the playlist
+    absent: tuple[int, ...]  # songs that the server lacks
 
 
 def save_list(
-    library: Library,
-    connection: Connection,
-    name: str,
-    song_ids: Sequence[int],
-    comment: str,
+    library: Library, connection: Connection, name: str, song_ids: Sequence[int], comment: str,
     request: Mapping[str, Any] | None = None,
-) -> SavedList:
-    """Write a playlist to a server, in place of the one of this name that we wrote before.
+) -> SavedList:  # fmt: skip
+    """Write a playlist to a server; replace the one that this library wrote there under the same name.
 
-    A playlist of the name that somebody else made stays as it is. `request` is kept with it, to draw it again.
+    Playlists of other people with this name are not changed. `request` is saved, to generate the playlist again.
 
-    Raises NotFoundError if the server has none of the songs; ServerError if it fails.
+    Raises NotFoundError if the server lacks all of the songs; ServerError if it fails.
     """
-    ids = ServerSongs(library).ids_of(song_ids, connection.name)
-    there = [song_id for song_id in song_ids if song_id in ids]
-    if not there:
-        raise NotFoundError(
-            f"{connection.name}: the server has none of the songs of “{name}”. Sync it, or see which songs match."
-        )
-    client = Subsonic(connection)
-    known = ServerSongs(library).lists(connection.name).get(name)
-    list_id = _replaced(client, known.id, name, [ids[i] for i in there]) if known else None
+    songs, client = ServerSongs(library), Subsonic(connection)
+    ids = songs.ids_of(song_ids, connection.name)
+    present = tuple(song_id for song_id in song_ids if song_id in ids)
+    if not present:
+        raise NotFoundError(f"{connection.name}: the server does not have the songs of “{name}”. Sync it first.")
+    known, server_ids = songs.lists(connection.name).get(name), [ids[i] for i in present]
+    list_id = None
+    if known is not None:
+        try:
+            client.replace_playlist(known.id, name, server_ids)
+            list_id = known.id
+        except RefusedError as error:
+            if not error.is_not_found:  # otherwise it was deleted on the server
+                raise
     if list_id is None:
-        list_id = client.create_playlist(name, [ids[i] for i in there])
-    # noted before anything else can fail, so that the next time replaces it
-    ServerSongs(library).keep_list(connection.name, name, list_id, request)
+        list_id = client.create_playlist(name, server_ids)
+    # saved before anything else can fail, so that the next save replaces it
+    songs.keep_list(connection.name, name, list_id, request)
     client.describe_playlist(list_id, comment[:_MAX_COMMENT])
     absent = tuple(song_id for song_id in song_ids if song_id not in ids)
-    return SavedList(connection.name, name, list_id, tuple(there), absent)
-
-
-def _replaced(client: Subsonic, list_id: str, name: str, ids: Sequence[str]) -> str | None:
-    """The id of a playlist that got other songs; None where it has been deleted on the server."""
-    try:
-        client.replace_playlist(list_id, name, ids)
-    except RefusedError as error:
-        if error.is_not_found:
-            return None
-        raise
-    return list_id
+    return SavedList(connection.name, name, list_id, present, absent)
 
 
 def delete_list(library: Library, connection: Connection, name: str) -> None:
-    """Delete a playlist of ours from a server.
+    """Delete a playlist of this library from a server.
 
-    Raises NotFoundError if none of this name was written there; ServerError if the server fails.
+    Raises NotFoundError if this library did not write it; ServerError if the server fails.
     """
     known = ServerSongs(library).lists(connection.name).get(name)
     if known is None:
-        raise NotFoundError(f"{connection.name}: no playlist “{name}” was written there from here.")
+        raise NotFoundError(f"{connection.name}: this library did not write a playlist “{name}” there.")
     Subsonic(connection).delete_playlist(known.id)
     ServerSongs(library).forget_list(connection.name, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """A regenerated playlist, or the reason why it was not regenerated."""
+
+    server: str
+    name: str
+    saved: SavedList | None
+    problem: str = ""
+
+
+def saved_request(request: PlaylistRequest, around_last: int = 0) -> dict[str, Any]:
+    """Return a request as JSON values, without the defaults."""
+    return changed(request) | ({AROUND_LAST: around_last} if around_last else {})
+
+
+def read_request(saved: Mapping[str, Any]) -> tuple[PlaylistRequest, int]:
+    """Return a saved request, and the number of recently played songs to base the playlist on.
+
+    Raises LibraryError if it cannot be read, for example because a newer version wrote it.
+    """
+    options, values = options_of(PlaylistRequest), dict(saved)
+    around_last = values.pop(AROUND_LAST, 0)
+    try:
+        for name, value in values.items():
+            if options[name].n_values > 1:
+                values[name] = tuple(value)
+        return PlaylistRequest(**values), int(around_last)
+    except (KeyError, TypeError, ValueError) as error:
+        raise LibraryError(f"the saved request cannot be read ({error}). Save the playlist again.") from error
+
+
+def keep_filled(
+    snapshot: Snapshot, connection: Connection, name: str, request: PlaylistRequest, around_last: int = 0
+) -> SavedList:
+    """Generate a playlist, write it to a server, and save the request for :func:`refresh_lists`.
+
+    Raises NotFoundError if the server lacks all of the songs, or if `around_last` is set and the library lacks all of
+    the songs played last; ServerError if the server fails.
+    """
+    seeds: list[Song] = []
+    to_save = saved_request(request, around_last)
+    if around_last:
+        seeds = snapshot.library.songs(played_last(snapshot.library, connection, around_last))
+        if not seeds:
+            raise NotFoundError(f"{connection.name}: the songs played there are not in this library. Sync it first.")
+        request = replace(request, like=tuple(song.id for song in seeds))
+    drawn = Walk(snapshot).draw(request, request.seed)
+    ids = [song.id for song in drawn.songs]
+    return save_list(snapshot.library, connection, name, ids, comment_of(drawn, seeds), to_save)
+
+
+def comment_of(drawn: DrawnPlaylist, seeds: Sequence[Song] = ()) -> str:
+    """Return a playlist's comment on a server: the date, the songs that it is based on, and its main reasons."""
+    reasons = Counter(edge.reason for edge in drawn.edges[1:] if edge is not None)
+    facts = []
+    if seeds:
+        more = len(seeds) - _MAX_SEEDS
+        names = ", ".join(song.title for song in seeds[:_MAX_SEEDS])
+        facts.append(f"around {names}" + (f" and {more} more" if more > 0 else ""))
+    if reasons:
+        facts.append("; ".join(f"{reason} ({n}x)" for reason, n in reasons.most_common(_MAX_REASONS)))
+    return f"musicsim, {day_of(time.time())}" + (f": {' · '.join(facts)}" if facts else "")
+
+
+def refresh_lists(snapshot: Snapshot, connection: Connection) -> list[Refreshed]:
+    """Regenerate a server's playlists that have a saved request; if one fails, continue with the others."""
+    refreshed = []
+    for name, entry in ServerSongs(snapshot.library).lists(connection.name).items():
+        if entry.request is not None:
+            try:
+                saved = keep_filled(snapshot, connection, name, *read_request(entry.request))
+                refreshed.append(Refreshed(connection.name, name, saved))
+            except MusicsimError as error:
+                refreshed.append(Refreshed(connection.name, name, None, str(error)))
+    return refreshed

@@ -1,4 +1,4 @@
-"""The section Servers of the Library page: connect, sync and remove servers, choose where matches are unclear."""
+"""The section Servers of the Library page: connect, sync and remove servers, and resolve unclear matches."""
 
 import streamlit as st
 
@@ -18,15 +18,15 @@ from musicsim.ui.components.song_list import clock
 _SENDS: dict[Sends, str] = {"token": "Password, as a token", "password": "Password itself", "key": "API key"}
 _CHOICES_SHOWN = 25
 _NONE = "None of them"
-_ROUND: Key[int] = Key("server_round", int, "servers that were connected: the field of the next password is empty")
+_ROUND: Key[int] = Key("server_round", int, "number of connected servers, so that the next password field is empty")
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
-    """The servers of a library, a form for another one, and songs that a person has to choose for."""
+    """Draw the servers of a library, a form for a new one, and songs whose match is unclear."""
     library = snapshot.library
     st.caption(
-        "Songs, stars, ratings and play counts of your Navidrome, Ampache, gonic or other Subsonic server. Playlists "
-        "go there on the Playlist page, under *Send*."
+        "Songs, stars, ratings and play counts of your Navidrome, Ampache, gonic or other Subsonic server. To write "
+        "playlists there, use *Send* on the Playlist page."
     )
     try:
         connections = Connections(library).all()
@@ -35,16 +35,16 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         return
     counts = ServerSongs(library).counts()
     for connection in connections:
-        _card(library, connection, counts.get(connection.name, (0, 0, 0)), busy=busy)
+        _draw_server(library, connection, counts.get(connection.name, (0, 0, 0)), busy=busy)
     with st.container():
-        _form(library, is_first=not connections)
-    _review(library)
+        _draw_form(library, is_first=not connections)
+    _draw_review(library)
 
 
-def _card(library: Library, connection: Connection, counts: tuple[int, int, int], *, busy: bool) -> None:
+def _draw_server(library: Library, connection: Connection, counts: tuple[int, int, int], *, busy: bool) -> None:
     n_songs, n_matched, n_ambiguous = counts
     facts = [f"{n_songs:,} songs", f"{n_matched:,} matched"] if n_songs else []
-    facts += [f"{n_ambiguous:,} to choose"] if n_ambiguous else []
+    facts += [f"{n_ambiguous:,} to match"] if n_ambiguous else []
     facts += [f"synced {day_of(connection.synced_at)}" if connection.synced_at else "not synced yet"]
     lists = ServerSongs(library).lists(connection.name)
     facts += [f"{len(lists)} playlist{'s' * (len(lists) != 1)} written"] if lists else []
@@ -59,17 +59,17 @@ def _card(library: Library, connection: Connection, counts: tuple[int, int, int]
             st.button(
                 "Sync", icon=":material/sync:", disabled=busy, key=f"server_sync_{name}",
                 on_click=start_job, args=(library, "sync"), kwargs={"name": name},
-                help="Reads what has changed there and matches it to the songs here.",
+                help="Reads the changes on the server and matches its songs to yours.",
             )  # fmt: skip
-            n_absent = n_songs - n_matched - n_ambiguous
+            n_unmatched = n_songs - n_matched - n_ambiguous
             st.button(
-                f"Fetch {n_absent:,} songs" if n_absent else "Fetch songs", icon=":material/cloud_download:",
-                disabled=busy or not n_absent, key=f"server_fetch_{name}",
+                f"Fetch {n_unmatched:,} songs" if n_unmatched else "Fetch songs", icon=":material/cloud_download:",
+                disabled=busy or not n_unmatched, key=f"server_fetch_{name}",
                 on_click=start_job, args=(library, "sync"), kwargs={"name": name, "fetch": True},
-                help="Analyses songs that have no file here, one by one. No copy is kept; they play from the server.",
+                help="Downloads and analyzes songs without a file here. No copy is kept; they play from the server.",
             )  # fmt: skip
             with st.popover("Remove", icon=":material/delete:", disabled=busy):
-                st.write("Its songs without a file here leave this library. Nothing changes on the server.")
+                st.write("Removes its songs without a file here from this library. The server does not change.")
                 st.button(
                     "Remove server", type="primary", key=f"server_remove_{name}", on_click=_remove, args=(library, name)
                 )
@@ -82,7 +82,7 @@ def _remove(library: Library, name: str) -> None:
         st.toast(plain(error), icon=":material/warning:")
 
 
-def _form(library: Library, *, is_first: bool) -> None:
+def _draw_form(library: Library, *, is_first: bool) -> None:
     with st.expander("Connect a server", icon=":material/add:", expanded=is_first), st.form("server_add", border=False):
         first, second = st.columns(2, gap="large")
         with first:
@@ -94,13 +94,13 @@ def _form(library: Library, *, is_first: bool) -> None:
             secret = st.text_input("Password or API key", type="password", key=f"server_secret_{_ROUND.get()}")
             sends = st.selectbox(
                 "Sent as", list(_SENDS), format_func=_SENDS.__getitem__, key="server_sends",
-                help="A token does not tell the password. Some servers, such as Supysonic, take the password only: "
+                help="A token does not reveal the password. Some servers, such as Supysonic, accept only the password: "
                 "use an https address for these.",
             )  # fmt: skip
         if st.form_submit_button("Connect", icon=":material/link:"):
             try:
                 connection = Connection(name.strip(), address, user.strip(), secret, sends or "token", listening)
-                with st.spinner("Asking the server"):
+                with st.spinner("Contacting the server"):
                     Subsonic(connection, silence_s=10.0).ping()
                 Connections(library).put(connection)
                 _ROUND.set(_ROUND.get() + 1)
@@ -110,25 +110,24 @@ def _form(library: Library, *, is_first: bool) -> None:
                 st.rerun()
 
 
-def _review(library: Library) -> None:
-    """Songs of servers that may be one of several here."""
+def _draw_review(library: Library) -> None:
     waiting = ServerSongs(library).ambiguous()
     if not waiting:
         return
     st.subheader("Which song is it?", anchor=False)
-    listed = waiting[:_CHOICES_SHOWN]
+    first = waiting[:_CHOICES_SHOWN]
     labels = {
         song.id: f"{shown(song.label)} · {clock(song.duration_s)} · {shown(song.album or song.folder)}"
-        for song in library.songs({i for _, one in listed for i in one.candidates or ()})
+        for song in library.songs({i for _, song in first for i in song.candidates or ()})
     }
-    for number, (server, song) in enumerate(listed):
+    for number, (server, song) in enumerate(first):
         with st.container(border=True):
-            _choice(library, server, song, labels, number)
-    if len(waiting) > len(listed):
-        st.caption(f"{len(waiting) - len(listed):,} more appear once these are reviewed.")
+            _draw_choice(library, server, song, labels, number)
+    if len(waiting) > len(first):
+        st.caption(f"{len(waiting) - len(first):,} more appear once these are reviewed.")
 
 
-def _choice(library: Library, server: str, song: ServerSong, labels: dict[int, str], number: int) -> None:
+def _draw_choice(library: Library, server: str, song: ServerSong, labels: dict[int, str], number: int) -> None:
     names = " — ".join(filter(None, (song.title, song.artist, song.album)))
     length = f" · {clock(song.duration_s)}" if song.duration_s is not None else ""
     st.markdown(f"**{plain(names or song.id)}**{length} · on {plain(server)}  \n:small[:gray[{plain(song.path)}]]")

@@ -1,14 +1,23 @@
-"""Playlists on music servers: that in work is written there, those written are generated again or deleted."""
+"""Playlists on music servers, on the Playlist page: save the current one, regenerate or delete saved ones."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 
 import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.music_servers.connections import Connection, Connections
-from musicsim.extensions.music_servers.lists import SavedList, delete_list, save_list
-from musicsim.extensions.music_servers.server_playlists import comment_of, keep_filled, read_request, saved_request
+from musicsim.extensions.music_servers.lists import (
+    SavedList,
+    comment_of,
+    delete_list,
+    keep_filled,
+    read_request,
+    save_list,
+    saved_request,
+)
 from musicsim.extensions.music_servers.server_songs import ServerList, ServerSongs
 from musicsim.library import Library
 from musicsim.library.importing import day_of
@@ -19,73 +28,75 @@ from musicsim.ui.playlist.sending import Sending
 
 _SERVER: Key[str] = Key("playlist_server", str, "name of the server that playlists go to", per_library=True)
 _WRITTEN: Key[tuple[str, str]] = Key(
-    "playlist_written", lambda: ("", ""), "server and name of the chosen playlist there", per_library=True
+    "playlist_written", lambda: ("", ""), "server and name of the selected playlist there", per_library=True
 )
 _MAX_AROUND = 100
 
 
 def _servers(library: Library) -> dict[str, Connection]:
-    """Connected servers by their names; none where their file cannot be read, which the Library page says."""
+    """Return the servers by name; empty if their file cannot be read, which the Library page reports."""
     try:
         return {connection.name: connection for connection in Connections(library).all()}
     except MusicsimError:
         return {}
 
 
-# --- the playlist in work -------------------------------------------------------------------------
-
-
 def target(sending: Sending) -> Callable[[], None] | None:
-    """Offer the connected servers, if there are any."""
+    """Offer the connected servers, if any."""
     servers = _servers(sending.snapshot.library)
-    return (lambda: _draw_target(sending, servers)) if servers else None
+    return partial(_draw_target, sending, servers) if servers else None
 
 
 def _draw_target(sending: Sending, servers: Mapping[str, Connection]) -> None:
-    now, name, draft = sending.snapshot, sending.name, sending.draft
+    snapshot, name, draft = sending.snapshot, sending.name, sending.draft
     if _SERVER.get() not in servers:
         _SERVER.set(next(iter(servers)))
     if len(servers) > 1:
         st.selectbox("Music server", list(servers), key=_SERVER.name, persist_state="session")
     server = _SERVER.get()
-    known = ServerSongs(now.library).lists(server).get(name)
+    entry = ServerSongs(snapshot.library).lists(server).get(name)
     is_kept = st.toggle(
-        "Keep it filled", bool(known and known.request is not None), key=f"playlist_keep_{server}_{name}",
+        "Keep it filled", bool(entry and entry.request is not None), key=f"playlist_keep_{server}_{name}",
         disabled=draft.request is None,
-        help="`musicsim server refresh` generates it again from the same options, every night if you like. Only for "
-        "playlists that were generated, not opened.",
+        help="Regenerate this playlist whenever `musicsim server refresh` runs (for example nightly). Only for "
+        "generated playlists.",
     )  # fmt: skip
-    around = (
-        st.number_input(
+    around = 0
+    if is_kept:
+        around = st.number_input(
             "Around the last songs played there", 0, _MAX_AROUND, 0, key=f"playlist_around_{server}_{name}",
-            help="So many of them, also now: other songs than those shown go there. 0 = as shown.",
-        )
-        if is_kept
-        else 0
-    )  # fmt: skip
+            help="Base the playlist on this many songs, now and at each refresh. It then differs from the one shown; "
+            "0 = as shown.",
+        )  # fmt: skip
     st.button(
-        f"{'Update' if known else 'Save'} “{plain(shown(name))}” on {plain(server)}", icon=":material/cloud_upload:",
+        f"{'Update' if entry else 'Save'} “{plain(shown(name))}” on {plain(server)}", icon=":material/cloud_upload:",
         key="playlist_server_save", width="stretch", disabled=not name,
         on_click=_save, args=(sending, servers[server], is_kept, around),
     )  # fmt: skip
 
 
 def _save(sending: Sending, connection: Connection, is_kept: bool, around: int) -> None:
-    now, name, draft = sending.snapshot, sending.name, sending.draft
+    snapshot, name, draft = sending.snapshot, sending.name, sending.draft
     request = draft.request if is_kept else None
-    try:
+    with _show_trouble():
         if request is not None and around:
-            saved = keep_filled(now, connection, name, request, around)
+            saved = keep_filled(snapshot, connection, name, request, around)
         else:
-            kept = None if request is None else saved_request(request)
-            saved = save_list(now.library, connection, name, draft.song_ids, comment_of(sending.drawn), kept)
+            to_save = None if request is None else saved_request(request)
+            comment = comment_of(sending.drawn)
+            saved = save_list(snapshot.library, connection, name, draft.song_ids, comment, to_save)
+        _report_saved(snapshot.library, saved)
+
+
+@contextmanager
+def _show_trouble() -> Iterator[None]:
+    try:
+        yield
     except MusicsimError as error:
         TROUBLE.set(str(error))
-        return
-    _say(now.library, saved)
 
 
-def _say(library: Library, saved: SavedList) -> None:
+def _report_saved(library: Library, saved: SavedList) -> None:
     n = len(saved.song_ids)
     st.toast(
         f"“{plain(saved.name)}” with {n} {'song' if n == 1 else 'songs'} is on {plain(saved.server)}.",
@@ -96,15 +107,10 @@ def _say(library: Library, saved: SavedList) -> None:
         TROUBLE.set(f"{saved.server} does not have {labels}.")
 
 
-# --- those that were written ----------------------------------------------------------------------
-
-
-def draw_written(now: Snapshot) -> None:
-    """Choose among the playlists that were written to servers, to generate one again or to delete it there."""
-    servers = _servers(now.library)
-    written = {
-        (server, name): kept for server in servers for name, kept in ServerSongs(now.library).lists(server).items()
-    }
+def draw_written(snapshot: Snapshot) -> None:
+    """Select one of the playlists that were written to servers, to regenerate it or to delete it there."""
+    servers, songs = _servers(snapshot.library), ServerSongs(snapshot.library)
+    written = {(server, name): entry for server in servers for name, entry in songs.lists(server).items()}
     if not written:
         return
     with st.expander("Playlists on music servers", icon=":material/cloud:"):
@@ -112,40 +118,34 @@ def draw_written(now: Snapshot) -> None:
             _WRITTEN.set(next(iter(written)))
         st.selectbox(
             "Playlist on a server", list(written), key=_WRITTEN.name, persist_state="session",
-            format_func=lambda which: shown(which[1]) + (f" · {which[0]}" if len(servers) > 1 else ""),
+            format_func=lambda key: shown(key[1]) + (f" · {key[0]}" if len(servers) > 1 else ""),
             label_visibility="collapsed",
         )  # fmt: skip
         server, name = _WRITTEN.get()
-        kept = written[server, name]
-        kind = "saved" if kept.request is None else "kept filled, written"
-        st.caption(f"On {plain(server)}, {kind} {day_of(kept.written_at)}.")
+        entry = written[server, name]
+        kind = "saved" if entry.request is None else "kept filled, written"
+        st.caption(f"On {plain(server)}, {kind} {day_of(entry.written_at)}.")
         with st.container(horizontal=True, gap="small"):
-            if kept.request is not None:
+            if entry.request is not None:
                 st.button(
                     "Generate again", icon=":material/casino:", key="playlist_server_refresh",
-                    on_click=_generate, args=(now, servers[server], kept),
+                    on_click=_generate, args=(snapshot, servers[server], entry),
                 )  # fmt: skip
             with st.popover("Delete", icon=":material/delete:", key=f"playlist_server_delete_{server}_{name}"):
-                st.write(f"“{plain(name)}” will be deleted on {plain(server)}; nothing changes here.")
+                st.write(f"“{plain(name)}” will be deleted on {plain(server)}. This library does not change.")
                 st.button(
                     "Delete it there", key="playlist_server_delete_it", on_click=_delete,
-                    args=(now.library, servers[server], name),
+                    args=(snapshot.library, servers[server], name),
                 )  # fmt: skip
 
 
-def _generate(now: Snapshot, connection: Connection, kept: ServerList) -> None:
-    try:
-        saved = keep_filled(now, connection, kept.name, *read_request(kept.request or {}))
-    except MusicsimError as error:
-        TROUBLE.set(str(error))
-        return
-    _say(now.library, saved)
+def _generate(snapshot: Snapshot, connection: Connection, entry: ServerList) -> None:
+    with _show_trouble():
+        saved = keep_filled(snapshot, connection, entry.name, *read_request(entry.request or {}))
+        _report_saved(snapshot.library, saved)
 
 
 def _delete(library: Library, connection: Connection, name: str) -> None:
-    try:
+    with _show_trouble():
         delete_list(library, connection, name)
-    except MusicsimError as error:
-        TROUBLE.set(str(error))
-        return
-    st.toast(f"“{plain(name)}” was deleted on {plain(connection.name)}.", icon=":material/check_circle:")
+        st.toast(f"“{plain(name)}” was deleted on {plain(connection.name)}.", icon=":material/check_circle:")

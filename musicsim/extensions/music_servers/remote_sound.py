@@ -1,4 +1,4 @@
-"""The sound of songs without a file here, as the music server has it that they were found on."""
+"""The sound of songs without local files, passed on from a music server."""
 
 import logging
 from collections.abc import Collection
@@ -16,18 +16,17 @@ from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.library import Library, Song
 
 _log = logging.getLogger(__name__)
-_MAX_WHOLE = 256 << 20  # bytes of an answer to who asks for no range; browsers ask for one
+_MAX_WHOLE = 256 << 20  # bytes of a response to a request without a range; browsers send a range
 
 
 def songs_with_sound(library: Library, song_ids: Collection[int]) -> set[int]:
-    """Songs that a server has."""
     return set(ServerSongs(library).ids_of(song_ids)) if song_ids else set()
 
 
 def respond(library: Library, song: Song, request: Request) -> Response | None:
-    """A song's sound from the first server that has it and answers; None where no server has it.
+    """Return a song's sound from the first server that sends it; None if the servers lack the song.
 
-    Bytes pass through here: neither the server's address nor its secret reaches the browser.
+    The bytes pass through this process: the browser sees neither the server's address nor its secret.
     """
     is_known = False
     for connection in Connections(library).all():
@@ -35,20 +34,18 @@ def respond(library: Library, song: Song, request: Request) -> Response | None:
         if server_id is None:
             continue
         is_known = True
-        is_raw = song.path.suffix.lower() in BROWSER_EXTENSIONS
+        form = "raw" if song.path.suffix.lower() in BROWSER_EXTENSIONS else "mp3"
+        byte_range = asked_range(request)
+        start, stop = byte_range or (0, _MAX_WHOLE)
         try:
-            return _part(Subsonic(connection), server_id, "raw" if is_raw else "mp3", song, request)
+            data, n_bytes = Subsonic(connection).sound(server_id, form, start, stop - start)
         except ServerError as error:
             _log.warning("%s", error)
+            continue
+        return sound_response(
+            data, byte_range, n_bytes, media_type(song.path if form == "raw" else PurePath("sound.mp3"))
+        )
     if not is_known:
         return None
     problem = f"{song.label} (song {song.id}): the music server did not send its sound. The app's log says why."
     return JSONResponse({"error": problem}, 502)
-
-
-def _part(client: Subsonic, server_id: str, form: str, song: Song, request: Request) -> Response:
-    asked = asked_range(request)
-    start, stop = asked or (0, _MAX_WHOLE)
-    data, n_bytes = client.sound(server_id, form, start, stop - start)
-    kind = media_type(PurePath(f"sound.{form}") if form != "raw" else song.path)
-    return sound_response(data, asked, n_bytes, kind)

@@ -1,4 +1,4 @@
-"""What a server has, brought up to date here: its songs, which songs here they are, and what people did there."""
+"""Sync with a music server: match its songs to the library's, and import its user's plays, stars and ratings."""
 
 import os
 import time
@@ -10,14 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from musicsim.errors import ServerError
-from musicsim.extensions.music_servers.albums import (
-    Albums,
-    albums_of,
-    changed_albums,
-    forget_albums,
-    keep_albums,
-    known_albums,
-)
+from musicsim.extensions.music_servers.albums import Albums, albums_of, load_albums, read_changes, save_albums
 from musicsim.extensions.music_servers.client import Subsonic
 from musicsim.extensions.music_servers.connections import FETCHED, Connection, Connections, servers_folder
 from musicsim.extensions.music_servers.server_songs import BY_A_PERSON, ServerSong, ServerSongs
@@ -30,174 +23,157 @@ from musicsim.library.stores.files import is_below
 from musicsim.progress import Progress
 
 FORMAT = "music server"
-"""What imports of listening from servers are called."""
+"""The format of imports from servers."""
 
 LIST_EVERY_S = 20 * 3600.0
-"""After which a sync lists all songs of a server: those of every night do."""
+"""Seconds after which a sync lists all songs of a server again; short enough for a sync every night."""
 
 _MAX_CANDIDATES = 10
-# Lengths of one recording differ by what encoders add and by how they are rounded.
+# because encoders add silence, and servers round lengths
 _LENGTH_S, _LENGTH_SHARE = 3.0, 0.02
 _BY_HOW = {"path": "path", "path end": "path", "mbid": "MusicBrainz id", "exact": "tags", "loose": "tags"}
-_SAME_LIST = ("title", "artist", "album", "path", "mbid", "duration_s")
+_MATCHED_FIELDS = ("title", "artist", "album", "path", "mbid", "duration_s")
 
 
 @dataclass(slots=True)
 class SyncReport:
-    """What came of a sync."""
-
     server: str
-    n_songs: int = 0  # that the server has
-    # of them: entered, with other tags or listening than before, and forgotten, as the server has them no more
+    n_songs: int = 0  # on the server
     n_new: int = 0
-    n_changed: int = 0
-    n_gone: int = 0
+    n_changed: int = 0  # songs with other tags or listening than before
+    n_gone: int = 0  # songs that are no longer on the server
     n_matched: int = 0
     n_ambiguous: int = 0
-    matched_by: dict[str, int] = field(default_factory=dict)  # songs by how they were matched
-    left_out: dict[str, int] = field(default_factory=dict)  # entries that are no songs, by reason
-    is_unchanged: bool = False  # whether the server said that its songs are as they were
-    is_full: bool = False  # whether all songs were listed
-    listening: list[ImportReport] = field(default_factory=list)  # what was imported
+    matched_by: dict[str, int] = field(default_factory=dict)  # number of songs by method
+    left_out: dict[str, int] = field(default_factory=dict)  # number of entries that are not songs, by reason
+    is_unchanged: bool = False  # the server reports no change of its songs
+    is_full: bool = False  # all songs were listed
+    listening: list[ImportReport] = field(default_factory=list)
     seconds: float = 0.0
 
     @property
     def n_unmatched(self) -> int:
-        """Songs that are not here."""
+        """Number of songs that are not in the library."""
         return self.n_songs - self.n_matched - self.n_ambiguous
 
     @property
     def words(self) -> str:
-        """What came of it, in a line."""
-        counts = {
-            "songs": self.n_songs,
-            "matched": self.n_matched,
-            "to choose": self.n_ambiguous,
-            "not here": self.n_unmatched,
-            "new": self.n_new,
-            "changed": self.n_changed,
-            "gone": self.n_gone,
-        }
-        words = [f"{n:,} {what}" for what, n in counts.items() if n or what in ("songs", "matched")]
-        words += [f"{n:,} left out ({reason})" for reason, n in self.left_out.items()]
-        return f"{self.server}: {' · '.join(words)}"
+        counts = {"to choose": self.n_ambiguous, "not here": self.n_unmatched, "new": self.n_new}
+        counts |= {"changed": self.n_changed, "gone": self.n_gone}
+        parts = [f"{self.n_songs:,} songs", f"{self.n_matched:,} matched"]
+        parts += [f"{n:,} {name}" for name, n in counts.items() if n]
+        parts += [f"{n:,} left out ({reason})" for reason, n in self.left_out.items()]
+        return f"{self.server}: {' · '.join(parts)}"
 
 
 def sync(library: Library, connection: Connection, progress: Progress, *, everything: bool = False) -> SyncReport:
-    """Read a server's songs, match them, and import what its user did; all is written at the end, or nothing.
+    """Read and match a server's songs, and import its user's listening. Everything is written at the end, or nothing.
 
-    Where the server says that its songs are as they were, only stars and what was played since are asked for; where
-    its albums tell what has changed, the songs of these. All songs are listed with `everything`, where the server does
-    not tell enough, and once a day, as a server may change more than it tells.
+    If the server reports no change, only stars and recent plays are read; if its albums show the changes, only the
+    songs of these. With `everything`, if the server reports too little, and once a day, all songs are listed, because a
+    server may not report every change.
 
-    Raises ServerError where the server fails, or has lost all its songs; nothing is written then.
+    Raises ServerError if the server fails or no longer lists any songs; then nothing is written.
     """
     started, started_at = time.monotonic(), time.time()
     report = SyncReport(connection.name)
     client = Subsonic(connection)
-    progress(f"{connection.name}: asking the server")
+    progress(f"{connection.name}: contacting the server")
     client.ping()
-    state = client.state()  # first: what changes from now on is found by the next sync
+    state = client.state()  # first, so that the next sync finds whatever changes from now on
     known = ServerSongs(library).of(connection.name)
     is_due = everything or not known or started_at - (connection.listed_at or 0.0) > LIST_EVERY_S
     report.is_unchanged = not is_due and bool(state) and state == connection.modified
     albums = None
     if report.is_unchanged:
-        listed = _with_listening(client, known)
-    elif not is_due and (differing := changed_albums(client, known_albums(library, connection.name), len(known))):
-        as_they_were = _with_listening(client, known)
-        listed = {i: as_they_were[i] for i in differing.unchanged if i in known} | differing.songs
-        albums = differing.albums
+        songs = _update_listening(client, known)
+    elif not is_due and (changes := read_changes(client, load_albums(library, connection.name), len(known))):
+        updated = _update_listening(client, known)
+        songs = {i: updated[i] for i in changes.unchanged if i in known} | changes.songs
+        albums = changes.albums
     else:
         report.is_full = True
-        listed, albums, report.left_out = _all_songs(client, len(known), progress)
+        songs, albums, report.left_out = _list_all(client, len(known), progress)
     finder = SongFinder(library)
-    changed = []
-    for n, song in enumerate(listed.values()):
+    for n, song in enumerate(songs.values()):
         if n % 1000 == 0:
-            progress(f"{connection.name}: matching songs", n, len(listed))
-        before = known.get(song.id)
-        now = _with_match(song, before, finder)
-        listed[song.id] = now
-        if now != before:
-            changed.append(now)
-    gone = [server_id for server_id in known if server_id not in listed]
-    ServerSongs(library).write(connection.name, changed, gone)
-    _forget_places(library, connection.name, [known[server_id] for server_id in gone])
-    matched_by = Counter(song.how for song in listed.values() if song.song_id is not None)
-    report.matched_by, report.n_matched, report.n_songs = dict(matched_by), matched_by.total(), len(listed)
-    report.n_ambiguous = sum(song.candidates is not None for song in listed.values())
+            progress(f"{connection.name}: matching songs", n, len(songs))
+        songs[song.id] = _match_again(song, known.get(song.id), finder)
+    changed = [song for song in songs.values() if song != known.get(song.id)]
+    gone = [song for server_id, song in known.items() if server_id not in songs]
+    ServerSongs(library).write(connection.name, changed, [song.id for song in gone])
+    _mark_missing(library, connection.name, gone)
+    matched_by = Counter(song.how for song in songs.values() if song.song_id is not None)
+    report.matched_by, report.n_matched, report.n_songs = dict(matched_by), matched_by.total(), len(songs)
+    report.n_ambiguous = sum(song.candidates is not None for song in songs.values())
     report.n_new = sum(song.id not in known for song in changed)
     report.n_changed, report.n_gone = len(changed) - report.n_new, len(gone)
     if connection.takes_listening:
         report.listening = import_listening(library, connection, finder)
     if albums is not None:
-        keep_albums(library, connection.name, albums)
+        save_albums(library, connection.name, albums)
     listed_at = started_at if report.is_full else connection.listed_at
     Connections(library).note(connection.name, modified=state, synced_at=time.time(), listed_at=listed_at)
     report.seconds = time.monotonic() - started
     return report
 
 
-def _all_songs(
+def _list_all(
     client: Subsonic, n_known: int, progress: Progress
 ) -> tuple[dict[str, ServerSong], Albums, dict[str, int]]:
-    """Every song of a server by its id, what to keep of its albums, and entries that are no songs, by reason."""
+    """Return all songs of a server by id, the albums to save, and the number of entries left out by reason."""
     name = client.connection.name
-    albums = client.albums()  # first: an album that changes meanwhile is read the next time
+    albums = client.albums()  # first, so that the next sync reads albums that change meanwhile
     listing = client.songs(lambda n: progress(f"{name}: {n:,} songs listed", n, n_known))
     if n_known and not listing.songs:
         raise ServerError(
-            f"{name}: the server lists no songs any more. Nothing was changed: sync again when it has looked through "
-            f"its folders, or remove it."
+            f"{name}: the server no longer lists any songs, so nothing was changed. Let it scan its folders."
         )
     return listing.songs, albums_of(listing, albums), dict(listing.left_out)
 
 
-def _with_listening(client: Subsonic, known: Mapping[str, ServerSong]) -> dict[str, ServerSong]:
-    """What is known of a server's songs, with the stars of now and what was played since."""
+def _update_listening(client: Subsonic, known: Mapping[str, ServerSong]) -> dict[str, ServerSong]:
+    """Return the known songs with the current stars and the plays since the last sync."""
     starred = {song.id for song in client.starred()}
     songs = {key: replace(song, is_starred=key in starred) for key, song in known.items()}
     for album in client.recent_albums():
         played = [song for song in album if song.id in songs and song.plays != songs[song.id].plays]
         for song in played:
-            before = songs[song.id]
-            songs[song.id] = replace(before, plays=song.plays, rating=song.rating, played_at=song.played_at)
+            songs[song.id] = replace(songs[song.id], plays=song.plays, rating=song.rating, played_at=song.played_at)
         if not played:
-            break  # albums before it were played before the last sync
+            break  # all remaining albums were played before the last sync
     return songs
 
 
-def _with_match(song: ServerSong, before: ServerSong | None, finder: "SongFinder") -> ServerSong:
-    """A song as it is listed now, with the song here that it is."""
-    if before is not None:
-        is_as_it_was = all(getattr(song, name) == getattr(before, name) for name in _SAME_LIST)
-        if before.how in BY_A_PERSON or (is_as_it_was and before.song_id is not None):
-            return replace(song, song_id=before.song_id, how=before.how, candidates=before.candidates)
-        now = finder.matched(song)
-        is_still_left = is_as_it_was and now.song_id is None and now.candidates is None
-        return replace(now, how=before.how) if is_still_left else now
-    return finder.matched(song)
+def _match_again(song: ServerSong, before: ServerSong | None, finder: "SongFinder") -> ServerSong:
+    """Match a listed song, or keep its earlier match."""
+    if before is None:
+        return finder.match(song)
+    is_same = all(getattr(song, name) == getattr(before, name) for name in _MATCHED_FIELDS)
+    if before.how in BY_A_PERSON or (is_same and before.song_id is not None):
+        return replace(song, song_id=before.song_id, how=before.how, candidates=before.candidates)
+    match = finder.match(song)
+    is_unmatched = is_same and match.song_id is None and match.candidates is None
+    return replace(match, how=before.how) if is_unmatched else match
 
 
-def _forget_places(library: Library, server: str, gone: Iterable[ServerSong]) -> None:
-    """Songs that were on the server only are missing from now on."""
+def _mark_missing(library: Library, server: str, gone: Iterable[ServerSong]) -> None:
+    """Mark songs that were only on this server as missing."""
     ids = [song.song_id for song in gone if song.how == FETCHED and song.song_id is not None]
     if ids:
-        still_there, below = ServerSongs(library).ids_of(ids), servers_folder(library, server)
-        paths = [song.path for song in library.songs(ids) if song.id not in still_there]
+        on_servers, below = ServerSongs(library).ids_of(ids), servers_folder(library, server)
+        paths = [song.path for song in library.songs(ids) if song.id not in on_servers]
         library.files.mark(missing=[path for path in paths if is_below(path, below)], back=())
 
 
 class SongFinder:
-    """Finds the songs here that songs of servers are: by path, MusicBrainz id, then tags and length."""
+    """Matches songs of servers to the library's: by path, by MusicBrainz id, then by tags and length."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
 
     @cached_property
     def matcher(self) -> Matcher:
-        """Reads the names of all songs."""
         return Matcher(self._library)
 
     @cached_property
@@ -209,13 +185,13 @@ class SongFinder:
     def _first_copies(self) -> dict[int, int]:
         return {p.second_id: p.first_id for p in self._library.same_pairs() if p.is_same}
 
-    def matched(self, song: ServerSong) -> ServerSong:
-        """The song with its match, or with those that a person has to choose from."""
+    def match(self, song: ServerSong) -> ServerSong:
+        """Return the song with its match, or with the candidates that a person must choose from."""
         named = NamedSong(song.artist, song.title, song.album, song.mbid, song.path)
-        match = self.matcher.at_place(named) if song.path else None
+        match = self.matcher.find_by_path(named) if song.path else None
         if match and (match.how == "path" or self._is_as_long(song, match.song_id)):
             return replace(song, song_id=match.song_id, how=_BY_HOW[match.how], candidates=None)
-        found = self.matcher.named(named) if song.title else None
+        found = self.matcher.find_by_names(named) if song.title else None
         if found is None:
             return replace(song, song_id=None, how="", candidates=None)
         how, alike = found
@@ -223,41 +199,39 @@ class SongFinder:
         ids = list(dict.fromkeys(k.id for k in alike))
         near = [i for i in ids if self._is_as_long(song, i)]
         for choice in (near, [i for i in near if i in of_album], ids if how == "mbid" else []):
-            if len(copies := {self._first(i) for i in choice}) == 1:
+            if len(copies := {self._first_copy(i) for i in choice}) == 1:
                 return replace(song, song_id=copies.pop(), how=_BY_HOW[how], candidates=None)
         return replace(song, song_id=None, how="", candidates=tuple((near or ids)[:_MAX_CANDIDATES]))
 
-    def _first(self, song_id: int) -> int:
-        """The first of the songs with the same sound."""
+    def _first_copy(self, song_id: int) -> int:
+        """Return the first of the songs with the same sound."""
         while song_id in self._first_copies:
             song_id = self._first_copies[song_id]
         return song_id
 
     def _is_as_long(self, song: ServerSong, song_id: int) -> bool:
-        """Whether lengths agree, as far as they are known."""
-        here = self._lengths.get(song_id)
-        if here is None or song.duration_s is None:
+        """Return True if the lengths agree or are unknown."""
+        length_s = self._lengths.get(song_id)
+        if length_s is None or song.duration_s is None:
             return True
-        return abs(here - song.duration_s) <= max(_LENGTH_S, _LENGTH_SHARE * here)
+        return abs(length_s - song.duration_s) <= max(_LENGTH_S, _LENGTH_SHARE * length_s)
 
 
 def remove(library: Library, name: str) -> None:
-    """Forget a server: its secret, its songs, and those songs here that have no file.
+    """Remove a server: its secret, its songs, and the library's songs without local files.
 
-    What was imported of listening stays, as do playlists on the server.
-
-    Raises NotFoundError if there is none of this name.
+    Imported listening and playlists on the server stay. Raises NotFoundError if the server is unknown.
     """
     Connections(library).remove(name)
-    forget_albums(library, name)
+    save_albums(library, name, {})
     library.files.forget_root(servers_folder(library, name))
     ServerSongs(library).forget(name)
 
 
 def played_last(library: Library, connection: Connection, n_songs: int) -> list[int]:
-    """Ids of the songs here that were played last on a server, the latest first.
+    """Return the ids of the library's songs that were played last on a server, the latest first.
 
-    As far as it tells when, else how often; of a server that tells neither, songs of the albums played last.
+    Without times of plays, the most played songs come first. Without play counts, the albums played last are used.
     """
     known = ServerSongs(library).of(connection.name)
     played = [song for song in known.values() if song.plays and song.song_id is not None]
@@ -265,50 +239,42 @@ def played_last(library: Library, connection: Connection, n_songs: int) -> list[
     ids = dict.fromkeys(song.song_id for song in played if song.song_id is not None)
     if not ids:
         for album in Subsonic(connection).recent_albums():
-            here = (known[song.id].song_id for song in album if song.id in known)
-            ids |= dict.fromkeys(song_id for song_id in here if song_id is not None)
+            song_ids = (known[song.id].song_id for song in album if song.id in known)
+            ids |= dict.fromkeys(song_id for song_id in song_ids if song_id is not None)
             if len(ids) >= n_songs:
                 break
     return list(ids)[:n_songs]
 
 
-# --- listening ----------------------------------------------------------------------------------
-
-
 def import_listening(library: Library, connection: Connection, finder: SongFinder) -> list[ImportReport]:
-    """Import the plays, stars and ratings of a server's user, in place of those of the last time.
+    """Import the plays, stars and ratings of a server's user, replacing the earlier import.
 
-    Plays are counts of the listener; a star is the tag "loved", a rating of 4 is "rated 4". What is the same as last
-    time is not written again. Skips are none: the interface does not know them.
+    Plays are counts per listener; a star becomes the tag "loved", a rating of 4 the tag "rated 4". Unchanged data is
+    not written again. Subsonic does not report skips.
     """
     songs = [s for s in ServerSongs(library).of(connection.name).values() if s.title]
-    # a file of each song, by which an import finds exactly this one
-    here = library.songs([s.song_id for s in songs if s.song_id is not None])
-    places = {song.id: os.fspath(song.path) for song in here}
+    # with the path of a local file, the import matches exactly this song
+    matched = library.songs([s.song_id for s in songs if s.song_id is not None])
+    paths = {song.id: os.fspath(song.path) for song in matched}
     plays = Gatherer("plays", connection.listener)
     tags = Gatherer("tags", connection.listener)
     for song in songs:
-        place = places.get(song.song_id, "") if song.song_id is not None else ""
-        named = NamedSong(song.artist, song.title, song.album, song.mbid, place)
+        path = paths.get(song.song_id, "") if song.song_id is not None else ""
+        named = NamedSong(song.artist, song.title, song.album, song.mbid, path)
         if song.plays:
             plays.add(named, value=song.plays)
         if song.is_starred:
             tags.add(named, LOVED, LOVED_WEIGHT)
         if song.rating:
             tags.add(named, (f"rated {song.rating}", ""), LOVED_WEIGHT)
-    done = []
+    reports = []
     for rows in (plays, tags):
-        name = import_name(connection.name, rows.kind)
+        name = f"{connection.name} ({rows.kind})"
         earlier = [e for e in library.listening.imports() if (e.name, e.format) == (name, FORMAT)]
         batch = rows.batch([FORMAT], name, connection.listener)
         if not rows.n_rows:
-            for entry in earlier:  # what was said there was taken back there
+            for entry in earlier:  # the user removed all stars and ratings
                 undo(library, entry.id)
         elif not any(entry.digest == batch.digest for entry in earlier):
-            done.append(commit(library, preview(library, batch, matcher=lambda: finder.matcher)))
-    return done
-
-
-def import_name(server: str, kind: str) -> str:
-    """What an import of listening from a server is called."""
-    return f"{server} ({kind})"
+            reports.append(commit(library, preview(library, batch, matcher=lambda: finder.matcher)))
+    return reports

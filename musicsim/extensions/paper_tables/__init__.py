@@ -4,6 +4,6 @@ from musicsim.hooks import Extension, Job, Section
 
 EXTENSION = Extension(
     name="paper_tables",
-    jobs={"experiment": Job("job:run", "Running an experiment")},
+    jobs={"experiment": Job("paper_tables:run_job", "Running an experiment")},
     sections=(Section("evaluate", "The papers", "page:draw", place=40, needs_songs=False),),
 )

@@ -1,4 +1,4 @@
-"""The papers' tables with our numbers beside theirs, and a button for the short run of each."""
+"""The papers' tables with our numbers on the Evaluate page, and a button for the short run of each."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -16,7 +16,7 @@ from musicsim.extensions.paper_tables.paper_tables import (
     experiments,
     load_table,
     ordered_columns,
-    parted,
+    split_tables,
 )
 from musicsim.library import Library
 from musicsim.public import is_public, visitor_may
@@ -24,19 +24,18 @@ from musicsim.ui.base.text import plain, shown
 from musicsim.ui.components.jobs_view import job_panel, start_job
 from musicsim.ui.components.table_download import table_download
 
-_NAMED = 3
-"""Claims that do not hold, in the sentence before the tables."""
+_MAX_LISTED = 3  # maximum claims in the sentence before the tables
 
 
 @visitor_may
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
-    """The papers' tables with our numbers, and the short run of each."""
+    """Draw the table of an experiment, and the button for its short run."""
     library = snapshot.library
     names = {experiment.name: experiment.title for experiment in experiments()}
     if not names:
         st.info(
             "The experiments are not part of an installed package: clone the repository to see the papers' tables "
-            "beside our numbers.", icon=":material/info:",
+            "next to our numbers.", icon=":material/info:",
         )  # fmt: skip
         return
     tables = {name: load_table(name) for name in names}
@@ -45,7 +44,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
     st.markdown(f"**{plain(names[name])}**")
     table = tables[name]
     if table is None:
-        st.info("There is no result of this experiment yet.", icon=":material/info:")
+        st.info("This experiment does not have a result yet.", icon=":material/info:")
     else:
         _show_table(table)
     if not is_public():
@@ -57,7 +56,7 @@ def _short_run(library: Library, name: str) -> None:
     st.button(
         "Start the short run", icon=":material/science:", key="evaluate_run", disabled=job is not None,
         on_click=start_job, args=(library, "experiment"), kwargs={"name": name},
-        help="Seconds to some twenty minutes on two cores, real_music an hour; the result stays on this machine.",
+        help="Takes seconds to about 20 minutes on two cores (real_music: an hour). The result stays on this machine.",
     )  # fmt: skip
     if job is None or job.kind != "experiment":
         return
@@ -74,9 +73,9 @@ def _short_run(library: Library, name: str) -> None:
 
 def _show_table(table: PaperTable) -> None:
     machine, settings = table.machine, table.settings
-    where = "on this machine" if table.is_own else "shipped with the program"
+    origin = "on this machine" if table.is_own else "shipped with the program"
     is_full = settings.get("protocol") == "full"
-    facts = [f"{table.date[:10]}, {where}"]
+    facts = [f"{table.date[:10]}, {origin}"]
     facts += ["full protocol" if is_full else "short protocol; the full one has not been run"]
     facts += [f"{settings['splits']} splits"] if isinstance(settings.get("splits"), int) else []
     facts += [f"{settings['seconds']:,.0f} s"] if "seconds" in settings else []
@@ -85,50 +84,39 @@ def _show_table(table: PaperTable) -> None:
     if table.claims:
         st.markdown(_verdict(table.claims))
     st.caption(plain(" · ".join(facts)))
-    for number, rows in enumerate(parted(table.rows)):
-        columns = ordered_columns(rows)
+    tables = [(rows, ordered_columns(rows)) for rows in split_tables(table.rows)]
+    for number, (rows, columns) in enumerate(tables):
         frame = pd.DataFrame([{name: _cell(row, name, spread) for name, spread in columns} for row in rows])
         st.dataframe(frame, hide_index=True)
         table_download("experiment", partial(pd.DataFrame, frame), f"evaluate_paper_{number}")
-    if any(spread for rows in parted(table.rows) for _, spread in ordered_columns(rows)):
+    if any(spread for _, columns in tables for _, spread in columns):
         st.caption("± is the standard deviation across runs (splits or codebooks).")
     if table.claims:
-        st.dataframe(
-            pd.DataFrame(
-                {
-                    "holds": [bool(claim["holds"]) for claim in table.claims],
-                    "claim": [shown(claim["claim"]) for claim in table.claims],
-                    "ours": [_text(claim["value"]) for claim in table.claims],
-                    "goal": [_text(claim["goal"]) for claim in table.claims],
-                }
-            ),
-            hide_index=True,
-            column_config={"holds": st.column_config.CheckboxColumn(width=56)},
-        )
+        cells = [(bool(c["holds"]), shown(c["claim"]), _text(c["value"]), _text(c["goal"])) for c in table.claims]
+        frame = pd.DataFrame(cells, columns=["holds", "claim", "ours", "goal"])
+        st.dataframe(frame, hide_index=True, column_config={"holds": st.column_config.CheckboxColumn(width=56)})
     with st.expander("Machine and settings"):
         parts = {**settings, **machine, **{f"SHA-256 of {name}": digest for name, digest in table.inputs.items()}}
         st.table(pd.DataFrame({"": [plain(_text(value)) for value in parts.values()]}, index=map(plain, parts)))
 
 
 def _verdict(claims: Sequence[Row]) -> str:
-    """A sentence on what does not hold here, orders of the papers before goals of ours."""
+    """Describe the claims that do not hold, those of the papers before our own goals."""
     failed = [claim for claim in claims if not claim["holds"]]
     if not failed:
         return f"**All {len(claims)} claims hold.**"
     failed.sort(key=lambda claim: not any(paper in str(claim["claim"]) for paper in PAPERS))
-    named = [
-        plain(f"{claim['claim']} ({_text(claim['value'])}, goal {_text(claim['goal'])})") for claim in failed[:_NAMED]
+    texts = [
+        plain(f"{claim['claim']} ({_text(claim['value'])}, goal {_text(claim['goal'])})")
+        for claim in failed[:_MAX_LISTED]
     ]
-    named += [f"{len(failed) - _NAMED} more below the tables"] if len(failed) > _NAMED else []
-    return f"**{len(failed)} of {len(claims)} claims do not hold here:** {'; '.join(named)}."
+    texts += [f"{len(failed) - _MAX_LISTED} more below the tables"] if len(failed) > _MAX_LISTED else []
+    return f"**{len(failed)} of {len(claims)} claims do not hold here:** {'; '.join(texts)}."
 
 
-def _cell(row: Any, name: str, spread: str | None) -> str:
-    value = row.get(name)
-    if value is None:
-        return ""
-    wide = row.get(spread) if spread else None
-    return f"{_text(value)} ± {_text(wide)}" if wide else _text(value)
+def _cell(row: Row, name: str, spread: str | None) -> str:
+    deviation = f" ± {_text(row[spread])}" if spread and row.get(spread) else ""
+    return "" if row.get(name) is None else _text(row[name]) + deviation
 
 
 def _text(value: Any) -> str:

@@ -1,8 +1,8 @@
-"""Tables of the papers with our numbers: what `experiments/` has printed, and a short run of it.
+"""The papers' tables with our numbers: results of `experiments/`, and their short runs.
 
-An experiment prints one JSON object (``python -m experiments.NAME --json``). Those that are kept with the program lie
-in ``docs/results``, those of this machine in ``data/experiments/results``; the newer one of both is shown. An
-installed package has no experiments: they need a checkout.
+An experiment prints one JSON object (``python -m experiments.NAME --json``). Results that are part of the program are
+in ``docs/results``, those of this machine in ``data/experiments/results``; the newer one is shown. Experiments need a
+checkout, because an installed package does not contain them.
 """
 
 import ast
@@ -22,6 +22,7 @@ from typing import IO, Any
 
 import musicsim
 from musicsim.errors import LibraryError, NotFoundError
+from musicsim.library import Library
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.progress import Canceled, Progress
 
@@ -30,18 +31,18 @@ Row = Mapping[str, Any]
 PAPERS = ("paper", "thesis")
 _SPREADS = (" deviation", " sd")
 _SPREAD = "sd"
-_ASK_EVERY_S = 0.25
+_POLL_S = 0.25
 _PATIENCE_S = 10.0
-_TOLD_OF_A_FAILURE = 300  # characters
+_MAX_MESSAGE = 300  # characters
 
 
 class NothingMeasured(LibraryError):
-    """An experiment ended well, without a row: what it needs is not here, and the message says what."""
+    """An experiment ended without rows because its data, which the message names, are missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """An experiment of the checkout: its name, and the first line on what it asks."""
+    """An experiment of the checkout; the title is the first line of its docstring."""
 
     name: str
     title: str
@@ -49,74 +50,67 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True)
 class PaperTable:
-    """What an experiment printed."""
-
     name: str
     date: str  # ISO 8601
-    # as printed: cores, CPU, versions; seed, splits, protocol, seconds
-    machine: dict[str, Any]
-    settings: dict[str, Any]
-    rows: list[dict[str, Any]]  # lines of the table
+    machine: dict[str, Any]  # cores, CPU, versions
+    settings: dict[str, Any]  # seed, splits, protocol, seconds
+    rows: list[dict[str, Any]]
     claims: list[dict[str, Any]]  # claim, value, goal, holds
-    is_own: bool  # whether it was run here, not kept with the program
-    commit: str = ""  # of the program; older results do not say it, nor the inputs
+    is_own: bool  # whether it was run on this machine
+    commit: str = ""  # of the program; empty in older results, like the inputs
     inputs: dict[str, str] = field(default_factory=dict)  # SHA-256 by name
 
 
 def _checkout() -> Path | None:
-    """The folder above the package, if it is a checkout."""
+    """Return the folder above the package if it is a checkout."""
     folder = Path(musicsim.__file__).resolve().parents[1]
     is_checkout = (folder / "experiments" / "__init__.py").exists() and (folder / "pyproject.toml").exists()
     return folder if is_checkout else None
 
 
 def experiments() -> list[Experiment]:
-    """The experiments of the checkout by name; none where there is no checkout."""
+    """Return the experiments of the checkout by name; an empty list without a checkout."""
     checkout = _checkout()
-    if checkout is None:
-        return []
-    files = sorted(checkout.glob("experiments/[!_]*.py"))
-    return [Experiment(file.stem, _title(file)) for file in files]
-
-
-def _title(file: Path) -> str:
-    words = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or file.stem
-    return words.splitlines()[0]
+    files = sorted(checkout.glob("experiments/[!_]*.py")) if checkout else []
+    texts = [ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or file.stem for file in files]
+    return [Experiment(file.stem, text.splitlines()[0]) for file, text in zip(files, texts, strict=True)]
 
 
 def load_table(name: str) -> PaperTable | None:
-    """The newest result of an experiment, None before there is one.
+    """Load the newest result of an experiment; return None without results.
 
-    Raises LibraryError if a result cannot be read; the file is named.
+    Raises LibraryError, which names the file, if a result cannot be read.
     """
     checkout = _checkout()
     if checkout is None:
         return None
-    found = [_read(checkout / "docs" / "results" / f"{name}.json", is_own=False)]
-    found.append(_read(_own(checkout, name), is_own=True))
-    return max((table for table in found if table is not None), key=lambda table: table.date, default=None)
+    tables = [
+        _read(checkout / "docs" / "results" / f"{name}.json", is_own=False),
+        _read(_own_result(checkout, name), is_own=True),
+    ]
+    return max((table for table in tables if table is not None), key=lambda table: table.date, default=None)
 
 
-def _own(checkout: Path, name: str) -> Path:
+def _own_result(checkout: Path, name: str) -> Path:
     return checkout / "data" / "experiments" / "results" / f"{name}.json"
 
 
 def _read(path: Path, *, is_own: bool) -> PaperTable | None:
     try:
         report = json.loads(path.read_text(encoding="utf-8"))
-        parts = {n: report[n] for n in ("name", "date", "machine", "settings", "rows", "claims")}
+        required = {key: report[key] for key in ("name", "date", "machine", "settings", "rows", "claims")}
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise LibraryError(
             f"{path}: this is not an experiment result ({error}). Delete it and run the experiment again."
         ) from error
-    since = {n: report[n] for n in ("commit", "inputs") if n in report}
-    return PaperTable(**parts, **since, is_own=is_own)
+    optional = {key: report[key] for key in ("commit", "inputs") if key in report}
+    return PaperTable(**required, **optional, is_own=is_own)
 
 
-def parted(rows: Sequence[Row]) -> list[list[Row]]:
-    """The rows of each table: those whose first column is the same, in the order in which they were printed."""
+def split_tables(rows: Sequence[Row]) -> list[list[Row]]:
+    """Split rows into tables by the name of their first column, in the order of their appearance."""
     tables: dict[str, list[Row]] = {}
     for row in rows:
         tables.setdefault(next(iter(row), ""), []).append(row)
@@ -124,47 +118,45 @@ def parted(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def ordered_columns(rows: Sequence[Row]) -> list[tuple[str, str | None]]:
-    """Columns of a table, those of the papers beside ours, each with the column of its spread, if it has one.
+    """Return the columns of a table, with the papers' columns next to ours, each with the column of its spread.
 
-    "paper" stands after our first figure that has one, "paper NAME" or "thesis NAME" after NAME. "NAME sd", "NAME
-    deviation", and a bare "sd" for the column before it, are spreads and no columns of their own.
+    "paper" follows our first column with a float, and "paper NAME" or "thesis NAME" follows NAME. "NAME sd", "NAME
+    deviation", and a bare "sd" after its column, are spreads.
     """
     names = list(dict.fromkeys(name for row in rows for name in row))
-    spreads = {name: of for name in names if (of := _spread_of(name, names)) is not None}
-    ours = [name for name in names if name not in spreads and not name.startswith(PAPERS)]
+    measure_of = {name: measure for name in names if (measure := _measure_of(name, names)) is not None}
+    ours = [name for name in names if name not in measure_of and not name.startswith(PAPERS)]
     figures = [name for name in ours if any(isinstance(row.get(name), float) for row in rows)]
     ordered = list(ours)
-    for name in reversed([n for n in names if n.startswith(PAPERS) and n not in spreads]):
-        of = name.split(maxsplit=1)[1].strip() if " " in name else ""
-        beside = of if of in ours else figures[0] if figures else None
-        ordered.insert(ordered.index(beside) + 1 if beside else len(ordered), name)
-    spread_of = {of: name for name, of in spreads.items()}
+    for name in reversed([n for n in names if n.startswith(PAPERS) and n not in measure_of]):
+        counterpart = name.split(maxsplit=1)[1].strip() if " " in name else ""
+        previous = counterpart if counterpart in ours else figures[0] if figures else None
+        ordered.insert(ordered.index(previous) + 1 if previous else len(ordered), name)
+    spread_of = {measure: name for name, measure in measure_of.items()}
     return [(name, spread_of.get(name)) for name in ordered]
 
 
-def _spread_of(name: str, names: Sequence[str]) -> str | None:
-    """The column that this one is the spread of."""
+def _measure_of(name: str, names: Sequence[str]) -> str | None:
+    """Return the column that a column is the spread of; None if it is not a spread."""
     if name == _SPREAD and names.index(name) > 0:
         return names[names.index(name) - 1]
-    for ending in _SPREADS:
-        if name.endswith(ending) and name.removesuffix(ending) in names:
-            return name.removesuffix(ending)
-    return None
+    bases = (name.removesuffix(ending) for ending in _SPREADS if name.endswith(ending))
+    return next((base for base in bases if base in names), None)
 
 
 def run_experiment(name: str, progress: Progress, options: Sequence[str] = ()) -> bool:
-    """Do the short run of an experiment in a process of its own, and keep what it prints.
+    """Do the short run of an experiment in a separate process, and store its output.
 
-    `progress` gets the last line of output a few times a second. If it cancels the run, the result is False, and the
-    earlier result stays. `options` are further ones of the experiment's command.
+    `progress` gets the last line of output a few times per second; if it cancels the run, the result is False.
+    `options` are added to the command of the experiment. An earlier result is replaced only after success.
 
-    Raises NotFoundError if there is no such experiment here; LibraryError, with its last words, if it fails;
-    NothingMeasured if its data are absent. The result before it stays then, too.
+    Raises NotFoundError if the experiment does not exist; LibraryError, with its last output, if it fails;
+    NothingMeasured if its data are missing.
     """
     checkout = _checkout()
     if checkout is None or name not in {experiment.name for experiment in experiments()}:
-        raise NotFoundError(f"there is no experiment {name!r} here: experiments need a checkout of the program.")
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as out, _started(checkout, name, out, options) as process:
+        raise NotFoundError(f"the experiment {name!r} does not exist here. Experiments need a checkout of the program.")
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as out, _start(checkout, name, out, options) as process:
         last = ""
         for line in _lines(process):
             last = line or last
@@ -173,22 +165,27 @@ def run_experiment(name: str, progress: Progress, options: Sequence[str] = ()) -
             except Canceled:
                 return False
         if process.wait() != 0:
-            raise LibraryError(f"the experiment {name} ended with an error: {last[-_TOLD_OF_A_FAILURE:]}")
+            raise LibraryError(f"the experiment {name} ended with an error: {last[-_MAX_MESSAGE:]}")
         out.seek(0)
-        printed = out.read().strip().rpartition("\n")[2]
-    with atomic_path(_own(checkout, name)) as temporary:
-        temporary.write_text(printed + "\n", encoding="utf-8")
-        table = _read(temporary, is_own=True)  # raises before it takes the place of a good one
+        result = out.read().strip().rpartition("\n")[2]
+    with atomic_path(_own_result(checkout, name)) as temporary:
+        temporary.write_text(result + "\n", encoding="utf-8")
+        table = _read(temporary, is_own=True)  # raises before it replaces a good one
         if table is not None and not table.rows:
             raise NothingMeasured(
-                f"the experiment {name} has measured nothing: {table.settings.get('data', 'it has no rows')}"
+                f"the experiment {name} did not give a result: {table.settings.get('data', 'it did not return rows')}"
             )
     return True
 
 
+def run_job(_library: Library, *, name: str, progress: Any) -> bool:
+    """Do the short run of an experiment as a background job."""
+    return run_experiment(name, progress)
+
+
 @contextlib.contextmanager
-def _started(checkout: Path, name: str, out: IO[str], options: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
-    """The process of an experiment, gone with all that it started when the block ends."""
+def _start(checkout: Path, name: str, out: IO[str], options: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
+    """Start the process of an experiment, and end it with all its children after the block."""
     process = subprocess.Popen(
         [sys.executable, "-m", f"experiments.{name}", "--json", *options],
         cwd=checkout,
@@ -202,34 +199,30 @@ def _started(checkout: Path, name: str, out: IO[str], options: Sequence[str]) ->
     try:
         yield process
     finally:
-        _end(process)
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    for how in (signal.SIGTERM, signal.SIGKILL):
-        if process.poll() is not None:
-            break
-        os.killpg(process.pid, how)  # pools of workers are in the same group
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(_PATIENCE_S)
-    assert process.stderr is not None
-    process.stderr.close()
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if process.poll() is not None:
+                break
+            os.killpg(process.pid, number)  # pools of workers are in the same group
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_PATIENCE_S)
+        assert process.stderr is not None
+        process.stderr.close()
 
 
 def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
-    """Lines of progress as they come, and an empty one when a while has passed without any."""
+    """Yield lines of progress as they arrive, and an empty line after a while without lines."""
     lines: queue.Queue[str | None] = queue.Queue()
 
-    def listen() -> None:
+    def read() -> None:
         with contextlib.suppress(ValueError):  # closed while it was read
             for line in process.stderr or ():
                 lines.put(line.strip())
         lines.put(None)
 
-    threading.Thread(target=listen, daemon=True).start()
+    threading.Thread(target=read, daemon=True).start()
     while True:
         try:
-            line = lines.get(timeout=_ASK_EVERY_S)
+            line = lines.get(timeout=_POLL_S)
         except queue.Empty:
             line = ""
         if line is None:

@@ -1,4 +1,4 @@
-"""Answers for players and plugins of music servers that ask for similar songs."""
+"""Similar songs for players and plugins of music servers."""
 
 from musicsim.hooks import Command, Extension, Section
 
@@ -7,7 +7,7 @@ EXTENSION = Extension(
     commands={
         "players": Command(
             "cli:players",
-            "Answer players and plugins of music servers that ask for similar songs (docs/servers.md).",
+            "Give similar songs to players and plugins of music servers (docs/servers.md).",
             "Other programs",
         )
     },

@@ -1,4 +1,4 @@
-"""Whether players of other programs are answered, by which token, and what they are offered: a file of the library."""
+"""Access of other programs' players to a library: their token and the owner's rules, in a file of the library."""
 
 import secrets
 from dataclasses import dataclass, field
@@ -20,9 +20,7 @@ _MAX_BYTES = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class PlayerAccess:
-    """How players are answered."""
-
-    token: str = field(repr=False)  # what they show; also the password of Subsonic's players
+    token: str = field(repr=False)  # also the password of Subsonic players
     rules: PlayerRules = field(default_factory=PlayerRules)
 
     def __post_init__(self) -> None:
@@ -33,10 +31,7 @@ _json = TypeAdapter(PlayerAccess)
 
 
 def player_access(library: Library) -> PlayerAccess | None:
-    """How players are answered from a library; None where they are not.
-
-    Raises LibraryError if its file cannot be read.
-    """
+    """Return the access for players; None if it is off. Raises LibraryError if the file cannot be read."""
     path = _path(library)
     try:
         with path.open("rb") as file:
@@ -48,9 +43,9 @@ def player_access(library: Library) -> PlayerAccess | None:
 
 
 def answer_players(library: Library, rules: PlayerRules, *, new_token: bool = False) -> PlayerAccess:
-    """Answer players under some rules, with the token they have, or with a new one.
+    """Give players access under some rules, with the existing token or a new one.
 
-    Raises LibraryError as above; NotFoundError if words of the rules mean nothing to the library.
+    Raises LibraryError if the file cannot be read; NotFoundError if the library lacks all of the rules' words.
     """
     if rules.words:
         passing(take_snapshot(library), rules)
@@ -62,7 +57,7 @@ def answer_players(library: Library, rules: PlayerRules, *, new_token: bool = Fa
 
 
 def refuse_players(library: Library) -> None:
-    """Answer no player any more; the token and the rules are forgotten."""
+    """Turn off the access for players; deletes the token and the rules."""
     _path(library).unlink(missing_ok=True)
 
 

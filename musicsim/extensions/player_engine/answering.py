@@ -1,9 +1,7 @@
-"""Similar songs, paths and similar artists for players of other programs, by the ids that these know songs by.
+"""Similar songs, paths and similar artists for other programs' players, by the ids of these programs.
 
-Where a music server is connected, its ids mean songs and are what is answered; songs that it does not have are left
-out. Else they are the library's own.
-
-The hook ``foreign_ids`` is ``function(library) -> ForeignIds``: an object with :class:`ForeignIds`' methods.
+If a music server is connected, its ids are understood and returned, and songs that it lacks are left out. Otherwise ids
+are the library's own. The hook ``foreign_ids`` is ``function(library) -> ForeignIds``.
 """
 
 import re
@@ -25,19 +23,19 @@ from musicsim.hooks import load_hooks
 from musicsim.library import Library, Song
 
 MAX_SONGS = 500
-"""Of one answer."""
+"""Songs per response."""
 
 JELLYFIN = "/jellyfin"
-"""Stands for it where the name of a connected server does."""
+"""Used instead of the name of a connected server."""
 
 _OWN_ID = re.compile(r"(?:so-)?([0-9]{1,18})", re.ASCII)
-_SEED = 0  # the same path for the same question
-_REACH = 4  # songs are looked for so many times further where a server lacks those that were found
+_SEED = 0  # so that the same request gets the same path
+_WIDEN = 4  # factor for the number of results, if a server lacks some of them
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What was asked with, and the connected server whose ids were used; None where they are the library's own."""
+class Seed:
+    """A query of a player, and the connected server of its ids; None for the library's own ids."""
 
     query: Query
     server: str | None  # may be JELLYFIN
@@ -45,39 +43,39 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A song as it is answered."""
+    """A song in a response."""
 
-    id: str  # by which the asking program knows it
+    id: str  # in the other program
     song: Song
-    similarity: float  # 0 to 1, to what was asked with; of a path to its first song
+    similarity: float  # 0 to 1, to the query; on a path, to its first song
 
 
 @dataclass(frozen=True, slots=True)
 class ArtistMatch:
-    """An artist as it is answered, with its entry points."""
+    """An artist in a response, with its entry points."""
 
     name: str
     entries: tuple[Match, ...]
 
 
 class ForeignIds(Protocol):
-    """Ids of songs on connected servers. A "server" is its name, which no other extension uses."""
+    """Ids of songs on connected servers. A "server" is its name, which must be unique among extensions."""
 
     def known(self, server_id: str) -> tuple[str, int] | None:
-        """Find the server that an id is from, and the song here."""
+        """Find the server of an id, and the library's song."""
 
     def first_server(self) -> str | None:
         """Return the first server with songs."""
 
     def ids_of(self, song_ids: Iterable[int], server: str) -> dict[int, str]:
-        """Map songs here to the ids of a server; {} for a server of another extension."""
+        """Map songs to the ids of a server; {} for a server of another extension."""
 
     def artist(self, item_id: str) -> tuple[str, str] | None:
-        """Find the server that an artist's id is from, and the artist's name. Raises ServerError."""
+        """Find the server of an artist's id, and the artist's name. Raises ServerError."""
 
 
 class Answering:
-    """Answers from a library as it stands, under the model in use and some rules."""
+    """Searches in a library for players, under the active model and the owner's rules."""
 
     def __init__(self, library: Library, rules: PlayerRules) -> None:
         self._library, self._rules = library, rules
@@ -85,116 +83,110 @@ class Answering:
         self._jellyfin = JellyfinIds(library, rules.jellyfin or "")
         self.snapshot = _snapshot(library, library.revision)
 
-    # --- what was asked with ------------------------------------------------------------------
+    def song(self, item_id: str) -> Seed:
+        """Return the song of any form of a connected server's id, of a Jellyfin id, or of an own id.
 
-    def song(self, item_id: str) -> Asked:
-        """The song of an id, in any form that a connected server hands out, or of a file in Jellyfin.
-
-        Raises NotFoundError if there is none, or it has no vector yet.
+        Raises NotFoundError if it does not exist, or lacks a vector.
         """
         for ids in self._foreign:
             if (known := ids.known(item_id)) is not None:
-                return self._with_vector(known[1], known[0])
+                return self._check_vector(known[1], known[0])
         is_connected = self._first_server is not None
         if self._rules.jellyfin or not is_connected:
-            in_jellyfin = self._jellyfin.song(item_id)
-            if in_jellyfin is not None:
-                return self._with_vector(in_jellyfin, JELLYFIN)
+            song_id = self._jellyfin.song(item_id)
+            if song_id is not None:
+                return self._check_vector(song_id, JELLYFIN)
         own = _OWN_ID.fullmatch(item_id)
         if own is None or is_connected:
-            raise _unknown()
-        return self._with_vector(int(own[1]), None)
+            raise _unknown_song()
+        return self._check_vector(int(own[1]), None)
 
-    def song_called(self, title: str, artist: str) -> Asked:
-        """The song of a title and an artist, in any case; raises as :meth:`song`."""
-        found = self.snapshot.songs_with(f"{title} {artist}", 1)
-        if not found:
-            raise _unknown()
-        return self._with_vector(found[0].id, self._server)
+    def song_called(self, title: str, artist: str) -> Seed:
+        """Return the song with a title and artist, in any case; raises like :meth:`song`."""
+        songs = self.snapshot.songs_with(f"{title} {artist}", 1)
+        if not songs:
+            raise _unknown_song()
+        return self._check_vector(songs[0].id, self._default_server)
 
-    def artist(self, name: str) -> Asked:
-        """Songs that stand for an artist, who is called by name, or by the id on a connected server.
+    def artist(self, name: str) -> Seed:
+        """Return songs that represent an artist, given by name or by an id on a connected server.
 
-        Raises NotFoundError if there is none; ServerError if a server does not say whose id it is.
+        Raises NotFoundError if the artist is unknown; ServerError if a server does not answer.
         """
         try:
-            return Asked(songs_standing_for(self.snapshot, name), self._server)
+            return Seed(songs_standing_for(self.snapshot, name), self._default_server)
         except NotFoundError:
             for ids in self._foreign:
                 if (known := ids.artist(name)) is not None:
-                    return Asked(songs_standing_for(self.snapshot, known[1]), known[0])
+                    return Seed(songs_standing_for(self.snapshot, known[1]), known[0])
             raise
 
-    def song_or_artist(self, item_id: str) -> Asked:
-        """What an id is of; raises as :meth:`artist`."""
+    def song_or_artist(self, item_id: str) -> Seed:
+        """Return the song of an id, else the artist; raises like :meth:`artist`."""
         try:
             return self.song(item_id)
         except NotFoundError:
             return self.artist(item_id)
 
-    def _with_vector(self, song_id: int, server: str | None) -> Asked:
+    def _check_vector(self, song_id: int, server: str | None) -> Seed:
         if self.snapshot.rows_of([song_id])[0] < 0:
-            raise _unknown()
-        return Asked(song_id, server)
+            raise _unknown_song()
+        return Seed(song_id, server)
 
-    # --- answers ------------------------------------------------------------------------------
-
-    def similar(self, asked: Asked, n: int, *, is_limited: bool = True) -> list[Match]:
-        """At most `n` similar songs, best first, with the limit per artist or without."""
+    def similar(self, seed: Seed, n: int, *, is_limited: bool = True) -> list[Match]:
+        """Return at most `n` similar songs, best first, with or without the limit per artist."""
         limit = (self._rules.per_artist or None) if is_limited else None
-        left_out, thumbs = self._left_out, self._thumbs(asked.query)
+        excluded, thumbs = self._excluded, self._thumbs(seed.query)
         k = n = min(n, MAX_SONGS)
         while True:
-            hits = find_similar(
-                self.snapshot, asked.query, k, max_per_artist=limit, filters=self._rules, exclude=left_out,
+            results = find_similar(
+                self.snapshot, seed.query, k, max_per_artist=limit, filters=self._rules, exclude=excluded,
                 thumbs=thumbs,
             )  # fmt: skip
-            matches = self._matches(hits, asked.server)
-            if len(matches) >= n or len(hits) < k:
+            matches = self._to_matches(results, seed.server)
+            if len(matches) >= n or len(results) < k:
                 return matches[:n]
-            k = _REACH * k
+            k = _WIDEN * k
 
-    def path(self, first: Asked, last: Asked, n: int) -> list[Match]:
-        """At most `n` songs that begin with the one and end with the other, and change little from song to song.
+    def path(self, first: Seed, last: Seed, n: int) -> list[Match]:
+        """Return a path of at most `n` songs with small steps from the first song to the last.
 
         Raises NotFoundError if they are of two servers.
         """
-        start, end = (self._library.song(_song_ids(asked.query)[0]) for asked in (first, last))
-        if len(set(self.snapshot.rows_of([start.id, end.id]))) == 1:  # they sound the same
-            return self._along([start, end][: 1 + (start.id != end.id)], first.server)
-        left_out = self._left_out
-        between = self._between(start.id, end.id, n, left_out)
+        start, end = (self._library.song(_song_ids(seed.query)[0]) for seed in (first, last))
+        if len(set(self.snapshot.rows_of([start.id, end.id]))) == 1:  # both sound the same
+            return self._to_path([start, end][: 1 + (start.id != end.id)], first.server)
+        excluded = self._excluded
+        between = self._walk_between(start.id, end.id, n, excluded)
         known = self._ids([song.id for song in between], first.server)
-        if len(known) < len(between):  # the server lacks some: again, from what it has
+        if len(known) < len(between):  # try again without the songs that the server lacks
             everything = self.snapshot.row_ids.tolist()
-            left_out |= set(everything) - self._ids(everything, first.server).keys()
-            between = self._between(start.id, end.id, n, left_out)
-        return self._along([start, *between, end], first.server)
+            excluded |= set(everything) - self._ids(everything, first.server).keys()
+            between = self._walk_between(start.id, end.id, n, excluded)
+        return self._to_path([start, *between, end], first.server)
 
-    def _between(self, start: int, end: int, n: int, left_out: frozenset[int]) -> tuple[Song, ...]:
-        """Songs of a path but for its ends: the walk may know these by others with the same sound."""
-        request = self._rules.path(start, end, min(max(n, 2), MAX_SONGS), left_out)
+    def _walk_between(self, start: int, end: int, n: int, exclude: frozenset[int]) -> tuple[Song, ...]:
+        # the ends are cut off, because the walk may use other songs with the same sound for them
+        request = self._rules.path(start, end, min(max(n, 2), MAX_SONGS), exclude)
         return _walk(self._library, self.snapshot.revision).draw(request, _SEED).songs[1:-1]
 
-    def artists(self, asked: Asked, n: int) -> list[ArtistMatch]:
-        """At most `n` similar artists with their entry points, the nearest first."""
-        found = find_similar_artists(
-            self.snapshot, asked.query, n, filters=self._rules, exclude=self._left_out, thumbs=self._thumbs(asked.query)
+    def artists(self, seed: Seed, n: int) -> list[ArtistMatch]:
+        """Return at most `n` similar artists with their entry points, the nearest first."""
+        artists = find_similar_artists(
+            self.snapshot, seed.query, n, filters=self._rules, exclude=self._excluded, thumbs=self._thumbs(seed.query)
         )
-        matches = [ArtistMatch(artist.name, tuple(self._matches(artist.entries, asked.server))) for artist in found]
-        return [artist for artist in matches if artist.entries]
+        matches = [ArtistMatch(a.name, tuple(self._to_matches(a.entries, seed.server))) for a in artists]
+        return [match for match in matches if match.entries]
 
-    def songs_of(self, asked: Asked) -> list[Match]:
-        """What was asked with, as far as the asking program has it."""
-        songs = self.snapshot.songs_by_id(_song_ids(asked.query))
-        ids = self._ids([song.id for song in songs], asked.server)
+    def songs_of(self, seed: Seed) -> list[Match]:
+        """Return the songs of the query that the other program has."""
+        songs = self.snapshot.songs_by_id(_song_ids(seed.query))
+        ids = self._ids([song.id for song in songs], seed.server)
         return [Match(ids[song.id], song, 1.0) for song in songs if song.id in ids]
 
-    # --- how ----------------------------------------------------------------------------------
-
     @property
-    def _server(self) -> str | None:
-        """Whose ids are answered where a question has none."""
+    def _default_server(self) -> str | None:
+        """The server whose ids are in responses to queries without an id."""
         return self._first_server or (JELLYFIN if self._rules.jellyfin else None)
 
     @property
@@ -202,65 +194,61 @@ class Answering:
         return next((server for ids in self._foreign if (server := ids.first_server()) is not None), None)
 
     @property
-    def _left_out(self) -> frozenset[int]:
-        """Songs that are never answered: by the rules, and by a thumb down in the player."""
+    def _excluded(self) -> frozenset[int]:
+        """Songs that the rules, or a thumb down in the player, exclude."""
         down = (song_id for song_id, thumb in self._library.feedback().items() if thumb < 0)
         return self._rules.exclude.union(down)
 
     def _thumbs(self, query: Query) -> Thumbs | None:
-        """What was kept of answers to a song."""
         return Thumbs(tuple(self._library.judgments.rated_results(query).items())) if isinstance(query, int) else None
 
-    def _matches(self, hits: Sequence[Hit], server: str | None) -> list[Match]:
-        ids = self._ids([hit.song.id for hit in hits], server)
-        return [Match(ids[h.song.id], h.song, h.similarity or 0.0) for h in hits if h.song.id in ids]
+    def _to_matches(self, results: Sequence[Hit], server: str | None) -> list[Match]:
+        ids = self._ids([result.song.id for result in results], server)
+        return [Match(ids[r.song.id], r.song, r.similarity or 0.0) for r in results if r.song.id in ids]
 
-    def _along(self, songs: Sequence[Song], server: str | None) -> list[Match]:
+    def _to_path(self, songs: Sequence[Song], server: str | None) -> list[Match]:
         first, ids = songs[0], self._ids([song.id for song in songs], server)
         if len(ids) < len(songs):
-            raise _unknown()
-        near = [1.0, *(similarity_of(self.snapshot, first.id, song.id) for song in songs[1:])]
-        return [Match(ids[song.id], song, value) for song, value in zip(songs, near, strict=True)]
+            raise _unknown_song()
+        similarities = [1.0, *(similarity_of(self.snapshot, first.id, song.id) for song in songs[1:])]
+        return [Match(ids[song.id], song, value) for song, value in zip(songs, similarities, strict=True)]
 
     def _ids(self, song_ids: Sequence[int], server: str | None) -> dict[int, str]:
-        """Ids by which the asking program knows songs, or others with the same sound, by our id."""
+        """Map songs to the other program's ids of them, or of songs with the same sound."""
         if server is None:
             return {song_id: str(song_id) for song_id in song_ids}
         if server == JELLYFIN:
             return self._jellyfin.ids_of(song_ids)
         ids = self._foreign_ids(song_ids, server)
         missing = set(song_ids) - ids.keys()
-        shown = self.snapshot.representative_of
-        copies = {copy: one for copy, one in shown.items() if one in missing} if missing else {}
-        of_copies = self._foreign_ids(copies, server) if copies else {}
-        return {copies[copy]: item_id for copy, item_id in of_copies.items()} | ids
+        pairs = self.snapshot.representative_of.items() if missing else ()
+        copies = {copy: song_id for copy, song_id in pairs if song_id in missing}
+        ids_of_copies = self._foreign_ids(copies, server) if copies else {}
+        return {copies[copy]: item_id for copy, item_id in ids_of_copies.items()} | ids
 
     def _foreign_ids(self, song_ids: Iterable[int], server: str) -> dict[int, str]:
         return {song_id: item_id for ids in self._foreign for song_id, item_id in ids.ids_of(song_ids, server).items()}
 
 
 def _song_ids(query: Query) -> list[int]:
-    """Ids of the songs of a query."""
     return [one for one in examples_of(query).like if isinstance(one, int)]
 
 
-def _unknown() -> NotFoundError:
-    return NotFoundError("there is no such song here, or it has not been analysed yet.")
+def _unknown_song() -> NotFoundError:
+    return NotFoundError("this song is not in the library, or was not analyzed yet.")
 
 
 @lru_cache(maxsize=2)
 def _snapshot(library: Library, revision: int) -> Snapshot:
-    """The library as it stands at a revision; what it has read stays read."""
-    del revision
+    del revision  # only a key of the cache
     return take_snapshot(library)
 
 
 @lru_cache(maxsize=2)
 def _walk(library: Library, revision: int) -> Walk:
-    """The walk of a revision; to build it takes longer than to draw a path."""
     return Walk(_snapshot(library, revision))
 
 
 def length_of(snapshot: Snapshot, path: Sequence[Match]) -> float:
-    """How far a path goes: the sum of 1 - similarity of its steps."""
+    """Return the length of a path: the sum of 1 - similarity over its steps."""
     return sum(1.0 - similarity_of(snapshot, a.song.id, b.song.id) for a, b in pairwise(path))

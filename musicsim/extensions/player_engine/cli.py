@@ -1,11 +1,11 @@
-"""Commands for players of other programs: whether they are answered, and what they are offered."""
+"""Command for other programs' players: token and rules."""
 
 from typing import Annotated
 
 import typer
 
-from musicsim.cli._console import JsonOption, LibraryOption, emit, open_library, plain
-from musicsim.cli._options import taking
+from musicsim.cli.console import JsonOption, LibraryOption, emit, open_library, plain
+from musicsim.cli.options import taking
 from musicsim.explorer.requests.options import changed, options_of
 from musicsim.extensions.player_engine.access import answer_players, player_access, refuse_players
 from musicsim.extensions.player_engine.request import PlayerRules
@@ -16,11 +16,13 @@ def players(
     request: PlayerRules,
     library: LibraryOption = None,
     as_json: JsonOption = False,
-    show: Annotated[bool, typer.Option("--show", help="Show token and rules, and change nothing.")] = False,
-    off: Annotated[bool, typer.Option("--off", help="Answer no players any more; the token is void.")] = False,
-    new_token: Annotated[bool, typer.Option("--new-token", help="Make a new token; the old one is void.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Show token and rules without changing them.")] = False,
+    off: Annotated[bool, typer.Option("--off", help="Turn off access for players; the token becomes invalid.")] = False,
+    new_token: Annotated[
+        bool, typer.Option("--new-token", help="Make a new token; the old one becomes invalid.")
+    ] = False,
 ) -> None:
-    """The app answers while it runs, to those that show the token. Rules that were given before are replaced."""
+    """Give players with the token access while the app runs. New rules replace all earlier ones."""
     with open_library(library) as lib:
         if off:
             refuse_players(lib)
@@ -34,9 +36,9 @@ def players(
     if as_json:
         emit({"token": access and access.token, "rules": rules})
     elif access is None:
-        typer.echo("Players are not answered.")
+        typer.echo("Access for players is off.")
     else:
         typer.echo(f"token: {access.token}")
         for name, value in rules.items():
             typer.echo(f"{name}: {plain(', '.join(map(str, value)) if isinstance(value, list) else str(value))}")
-        typer.echo("Set the app's address and this token in the player or plugin; docs/servers.md says where.")
+        typer.echo("Enter the app's address and this token in the player or plugin; see docs/servers.md.")

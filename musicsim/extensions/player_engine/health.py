@@ -9,9 +9,9 @@ from musicsim.library import Library
 
 
 def check(library: Library) -> Iterator[Finding]:
-    """Find a file of the token that cannot be read."""
+    """Report a file with the players' token that cannot be read."""
     try:
         player_access(library)
     except LibraryError as error:
-        words = "what players are let in by cannot be read"
-        yield Finding("connections", PROBLEM, words, "Delete the file, and connect them again.", (str(error),))
+        problem = "the file with the players' token cannot be read"
+        yield Finding("connections", PROBLEM, problem, "Delete the file and connect the players again.", (str(error),))

@@ -1,4 +1,4 @@
-"""Ids of songs in Jellyfin, which has no interface to ask for them: they follow from the paths of files.
+"""Ids of songs in Jellyfin, computed from paths, because Jellyfin's API does not return them.
 
 An id is a GUID: MD5 of an item's type and its path in UTF-16 (Jellyfin's ``LibraryManager.GetNewItemId``).
 """
@@ -9,10 +9,12 @@ import uuid
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from musicsim._arrays import Int64Array
 from musicsim.library import Library
 from musicsim.library.stores.files import is_below
 
@@ -22,7 +24,7 @@ _PAIR = np.dtype([("guid", "S32"), ("song_id", np.int64)])
 
 
 def jellyfin_id(path: str) -> str:
-    """The id of a song whose file Jellyfin finds at a path: 32 hexadecimal digits."""
+    """Return Jellyfin's id of a song at a path, 32 hexadecimal digits."""
     digest = hashlib.md5((_TYPE + path).encode("utf-16-le", "replace"), usedforsecurity=False).digest()
     return uuid.UUID(bytes_le=digest).hex
 
@@ -30,68 +32,56 @@ def jellyfin_id(path: str) -> str:
 class JellyfinIds:
     """Songs by their ids in Jellyfin, and the reverse.
 
-    Parameters
-    ----------
-    folder : str
-        What Jellyfin calls the folders of music that the library has; "" where it calls them the same.
+    `folder` is Jellyfin's path of the library's music folders; "" if it is the same.
     """
 
     def __init__(self, library: Library, folder: str) -> None:
         self._library, self._folder = library, folder
 
     def song(self, item_id: str) -> int | None:
-        """The song of an id, with or without dashes; None where it is none of Jellyfin's ids of a file here."""
+        """Return the song of a Jellyfin id, with or without dashes; None if no file has it."""
         guid = item_id.replace("-", "").lower()
         if not _GUID.fullmatch(guid):
             return None
-        listed, revision = _listed(self._library, self._folder), self._library.revision
-        song_id = listed.song(guid)
-        if listed.revision != revision and (song_id is None or self.ids_of([song_id]).get(song_id) != guid):
-            listed.replace(self._all(), revision)
-            song_id = listed.song(guid)
+        cache, revision = _cache(self._library, self._folder), self._library.revision
+        song_id = cache.song(guid)
+        if cache.revision != revision and (song_id is None or self.ids_of([song_id]).get(song_id) != guid):
+            pairs = np.fromiter(((self._id(path), i) for i, path in self._library.files.here()), _PAIR)
+            pairs.sort(order="guid")
+            cache.arrays = np.ascontiguousarray(pairs["guid"]), pairs["song_id"]  # at once, because threads share it
+            cache.revision = revision
+            song_id = cache.song(guid)
         return song_id
 
     def ids_of(self, song_ids: Iterable[int]) -> dict[int, str]:
-        """Ids of songs, by song id, of those that have a file."""
+        """Return the Jellyfin ids of songs that have a file, by song id."""
         paths = self._library.files.paths_of(song_ids)
-        return {song_id: jellyfin_id(self._there(found[0])) for song_id, found in paths.items()}
-
-    def _all(self) -> npt.NDArray[np.void]:
-        files = self._library.files.here()
-        pairs = np.fromiter(((jellyfin_id(self._there(path)), i) for i, path in files), _PAIR)
-        pairs.sort(order="guid")
-        return pairs
+        return {song_id: self._id(files[0]) for song_id, files in paths.items()}
 
     @cached_property
     def _roots(self) -> list[Path]:
         return self._library.files.roots()
 
-    def _there(self, path: Path) -> str:
+    def _id(self, path: Path) -> str:
         root = next((root for root in self._roots if self._folder and is_below(path, root)), None)
-        return str(path if root is None else PurePosixPath(self._folder, path.relative_to(root)))
+        return jellyfin_id(str(path if root is None else PurePosixPath(self._folder, path.relative_to(root))))
 
 
-class _Listed:
-    """Ids of all files in order with their songs, as they were at a revision; 40 bytes a file."""
+class _IdCache:
+    """Sorted ids of all files at a revision, with their songs; 40 bytes per file."""
 
     def __init__(self) -> None:
-        self.replace(np.empty(0, _PAIR), -1)
+        self.arrays: tuple[npt.NDArray[Any], Int64Array] = np.empty(0, "S32"), np.empty(0, np.int64)
+        self.revision = -1
 
     def song(self, guid: str) -> int | None:
-        """The song of an id."""
-        guids, song_ids = self._arrays
+        guids, song_ids = self.arrays
         place = int(np.searchsorted(guids, guid.encode()))
-        is_there = place < len(guids) and guids[place] == guid.encode()
-        return int(song_ids[place]) if is_there else None
-
-    def replace(self, pairs: npt.NDArray[np.void], revision: int) -> None:
-        """Bring it up to a revision."""
-        self._arrays = np.ascontiguousarray(pairs["guid"]), pairs["song_id"]
-        self.revision = revision
+        return int(song_ids[place]) if place < len(guids) and guids[place] == guid.encode() else None
 
 
 @lru_cache(maxsize=2)
-def _listed(library: Library, folder: str) -> _Listed:
-    """Kept across revisions: most of them change no file."""
+def _cache(library: Library, folder: str) -> _IdCache:
+    """Return a cache that is kept for later revisions, because most of them do not change files."""
     del library, folder
-    return _Listed()
+    return _IdCache()

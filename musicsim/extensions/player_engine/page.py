@@ -1,4 +1,4 @@
-"""Players of other programs, in the section Servers: whether they are answered, their token and rules."""
+"""Players of other programs in the section Servers: a switch, their token and rules."""
 
 from dataclasses import replace
 from typing import Any
@@ -22,9 +22,9 @@ _KEYS = {
 }
 
 
-def draw(now: Snapshot, *, busy: bool) -> None:
-    """A switch, the token where it is on, and the rules that are set most often."""
-    library = now.library
+def draw(snapshot: Snapshot, *, busy: bool) -> None:
+    """Draw the switch and, if it is on, the token and the most important rules."""
+    library = snapshot.library
     st.subheader("Players", anchor=False)
     try:
         access = player_access(library)
@@ -33,23 +33,23 @@ def draw(now: Snapshot, *, busy: bool) -> None:
         return
     st.toggle(
         "Answer players", access is not None, key="players_on", on_change=_switch, args=(library,),
-        help="Plugins of Navidrome, Ampache and others, and players that speak OpenSubsonic, get similar songs, paths "
-        "and similar artists from this library while the app runs, if they show the token. docs/servers.md says what "
-        "to set where.",
+        help="While the app runs, plugins of Navidrome, Ampache and others, and players with OpenSubsonic, get similar "
+        "songs, paths and similar artists from this library, if they send the token. For the settings, see "
+        "docs/servers.md.",
     )  # fmt: skip
     if access is None:
         return
-    st.caption("Token, or password:")
+    st.caption("Token, also used as the password:")
     st.code(access.token, language=None)
-    with st.expander("What players are offered", icon=":material/filter_alt:"):
-        _rules(now, access.rules)
+    with st.expander("Rules for players", icon=":material/filter_alt:"):
+        _draw_rules(snapshot, access.rules)
 
 
 def _switch(library: Library) -> None:
-    _changed(library, None if not st.session_state["players_on"] else PlayerRules())
+    _apply(library, PlayerRules() if st.session_state["players_on"] else None)
 
 
-def _changed(library: Library, rules: PlayerRules | None) -> None:
+def _apply(library: Library, rules: PlayerRules | None) -> None:
     try:
         if rules is None:
             refuse_players(library)
@@ -59,15 +59,15 @@ def _changed(library: Library, rules: PlayerRules | None) -> None:
         st.toast(plain(error), icon=":material/warning:")
 
 
-def _rules(now: Snapshot, rules: PlayerRules) -> None:
-    choices = choices_of(now)
+def _draw_rules(snapshot: Snapshot, rules: PlayerRules) -> None:
+    choices = choices_of(snapshot)
     span = choices.ranges.get("duration_s")
     for field, key in _KEYS.items():
         if key.name not in st.session_state:
             value = getattr(rules, field)
             key.set(sorted(value) if field in _NAMES else value or "" if field == "jellyfin" else value)
     for field in _NAMES:
-        names = sorted({*choices.names.get(field, ()), *getattr(rules, field)})  # a folder above others may be named
+        names = sorted({*choices.names.get(field, ()), *getattr(rules, field)})  # a rule may name a parent folder
         if names:
             find_names(**labelled(PlayerRules, field), names=names, key=_KEYS[field], placeholder="None")
     if span:
@@ -78,12 +78,12 @@ def _rules(now: Snapshot, rules: PlayerRules) -> None:
         )
     st.number_input(**limits(PlayerRules, "per_artist"), key=_KEYS["per_artist"].name)
     st.text_input(**labelled(PlayerRules, "jellyfin"), key=_KEYS["jellyfin"].name, placeholder="/media/music")
-    asked: dict[str, Any] = {field: frozenset(_KEYS[field].get()) for field in _NAMES}
-    asked |= {"per_artist": _KEYS["per_artist"].get(), "jellyfin": _KEYS["jellyfin"].get().strip() or None}
+    values: dict[str, Any] = {field: frozenset(_KEYS[field].get()) for field in _NAMES}
+    values |= {"per_artist": _KEYS["per_artist"].get(), "jellyfin": _KEYS["jellyfin"].get().strip() or None}
     if span:
-        asked["duration_s"] = None if _KEYS["duration_s"].get() == span else _KEYS["duration_s"].get()
-    new = replace(rules, **asked)
+        values["duration_s"] = None if _KEYS["duration_s"].get() == span else _KEYS["duration_s"].get()
+    new = replace(rules, **values)
     st.button(
-        "Save", icon=":material/check:", key="players_save", disabled=new == rules, on_click=_changed,
-        args=(now.library, new),
+        "Save", icon=":material/check:", key="players_save", disabled=new == rules, on_click=_apply,
+        args=(snapshot.library, new),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What players of other programs are offered, whatever they ask for."""
+"""The owner's rules for songs that other programs' players get."""
 
 from dataclasses import dataclass, fields
 
@@ -9,7 +9,7 @@ from musicsim.explorer.requests.playlist import PlaylistRequest
 
 @dataclass(frozen=True, kw_only=True)
 class PlayerRules(Filters):
-    """Which songs players are offered: said once, kept in every answer."""
+    """Rules that apply to every response to players."""
 
     exclude: frozenset[int] = option(frozenset(), "Songs to leave out.", label="Leave out")
     per_artist: int = option(
@@ -18,12 +18,12 @@ class PlayerRules(Filters):
     )  # fmt: skip
 
     jellyfin: str | None = option(
-        None, "Answer by Jellyfin's ids where no music server is connected; its name for the folder of music.",
+        None, "Jellyfin's path of your music folder; players then use Jellyfin's ids if no music server is connected.",
         label="Folder of music in Jellyfin",
     )  # fmt: skip
 
     def path(self, first: int, last: int, length: int, exclude: frozenset[int]) -> PlaylistRequest:
-        """A path of `length` songs from one to another that keeps to the rules, but for what is left out."""
+        """Return a request for a path of `length` songs under the rules, except the rules for excluded songs."""
         filters = {f.name: getattr(self, f.name) for f in fields(Filters)}
         return PlaylistRequest(
             **filters, first=first, through=(last,), length=length, exclude=exclude, avoid_recent=False

@@ -1,8 +1,8 @@
-"""Routes for players of other programs: ``/rest``, and three GETs that plugins of music servers send to an engine.
+"""Routes for other programs' players: ``/rest``, and GET requests from plugins of music servers.
 
-The plugins of Navidrome, Jellyfin, Ampache and Lyrion ask for ``/api/similar_tracks``, ``/api/find_path`` and
-``/api/similar_artists`` at an address that is set in them. They show the token as ``Authorization: Bearer``; a plugin
-that cannot do so is given an address with the token in it, ``/players/<token>``.
+The plugins of Navidrome, Jellyfin, Ampache and Lyrion call ``/api/similar_tracks``, ``/api/find_path`` and
+``/api/similar_artists`` at a configured address. They send the token as ``Authorization: Bearer``, or in the address:
+``/players/<token>``.
 """
 
 import logging
@@ -23,59 +23,54 @@ from musicsim.extensions.player_engine.subsonic import subsonic
 
 _log = logging.getLogger(__name__)
 
-_N_SONGS, _N_PATH, _N_ARTISTS = 10, 25, 10  # where no number is asked for
+_N_SONGS, _N_PATH, _N_ARTISTS = 10, 25, 10  # default numbers
 
 
-class _Refusal(Exception):
-    def __init__(self, status: int, error: str) -> None:
-        super().__init__(error)
+class _RequestError(Exception):
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
         self.status = status
 
 
-def _similar_tracks(answering: Answering, asked: Request) -> Any:
-    given = asked.query_params
-    has_names = given.get("title") and given.get("artist")
-    if not (given.get("item_id") or has_names):
-        raise _Refusal(400, "say which song by item_id, or by title and artist.")
+def _similar_tracks(answering: Answering, request: Request) -> Any:
+    parameters = request.query_params
+    has_names = parameters.get("title") and parameters.get("artist")
+    if not (parameters.get("item_id") or has_names):
+        raise _RequestError(400, "give item_id, or title and artist.")
     try:
-        song = answering.song(given.get("item_id", ""))
+        song = answering.song(parameters.get("item_id", ""))
     except NotFoundError:
         if not has_names:
             raise
-        song = answering.song_called(given["title"], given["artist"])
-    is_limited = given.get("eliminate_duplicates") != "false"
-    found = answering.similar(song, _number(asked, "n", _N_SONGS), is_limited=is_limited)
-    return [_track(match) for match in found]
+        song = answering.song_called(parameters["title"], parameters["artist"])
+    is_limited = parameters.get("eliminate_duplicates") != "false"
+    matches = answering.similar(song, _number(request, "n", _N_SONGS), is_limited=is_limited)
+    return [_track(match) for match in matches]
 
 
-def _find_path(answering: Answering, asked: Request) -> Any:
-    given = asked.query_params
-    if not (given.get("start_song_id") and given.get("end_song_id")):
-        raise _Refusal(400, "say which songs by start_song_id and end_song_id.")
-    first, last = (answering.song(given[name]) for name in ("start_song_id", "end_song_id"))
-    path = answering.path(first, last, _number(asked, "max_steps", _N_PATH))
+def _find_path(answering: Answering, request: Request) -> Any:
+    parameters = request.query_params
+    if not (parameters.get("start_song_id") and parameters.get("end_song_id")):
+        raise _RequestError(400, "give start_song_id and end_song_id.")
+    first, last = (answering.song(parameters[name]) for name in ("start_song_id", "end_song_id"))
+    path = answering.path(first, last, _number(request, "max_steps", _N_PATH))
     return {"path": [_track(match) for match in path], "total_distance": round(length_of(answering.snapshot, path), 4)}
 
 
-def _similar_artists(answering: Answering, asked: Request) -> Any:
-    given = asked.query_params
-    name = given.get("artist") or given.get("artist_id")
+def _similar_artists(answering: Answering, request: Request) -> Any:
+    name = request.query_params.get("artist") or request.query_params.get("artist_id")
     if not name:
-        raise _Refusal(400, "say which artist by artist.")
-    artist = answering.artist(name)
-    found = answering.artists(artist, _number(asked, "n", _N_ARTISTS))
-    answer: list[dict[str, Any]] = [{"artist": one.name, "artist_id": ""} for one in found]
-    if given.get("include_component_matches") == "true":
-        own = _representative(answering.songs_of(artist))
-        for entry, one in zip(answer, found, strict=True):
+        raise _RequestError(400, "give artist.")
+    seed = answering.artist(name)
+    artists = answering.artists(seed, _number(request, "n", _N_ARTISTS))
+    entries: list[dict[str, Any]] = [{"artist": artist.name, "artist_id": ""} for artist in artists]
+    if request.query_params.get("include_component_matches") == "true":
+        own = _representative(answering.songs_of(seed))
+        for entry, artist in zip(entries, artists, strict=True):
             entry["component_matches"] = [
-                {"artist1_representative_songs": own, "artist2_representative_songs": _representative(one.entries)}
+                {"artist1_representative_songs": own, "artist2_representative_songs": _representative(artist.entries)}
             ]
-    return answer
-
-
-def _health(_: Answering, __: Request) -> Any:
-    return {"status": "ok"}
+    return entries
 
 
 def _track(match: Match) -> dict[str, Any]:
@@ -90,30 +85,31 @@ def _representative(matches: Sequence[Match]) -> list[dict[str, str]]:
     return [{"item_id": match.id, "title": match.song.title} for match in matches]
 
 
-def _number(asked: Request, name: str, default: int) -> int:
-    text = asked.query_params.get(name) or str(default)
+def _number(request: Request, name: str, default: int) -> int:
+    text = request.query_params.get(name) or str(default)
     if not re.fullmatch("[0-9]{1,9}", text, re.ASCII):
-        raise _Refusal(400, f"{name} should be a whole number.")
+        raise _RequestError(400, f"{name} should be a whole number.")
     return min(max(int(text), 1), MAX_SONGS)
 
 
-def _answered(answer: Callable[[Answering, Request], Any]) -> Callable[[Request], Response]:
-    """A route for whoever shows the token."""
+def _with_token(respond: Callable[[Answering, Request], Any]) -> Callable[[Request], Response]:
+    """Return a route that checks the token, and turns errors into responses."""
 
     def route(request: Request) -> Response:
         try:
             library = open_library()
             access = player_access(library)
             if access is None:
-                raise _Refusal(404, "players are not answered here: see `musicsim players`.")
-            shown = request.path_params.get("token") or _bearer(request)
-            if not secrets.compare_digest(shown.encode(), access.token.encode()):
-                raise _Refusal(401, "send the token that `musicsim players` shows, as Authorization: Bearer.")
-            return JSONResponse(answer(Answering(library, access.rules), request))
-        except _Refusal as refusal:
-            return JSONResponse({"error": str(refusal)}, refusal.status)
+                raise _RequestError(404, "access for players is off: see `musicsim players`.")
+            scheme, _, bearer = request.headers.get("Authorization", "").partition(" ")
+            token = request.path_params.get("token") or (bearer.strip() if scheme.lower() == "bearer" else "")
+            if not secrets.compare_digest(token.encode(), access.token.encode()):
+                raise _RequestError(401, "send the token that `musicsim players` shows, as Authorization: Bearer.")
+            return JSONResponse(respond(Answering(library, access.rules), request))
+        except _RequestError as error:
+            return JSONResponse({"error": str(error)}, error.status)
         except NotFoundError:
-            return JSONResponse({"error": "there is nothing of this id or name here."}, 404)
+            return JSONResponse({"error": "this id or name is not in the library."}, 404)
         except MusicsimError as error:
             _log.warning("%s", error)
             return JSONResponse({"error": "the library cannot answer now. The app's log says why."}, 409)
@@ -121,22 +117,17 @@ def _answered(answer: Callable[[Answering, Request], Any]) -> Callable[[Request]
     return route
 
 
-def _bearer(request: Request) -> str:
-    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else ""
-
-
-_BACK_END = {
+_BACK_END: dict[str, Callable[[Answering, Request], Any]] = {
     "similar_tracks": _similar_tracks,
     "find_path": _find_path,
     "similar_artists": _similar_artists,
-    "health": _health,
+    "health": lambda *_: {"status": "ok"},
 }
 
 
 def players_routes(prefix: str = "") -> list[BaseRoute]:
-    """The routes below a path that begins with a slash, or at the root; before those of ``/api``."""
-    found: list[BaseRoute] = [Route(prefix + "/rest/{method}", subsonic, methods=["GET", "POST"])]
+    """Return the routes under a path that begins with a slash, or ""; they come before those of ``/api``."""
+    routes: list[BaseRoute] = [Route(prefix + "/rest/{method}", subsonic, methods=["GET", "POST"])]
     for address in ("", "/players/{token}"):
-        found += [Route(f"{prefix}{address}/api/{name}", _answered(answer)) for name, answer in _BACK_END.items()]
-    return found
+        routes += [Route(f"{prefix}{address}/api/{name}", _with_token(respond)) for name, respond in _BACK_END.items()]
+    return routes

@@ -1,7 +1,7 @@
-"""``/rest``: what players that speak OpenSubsonic ask of an engine for similar songs.
+"""``/rest``: similar songs for players that use OpenSubsonic.
 
-Protocol: https://opensubsonic.netlify.app/docs. Only what finds similar songs is answered, no browsing and no sound.
-Whatever is wrong with a request is an error of the protocol, under the status 200.
+Protocol: https://opensubsonic.netlify.app/docs. Only the methods for similar songs are supported, not browsing or
+sound. Every error is an error of the protocol, with status 200.
 """
 
 import hashlib
@@ -22,130 +22,115 @@ from musicsim.audio import media_type
 from musicsim.errors import MusicsimError, NotFoundError
 from musicsim.explorer.libraries import open_library
 from musicsim.extensions.player_engine.access import PlayerAccess, player_access
-from musicsim.extensions.player_engine.answering import MAX_SONGS, Answering, Asked, Match
+from musicsim.extensions.player_engine.answering import MAX_SONGS, Answering, Match
 from musicsim.library import Song
 
 _log = logging.getLogger(__name__)
 
 _VERSION = "1.16.1"  # of Subsonic's protocol
-_EXTENSIONS = ("apiKeyAuthentication", "formPost", "sonicSimilarity")  # each in its version 1
+_EXTENSIONS = ("apiKeyAuthentication", "formPost", "sonicSimilarity")  # each in version 1
 _USER = "musicsim"
 _MAX_FORM = 1 << 16  # bytes
-_N_TRACKS, _N_SONGS, _N_PATH = 10, 50, 25  # where no number is asked for
+_N_TRACKS, _N_SONGS, _N_PATH = 10, 50, 25  # default numbers
 _GENERIC, _MISSING, _WRONG_PASSWORD, _NO_PASSWORDS, _CONFLICT, _WRONG_KEY, _NOT_FOUND = (0, 10, 40, 42, 43, 44, 70)
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 _Content = dict[str, Any]
+_Parameters = Mapping[str, str]
 
 
-class _Failure(Exception):
-    """An error of the protocol."""
-
+class _ProtocolError(Exception):
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
         self.code = code
 
 
 async def subsonic(request: Request) -> Response:
-    """Answer a call of the protocol, with or without ``.view``, its parameters in the address or in a form."""
-    given = dict(request.query_params)
+    """Respond to a call of the protocol, with or without ``.view``, and with parameters in the address or a form."""
+    parameters = dict(request.query_params)
     if request.method == "POST":
         body = bytearray()
         async for chunk in request.stream():
             body += chunk
             if len(body) > _MAX_FORM:
-                return _failed(_Failure(_GENERIC, "the form is too long."), given.get("f"))
-        given |= parse_qsl(body.decode(errors="replace"), keep_blank_values=True)
-    return await run_in_threadpool(_answer, request.path_params["method"], given)
+                return _error_response(_ProtocolError(_GENERIC, "the form is too long."), parameters.get("f"))
+        parameters |= parse_qsl(body.decode(errors="replace"), keep_blank_values=True)
+    return await run_in_threadpool(respond, request.path_params["method"], parameters)
 
 
-def _answer(method: str, given: Mapping[str, str]) -> Response:
-    wanted = given.get("f", "xml")
+def respond(method: str, parameters: _Parameters) -> Response:
+    """Return the response to a call of the Subsonic API, in the form that its parameters ask for."""
+    form = parameters.get("f", "xml")
     try:
-        if wanted not in ("json", "xml"):
-            raise _Failure(_GENERIC, "f should be json or xml.")
+        if form not in ("json", "xml"):
+            raise _ProtocolError(_GENERIC, "f should be json or xml.")
         library = open_library()
         access = player_access(library)
         if access is None:
-            return JSONResponse({"error": "players are not answered here: see `musicsim players`."}, 404)
+            return JSONResponse({"error": "access for players is off: see `musicsim players`."}, 404)
         name = method.removesuffix(".view")
         if name not in _METHODS:
-            raise _Failure(_GENERIC, "this server finds similar songs only; it does not know this method.")
-        if name != "getOpenSubsonicExtensions":  # which players ask before they know how to log in
-            _check(given, access)
-        content = _METHODS[name](Answering(library, access.rules), given)
-    except _Failure as failure:
-        return _failed(failure, wanted)
+            raise _ProtocolError(_GENERIC, "this server only finds similar songs; the method is not supported.")
+        if name != "getOpenSubsonicExtensions":  # players call it before they know how to log in
+            _check_login(parameters, access)
+        content = _METHODS[name](Answering(library, access.rules), parameters)
+    except _ProtocolError as error:
+        return _error_response(error, form)
     except NotFoundError:
-        return _failed(_Failure(_NOT_FOUND, "there is no such song, or it has not been analysed yet."), wanted)
+        message = "this song is not in the library, or was not analyzed yet."
+        return _error_response(_ProtocolError(_NOT_FOUND, message), form)
     except MusicsimError as error:
         _log.warning("%s", error)
-        return _failed(_Failure(_GENERIC, "the library cannot answer now. The app's log says why."), wanted)
-    return _response({"status": "ok"}, content, wanted)
+        message = "the library cannot answer now. The app's log says why."
+        return _error_response(_ProtocolError(_GENERIC, message), form)
+    return _response({"status": "ok"} | content, form)
 
 
-def _check(given: Mapping[str, str], access: PlayerAccess) -> None:
-    """Raise the protocol's error where a request does not show the token: as an API key, or hashed with a salt."""
-    login = [name for name in ("u", "p", "t", "s") if name in given]
-    if "apiKey" in given:
+def _check_login(parameters: _Parameters, access: PlayerAccess) -> None:
+    """Check that a request has the token, as an API key or hashed with a salt."""
+    login = [name for name in ("u", "p", "t", "s") if name in parameters]
+    if "apiKey" in parameters:
         if login:
-            raise _Failure(_CONFLICT, "send apiKey alone, without u, p, t and s.")
-        if not _same(given["apiKey"], access.token):
-            raise _Failure(_WRONG_KEY, "this is not the key that `musicsim players` shows.")
+            raise _ProtocolError(_CONFLICT, "send apiKey alone, without u, p, t and s.")
+        if not secrets.compare_digest(parameters["apiKey"].encode(), access.token.encode()):
+            raise _ProtocolError(_WRONG_KEY, "this is not the key that `musicsim players` shows.")
         return
     if "p" in login:
         if "t" in login:
-            raise _Failure(_CONFLICT, "send either p, or t and s.")
-        raise _Failure(_NO_PASSWORDS, "send t and s, or apiKey: passwords are not taken as they are.")
-    _, hashed, salt = (_required(given, name) for name in ("u", "t", "s"))
-    salted = hashlib.md5(f"{access.token}{salt}".encode(), usedforsecurity=False).hexdigest()
-    if not _same(hashed.lower(), salted):
-        raise _Failure(_WRONG_PASSWORD, "wrong password: it is the token that `musicsim players` shows.")
+            raise _ProtocolError(_CONFLICT, "send either p, or t and s.")
+        raise _ProtocolError(_NO_PASSWORDS, "send t and s, or apiKey: plain passwords are not accepted.")
+    _, token, salt = (_get(parameters, name) for name in ("u", "t", "s"))
+    expected = hashlib.md5(f"{access.token}{salt}".encode(), usedforsecurity=False).hexdigest()
+    if not secrets.compare_digest(token.lower().encode(), expected.encode()):
+        raise _ProtocolError(_WRONG_PASSWORD, "wrong password: it is the token that `musicsim players` shows.")
 
 
-def _same(given: str, known: str) -> bool:
-    return secrets.compare_digest(given.encode(), known.encode())
+def _similar_tracks(answering: Answering, parameters: _Parameters) -> _Content:
+    seed = answering.song(_get(parameters, "id"))
+    return _sonic_matches(answering.similar(seed, _count(parameters, _N_TRACKS)))
 
 
-# --- methods ----------------------------------------------------------------------------------
+def _path(answering: Answering, parameters: _Parameters) -> _Content:
+    first, last = (answering.song(_get(parameters, name)) for name in ("startSongId", "endSongId"))
+    return _sonic_matches(answering.path(first, last, _count(parameters, _N_PATH)))
 
 
-def _ping(_: Answering, __: Mapping[str, str]) -> _Content:
-    return {}
+def _similar_songs(name: str) -> Callable[[Answering, _Parameters], _Content]:
+    """Return one of Subsonic's two methods for a mix, which differ in the name of their result."""
+
+    def method(answering: Answering, parameters: _Parameters) -> _Content:
+        seed = answering.song_or_artist(_get(parameters, "id"))
+        return {name: {"song": [_child(match) for match in answering.similar(seed, _count(parameters, _N_SONGS))]}}
+
+    return method
 
 
-def _extensions(_: Answering, __: Mapping[str, str]) -> _Content:
-    return {"openSubsonicExtensions": [{"name": name, "versions": [1]} for name in _EXTENSIONS]}
-
-
-def _token_info(_: Answering, __: Mapping[str, str]) -> _Content:
-    return {"tokenInfo": {"username": _USER}}
-
-
-def _similar_tracks(answering: Answering, given: Mapping[str, str]) -> _Content:
-    return _matches(answering.similar(_song(answering, given, "id"), _count(given, _N_TRACKS)))
-
-
-def _path(answering: Answering, given: Mapping[str, str]) -> _Content:
-    first, last = (_song(answering, given, name) for name in ("startSongId", "endSongId"))
-    return _matches(answering.path(first, last, _count(given, _N_PATH)))
-
-
-def _similar_songs(name: str) -> Callable[[Answering, Mapping[str, str]], _Content]:
-    """The two methods of Subsonic that differ in the name of their answer: players start a mix from a song by them."""
-
-    def answer(answering: Answering, given: Mapping[str, str]) -> _Content:
-        asked = answering.song_or_artist(_required(given, "id"))
-        found = answering.similar(asked, _count(given, _N_SONGS))
-        return {name: {"song": [_child(match) for match in found]}}
-
-    return answer
-
-
-_METHODS: dict[str, Callable[[Answering, Mapping[str, str]], _Content]] = {
-    "ping": _ping,
-    "getOpenSubsonicExtensions": _extensions,
-    "tokenInfo": _token_info,
+_METHODS: dict[str, Callable[[Answering, _Parameters], _Content]] = {
+    "ping": lambda *_: {},
+    "getOpenSubsonicExtensions": lambda *_: {
+        "openSubsonicExtensions": [{"name": name, "versions": [1]} for name in _EXTENSIONS]
+    },
+    "tokenInfo": lambda *_: {"tokenInfo": {"username": _USER}},
     "getSonicSimilarTracks": _similar_tracks,
     "findSonicPath": _path,
     "getSimilarSongs": _similar_songs("similarSongs"),
@@ -153,29 +138,25 @@ _METHODS: dict[str, Callable[[Answering, Mapping[str, str]], _Content]] = {
 }
 
 
-def _song(answering: Answering, given: Mapping[str, str], name: str) -> Asked:
-    return answering.song(_required(given, name))
+def _get(parameters: _Parameters, name: str) -> str:
+    if not parameters.get(name):
+        raise _ProtocolError(_MISSING, f"the parameter {name} is missing.")
+    return parameters[name]
 
 
-def _required(given: Mapping[str, str], name: str) -> str:
-    if not given.get(name):
-        raise _Failure(_MISSING, f"the parameter {name} is missing.")
-    return given[name]
-
-
-def _count(given: Mapping[str, str], default: int) -> int:
-    text = given.get("count") or str(default)
+def _count(parameters: _Parameters, default: int) -> int:
+    text = parameters.get("count") or str(default)
     if not re.fullmatch("[0-9]{1,9}", text, re.ASCII) or not int(text):
-        raise _Failure(_GENERIC, "count should be a whole number from 1.")
+        raise _ProtocolError(_GENERIC, "count should be a whole number from 1.")
     return min(int(text), MAX_SONGS)
 
 
-def _matches(found: list[Match]) -> _Content:
-    return {"sonicMatch": [{"entry": _child(match), "similarity": round(match.similarity, 4)} for match in found]}
+def _sonic_matches(matches: list[Match]) -> _Content:
+    return {"sonicMatch": [{"entry": _child(match), "similarity": round(match.similarity, 4)} for match in matches]}
 
 
 def _child(match: Match) -> _Content:
-    """A song as Subsonic's `Child`; what is not known is left out, but for the fields that OpenSubsonic added."""
+    """Return a song as Subsonic's `Child`, without unknown fields except those that OpenSubsonic added."""
     song: Song = match.song
     facts = {
         "id": match.id, "isDir": False, "title": song.title, "album": song.album, "artist": song.artist,
@@ -183,35 +164,31 @@ def _child(match: Match) -> _Content:
         "suffix": song.path.suffix.lstrip(".").lower() or None, "contentType": media_type(song.path),
         "isVideo": False, "type": "music",
     }  # fmt: skip
-    known = {name: value for name, value in facts.items() if value is not None}
     added = {"mediaType": "song", "bpm": round(song.tempo or 0), "musicBrainzId": song.mb_recording_id or ""}
-    return known | added
+    return {name: value for name, value in facts.items() if value is not None} | added
 
 
-# --- responses --------------------------------------------------------------------------------
+def _error_response(error: _ProtocolError, form: str | None) -> Response:
+    return _response({"status": "failed", "error": {"code": error.code, "message": str(error)}}, form)
 
 
-def _failed(failure: _Failure, wanted: str | None) -> Response:
-    error = {"code": failure.code, "message": str(failure)}
-    return _response({"status": "failed"}, {"error": error}, wanted)
-
-
-def _response(status: _Content, content: _Content, wanted: str | None) -> Response:
-    about = {"version": _VERSION, "type": "musicsim", "serverVersion": __version__, "openSubsonic": True}
-    whole = status | about | content
-    if wanted == "json":
-        return JSONResponse({"subsonic-response": whole})
-    root = _element("subsonic-response", {"xmlns": "http://subsonic.org/restapi"} | whole)
+def _response(content: _Content, form: str | None) -> Response:
+    content = {
+        "status": content["status"], "version": _VERSION, "type": "musicsim", "serverVersion": __version__,
+        "openSubsonic": True, **content,
+    }  # fmt: skip
+    if form == "json":
+        return JSONResponse({"subsonic-response": content})
+    root = _element("subsonic-response", {"xmlns": "http://subsonic.org/restapi"} | content)
     xml = ElementTree.tostring(root, encoding="UTF-8", xml_declaration=True)
     return Response(xml, media_type="application/xml")
 
 
 def _element(name: str, content: Mapping[str, Any]) -> ElementTree.Element:
-    """Content as an element: texts and numbers are attributes, everything else elements, one for each of a list."""
+    """Return content as an element, with texts and numbers as attributes, and an element per entry of a list."""
     element = ElementTree.Element(name)
     for key, value in content.items():
-        parts = value if isinstance(value, list) else [value]
-        for part in parts:
+        for part in value if isinstance(value, list) else [value]:
             if isinstance(part, Mapping):
                 element.append(_element(key, part))
             elif isinstance(value, list):

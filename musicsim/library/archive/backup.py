@@ -1,8 +1,8 @@
-"""A library as one file: taken while others write to it, and checked whole before it takes a library's place.
+"""Backups: a library as one file, made while others write to it, and fully checked before it is restored.
 
-A backup is an archive (:mod:`musicsim.library.disk.archive_file`) with the arrays, then the database as it was at
-one moment. Of arrays that grow it holds the rows that this moment of the database knows. Sound is left out, and so is
-all that can be made again from the songs (``cache``, logs of jobs).
+A backup is an archive (:mod:`musicsim.library.disk.archive_file`) with the arrays, followed by a consistent copy of the
+database. Growing arrays are copied up to the rows that this database lists. Music is left out, and so is data that can
+be rebuilt from the songs (``cache``, logs of jobs).
 """
 
 import re
@@ -31,7 +31,7 @@ from musicsim.storage import storage_error, writing_to
 ENDING = ".musicsim-backup"
 _WALK_SOURCES = "walk_sources.npz"
 _FOLDERS = ("frames", "models", "embeddings")
-_JOBS = "jobs"  # logs of jobs, which no restored library has
+_JOBS = "jobs"  # logs of jobs are not backed up
 _PARTS = (f"{LIBRARY_FILE}-wal", f"{LIBRARY_FILE}-shm", LIBRARY_FILE, *_FOLDERS, _WALK_SOURCES, _JOBS)
 _MAX_ROUNDS = 5
 _BACKUP = ArchiveKind(
@@ -47,46 +47,29 @@ _BACKUP = ArchiveKind(
 
 @dataclass(frozen=True, slots=True)
 class BackupReport:
-    """Contents of a backup."""
-
     n_songs: int
     n_bytes: int
-    damaged: tuple[str, ...]  # names of models that are not in it, as their files are missing or cut off
-
-
-# --- making one -----------------------------------------------------------------------------------
+    damaged: tuple[str, ...]  # names of models that were left out because their files are missing or truncated
 
 
 def save_backup(library: Library, target: Path, progress: Progress, private: Collection[str] = ()) -> BackupReport:
-    """Write a library as one file that only its owner can read.
+    """Write a library as one file that only its owner can read, replacing an earlier backup once it is complete.
 
-    Parameters
-    ----------
-    target : Path
-        A backup that is there is replaced when the new one is whole.
-    private : collection of str
-        Names of files of the library's folder that are taken as well, although they hold secrets. Without any, links
-        of listening tests get new tokens in the backup.
-
-    Raises
-    ------
-    LibraryError
-        If `target` is something else than a backup, or the library's database is damaged.
+    `private` lists files with secrets in the library's folder to include. If it is empty, links to listening tests get
+    new tokens in the backup. Raises LibraryError if `target` is not a backup, or if the library's database is damaged.
     """
     with folder_next_to(target) as work, _BACKUP.write(target, work) as archive:
-        n_songs, damaged = _Writing(library, archive, work, progress).run(private)
+        n_songs, damaged = _BackupWriter(library, archive, work, progress).run(private)
     return BackupReport(n_songs, target.stat().st_size, damaged)
 
 
-class _Writing:
-    """A backup that is being written."""
-
+class _BackupWriter:
     def __init__(self, library: Library, archive: ArchiveWriter, work: Path, progress: Progress) -> None:
-        self._library, self._archive, self._work, self._tell = library, archive, work, progress
-        self._frames: set[str] = set()  # hashes of songs whose files are in it
+        self._library, self._archive, self._work, self._progress = library, archive, work, progress
+        self._frames: set[str] = set()  # hashes of songs whose files were added
 
     def run(self, private: Collection[str]) -> tuple[int, tuple[str, ...]]:
-        """Write it; returns the number of songs, and the names of damaged models."""
+        """Write the backup; return the number of songs and the names of damaged models."""
         for _ in range(_MAX_ROUNDS):
             database = self._copy_database(with_tokens=bool(private))
             with closing(Library(self._library.folder, open_engine(database, read_only=True))) as moment:
@@ -96,8 +79,8 @@ class _Writing:
                 break
         else:
             raise LibraryError(
-                f"{self._library.folder}: songs and models go faster than they can be copied. Wait until the job that "
-                "removes them has finished, and start the backup again."
+                f"{self._library.folder}: songs and models are removed faster than they can be copied. Wait until the "
+                "job that removes them has finished, and start the backup again."
             )
         for name in private:
             self._add(self._library.folder / name)
@@ -108,8 +91,8 @@ class _Writing:
         return self._archive.add_file(path.relative_to(self._library.folder).as_posix(), path)
 
     def _copy_database(self, *, with_tokens: bool) -> Path:
-        """Copy the database at one moment; with new tokens for links, unless `with_tokens`."""
-        self._tell("copying the database", 0, 0)
+        """Copy the database; links get new tokens in the copy unless `with_tokens`."""
+        self._progress("copying the database", 0, 0)
         target = self._work / LIBRARY_FILE
         target.unlink(missing_ok=True)
         source = self._library.engine.raw_connection()
@@ -118,46 +101,46 @@ class _Writing:
                 source.driver_connection.backup(copy)  # type: ignore[union-attr]
                 check_database(copy)
                 if not with_tokens:
-                    copy.execute("PRAGMA secure_delete=ON")  # or the old ones stay in free pages
+                    copy.execute("PRAGMA secure_delete=ON")  # or old tokens stay in free pages
                     with copy:
                         renew_tokens(copy)
         except sqlite3.Error as error:
             if (problem := storage_error(error, target)) is not None:
                 raise problem from error
             raise LibraryError(
-                f"{self._library.folder / LIBRARY_FILE} is damaged ({error}): no backup was made, as it could not be "
-                f"restored. Restore an earlier one."
+                f"{self._library.folder / LIBRARY_FILE} is damaged ({error}): no backup was made, because it could "
+                "not be restored. Restore an earlier one."
             ) from error
         finally:
             source.close()
         return target
 
     def _add_arrays(self, moment: Library) -> list[str] | None:
-        """Add the arrays that a moment of the database knows.
+        """Add the arrays that the copied database lists.
 
-        Returns the names of damaged models; None if something was deleted meanwhile, so that a later moment is needed.
+        Returns the names of damaged models; None if songs or models were deleted meanwhile and a new copy is needed.
         """
         songs, models = moment.content_hashes(), moment.models.all(retired=True)
         total = len(songs) + len(models)
-        lacking, damaged = set(), {}
+        missing, damaged = set(), {}
         for content_hash in songs:
             if not self._add_frames(content_hash):
-                lacking.add(content_hash)
-            self._tell("copying songs", len(self._frames), total)
+                missing.add(content_hash)
+            self._progress("copying songs", len(self._frames), total)
         for record in models:
             if not add_model(self._archive, moment, record):
                 damaged[record.id] = record.name
-            self._tell("copying models", len(self._frames), total)
+            self._progress("copying models", len(self._frames), total)
         for path in sorted((self._library.folder / "embeddings").glob("*/*.*")):
             self._add(path)
         self._add(self._library.folder / _WALK_SOURCES)
         remaining = {record.id for record in self._library.models.all(retired=True)}
-        if not damaged.keys() <= remaining or (lacking and not lacking <= set(self._library.content_hashes())):
+        if not damaged.keys() <= remaining or (missing and not missing <= set(self._library.content_hashes())):
             return None
         return sorted(damaged.values())
 
     def _add_frames(self, content_hash: str) -> bool:
-        """Add the stored features of a song; False if they are missing."""
+        """Add the stored features of a song; return False if they are missing."""
         if content_hash not in self._frames:
             added = [self._add(path) for path in self._library.frame_files.files(content_hash)]
             if not any(added):
@@ -166,38 +149,33 @@ class _Writing:
         return True
 
 
-# --- putting one in a library's place -------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """A library that was restored."""
-
     n_songs: int
     created_at: float  # when the backup was made, seconds since 1970
-    left_out: tuple[str, ...] = ()  # names of private files in the backup that were not taken
+    left_out: tuple[str, ...] = ()  # names of private files in the backup that were not restored
 
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """Parts of a backup that act beyond the library, for which the owner of this machine is asked."""
+    """Parts of a backup that act outside the library and therefore need the consent of the machine's owner."""
 
-    private: tuple[str, ...]  # names of files with the connections to servers and players
-    addresses: tuple[str, ...]  # folders and files that are not on this machine: scans and players connect there
+    private: tuple[str, ...]  # names of files with connections to servers and players
+    addresses: tuple[str, ...]  # remote folders and files that scans and players would connect to
 
     @property
     def words(self) -> str:
-        """The same in sentences."""
-        said = []
+        """The parts as sentences."""
+        sentences = []
         if self.addresses:
-            said.append(f"its music is at addresses that a scan connects to: {name_some(self.addresses)}.")
+            sentences.append(f"its music is at addresses that a scan connects to: {name_some(self.addresses)}.")
         if self.private:
-            said.append(f"it brings passwords and servers that musicsim will use: {', '.join(self.private)}.")
-        return " ".join(said)
+            sentences.append(f"it contains passwords and servers that musicsim will use: {', '.join(self.private)}.")
+        return " ".join(sentences)
 
 
 def refuse(_: Consent) -> bool:
-    """Say no to all."""
+    """Refuse everything."""
     return False
 
 
@@ -210,28 +188,14 @@ def restore_backup(
     with_private: bool = False,
     accept: Callable[[Consent], bool] = refuse,
 ) -> Restored:
-    """Put the library that a backup holds in the place of a library, or make a new one.
+    """Replace a library by the one in a backup, or make a new one.
 
-    Everything is unpacked and checked first. The library keeps uploaded songs, settings of the
-    machine (:func:`musicsim.library.db.settings.is_of_machine`), and the files in `private`.
+    Everything is unpacked and checked first. The library keeps its uploaded songs, the settings of the machine, and its
+    own `private` files, which contain secrets. With `with_private`, those files and the tokens of links to listening
+    tests come from the backup. If consent is needed, `accept` is called before any change.
 
-    Parameters
-    ----------
-    private : collection of str
-        Names of files of the library's folder that hold secrets. A backup may have them.
-    with_private : bool
-        Take the files in `private`, and the tokens of links to listening tests, from the backup.
-    accept : callable
-        Is asked before anything is replaced, if the backup has something that needs consent.
-
-    Raises
-    ------
-    NotFoundError
-        If there is no such file.
-    LibraryError
-        If it is no backup, not as it was written, or `accept` says no; nothing is changed then.
-    StoreLockedError
-        If another process has the library open.
+    Raises NotFoundError if the file does not exist. Raises LibraryError, without any change, if it is not a backup, was
+    altered, or `accept` returns False. Raises StoreLockedError if another process has the library open.
     """
     folder = folder.expanduser().absolute()
     is_new = not folder.exists()
@@ -244,29 +208,17 @@ def restore_backup(
         note_doing(folder, "restoring a backup")
         with writing_to(folder), closing(Scratch(scratch_folder(folder))) as scratch, scratch.folder() as work:
             ready = work / "ready"
-            ready.mkdir()
-            with _BACKUP.refusing(source.name):
-                with _BACKUP.open(source) as stream:
-                    names, created_at = _BACKUP.unpack(stream, source.name, ready, progress, private)
-                progress("checking the database", 0, 0)
-                for name in _FOLDERS:
-                    (ready / name).mkdir(exist_ok=True)
-                with checked_library(ready) as library:
-                    n_songs = len(library)
-            brought = tuple(name for name in private if name in names)
-            for name in brought:
-                (ready / name).chmod(0o600)
-            taken = brought if with_private else ()
-            consent = Consent(taken, tuple(find_addresses(ready)))
+            names, created_at, n_songs = _unpack(source, ready, progress, private)
+            secrets = tuple(name for name in private if name in names)
+            restored = secrets if with_private else ()
+            consent = Consent(restored, tuple(find_addresses(ready)))
             if (consent.private or consent.addresses) and not accept(consent):
-                raise LibraryError(
-                    f"{source.name}: {consent.words} Nothing was changed. If you know them all, restore it again and "
-                    "say yes (--yes)."
-                )
-            _close_to_others(folder)
+                advice = "Nothing was changed. If you know them all, restore it again and confirm (--yes)."
+                raise LibraryError(f"{source.name}: {consent.words} {advice}")
+            _prepare_database(folder)
             with _BACKUP.refusing(source.name):
                 adapt_to_machine(ready, read_own_texts(folder), with_tokens=with_private)
-            replace_parts(folder, ready, [*_PARTS, *taken])
+            replace_parts(folder, ready, [*_PARTS, *restored])
         is_new = False
     except filelock.Timeout as error:
         raise locked_error(folder) from error
@@ -274,13 +226,29 @@ def restore_backup(
         if lock.is_locked:
             note_doing(folder, None)
         lock.release()
-        if is_new:  # and was refused
+        if is_new:  # the backup was refused
             shutil.rmtree(folder, ignore_errors=True)
-    return Restored(n_songs, created_at, () if with_private else brought)
+    return Restored(n_songs, created_at, () if with_private else secrets)
 
 
-def _close_to_others(folder: Path) -> None:
-    """Raises StoreLockedError if another process has the library open; else its database is one file from now on."""
+def _unpack(source: Path, ready: Path, progress: Progress, private: Collection[str]) -> tuple[set[str], float, int]:
+    """Unpack and check a backup; return the names of its files, its time, and its number of songs."""
+    ready.mkdir()
+    with _BACKUP.refusing(source.name):
+        with _BACKUP.open(source) as stream:
+            names, created_at = _BACKUP.unpack(stream, source.name, ready, progress, private)
+        progress("checking the database", 0, 0)
+        for name in _FOLDERS:
+            (ready / name).mkdir(exist_ok=True)
+        with checked_library(ready) as library:
+            n_songs = len(library)
+    for name in names.intersection(private):
+        (ready / name).chmod(0o600)
+    return names, created_at, n_songs
+
+
+def _prepare_database(folder: Path) -> None:
+    """Make the database a single file. Raises StoreLockedError if another process has the library open."""
     database = folder / LIBRARY_FILE
     if not database.exists():
         return
@@ -290,7 +258,7 @@ def _close_to_others(folder: Path) -> None:
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise StoreLockedError(
-                f"{folder}: another musicsim has this library open. Close the app and what else uses it, and restore "
-                f"again."
+                f"{folder}: another musicsim has this library open. Close the app and all other programs that use it, "
+                "and restore again."
             ) from error
-        # a damaged one, which nobody can work with
+        # a damaged database cannot be open in another process

@@ -1,4 +1,4 @@
-"""Parts of a library in archives, and checks of an unpacked one before anybody works with it."""
+"""Models in archives, and checks of an unpacked library before it is used."""
 
 import re
 import sqlite3
@@ -17,16 +17,16 @@ from musicsim.library.disk.archives import check_arrays_are_stored
 from musicsim.library.library import Library
 from musicsim.library.stores.models import ModelRecord
 
-# of a model's folder what it cannot do without; rows.npz and the index are caches
+# the files that a model needs; rows.npz and the index are caches
 _MODEL_FILE = r"(?!rows\.npz)[a-z_]+\.(json|npz|f32)"
 MODEL_FILES = rf"models/[\w-]+/{_MODEL_FILE}"
 """Names of files of models in an archive, a regular expression."""
 
 
 def add_model(archive: ArchiveWriter, moment: Library, record: ModelRecord, *, left_out: Collection[str] = ()) -> bool:
-    """Add the files of a model as a moment of the library's database knows them; False if some are missing."""
+    """Add the files of a model up to the rows in the database of `moment`; return False if any are missing."""
     folder = moment.models.path(record.id)
-    grown = moment.models.row_bytes(record)  # lengths of files that others may append to
+    grown = moment.models.row_bytes(record)  # lengths of files that other processes may append to
     is_whole = (folder / "model.json").exists()
     for path in sorted({*folder.glob("*.*"), *grown}):
         if re.fullmatch(_MODEL_FILE, path.name) and path.name not in left_out:
@@ -37,10 +37,7 @@ def add_model(archive: ArchiveWriter, moment: Library, record: ModelRecord, *, l
 
 @contextmanager
 def checked_library(folder: Path) -> Iterator[Library]:
-    """Open an unpacked library.
-
-    Raises ValueError if its database or arrays are not whole, or the database holds what none does.
-    """
+    """Open an unpacked library. Raises ValueError for damaged content, or content that musicsim never writes."""
     check_arrays_are_stored(folder)
     try:
         with closing(sqlite3.connect(folder / LIBRARY_FILE)) as connection:
@@ -48,29 +45,28 @@ def checked_library(folder: Path) -> Iterator[Library]:
     except sqlite3.DatabaseError as error:
         raise ValueError(str(error)) from error
     with Library.open(folder, create=False) as library:
-        look = sa.inspect(library.engine)
-        found = {name: {c["name"] for c in look.get_columns(name)} for name in look.get_table_names()}
-        wanted = {table.name: {c.name for c in table.c} for table in all_tables()}
-        if {name: found.get(name) for name in wanted} != wanted:
+        inspector = sa.inspect(library.engine)
+        tables = {name: {c["name"] for c in inspector.get_columns(name)} for name in inspector.get_table_names()}
+        expected = {table.name: {c.name for c in table.c} for table in all_tables()}
+        if {name: tables.get(name) for name in expected} != expected:
             raise ValueError("its tables are not those of a library")
         with library.engine.connect() as connection:
             triggers = connection.exec_driver_sql("SELECT 1 FROM sqlite_master WHERE type = 'trigger' LIMIT 1").first()
-        if look.get_view_names() or triggers is not None:
-            raise ValueError("its database holds what no library does")
+        if inspector.get_view_names() or triggers is not None:
+            raise ValueError("its database contains views or triggers")
         _check_values(folder, library)
         for record in library.models.all(retired=True):
             for path, n_bytes in library.models.row_bytes(record).items():
                 if path.exists() and path.stat().st_size != n_bytes:
-                    raise ValueError(f"the rows of the model {record.name!r} are not all there")
+                    raise ValueError(f"the rows of the model {record.name!r} have a wrong length")
         yield library
 
 
 def _check_values(folder: Path, library: Library) -> None:
-    """Raises ValueError if a column holds values that no library does."""
     with closing(sqlite3.connect(folder / LIBRARY_FILE)) as connection:
         wrong = find_wrong_value(connection)
         known = {model_id for (model_id,) in connection.execute("SELECT id FROM models")}
     if wrong is not None:
-        raise ValueError(f"its database has a value in the column {wrong} that no library has")
+        raise ValueError(f"its database has an invalid value in the column {wrong}")
     if not {record.features_of for record in library.models.all(retired=True)} <= known:
-        raise ValueError("it names a model that it does not hold")
+        raise ValueError("it refers to a model that it does not contain")

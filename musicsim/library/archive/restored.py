@@ -1,7 +1,7 @@
-"""Parts of an unpacked backup that must not act on this machine before its owner agrees.
+"""Changes to an unpacked backup so that it cannot act on this machine without its owner's consent.
 
-A backup may come from anybody. Its settings, jobs and links were made for another machine. The settings could name
-workers that run code here. Jobs could be started again with their paths. The maker of the backup knows its tokens.
+A backup may come from an untrusted person, and it was made for another machine. Its settings could name workers that
+run code here. Its jobs could be restarted with their paths. Its author knows its tokens.
 """
 
 import os
@@ -18,11 +18,11 @@ from musicsim.library.db.tables import renew_tokens
 
 _OF_MACHINE = "key = 'settings' OR key LIKE 'machine.%'"
 _PATHS = (("roots", "path"), ("files", "folder"), ("files", "path"), ("failures", "path"), ("songs", "last_path"))
-_MAX_NAMED = 10
+_MAX_LISTED = 10
 
 
 def read_own_texts(folder: Path) -> dict[str, str]:
-    """Texts about a library that belong to the machine; none if it does not exist or is damaged."""
+    """Return the texts of a library that belong to the machine; empty if it does not exist or is damaged."""
     file = folder / LIBRARY_FILE
     if not file.exists():
         return {}
@@ -37,10 +37,8 @@ def read_own_texts(folder: Path) -> dict[str, str]:
 def adapt_to_machine(folder: Path, own: Mapping[str, str], *, with_tokens: bool) -> None:
     """Change an unpacked library so that it fits this machine.
 
-    The machine keeps its own settings and texts, as of :func:`read_own_texts`. Jobs are removed. Links for other people
-    get new tokens, unless `with_tokens`.
-
-    Raises ValueError if its settings are damaged.
+    `own`, from :func:`read_own_texts`, are kept. Jobs are removed. Links for other people get new tokens unless
+    `with_tokens`. Raises ValueError if its settings are damaged.
     """
     with closing(sqlite3.connect(folder / LIBRARY_FILE)) as database, database:
         row = database.execute("SELECT value FROM meta WHERE key = 'settings'").fetchone()
@@ -54,26 +52,19 @@ def adapt_to_machine(folder: Path, own: Mapping[str, str], *, with_tokens: bool)
 
 
 def find_addresses(folder: Path) -> list[str]:
-    """Return the addresses in an unpacked library that a scan or a player would connect to.
-
-    A folder covers all addresses below it. User names and passwords are left out.
-    """
-    found: set[str] = set()
-    named: list[str] = []
+    """Return the addresses that a scan or player would connect to, without user names; a folder covers its content."""
+    addresses: dict[str, None] = {}
     with closing(sqlite3.connect(folder / LIBRARY_FILE)) as database:
         for table, column in _PATHS:
-            rows = database.execute(
-                f"SELECT DISTINCT {column} FROM {table} WHERE {column} LIKE '%:/%' ORDER BY {column}"
-            )
-            for (stored,) in rows:
-                path = path_of(stored)  # readers do the same, so "./s3:/bucket" is an address, too
-                if is_address(path) and not any(os.fspath(one) in found for one in (path, *path.parents)):
-                    found.add(os.fspath(path))
-                    named.append(without_user(os.fspath(path)))
-    return named
+            query = f"SELECT DISTINCT {column} FROM {table} WHERE {column} LIKE '%:/%' ORDER BY {column}"
+            for (stored,) in database.execute(query):
+                path = path_of(stored)  # as readers do, so that "./s3:/bucket" is recognized, too
+                if is_address(path) and not any(os.fspath(p) in addresses for p in (path, *path.parents)):
+                    addresses[os.fspath(path)] = None
+    return [without_user(address) for address in addresses]
 
 
 def name_some(addresses: Sequence[str]) -> str:
-    """The first addresses as text, and how many more there are."""
-    more = len(addresses) - _MAX_NAMED
-    return ", ".join(addresses[:_MAX_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+    """List the first addresses, and count the others."""
+    more = len(addresses) - _MAX_LISTED
+    return ", ".join(addresses[:_MAX_LISTED]) + (f" and {more:,} more" if more > 0 else "")

@@ -1,4 +1,4 @@
-"""The database itself: tables and their version, transactions, change log, and columns read from it.
+"""The database: tables and their version, transactions, change log, and columns read from it.
 
-May use nothing of the library but its leaf modules.
+Imports only leaf modules of the library.
 """

@@ -1,8 +1,8 @@
-"""Which songs and models each change of a library has touched: what a reader has to read again, and no more.
+"""Log of the songs and models that each change of a library touches, so that readers only reload those.
 
-Triggers note the rows that a transaction of :meth:`Store.write` touches, whichever part of the program writes them;
-at its end they are entered under the new revision, in the same transaction. A revision without an entry (an older
-version of the program wrote it, or it is long ago) says nothing: its readers read everything again.
+Triggers collect the rows that a transaction of :meth:`Library.write` touches, whichever code writes them. At its end
+they are logged under the new revision, in the same transaction. If a revision is not in the log, because it is old or
+was written by an older version of the program, readers reload everything.
 """
 
 import json
@@ -16,13 +16,13 @@ import sqlalchemy as sa
 from musicsim.audio import HEARD
 from musicsim.library.db import schema
 
-_MAX_SONGS = 1000  # of one change; more are as good as all
-_KEPT = 10_000  # changes; 0.1 kB each
-_TIDIED_EVERY = 100  # changes
+_MAX_SONGS = 1000  # per change; more count as all
+MAX_ENTRIES = 10_000  # 0.1 kB each
+TIDY_INTERVAL = 100  # changes
 CHANGES_PREFIX = "change "
 _EVERY_SONG = -1
 
-# What songs are listed, counted, compared and found by; whatever else is said of them is read song by song.
+# Columns by which songs are listed, counted, compared and searched. All other columns are read song by song.
 _TRIGGERS = (
     ("songs", "INSERT", "songs", ("new.id",)),
     (
@@ -36,7 +36,7 @@ _TRIGGERS = (
     ("duplicates", "INSERT", "songs", ("new.first_id", "new.second_id")),
     ("duplicates", "UPDATE", "songs", ("old.first_id", "old.second_id", "new.first_id", "new.second_id")),
     ("duplicates", "DELETE", "songs", ("old.first_id", "old.second_id")),
-    # the folders that were added decide which ones stand in for an artist
+    # the roots decide which folders replace an unknown artist
     *(("roots", action, "songs", (str(_EVERY_SONG),)) for action in ("INSERT", "UPDATE", "DELETE")),
     ("vectors", "INSERT", "grown", ("new.model_id",)),
     ("vectors", "UPDATE", "shrunk", ("old.model_id", "new.model_id")),
@@ -50,7 +50,7 @@ _WATCH = (
         + "END"
         for number, (table, action, kind, keys) in enumerate(_TRIGGERS)
     ),
-    "PRAGMA recursive_triggers=ON",  # or rows that REPLACE puts aside would go unnoticed
+    "PRAGMA recursive_triggers=ON",  # or rows deleted by REPLACE would go unnoticed
 )
 _TOUCHED = f"""SELECT kind, id FROM touched WHERE kind <> 'songs' UNION ALL SELECT * FROM
     (SELECT kind, id FROM touched WHERE kind = 'songs' ORDER BY id LIMIT {_MAX_SONGS + 1})"""
@@ -58,7 +58,7 @@ _TOUCHED = f"""SELECT kind, id FROM touched WHERE kind <> 'songs' UNION ALL SELE
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A revision, and the mark of its entry: another library that reached the same number has another mark."""
+    """A revision, and the random mark of its entry, which differs for another library with the same revision."""
 
     revision: int
     mark: str | None
@@ -66,36 +66,32 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What has been touched between two moments."""
-
-    # ids of songs that were added, forgotten or changed in what all songs are listed with; None for any
-    songs: frozenset[int] | None
-    # ids of models that got rows, and of those that lost some
-    grown: frozenset[str]
-    shrunk: frozenset[str]
+    songs: frozenset[int] | None  # ids of songs that were added, deleted or changed; None: possibly all
+    grown: frozenset[str]  # ids of models that got rows
+    shrunk: frozenset[str]  # ids of models that lost rows
 
 
 NOTHING = Changes(frozenset(), frozenset(), frozenset())
 
 
 class ChangeLog:
-    """The entries of one library; every method works in the transaction of its connection."""
+    """The change log of one library; every method works in the transaction of its connection."""
 
     def begin(self, connection: sa.Connection) -> None:
-        """Enter the state that is found, unless it is: that shows what an older version left."""
+        """Log the current revision if it is missing, because an older version of the program made the change."""
         revision = _revision(connection)
-        if not self._entries(connection, revision, revision):
+        if not _entries(connection, revision, revision):
             _insert(connection, revision, None, None, None)
 
     def watch(self, connection: sa.Connection) -> None:
-        """Note what this transaction touches from now on."""
-        known = connection.exec_driver_sql("SELECT 1 FROM sqlite_temp_master WHERE name = 'touched'")
-        if known.first() is None:
+        """Collect the rows that this transaction touches from now on."""
+        has_table = connection.exec_driver_sql("SELECT 1 FROM sqlite_temp_master WHERE name = 'touched'")
+        if has_table.first() is None:
             for statement in _WATCH:
                 connection.exec_driver_sql(statement)
 
     def enter(self, connection: sa.Connection) -> None:
-        """Enter what was noted under the revision that the transaction has made."""
+        """Log the collected rows under the new revision."""
         revision = _revision(connection)
         touched: dict[str, list[Any]] = {"songs": [], "grown": [], "shrunk": []}
         for kind, key in connection.exec_driver_sql(_TOUCHED).all():
@@ -105,43 +101,44 @@ class ChangeLog:
         songs = touched["songs"]
         is_any = _EVERY_SONG in songs[:1] or len(songs) > _MAX_SONGS
         _insert(connection, revision, None if is_any else songs, touched["grown"], touched["shrunk"])
-        if revision % _TIDIED_EVERY == 0:
+        if revision % TIDY_INTERVAL == 0:
             m = schema.meta.c
-            connection.execute(schema.meta.delete().where(m.key.between(_key(0), _key(revision - _KEPT))))
+            connection.execute(schema.meta.delete().where(m.key.between(_key(0), _key(revision - MAX_ENTRIES))))
 
     def now(self, connection: sa.Connection) -> Moment:
-        """The moment that the connection sees."""
+        """Return the moment that the connection sees."""
         revision = _revision(connection)
-        entries = self._entries(connection, revision, revision)
+        entries = _entries(connection, revision, revision)
         return Moment(revision, entries[0][0] if entries else None)
 
     def since(self, connection: sa.Connection, moment: Moment) -> Changes | None:
-        """What was touched since a moment; None if that cannot be known."""
+        """Return the changes since a moment; None if they are unknown."""
         revision = _revision(connection)
-        if revision < moment.revision:  # the library was put back to an earlier state
+        if revision < moment.revision:  # an earlier state of the library was restored
             return None
-        entries = self._entries(connection, moment.revision, revision)
-        if moment.mark is None:  # before the first entry: there is none to compare with
+        entries = _entries(connection, moment.revision, revision)
+        if moment.mark is None:  # before the first entry, without a mark to compare
             if len(entries) != revision - moment.revision:
                 return None
         elif len(entries) != revision - moment.revision + 1 or entries.pop(0)[0] != moment.mark:
             return None
-        _, lists, grown, shrunk = zip(*entries, strict=True) if entries else ((), (), (), ())
+        _, songs, grown, shrunk = zip(*entries, strict=True) if entries else ((), (), (), ())
         if None in grown:
             return None
-        songs = None if None in lists else frozenset(chain.from_iterable(lists))
-        return Changes(songs, frozenset(chain.from_iterable(grown)), frozenset(chain.from_iterable(shrunk)))
+        changed = None if None in songs else frozenset(chain.from_iterable(songs))
+        return Changes(changed, frozenset(chain.from_iterable(grown)), frozenset(chain.from_iterable(shrunk)))
 
-    def _entries(self, connection: sa.Connection, first: int, last: int) -> list[list]:
-        m = schema.meta.c
-        query = sa.select(m.value).where(m.key.between(_key(first), _key(last))).order_by(m.key)
-        return [json.loads(value) for value in connection.scalars(query)]
+
+def _entries(connection: sa.Connection, first: int, last: int) -> list[list]:
+    m = schema.meta.c
+    query = sa.select(m.value).where(m.key.between(_key(first), _key(last))).order_by(m.key)
+    return [json.loads(value) for value in connection.scalars(query)]
 
 
 def _insert(
     connection: sa.Connection, revision: int, songs: list[int] | None, grown: list[str] | None, shrunk: list[str] | None
 ) -> None:
-    """Enter what a revision has touched; None for any songs, and for any models where nobody watched."""
+    """Log a revision; None for possibly all songs, and for unknown models."""
     entry = json.dumps([secrets.token_hex(8), songs, grown, shrunk])
     connection.exec_driver_sql("INSERT INTO meta (key, value) VALUES (?, ?)", (_key(revision), entry))
 

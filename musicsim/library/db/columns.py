@@ -1,6 +1,6 @@
-"""Songs as columns: what a million of them are listed, filtered and found by, without an object a song.
+"""Songs as columns, to list, filter and search a million songs without one object per song.
 
-A :class:`SongTable` has every song with a file, by id; a few songs of it are replaced where they have changed.
+A :class:`SongTable` has all songs with a file, sorted by id; changed songs are replaced in it.
 """
 
 import json
@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import compress
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,39 +16,31 @@ import numpy as np
 import numpy.typing as npt
 import sqlalchemy as sa
 
-from musicsim._arrays import (
-    BoolArray,
-    Float32Array,
-    Float64Array,
-    Int16Array,
-    Int32Array,
-    Int64Array,
-    Uint8Array,
-    places_in_order,
-)
+from musicsim._arrays import BoolArray, Float32Array, Float64Array, Int16Array, Int32Array, Int64Array, Uint8Array
 from musicsim.audio import HEARD
 from musicsim.library.db import schema
 from musicsim.library.db.packed_texts import PackedTexts
 from musicsim.library.tags.artists import artist_group, stand_in_name
+from musicsim.places import places_in_order
 
-_AT_ONCE = 10_000  # rows taken from the database
-_FOLDER = "folder:"  # how the group of a folder begins
+_BLOCK = 10_000  # rows fetched from the database at once
+_FOLDER = "folder:"  # prefix of the group of a folder
 
 
 class _Record:
-    """Fixed values; a function given for one computes it on first use."""
+    """Read-only values; a value given as a function is computed on first use."""
 
     def __init__(self, **values: Any) -> None:
-        self._waiting: dict[str, Callable[[], Any]] = {}
+        self._lazy: dict[str, Callable[[], Any]] = {}
         for name, value in values.items():
-            (self._waiting if callable(value) else self.__dict__)[name] = value
+            (self._lazy if callable(value) else self.__dict__)[name] = value
 
     def __getattr__(self, name: str) -> Any:
         values = self.__dict__
-        compute = values.get("_waiting", {}).get(name)
+        compute = values.get("_lazy", {}).get(name)
         if compute is not None:
-            values.setdefault(name, compute())  # another thread may have computed it meanwhile
-            self._waiting.pop(name, None)  # frees its inputs
+            values.setdefault(name, compute())  # another thread may have computed it
+            self._lazy.pop(name, None)  # frees its inputs
         if name not in values:
             raise AttributeError(name)
         return values[name]
@@ -55,67 +48,63 @@ class _Record:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """A text for each song, each distinct text held once."""
+    """One text per song; each distinct text is stored once."""
 
-    codes: Int32Array  # (n_songs,): places in `names`; -1 where there is none
-    names: list[str]  # each is of some song of the library, though perhaps of none among these
+    codes: Int32Array  # (n_songs,): indices into `names`; -1 without a text
+    names: list[str]  # texts of the library; after `take`, some may be unused
 
     def among(self, wanted: Iterable[str]) -> BoolArray:
-        """Which songs have one of some texts, bool (n_songs,)."""
+        """Return which songs have one of some texts, bool (n_songs,)."""
         return self.where(set(wanted).__contains__)
 
     def where(self, holds: Callable[[str], bool]) -> BoolArray:
-        """Which songs have a text of which something holds, bool (n_songs,)."""
-        known = np.array([*map(holds, self.names), False])  # the last one: no text
-        return known[self.codes]
+        """Return which songs have a text for which `holds` is true, bool (n_songs,)."""
+        return np.array([*map(holds, self.names), False])[self.codes]  # the last one: no text
 
     def texts(self, rows: npt.ArrayLike | None = None) -> list[str | None]:
-        """The text of each song, or of some of them; None where there is none."""
+        """Return the texts of all songs, or of some rows; None for no text."""
         codes = self.codes if rows is None else self.codes[np.asarray(rows, dtype=np.int64)]
         return [self.names[code] if code >= 0 else None for code in codes.tolist()]
 
+    def sizes(self) -> Int64Array:
+        """Return the number of songs per name, int64 (n_names,)."""
+        return np.bincount(self.codes + 1, minlength=len(self.names) + 1)[1:]
+
     def counts(self) -> Counter[str]:
-        """How many songs have each text."""
-        n_songs = np.bincount(self.codes + 1, minlength=len(self.names) + 1)[1:].tolist()
-        return Counter({name: n for name, n in zip(self.names, n_songs, strict=True) if n})
+        return Counter({name: n for name, n in zip(self.names, self.sizes().tolist(), strict=True) if n})
 
     def take(self, rows: Int64Array) -> Self:
-        """The same of some songs."""
         return replace(self, codes=self.codes[rows])
 
 
 class SongColumns(_Record):
-    """What filters, limits and colours look at, one entry a song: 50 bytes a song, and the names.
+    """Columns for filters, limits and colors, with the values of :class:`Song`; 50 bytes per song, and the names.
 
-    A search looks at one or two of them: of a million songs, all together take a tenth of a second.
+    They are read on first use: a search needs one or two, and reading all of them takes 0.1 s for a million songs.
     """
 
-    # as musicsim.library.Song has them
     artist: Labels
     genre: Labels
     folder: Labels
     group: Labels
     key: Labels
     mode: Labels
-    year: Int16Array  # (n_songs,), 0 where unknown
+    year: Int16Array  # (n_songs,), 0 if unknown
     duration_s: Float64Array  # (n_songs,)
-    # (n_songs,), nan where unknown
-    tempo: Float32Array
+    tempo: Float32Array  # this and the following: (n_songs,), nan if unknown
     loudness: Float32Array
     brightness: Float32Array
     energy: Float32Array
 
     def take(self, rows: Int64Array) -> Self:
-        """The same of some songs."""
+        columns = {name: partial(self._take, name, rows) for name in (*_LABELS, *_NUMBERS)}
+        return type(self)(**columns)
 
-        def taken(name: str) -> Labels | npt.NDArray[Any]:
-            column: Labels | npt.NDArray[Any] = getattr(self, name)
-            return column.take(rows)
-
-        return type(self)(**{name: partial(taken, name) for name in (*_LABELS, *_NUMBERS)})
+    def _take(self, name: str, rows: Int64Array) -> Labels | npt.NDArray[Any]:
+        column: Labels | npt.NDArray[Any] = getattr(self, name)
+        return column.take(rows)
 
     def with_genre(self, genre: Callable[[], Labels]) -> Self:
-        """The same with another genre."""
         others = {name: partial(getattr, self, name) for name in (*_LABELS, *_NUMBERS)}
         return type(self)(**others | {"genre": genre})
 
@@ -125,45 +114,44 @@ _NUMBERS = ("year", "duration_s", *HEARD)
 
 
 class SongTable(_Record):
-    """Every song of a library that has a file; 0.2 kB a song."""
+    """All songs of a library with a file; 0.2 kB per song."""
 
     ids: Int64Array  # (n_songs,), ascending
     columns: SongColumns
     titles: PackedTexts
-    matched: PackedTexts  # what Song.matches looks into
+    matched: PackedTexts  # the texts that Song.matches searches
 
     def places_of(self, ids: npt.ArrayLike) -> Int64Array:
-        """Places of song ids in the table, int64 (n_ids,); -1 where there is none."""
+        """Return the rows of song ids, int64 (n_ids,); -1 for unknown ids."""
         return places_in_order(self.ids, np.asarray(ids, dtype=np.int64))
 
-    def replaced(self, ids: Iterable[int], new: Self) -> Self:
-        """The table without the songs of `ids`, and with those of another table; none of them may be left."""
+    def replace_songs(self, ids: Iterable[int], new: Self) -> Self:
+        """Return the table without the songs of `ids`, and with those of `new`, which must not be among the rest."""
         places = self.places_of(np.sort(np.fromiter(ids, dtype=np.int64)))
-        gone = places[places >= 0]
-        left = np.delete(self.ids, gone)
-        at = np.searchsorted(left, new.ids)
+        removed = places[places >= 0]
+        at = np.searchsorted(np.delete(self.ids, removed), new.ids)
 
-        def merged(old: npt.NDArray, added: npt.NDArray) -> npt.NDArray:
-            return np.insert(np.delete(old, gone), at, added)
+        def merge(old: npt.NDArray, added: npt.NDArray) -> npt.NDArray:
+            return np.insert(np.delete(old, removed), at, added)
 
-        def labels(name: str) -> Labels:
+        columns: dict[str, Any] = {
+            name: merge(getattr(self.columns, name), getattr(new.columns, name)) for name in _NUMBERS
+        }
+        for name in _LABELS:
             old, added = getattr(self.columns, name), getattr(new.columns, name)
-            names, codes = _joined(old.names, added)
-            return _in_use(Labels(merged(old.codes, codes), names))
-
-        columns: dict[str, Any] = {name: labels(name) for name in _LABELS}
-        columns |= {name: merged(getattr(self.columns, name), getattr(new.columns, name)) for name in _NUMBERS}
-        all_ids = merged(self.ids, new.ids)
+            names, codes = _join_names(old.names, added)
+            columns[name] = _drop_unused(Labels(merge(old.codes, codes), names))
+        all_ids = merge(self.ids, new.ids)
         return type(self)(
-            # the very same array where the songs are the same, so that what is aligned with it is seen to be so
+            # the same array for the same songs, so that aligned data is recognized
             ids=self.ids if np.array_equal(all_ids, self.ids) else all_ids,
             columns=SongColumns(**columns),
-            titles=self.titles.replaced(gone, new.titles, at),
-            matched=self.matched.replaced(gone, new.matched, at),
+            titles=self.titles.replace_lines(removed, new.titles, at),
+            matched=self.matched.replace_lines(removed, new.matched, at),
         )
 
     def names_at(self, places: Int64Array) -> list[tuple[str, str]]:
-        """:attr:`Song.title` and :attr:`Song.by` of the songs at some places."""
+        """Return :attr:`Song.title` and :attr:`Song.by` of the songs in some rows."""
         artist, group = self.columns.artist, self.columns.group
         codes = zip(artist.codes[places].tolist(), group.codes[places].tolist(), strict=True)
         return [
@@ -172,33 +160,26 @@ class SongTable(_Record):
         ]
 
     def ids_with(self, text: str, limit: int, *, nearly: bool = False) -> Int64Array:
-        """Ids of the first songs that match a text as :meth:`Song.matches` does; those that begin with it first.
-
-        Those that hold it but for a typo, where it is asked for what `nearly` matches.
-        """
+        """Return the first songs as :meth:`Song.matches`, those that begin with `text` first; `nearly`: with a typo."""
         find = self.matched.nearly_holding if nearly else self.matched.holding
         return self.ids[find(text.casefold(), limit)]
 
     def artists_with(self, text: str, limit: int, *, nearly: bool = False) -> list[tuple[str, int]]:
-        """Artists that hold a text in any case, with their numbers of songs, the most first.
-
-        Those that begin with it come before others. `nearly` as of :meth:`ids_with`.
-        """
+        """Return artists that contain `text` and their numbers of songs: those that begin with it, then by number."""
         names, counts, lines = self._artists
         find = lines.nearly_holding if nearly else lines.holding
         return [(names[i], counts[i]) for i in find(text.casefold(), limit)]
 
     @cached_property
     def _artists(self) -> tuple[list[str], list[int], PackedTexts]:
-        """Artists from many songs to few: names, numbers of songs, and what is looked into."""
+        """Return the artists by decreasing number of songs: names, numbers of songs, and texts to search."""
         artist = self.columns.artist
-        counts = np.bincount(artist.codes + 1, minlength=len(artist.names) + 1)[1:]
+        counts = artist.sizes()
         order = np.argsort(-counts, kind="stable")
         names = [artist.names[i] for i in order.tolist()]
         return names, counts[order].tolist(), PackedTexts.of(name.casefold() for name in names)
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Arrays for an archive without pickle."""
         arrays: dict[str, npt.NDArray[Any]] = {"ids": self.ids}
         for name in _LABELS:
             labels = getattr(self.columns, name)
@@ -211,7 +192,6 @@ class SongTable(_Record):
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> Self:
-        """What :meth:`to_arrays` took apart."""
         columns: dict[str, Any] = {name: partial(_labels, arrays[name], arrays[f"{name}_names"]) for name in _LABELS}
         columns |= {name: arrays[name] for name in _NUMBERS}
         texts = {name: partial(_texts, arrays[name], arrays[f"{name}_starts"]) for name in ("titles", "matched")}
@@ -219,17 +199,16 @@ class SongTable(_Record):
 
 
 def song_label(title: str, by: str) -> str:
-    """Title and artist in one line."""
     return f"{title} — {by}"
 
 
 def nobody(stand_in: str | None) -> str:
-    """What is said where no artist is known."""
+    """Return the text for an unknown artist."""
     return f"in “{stand_in}”" if stand_in else "unknown artist"
 
 
 def stand_in_of(group: str) -> str | None:
-    """The name of the folder that stands in for an unknown artist, from the group of the song."""
+    """Return the name of the folder that replaces an unknown artist, from the group of the song."""
     return stand_in_name(Path(group.removeprefix(_FOLDER)), ()) if group.startswith(_FOLDER) else None
 
 
@@ -245,75 +224,69 @@ def _texts(text: Uint8Array, starts: Int64Array) -> PackedTexts:
     return PackedTexts(text.tobytes(), starts)
 
 
-def _joined(names: list[str], added: Labels) -> tuple[list[str], Int32Array]:
-    """Names with those of a few more songs, and the codes of these among them."""
-    new = set(added.names)
-    place = {name: code for code, name in enumerate(names) if name in new}
-    more = [name for name in added.names if name not in place]
-    place |= {name: len(names) + i for i, name in enumerate(more)}
-    codes = np.array([*(place[name] for name in added.names), -1], dtype=np.int32)
-    return [*names, *more], codes[added.codes]
+def _join_names(names: list[str], added: Labels) -> tuple[list[str], Int32Array]:
+    """Return names extended by those of a few more songs, and the codes of these songs."""
+    added_names = set(added.names)
+    code_of = {name: code for code, name in enumerate(names) if name in added_names}
+    new = [name for name in added.names if name not in code_of]
+    code_of |= {name: len(names) + i for i, name in enumerate(new)}
+    codes = np.array([*(code_of[name] for name in added.names), -1], dtype=np.int32)
+    return [*names, *new], codes[added.codes]
 
 
-def _in_use(labels: Labels) -> Labels:
-    """The same labels without names that no song has."""
-    used = np.bincount(labels.codes + 1, minlength=len(labels.names) + 1)[1:] > 0
+def _drop_unused(labels: Labels) -> Labels:
+    """Return the labels without names that no song has."""
+    used = labels.sizes() > 0
     if used.all():
         return labels
     codes = np.append(np.cumsum(used, dtype=np.int32) - 1, np.int32(-1))
-    return Labels(
-        codes[labels.codes].astype(np.int32),
-        [name for name, is_used in zip(labels.names, used.tolist(), strict=True) if is_used],
-    )
-
-
-# --- reading ----------------------------------------------------------------------------------
+    return Labels(codes[labels.codes].astype(np.int32), list(compress(labels.names, used.tolist())))
 
 
 def some_ids(ids: Iterable[int]) -> sa.Select[tuple[int]]:
-    """Song ids as a query, for ``in_``: as many as there may be, where variables of a statement are limited."""
+    """Return song ids as a query for ``in_``, because the number of variables of a statement is limited."""
     listed = json.dumps([int(i) for i in ids])
     return sa.select(sa.func.json_each(listed).table_valued("value").c.value)
 
 
 def read_table(connection: sa.Connection, roots: Sequence[Path], ids: Iterable[int] | None = None) -> SongTable:
-    """Read all songs that have a file, or those of `ids`; 9 s for a million. `roots` are the library's folders."""
+    """Read all songs with a file, or those of `ids`; 9 s for a million. `roots` are the library's folders."""
     s, f = schema.songs.c, schema.files.c
-    folder = sa.func.min(sa.type_coerce(f.folder, sa.Text)).label("folder")  # a path each would take seconds
+    folder = sa.func.min(sa.type_coerce(f.folder, sa.Text)).label("folder")  # creating Path objects would take seconds
     files = sa.select(f.song_id, folder).where(f.missing_since.is_(None)).group_by(f.song_id)
-    which: sa.ColumnElement[bool] = sa.true()
+    condition: sa.ColumnElement[bool] = sa.true()
     if ids is not None:
-        chosen = some_ids(ids)
-        files, which = files.where(f.song_id.in_(chosen)), s.id.in_(chosen)
-    here = files.subquery()
-    columns = (s.id, s.title, s.artist, s.genre, here.c.folder, s.key, s.mode, s.year, s.duration_s)
-    query = sa.select(*columns, *(s[name] for name in HEARD)).join(here, here.c.song_id == s.id)
-    query = query.where(which).order_by(s.id)
-    # past SQLAlchemy's rows, which take longer to make than the driver's
+        wanted = some_ids(ids)
+        files, condition = files.where(f.song_id.in_(wanted)), s.id.in_(wanted)
+    folders = files.subquery()
+    columns = (s.id, s.title, s.artist, s.genre, folders.c.folder, s.key, s.mode, s.year, s.duration_s)
+    query = sa.select(*columns, *(s[name] for name in HEARD)).join(folders, folders.c.song_id == s.id)
+    query = query.where(condition).order_by(s.id)
+    # the driver's rows take less time than SQLAlchemy's
     cursor = connection.execute(query).cursor
     assert cursor is not None
-    reading = _Reading()
-    while rows := cursor.fetchmany(_AT_ONCE):
-        reading.add(rows)
-    return reading.table(roots)
+    builder = _TableBuilder()
+    while rows := cursor.fetchmany(_BLOCK):
+        builder.add(rows)
+    return builder.table(roots)
 
 
-class _Reading:
+class _TableBuilder:
     def __init__(self) -> None:
         self._numbers: list[Float64Array] = [np.empty((0, 1 + len(_NUMBERS)))]
         self._codes: list[Int32Array] = [np.empty((5, 0), dtype=np.int32)]
-        self._places: tuple[dict[str, int], ...] = ({}, {}, {}, {}, {})
+        self._code_of: tuple[dict[str, int], ...] = ({}, {}, {}, {}, {})
         self._titles: list[PackedTexts] = []
         self._matched: list[PackedTexts] = []
 
     def add(self, rows: Sequence[Sequence[Any]]) -> None:
-        """Take rows of id, title, artist, genre, folder, key, mode, year, length and what else can be heard."""
+        """Add rows of id, title, artist, genre, folder, key, mode, year, length and the columns of HEARD."""
         ids, titles, artists, genres, folders, keys, modes, years, *numbers = zip(*rows, strict=True)
-        # what is not known, None, becomes nan
+        # unknown values, None, become nan
         self._numbers.append(np.array([ids, [year or 0 for year in years], *numbers], dtype=np.float64).T)
         codes = [
-            [-1 if value is None else places.setdefault(value, len(places)) for value in values]
-            for places, values in zip(self._places, (artists, genres, folders, keys, modes), strict=True)
+            [-1 if value is None else code_of.setdefault(value, len(code_of)) for value in values]
+            for code_of, values in zip(self._code_of, (artists, genres, folders, keys, modes), strict=True)
         ]
         self._codes.append(np.array(codes, dtype=np.int32))
         self._titles.append(PackedTexts.of(titles))
@@ -321,11 +294,10 @@ class _Reading:
         self._matched.append(PackedTexts.of(texts))
 
     def table(self, roots: Sequence[Path]) -> SongTable:
-        """The songs that were taken."""
         numbers = np.concatenate(self._numbers)
         ids = numbers[:, 0].astype(np.int64)
         artist, genre, folder, key, mode = np.concatenate(self._codes, axis=1)
-        artists, genres, stored, keys, modes = (list(places) for places in self._places)
+        artists, genres, stored, keys, modes = (list(code_of) for code_of in self._code_of)
         heard = zip(HEARD, numbers[:, 3:].T.astype(np.float32), strict=True)
         paths = [schema.path_of(name) for name in stored]
         by_artist, folders = Labels(artist, artists), Labels(folder, [str(path) for path in paths])
@@ -341,19 +313,19 @@ class _Reading:
 
 
 def _groups(ids: Int64Array, artist: Labels, folder: Int32Array, paths: Sequence[Any], roots: Sequence[Path]) -> Labels:
-    """What :attr:`Song.group` says: the artist, else the folder that stands in, else the song alone."""
-    places: dict[str, int] = {}
+    """Return :attr:`Song.group`: the artist, else the folder that replaces an unknown one, else the song alone."""
+    code_of: dict[str, int] = {}
 
     def code(group: str | None) -> int:
-        return places.setdefault(group, len(places)) if group else -1
+        return code_of.setdefault(group, len(code_of)) if group else -1
 
     by_artist = np.array([*(code(artist_group(name, Path(), ())) for name in artist.names), -1], np.int32)
     codes = by_artist[artist.codes]
-    nobody = np.flatnonzero(codes < 0)
+    unknown = np.flatnonzero(codes < 0)
     by_folder = np.full(len(paths), -1, dtype=np.int32)
-    for place in np.unique(folder[nobody]).tolist():
+    for place in np.unique(folder[unknown]).tolist():
         by_folder[place] = code(artist_group(None, paths[place], roots))
-    codes[nobody] = by_folder[folder[nobody]]
+    codes[unknown] = by_folder[folder[unknown]]
     alone = np.flatnonzero(codes < 0)
     codes[alone] = [code(f"song:{song_id}") for song_id in ids[alone].tolist()]
-    return _in_use(Labels(codes, list(places)))
+    return _drop_unused(Labels(codes, list(code_of)))

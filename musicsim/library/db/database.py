@@ -1,4 +1,4 @@
-"""Opening a library's database: SQLite in WAL mode, one writer and many readers at once."""
+"""The connection to a library's database: SQLite in WAL mode, one writer and many readers at once."""
 
 import json
 import os
@@ -18,49 +18,49 @@ from musicsim.storage import storage_error
 Write = Callable[[], AbstractContextManager[sa.Connection]]
 """Opens a transaction that changes a library."""
 
-_BUSY_MS = 30_000  # how long a write waits for another one; ours last milliseconds
+_BUSY_MS = 30_000  # maximum wait for another write; our writes take milliseconds
 _SETTINGS = (f"busy_timeout={_BUSY_MS}", "foreign_keys=ON")
-_NO_TEXT = "Could not decode to UTF-8"  # how Python's sqlite3 begins what it says of a damaged text
+_NOT_UTF8 = "Could not decode to UTF-8"  # begins the message of Python's sqlite3 for damaged text
 _WRITER_SETTINGS = ("journal_mode=WAL", "synchronous=NORMAL")
 
 
 def is_writable(path: Path) -> bool:
-    """Whether an existing database can be changed; SQLite keeps files beside it while it is open."""
+    """Return whether an existing database and its folder can be written to; SQLite puts files next to it."""
     return os.access(path.parent, os.W_OK) and os.access(path, os.W_OK)
 
 
 def open_engine(path: Path, *, read_only: bool) -> sa.Engine:
-    """Make the engine of a library's database file.
-
-    What the disk refuses, by whichever statement, is raised as :class:`StorageError`; damage to it as LibraryError.
-    """
+    """Create an engine; statements raise StorageError if the disk refuses them, LibraryError if it is damaged."""
 
     def connect() -> sqlite3.Connection:
         if read_only:
             return sqlite3.connect(read_only_address(path), uri=True, check_same_thread=False)
         return sqlite3.connect(path, check_same_thread=False)
 
-    # Where nothing can be written one connects each time: whether somebody else is writing now decides how one may.
+    # The address of a database in a read-only folder depends on whether another process is writing, so reconnect.
     pool = sa.QueuePool if is_writable(path) else sa.NullPool
     engine = sa.create_engine("sqlite://", creator=connect, poolclass=pool)
 
     @event.listens_for(engine, "connect")
     def _configure(connection: Any, _record: Any) -> None:
-        connection.create_function("folded", -1, _folded, deterministic=True)
-        connection.isolation_level = None  # transactions are begun by _begin, not by the driver
+        connection.create_function("folded", -1, _casefold, deterministic=True)
+        connection.isolation_level = None  # _begin starts transactions, not the driver
         for setting in (*_SETTINGS, *(() if read_only else _WRITER_SETTINGS)):
             connection.execute(f"PRAGMA {setting}")
 
     @event.listens_for(engine, "begin")
     def _begin(connection: sa.Connection) -> None:
-        # A write takes its lock at the start: upgrading a read transaction fails when another wrote.
+        # A write locks at the start: upgrading a read transaction fails after another write.
         writes = connection.get_execution_options().get("musicsim_writes", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     @event.listens_for(engine, "handle_error")
     def _translate(context: sa.engine.ExceptionContext) -> None:
         cause = context.original_exception
-        problem = storage_error(cause, path) or _damage(cause, path)
+        problem: Exception | None = storage_error(cause, path)
+        is_corrupt = (getattr(cause, "sqlite_errorcode", None) or 0) & 0xFF == sqlite3.SQLITE_CORRUPT
+        if problem is None and (is_corrupt or str(cause).startswith(_NOT_UTF8)):
+            problem = damaged(path, in_short(cause))
         if problem is not None:
             raise problem from cause
 
@@ -68,27 +68,21 @@ def open_engine(path: Path, *, read_only: bool) -> sa.Engine:
 
 
 def damaged(path: Path, why: object) -> LibraryError:
-    """The error of a database that cannot be read any more."""
     return LibraryError(f"{path} is damaged ({why}). Restore a backup, by `musicsim restore`.")
 
 
-def _damage(error: BaseException, path: Path) -> LibraryError | None:
-    code = getattr(error, "sqlite_errorcode", None) or 0
-    is_damage = code & 0xFF == sqlite3.SQLITE_CORRUPT or str(error).startswith(_NO_TEXT)
-    return damaged(path, in_short(error)) if is_damage else None
-
-
-def _folded(*values: object) -> str:
-    """Values as one text in small letters, as Python has them: SQLite knows those of ASCII only."""
+def _casefold(*values: object) -> str:
+    """Join values as one case-folded text; SQLite itself folds ASCII only."""
     return " ".join(str(value) for value in values if value is not None).casefold()
 
 
 def read_only_address(path: Path) -> str:
-    """The address of a database that is only read.
+    """Return the URI for reading a database.
 
-    Where its folder can be written to, SQLite keeps the files there that readers and writers share. Elsewhere a writer
-    leaves its latest changes in a second file, which is read with the help of a third; without these two
-    nobody is writing, and the database is read as a file that does not change.
+    In a writable folder, SQLite creates the files that readers and writers share. In a read-only folder, a writer
+    leaves its latest changes in a second file, which can be read only with a third file. If both are missing, no
+    process is writing, and the database is read as an immutable file. Raises LibraryError if only the third file is
+    missing.
     """
     log, index = (path.with_name(path.name + ending) for ending in ("-wal", "-shm"))
     if is_writable(path) or (log.exists() and index.exists()):
@@ -96,28 +90,27 @@ def read_only_address(path: Path) -> str:
     if log.exists() and log.stat().st_size:
         raise LibraryError(
             f"{path.parent}: the library was not closed before it was copied here, and its last changes cannot be read "
-            f"where nothing can be written. Copy it to a folder that can be written to, and open it there."
+            "from a read-only folder. Copy it to a folder that can be written to, and open it there."
         )
     return f"{path.as_uri()}?immutable=1"
 
 
 def writer(engine: sa.Engine) -> sa.Engine:
-    """The same engine for transactions that write."""
     return engine.execution_options(musicsim_writes=True)
 
 
 def checked_details(details: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Details as JSON will give them back. Raises ValueError if JSON cannot hold them."""
+    """Convert details to JSON and back. Raises ValueError if they are not JSON values."""
     if details is None:
         return None
     try:
         return dict(json.loads(json.dumps(dict(details), allow_nan=False)))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"details must hold text, finite numbers, lists and mappings only ({error}).") from error
+        raise ValueError(f"details must contain text, finite numbers, lists and mappings only ({error}).") from error
 
 
 class Tables:
-    """Some tables of one library: read by single queries, changed in transactions of `write`."""
+    """Some tables of one library, read by single queries and changed in transactions of `write`."""
 
     def __init__(self, engine: sa.Engine, write: Write) -> None:
         self._engine, self._write = engine, write

@@ -1,6 +1,7 @@
-"""Whether a library's database is whole, as SQLite itself finds it."""
+"""Integrity checks of a library's database by SQLite."""
 
 import sqlite3
+from collections import Counter
 from contextlib import closing
 
 import sqlalchemy as sa
@@ -10,51 +11,47 @@ from musicsim.errors import LibraryError
 from musicsim.library.db.database import Write
 
 _MAX_FAULTS = 20
-_INDEX = "index"
 
 
 def faults(engine: sa.Engine) -> list[str]:
-    """What SQLite finds wrong with a database, in its words, which name tables and pages; at most 20."""
+    """Return up to 20 messages of SQLite about damage to a database."""
     try:
-        with closing(engine.raw_connection()) as connection:  # the engine would name the path of the library
-            return _said(connection.cursor(), _MAX_FAULTS)
+        with closing(engine.raw_connection()) as connection:  # errors of the engine would contain the library's path
+            return _check(connection.cursor(), _MAX_FAULTS)
     except sqlite3.DatabaseError as error:
         return [str(error)]
 
 
 def check_database(connection: sqlite3.Connection) -> None:
-    """Raises sqlite3.DatabaseError if a database is damaged, or rows refer to others that are not there."""
-    for fault in _said(connection.cursor(), 1):
+    """Raise sqlite3.DatabaseError if a database is damaged, or its rows refer to missing rows."""
+    for fault in _check(connection.cursor(), 1):
         raise sqlite3.DatabaseError(fault.splitlines()[-1])
     if connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
-        raise sqlite3.DatabaseError("rows refer to others that are not there")
+        raise sqlite3.DatabaseError("rows refer to missing rows")
 
 
-def _said(cursor: DBAPICursor | sqlite3.Cursor, at_most: int) -> list[str]:
-    cursor.execute(f"PRAGMA integrity_check({at_most})")
-    found = [str(row[0]) for row in cursor.fetchall()]
-    return [] if found == ["ok"] else found
+def _check(cursor: DBAPICursor | sqlite3.Cursor, max_faults: int) -> list[str]:
+    cursor.execute(f"PRAGMA integrity_check({max_faults})")
+    messages = [str(row[0]) for row in cursor.fetchall()]
+    return [] if messages == ["ok"] else messages
 
 
 def is_of_indexes(found: list[str]) -> bool:
-    """Whether faults are of indexes alone, which hold nothing that tables do not."""
-    return bool(found) and all(_INDEX in fault for fault in found)
+    """Return whether all faults are in indexes, which can be rebuilt from the tables."""
+    return bool(found) and all("index" in fault for fault in found)
 
 
 def rebuild_indexes(write: Write) -> bool:
-    """Make all indexes from their tables; False where the tables themselves are damaged, and all stays as it was."""
+    """Rebuild all indexes; return False, without any change, if the tables themselves are damaged."""
     try:
         with write() as connection:
             connection.exec_driver_sql("REINDEX")
-    except (sa.exc.DatabaseError, LibraryError):  # two rows of what there is one of
+    except (sa.exc.DatabaseError, LibraryError):  # such as two rows with a unique key
         return False
     return True
 
 
 def stray_rows(engine: sa.Engine) -> dict[str, int]:
-    """How many rows of each table name a song, model or list that is not there; {} where all is well."""
-    counts: dict[str, int] = {}
+    """Count the rows of each table that refer to a missing song, model or playlist."""
     with engine.connect() as connection:
-        for row in connection.exec_driver_sql("PRAGMA foreign_key_check"):
-            counts[row[0]] = counts.get(row[0], 0) + 1
-    return counts
+        return dict(Counter(row[0] for row in connection.exec_driver_sql("PRAGMA foreign_key_check")))

@@ -1,4 +1,4 @@
-"""Many short texts in one, and which of them hold a part: a million names, looked through in one pass."""
+"""Many short texts joined into one, so that a search through a million names takes one pass."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,80 +9,74 @@ import numpy as np
 
 from musicsim._arrays import Int64Array
 
-_FEW = 10  # times the lines that are asked for
-_END = b"\xff"  # no text in UTF-8 holds it
-_MIN_TYPO = 5  # letters of a text that may have a typo
-_ALIKE = 0.8
-_LOOKED_AT = 1_000  # lines that hold half of a text
+_OVERSAMPLING = 10  # times the requested lines
+_END = b"\xff"  # does not occur in UTF-8
+_MIN_TYPO = 5  # letters of a text that may contain a typo
+_MIN_SIMILARITY = 0.8
+_MAX_CANDIDATES = 1_000  # lines that contain half of a text
 
 
 @dataclass(frozen=True, slots=True)
 class PackedTexts:
-    """Texts in UTF-8, one after the other: their bytes and 9 more a line."""
+    """Lines of text joined in UTF-8; uses their bytes and 9 more per line."""
 
-    text: bytes  # each line with a byte before it that no line holds, and one behind the last
-    starts: Int64Array  # (n_lines + 1,): where each line begins; the last entry is where another one would
+    text: bytes  # the lines, with one separator byte before each and after the last
+    starts: Int64Array  # (n_lines + 1,): start of each line, and of the one that would follow
 
     @classmethod
     def of(cls, lines: Iterable[str]) -> Self:
-        """Lines put together."""
-        encoded = [line.encode("utf-8", "surrogatepass") for line in lines]
-        lengths = np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded))
-        starts = np.concatenate([[1], 1 + np.cumsum(lengths + 1)])
-        return cls(_END.join([b"", *encoded, b""]) if encoded else _END, starts)
+        encoded = [_encode(line) for line in lines]
+        return cls(_END.join([b"", *encoded, b""]) if encoded else _END, _starts([len(line) + 1 for line in encoded]))
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """Lines of several, one after the other."""
-        lengths = [np.diff(part.starts) for part in parts]
-        text = b"".join([_END, *(part.text[1:] for part in parts)])
-        return cls(text, np.concatenate([[1], 1 + np.cumsum(np.concatenate([np.empty(0, dtype=np.int64), *lengths]))]))
+        lengths = [np.empty(0, dtype=np.int64), *(np.diff(part.starts) for part in parts)]
+        return cls(b"".join([_END, *(part.text[1:] for part in parts)]), _starts(np.concatenate(lengths)))
 
     def lines(self, rows: Iterable[int]) -> list[str]:
-        """Some lines, in the order asked for."""
-        chosen = np.fromiter(rows, dtype=np.int64)
-        ends = self.starts[chosen + 1] - 1
+        indices = np.fromiter(rows, dtype=np.int64)
+        ends = self.starts[indices + 1] - 1
         return [
             self.text[start:end].decode("utf-8", "surrogatepass")
-            for start, end in zip(self.starts[chosen].tolist(), ends.tolist(), strict=True)
+            for start, end in zip(self.starts[indices].tolist(), ends.tolist(), strict=True)
         ]
 
     def holding(self, part: str, limit: int) -> list[int]:
-        """The first `limit` lines that hold a text: those that begin with it before the others."""
-        wanted = part.encode("utf-8", "surrogatepass")
-        # what few lines hold is found in one pass; only where there is a choice those that begin with it are sought
-        found = list(islice(self._holding(wanted), _FEW * limit))
-        begin = [row for row in found if self._begins(row, wanted)]
-        if len(found) == _FEW * limit and len(begin) < limit:
-            begin = list(islice(self._holding(_END + wanted, 1), limit))
-        return (begin + [row for row in found if not self._begins(row, wanted)])[:limit]
+        """Return the first `limit` lines that contain a text; those that begin with it come first."""
+        wanted = _encode(part)
+        # one pass finds a rare text; a frequent one needs a second pass for the lines that begin with it
+        rows = list(islice(self._find(wanted), _OVERSAMPLING * limit))
+        begin = [row for row in rows if self._begins(row, wanted)]
+        if len(rows) == _OVERSAMPLING * limit and len(begin) < limit:
+            begin = list(islice(self._find(_END + wanted, 1), limit))
+        return (begin + [row for row in rows if not self._begins(row, wanted)])[:limit]
 
     def nearly_holding(self, part: str, limit: int) -> list[int]:
-        """The first `limit` lines that hold a text but for a typo, the most alike first.
+        """Return the first `limit` lines that contain a text with a typo, the most similar first.
 
-        Lines are looked at that hold one half of the text, as a single wrong letter leaves the other half right.
+        Candidates are lines that contain one half of the text, because one wrong letter leaves the other half correct.
         """
         if len(part) < _MIN_TYPO:
             return []
         from rapidfuzz.distance import Indel
 
         middle, n_words = len(part) // 2, len(part.split())
-        halves = [half.encode("utf-8", "surrogatepass") for half in (part[:middle], part[middle:])]
-        rows = {row: None for half in halves for row in islice(self._holding(half), _LOOKED_AT)}
+        halves = (part[:middle], part[middle:])
+        rows = {row: None for half in halves for row in islice(self._find(_encode(half)), _MAX_CANDIDATES)}
 
-        def alike(line: str) -> float:
+        def similarity(line: str) -> float:
             words = line.split()
             spans = (" ".join(words[i : i + n_words]) for i in range(max(1, len(words) - n_words + 1)))
             return max(Indel.normalized_similarity(part, span) for span in spans)
 
-        found = [(-alike(line), row) for row, line in zip(rows, self.lines(rows), strict=True)]
-        return [row for score, row in sorted(found)[:limit] if score <= -_ALIKE]
+        scores = [(-similarity(line), row) for row, line in zip(rows, self.lines(rows), strict=True)]
+        return [row for score, row in sorted(scores)[:limit] if score <= -_MIN_SIMILARITY]
 
     def _begins(self, row: int, wanted: bytes) -> bool:
         return self.text.startswith(wanted, int(self.starts[row]))
 
-    def _holding(self, wanted: bytes, n_before: int = 0) -> Iterator[int]:
-        """Yield the lines that hold some bytes, of which the first `n_before` are in front of the line."""
+    def _find(self, wanted: bytes, n_before: int = 0) -> Iterator[int]:
+        """Yield the lines that contain some bytes, of which the first `n_before` precede the line."""
         at, n_lines = self.text.find(wanted, 1 - n_before), len(self.starts) - 1
         while at >= 0:
             row = int(np.searchsorted(self.starts, at + n_before, side="right")) - 1
@@ -91,23 +85,23 @@ class PackedTexts:
             yield row
             at = self.text.find(wanted, int(self.starts[row + 1]) - n_before)
 
-    def replaced(self, rows: Int64Array, new: Self, at: Int64Array) -> Self:
-        """Without some lines, and with new ones before those that are at the places `at` of what is left."""
-        lengths = np.diff(self.starts)
-        kept = np.delete(lengths, rows)
-        text = b"".join(self._pieces(rows))
-        starts = np.concatenate([[1], 1 + np.cumsum(kept)])
-        cuts = np.concatenate([[0], starts[at], [len(text)]]).tolist()
-        added = [new.text[a:b] for a, b in zip(new.starts[:-1].tolist(), new.starts[1:].tolist(), strict=True)]
+    def replace_lines(self, rows: Int64Array, new: Self, at: Int64Array) -> Self:
+        """Return the lines without `rows`, and with new lines inserted at the indices `at` of the rest."""
+        rest = np.delete(np.diff(self.starts), rows)
+        begins, ends = [0, *self.starts[rows + 1].tolist()], [*self.starts[rows].tolist(), len(self.text)]
+        text = b"".join(self.text[begin:end] for begin, end in zip(begins, ends, strict=True))
+        cuts = np.concatenate([[0], _starts(rest)[at], [len(text)]]).tolist()
         pieces = [text[cuts[0] : cuts[1]]]
-        for line, start, end in zip(added, cuts[1:-1], cuts[2:], strict=True):
-            pieces += [line, text[start:end]]
-        lengths = np.insert(kept, at, np.diff(new.starts))
-        return type(self)(b"".join(pieces), np.concatenate([[1], 1 + np.cumsum(lengths)]))
+        inserted = zip(new.starts[:-1].tolist(), new.starts[1:].tolist(), strict=True)
+        for (first, last), start, end in zip(inserted, cuts[1:-1], cuts[2:], strict=True):
+            pieces += [new.text[first:last], text[start:end]]
+        return type(self)(b"".join(pieces), _starts(np.insert(rest, at, np.diff(new.starts))))
 
-    def _pieces(self, without: Int64Array) -> Iterator[bytes]:
-        start = 0
-        for row in without.tolist():
-            yield self.text[start : int(self.starts[row])]
-            start = int(self.starts[row + 1])
-        yield self.text[start:]
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _starts(lengths: Int64Array | list[int]) -> Int64Array:
+    """Return the starts of lines, given their lengths with separator."""
+    return np.concatenate([[1], 1 + np.cumsum(lengths, dtype=np.int64)])

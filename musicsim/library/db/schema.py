@@ -9,46 +9,43 @@ from sqlalchemy.types import TypeDecorator
 
 from musicsim.addresses import without_user
 
-# Bytes of a file name that are not UTF-8 reach Python as lone surrogates, which no database stores
-# as text. They are kept as characters of a private plane that no real name uses.
+# Python decodes bytes of a file name that are not UTF-8 to lone surrogates, which databases cannot store as text.
+# They are stored as characters of a private plane that real names do not use.
 _SURROGATE, _PRIVATE = 0xDC00, 0x10FE00
 _TO_PRIVATE = {_SURROGATE + byte: _PRIVATE + byte for byte in range(0x80, 0x100)}
 _TO_SURROGATE = {private: surrogate for surrogate, private in _TO_PRIVATE.items()}
 
 
 def path_text(stored: str) -> str:
-    """Turn stored text into a path's text as the file system has it; an address loses its user name and password."""
+    """Convert stored text to a path as text; an address loses its user name and password."""
     return stored if stored.isascii() and "@" not in stored else without_user(stored.translate(_TO_SURROGATE))
 
 
-def stored_path(path: Path) -> str:
-    """Turn a path into text that can be stored; an address loses its user name and password."""
-    return stored_text(os.fspath(path))
-
-
 def stored_text(path: str) -> str:
-    """Do as :func:`stored_path` does, for a path's text."""
+    """Convert a path as text to text that can be stored; an address loses its user name and password."""
     return path if path.isascii() and "@" not in path else without_user(path).translate(_TO_PRIVATE)
 
 
+def stored_path(path: Path) -> str:
+    """Convert a path to text that can be stored; see :func:`stored_text`."""
+    return stored_text(os.fspath(path))
+
+
+def path_of(text: str) -> Path:
+    return Path(path_text(text))
+
+
 class FilePath(TypeDecorator[Path]):
-    """A path of the file system, whatever bytes its name is made of."""
+    """A path of the file system, even if its name is not UTF-8."""
 
     impl = sa.Text
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: sa.Dialect) -> str | None:
-        """Turn a path into text that can be stored."""
         return None if value is None else stored_path(value)
 
     def process_result_value(self, value: Any, dialect: sa.Dialect) -> Path | None:
-        """Turn stored text into the path it stands for."""
         return None if value is None else path_of(value)
-
-
-def path_of(text: str) -> Path:
-    """The path that a stored text stands for."""
-    return Path(path_text(text))
 
 
 metadata = sa.MetaData()
@@ -61,6 +58,10 @@ def _table(name: str, *items: sa.schema.SchemaItem, **options: Any) -> sa.Table:
     return sa.Table(name, metadata, *items, **options)
 
 
+def _columns(kind: type[sa.types.TypeEngine[Any]], *names: str, **options: Any) -> list[sa.Column[Any]]:
+    return [sa.Column(name, kind, **options) for name in names]
+
+
 meta = _table("meta", sa.Column("key", sa.Text, primary_key=True), sa.Column("value", sa.Text, nullable=False))
 
 roots = _table("roots", sa.Column("path", FilePath, primary_key=True), sa.Column("added_at", sa.Float, nullable=False))
@@ -70,33 +71,25 @@ songs = _table(
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("content_hash", sa.Text, nullable=False, unique=True),
     sa.Column("title", sa.Text, nullable=False),
-    sa.Column("artist", sa.Text),
-    sa.Column("album_artist", sa.Text),
-    sa.Column("album", sa.Text),
-    sa.Column("track", sa.Integer),
-    sa.Column("year", sa.Integer),
+    *_columns(sa.Text, "artist", "album_artist", "album"),
+    *_columns(sa.Integer, "track", "year"),
     sa.Column("genre", sa.Text),
     sa.Column("duration_s", sa.Float, nullable=False),
     sa.Column("notes", sa.Text, nullable=False, default=""),
-    sa.Column("outline", sa.LargeBinary, nullable=False, default=b""),  # peaks for drawing, a byte each
+    sa.Column("outline", sa.LargeBinary, nullable=False, default=b""),  # peaks for drawing, one byte each
     sa.Column("feature_version", sa.Integer, nullable=False),
     sa.Column("added_at", sa.Float, nullable=False),
-    sa.Column("mb_recording_id", sa.Text),
-    sa.Column("mb_artist_id", sa.Text),
-    sa.Column("mb_album_id", sa.Text),
-    sa.Column("file_tags", sa.JSON),  # as the file has them: what stands above is after edits and aliases
+    *_columns(sa.Text, "mb_recording_id", "mb_artist_id", "mb_album_id"),
+    sa.Column("file_tags", sa.JSON),  # tags of the file; the columns above are after edits and aliases
     sa.Column("edits", sa.JSON),
     sa.Column("sound_hash", sa.Text, index=True),
     sa.Column("typical_s", sa.Float, nullable=False, default=0.0, server_default="0"),
     sa.Column("is_compared", sa.Boolean, nullable=False, default=False, server_default="0"),
-    sa.Column("last_path", FilePath),  # what to call a song that has no file any more
-    sa.Column("tempo", sa.Float),  # from here on what can be heard: musicsim.audio.Descriptors
-    sa.Column("key", sa.Text),
-    sa.Column("mode", sa.Text),
-    sa.Column("loudness", sa.Float),
-    sa.Column("brightness", sa.Float),
-    sa.Column("energy", sa.Float),
-    sa.Column("descriptor_version", sa.Integer, nullable=False, default=0, server_default="0"),  # 0: not yet described
+    sa.Column("last_path", FilePath),  # name of a song without a file
+    sa.Column("tempo", sa.Float),  # descriptors, from here to energy: musicsim.audio.Descriptors
+    *_columns(sa.Text, "key", "mode"),
+    *_columns(sa.Float, "loudness", "brightness", "energy"),
+    sa.Column("descriptor_version", sa.Integer, nullable=False, default=0, server_default="0"),  # 0: none yet
 )
 
 files = _table(
@@ -104,8 +97,7 @@ files = _table(
     sa.Column("path", FilePath, primary_key=True),
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), nullable=False, index=True),
     sa.Column("folder", FilePath, nullable=False),
-    sa.Column("size", sa.Integer, nullable=False),
-    sa.Column("mtime_ns", sa.Integer, nullable=False),
+    *_columns(sa.Integer, "size", "mtime_ns", nullable=False),
     sa.Column("missing_since", sa.Float),
 )
 
@@ -113,8 +105,7 @@ failures = _table(
     "failures",
     sa.Column("path", FilePath, primary_key=True),
     sa.Column("reason", sa.Text, nullable=False),
-    sa.Column("size", sa.Integer, nullable=False),
-    sa.Column("mtime_ns", sa.Integer, nullable=False),
+    *_columns(sa.Integer, "size", "mtime_ns", nullable=False),
     sa.Column("failed_at", sa.Float, nullable=False),
     sa.Column("kind", sa.Text, nullable=False, default="error", server_default="error"),
     sa.Column("duration_s", sa.Float),
@@ -131,8 +122,7 @@ duplicates = _table(
     "duplicates",
     sa.Column("first_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True),
     sa.Column("second_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True, index=True),
-    sa.Column("similarity", sa.Float, nullable=False),
-    sa.Column("offset_s", sa.Float, nullable=False),
+    *_columns(sa.Float, "similarity", "offset_s", nullable=False),
     sa.Column("is_same", sa.Boolean, nullable=False),  # False: a listener said that these are two songs
     info=IN_SMALL_COPY,
 )
@@ -150,7 +140,7 @@ plays = _table(
     "plays",
     sa.Column("listener", sa.Text, primary_key=True),
     sa.Column("song_id", sa.ForeignKey("songs.id", ondelete="CASCADE"), primary_key=True, index=True),
-    sa.Column("source", sa.Text, primary_key=True),  # an import, or what else counted them: sources add up
+    sa.Column("source", sa.Text, primary_key=True),  # an import or another counter; plays of several sources add up
     sa.Column("count", sa.Integer, nullable=False),
     info=IN_SMALL_COPY,
 )
@@ -158,32 +148,22 @@ plays = _table(
 imports = _table(
     "imports",
     sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("name", sa.Text, nullable=False),
-    sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("format", sa.Text, nullable=False),
-    sa.Column("listener", sa.Text, nullable=False),  # empty: the files name theirs
+    *_columns(sa.Text, "name", "kind", "format", nullable=False),
+    sa.Column("listener", sa.Text, nullable=False),  # empty if the files name the listeners
     sa.Column("digest", sa.Text, nullable=False),
     sa.Column("created_at", sa.Float, nullable=False),
-    sa.Column("n_rows", sa.Integer, nullable=False),
-    sa.Column("n_songs", sa.Integer, nullable=False),
-    sa.Column("n_matched", sa.Integer, nullable=False),
-    sa.Column("n_plays", sa.Integer, nullable=False),
-    sa.Column("n_skipped", sa.Integer, nullable=False),
-    sa.Column("first_at", sa.Float),
-    sa.Column("last_at", sa.Float),
-    sqlite_autoincrement=True,  # the number of an import that was undone is never given again
+    *_columns(sa.Integer, "n_rows", "n_songs", "n_matched", "n_plays", "n_skipped", nullable=False),
+    *_columns(sa.Float, "first_at", "last_at"),
+    sqlite_autoincrement=True,  # never reuse the id of an import that was undone
     info=IN_SMALL_COPY,
 )
 
-# What was imported of songs that the library does not have, or not yet.
+# Imported entries whose songs are not in the library.
 waiting = _table(
     "waiting",
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("import_id", sa.ForeignKey("imports.id", ondelete="CASCADE"), nullable=False, index=True),
-    sa.Column("artist", sa.Text, nullable=False),
-    sa.Column("title", sa.Text, nullable=False),
-    sa.Column("album", sa.Text, nullable=False),
-    sa.Column("mbid", sa.Text, nullable=False),
+    *_columns(sa.Text, "artist", "title", "album", "mbid", nullable=False),
     sa.Column("who", sa.Text, nullable=False),  # the listener, or the tag
     sa.Column("value", sa.Float, nullable=False),  # plays, or the tag's weight
     sa.Column("times", sa.LargeBinary),  # as in listens
@@ -191,7 +171,7 @@ waiting = _table(
     info=IN_SMALL_COPY,
 )
 
-# When a listener started a song, where an import says it: 4 bytes a listen, and 60 for each song of a listener.
+# Times at which a listener started a song: 4 bytes per start, and 60 per listener and song.
 listens = _table(
     "listens",
     sa.Column("id", sa.Integer, primary_key=True),
@@ -202,7 +182,7 @@ listens = _table(
     info=IN_SMALL_COPY,
 )
 
-# A person said that this name of an import is that song of the library, or is not: nobody is asked again.
+# Decisions of a person: whether an imported name is a song of the library.
 spellings = _table(
     "spellings",
     sa.Column("artist", sa.Text, primary_key=True),
@@ -219,7 +199,7 @@ playlists = _table(
     sa.Column("category", sa.Text),
     sa.Column("source", sa.Text, nullable=False),
     sa.Column("created_at", sa.Float, nullable=False),
-    sa.Column("details", sa.JSON(none_as_null=True)),  # what it was drawn with: reasons, seed, settings
+    sa.Column("details", sa.JSON(none_as_null=True)),  # of a generated one: reasons, seed, settings
     sa.UniqueConstraint("source", "name", "category"),
     info=IN_SMALL_COPY,
 )
@@ -237,9 +217,7 @@ models = _table(
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("created_at", sa.Float, nullable=False),
-    sa.Column("n_songs_fitted", sa.Integer, nullable=False),
-    sa.Column("n_features", sa.Integer, nullable=False),
-    sa.Column("n_dimensions", sa.Integer, nullable=False),
+    *_columns(sa.Integer, "n_songs_fitted", "n_features", "n_dimensions", nullable=False),
     sa.Column("is_active", sa.Boolean, nullable=False),
     sa.Column("is_complete", sa.Boolean, nullable=False, default=False),
     sa.Column("kind", sa.Text, nullable=False, default="native", server_default="native"),
@@ -262,17 +240,12 @@ jobs = _table(
     sa.Column("arguments", sa.JSON, nullable=False),
     sa.Column("state", sa.Text, nullable=False),
     sa.Column("message", sa.Text, nullable=False, default=""),
-    sa.Column("done", sa.Integer, nullable=False, default=0),
-    sa.Column("total", sa.Integer, nullable=False, default=0),
-    sa.Column("failed", sa.Integer, nullable=False, default=0),
-    sa.Column("seconds_left", sa.Float),
-    sa.Column("songs_per_second", sa.Float),
+    *_columns(sa.Integer, "done", "total", "failed", nullable=False, default=0),
+    *_columns(sa.Float, "seconds_left", "songs_per_second"),
     sa.Column("cancel_requested", sa.Boolean, nullable=False, default=False),
-    sa.Column("pause_requested", sa.Boolean, nullable=False, default=False, server_default="0"),
-    sa.Column("finish_requested", sa.Boolean, nullable=False, default=False, server_default="0"),
+    *_columns(sa.Boolean, "pause_requested", "finish_requested", nullable=False, default=False, server_default="0"),
     sa.Column("pid", sa.Integer),
-    sa.Column("created_at", sa.Float, nullable=False),
-    sa.Column("updated_at", sa.Float, nullable=False),
+    *_columns(sa.Float, "created_at", "updated_at", nullable=False),
 )
 
 feedback = _table(
@@ -285,7 +258,6 @@ feedback = _table(
 
 
 def _is_context(value: object) -> bool:
-    """True if the entries that the core reads have the right types."""
     if not isinstance(value, dict) or not isinstance(value.get("foreseen"), bool | None):
         return False
     options = value.get("options", ["", ""])
@@ -293,13 +265,12 @@ def _is_context(value: object) -> bool:
     return is_pair and isinstance(value.get("model", ""), str)
 
 
-# Judgments of listeners, see musicsim.library.stores.judgments. A judgment goes with the first of its songs that goes.
+# Judgments of listeners, see musicsim.library.stores.judgments. A judgment is deleted together with any of its songs.
 judgments = _table(
     "judgments",
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("created_at", sa.Float, nullable=False),
-    sa.Column("listener", sa.Text, nullable=False, index=True),
-    sa.Column("kind", sa.Text, nullable=False, index=True),
+    *_columns(sa.Text, "listener", "kind", nullable=False, index=True),
     *(sa.Column(f"song_{n}", sa.ForeignKey("songs.id", ondelete="CASCADE"), index=True) for n in (1, 2, 3, 4)),
     sa.Column("chosen", sa.Integer),
     sa.Column("context", sa.JSON, nullable=False, info={"check": _is_context}),
@@ -310,11 +281,10 @@ judgments = _table(
 JUDGED_SONGS = (judgments.c.song_1, judgments.c.song_2, judgments.c.song_3, judgments.c.song_4)
 """Columns with the songs of a judgment, in the order on the screen."""
 
-
 CORE_TABLES = frozenset(metadata.tables)
-"""Names of the tables above, which every library has; those of extensions come later."""
+"""Names of the tables above; extensions add more."""
 
 
 def ids_with_file() -> sa.Select[tuple[int]]:
-    """Ids of the songs that have a file which is not missing."""
+    """Return a query for the ids of songs with an existing file."""
     return sa.select(files.c.song_id).where(files.c.missing_since.is_(None))

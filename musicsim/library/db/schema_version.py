@@ -11,10 +11,10 @@ from musicsim.errors import LibraryError
 from musicsim.library.db import schema
 from musicsim.library.db.tables import all_tables
 
-# To change the tables, edit `schema.py` and raise this number by one. Then let `prepare_tables` bring a library of the
-# version before to this one in its transaction. Write its SQL statements out, as later versions may change `schema.py`
-# again, and store the new number in the table `meta`. A read-only library cannot be changed: refuse it with a sentence.
-# Add a test that starts with the old tables.
+# To change the tables, edit `schema.py` and increase this number by one. Let `prepare_tables` convert a library of the
+# previous version in its transaction: write its SQL statements out, because later versions may change `schema.py`, and
+# store the new number in the table `meta`. Refuse a read-only library with an error. Add a test that starts with the
+# old tables.
 SCHEMA_VERSION = 11
 
 _JUDGMENTS = """
@@ -30,7 +30,6 @@ CREATE TABLE judgments (
     chosen INTEGER,
     context JSON NOT NULL
 )"""
-_JUDGMENT_COLUMNS = ("listener", "kind", "song_1", "song_2", "song_3", "song_4")
 _FROM_10 = {
     "answers": """
         INSERT INTO judgments SELECT id, created_at, listener, form, song_1, song_2, song_3, song_4, chosen,
@@ -49,9 +48,9 @@ _FROM_10 = {
 
 
 def _join_judgments(execute: Callable[[str], Any]) -> None:
-    """Move the rows of the three tables of version 10 with judgments to the one of version 11."""
+    """Move the judgments from the three tables of version 10 to the one of version 11."""
     execute(_JUDGMENTS)
-    for column in _JUDGMENT_COLUMNS:
+    for column in ("listener", "kind", "song_1", "song_2", "song_3", "song_4"):
         execute(f"CREATE INDEX ix_judgments_{column} ON judgments ({column})")
     for table, statement in _FROM_10.items():
         execute(statement)
@@ -59,55 +58,52 @@ def _join_judgments(execute: Callable[[str], Any]) -> None:
 
 
 def create_tables(connection: sa.Connection) -> None:
-    """Create the tables of an empty database, and store their version."""
     schema.metadata.create_all(connection, tables=all_tables())
     connection.execute(schema.meta.insert().values(key="schema_version", value=str(SCHEMA_VERSION)))
 
 
 def prepare_tables(connection: sa.Connection, place: str, *, read_only: bool = False) -> None:
-    """Create the tables of an empty database, or bring those of version 10 to :data:`SCHEMA_VERSION`.
+    """Create the tables in an empty database, or convert those of version 10 to :data:`SCHEMA_VERSION`.
 
-    Tables of extensions that were installed later are created, too.
-
-    Raises LibraryError if they have another version, belong to another program, or would have to be changed although
-    they are read-only.
+    Also creates the tables of new extensions. Raises LibraryError if the tables have another version, belong to another
+    program, or cannot be changed because the database is read-only.
     """
     tables = sa.inspect(connection).get_table_names()
     if not tables and not read_only:
         create_tables(connection)
         return
-    found = None
+    version = None
     if "meta" in tables:
-        found = connection.scalar(sa.select(schema.meta.c.value).where(schema.meta.c.key == "schema_version"))
-    if found is None or not re.fullmatch("[1-9][0-9]{0,8}", str(found)):
-        says = "does not say which version of a library it is" if found is None else f"says it is version {found!r}"
+        version = connection.scalar(sa.select(schema.meta.c.value).where(schema.meta.c.key == "schema_version"))
+    if version is None or not re.fullmatch("[1-9][0-9]{0,8}", str(version)):
+        problem = "does not contain the version of a library" if version is None else f"has the version {version!r}"
         raise LibraryError(
-            f"{place}: {LIBRARY_FILE} {says}: it is damaged, or belongs to another program. Restore a "
-            "backup, or name another folder."
+            f"{place}: {LIBRARY_FILE} {problem}: it is damaged, or belongs to another program. Restore a "
+            "backup, or choose another folder."
         )
-    if int(found) > SCHEMA_VERSION:
+    if int(version) > SCHEMA_VERSION:
         raise LibraryError(
-            f"{place}: this library was written by a newer musicsim (schema {found}, this program knows "
-            f"{SCHEMA_VERSION}). Update musicsim, or name another library."
+            f"{place}: this library was written by a newer musicsim (schema {version}, this program supports "
+            f"{SCHEMA_VERSION}). Update musicsim, or choose another library."
         )
-    if int(found) == 10:
+    if int(version) == 10:
         if read_only:
             raise LibraryError(
                 f"{place}: this library was written by an older musicsim (schema 10), and cannot be changed here. Open "
-                "it once where it can be written to, or copy it there."
+                "it once with permission to write, or copy it to a folder that you can write to."
             )
         _join_judgments(connection.exec_driver_sql)
         connection.execute(schema.meta.update().where(schema.meta.c.key == "schema_version").values(value="11"))
-    elif int(found) < SCHEMA_VERSION:
+    elif int(version) < SCHEMA_VERSION:
         raise LibraryError(
-            f"{place}: this library was made by a musicsim before version 1.0 and cannot be opened (schema {found}, "
+            f"{place}: this library was made by a musicsim before version 1.0 and cannot be opened (schema {version}, "
             f"this program needs {SCHEMA_VERSION}). Add its folders of music to a new library."
         )
-    added = [table for table in all_tables() if table.name not in tables and table.name not in schema.CORE_TABLES]
-    if added and read_only:
+    new = [table for table in all_tables() if table.name not in tables and table.name not in schema.CORE_TABLES]
+    if new and read_only:
         raise LibraryError(
-            f"{place}: this library has no table {added[0].name!r} yet, and cannot be changed. Open it once with "
-            "permission to write."
+            f"{place}: this library does not have the table {new[0].name!r} yet, and cannot be changed. Open it once "
+            "with permission to write."
         )
-    if added:
-        schema.metadata.create_all(connection, tables=added)
+    if new:
+        schema.metadata.create_all(connection, tables=new)

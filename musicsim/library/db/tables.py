@@ -1,7 +1,7 @@
 """All tables of a library: those of the core and those of the extensions.
 
-A table has two facts in :attr:`sqlalchemy.Table.info`: ``"in_small_copy": True`` puts its rows in the daily small copy.
-``"check"`` in the ``info`` of a JSON column is a function that returns True if a decoded value is valid.
+Two entries of ``info`` have a meaning: ``"in_small_copy": True`` puts the rows of a table in the daily small copy.
+``"check"`` of a JSON column is a function that returns whether a decoded value is valid.
 """
 
 import sqlite3
@@ -15,7 +15,7 @@ from musicsim.library.db import schema
 
 @cache
 def all_tables() -> tuple[sa.Table, ...]:
-    """Import the tables of the extensions, and return all tables; a table follows those that its rows refer to."""
+    """Import the tables of the extensions, and return all tables, each after the tables that it references."""
     for extension in extensions():
         if extension.tables:
             extension.load(extension.tables)
@@ -23,14 +23,11 @@ def all_tables() -> tuple[sa.Table, ...]:
 
 
 def small_copy_tables() -> tuple[sa.Table, ...]:
-    """Tables whose rows are in the daily small copy, in the order of :func:`all_tables`."""
+    """Return the tables with rows in the daily small copy, in the order of :func:`all_tables`."""
     return tuple(table for table in all_tables() if table.info.get("in_small_copy"))
 
 
 def renew_tokens(database: sqlite3.Connection) -> None:
-    """Replace the tokens that give other people access, in the transaction of the caller.
-
-    The hook ``renew_tokens`` is a function with the same signature.
-    """
+    """Call the hooks ``renew_tokens``: functions that replace access tokens in the caller's transaction."""
     for renew in load_hooks("renew_tokens"):
         renew(database)

@@ -1,7 +1,7 @@
-"""Values of a database that somebody else may have written: their types, ranges, and the names of folders.
+"""Checks of the values of a database from an untrusted source: types, ranges, and names of folders.
 
-SQLite stores any type in any column. Values of the wrong type would fail much later, far from their cause, and names
-such as ``../..`` would lead out of the library.
+SQLite stores any type in any column. Wrong types would fail much later, far from their cause, and names such as
+``../..`` would point outside the library.
 """
 
 import json
@@ -19,7 +19,7 @@ from musicsim.library.db.changes import CHANGES_PREFIX
 from musicsim.library.db.tables import all_tables
 from musicsim.library.tags.file_tags import FileTags
 
-_LATEST_S = 253_402_000_000.0  # in the year 9999, the last that a date can have
+_LATEST_S = 253_402_000_000.0  # in the year 9999, the last one of datetime
 _EARLIEST_S = -60_000_000_000.0  # in the year 68
 _MAX_NUMBER = 1e15
 _RANGES: Mapping[str, tuple[float, float]] = {
@@ -35,15 +35,21 @@ _TIMES = ("listens.times", "waiting.times")  # 4 bytes each
 _FOLDER_NAMES = ("models.id", "models.base_id", "songs.content_hash")  # parts of paths below the library
 _FOLDER_NAME = re.compile(r"[\w-]{1,200}", re.ASCII)
 _TEXTS = (sa.Text, sa.JSON, schema.FilePath)
+_SQLITE_TYPES = (
+    (sa.Boolean | sa.Integer, "'integer'"),
+    (sa.Float, "'integer', 'real'"),
+    (sa.LargeBinary, "'blob'"),
+    (object, "'text'"),
+)
 _TAGS = frozenset(field.name for field in fields(FileTags))
 _NUMBERS = ("track", "year")  # of the tags of a song; all others are texts
 
 
 def find_wrong_value(connection: sqlite3.Connection, tables: Collection[sa.Table] | None = None) -> str | None:
-    """Name the first column with a wrong value, such as ``songs.title``; None if all values are right.
+    """Return the first column with a wrong value, such as ``songs.title``; None if all values are right.
 
-    It looks at all tables by default, and reads every row: half a minute for a million songs. Tables and columns have
-    to be those of the schema.
+    Reads every row of all tables by default: half a minute for a million songs. Tables and columns must be those of the
+    schema.
     """
     connection.create_function("is_json_of", 2, _is_json_of, deterministic=True)
     connection.create_function("is_folder_name", 1, _is_folder_name, deterministic=True)
@@ -52,7 +58,7 @@ def find_wrong_value(connection: sqlite3.Connection, tables: Collection[sa.Table
         tests = ", ".join(f"min({_condition(column)})" for column in columns)
         try:
             row = connection.execute(f'SELECT {tests} FROM "{table.name}"').fetchone()
-        except sqlite3.OperationalError:  # a function of ours was given a text that is not UTF-8
+        except sqlite3.OperationalError:  # a text for one of our functions is not UTF-8
             row = [1] * len(columns)
         texts = [column for column in columns if isinstance(column.type, _TEXTS)]
         all_unicode = _are_unicode(connection, texts)
@@ -61,13 +67,13 @@ def find_wrong_value(connection: sqlite3.Connection, tables: Collection[sa.Table
                 return f"{table.name}.{column.name}"
         if table is schema.meta:
             for key, value in connection.execute("SELECT key, value FROM meta"):
-                if not _is_meta(key, value):
+                if not _is_valid_entry(key, value):
                     return f"meta.value ({key[:20]})"
     return None
 
 
 def _are_unicode(connection: sqlite3.Connection, columns: Sequence[sa.Column[Any]]) -> bool:
-    """True if all texts of some columns of one table are UTF-8, which SQLite does not check."""
+    """Return whether all texts in some columns of one table are UTF-8, which SQLite does not check."""
     if not columns:
         return True
     names = ", ".join(f'"{column.name}"' for column in columns)
@@ -80,24 +86,16 @@ def _are_unicode(connection: sqlite3.Connection, columns: Sequence[sa.Column[Any
 
 
 def _condition(column: sa.Column[Any]) -> str:
-    """A condition in SQL on one value of a column."""
-    right = f"({' AND '.join(_conditions(column))})"
-    return f'"{column.name}" IS NULL OR {right}' if column.nullable else right
+    condition = f"({' AND '.join(_conditions(column))})"
+    return f'"{column.name}" IS NULL OR {condition}' if column.nullable else condition
 
 
 def _conditions(column: sa.Column[Any]) -> Iterator[str]:
     name, value, kind = f"{column.table.name}.{column.name}", f'"{column.name}"', column.type
+    types = next(types for base, types in _SQLITE_TYPES if isinstance(kind, base))
+    yield f"typeof({value}) IN ({types})"
     if isinstance(kind, sa.Boolean):
-        yield f"typeof({value}) = 'integer'"
         yield f"{value} IN (0, 1)"
-    elif isinstance(kind, sa.Integer):
-        yield f"typeof({value}) = 'integer'"
-    elif isinstance(kind, sa.Float):
-        yield f"typeof({value}) IN ('integer', 'real')"
-    elif isinstance(kind, sa.LargeBinary):
-        yield f"typeof({value}) = 'blob'"
-    else:
-        yield f"typeof({value}) = 'text'"
     if (limits := _limits(name, column)) is not None:
         yield f"{value} BETWEEN {limits[0]} AND {limits[1]}"
     if isinstance(kind, sa.JSON):
@@ -111,7 +109,6 @@ def _conditions(column: sa.Column[Any]) -> Iterator[str]:
 
 
 def _limits(name: str, column: sa.Column[Any]) -> tuple[float, float] | None:
-    """The least and the greatest value; None if any value of its type will do."""
     if name in _RANGES or not isinstance(column.type, sa.Float):
         return _RANGES.get(name)
     return (_EARLIEST_S, _LATEST_S) if _TIME.fullmatch(column.name) else (-_MAX_NUMBER, _MAX_NUMBER)
@@ -122,49 +119,42 @@ def _is_folder_name(text: object) -> bool:
 
 
 def _is_json_of(text: object, name: str) -> bool:
-    """True if a value is JSON of the form that a column holds."""
     if not isinstance(text, str):
         return False
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return False
     if name in ("songs.file_tags", "songs.edits"):
-        return found is None or (isinstance(found, dict) and all(starmap(_is_tag, found.items())))
+        return value is None or (isinstance(value, dict) and all(starmap(_is_tag, value.items())))
     table, _, column = name.partition(".")
     check: Callable[[object], bool] | None = schema.metadata.tables[table].c[column].info.get("check")
-    return check(found) if check else isinstance(found, dict)
+    return check(value) if check else isinstance(value, dict)
 
 
-def _is_meta(key: str, value: str) -> bool:
-    """True if an entry about the library has the form that its readers expect; settings are read elsewhere."""
+def _is_valid_entry(key: str, value: str) -> bool:
+    """Return whether a row of the table meta is valid; settings are checked elsewhere."""
     if key == "revision":
         return re.fullmatch(r"\d{1,12}", value, re.ASCII) is not None
     if key != "colours" and not key.startswith(CHANGES_PREFIX):
         return True
     try:
-        found = json.loads(value)
+        content = json.loads(value)
     except (ValueError, RecursionError):
         return False
     if key == "colours":
-        return isinstance(found, dict) and all(map(_is_palette, found.values()))
-    return _is_change(found)
-
-
-def _is_change(found: object) -> bool:
-    """True if this is an entry of :class:`musicsim.library.db.changes.ChangeLog`."""
-    if not isinstance(found, list) or len(found) != 4 or not isinstance(found[0], str):
+        return isinstance(content, dict) and all(
+            isinstance(palette, dict) and _is_list_of(int, [*palette.values()]) for palette in content.values()
+        )
+    # an entry of musicsim.library.db.changes.ChangeLog
+    if not isinstance(content, list) or len(content) != 4 or not isinstance(content[0], str):
         return False
-    touched = zip((int, str, str), found[1:], strict=True)
+    touched = zip((int, str, str), content[1:], strict=True)
     return all(items is None or _is_list_of(kind, items) for kind, items in touched)
 
 
-def _is_palette(found: object) -> bool:
-    return isinstance(found, dict) and _is_list_of(int, [*found.values()])
-
-
-def _is_list_of(kind: type, found: object) -> bool:
-    return isinstance(found, list) and all(isinstance(item, kind) for item in found)
+def _is_list_of(kind: type, value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, kind) for item in value)
 
 
 def _is_tag(name: str, value: object) -> bool:

@@ -1,4 +1,1 @@
-"""Files on disk: written whole or not at all, read within bounds, swept after a kill.
-
-Knows no table and no song.
-"""
+"""Files on disk: atomic writes, bounded reads, and cleanup after a kill. Independent of tables and songs."""

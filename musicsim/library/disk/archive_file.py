@@ -1,8 +1,8 @@
-"""Archives: tar files, packed by Zstandard, whose last member has the hashes of all others.
+"""Archives: tar files compressed by Zstandard, whose last member has the hashes of all others.
 
-The first member says what an archive is. ``sha256sum --check hashes.txt`` reads the last one, too. An archive may come
-from anybody, so it is checked before anybody uses what was unpacked. Links, unexpected names, changed bytes, an archive
-that is cut off or goes on, and more parts or bytes than an honest one has are refused.
+The first member states the kind of archive. ``sha256sum --check hashes.txt`` can read the last one. An archive may come
+from an untrusted source, so it is checked before it is used. Links, unexpected names, changed bytes, and truncated or
+extended files are refused, as are more parts or bytes than in an honest archive.
 """
 
 import hashlib
@@ -31,21 +31,21 @@ _FORMAT = 1
 _HASHES = "hashes.txt"
 _MAX_ABOUT = 1 << 16
 _CHUNK = 1 << 20
-_LEVEL, _THREADS = 3, -1  # as many threads as there are cores
-_MAX_WINDOW = 1 << 27  # bytes of memory for unpacking
-_MIN_FILE = 4096  # bytes that a file takes on a disk, however short it is
-_MAX_NAME = 100  # bytes of a name in a plain header
+_LEVEL, _THREADS = 3, -1  # one thread per core
+_MAX_WINDOW = 1 << 27  # bytes of memory for decompression
+_MIN_FILE = 4096  # bytes that an empty file uses on a disk
+_MAX_NAME = 100  # bytes of a name in a tar header
 _LATEST_S = 2.5e11  # in the year 9892
-# songs and vectors pack to a half or a third, a bomb to a thousandth
-_MAX_RATIO, _MAX_SMALL = 40, 256 << 20
-# files of models are few; a second of sound takes more than a kilobyte, and an excerpt more than four
-_MAX_FEW, _LEAST_FILE = 10_000, 1024
+# songs and vectors compress to a half or a third, a bomb to a thousandth
+_MAX_RATIO, _MAX_EXTRA = 40, 256 << 20
+# a model has few files; a second of sound takes more than 1 kB, and an excerpt more than 4 kB
+_MIN_MEMBERS, _MEMBER_SIZE = 10_000, 1024
 _MALFORMED = (tarfile.TarError, zstandard.ZstdError, KeyError, TypeError, RecursionError, *DAMAGED)
 
 
 @contextmanager
 def folder_next_to(target: Path) -> Iterator[Path]:
-    """Give a temporary folder on the disk of a file, which needs the room anyway."""
+    """Yield a temporary folder next to a file that will be written."""
     working = target.absolute().parent / ".musicsim-backup"
     scratch = Scratch(working)
     try:
@@ -53,7 +53,7 @@ def folder_next_to(target: Path) -> Iterator[Path]:
             yield folder
     finally:
         scratch.close()
-        with suppress(OSError):  # another process may work there
+        with suppress(OSError):  # another process may use it
             working.rmdir()
 
 
@@ -63,27 +63,24 @@ class ArchiveKind:
 
     title: str  # its name in messages
     about: str  # name of the first member
-    names: re.Pattern[str]  # names of members; none leads out of a folder
-    advice: str  # end of the sentence on a damaged one
+    names: re.Pattern[str]  # names of members; must not point outside a folder
+    advice: str  # end of the error message for a damaged one
     mode: int = 0o600  # permissions of the file
 
     @contextmanager
     def write(self, target: Path, work: Path) -> Iterator["ArchiveWriter"]:
-        """Write an archive in a folder on the same disk; it replaces `target` if the block ends well.
-
-        Raises LibraryError if `target` is something else; StorageError as :func:`writing_to`.
-        """
-        if target.exists() and not self._is_one(target):
-            raise LibraryError(f"{target}: this is there already, and no {self.title}. Name another file.")
-        packer = zstandard.ZstdCompressor(level=_LEVEL, threads=_THREADS, write_checksum=True)
-        written = work / "archive"
+        """Write `work`, on the same disk, then replace `target`. Raises LibraryError for another kind of file."""
+        if target.exists() and not self._has_kind(target):
+            raise LibraryError(f"{target}: this file exists and is not a {self.title}. Choose another name.")
+        compressor = zstandard.ZstdCompressor(level=_LEVEL, threads=_THREADS, write_checksum=True)
+        temporary = work / "archive"
         with writing_to(target):
             target.parent.mkdir(parents=True, exist_ok=True)
-            written.touch(self.mode)
-            with written.open("wb") as stream:
+            temporary.touch(self.mode)
+            with temporary.open("wb") as stream:
                 with (
-                    packer.stream_writer(stream, closefd=False) as packed,
-                    tarfile.open(fileobj=packed, mode="w|", bufsize=_CHUNK, format=tarfile.GNU_FORMAT) as tar,
+                    compressor.stream_writer(stream, closefd=False) as compressed,
+                    tarfile.open(fileobj=compressed, mode="w|", bufsize=_CHUNK, format=tarfile.GNU_FORMAT) as tar,
                 ):
                     archive = ArchiveWriter(tar)
                     about = {"format": _FORMAT, "musicsim": __version__, "created_at": time.time()}
@@ -92,22 +89,23 @@ class ArchiveKind:
                     archive.finish()
                 stream.flush()
                 os.fsync(stream.fileno())
-            written.replace(target)
+            temporary.replace(target)
 
     @contextmanager
     def refusing(self, name: str) -> Iterator[None]:
-        """Raise LibraryError for errors that show a damaged or altered archive; `name` is that of its file."""
+        """Convert errors that a damaged or altered archive causes to LibraryError; `name` is the name of its file."""
         try:
             yield
         except _MALFORMED as error:
-            why = in_short(error)
-            raise LibraryError(f"{name}: this is no whole {self.title} of musicsim ({why}){self.advice}") from error
+            raise LibraryError(
+                f"{name}: this is not a complete {self.title} of musicsim ({in_short(error)}){self.advice}"
+            ) from error
 
     @contextmanager
     def open(self, path: Path) -> Iterator[BinaryIO]:
         """Open an archive. Raises NotFoundError if it is missing."""
         if not path.is_file():
-            raise NotFoundError(f"{path}: there is no such file.")
+            raise NotFoundError(f"{path}: no such file.")
         with path.open("rb") as stream:
             yield stream
 
@@ -116,52 +114,41 @@ class ArchiveKind:
     ) -> tuple[set[str], float]:
         """Unpack an archive with the database of a library into an empty folder.
 
-        Parameters
-        ----------
-        name : str
-            Name of its file for messages.
-        also : collection of str
-            Further names that members may have.
-
-        Returns
-        -------
-        The names of all that was written, and when the archive was made, seconds since 1970.
-
-        Raises
-        ------
-        LibraryError
-            If it is of a newer version. Call it within :meth:`refusing`, which handles all other errors.
+        `name` is the name of its file for messages, `also` are more allowed names of members. Returns the names of all
+        written files, and the time when the archive was made in seconds since 1970. Raises LibraryError if a newer
+        version made it. Call it within :meth:`refusing`, which handles all other errors.
         """
         n_bytes = os.fstat(stream.fileno()).st_size
-        left, max_members = _MAX_SMALL + _MAX_RATIO * n_bytes, _MAX_FEW + n_bytes // _LEAST_FILE
-        with _opened(stream) as (tar, members):
+        max_bytes, max_members = _MAX_EXTRA + _MAX_RATIO * n_bytes, _MIN_MEMBERS + n_bytes // _MEMBER_SIZE
+        left = max_bytes
+        with _open_tar(stream) as (tar, members):
             about, line = self._read_about(members, tar)
             if about["format"] != _FORMAT:
                 raise LibraryError(
                     f"{name}: this {self.title} was made by a newer musicsim. Update musicsim, and try again."
                 )
-            made = about["created_at"]
-            if isinstance(made, bool) or not isinstance(made, int | float) or not 0 <= made < _LATEST_S:
-                raise ValueError("it does not say when it was made")
+            created_at = about["created_at"]
+            if type(created_at) not in (int, float) or not 0 <= created_at < _LATEST_S:
+                raise ValueError("it lacks the time when it was made")
             hashes, n_bytes_of_hashes = hashlib.sha256(line.encode()), len(line)
             written: set[str] = set()
             for number, member in enumerate(members):
                 left -= max(member.size, _MIN_FILE)
                 if left < 0:
-                    raise ValueError(f"it unpacks to more than {(_MAX_SMALL + _MAX_RATIO * n_bytes) / 1e6:,.0f} MB")
+                    raise ValueError(f"it unpacks to more than {max_bytes / 1e6:,.0f} MB")
                 if member.name == _HASHES:
                     break
                 if number >= max_members:
                     raise ValueError(f"it has more than {max_members:,} parts")
                 if not self.names.fullmatch(member.name) and member.name not in also:
-                    raise ValueError(f"{member.name[:80]!r} is not what one holds")
+                    raise ValueError(f"{member.name[:80]!r} is not an expected part")
                 line = f"{_write(tar, member, folder / member.name)}  {member.name}\n"
                 n_bytes_of_hashes += len(line.encode())
                 hashes.update(line.encode())
                 written.add(member.name)
                 progress("unpacking", len(written), 0)
             else:
-                raise ValueError("it is cut off")
+                raise ValueError("it is truncated")
             if member.size != n_bytes_of_hashes:
                 raise ValueError("something was added to it, or is missing")
             if hashlib.sha256(_read(tar, member)).digest() != hashes.digest():
@@ -169,38 +156,36 @@ class ArchiveKind:
             if next(members, None) is not None:
                 raise ValueError("something was added to it")
         if LIBRARY_FILE not in written:
-            raise ValueError("it has no database")
-        return written, float(made)
+            raise ValueError("its database is missing")
+        return written, float(created_at)
 
-    def _is_one(self, path: Path) -> bool:
+    def _has_kind(self, path: Path) -> bool:
         try:
-            with path.open("rb") as stream, _opened(stream) as (tar, members):
+            with path.open("rb") as stream, _open_tar(stream) as (tar, members):
                 self._read_about(members, tar)
         except (*_MALFORMED, OSError):
             return False
         return True
 
     def _read_about(self, members: Iterator[tarfile.TarInfo], tar: tarfile.TarFile) -> tuple[dict[str, Any], str]:
-        """Read the first member; returns what it says, and its line among the hashes."""
+        """Return the content of the first member, and its line among the hashes."""
         first = next(members, None)
         if first is None or first.name != self.about or first.size > _MAX_ABOUT:
-            raise ValueError("it does not begin as one")
+            raise ValueError("its first part is missing")
         data = _read(tar, first)
         about = json.loads(data)
         if not isinstance(about, dict):
-            raise ValueError("it does not say what it is")
+            raise ValueError("its first part is damaged")
         return about, f"{hashlib.sha256(data).hexdigest()}  {self.about}\n"
 
 
 class ArchiveWriter:
-    """An archive that is being written."""
-
     def __init__(self, tar: tarfile.TarFile) -> None:
         self._tar = tar
         self._hashes: list[str] = []
 
     def add_file(self, name: str, path: Path, n_bytes: int | None = None) -> bool:
-        """Add a file, or its first bytes; False if it does not exist, or is shorter."""
+        """Add a file, or its first `n_bytes`; return False if it does not exist or is shorter."""
         try:
             stream = path.open("rb")
         except (FileNotFoundError, NotADirectoryError):
@@ -215,11 +200,9 @@ class ArchiveWriter:
         return True
 
     def add_bytes(self, name: str, data: bytes) -> None:
-        """Add a file of these bytes."""
         self._add(name, io.BytesIO(data), len(data))
 
     def finish(self) -> None:
-        """Add the hashes."""
         self.add_bytes(_HASHES, "".join(self._hashes).encode())
 
     def _add(self, name: str, stream: BinaryIO, size: int) -> None:
@@ -228,14 +211,12 @@ class ArchiveWriter:
         member = tarfile.TarInfo(name)
         member.size, member.mtime, member.mode = size, int(time.time()), 0o600
         hashed = _HashedStream(stream)
-        self._tar.addfile(member, hashed)  # type: ignore[arg-type]  # it reads, and no more
-        self._tar.members.clear()  # type: ignore[attr-defined]  # or all are remembered
+        self._tar.addfile(member, hashed)  # type: ignore[arg-type]  # only its read() is used
+        self._tar.members.clear()  # type: ignore[attr-defined]  # or it grows with every member
         self._hashes.append(f"{hashed.hash.hexdigest()}  {name}\n")
 
 
 class _HashedStream:
-    """A stream that hashes the bytes that it reads."""
-
     def __init__(self, stream: BinaryIO) -> None:
         self._stream, self.hash = stream, hashlib.sha256()
 
@@ -246,33 +227,29 @@ class _HashedStream:
 
 
 class _PlainMember(tarfile.TarInfo):
-    """A member that is a plain file.
-
-    tarfile reads members with longer names and further facts of others into memory whole.
-    """
+    """A plain file; tarfile would read long names and extended headers into memory as a whole."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        """Read a header; raises ValueError for anything else than a plain file."""
         member = super().frombuf(buf, encoding, errors)
         if member.type != tarfile.REGTYPE or member.issparse() or member.size < 0:
-            raise ValueError(f"{member.name[:80]!r} is no plain file")
+            raise ValueError(f"{member.name[:80]!r} is not a plain file")
         return member
 
 
 @contextmanager
-def _opened(stream: BinaryIO) -> Iterator[tuple[tarfile.TarFile, Iterator[tarfile.TarInfo]]]:
+def _open_tar(stream: BinaryIO) -> Iterator[tuple[tarfile.TarFile, Iterator[tarfile.TarInfo]]]:
     _check_end(stream)
-    unpacker = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
-    with unpacker.stream_reader(stream, read_size=_CHUNK, closefd=False) as packed:
-        with tarfile.open(fileobj=packed, mode="r|", bufsize=_CHUNK, tarinfo=_PlainMember) as tar:
+    decompressor = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
+    with decompressor.stream_reader(stream, read_size=_CHUNK, closefd=False) as tar_stream:
+        with tarfile.open(fileobj=tar_stream, mode="r|", bufsize=_CHUNK, tarinfo=_PlainMember) as tar:
             yield tar, _members(tar)
-        while packed.read(_CHUNK):  # up to the checksum, which covers the padding, too
+        while tar_stream.read(_CHUNK):  # verify the checksum, which covers the padding, too
             pass
 
 
 def _check_end(stream: BinaryIO) -> None:
-    """Raise ValueError unless the file is one whole frame of Zstandard; the decompressor accepts a cut checksum."""
+    """Raise ValueError unless the file is one Zstandard frame; the decompressor accepts a truncated checksum."""
     start = stream.tell()
     header = stream.read(18)
     parameters = zstandard.get_frame_parameters(header)
@@ -281,29 +258,28 @@ def _check_end(stream: BinaryIO) -> None:
     while not is_last:
         block = int.from_bytes(stream.read(3).ljust(3, b"\1"), "little")
         is_last = bool(block & 1)
-        stream.seek(1 if block >> 1 & 3 == 1 else block >> 3, os.SEEK_CUR)  # a block of one repeated byte has one byte
+        stream.seek(1 if block >> 1 & 3 == 1 else block >> 3, os.SEEK_CUR)  # a run-length block stores one byte
     end = stream.tell() + 4 * parameters.has_checksum
     if end != stream.seek(0, os.SEEK_END):
-        raise ValueError("it is cut off, or goes on after its end")
+        raise ValueError("it is truncated, or has extra bytes at its end")
     stream.seek(start)
 
 
 def _members(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
     while (member := tar.next()) is not None:
         yield member
-        tar.members.clear()  # type: ignore[attr-defined]  # or all are remembered
+        tar.members.clear()  # type: ignore[attr-defined]  # or it grows with every member
 
 
 def _read(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
     stream = tar.extractfile(member)
     data = stream.read() if stream else b""
     if len(data) < member.size:
-        raise ValueError("it is cut off")
+        raise ValueError("it is truncated")
     return data
 
 
 def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> str:
-    """Write a member to a file; returns its hash."""
     target.parent.mkdir(parents=True, exist_ok=True)
     stream = tar.extractfile(member)
     digest, left = hashlib.sha256(), member.size
@@ -313,5 +289,5 @@ def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> str:
             out.write(block)
             left -= len(block)
     if left:
-        raise ValueError("it is cut off")
+        raise ValueError("it is truncated")
     return digest.hexdigest()

@@ -1,7 +1,7 @@
-"""Zip archives from elsewhere: looked at before they are believed, unpacked no further than is allowed.
+"""Zip archives from untrusted sources: checked before they are used, and unpacked up to a limit.
 
-How well a part is packed says nothing of its honesty: the principal axes of a small collection are the identity, which
-packs a thousand times smaller, as only a bomb does elsewhere. So what counts is what a part unpacks to.
+A compression ratio does not distinguish bombs from honest parts: the principal axes of a small library are the
+identity, which shrinks a thousandfold. So the limit applies to the unpacked size.
 """
 
 import errno
@@ -16,24 +16,25 @@ from pathlib import Path
 from musicsim.storage import writing_to
 
 DAMAGED = (ValueError, zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, OverflowError, MemoryError)
-"""What reading a damaged archive may raise beside OSError."""
+"""Errors that reading a damaged archive may raise in addition to OSError."""
 _IS_ENCRYPTED = 0x1
 _MAX_NAME = 512
 _MAX_ARRAYS = 10_000  # per file
 _CHUNK = 1 << 20
-_MAX_SAID = 200
+_MAX_MESSAGE = 200
 _END, _LARGE_END = b"PK\x05\x06", b"PK\x06\x07"
 _END_SIZE, _LARGE_END_SIZE = 22, 20
 
 
 @contextmanager
 def open_archive(path: Path, max_members: int) -> Iterator[zipfile.ZipFile]:
-    """Open an archive whose list of members has been checked.
+    """Open an archive and check its list of members.
 
-    Raises ValueError if it is no archive, has more members than that, two of one name, or some that are no plain files,
-    encrypted, or packed in another way than by deflation; OSError if it cannot be read.
+    Raises ValueError if it is not an archive, or has too many members or two with one name. Also raises it for a member
+    that is encrypted, compressed by a method other than deflation, or not a plain file. Raises OSError if the archive
+    cannot be read.
     """
-    if not path.is_file():  # a pipe would be waited for
+    if not path.is_file():  # opening a pipe would block
         raise ValueError("it is not a file")
     _check_directory(path, max_members)
     try:
@@ -41,22 +42,21 @@ def open_archive(path: Path, max_members: int) -> Iterator[zipfile.ZipFile]:
             _check_members(archive.infolist(), max_members)
             yield archive
     except OSError as error:
-        if error.errno == errno.EINVAL:  # how a place before the start of the file is refused
+        if error.errno == errno.EINVAL:  # a seek to before the start of the file
             raise ValueError("its list of parts is damaged") from error
         raise
 
 
 def check_arrays_are_stored(folder: Path) -> None:
-    """Check the arrays of an unpacked library, without reading them.
+    """Check that the arrays of an unpacked library are uncompressed, as musicsim writes them, without reading them.
 
-    musicsim writes arrays without compression. Compressed ones could unpack to more than the memory holds.
-
-    Raises ValueError if a file of arrays below the folder is compressed or damaged; OSError if it cannot be read.
+    Compressed arrays could unpack to more than the memory. Raises ValueError if a file of arrays below the folder is
+    compressed or damaged; OSError if it cannot be read.
     """
     for path in folder.glob("**/*.npz"):
         with open_archive(path, _MAX_ARRAYS) as archive:
             if sum(part.file_size for part in archive.infolist()) > path.stat().st_size:
-                raise ValueError(f"{path.name} is packed")
+                raise ValueError(f"{path.name} is compressed")
 
 
 def _check_members(members: Sequence[zipfile.ZipInfo], max_members: int) -> None:
@@ -69,11 +69,11 @@ def _check_members(members: Sequence[zipfile.ZipInfo], max_members: int) -> None
     if any(stat.S_IFMT(m.external_attr >> 16) not in (0, stat.S_IFREG) for m in members):
         raise ValueError("one of its parts is a link, a folder or a device")
     if any(m.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for m in members):
-        raise ValueError("it is packed in a way that this program does not use")
+        raise ValueError("it is compressed by a method that this program does not use")
 
 
 def _check_directory(path: Path, max_members: int) -> None:
-    """Refuse a list of members that would take much memory: zipfile reads the whole of it, whatever its length."""
+    """Raise ValueError for a huge list of members, because zipfile reads the whole list into memory."""
     with path.open("rb") as stream:
         start = max(0, path.stat().st_size - _END_SIZE - _LARGE_END_SIZE)
         stream.seek(start)
@@ -89,17 +89,13 @@ def _check_directory(path: Path, max_members: int) -> None:
 
 
 def in_short(error: object) -> str:
-    """What a library says of a damaged file, in one line: some messages have several, or quote the bytes they met."""
-    said = " ".join(str(error).split()).rstrip(".")
-    return said if len(said) <= _MAX_SAID else f"{said[:_MAX_SAID]}…"
+    """Return an error message as one short line; some messages have several lines or quote bytes of the file."""
+    message = " ".join(str(error).split()).rstrip(".")
+    return message if len(message) <= _MAX_MESSAGE else f"{message[:_MAX_MESSAGE]}…"
 
 
 def unpack(archive: zipfile.ZipFile, name: str, target: Path, max_bytes: int) -> None:
-    """Write a member to a file, and no more than so many bytes of it.
-
-    Raises ValueError if it is larger: its stated size is checked first, its true size while it is written;
-    StorageError if it cannot be written.
-    """
+    """Write a member to a file. Raises ValueError if its header or its content exceeds `max_bytes`."""
     too_large = ValueError(f"{name} is larger than {max_bytes >> 20:,} MB")
     if archive.getinfo(name).file_size > max_bytes:
         raise too_large

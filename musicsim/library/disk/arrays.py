@@ -1,7 +1,7 @@
-"""Arrays on disk: written whole or not at all, read through the page cache.
+"""Atomic writes, and arrays on disk that are read as memory maps.
 
-A :class:`RowFile` is a matrix that only grows at its end. How many of its rows count is known to the
-caller (the database); bytes after them are the remains of a write that was cut off and are written over.
+A :class:`RowFile` is a matrix that grows at its end. The database knows how many of its rows are valid; bytes after
+them are left from an interrupted write, and are overwritten.
 """
 
 import mmap
@@ -24,16 +24,15 @@ _mapped: WeakSet[mmap.mmap] = WeakSet()
 
 @contextmanager
 def atomic_path(target: Path) -> Iterator[Path]:
-    """Give a temporary path beside `target` that takes its place when the block ends well.
+    """Yield a temporary path next to `target`, which replaces it if the block succeeds.
 
-    A kill at any moment leaves the old file or the new one, never a part.
-
-    Raises StorageError if there is no room, or no right to write; also where the block is what finds out.
+    A kill at any moment leaves the old file or the new one, never a part. Raises StorageError if the disk is full or
+    writing is not permitted, even if the error occurs in the block.
     """
     with writing_to(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = _beside(target)
-        temporary.touch(exist_ok=False)  # by the umask: what tempfile makes nobody else could read
+        temporary = _temporary(target)
+        temporary.touch(exist_ok=False)  # permissions from the umask, unlike those of tempfile
         try:
             yield temporary
             temporary.replace(target)
@@ -43,21 +42,18 @@ def atomic_path(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def private_path(target: Path) -> Iterator[Path]:
-    """Do as :func:`atomic_path` for what only its owner may read."""
+    """Yield a temporary path like :func:`atomic_path`, for a file that only its owner may read."""
     with atomic_path(target) as temporary:
-        temporary.chmod(0o600)  # before it holds anything
+        temporary.chmod(0o600)  # while it is empty
         yield temporary
 
 
 @contextmanager
 def atomic_folder(target: Path) -> Iterator[Path]:
-    """Give a temporary folder beside `target`, which is not there yet, that becomes it when the block ends well.
-
-    Raises StorageError as :func:`atomic_path`.
-    """
+    """Yield a temporary folder, which is renamed to `target` (must not exist) if the block succeeds."""
     with writing_to(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = _beside(target)
+        temporary = _temporary(target)
         temporary.mkdir()
         try:
             yield temporary
@@ -66,18 +62,18 @@ def atomic_folder(target: Path) -> Iterator[Path]:
             shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _beside(target: Path) -> Path:
+def _temporary(target: Path) -> Path:
     return target.with_name(f".{target.stem[:40]}-{secrets.token_hex(6)}{target.suffix}")
 
 
 class RowFile:
-    """A float32 matrix of so many columns in a file, read as a memory map."""
+    """A float32 matrix with `width` columns in a file, read as a memory map."""
 
     def __init__(self, path: Path, width: int) -> None:
         self.path, self.width = path, width
 
     def append(self, rows: npt.ArrayLike, at: int) -> None:
-        """Write rows from row number `at` on and push them to the disk; what stood there is gone."""
+        """Write rows from row `at` on, replacing all rows there, and flush them to the disk."""
         block = np.ascontiguousarray(rows, dtype=np.float32)
         if block.ndim != 2 or block.shape[1] != self.width:
             raise ValueError(f"rows of shape {block.shape} do not fit a file {self.width} columns wide.")
@@ -91,27 +87,27 @@ class RowFile:
                 os.fsync(stream.fileno())
 
     def holds(self, n_rows: int) -> bool:
-        """Whether so many rows can be read."""
+        """Return whether the file has at least `n_rows` rows."""
         try:
             return n_rows == 0 or self.path.stat().st_size >= n_rows * self.width * 4
         except OSError:
             return False
 
     def read(self, n_rows: int) -> Float32Array:
-        """The first `n_rows` rows, read-only; pages come from the disk when they are touched."""
+        """Map the first `n_rows` rows, read-only."""
         if n_rows == 0:
             return np.empty((0, self.width), dtype=np.float32)
         rows = np.memmap(self.path, dtype=np.float32, mode="r", shape=(n_rows, self.width))
-        if isinstance(rows.base, mmap.mmap):  # numpy's own types call it an array
+        if isinstance(rows.base, mmap.mmap):  # always; numpy's stubs call it an array
             _mapped.add(rows.base)
         return rows
 
 
 def release_pages() -> None:
-    """Let go of the pages of all files that have been read; they come again, from the system's cache, when touched.
+    """Release the memory of all mapped files; pages come back from the system's cache when they are used.
 
-    A few thousand random rows of a file map nearly all of it, and stay in the memory of the process.
+    A few thousand random rows map nearly all of a file, and would stay in the memory of the process.
     """
     for mapped in list(_mapped):
-        with suppress(AttributeError, ValueError, OSError):  # another system, or closed by now
+        with suppress(AttributeError, ValueError, OSError):  # another operating system, or a closed file
             mapped.madvise(mmap.MADV_DONTNEED)

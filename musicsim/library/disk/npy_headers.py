@@ -1,4 +1,4 @@
-"""What a stored array says of itself, read and checked before memory is taken for the array."""
+"""Headers of stored arrays, checked before memory is allocated for the arrays."""
 
 import zipfile
 import zlib
@@ -13,37 +13,32 @@ _READERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.r
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Shape and type of an array in an ``.npy`` file."""
-
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
 
     @property
     def size(self) -> int:
-        """Values in all."""
-        return prod(self.shape)  # of Python's numbers: it does not overflow
+        """Number of values; a Python integer, which does not overflow."""
+        return prod(self.shape)
 
 
 def read_header(stream: IO[bytes], n_bytes: int) -> Header:
-    """Read the header of an ``.npy`` file of so many bytes in all, at whose start the stream is.
-
-    Raises ValueError if there is no header, it is of objects, or of more values than the file can hold.
-    """
+    """Read the header at the start of an ``.npy`` file of `n_bytes`. Raises ValueError if it is invalid."""
     try:
         version = np.lib.format.read_magic(stream)
         reader = _READERS.get(version)
         shape, _, dtype = reader(stream) if reader else ((), False, np.dtype(np.uint8))
-    except (OSError, EOFError, zipfile.BadZipFile, zlib.error):  # of the archive around it
+    except (OSError, EOFError, zipfile.BadZipFile, zlib.error):  # from the enclosing archive
         raise
     except Exception as error:  # numpy evaluates the header as Python, and its message may quote it
         raise ValueError("it is not a NumPy array, or its header is damaged") from error
     if reader is None:
-        raise ValueError(f"arrays of format {version} are not read: save it with names of plain letters")
-    if not all(type(length) is int and length >= 0 for length in shape):  # True counts as an integer to numpy
-        raise ValueError("its header says a shape that no array has")
+        raise ValueError(f"arrays of format {version} are not supported: save it with names of plain letters")
+    if not all(type(length) is int and length >= 0 for length in shape):  # numpy accepts True as an integer
+        raise ValueError("its header has an invalid shape")
     if dtype.hasobject:
-        raise ValueError("it holds Python objects instead of numbers or text")
+        raise ValueError("it contains Python objects instead of numbers or text")
     header = Header(shape, dtype)
-    if header.size * max(dtype.itemsize, 1) > n_bytes:  # texts of no letters would take memory all the same
-        raise ValueError(f"it says that it holds {header.size:,} values, which its {n_bytes:,} bytes cannot")
+    if header.size * max(dtype.itemsize, 1) > n_bytes:  # even empty texts would use memory
+        raise ValueError(f"its header says {header.size:,} values, which {n_bytes:,} bytes cannot contain")
     return header

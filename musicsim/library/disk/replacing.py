@@ -1,8 +1,8 @@
-"""Another content for a library's folder: all of it, or none of it, whenever the process is killed.
+"""Atomic replacement of a library's content: a kill at any moment leaves all of the old content or all of the new.
 
-What comes is made ready in a folder of its own, which one rename puts under a name that everybody who opens the library
-looks for: from then on the next one to open it finishes what a killed process has begun. What is replaced stands aside
-until all that comes is in its place.
+One rename moves the prepared folder to a name that every process checks when it opens the library. From then on, the
+next process that opens it finishes the replacement. The old content stays in a folder until all of the new content has
+replaced it.
 """
 
 import json
@@ -17,55 +17,47 @@ from musicsim.errors import LibraryError, StoreLockedError
 from musicsim.library.disk.writer import writer_lock
 from musicsim.storage import writing_to
 
-_COMING, ASIDE = ".restored", ".replaced"
+_NEW, ASIDE = ".restored", ".replaced"
 _PARTS = "parts.json"
-_PATIENCE_S = 60.0
+TIMEOUT_S = 60.0
 
 
 def replace_parts(folder: Path, ready: Path, parts: Iterable[str]) -> None:
-    """Put files and folders in the place of others, in the order of `parts`; for the holder of the library's lock.
-
-    `ready` is a folder on the same disk with the new ones; it is gone afterwards. Parts that it lacks are removed.
-    """
+    """Move `parts` from `ready`, on the same disk, to a locked library, in order; delete parts that `ready` lacks."""
     with writing_to(folder):
         (ready / _PARTS).write_text(json.dumps({name: (ready / name).exists() for name in parts}))
         shutil.rmtree(folder / ASIDE, ignore_errors=True)
-        os.sync()  # nothing is in its place before it is on the disk
-        ready.rename(folder / _COMING)
+        os.sync()  # everything is on the disk before anything is replaced
+        ready.rename(folder / _NEW)
         _finish(folder)
 
 
 def finish_replacing(folder: Path) -> None:
-    """Finish what a killed process has begun to replace.
-
-    Raises StoreLockedError if a process is at it and does not end; StorageError if the folder cannot be written to.
-    """
-    if not (folder / _COMING).exists():
+    """Finish an interrupted replacement. Raises StoreLockedError if another process takes over a minute."""
+    if not (folder / _NEW).exists():
         return
     try:
-        with writing_to(folder), writer_lock(folder).acquire(timeout=_PATIENCE_S):
+        with writing_to(folder), writer_lock(folder).acquire(timeout=TIMEOUT_S):
             _finish(folder)
     except filelock.Timeout as error:
-        raise StoreLockedError(
-            f"{folder}: this library is just being restored. Wait until that has finished."
-        ) from error
+        raise StoreLockedError(f"{folder}: this library is being restored. Wait until that has finished.") from error
 
 
 def _finish(folder: Path) -> None:
-    coming, aside = folder / _COMING, folder / ASIDE
-    if not coming.exists():  # another process was faster
+    new, aside = folder / _NEW, folder / ASIDE
+    if not new.exists():  # another process was faster
         return
     try:
-        parts: dict[str, bool] = json.loads((coming / _PARTS).read_text())
+        parts: dict[str, bool] = json.loads((new / _PARTS).read_text())
     except ValueError as error:
-        raise LibraryError(f"{coming / _PARTS} is damaged: restore the library again.") from error
+        raise LibraryError(f"{new / _PARTS} is damaged: restore the library again.") from error
     aside.mkdir(exist_ok=True)
-    for name, comes in parts.items():
-        # what comes and is not waiting any more is in its place already
-        if (coming / name).exists() or not comes:
+    for name, is_new in parts.items():
+        # a new part that is no longer in `new` was moved already
+        if (new / name).exists() or not is_new:
             if (folder / name).exists():
                 (folder / name).rename(aside / name)
-            if comes:
-                (coming / name).rename(folder / name)
-    coming.rename(aside / _COMING)
+            if is_new:
+                (new / name).rename(folder / name)
+    new.rename(aside / _NEW)
     shutil.rmtree(aside, ignore_errors=True)

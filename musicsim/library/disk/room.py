@@ -1,4 +1,4 @@
-"""Room for a cache: what was not used for longest goes."""
+"""Limits on the size of caches."""
 
 import re
 from contextlib import suppress
@@ -6,20 +6,13 @@ from pathlib import Path
 
 
 def make_room(folder: Path, names: re.Pattern[str], n_bytes: int, max_bytes: int) -> None:
-    """Delete the least recently written or touched files, until `n_bytes` more fit into `max_bytes`.
-
-    Only files whose whole name fits `names` count.
-    """
-    kept = sorted(
-        (stat.st_mtime_ns, stat.st_size, path)
-        for path in folder.iterdir()
-        if names.fullmatch(path.name)
-        for stat in [path.stat()]
-    )
-    n_bytes += sum(size for _, size, _ in kept)
-    for _, size, path in kept:
+    """Delete the least recently used files that match `names` until `n_bytes` more fit into `max_bytes`."""
+    stats = ((path.stat(), path) for path in folder.iterdir() if names.fullmatch(path.name))
+    files = sorted((stat.st_mtime_ns, stat.st_size, path) for stat, path in stats)
+    n_bytes += sum(size for _, size, _ in files)
+    for _, size, path in files:
         if n_bytes <= max_bytes:
             return
-        with suppress(OSError):  # some systems keep a file that is being read
+        with suppress(OSError):  # some systems refuse to delete a file that is being read
             path.unlink(missing_ok=True)
             n_bytes -= size

@@ -1,4 +1,4 @@
-"""Files that are needed while something is worked on; what a killed process has left goes when the next one starts."""
+"""Temporary files of a process; those of killed processes are removed when the next process starts."""
 
 import secrets
 import shutil
@@ -17,10 +17,10 @@ from musicsim.storage import writing_to
 
 
 class Scratch:
-    """A folder of this process among those of others; folders whose process has ended are removed.
+    """A folder of this process in a shared folder; folders of ended processes are removed.
 
-    The folder of all is on the disk that has room for what is worked on. A lock says that the process lives: numbers
-    of processes come again. Raises StorageError if it cannot be written to.
+    The shared folder is on the library's disk, which has enough space. Because process ids are reused, a lock shows
+    that the process is running. Raises StorageError if the folder cannot be written to.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -34,43 +34,41 @@ class Scratch:
         remove_left(folder)
 
     def close(self) -> None:
-        """Remove it now."""
         self._remove()
 
     @contextmanager
     def folder(self) -> Iterator[Path]:
-        """An empty folder, removed with all that is in it behind the block."""
+        """Yield an empty folder, which is removed after the block."""
         self._own.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self._own, ignore_cleanup_errors=True) as folder:
             yield Path(folder)
 
 
 def remove_left(folder: Path) -> None:
-    """Remove what processes that have ended left among the folders of all."""
-    for lock in _left(folder):
+    """Remove the folders of ended processes from a shared folder."""
+    for lock in _acquire_left(folder):
         _remove(lock)
 
 
-def left_in(folder: Path) -> list[Path]:
-    """What processes that have ended left among the folders of all."""
-    found = []
-    for lock in _left(folder):
-        found.append(Path(lock.lock_file).with_suffix(""))
+def find_left(folder: Path) -> list[Path]:
+    """Return the folders of ended processes in a shared folder."""
+    folders = []
+    for lock in _acquire_left(folder):
+        folders.append(Path(lock.lock_file).with_suffix(""))
         lock.release()
-    return found
+    return folders
 
 
-def _left(folder: Path) -> Iterator[filelock.BaseFileLock]:
-    """Locks of processes that have ended, held by us."""
+def _acquire_left(folder: Path) -> Iterator[filelock.BaseFileLock]:
+    """Acquire and yield the locks of ended processes."""
     for path in folder.glob("*.lock"):
         lock = filelock.FileLock(path, timeout=0)
-        with suppress(filelock.Timeout, OSError):  # its process lives, or it is not ours to remove
+        with suppress(filelock.Timeout, OSError):  # its process is running, or we do not have permission to remove it
             lock.acquire()
             yield lock
 
 
 def _remove(lock: filelock.BaseFileLock) -> None:
-    """Remove the folder that belongs to a lock we hold, and the lock."""
     path = Path(lock.lock_file)
     shutil.rmtree(path.with_suffix(""), ignore_errors=True)
     with suppress(OSError):
@@ -78,20 +76,16 @@ def _remove(lock: filelock.BaseFileLock) -> None:
     lock.release()
 
 
-_making = threading.Lock()
-
-
-@cache
-def _kept(folder: Path) -> Scratch:
-    return Scratch(folder)
+_lock = threading.Lock()
+_scratch = cache(Scratch)
 
 
 def scratch_folder(library_folder: Path) -> Path:
-    """Where the processes that work on a library have their scratch folders."""
+    """Return the shared folder of the scratch folders of a library."""
     return working_folder(library_folder) / "scratch"
 
 
 def scratch_of(library_folder: Path) -> Scratch:
-    """The scratch folder of this process in a library's folder; raises as :class:`Scratch`."""
-    with _making:
-        return _kept(scratch_folder(library_folder))
+    """Return the scratch folder of this process for a library; raises like :class:`Scratch`."""
+    with _lock:
+        return _scratch(scratch_folder(library_folder))

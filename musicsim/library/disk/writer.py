@@ -1,4 +1,4 @@
-"""The lock of the one process that changes a library, and what that process is doing, in words for others."""
+"""The lock of the one process that changes a library, and a note on its activity for others."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -7,32 +7,29 @@ import filelock
 
 from musicsim.errors import StoreLockedError
 
-_DOING = "writer.txt"
-_MAX_WORDS = 100  # characters
+_NOTE = "writer.txt"
+_MAX_LENGTH = 100
 
 
 def writer_lock(folder: Path) -> filelock.FileLock:
-    """The lock of the one process that changes a library; it waits for nobody."""
+    """Return the lock of the process that changes a library. By default, acquiring it does not wait."""
     return filelock.FileLock(folder / "writer.lock", timeout=0)
 
 
 def note_doing(folder: Path, doing: str | None) -> None:
-    """Tell other processes what the holder of the lock is doing ("training a model"); None when it has finished.
-
-    Nothing depends on it: a killed process leaves its words, which the next holder replaces.
-    """
+    """Write what the holder of the lock is doing, such as "training a model"; None when it has finished."""
     with suppress(OSError):
         if doing is None:
-            (folder / _DOING).unlink(missing_ok=True)
+            (folder / _NOTE).unlink(missing_ok=True)
         else:
-            (folder / _DOING).write_text(doing, encoding="utf-8")  # few bytes: one write
+            (folder / _NOTE).write_text(doing, encoding="utf-8")  # a few bytes are written at once
 
 
 def locked_error(folder: Path) -> StoreLockedError:
-    """The error for a process that did not get the lock; it says what the holder is doing."""
+    """Return the error for a process that did not get the lock."""
     doing = ""
-    with suppress(OSError), (folder / _DOING).open("rb") as file:
-        doing = file.read(_MAX_WORDS).decode("ascii", "ignore")
+    with suppress(OSError), (folder / _NOTE).open("rb") as file:
+        doing = file.read(_MAX_LENGTH).decode("ascii", "ignore")
     doing = "".join(c for c in doing if c.isprintable()) or "at work"
     return StoreLockedError(
         f"{folder}: another musicsim is {doing} in this library. Wait until it has finished, or cancel it on the "

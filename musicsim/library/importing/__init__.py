@@ -1,10 +1,10 @@
-"""Importing what people listened to: files are read, matched to the library's songs, looked at, and written whole.
+"""Imports of plays, tags and playlists: read files, match their songs, preview, and write everything at once.
 
 ::
 
     batch = read_listening(["my_spotify_data.zip"])
-    seen = preview(library, batch)
-    report = commit(library, seen, accepted=[p for p in seen.proposals if p.score > 0.95])
+    planned = preview(library, batch)
+    report = commit(library, planned, accepted=[p for p in planned.proposals if p.score > 0.95])
     undo(library, report.import_id)
 """
 

@@ -1,4 +1,4 @@
-"""Answers of listeners from and to files: songs are found here, whatever they were called elsewhere."""
+"""Export and import of listeners' answers, with songs matched by hash, path or names."""
 
 import json
 import time
@@ -27,37 +27,34 @@ from musicsim.public import is_public
 
 @dataclass(frozen=True, slots=True)
 class AnswersImport:
-    """What became of a file of answers."""
-
     n_read: int  # answers in the file
     n_added: int  # answers that are new to the library
-    n_known: int  # answers that it has already
-    n_unmatched: int  # answers about a song that it does not have
-    # why rows were left out, a sentence each with the row's line; the first 20, and how many more there are
-    problems: tuple[str, ...]
+    n_known: int  # answers that the library has already
+    n_unmatched: int  # answers about a song that the library does not have
+    problems: tuple[str, ...]  # sentences on the first 20 rows left out, with their lines, and the number of others
 
 
 def export_answers(library: Library, file: str | Path | BinaryIO, *, of: Opinions | None = None) -> int:
-    """Write all answers of a library, or others about its songs, as CSV for another library or program; how many.
+    """Write all answers of a library, or the answers `of` others about its songs, as CSV; return their number.
 
-    The columns are those of :mod:`musicsim.library.importing.answer_csv`. What a path names is replaced when all is
-    written, and stays as it is otherwise: LibraryError if the file cannot be written.
+    For the columns, see :mod:`musicsim.library.importing.answer_csv`. A file given by its path is replaced once
+    everything has been written. Raises LibraryError, and keeps the old file, if it cannot be written.
     """
     filed = filed_answers(library, of=of)
     try:
         if isinstance(file, str | Path):
-            Path(file).parent.stat()  # a folder that is not there is a slip, not one to be made
+            Path(file).parent.stat()  # a missing folder is a mistake and is not created
             with atomic_path(Path(file)) as temporary, temporary.open("wb") as stream:
                 write_answers(stream, filed)
         else:
             write_answers(file, filed)
     except OSError as error:
-        raise LibraryError(f"{file}: cannot be written ({error.strerror}). Name another file.") from error
+        raise LibraryError(f"{file}: cannot be written ({error.strerror}). Choose another file.") from error
     return len(filed)
 
 
 def filed_answers(library: Library, *, of: Opinions | None = None) -> list[FiledAnswer]:
-    """All answers of a library, or others about its songs, as a file has them."""
+    """Return all answers of a library, or the answers `of` others about its songs, with the names of the songs."""
     answers = (of or library).judgments.answers()
     songs = _filed_songs(library, {song_id for answer in answers for song_id in answer.song_ids})
     return [
@@ -66,18 +63,18 @@ def filed_answers(library: Library, *, of: Opinions | None = None) -> list[Filed
             a.foreseen, a.model,
         )
         for a in answers
-        if songs.keys() >= set(a.song_ids)  # one may have been forgotten this moment
+        if songs.keys() >= set(a.song_ids)  # a song may have been removed meanwhile
     ]  # fmt: skip
 
 
 def import_answers(library: Library, file: str | Path | BinaryIO) -> AnswersImport:
-    """Take the answers of a file that :func:`export_answers` wrote, or of the odd-one-out survey of bliss.
+    """Import the answers from a file of :func:`export_answers`, or of the odd-one-out survey of bliss.
 
-    Songs are found by the bytes of their file, else by its path's end, else by artist and title. An answer that the
-    library has is not taken again: it is known by its time, listener, songs and choice, and where the file tells no
-    time, by how often the others occur.
+    Songs are matched by the hash of their file, else by the end of its path, else by artist and title. Answers that are
+    already in the library, with the same time, listener, songs and choice, are not added again. Of answers without a
+    time, as many are skipped as the library already has.
 
-    Raises LibraryError if the file cannot be read, or holds no answers; nothing is written then.
+    Raises LibraryError, and writes nothing, if the file cannot be read or does not contain answers.
     """
     label = str(file if isinstance(file, str | Path) else getattr(file, "name", "CSV"))
     try:
@@ -86,17 +83,19 @@ def import_answers(library: Library, file: str | Path | BinaryIO) -> AnswersImpo
     except OSError as error:
         raise LibraryError(f"{label}: cannot be read ({error.strerror}).") from error
     filed = [row for _, row in rows if not isinstance(row, str)]
-    found = _found(library, {song for row in filed for song in row.songs})
-    n_unmatched = sum(any(found[song] is None for song in row.songs) for row in filed)
-    seen, problems, n_known = _Seen(library.judgments.answers()), [], 0
+    matches = _match_songs(library, {song for row in filed for song in row.songs})
+    n_unmatched = sum(any(matches[song] is None for song in row.songs) for row in filed)
+    known, problems, n_known = _KnownAnswers(library.judgments.answers()), [], 0
     added: list[dict[str, Any]] = []
     for line, row in rows:
         try:
-            entry, is_dated = _filed_row(row, found)
+            if isinstance(row, str):
+                raise ValueError(f"{row}.")
+            entry = _to_table_row(row, matches)
         except ValueError as error:
             problems.append(f"Line {line}: {error}")
             continue
-        if seen.has(entry, is_dated=is_dated):
+        if known.has(entry, is_dated=row.created_at is not None):
             n_known += 1
         else:
             added.append(entry)
@@ -105,7 +104,6 @@ def import_answers(library: Library, file: str | Path | BinaryIO) -> AnswersImpo
 
 
 def _filed_songs(library: Library, ids: set[int]) -> dict[int, FiledSong]:
-    """What to call songs in a file, by id."""
     s, f = schema.songs.c, schema.files.c
     chosen = some_ids(ids)
     paths = sa.select(f.song_id, f.path).where(f.song_id.in_(chosen)).order_by(f.path.desc())
@@ -113,76 +111,72 @@ def _filed_songs(library: Library, ids: set[int]) -> dict[int, FiledSong]:
     with library.engine.connect() as connection:
         path_of = {row.song_id: row.path for row in connection.execute(paths)}
         rows = connection.execute(songs).all()
-    found = {}
+    filed = {}
     for row in rows:
         path = path_of.get(row.id, row.last_path)
         place = (path.name if is_public() else str(path)) if path else ""
-        found[row.id] = FiledSong(row.content_hash, row.artist or "", row.title, place)
-    return found
+        filed[row.id] = FiledSong(row.content_hash, row.artist or "", row.title, place)
+    return filed
 
 
-def _found(library: Library, songs: set[FiledSong]) -> dict[FiledSong, int | None]:
-    """The library's song for each that a file names; None if it has none."""
+def _match_songs(library: Library, songs: set[FiledSong]) -> dict[FiledSong, int | None]:
+    """Return the id of the library's song for each song of a file; None if it is not in the library."""
     s = schema.songs.c
     hashes = sa.func.json_each(json.dumps([song.content_hash for song in songs])).table_valued("value")
     with library.engine.connect() as connection:
         query = sa.select(s.content_hash, s.id).where(s.content_hash.in_(sa.select(hashes.c.value)))
         by_hash = {row.content_hash: row.id for row in connection.execute(query)}
-    found: dict[FiledSong, int | None] = {song: by_hash.get(song.content_hash) for song in songs}
-    missed = [song for song, song_id in found.items() if song_id is None]
+    matches: dict[FiledSong, int | None] = {song: by_hash.get(song.content_hash) for song in songs}
+    missed = [song for song, song_id in matches.items() if song_id is None]
     bare = [song for song in missed if song == FiledSong(path=song.path)]
-    if bare:  # the whole file name has to agree, with that of one song only; it may be a number
+    if bare:  # the file name, which may be a number, must be that of one song only
         f = schema.files.c
         with library.engine.connect() as connection:
             paths = connection.execute(sa.select(f.path, f.song_id, f.missing_since).order_by(f.path)).all()
         places = PlaceIndex((path, song_id, gone is None) for path, song_id, gone in paths)
-        found |= {song: ending.song_id for song in bare if (ending := places.by_end(song.path))}
+        matches |= {song: ending.song_id for song in bare if (ending := places.by_end(song.path))}
     if len(missed) > len(bare):
         matcher = Matcher(library)
         for song in set(missed).difference(bare):
             names = (song.artist, song.title) if song.artist and song.title else ("", "")
             match = matcher.find(NamedSong(*names, place=song.path))
-            found[song] = match.song_id if match else None
-    return found
+            matches[song] = match.song_id if match else None
+    return matches
 
 
-def _filed_row(answer: FiledAnswer | str, found: Mapping[FiledSong, int | None]) -> tuple[dict[str, Any], bool]:
-    """An answer of a file as the table has it, and whether the file has its time; ValueError if it is of no use."""
-    if isinstance(answer, str):
-        raise ValueError(f"{answer}.")
+def _to_table_row(answer: FiledAnswer, matches: Mapping[FiledSong, int | None]) -> dict[str, Any]:
+    """Return an answer as a row of the table; ValueError if a song is unknown or the answer is not valid."""
     ids = []
     for song in answer.songs:
-        song_id = found[song]
+        song_id = matches[song]
         if song_id is None:
-            called = f"“{song.title}” by {song.artist or 'an unknown artist'}" if song.title else f"“{song.path}”"
-            raise ValueError(f"{called} is not in this library.")
+            name = f"“{song.title}” by {song.artist or 'an unknown artist'}" if song.title else f"“{song.path}”"
+            raise ValueError(f"{name} is not in this library.")
         ids.append(song_id)
-    is_dated = answer.created_at is not None
-    when = time.time() if answer.created_at is None else answer.created_at
+    created_at = time.time() if answer.created_at is None else answer.created_at
     context = {"is_random": answer.is_random, "foreseen": answer.foreseen, "model": answer.model}
-    row = judgment_row(when, answer.listener, answer.form, ids, answer.chosen, context)
-    return row, is_dated
+    return judgment_row(created_at, answer.listener, answer.form, ids, answer.chosen, context)
 
 
-class _Seen:
-    """Which answers a library has, so that a file that is read again adds nothing."""
+class _KnownAnswers:
+    """The answers of a library, so that importing a file again adds nothing."""
 
     def __init__(self, answers: Iterable[Judgment]) -> None:
         self._dated: set[tuple[Any, ...]] = set()
         self._n: Counter[tuple[Any, ...]] = Counter()
         for a in answers:
-            said = (a.listener, a.kind, a.song_ids, a.chosen)
-            self._dated.add((a.created_at, *said))
-            self._n[said] += 1
+            key = (a.listener, a.kind, a.song_ids, a.chosen)
+            self._dated.add((a.created_at, *key))
+            self._n[key] += 1
 
     def has(self, row: dict[str, Any], *, is_dated: bool) -> bool:
-        """Whether an answer is there; one that is not counts as there from now on, if it is dated."""
+        """Return whether an answer is known; a dated answer is known from now on, an undated one counts once."""
         ids = tuple(row[song.name] for song in schema.JUDGED_SONGS if row[song.name] is not None)
-        said = (row["listener"], row["kind"], ids, row["chosen"])
+        key = (row["listener"], row["kind"], ids, row["chosen"])
         if is_dated:
-            dated = (row["created_at"], *said)
-            is_there = dated in self._dated
+            dated = (row["created_at"], *key)
+            is_known = dated in self._dated
             self._dated.add(dated)
-            return is_there
-        self._n[said] -= 1
-        return self._n[said] >= 0
+            return is_known
+        self._n[key] -= 1
+        return self._n[key] >= 0

@@ -1,4 +1,4 @@
-"""The record of a format that listening is imported from."""
+"""The description of an import format."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,11 +10,9 @@ from musicsim.library.importing.sources import JsonStream, RawBytes, TextLines
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format of files."""
-
-    label: str  # its name for people
+    label: str  # for people
     kind: Kind
-    read: Callable[[Any, Gatherer], None]  # called with an object of `source`
+    read: Callable[[Any, Gatherer], None]  # gets an object of `source`
     source: type[TextLines | JsonStream | RawBytes] = TextLines
-    is_lenient: bool = False  # if paths are bytes, and the format reads those that are not UTF-8
-    signs: tuple[str, ...] = ()  # texts that only the beginnings of its files have, all of them
+    is_lenient: bool = False  # accepts paths that are not UTF-8
+    signs: tuple[str, ...] = ()  # texts that are all at the beginning of such files, but not of others

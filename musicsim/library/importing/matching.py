@@ -1,6 +1,6 @@
-"""From songs as imports name them to songs of the library: by path, id, name, plain name, and by likeness.
+"""Match the songs of imports to the library's: by path, MusicBrainz id, names or plain names.
 
-What is found by likeness is only proposed: a person confirms it.
+Songs with similar names are only proposed, and a person confirms them.
 """
 
 import re
@@ -22,10 +22,9 @@ from musicsim.library.tags.artists import known_artist
 from musicsim.progress import Progress, no_progress
 
 How = Literal["path", "path end", "confirmed", "mbid", "exact", "loose"]
-"""By what a song was found: the path of its file, the end of that path, what a person has said, the recording's id,
-artist and title, or their plainest spelling."""
+"""Method of a match: path of the file, end of the path, a person's choice, recording id, names, or plain names."""
 
-_LIKE = 0.84  # share of letters in common, in their order: one wrong letter in six, two in thirteen
+_SIMILAR = 0.84  # share of common letters, in order: one wrong letter in six, two in thirteen
 _MAX_IN_BLOCK = 200
 _PROGRESS_EVERY = 50
 _MAX_PROPOSED_FOR = 5_000
@@ -34,7 +33,7 @@ _LEAD = re.compile(r"\s*(?:[,;/、]|\s[xX×]\s|\s(?:vs\.?|versus)\s).*$")
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The library's song for a song of an import, and by what it was found."""
+    """The library's song for a song of an import, and the method."""
 
     song_id: int
     how: How
@@ -42,18 +41,18 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A song of the library that may be the one meant; its score in [0, 1] is the likeness of the spellings."""
+    """A possible match; its score in [0, 1] is the similarity of the names."""
 
-    song: NamedSong  # as the import names it
+    song: NamedSong  # in the import
     song_id: int
-    label: str  # the library's song, as it is shown
+    label: str  # of the library's song
     score: float
-    count: int  # plays it would get, or tags
+    count: int  # plays or tags that it would get
 
 
 @dataclass(frozen=True, slots=True)
 class KnownSong:
-    """What choosing among songs of the library takes."""
+    """A song of the library, as one of its artists' songs."""
 
     id: int
     title: str
@@ -67,10 +66,10 @@ class KnownSong:
 
 
 class Matcher:
-    """Finds songs of a library by how services name them.
+    """Finds songs of a library by their names in other programs.
 
-    The library's songs are read once, with their names as they are shown and as their files have them. Memory: 2 kB a
-    song, and 0.4 kB a file once a path is asked for.
+    The names in the library are read once, as shown and as in the files. Memory: 2 kB per song, and 0.4 kB per file
+    from the first search for a path.
     """
 
     def __init__(self, library: Library) -> None:
@@ -87,13 +86,18 @@ class Matcher:
         self._exact: dict[tuple[str, str], list[KnownSong]] = defaultdict(list)
         self._plain: dict[tuple[str, str, str], list[KnownSong]] = defaultdict(list)
         self._plain_artists: set[str] = set()
-        for row in _rows(library):
-            self._enter(row)
+        s = schema.songs.c
+        is_here = s.id.in_(schema.ids_with_file()).label("is_here")
+        query = sa.select(s.id, s.title, s.artist, s.album_artist, s.album, s.duration_s, s.mb_recording_id, is_here)
+        with library.engine.connect() as connection:
+            rows = connection.execute(query.order_by(s.id)).all()
+        for row in rows:
+            self._add(row)
 
-    def _enter(self, row: sa.Row) -> None:
-        names = dict.fromkeys(name for name in (row.artist, row.album_artist) if known_artist(name))
+    def _add(self, row: sa.Row) -> None:
+        artists = dict.fromkeys(name for name in (row.artist, row.album_artist) if known_artist(name))
         title, version, kind = plain_title(row.title)
-        for artist in names or {"": None}:
+        for artist in artists or {"": None}:
             key = plain_artist(artist) if artist else ""
             self._plain_artists.add(key)
             song = KnownSong(
@@ -106,16 +110,15 @@ class Matcher:
                 self._plain[key, title, variant].append(song)
 
     def find(self, song: NamedSong) -> Match | None:
-        """The song that is meant, without doubt.
+        """Return the match of a song if it is unambiguous.
 
-        By the path of its file, whole or by its end, else as a person has said, by the recording's id, by artist and
-        title, or by their plainest spelling. An end of a path counts if it is longer than that of any other song and
-        tells songs apart: numbers, "Track 3" and "CD1" do not, and names that differ from the song's own take two
-        parts more. A
-        version (live, a remix) is the library's same version, else one of its kind (but for remixes), else the song
-        itself. Of several songs it is one that is not missing, then one of the same album, then the longest.
+        Methods, in order: the path of its file or the end of it, a person's choice, the recording id, artist and title,
+        and their plain spellings. The matching end of a path must be longer than for any other song, and informative:
+        numbers, "Track 3" and "CD1" are not. If the names differ, two more parts must match. A version (live, remix)
+        matches the same version, else one of its kind (except remixes), else the song itself. Of several songs, prefer
+        those that are not missing, then those of the same album, then the longest.
         """
-        if song.place and not is_web(song.place) and (match := self.at_place(song)):
+        if song.place and not is_web(song.place) and (match := self.find_by_path(song)):
             return match
         if not song.title:
             return None
@@ -123,25 +126,25 @@ class Matcher:
             confirmed = self._confirmed.get(exact(song.artist, song.title))
             if confirmed is not None:
                 return Match(confirmed, "confirmed")
-        named = self.named(song)
-        return None if named is None else Match(_best(named[1], song), named[0])
+        candidates = self.find_by_names(song)
+        return None if candidates is None else Match(_select(candidates[1], song), candidates[0])
 
-    def named(self, song: NamedSong) -> tuple[How, list[KnownSong]] | None:
-        """All songs of its recording's id, else of its artist and title, else of their plainest spelling."""
-        if song.mbid and (found := self._by_mbid.get(song.mbid.lower())):
-            return "mbid", found
+    def find_by_names(self, song: NamedSong) -> tuple[How, list[KnownSong]] | None:
+        """Return all songs with the recording id, else with the names, else with their plain spellings."""
+        if song.mbid and (songs := self._by_mbid.get(song.mbid.lower())):
+            return "mbid", songs
         artist = self._aliases.get(song.artist, song.artist)
-        if found := self._exact.get(exact(artist, song.title)):
-            return "exact", found
+        if songs := self._exact.get(exact(artist, song.title)):
+            return "exact", songs
         lead = _LEAD.sub("", artist)
         names = {plain_artist(artist): None, plain_artist(lead or artist): None}
         if names.keys().isdisjoint(self._plain_artists):
-            return None  # the title's plain spelling is what takes the time of a long list
+            return None  # computing plain titles takes most of the time of a long import
         title, version, kind = plain_title(song.title)
         for name in names:
             for variant in dict.fromkeys((version, kind if kind != "remix" else version, "")):
-                if found := self._plain.get((name, title, variant)):
-                    return "loose", found
+                if songs := self._plain.get((name, title, variant)):
+                    return "loose", songs
         return None
 
     @cached_property
@@ -149,20 +152,20 @@ class Matcher:
         return PlaceIndex(_files(self._library))
 
     @cached_property
-    def _near(self) -> dict[tuple[str, ...], list[KnownSong]]:
-        """Songs that may be alike, by what they share; a third of the work, and of use to proposals only."""
-        near: dict[tuple[str, ...], list[KnownSong]] = defaultdict(list)
-        for known in sorted((k for found in self._exact.values() for k in found if k.artist), key=lambda k: k.id):
-            for block in _blocks(known.plain_artist, known.plain_title):
-                near[block].append(known)
-        return near
+    def _blocks(self) -> dict[tuple[str, ...], list[KnownSong]]:
+        """Songs by their keys in :func:`_block_keys`; only proposals need these."""
+        blocks: dict[tuple[str, ...], list[KnownSong]] = defaultdict(list)
+        for known in sorted((k for songs in self._exact.values() for k in songs if k.artist), key=lambda k: k.id):
+            for key in _block_keys(known.plain_artist, known.plain_title):
+                blocks[key].append(known)
+        return blocks
 
     @cached_property
     def _names(self) -> dict[int, tuple[str, str]]:
-        return {known.id: (known.plain_artist, known.plain_title) for found in self._exact.values() for known in found}
+        return {known.id: (known.plain_artist, known.plain_title) for songs in self._exact.values() for known in songs}
 
-    def at_place(self, song: NamedSong) -> Match | None:
-        """The song whose file a place names, by its whole path or its end; see :meth:`find`."""
+    def find_by_path(self, song: NamedSong) -> Match | None:
+        """Return the song whose file has this path, or the same end of the path; see :meth:`find`."""
         if (song_id := self._places.whole(song.place)) is not None:
             return Match(song_id, "path")
         ending = self._places.by_end(song.place)
@@ -170,35 +173,33 @@ class Matcher:
             return None
         song_id, n_telling = ending
         if known_artist(song.artist) and song.title and self._names[song_id][0]:
-            said = plain_artist(song.artist), plain_title(song.title)[0]
-            n_telling += 1 if said == self._names[song_id] else -2
+            names = plain_artist(song.artist), plain_title(song.title)[0]
+            n_telling += 1 if names == self._names[song_id] else -2
         return Match(song_id, "path end") if n_telling >= 1 else None
 
     def propose(self, songs: Iterable[tuple[NamedSong, int]], progress: Progress = no_progress) -> list[Proposal]:
-        """For songs that were not found: the likest song of the library, where one is like enough.
+        """Return the most similar song of the library for songs without a match, if it is similar enough.
 
-        Songs of one artist and title are one, whatever their albums; the 5000 most counted are looked at, as
-        comparing letters takes a few milliseconds a song, and come first. Titles that differ in a number ("No. 5",
-        "No. 6") are never alike, and a song that a person has refused is not proposed again for the same name.
+        Songs with the same artist and title count as one, on any album. Only the 5000 with the highest counts are
+        compared, in this order, because each takes a few milliseconds. Titles with different numbers ("No. 5", "No. 6")
+        are never similar. Matches that a person rejected are not proposed again.
         """
         counts: Counter[tuple[str, str]] = Counter()
         first: dict[tuple[str, str], NamedSong] = {}
         for song, count in songs:
             counts[song.artist, song.title] += count
             first.setdefault((song.artist, song.title), song)
-        asked = sorted(counts.items(), key=lambda pair: -pair[1])[:_MAX_PROPOSED_FOR]
-        found = []
-        for i, (name, count) in enumerate(asked):
+        compared = sorted(counts.items(), key=lambda pair: -pair[1])[:_MAX_PROPOSED_FOR]
+        proposals = []
+        for i, (names, count) in enumerate(compared):
             if i % _PROGRESS_EVERY == 0:
-                progress("comparing spellings", i, len(asked))
-            song = first[name]
-            best = self._likest(song)
-            if best is not None:
+                progress("comparing spellings", i, len(compared))
+            if best := self._most_similar(first[names]):
                 score, known = best
-                found.append(Proposal(song, known.id, f"{known.title} — {known.artist}", score, count))
-        return found
+                proposals.append(Proposal(first[names], known.id, f"{known.title} — {known.artist}", score, count))
+        return proposals
 
-    def _likest(self, song: NamedSong) -> tuple[float, KnownSong] | None:
+    def _most_similar(self, song: NamedSong) -> tuple[float, KnownSong] | None:
         from rapidfuzz.distance import Indel
 
         artist = plain_artist(self._aliases.get(song.artist, song.artist))
@@ -206,56 +207,48 @@ class Matcher:
         digits = re.sub(r"\D", "", title)
         best: tuple[float, KnownSong] | None = None
         seen: set[tuple[str, str]] = set()
-        spelt_here = exact(song.artist, song.title)
-        for block in _blocks(artist, title):
-            for known in self._near.get(block, ())[:_MAX_IN_BLOCK]:
-                spelt = (known.plain_artist, known.plain_title)
-                if spelt in seen or known.version not in ("", version):
+        exact_names = exact(song.artist, song.title)
+        for key in _block_keys(artist, title):
+            for known in self._blocks.get(key, ())[:_MAX_IN_BLOCK]:
+                names = (known.plain_artist, known.plain_title)
+                if names in seen or known.version not in ("", version):
                     continue
-                if (*spelt_here, known.id) in self._refused:
+                if (*exact_names, known.id) in self._refused:
                     continue
-                seen.add(spelt)
+                seen.add(names)
                 if re.sub(r"\D", "", known.plain_title) != digits:
                     continue
-                score = min(map(Indel.normalized_similarity, spelt, (artist, title)))
-                if score >= _LIKE and (best is None or score > best[0]):
+                score = min(map(Indel.normalized_similarity, names, (artist, title)))
+                if score >= _SIMILAR and (best is None or score > best[0]):
                     best = score, known
         return best
 
 
-def _blocks(artist: str, title: str) -> tuple[tuple[str, ...], ...]:
-    """Songs are compared that share the artist, the title, or the beginnings of both."""
+def _block_keys(artist: str, title: str) -> tuple[tuple[str, ...], ...]:
+    """Return keys of a song; songs are only compared if they share one: artist, title, or the starts of both."""
     return ("artist", artist), ("title", title), ("both", artist[:3], title[:3])
 
 
-def _best(found: Sequence[KnownSong], song: NamedSong) -> int:
-    if len(found) == 1:
-        return found[0].id
+def _select(candidates: Sequence[KnownSong], song: NamedSong) -> int:
+    if len(candidates) == 1:
+        return candidates[0].id
     album = plain_title(song.album)[0] if song.album else None
 
     def rank(known: KnownSong) -> tuple[bool, bool, float, int]:
         is_on_album = album is not None and plain_title(known.album)[0] == album
         return not known.is_missing, is_on_album, known.duration_s, -known.id
 
-    return max(found, key=rank).id
-
-
-def _rows(library: Library) -> Sequence[sa.Row]:
-    s = schema.songs.c
-    is_here = s.id.in_(schema.ids_with_file()).label("is_here")
-    query = sa.select(s.id, s.title, s.artist, s.album_artist, s.album, s.duration_s, s.mb_recording_id, is_here)
-    with library.engine.connect() as connection:
-        return connection.execute(query.order_by(s.id)).all()
+    return max(candidates, key=rank).id
 
 
 def _files(library: Library) -> Iterator[tuple[Path, int, bool]]:
-    """Path, song and presence of every file, and the last path of songs that have none any more."""
+    """Yield the path, song and existence of every file, then the last paths of songs without files."""
     f, s = schema.files.c, schema.songs.c
     with library.engine.connect() as connection:
-        for path, song_id, gone in connection.execute(
+        for path, song_id, missing_since in connection.execute(
             sa.select(f.path, f.song_id, f.missing_since).order_by(f.missing_since.is_not(None), f.path)
         ):
-            yield path, song_id, gone is None
+            yield path, song_id, missing_since is None
         for path, song_id in connection.execute(
             sa.select(s.last_path, s.id)
             .where(s.last_path.is_not(None), ~sa.exists().where(f.path == s.last_path))

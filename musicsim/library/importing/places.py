@@ -1,4 +1,4 @@
-"""Where an entry of a playlist leads: paths as players write them, and the files of a library that they may mean."""
+"""Paths and addresses in playlists, and the files of a library that they may refer to."""
 
 import os
 import re
@@ -18,27 +18,27 @@ _FILE = re.compile(r"file:(?://(?P<host>[^/\\]*))?(?P<path>[/\\].*)?$", re.IGNOR
 _ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:[/\\]")
 _PARTS = re.compile(r"[/\\]+")
 _DRIVE = re.compile(r"[a-z]:")
-# paths that have one spelling: normalized ASCII without quotes, backslashes, and spaces around them
+# paths with a single spelling: normalized ASCII without quotes, backslashes, and spaces around them
 _PLAIN = re.compile(r"(?:/(?!\.{0,2}(?:/|$))[!-$&-.0-\[\]-~ ]+)+(?<! )", re.ASCII)
-# parts of a path that say nothing of the song: "01", "Track 3", "CD1", "Unknown Artist"
+# uninformative parts of a path: "01", "Track 3", "CD1", "Unknown Artist"
 _EMPTY_WORDS = re.compile(
     r"(?:\d|[\W_]|track|titel|title|song|piste|cd|disc|disk|side|audio|unknown|artist|album|music)*"
 )
 
 
 def is_web(place: str) -> bool:
-    """Whether an entry is an address on the net, and no file."""
+    """Return whether an entry is a web address."""
     return _WEB.match(place) is not None
 
 
 def names_audio(place: str) -> bool:
-    """Whether a path or address ends as those of audio files do; nothing is opened."""
+    """Return whether a path or address has the extension of an audio file."""
     path = re.split(r"[?#]", place, maxsplit=1)[0] if is_web(place) else place
     return os.path.splitext(path.strip())[1].lower() in AUDIO_EXTENSIONS
 
 
-def spelled_out(text: str) -> str:
-    """Text without bytes that are not UTF-8: such a text is read as Windows and Latin players wrote it."""
+def spell_out(text: str) -> str:
+    """Return text without surrogates. Bytes that are not UTF-8 are decoded as Windows-1252 or Latin-1."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -52,30 +52,28 @@ def spelled_out(text: str) -> str:
 
 
 def from_address(text: str) -> str:
-    """The path that an XSPF or JSPF location stands for; addresses on the net are left as they are.
+    """Return the path of an XSPF or JSPF location; web addresses do not change.
 
-    Locations with spaces, which no address has, are paths that a player forgot to quote.
+    A location with spaces is not a valid address: it is a path that a player did not quote.
     """
     text = text.strip()
-    if is_web(text) or _FILE.match(text) or " " in text:
-        return text
-    return _unquoted(text)
+    return text if is_web(text) or _FILE.match(text) or " " in text else _unquote(text)
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     return unquote_to_bytes(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogateescape")
 
 
-def resolved(place: str, folder: Path | None) -> str:
-    """A path as it is written in a list, led back to the list's folder.
+def resolve_place(place: str, folder: Path | None) -> str:
+    """Return the path of a playlist's entry, relative to the playlist's folder if it is not absolute.
 
-    It has ``/`` or ``\\``, or is a ``file:`` address; an address on the net stays as it is. Without a folder relative
-    paths stay relative, as in an archive. Bytes that are not UTF-8 stand in it as :func:`os.fsdecode` has them.
+    The entry may have ``/`` or ``\\``, or be a ``file:`` address; web addresses do not change. Without a folder, as in
+    an archive, relative paths stay relative. Bytes that are not UTF-8 are surrogates like those of :func:`os.fsdecode`.
     """
     if not place or is_web(place):
         return place
     if address := _FILE.match(place):
-        path = _unquoted(address["path"] or "")
+        path = _unquote(address["path"] or "")
         host = address["host"] or ""
         if re.match(r"[/\\][A-Za-z][:|]", path):
             return f"{path[1]}:{path[3:]}"
@@ -86,21 +84,22 @@ def resolved(place: str, folder: Path | None) -> str:
 
 
 def file_name(place: str) -> str:
-    """The last part of a path, or an address on the net without a user name or password."""
-    return text_without_users(place) if is_web(place) else spelled_out(_PARTS.split(place)[-1])
+    """Return the last part of a path, or a web address without user name and password."""
+    return text_without_users(place) if is_web(place) else spell_out(_PARTS.split(place)[-1])
 
 
 class Ending(NamedTuple):
-    """A song whose path ends as another does; `n_telling` of the parts in common say something of the song."""
+    """A song whose path ends like another; `n_telling` is the number of informative parts in common."""
 
     song_id: int
     n_telling: int
 
 
 class PlaceIndex:
-    """The paths of a library's files, to be found whole or by their ends.
+    """An index of paths by their whole and by their ends.
 
-    Of each file its path, song id, and whether it is there; of one path the first counts. Memory: 0.4 kB a file.
+    `files` contains the path of each file, the id of its song, and whether the file exists. The first of equal paths is
+    used. Memory: 0.4 kB per file.
     """
 
     def __init__(self, files: Iterable[tuple[Path, int, bool]]) -> None:
@@ -108,7 +107,7 @@ class PlaceIndex:
         ends = []
         for path, song_id, is_here in files:
             if self._whole.setdefault(os.fspath(path), song_id) == song_id:
-                ends.append((_backwards(os.fspath(path)), song_id, is_here))
+                ends.append((_reverse(os.fspath(path)), song_id, is_here))
         ends.sort()
         self._keys = [key for key, _, _ in ends]
         self._songs = [(song_id, is_here) for _, song_id, is_here in ends]
@@ -116,46 +115,44 @@ class PlaceIndex:
         self._only_of: dict[str, int | None] = {}
 
     def whole(self, place: str) -> int | None:
-        """The song of the file at this path, in any of the spellings that players use for it."""
-        for spelling in _spellings(place):
-            if (song_id := self._whole.get(spelling)) is not None:
-                return song_id
-        return None
+        """Return the song of the file at this path, in any spelling that players use."""
+        songs = (self._whole.get(spelling) for spelling in _spellings(place))
+        return next((song_id for song_id in songs if song_id is not None), None)
 
     def by_end(self, place: str) -> Ending | None:
-        """The one song whose path has the longest end in common, if it is one only.
+        """Return the song whose path has the longest end in common, if it is unique.
 
-        Case, the kind of slash and the form of accents do not count. Files that are there go before missing ones.
+        Case, the kind of slash and the form of accents do not count. Existing files are preferred to missing ones.
         """
-        for spelling in dict.fromkeys(spelled_out(s) for s in _spellings(place)):
+        for spelling in dict.fromkeys(map(spell_out, _spellings(place))):
             name = _plain_part(_PARTS.split(spelling)[-1])
             if name and not _DRIVE.fullmatch(name) and name not in self._names:
-                continue  # nothing in common: most entries of a long list of another machine
-            key = _backwards(spelling)
+                continue  # fast path: true for most entries of a long playlist from another machine
+            key = _reverse(spelling)
             at = bisect_left(self._keys, key)
-            near = [_common(key, self._keys[i]) for i in (at - 1, at) if 0 <= i < len(self._keys)]
+            near = [_common_parts(key, self._keys[i]) for i in (at - 1, at) if 0 <= i < len(self._keys)]
             shared = max(near, key=len, default="")
             if shared:
-                if shared not in self._only_of:  # an end that many entries share would be looked through for each
+                if shared not in self._only_of:  # cached, because many entries may share a long scan
                     self._only_of[shared] = self._find_only(shared)
                 song_id = self._only_of[shared]
-                return None if song_id is None else Ending(song_id, _telling(shared))
+                return None if song_id is None else Ending(song_id, _count_telling(shared))
         return None
 
     def _find_only(self, shared: str) -> int | None:
-        found: dict[bool, set[int]] = {True: set(), False: set()}
-        # parts end in NUL, the smallest character: what shares them stands together
+        songs: dict[bool, set[int]] = {True: set(), False: set()}
+        # parts end in NUL, the smallest character, so keys with the same first parts are adjacent
         for i in range(bisect_left(self._keys, shared), bisect_left(self._keys, shared[:-1] + "\x01")):
             song_id, is_here = self._songs[i]
-            found[is_here].add(song_id)
-            if len(found[True]) > 1:
+            songs[is_here].add(song_id)
+            if len(songs[True]) > 1:
                 return None
-        one = found[True] or found[False]
-        return next(iter(one)) if len(one) == 1 else None
+        best = songs[True] or songs[False]
+        return next(iter(best)) if len(best) == 1 else None
 
 
 def _spellings(place: str) -> Iterator[str]:
-    """Yield a path as it is written, and as players write it that quote, use backslashes, or another encoding."""
+    """Yield a path as written, then without the quotes, backslashes or encodings that some players use."""
     yield place
     if _PLAIN.fullmatch(place):
         return
@@ -163,15 +160,15 @@ def _spellings(place: str) -> Iterator[str]:
     if "\\" in place:
         yield os.path.normpath(place.replace("\\", "/"))
     if "%" in place:
-        yield os.path.normpath(_unquoted(place))
-    if (other := spelled_out(place)) != place:
+        yield os.path.normpath(_unquote(place))
+    if (other := spell_out(place)) != place:
         yield other
     if (bare := place.strip()) != place:
         yield bare
 
 
-def _backwards(path: str) -> str:
-    """The parts of a path from the last to the first, each ending in NUL, without differences of case and accents."""
+def _reverse(path: str) -> str:
+    """Return the parts of a path from last to first, each ending in NUL, in one case and form of accents."""
     parts = map(_plain_part, _PARTS.split(path))
     return "".join(f"{part}\0" for part in reversed([*parts]) if part and not _DRIVE.fullmatch(part))
 
@@ -180,12 +177,12 @@ def _plain_part(part: str) -> str:
     return unicodedata.normalize("NFC", part.replace("\0", " ")).casefold().strip()
 
 
-def _common(key: str, other: str) -> str:
+def _common_parts(key: str, other: str) -> str:
     pairs = zip(key.split("\0")[:-1], other.split("\0")[:-1], strict=False)
     return "".join(f"{part}\0" for part, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def _telling(shared: str) -> int:
+def _count_telling(shared: str) -> int:
     name, *folders = shared.split("\0")[:-1]
     parts = (name.rpartition(".")[0] or name, *folders)
     return sum(_EMPTY_WORDS.fullmatch(part) is None for part in parts)

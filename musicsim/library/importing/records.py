@@ -1,7 +1,4 @@
-"""What files of listening say, summed: one list of songs as the sources name them, and rows that count them.
-
-Every format is read into the same :class:`Batch`, so that matching and writing know of no format.
-"""
+"""Listening data from files of any format, summed in a :class:`Batch` of distinct songs and rows that count them."""
 
 import hashlib
 from array import array
@@ -18,16 +15,16 @@ from musicsim._arrays import Float64Array, Int32Array, Int64Array, Uint32Array
 Kind = Literal["plays", "tags", "playlists"]
 
 NO_NAME = "no artist or title"
-_MAX_LINES = 20  # lines that are named of each reason for leaving rows out
-_MAX_ROWS = 1 << 22  # rows that are held before they are summed
-_END_OF_TIME = 1 << 32  # seconds: times are kept in 32 bits
+_MAX_PLACES = 20  # places reported per reason for leaving out rows
+MAX_ROWS = 1 << 22  # rows in memory before they are summed
+_END_OF_TIME = 1 << 32  # seconds; times have 32 bits
 
 
 class NamedSong(NamedTuple):
-    """A song as a source names it; what it does not say is empty.
+    """The names of a song in a file; unknown ones are empty.
 
-    `mbid` is the MusicBrainz id of the recording, `place` the path or address that a playlist has, see
-    :func:`~musicsim.library.importing.places.resolved`.
+    `mbid` is the MusicBrainz id of the recording, `place` the path or address in a playlist, see
+    :func:`~musicsim.library.importing.places.resolve_place`.
     """
 
     artist: str
@@ -39,7 +36,7 @@ class NamedSong(NamedTuple):
 
 @dataclass(slots=True)
 class Skipped:
-    """Rows that were left out for one reason: how many, and where the first of them stand."""
+    """The rows left out for one reason: their number, and the places of the first ones."""
 
     reason: str
     count: int = 0
@@ -48,35 +45,32 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What was read from one import's files."""
+    """The data from one import's files."""
 
     kind: Kind
-    format: str  # name of the format, or of the formats, of the files
+    format: str  # name or names
     name: str  # names of the files
-    listener: str  # who listened where the files do not say so; "" where they do
-    digest: str  # hash of all below: the same files give the same one
+    listener: str  # listener of all rows; "" if the files have listeners
+    digest: str  # hash of all below: the same files give the same digest
     songs: tuple[NamedSong, ...]  # distinct
     groups: tuple[tuple[str, str], ...]  # by kind: (listener, ""), (tag, "") or (playlist, category)
-    # (n_sums,): rows into `songs` and `groups`. Of plays and tags each pair is there once; of playlists the
-    # songs of each list stand in their order.
+    # (n_sums,): indices into `songs` and `groups`; unique pairs for plays and tags, ordered songs for playlists
     song: Int32Array
     group: Int32Array
-    value: Float64Array  # (n_sums,): plays, the weight of the tag, or the position in the list
-    # (n_listens,): seconds since 1970 of single listens, as far as the files say and 32 bits reach (1970 to
-    # 2106): most services give the start, Spotify the end. Those of one row stand together, in the order of
-    # the rows.
+    value: Float64Array  # (n_sums,): plays, weight of the tag, or position in the playlist
+    # (n_listens,): seconds since 1970 (until 2106) of single listens with a time, in the order of the rows. Most
+    # services export the start of a listen, Spotify the end.
     times: Uint32Array
-    # (n_sums + 1,): where the times of each row begin; empty (of zeros) for tags and playlists
-    first_time: Int64Array
-    n_rows: int  # rows that were read and kept, before they were summed
+    first_time: Int64Array  # (n_sums + 1,): index of each row's first time; zeros for tags and playlists
+    n_rows: int  # before they were summed, without those left out
     skipped: tuple[Skipped, ...]
-    # seconds since 1970 of the first and last listen, where the files say
+    # times of the first and last listen, seconds since 1970
     first_at: float | None
     last_at: float | None
 
 
 def day_of(seconds: float | None) -> str | None:
-    """The day, in UTC, of seconds since 1970, as 2024-01-31; None of a time that is none, as files have them."""
+    """Return the UTC day of seconds since 1970, like 2024-01-31; None for times out of range."""
     if seconds is None:
         return None
     try:
@@ -86,11 +80,10 @@ def day_of(seconds: float | None) -> str | None:
 
 
 class Gatherer:
-    """Takes rows as they are read and sums them; `listener` is who listened where a row does not say so.
+    """Collects and sums rows; `listener` is the default listener.
 
-    Memory: names are held once each; a row takes 16 bytes until four million of them are summed, which takes 150 MB
-    more for a moment. A history of any length takes what its distinct pairs of listener and song take, and 12 bytes
-    for each listen with a time.
+    Memory: each distinct name once, and 16 bytes per row. Every four million rows are summed, which briefly takes
+    another 150 MB. Then 16 bytes remain per distinct pair of listener and song, and 12 bytes per listen with a time.
     """
 
     def __init__(self, kind: Kind, listener: str) -> None:
@@ -105,12 +98,12 @@ class Gatherer:
         self._first: float | None = None
         self._last: float | None = None
         self._sum_of_times = 0.0
-        self._most = _MAX_ROWS
+        self._most = MAX_ROWS
 
     def add(
         self, song: NamedSong, group: tuple[str, str] = ("", ""), value: float = 1.0, at: float | None = None
     ) -> None:
-        """Count a row: of the listener, tag or playlist `group`, heard at the time `at`."""
+        """Count a row of a listener, tag or playlist (`group`); `at` is the time of the listen."""
         self.n_rows += 1
         if self.kind == "plays" and not group[0]:
             group = (self.listener, "")
@@ -126,49 +119,43 @@ class Gatherer:
                 self._timed_group.append(self._group[-1])
                 self._times.append(int(at))
         if len(self._song) >= self._most and self.kind == "plays":
-            song_rows, group_rows, sums = self._summed()
-            self._song, self._group = array("i", song_rows.tobytes()), array("i", group_rows.tobytes())
+            songs, groups, sums = self._sum_rows()
+            self._song, self._group = array("i", songs.tobytes()), array("i", groups.tobytes())
             self._value = array("d", sums.tobytes())
-            self._most = max(_MAX_ROWS, 2 * len(sums))  # or sums would be taken at every row
+            self._most = max(MAX_ROWS, 2 * len(sums))  # otherwise every additional row would trigger a sum
 
     def keep(
-        self,
-        song: NamedSong,
-        place: str,
-        group: tuple[str, str] = ("", ""),
-        value: float = 1.0,
+        self, song: NamedSong, place: str, group: tuple[str, str] = ("", ""), value: float = 1.0,
         at: float | None = None,
-    ) -> None:
-        """Count a row as :meth:`add` does, but leave it out if its song lacks an artist or title."""
+    ) -> None:  # fmt: skip
+        """Count a row like :meth:`add`, or leave it out if its song lacks an artist or title."""
         if song.artist and song.title:
             self.add(song, group, value, at)
         else:
             self.skip(NO_NAME, place)
 
     def name(self, song: NamedSong) -> None:
-        """Enter a song that may have no row: what is known of it is worth finding it."""
+        """Add a song without a row, so that it is matched and its recording id is used."""
         self._songs.setdefault(song, len(self._songs))
 
     def new_list(self, name: str, category: str = "") -> tuple[str, str]:
-        """The group of a playlist that is none of those before: a name that is taken gets a number."""
-        group = wanted = (name, category)
+        """Return a new group for a playlist; a name that is taken gets a number."""
+        group = (name, category)
         while group in self._groups:
-            self._lists[wanted] += 1
-            group = (f"{name} ({self._lists[wanted] + 1})", category)
+            self._lists[name, category] += 1
+            group = (f"{name} ({self._lists[name, category] + 1})", category)
         self._groups[group] = len(self._groups)
         return group
 
     def skip(self, reason: str, place: str) -> None:
-        """Count a row that is left out, and where it stands."""
         entry = self._skipped.setdefault(reason, Skipped(reason))
         entry.count += 1
-        if len(entry.places) < _MAX_LINES:
+        if len(entry.places) < _MAX_PLACES:
             entry.places.append(place)
 
     def batch(self, formats: Iterable[str], name: str, listener: str) -> Batch:
-        """All that was gathered."""
-        song, group, value = self._summed()
-        times = (self._first, self._last, self._sum_of_times)  # the same songs on other days are another history
+        song, group, value = self._sum_rows()
+        times = (self._first, self._last, self._sum_of_times)  # the same songs on other days are different data
         digest = hashlib.blake2b(f"{self.kind} {times}".encode(), digest_size=16)
         for part in (song, group, value):
             digest.update(part.tobytes())
@@ -176,11 +163,11 @@ class Gatherer:
             digest.update(repr(list(names)).encode("utf-8", "backslashreplace"))
         return Batch(
             self.kind, " + ".join(sorted(set(formats))), name, listener, digest.hexdigest(), tuple(self._songs),
-            tuple(self._groups), song, group, value, *self._times_of(song, group), self.n_rows,
+            tuple(self._groups), song, group, value, *self._sort_times(song, group), self.n_rows,
             tuple(self._skipped.values()), self._first, self._last,
         )  # fmt: skip
 
-    def _times_of(self, song: Int32Array, group: Int32Array) -> tuple[Uint32Array, Int64Array]:
+    def _sort_times(self, song: Int32Array, group: Int32Array) -> tuple[Uint32Array, Int64Array]:
         if not self._times:
             return np.empty(0, dtype=np.uint32), np.zeros(len(song) + 1, dtype=np.int64)
         n_songs = len(self._songs)
@@ -191,7 +178,7 @@ class Gatherer:
         first = np.searchsorted(key[order], group.astype(np.int64) * n_songs + song)
         return times[order], np.r_[first, len(times)].astype(np.int64)
 
-    def _summed(self) -> tuple[Int32Array, Int32Array, Float64Array]:
+    def _sum_rows(self) -> tuple[Int32Array, Int32Array, Float64Array]:
         song = np.frombuffer(self._song, dtype=np.int32)
         group = np.frombuffer(self._group, dtype=np.int32)
         value = np.frombuffer(self._value, dtype=np.float64)
@@ -200,10 +187,10 @@ class Gatherer:
         if self.kind == "playlists":
             order = np.lexsort((value, group))
             return song[order], group[order], value[order]
-        order = np.lexsort((song, group))  # stable: of equal pairs the last row comes last
+        order = np.lexsort((song, group))  # stable: of equal pairs, the last row stays last
         song, group, value = song[order], group[order], value[order]
         starts = np.flatnonzero(np.r_[True, (np.diff(song) != 0) | (np.diff(group) != 0)])
         if self.kind == "plays":
             return song[starts], group[starts], np.add.reduceat(value, starts)
-        ends = np.r_[starts[1:], len(song)] - 1  # a weight that is said twice is the last one
+        ends = np.r_[starts[1:], len(song)] - 1  # the last weight of a tag counts
         return song[starts], group[starts], value[ends]

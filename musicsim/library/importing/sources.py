@@ -1,6 +1,6 @@
-"""Files as text that cannot harm: encodings, archives, and limits for lines, entries and what is unpacked.
+"""Safe reading of text files and archives, with limits on lines, entries and unpacked sizes.
 
-Nothing is read whole: lines come one at a time, and of a JSON document one entry of its list.
+No file is read whole: text is read line by line, JSON one list entry at a time.
 """
 
 import codecs
@@ -21,40 +21,38 @@ from musicsim.errors import LibraryError
 from musicsim.library.disk.archives import in_short
 
 ENCODINGS = ("utf-8", "utf-16", "latin-1", "cp1252")
-HEAD_LENGTH = 1 << 16  # characters that a format is recognised by
-LONGEST = 1 << 20  # characters of a line or an entry: real ones have thousands
+HEAD_LENGTH = 1 << 16  # characters for recognizing the format
+LONGEST = 1 << 20  # characters per line or entry; real ones have thousands
 _CHUNK = 1 << 16
-_MAX_UNPACKED = 8 << 30  # bytes of an archive: all that one person hears in a life is less
+_MAX_UNPACKED = 8 << 30  # bytes per archive; a lifetime of listening is less
 _MAX_MEMBERS = 10_000
-_HIGHEST_RATIO = 250  # JSON of listens packs 10 to 40 times, a bomb a thousand
+_HIGHEST_RATIO = 250  # JSON of listens is compressed 10 to 40 times, a bomb a thousand times
 LIST_SUFFIXES = (".m3u", ".m3u8", ".pls", ".xspf", ".jspf")
 READ_SUFFIXES = (".json", ".jsonl", ".csv", ".tsv", ".txt", ".db", *LIST_SUFFIXES)
+_SPACE = re.compile(r"[ \t\r\n]*")
+_CUT_OFF = "is the last: the file is cut off. Export it again."
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file, or one member of an archive."""
-
     path: Path
-    member: str | None  # its name in the archive
+    member: str | None  # name in the archive
     size: int  # bytes, unpacked
-    encoding: str | None  # as it was named; None: UTF-8, or what the byte order mark says
-    # whether it was asked for by its name: what was found in a folder or an archive may be of another kind
-    is_named: bool = True
+    encoding: str | None  # None: UTF-8, or the encoding of the byte order mark
+    is_named: bool = True  # given by the user; files in folders and archives may have another format
 
     @property
     def ending(self) -> str:
-        """What its name ends in, as .json."""
+        """Suffix of the name, such as .json."""
         return PurePosixPath(self.member or self.path.name).suffix.lower()
 
     @property
     def label(self) -> str:
-        """What messages call it."""
         return str(self.path) if self.member is None else f"{self.path}: {self.member}"
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
-        """Its bytes; whatever goes wrong with the file or archive is a LibraryError."""
+        """Open for reading bytes; every problem with the file or archive becomes a LibraryError."""
         try:
             if self.member is None:
                 with self.path.open("rb") as stream:
@@ -69,7 +67,7 @@ class Source:
 
     @contextmanager
     def text(self, errors: str = "strict") -> Iterator[tuple[io.TextIOWrapper, IO[bytes]]]:
-        """Its text, and the bytes below it to ask how far reading has come; `errors` as of :func:`open`."""
+        """Open for reading text; also yield the underlying bytes, whose position shows the progress."""
         with self.open() as stream:
             buffered = io.BufferedReader(stream) if self.member is not None else stream  # type: ignore[type-var]
             start = buffered.peek(4)[:4]  # type: ignore[attr-defined]
@@ -81,71 +79,68 @@ class Source:
                 encoding = "utf-8-sig"
             try:
                 yield io.TextIOWrapper(buffered, encoding=encoding, errors=errors, newline=""), buffered
-            except UnicodeError as error:  # utf-16 without a mark is one, too
+            except UnicodeError as error:  # UTF-16 without a mark raises this base class
                 raise LibraryError(self.not_text(encoding)) from error
 
     def not_text(self, encoding: str = "utf-8-sig") -> str:
-        """The words for bytes that are no text, with their line."""
-        where = ""
+        """Return the message for bytes that are not text, with their line."""
+        place = ""
         if encoding == "utf-8-sig":
             with self.open() as stream:
                 for number, line in enumerate(iter(lambda: stream.readline(LONGEST), b""), 1):
                     try:
                         line.decode()
                     except UnicodeDecodeError:
-                        where = f"line {number} is "
+                        place = f"line {number} is "
                         break
-        known = ", ".join(ENCODINGS)
         name = encoding.removesuffix("-sig").upper()
-        return f"{self.label}: {where}not {name} text. Save it as UTF-8, or name its encoding ({known})."
+        return f"{self.label}: {place}not {name} text. Save it as UTF-8, or give its encoding ({', '.join(ENCODINGS)})."
 
     def head(self) -> str:
-        """The text it begins with; bytes that are not UTF-8 stand in it as :func:`os.fsdecode` has them."""
+        """Return the beginning of the text, with non-UTF-8 bytes as surrogates like :func:`os.fsdecode`."""
         with self.text("surrogateescape") as (stream, _):
             return stream.read(HEAD_LENGTH)
 
 
 def find_sources(paths: Sequence[Path], encoding: str | None) -> list[Source]:
-    """Files, and those in folders and archives that may be read, in the order of their names in each.
+    """Return the files, and the readable files in folders (without hidden ones) and archives, sorted by name in each.
 
-    Of a folder, those below it count as well; hidden ones do not.
-
-    Raises LibraryError if a file cannot be read, or an archive would unpack to more than it should.
+    Raises LibraryError if a file cannot be read, or if an archive would unpack to more than the limits.
     """
     if encoding is not None and encoding not in ENCODINGS:
         raise ValueError(f"encoding={encoding!r}: choose from {', '.join(ENCODINGS)}.")
-    found: list[Source] = []
+    sources: list[Source] = []
     for path in paths:
         try:
             status = path.stat()
             if stat.S_ISDIR(status.st_mode):
-                found += _files_in(path, encoding)
-            elif not stat.S_ISREG(status.st_mode):  # a pipe would wait for a writer, a device never end
-                raise LibraryError(f"{path}: is a device or a pipe. Name a file or a folder.")
+                sources += _files_in(path, encoding)
+            elif not stat.S_ISREG(status.st_mode):  # a pipe would wait for a writer, and a device may never end
+                raise LibraryError(f"{path}: is a device or a pipe. Give a file or a folder.")
             elif zipfile.is_zipfile(path):
-                found += _members(path, encoding)
+                sources += _members(path, encoding)
             else:
-                found.append(Source(path, None, status.st_size, encoding))
+                sources.append(Source(path, None, status.st_size, encoding))
         except zipfile.BadZipFile as error:
             raise LibraryError(f"{path}: the archive is damaged ({in_short(error)}). Download it again.") from error
         except OSError as error:
             raise LibraryError(f"{path}: cannot be read ({error.strerror or error}).") from error
-    return found
+    return sources
 
 
 def _files_in(folder: Path, encoding: str | None) -> list[Source]:
-    found = []
-    for inside, folders, names in os.walk(folder):
+    sources = []
+    for parent, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
-            path = Path(inside, name)
+            path = Path(parent, name)
             if path.suffix.lower() in READ_SUFFIXES and not name.startswith(".") and path.is_file():
-                found.append(Source(path, None, path.stat().st_size, encoding, is_named=False))
-        if len(found) > _MAX_MEMBERS:
-            raise LibraryError(f"{folder}: holds more than {_MAX_MEMBERS} files to read. Name folders in it.")
-    if not found:
-        raise LibraryError(f"{folder}: the folder holds no {', '.join(READ_SUFFIXES)} file.")
-    return found
+                sources.append(Source(path, None, path.stat().st_size, encoding, is_named=False))
+        if len(sources) > _MAX_MEMBERS:
+            raise LibraryError(f"{folder}: contains more than {_MAX_MEMBERS} files to read. Give folders in it.")
+    if not sources:
+        raise LibraryError(f"{folder}: the folder does not contain a {', '.join(READ_SUFFIXES)} file.")
+    return sources
 
 
 def _members(path: Path, encoding: str | None) -> list[Source]:
@@ -153,73 +148,68 @@ def _members(path: Path, encoding: str | None) -> list[Source]:
         members = [m for m in archive.infolist() if not m.is_dir()]
     texts = [m for m in members if m.filename.lower().endswith(READ_SUFFIXES)]
     if not texts:
-        raise LibraryError(f"{path}: the archive holds no {', '.join(READ_SUFFIXES)} file.")
+        raise LibraryError(f"{path}: the archive does not contain a {', '.join(READ_SUFFIXES)} file.")
     for m in texts:
         if m.file_size > _CHUNK and m.file_size > _HIGHEST_RATIO * max(m.compress_size, 1):
-            raise LibraryError(
-                f"{path}: {m.filename} would unpack to {m.file_size >> 20} MB, {_HIGHEST_RATIO} times its size "
-                f"or more, as no history does. If it is one, unpack it first."
-            )
+            size = f"{m.file_size >> 20} MB, at least {_HIGHEST_RATIO} times its size"
+            raise LibraryError(f"{path}: {m.filename} would unpack to {size}. If it is a history, unpack it first.")
     if len(members) > _MAX_MEMBERS or sum(m.file_size for m in texts) > _MAX_UNPACKED:
-        raise LibraryError(
-            f"{path}: the archive holds {len(members)} files of {sum(m.file_size for m in texts) >> 20} MB; "
-            f"at most {_MAX_MEMBERS} and {_MAX_UNPACKED >> 20} MB are unpacked. Unpack it, and import the files."
-        )
+        limit = f"more than {_MAX_MEMBERS} files or {_MAX_UNPACKED >> 20} MB"
+        raise LibraryError(f"{path}: the archive contains {limit}. Unpack it, and import the files.")
     texts.sort(key=lambda m: m.filename)
     return [Source(path, m.filename, m.file_size, encoding, is_named=False) for m in texts]
 
 
 class _Watched:
-    """A text that is read with an eye on how far it has come."""
+    """A text that reports its progress in bytes while it is read."""
 
-    def __init__(self, source: Source, stream: io.TextIOWrapper, below: IO[bytes], watch: Any) -> None:
+    def __init__(self, source: Source, stream: io.TextIOWrapper, raw: IO[bytes], watch: Any) -> None:
         self.source, self.line = source, 0
-        self._stream, self._below, self._watch = stream, below, watch
+        self._stream, self._raw, self._watch = stream, raw, watch
 
     def fault(self, reason: str) -> LibraryError:
-        """An error that names the file and the line."""
+        """Return an error with the file and the line."""
         gap = "" if reason.startswith(":") else " "
         return LibraryError(f"{self.source.label}: line {max(self.line, 1)}{gap}{reason}")
 
     @property
     def place(self) -> str:
-        """File and line, as reports name them."""
         return f"{self.source.member or self.source.path.name}, line {self.line}"
 
-    def _told(self) -> None:
+    def _report(self) -> None:
         if self._watch is not None:
-            self._watch(self._below.tell())
+            self._watch(self._raw.tell())
 
 
 class TextLines(_Watched):
-    """Lines of a text, counted in `line`."""
+    """Lines of a text; `line` is the number of the current one."""
 
     def __iter__(self) -> Iterator[str]:
         while text := self._stream.readline(LONGEST + 1):
             self.line += 1
             if len(text) > LONGEST:
-                raise self.fault(f"is longer than {LONGEST} characters: this is no listening history.")
+                raise self.fault(f"is longer than {LONGEST} characters: this is not a listening history.")
             if "\0" in text:
-                raise self.fault("holds a NUL byte: the file is no text, or its encoding is another.")
+                raise self.fault("contains a NUL byte: the file is not text, or has another encoding.")
             if self.line % 4096 == 0:
-                self._told()
+                self._report()
             yield text
 
 
 class RawBytes(_Watched):
-    """Bytes of a file in blocks, for a parser that knows encodings by itself and sets `line`."""
+    """Bytes of a file in blocks, for a parser that handles encodings itself and sets `line`."""
 
     def __iter__(self) -> Iterator[bytes]:
-        while block := self._below.read(_CHUNK):
-            self._told()
+        while block := self._raw.read(_CHUNK):
+            self._report()
             yield block
 
 
 class JsonStream(_Watched):
-    """A JSON document that is read one entry of its list at a time.
+    """A JSON document, read one entry of its list at a time.
 
-    `title` is what it calls itself, as far as it was read: the first text under "title" or "name". Memory: the
-    largest entry, at most a few MB (`longest` characters), whatever the document's size.
+    `title` is the first text read so far under "title" or "name". Memory: the largest entry, at most `longest`
+    characters (a few MB), for documents of any size.
     """
 
     def __init__(self, *arguments: Any) -> None:
@@ -231,15 +221,12 @@ class JsonStream(_Watched):
         self.longest, self.title = LONGEST, ""
 
     def entries(self, *names: str) -> Iterator[Any]:
-        """Entries of the document's list, or of the first list that stands under one of `names`.
-
-        Other members of objects on the way are read past.
-        """
+        """Yield the entries of the document's list, or of the lists under one of `names`; skip everything else."""
         yield from self._inside(names)
         if not self._has_list:
-            raise self.fault("is the last, and there was no list of records. Is this the file of the listens?")
+            raise self.fault("is the last, and no list of records was found. Is this the right file?")
         if self._peek():
-            raise self.fault("goes on after the end of the document.")
+            raise self.fault("continues after the end of the document.")
 
     def _inside(self, names: Sequence[str], depth: int = 0) -> Iterator[Any]:
         if self._peek() == "[":
@@ -269,61 +256,58 @@ class JsonStream(_Watched):
         count = 0
         while self._peek() != "]":
             start, value = self.line, self._value()
-            end, self.line = self.line, start  # of what is wrong with an entry, its beginning is reported
+            end, self.line = self.line, start  # errors report the line where the entry begins
             yield value
             self.line = end
             if self._peek() != "]":
                 self._take(",")
             count += 1
             if count % 1024 == 0:
-                self._told()
+                self._report()
         self._take("]")
 
-    def _more(self) -> bool:
+    def _read_more(self) -> bool:
         text = "" if self._is_all else self._stream.read(max(_CHUNK, len(self._buffer) - self._at))
         self._is_all = not text
         self._buffer, self._at = self._buffer[self._at :] + text, 0
         return bool(text)
 
-    def _forward(self, end: int) -> None:
+    def _move_to(self, end: int) -> None:
         self.line += self._buffer.count("\n", self._at, end)
         self._at = end
 
     def _peek(self) -> str:
-        """The next character that is no space; "" at the end."""
+        """Return the next character that is not a space; "" at the end."""
         while True:
-            self._forward(_SPACE.match(self._buffer, self._at).end())  # type: ignore[union-attr]
+            self._move_to(_SPACE.match(self._buffer, self._at).end())  # type: ignore[union-attr]
             if self._at < len(self._buffer):
                 return self._buffer[self._at]
-            if not self._more():
+            if not self._read_more():
                 return ""
 
-    def _take(self, sign: str) -> None:
-        found = self._peek()
-        if found != sign:
-            reason = f"has {found!r} where {sign!r} should be" if found else "is the last: the file is cut off"
-            raise self.fault(f"{reason}. Export it again.")
+    def _take(self, expected: str) -> None:
+        character = self._peek()
+        if not character:
+            raise self.fault(_CUT_OFF)
+        if character != expected:
+            raise self.fault(f"has {character!r} where {expected!r} should be. Export it again.")
         self._at += 1
 
     def _value(self) -> Any:
         if not self._peek():
-            raise self.fault("is the last: the file is cut off. Export it again.")
+            raise self.fault(_CUT_OFF)
         while True:
             try:
                 value, end = self._decoder.raw_decode(self._buffer, self._at)
             except RecursionError as error:
                 raise self.fault("is nested too deeply for a listening history.") from error
-            except ValueError as error:  # json's own; and numbers of thousands of digits
-                if len(self._buffer) - self._at > self.longest or not self._more():
-                    position = getattr(error, "pos", self._at)
-                    self._forward(min(position, len(self._buffer)))
+            except ValueError as error:  # from json, or from a number with thousands of digits
+                if len(self._buffer) - self._at > self.longest or not self._read_more():
+                    self._move_to(min(getattr(error, "pos", self._at), len(self._buffer)))
                     reason = getattr(error, "msg", str(error))
                     raise self.fault(f"is not JSON ({reason}), or the file is cut off.") from error
                 continue
-            if end == len(self._buffer) and self._more():
-                continue  # a number may go on
-            self._forward(end)
+            if end == len(self._buffer) and self._read_more():
+                continue  # a number may continue
+            self._move_to(end)
             return value
-
-
-_SPACE = re.compile(r"[ \t\r\n]*")

@@ -1,8 +1,7 @@
-"""Names of songs in their plainest spelling: what two services write differently of one recording is left out.
+"""Plain spellings of names, which are the same for one recording on all services.
 
-The plain spelling of a title comes with its version: "Help! (Live at Shea) [Remastered 2011]" is "help" in the
-version "live at shea". Case, accents, punctuation, "&", a leading article, guests ("feat. X"), and words that
-name no other recording (remastered, mono, album version, radio edit) do not count.
+"Help! (Live at Shea) [Remastered 2011]" is "help" in the version "live at shea". Case, accents, punctuation, "&", a
+leading article, guests ("feat. X"), and words that do not indicate another recording (remastered, mono) do not count.
 """
 
 import re
@@ -10,7 +9,7 @@ from functools import lru_cache
 
 from musicsim.library.tags.artists import artist_words, fold_name, unaccented
 
-# What stands in brackets or behind a dash and names the same recording, as far as listening goes.
+# texts in brackets or after a dash that indicate the same recording
 _SAME = re.compile(
     r"(?:\d{4}\s+)?(?:digital(?:ly)?\s+)?re-?master(?:ed|izado|is[ée]e?)?\b.*|.*\bre-?master(?:ed)?(?:\s+\d{4})?"
     r"|(?:the\s+)?(?:original\s+)?(?:album|single|lp|ep|main|original|standard|explicit|clean|stereo|mono|full|long|short|extended|radio)"
@@ -18,8 +17,8 @@ _SAME = re.compile(
     r"|(?:bonus|hidden)\s+track|deluxe.*|(?:official\s+)?(?:music\s+)?(?:video|audio)|official.*video|lyrics?(?:\s+video)?"
     r"|(?:19|20)\d\d(?:\s+(?:version|mix|edit))?|(?:\d+th\s+)?anniversary\b.*|from\s+.*|(?:feat|ft|featuring|with|con|avec|mit)\b.*"
 )
-# What names another recording of the song, by its kind. Titles have these words, too ("Paper Planes (Live Your Life)"):
-# so they count at the beginning or the end, or with a word that goes with them.
+# Texts that indicate another recording, by kind. Titles contain these words, too ("Paper Planes (Live Your Life)"), so
+# they only count at the beginning or the end, or next to certain words.
 _KINDS = {
     "live": re.compile(
         r"^(?:.*\s)?live$|^live\s+(?:at|in|from|on|version|recording|sessions?|take|bei|au|en|aus|im|@|\d).*"
@@ -40,16 +39,18 @@ _TAIL = re.compile(r"^(.*\S)\s+[-–—~]+\s+(.+?)\s*$")  # the last one: "Song 
 _GUESTS = re.compile(r"\s+(?:feat|ft|featuring)\b\.?\s.*$")
 _ARTICLE = re.compile(r"^(?:the|an?)\s+(?=\S)")
 _AND = re.compile(r"[&+]")
+_NO_APOSTROPHES = str.maketrans("", "", "'’`")
+_MAX_STEPS = 12
 
 
 def exact(artist: str, title: str) -> tuple[str, str]:
-    """Artist and title without differences of case, width and spaces."""
+    """Return artist and title without differences of case, width and spaces."""
     return fold_name(artist), fold_name(title)
 
 
 @lru_cache(maxsize=1 << 16)
 def plain_artist(name: str) -> str:
-    """An artist's plainest spelling, without spaces and guests; the same again when it is put in."""
+    """Return an artist's plain spelling, without spaces and guests. The function is idempotent."""
     text = name
     for _ in range(_MAX_STEPS):
         words = list(artist_words(text))
@@ -63,50 +64,44 @@ def plain_artist(name: str) -> str:
 
 
 def plain_title(title: str) -> tuple[str, str, str]:
-    """A title's plainest spelling, its version in plain words, and the kind of that version ("" for neither).
+    """Return a title's plain spelling, its version in plain words, and the kind of the version ("" for none).
 
-    The spelling is the same again, and of no version, when it is put in.
+    The function is idempotent; a plain spelling does not contain a version.
     """
     text, version, kind = unaccented(" ".join(title.split())), "", ""
     for _ in range(_MAX_STEPS):
-        plain, more, of_kind = _step(text)
+        plain, next_version, next_kind = _simplify(text)
         if plain == text:
             break
         text = plain
-        version, kind = version or more, kind or of_kind
+        version, kind = version or next_version, kind or next_kind
     return text, version, kind
 
 
-_MAX_STEPS = 12
+def _simplify(text: str) -> tuple[str, str, str]:
+    versions: list[tuple[str, str]] = []
 
-
-def _step(text: str) -> tuple[str, str, str]:
-    found: list[tuple[str, str]] = []
-
-    def judged(inside: str, otherwise: str) -> str:
-        inside = inside.strip()
-        if not inside or _SAME.fullmatch(inside):
+    def drop(part: str, otherwise: str) -> str:
+        part = part.strip()
+        if not part or _SAME.fullmatch(part):
             return " "
         for kind, words in _KINDS.items():
-            if words.search(inside):
-                found.append((kind, _plain_words(inside)))
+            if words.search(part):
+                versions.append((kind, _plain_words(part)))
                 return " "
         return otherwise
 
-    rest = _BRACKETS.sub(lambda match: judged(match[1], f" {match[1]} "), text)
-    while (tail := _TAIL.match(rest)) and judged(tail[2], "") == " ":
+    rest = _BRACKETS.sub(lambda match: drop(match[1], f" {match[1]} "), text)
+    while (tail := _TAIL.match(rest)) and drop(tail[2], "") == " ":
         rest = tail[1]
     rest = _GUESTS.sub("", rest)
     plain = _ARTICLE.sub("", _plain_words(rest))
     if not plain:
         return _plain_words(text) or fold_name(text), "", ""
-    kind, version = found[0] if found else ("", "")
+    kind, version = versions[0] if versions else ("", "")
     return plain, version, kind
 
 
 def _plain_words(text: str) -> str:
     text = _AND.sub(" and ", text)
     return " ".join("".join(c if c.isalnum() or c in "'’`" else " " for c in text).translate(_NO_APOSTROPHES).split())
-
-
-_NO_APOSTROPHES = str.maketrans("", "", "'’`")

@@ -1,4 +1,4 @@
-"""Fixed splits from CSV: which songs are for training, validation and test."""
+"""Import of splits into training, validation and test songs from CSV."""
 
 import csv
 from collections.abc import Callable, Mapping
@@ -16,22 +16,19 @@ _NAMES = ("hash", "path", "id")
 
 @dataclass(frozen=True, slots=True)
 class SplitImport:
-    """What became of a file that holds a split."""
-
     name: str
     n_read: int  # rows of the file
     n_songs: int  # songs of the split
-    # why rows were left out, a sentence each; the first 20, and how many more there are
-    problems: tuple[str, ...]
+    problems: tuple[str, ...]  # sentences on the first 20 rows left out, and the number of the others
 
 
 def import_split(library: Library, file: Path, name: str = "") -> SplitImport:
-    """Take a split from a CSV file with a column `split` and one of `hash`, `path` and `id`; keep it under a name.
+    """Import a split from a CSV file with a column `split` and one or more of `hash`, `path` and `id`.
 
-    Songs are found by the bytes of their file, else by their path or its end, else by their number. The name is that of
-    the file by default; a split of that name is replaced.
+    Songs are found by the hash of their file, else by their path or its end, else by their id. The name is the file's
+    by default; a split with this name is replaced.
 
-    Raises LibraryError if the file cannot be read, lacks a column, or no row of it can be used.
+    Raises LibraryError if the file cannot be read, lacks a column, or lacks a valid row.
     """
     file = file.expanduser()
     try:
@@ -41,13 +38,13 @@ def import_split(library: Library, file: Path, name: str = "") -> SplitImport:
         raise LibraryError(f"{file}: cannot be read as CSV in UTF-8 ({error}).") from error
     columns = set(rows[0]) if rows else set()
     if "split" not in columns or not columns & set(_NAMES):
-        raise LibraryError(f"{file}: a split has a column `split` and one of {', '.join(_NAMES)}.")
-    song_of = _songs(library)
+        raise LibraryError(f"{file}: a split needs a column `split` and one of {', '.join(_NAMES)}.")
+    find_song = _song_finder(library)
     parts: dict[int, str] = {}
     problems = []
     for line, row in enumerate(rows, 2):
         cells = {column: restored(cell or "") for column, cell in row.items() if column}
-        song, part = song_of(cells), part_of(cells["split"])
+        song, part = find_song(cells), part_of(cells["split"])
         if song is None:
             problems.append(f"Line {line}: the song is not in this library.")
         elif part is None:
@@ -56,18 +53,18 @@ def import_split(library: Library, file: Path, name: str = "") -> SplitImport:
             parts[song] = part
     if not parts:
         raise LibraryError(f"{file}: none of its {len(rows):,} rows can be used. {problems[0]}")
-    called = name or file.stem
-    library.splits.keep(called, parts)
-    return SplitImport(called, len(rows), len(parts), shortened(problems))
+    name = name or file.stem
+    library.splits.keep(name, parts)
+    return SplitImport(name, len(rows), len(parts), shortened(problems))
 
 
-def _songs(library: Library) -> Callable[[Mapping[str, str]], int | None]:
+def _song_finder(library: Library) -> Callable[[Mapping[str, str]], int | None]:
     """Return a function that finds the song of a row."""
     songs = library.songs()
     by_hash, ids = {song.content_hash: song.id for song in songs}, {song.id for song in songs}
     places = PlaceIndex((path, song_id, True) for song_id, path in library.files.here())
 
-    def song_of(cells: Mapping[str, str]) -> int | None:
+    def find_song(cells: Mapping[str, str]) -> int | None:
         if song := by_hash.get(cells.get("hash", "")):
             return song
         if path := cells.get("path", ""):
@@ -76,4 +73,4 @@ def _songs(library: Library) -> Callable[[Mapping[str, str]], int | None]:
         number = cells.get("id", "")
         return int(number) if number.isdecimal() and int(number) in ids else None
 
-    return song_of
+    return find_song

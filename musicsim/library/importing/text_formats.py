@@ -1,25 +1,26 @@
-"""Histories, tags and playlists as lines of text: CSV, and the Million Song Dataset's triplets.
+"""Histories, tags and playlists as lines of text: CSV, and the triplets of the Million Song Dataset.
 
-Our own three have a header line and columns in any order; cells are read as
-:mod:`musicsim.library.disk.csv_cells` writes them::
+musicsim's own formats have a header line and columns in any order. Cells are written by
+:mod:`musicsim.library.disk.csv_cells`.
 
-    plays      listener, artist, title, plays
-    tags       artist, title, tag, weight
-    playlists  playlist, category, position, artist, title
+- ``plays``: listener, artist, title, plays
+- ``tags``: artist, title, tag, weight
+- ``playlists``: playlist, category, position, artist, title
 
-=========  ========================================================================================
-lastfm     with the header ``uts,utc_time,artist,artist_mbid,album,album_mbid,track,track_mbid``, or
-           without one ``artist,album,title,"31 Jan 2024 10:11"``
-librefm    Artist, Track, Time and perhaps Album, below any number of comments
-spinitron  the log of a show: Date-time, Artist, Song, Release, below lines that describe the show
-triplets   ``user<TAB>song<TAB>plays`` of the Million Song Dataset's taste profile; its songs have names only
-           where ``unique_tracks.txt`` is imported along with it
-=========  ========================================================================================
+Formats of other programs:
 
-A wrong number in one of ours stops the import; what services themselves leave empty is left out and counted.
+- ``lastfm``: with the header ``uts,utc_time,artist,artist_mbid,album,album_mbid,track,track_mbid``, or without a header
+  as ``artist,album,title,"31 Jan 2024 10:11"``
+- ``librefm``: Artist, Track, Time and optionally Album, below any number of comments
+- ``spinitron``: log of a show with Date-time, Artist, Song and Release, below lines that describe the show
+- ``triplets``: ``user<TAB>song<TAB>plays`` of the taste profile; songs have names only if ``unique_tracks.txt`` is
+  imported along with it
+
+A wrong number stops the import. Rows that services export with empty values are left out and counted.
 """
 
 import csv
+import io
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
@@ -38,23 +39,20 @@ COLUMNS = {
     "spinitron": ("date-time", "artist", "song"),
 }
 _COMMENTS = ("#", "+ACM-")  # Libre.fm writes "#" in UTF-7
-_LASTFM_DATE = "%d %b %Y %H:%M"
 _MONTHS = {name: i for i, name in enumerate("JanFebMarAprMayJunJulAugSepOctNovDec"[i : i + 3] for i in range(0, 36, 3))}
 _MAX_LINES_BEFORE_HEADER = 30
 
 
 def table(lines: TextLines) -> Iterator[list[str]]:
-    """Rows of a CSV file without comments and empty lines; `lines.line` is the row's last line."""
+    """Yield the rows of a CSV file without comments and empty lines; `lines.line` is the row's last line."""
     reader = csv.reader(lines, strict=True)
     while True:
         start = lines.line + 1
         try:
             row = next(reader, None)
         except csv.Error as error:
-            raise LibraryError(
-                f"{lines.source.label}: line {start} is not CSV ({error}). "
-                f"Are its quotes closed, and doubled inside of a text?"
-            ) from error
+            problem = f"line {start} is not CSV ({error}). Are quotes closed, and doubled inside a text?"
+            raise LibraryError(f"{lines.source.label}: {problem}") from error
         if row is None:
             return
         if row and not row[0].startswith(_COMMENTS):
@@ -62,9 +60,8 @@ def table(lines: TextLines) -> Iterator[list[str]]:
 
 
 def _rows(lines: TextLines, fmt: str, optional: Sequence[str] = (), before: int = 0) -> Iterator[list[str]]:
-    """Values of the format's columns, then of the optional ones ("" where there is none)."""
-    rows = table(lines)
-    required = COLUMNS[fmt]
+    """Yield the values of the format's columns, then of the optional ones ("" for missing columns)."""
+    rows, required = table(lines), COLUMNS[fmt]
     header: list[str] = []
     for row in rows:
         header = [name.strip().lower() for name in row]
@@ -73,7 +70,7 @@ def _rows(lines: TextLines, fmt: str, optional: Sequence[str] = (), before: int 
         before -= 1
     missing = [name for name in required if name not in header]
     if missing:
-        raise lines.fault(f"lacks the column {missing[0]!r}; the header should name {', '.join(required)}.")
+        raise lines.fault(f"lacks the column {missing[0]!r}; the header should have {', '.join(required)}.")
     places = [header.index(name) for name in required]
     places += [header.index(name) if name in header else len(header) for name in optional]
     for row in rows:
@@ -83,11 +80,11 @@ def _rows(lines: TextLines, fmt: str, optional: Sequence[str] = (), before: int 
         yield [row[place] for place in places]
 
 
-def _our_rows(lines: TextLines, fmt: str) -> Iterator[Iterator[str]]:
+def _own_rows(lines: TextLines, fmt: str) -> Iterator[Iterator[str]]:
     return (map(restored, row) for row in _rows(lines, fmt))
 
 
-def _number(lines: TextLines, name: str, text: str, kind: Callable[[str], float], low: float) -> float:
+def _parse_number(lines: TextLines, name: str, text: str, kind: Callable[[str], float], low: float) -> float:
     try:
         value = kind(text)
     except ValueError:
@@ -98,57 +95,56 @@ def _number(lines: TextLines, name: str, text: str, kind: Callable[[str], float]
 
 
 def read_plays(lines: TextLines, rows: Gatherer) -> None:
-    """Our plays; lines of one listener and song are summed."""
-    for listener, artist, title, plays in _our_rows(lines, "plays"):
-        count = _number(lines, "plays", plays, int, 1)
+    """Read plays; rows with the same listener and song are summed."""
+    for listener, artist, title, plays in _own_rows(lines, "plays"):
+        count = _parse_number(lines, "plays", plays, int, 1)
         rows.keep(NamedSong(plain(artist), plain(title)), lines.place, (plain(listener), ""), count)
 
 
 def read_tags(lines: TextLines, rows: Gatherer) -> None:
-    """Our tags; the last weight of a song's tag counts."""
-    for artist, title, tag, weight in _our_rows(lines, "tags"):
-        value = _number(lines, "weight", weight, float, 0)
-        word = plain(tag).lower()
-        if word:
-            rows.keep(NamedSong(plain(artist), plain(title)), lines.place, (word, ""), value)
+    """Read tags; the last weight of a song's tag counts."""
+    for artist, title, tag, weight in _own_rows(lines, "tags"):
+        value = _parse_number(lines, "weight", weight, float, 0)
+        if name := plain(tag).lower():
+            rows.keep(NamedSong(plain(artist), plain(title)), lines.place, (name, ""), value)
         else:
             rows.skip("no tag", lines.place)
 
 
 def read_playlists(lines: TextLines, rows: Gatherer) -> None:
-    """Our playlists."""
-    for name, category, position, artist, title in _our_rows(lines, "playlists"):
-        place = _number(lines, "position", position, int, 0)
-        rows.keep(NamedSong(plain(artist), plain(title)), lines.place, (plain(name), plain(category)), place)
+    for name, category, position, artist, title in _own_rows(lines, "playlists"):
+        rank = _parse_number(lines, "position", position, int, 0)
+        rows.keep(NamedSong(plain(artist), plain(title)), lines.place, (plain(name), plain(category)), rank)
 
 
 def read_librefm(lines: TextLines, rows: Gatherer) -> None:
-    """Scrobbles of Libre.fm, and of programs that write its format."""
+    """Read scrobbles of Libre.fm, and of programs that write its format."""
     for artist, track, time, album in _rows(lines, "librefm", ["album"]):
-        at = _number(lines, "time", time, float, 0)
+        at = _parse_number(lines, "time", time, float, 0)
         rows.keep(NamedSong(plain(artist), plain(track), plain(album)), lines.place, at=at)
 
 
 def read_spinitron(lines: TextLines, rows: Gatherer) -> None:
-    """Log of a radio show."""
+    """Read the log of a radio show."""
     for time, artist, song, release in _rows(lines, "spinitron", ["release"], _MAX_LINES_BEFORE_HEADER):
         try:
             at = datetime.fromisoformat(time).timestamp()
         except ValueError:
-            rows.skip("no time that can be read", lines.place)
+            rows.skip("unreadable time", lines.place)
         else:
             rows.keep(NamedSong(plain(artist), plain(song), plain(release)), lines.place, at=at)
 
 
 def read_lastfm(lines: TextLines, rows: Gatherer) -> None:
-    """Scrobbles of Last.fm with a header or without; a song that plays just now has no time, and is left out."""
-    head = next(iter(table(_Peek(lines.source.head()))), [])  # type: ignore[arg-type]
-    if not is_headerless_lastfm([head]) and "artist" in [name.strip().lower() for name in head]:
+    """Read scrobbles of Last.fm, with or without a header, except the song that is playing, which lacks a time."""
+    head = TextLines(lines.source, io.StringIO(lines.source.head()), None, None)  # type: ignore[arg-type]
+    first = next(table(head), [])
+    if not is_headerless_lastfm([first]) and "artist" in [name.strip().lower() for name in first]:
         for uts, artist, track, album, mbid in _rows(lines, "lastfm", ["album", "track_mbid"]):
             if not uts.strip():
                 rows.skip("playing now", lines.place)
                 continue
-            at = _number(lines, "uts", uts, float, 0)
+            at = _parse_number(lines, "uts", uts, float, 0)
             song = NamedSong(plain(artist), plain(track), plain(album), plain(mbid))
             rows.keep(song, lines.place, at=at or None)
         return
@@ -156,49 +152,40 @@ def read_lastfm(lines: TextLines, rows: Gatherer) -> None:
         if len(row) != 4:
             raise lines.fault(f"has {len(row)} values; there should be four: artist, album, title, date.")
         artist, album, title, date = row
-        moment = _lastfm_time(date)
+        time = _parse_lastfm_time(date)
         if not date.strip():
             rows.skip("playing now", lines.place)
-        elif moment is None:
+        elif time is None:
             raise lines.fault(f": the date is {date[:40]!r}; it should be like '31 Jan 2024 10:11'.")
-        else:
-            # scrobbles without a time of their own stand at the start of 1970
-            rows.keep(NamedSong(plain(artist), plain(title), plain(album)), lines.place, at=moment or None)
-
-
-class _Peek:
-    def __init__(self, text: str) -> None:
-        self.line, self._lines = 0, text.splitlines(keepends=True)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._lines)
+        else:  # a scrobble without a time is exported as the start of 1970
+            rows.keep(NamedSong(plain(artist), plain(title), plain(album)), lines.place, at=time or None)
 
 
 def is_headerless_lastfm(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether rows are artist, album, title and date, as one of them at least says."""
-    return all(len(row) == 4 for row in rows) and any(_lastfm_time(row[3]) is not None for row in rows)
+    """Return whether all rows have four values and at least one ends in a date of Last.fm."""
+    return all(len(row) == 4 for row in rows) and any(_parse_lastfm_time(row[3]) is not None for row in rows)
 
 
-def _lastfm_time(text: str) -> float | None:
-    # month names of English, whatever language the computer speaks; strptime would take its own
+def _parse_lastfm_time(text: str) -> float | None:
+    # strptime would expect month names in the computer's locale
     parts = text.replace(",", " ").replace(":", " ").split()
     if len(parts) != 5 or parts[1] not in _MONTHS or not all(p.isdecimal() for p in parts[:1] + parts[2:]):
         return None
     day, year, hour, minute = (int(part) for part in parts[:1] + parts[2:])
     try:
         return datetime(year, _MONTHS[parts[1]] + 1, day, hour, minute, tzinfo=UTC).timestamp()
-    except (ValueError, OverflowError):  # a year that C has no number for
+    except (ValueError, OverflowError):
         return None
 
 
 def read_triplets(lines: TextLines, rows: Gatherer, names: dict[str, NamedSong]) -> None:
-    """Plays of the Million Song Dataset; songs that `names` does not hold are counted as such."""
+    """Read plays of the Million Song Dataset; songs that are not in `names` are left out and counted."""
     for text in lines:
         parts = text.rstrip("\r\n").split("\t")
         if len(parts) != 3:
             raise lines.fault(f"has {len(parts)} values between tabs; there should be user, song and plays.")
         user, song, plays = parts
-        count = _number(lines, "plays", plays, int, 1)
+        count = _parse_number(lines, "plays", plays, int, 1)
         named = names.get(song)
         if named is None:
             rows.skip("song without a name (unique_tracks.txt has the names)", lines.place)
@@ -207,7 +194,7 @@ def read_triplets(lines: TextLines, rows: Gatherer, names: dict[str, NamedSong])
 
 
 def read_track_names(lines: TextLines, names: dict[str, NamedSong]) -> None:
-    """Names of ``unique_tracks.txt``: track, song, artist and title, parted by ``<SEP>``; 0.3 kB a song."""
+    """Read the names in ``unique_tracks.txt``: track, song, artist and title; 0.3 kB per song."""
     for text in lines:
         parts = text.rstrip("\r\n").split("<SEP>")
         if len(parts) != 4:

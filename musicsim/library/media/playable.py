@@ -1,4 +1,4 @@
-"""Copies of songs for browsers that cannot play the file itself: made once, forgotten when others need the room."""
+"""Cached copies of songs for browsers that cannot play the file itself."""
 
 import os
 import re
@@ -20,36 +20,32 @@ _COPY = re.compile(r"[0-9a-f]{32}\.(mp3|wav)")
 
 
 class PlayableCopies:
-    """Copies in the folder ``cache`` of libraries, each made in a worker.
-
-    Those not heard for longest make room, as soon as all copies of a library take more than `max_bytes`. A single copy
-    may be larger.
-    """
+    """Copies in the folder ``cache``, made in workers; the least recently used are deleted beyond `max_bytes`."""
 
     def __init__(self, decoder: Decoder, max_bytes: int = _MAX_BYTES) -> None:
         self._decoder, self._max_bytes = decoder, max_bytes
         self._lock = threading.Lock()
-        self._at_work: dict[Path, Decoding[Path]] = {}
+        self._running: dict[Path, Decoding[Path]] = {}
 
     def copy_of(self, library: Library, song: Song) -> Path | Decoding[Path]:
-        """The copy of a song; work that makes it where there is none, the same for all who ask meanwhile."""
+        """Return the copy of a song, or the work that makes it. All requests share that work."""
         target = working_folder(library.folder) / "cache" / f"{song.content_hash}{audio.transcode_suffix()}"
         with self._lock:
             with suppress(FileNotFoundError):
-                os.utime(target)  # the file system may not note who reads
+                os.utime(target)  # the file system may not store access times
                 return target
-            making = self._at_work.get(target)
-            if making is None or making.future.done():
+            decoding = self._running.get(target)
+            if decoding is None or decoding.future.done():
                 work = partial(self._make, folder=library.folder, source=song.path, target=target)
                 limits = library.file_limits
-                making = self._decoder.ask(work, name=str(song.path), limits=limits, is_urgent=True)
-                self._at_work[target] = making
-            making.keep()
-        return making
+                decoding = self._decoder.ask(work, name=str(song.path), limits=limits, is_urgent=True)
+                self._running[target] = decoding
+            decoding.keep()
+        return decoding
 
     def _make(self, run: Run, folder: Path, source: Path, target: Path) -> Path:
         try:
-            # beside the target, so that it moves there whole, and removed if the worker is killed
+            # on the disk of the target for an atomic move, and removed if the worker is killed
             with scratch_of(folder).folder() as scratch:
                 copy = run(audio.transcode, source, scratch / target.name)
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -58,5 +54,5 @@ class PlayableCopies:
                     copy.replace(target)
         finally:
             with self._lock:
-                self._at_work.pop(target, None)
+                self._running.pop(target, None)
         return target

@@ -1,8 +1,7 @@
-"""Songs that can be heard: from their files, or from elsewhere.
+"""Songs that can be played, from their files or from elsewhere.
 
 The hook ``sound`` is a module with two functions. ``songs_with_sound(library, song_ids) -> set[int]`` returns the songs
-that it has the sound of. ``respond(library, song, request) -> Response | None`` answers a browser that plays one of
-them.
+that it can play. ``respond(library, song, request) -> Response | None`` answers a browser that plays one of them.
 """
 
 from collections.abc import Collection
@@ -14,12 +13,12 @@ from musicsim.public import is_public
 
 
 def has_sound(library: Library, song: Song) -> bool:
-    """Return True if the current user can hear a song."""
-    if song.path.is_file() or is_public():  # visitors do not hear songs from elsewhere, which only the owner may
+    """Return whether the current user can play a song."""
+    if song.path.is_file() or is_public():  # only the owner may play songs from elsewhere
         return song.path.is_file()
     return bool(songs_elsewhere(library, [song.id]))
 
 
 def songs_elsewhere(library: Library, song_ids: Collection[int]) -> set[int]:
-    """Ids of those songs whose sound an extension has."""
+    """Return the ids of the songs that an extension can play."""
     return {song_id for sound in load_hooks("sound") for song_id in sound.songs_with_sound(library, song_ids)}

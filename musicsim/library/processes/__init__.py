@@ -1,4 +1,4 @@
-"""Worker processes with limits of time and memory: for scans, for uploads, for copies that browsers play.
+"""Worker processes with limits of time and memory, for scans, uploads and copies that browsers play.
 
-May use disk and the methods; knows no table.
+May import `disk` and the method packages, but not the tables.
 """

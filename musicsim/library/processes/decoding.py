@@ -1,13 +1,12 @@
-"""Decoding for a program that stays: work waits in one line before a few warm worker processes.
+"""Decoding for a server: one queue of work for a few warm worker processes.
 
-Sound from outside is decoded in none of the server's own threads: a file that crashes the decoder, or keeps it busy for
-hours, costs a worker and gives one sentence. Whoever waits for work keeps saying so; work that nobody
-waits for any more, because a page was left or a request was broken off, is dropped, also while it is at work.
+Sound from outside is never decoded in the server's own threads. A file that crashes the decoder, or keeps it busy for
+hours, costs one worker and raises one error. A waiting client renews its request. If nobody waits for it anymore,
+because a page was closed, the work is dropped, even while it is running.
 """
 
 import io
 import logging
-import os
 import threading
 import time
 import wave
@@ -16,76 +15,74 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from functools import cache, partial
-from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from musicsim import audio
 from musicsim.errors import AudioError, LibraryError, MusicsimError
-from musicsim.library.processes.workers import Limits, Worker, limit_memory, worker_context
+from musicsim.library.processes.workers import Limits, Worker, limit_memory, lower_priority, worker_context
 
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 Run = Callable[..., Any]
-"""Calls a function of this package, named first, in a worker, with the arguments behind it."""
+"""Calls its first argument, a function of this package, in a worker with the other arguments."""
 
 _N_WORKERS = 2
-# Half of them ask whether it is there. Then it makes room for a new one: what libraries leak does not add up.
-_TASKS_A_WORKER = 1000
-_NICENESS = 5  # behind the pages, before a scan
+_TASKS_PER_WORKER = 1000  # half of them are pings; then the worker is replaced, to limit memory leaks of libraries
+_NICENESS = 5  # lower priority than pages, higher than a scan
 _TICK_S = 0.1
-_PATIENCE_S = 30.0  # a page that a busy server keeps waiting has not been left
-_ATTEMPTS = 3  # with a new worker each, where one ends before it has begun
-_MAX_START_S = 60.0
-_MAX_KNOWN = 1000  # visitors whose last turn is remembered
+PATIENCE_S = 30.0  # a slow page on a busy server is not a closed one
+_ATTEMPTS = 3  # each with a new worker, if one ends before it begins
+MAX_START_S = 60.0
+_MAX_VISITORS = 1000  # whose last turn is remembered
 
 
 class DecodingDroppedError(MusicsimError):
-    """Nobody waited for the work any more: who wants it after all asks again."""
+    """The work was dropped because nobody waited for it; it can be requested again."""
 
 
 class Decoding(Generic[T]):
-    """Work that stands in line, is at work, or is done.
+    """Work that is queued, running or done.
 
-    `future` is its result, or an error in words; :class:`DecodingDroppedError` if nobody waited for it. `name` is how
-    messages call the source, `visitor` who sent it; empty for work of the app itself.
+    `future` has its result, an error, or :class:`DecodingDroppedError`. `name` is the name of the source in messages,
+    `visitor` its sender ("" for the app itself).
     """
 
     def __init__(
-        self, work: Callable[[Run], T], name: str, limits: Limits, is_urgent: bool, visitor: str, line: "Decoder"
+        self, work: Callable[[Run], T], name: str, limits: Limits, is_urgent: bool, visitor: str, decoder: "Decoder"
     ) -> None:
         self.future: Future[T] = Future()
         self.name, self.limits, self.is_urgent, self.visitor = name, limits, is_urgent, visitor
-        self._work, self._line = work, line
+        self._work, self._decoder = work, decoder
         self._is_dropped = False
         self.keep()
 
     def keep(self) -> None:
-        """Say that somebody waits; to be said again within half a minute."""
-        self._wanted_until = time.monotonic() + _PATIENCE_S
+        """Renew the request, which expires after half a minute."""
+        self._wanted_until = time.monotonic() + PATIENCE_S
 
     def drop(self) -> None:
-        """Say that nobody will wait any more."""
+        """Cancel the request."""
         self._is_dropped = True
 
     def within(self, seconds: float) -> bool:
-        """Wait for so many seconds at most; whether it is done."""
+        """Wait for at most `seconds`; return whether the work is done."""
         self.keep()
         return bool(wait([self.future], seconds).done)
 
     @property
     def is_wanted(self) -> bool:
-        """Whether somebody waits for it."""
+        """True if somebody waits for the result."""
         return not self._is_dropped and time.monotonic() < self._wanted_until
 
     @property
     def n_ahead(self) -> int:
-        """How many others come before it; 0 when it is at work."""
-        return self._line.n_ahead(self)
+        """Number of queued items before this one; 0 if it is running or done."""
+        return self._decoder.n_ahead(self)
 
     def do(self, run: Run) -> None:
-        """Work, and keep what comes of it."""
+        """Run the work, and set the future."""
         try:
             self.future.set_result(self._work(run))
         except BaseException as error:
@@ -93,17 +90,14 @@ class Decoding(Generic[T]):
 
 
 class Decoder:
-    """One line of work before worker processes that are kept warm; they start with the first work.
-
-    Visitors take turns: each one's second file comes after the first files of the others.
-    """
+    """A queue of work for warm worker processes. Visitors take turns, file by file."""
 
     def __init__(self, n_workers: int = _N_WORKERS) -> None:
         self._n_workers = n_workers
         self._waiting: list[Decoding[Any]] = []
-        self._at_work: list[Decoding[Any]] = []
+        self._running: list[Decoding[Any]] = []
         self._n_turns = 0
-        self._served: dict[str, int] = {}  # the last turn of each visitor, the longest ago first
+        self._served: dict[str, int] = {}  # last turn by visitor, oldest first
         self._changed = threading.Condition()
         self._threads: list[threading.Thread] = []
         self._is_closed = False
@@ -111,12 +105,11 @@ class Decoder:
     def ask(
         self, work: Callable[[Run], T], *, name: str, limits: Limits, is_urgent: bool = False, visitor: str = ""
     ) -> Decoding[T]:
-        """Put work in the line, behind what came before and behind the first files of other visitors.
+        """Queue work, behind earlier work and the first files of other visitors.
 
-        It is called in a thread of this process when its turn comes; urgent work goes before all that is not. What
-        decodes goes through the :data:`Run` that it is given, each call within `limits`, which raises
-        :class:`AudioError` in words where that crashes, takes too long or too much. `name` is what sentences call the
-        source.
+        `work` is called in a thread of this process, urgent work first. It decodes with its argument, a :data:`Run`.
+        Each such call has `limits`, and raises :class:`AudioError` if it crashes or exceeds them. `name` is the name of
+        the source in messages.
         """
         decoding = Decoding(work, name, limits, is_urgent, visitor, self)
         self.warm_up()
@@ -126,7 +119,7 @@ class Decoder:
         return decoding
 
     def warm_up(self) -> None:
-        """Start the workers, unless they run; does not wait for them."""
+        """Start the workers unless they run, without waiting for them."""
         with self._changed:
             while len(self._threads) < self._n_workers:
                 thread = threading.Thread(target=self._serve, name="decoder", daemon=True)
@@ -134,7 +127,6 @@ class Decoder:
                 thread.start()
 
     def close(self) -> None:
-        """End the workers after what they are at; what waits is dropped."""
         with self._changed:
             self._is_closed = True
             for decoding in self._waiting:
@@ -144,135 +136,126 @@ class Decoder:
             thread.join()
 
     def n_ahead(self, decoding: Decoding[Any]) -> int:
-        """How many are at work or come before this one; 0 when it does not wait any more."""
+        """Return the number of items that are running or queued before this one; 0 if it is not queued."""
         with self._changed:
             if decoding not in self._waiting:
                 return 0
             turns = self._turns()
-            before = islice(turns, turns.index(decoding))
-            return len(self._at_work) + sum(other.is_wanted for other in before)
+            return len(self._running) + sum(other.is_wanted for other in turns[: turns.index(decoding)])
 
     def _turns(self) -> list[Decoding[Any]]:
-        """List the work that waits in the order of its turns; to be called with the lock."""
-        n_before = Counter(decoding.visitor for decoding in self._at_work)
+        """Return the queued work in the order of turns; requires the lock."""
+        n_before = Counter(decoding.visitor for decoding in self._running)
         ranked = []
         for decoding in self._waiting:
             visitor = decoding.visitor
             rank = n_before[visitor], self._served.get(visitor, 0)
             ranked.append((not decoding.is_urgent, *(rank if visitor else (0, 0))))
             n_before[visitor] += decoding.is_wanted
-        order = sorted(range(len(ranked)), key=ranked.__getitem__)  # equal ones as they came
+        order = sorted(range(len(ranked)), key=ranked.__getitem__)  # stable for equal ranks
         return [self._waiting[i] for i in order]
 
     def _next(self) -> Decoding[Any] | None:
-        """The first that somebody still waits for; None when the line is closed."""
+        """Wait for and return the next work that somebody wants; None if the queue is closed."""
         with self._changed:
             while True:
                 for decoding in self._turns():
                     self._waiting.remove(decoding)
                     if decoding.is_wanted:
-                        self._at_work.append(decoding)
-                        self._note_turn(decoding.visitor)
+                        self._running.append(decoding)
+                        self._n_turns += 1
+                        self._served.pop(decoding.visitor, None)
+                        self._served[decoding.visitor] = self._n_turns
+                        if len(self._served) > _MAX_VISITORS:
+                            del self._served[next(iter(self._served))]
                         return decoding
-                    decoding.future.set_exception(_dropped(decoding))
+                    decoding.future.set_exception(_dropped_error(decoding))
                 if self._is_closed:
                     return None
                 self._changed.wait()
 
-    def _note_turn(self, visitor: str) -> None:
-        self._n_turns += 1
-        self._served.pop(visitor, None)
-        self._served[visitor] = self._n_turns
-        if len(self._served) > _MAX_KNOWN:
-            del self._served[next(iter(self._served))]
-
     def _serve(self) -> None:
-        worker = _Warm()
-        with suppress(EOFError, OSError):  # whoever asks for work gets the error
+        worker = _WarmWorker()
+        with suppress(EOFError, OSError):  # the next call raises the error
             worker.open()
         while self._do_next(worker):
             pass
         worker.close()
 
-    def _do_next(self, worker: "_Warm") -> bool:
-        """Do what comes next; a method, so that an idle thread does not hold the file it did last."""
+    def _do_next(self, worker: "_WarmWorker") -> bool:
+        """Run the next work. This is a method so that an idle thread does not keep the last file in memory."""
         decoding = self._next()
         if decoding is None:
             return False
         decoding.do(partial(worker.call, decoding))
         with self._changed:
-            self._at_work.remove(decoding)
+            self._running.remove(decoding)
         return True
 
 
-@cache
-def _shared() -> Decoder:
-    return Decoder()
+_lock = threading.Lock()
+_shared_decoder = cache(Decoder)
 
 
 def decoder() -> Decoder:
-    """The one line of this process."""
-    with _making:
-        return _shared()
+    """Return the decoder of this process."""
+    with _lock:
+        return _shared_decoder()
 
 
-_making = threading.Lock()
-
-
-class _Warm:
-    """A worker that is there before it is needed; when it ends, the next call gets another."""
+class _WarmWorker:
+    """A worker that is started before it is needed, and replaced after it ends."""
 
     def __init__(self) -> None:
         self._worker: Worker[_Task | None] | None = None
 
     def open(self) -> Worker["_Task | None"]:
-        """The worker, started unless there is one; it imports what it needs while nobody waits for it."""
+        """Return the worker, and start it if needed. It imports its modules while nobody waits."""
         worker = self._worker
-        if worker is None or worker.n_given >= _TASKS_A_WORKER:
+        if worker is None or worker.n_given >= _TASKS_PER_WORKER:
             self.close()
-            worker = self._worker = Worker(worker_context(__name__), _answer, _get_warm)
+            worker = self._worker = Worker(worker_context(__name__), _run_task, _warm_up)
         return worker
 
     def close(self) -> None:
-        """End the process at once."""
         if self._worker is not None:
             self._worker.stop()
             self._worker = None
 
     def call(self, decoding: Decoding[Any], function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Call a function in the process, within the limits of a work and as long as it is wanted."""
+        """Call a function in the process, within the limits of the work and while somebody wants it."""
         for _ in range(_ATTEMPTS):
-            with suppress(EOFError, OSError):  # it cannot be started, or ended before it could begin
+            with suppress(EOFError, OSError):  # it could not be started, or ended before it began
                 worker = self.open()
                 if not worker.is_ready:
-                    self._received(worker, decoding, _MAX_START_S)
+                    self._receive(worker, decoding, MAX_START_S)
                 worker.give(None)
-                self._received(worker, decoding, _MAX_START_S)
+                self._receive(worker, decoding, MAX_START_S)
                 break
             self.close()
         else:
             raise AudioError(f"{decoding.name}: the decoder could not be started. Try again.")
         worker.give(_Task(decoding.name, decoding.limits.memory_mb, function, args, kwargs))
         try:
-            answer = self._received(worker, decoding, decoding.limits.seconds)
+            result = self._receive(worker, decoding, decoding.limits.seconds)
         except EOFError:
             self.close()
             raise AudioError(
                 f"{decoding.name}: the decoder crashed (exit code {worker.exit_code}). Re-encode the file."
             ) from None
         worker.tasks.clear()
-        if isinstance(answer, BaseException):
-            raise answer if isinstance(answer, MusicsimError) else _unexpected(decoding.name, answer)
-        return answer
+        if isinstance(result, BaseException):
+            raise result if isinstance(result, MusicsimError) else _unexpected_error(decoding.name, result)
+        return result
 
-    def _received(self, worker: Worker["_Task | None"], decoding: Decoding[Any], seconds: float) -> Any:
-        """What the process sends within so many seconds, while the work is wanted; else the process ends."""
-        given_up = time.monotonic() + seconds
+    def _receive(self, worker: Worker["_Task | None"], decoding: Decoding[Any], seconds: float) -> Any:
+        """Receive from the process; kill it after `seconds`, or if nobody wants the work anymore."""
+        deadline = time.monotonic() + seconds
         while not worker.pipe.poll(_TICK_S):
             if not decoding.is_wanted:
                 self.close()
-                raise _dropped(decoding)
-            if time.monotonic() > given_up:
+                raise _dropped_error(decoding)
+            if time.monotonic() > deadline:
                 self.close()
                 raise AudioError(
                     f"{decoding.name}: decoding took more than {seconds:g} s and was stopped. "
@@ -281,11 +264,8 @@ class _Warm:
         return worker.receive()
 
 
-def _dropped(decoding: Decoding[Any]) -> DecodingDroppedError:
-    return DecodingDroppedError(f"{decoding.name}: nobody was waiting for it any more. Try again.")
-
-
-# --- in the worker --------------------------------------------------------------------------------
+def _dropped_error(decoding: Decoding[Any]) -> DecodingDroppedError:
+    return DecodingDroppedError(f"{decoding.name}: canceled because nobody was waiting for it. Try again.")
 
 
 class _Task(NamedTuple):
@@ -296,9 +276,8 @@ class _Task(NamedTuple):
     kwargs: dict[str, Any]
 
 
-def _get_warm() -> None:
-    if hasattr(os, "nice"):
-        os.nice(_NICENESS)
+def _warm_up() -> None:
+    lower_priority(_NICENESS)
     silence = io.BytesIO()
     with wave.open(silence, "wb") as file:
         file.setnchannels(2)
@@ -309,8 +288,8 @@ def _get_warm() -> None:
         audio.analyse_sound(silence.getvalue())
 
 
-def _answer(task: _Task | None) -> Any:
-    """The result of a task, or an error in one sentence; nothing where it is only asked whether somebody is there."""
+def _run_task(task: _Task | None) -> Any:
+    """Return the result of a task, or an error; None for a ping."""
     if task is None:
         return None
     limit_memory(task.memory_mb)
@@ -322,14 +301,14 @@ def _answer(task: _Task | None) -> Any:
         return AudioError(
             f"{task.name}: decoding took more than {task.memory_mb} MB of memory and was stopped. Re-encode the file."
         )
-    except OSError as error:  # not of reading, which has words already
+    except OSError as error:  # an error of writing; errors of reading are MusicsimError
         return LibraryError(
-            f"{task.name}: what was decoded cannot be written ({error.strerror or error}). Make room in the library."
+            f"{task.name}: the decoded sound cannot be written ({error.strerror or error}). Free some disk space."
         )
     except Exception as error:
         _log.exception("%s: unexpected error", task.name)
-        return _unexpected(task.name, error)
+        return _unexpected_error(task.name, error)
 
 
-def _unexpected(name: str, error: BaseException) -> AudioError:
+def _unexpected_error(name: str, error: BaseException) -> AudioError:
     return AudioError(f"{name}: {type(error).__name__}: {error}")

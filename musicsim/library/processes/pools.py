@@ -1,7 +1,4 @@
-"""Pools of workers for many independent tasks: processes of this machine, or what an extension provides.
-
-Each takes tasks of any number and gives results as they come. Users of a pool do not ask which one it is.
-"""
+"""Pools of workers for independent tasks: processes of this machine, or those of an extension."""
 
 import os
 from collections import deque
@@ -11,7 +8,7 @@ from contextlib import closing
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from musicsim._blas import one_blas_thread
+from musicsim.blas import one_blas_thread
 from musicsim.library.processes.workers import Limits, outcomes
 
 T = TypeVar("T")
@@ -19,16 +16,16 @@ R = TypeVar("R")
 
 
 class Pool(Protocol):
-    """Workers that are given tasks."""
+    """Workers for tasks."""
 
-    shares_disk: bool  # whether workers can write into folders of this machine
+    shares_disk: bool  # whether workers can write to folders of this machine
 
     def outcomes(
         self, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits, preload: tuple[str, ...] = ()
     ) -> Generator[tuple[T, Any] | None, None, None]:
-        """Do as :func:`musicsim.library.processes.workers.outcomes`.
+        """Yield results like :func:`musicsim.library.processes.workers.outcomes`.
 
-        What a :func:`functools.partial` holds, such as a codebook, each worker is given once.
+        Each worker receives the arguments of a :func:`functools.partial`, such as a codebook, only once.
         """
 
 
@@ -48,44 +45,40 @@ class LocalPool:
 
 
 def on_all_cores(function: Callable[[T], R], items: Iterable[T]) -> Generator[R, None, None]:
-    """Results in the order of their items, by a thread a core: for work that seldom holds Python's lock.
+    """Yield results in the order of their items, with one thread per core, for work that mostly releases the GIL.
 
-    No more than two items for each thread are begun before they are asked for. Until the end, matrix products of the
-    process use one thread each. Raises what a call raises.
+    At most two items per thread are started ahead. Meanwhile, matrix products of the process use one thread each.
+    Raises the exception of a call.
     """
     n_threads = os.cpu_count() or 1
-    begun: deque[Future[R]] = deque()
-    # matrix products are divided among cores by their items
+    futures: deque[Future[R]] = deque()
     with one_blas_thread(), ThreadPoolExecutor(n_threads, thread_name_prefix="core") as threads:
         try:
             for item in items:
-                begun.append(threads.submit(function, item))
-                if len(begun) >= 2 * n_threads:
-                    yield begun.popleft().result()
-            while begun:
-                yield begun.popleft().result()
+                futures.append(threads.submit(function, item))
+                if len(futures) >= 2 * n_threads:
+                    yield futures.popleft().result()
+            while futures:
+                yield futures.popleft().result()
         finally:
-            for future in begun:  # nobody wants them any more
+            for future in futures:
                 future.cancel()
 
 
 def in_order(
     pool: Pool, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits, preload: tuple[str, ...] = ()
 ) -> Iterator[Any]:
-    """Results in the order of their tasks; an exception is a result, as of :class:`Pool`.
-
-    Results that wait for one before them are held.
-    """
+    """Yield results in the order of their tasks, so later results wait. Exceptions are results, as in :class:`Pool`."""
     numbered = partial(_do_numbered, function)
     done: dict[int, Any] = {}
-    n_given = 0
+    n_yielded = 0
     with closing(pool.outcomes(numbered, enumerate(tasks), limits=limits, preload=preload)) as items:
         for item in items:
             if item is not None:
                 (number, _), done[number] = item
-            while n_given in done:
-                yield done.pop(n_given)
-                n_given += 1
+            while n_yielded in done:
+                yield done.pop(n_yielded)
+                n_yielded += 1
 
 
 def _do_numbered(function: Callable[[Any], Any], task: tuple[int, Any]) -> Any:
@@ -93,29 +86,26 @@ def _do_numbered(function: Callable[[Any], Any], task: tuple[int, Any]) -> Any:
 
 
 def done_by(pool: Pool, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits) -> Iterator[Any]:
-    """Results in the order of their tasks; this process does those that the pool could not do.
+    """Yield results in the order of their tasks. Failed tasks are repeated here, without limits, and may raise."""
+    pending: deque[T] = deque()
 
-    So it raises what a call raises, and a task may take here what no worker may.
-    """
-    given: deque[T] = deque()
-
-    def noted() -> Iterator[T]:
+    def record() -> Iterator[T]:
         for task in tasks:
-            given.append(task)
+            pending.append(task)
             yield task
 
-    for found in in_order(pool, function, noted(), limits=limits):
-        task = given.popleft()
-        yield function(task) if isinstance(found, BaseException) else found
+    for result in in_order(pool, function, record(), limits=limits):
+        task = pending.popleft()
+        yield function(task) if isinstance(result, BaseException) else result
 
 
 def map_of(pool: Pool, limits: Limits) -> Callable[..., Iterator[Any]]:
-    """A function like :func:`map` whose calls are done by a pool; it raises what a call raises."""
+    """Return a function like :func:`map` that makes its calls in a pool, and raises their exceptions."""
 
-    def mapped(function: Callable[[Any], Any], tasks: Iterable[Any]) -> Iterator[Any]:
+    def map_in_pool(function: Callable[[Any], Any], tasks: Iterable[Any]) -> Iterator[Any]:
         for result in in_order(pool, function, tasks, limits=limits):
             if isinstance(result, BaseException):
                 raise result
             yield result
 
-    return mapped
+    return map_in_pool

@@ -1,7 +1,7 @@
-"""From folders to songs: find files, analyse them in worker processes, enter them.
+"""Scans: find audio files in folders, analyze them in worker processes, and add them to the library.
 
-May use the store and everything below it. Names are looked up when they are asked for: what decodes sound takes a
-tenth of a second to import, and most commands only look something up.
+May import `stores` and everything below it. Names are imported on first use: importing the decoder takes a tenth of a
+second, which most commands do not need.
 """
 
 import lazy_loader as lazy

@@ -1,4 +1,4 @@
-"""What is taken from one file; runs in a worker process."""
+"""Analysis of one file, in a worker process."""
 
 import tempfile
 import time
@@ -20,21 +20,20 @@ from musicsim.library.stores.song_gaussians import keep_gaussians
 from musicsim.library.tags.file_tags import FileTags, read_tags
 
 _SILENT = 1e-4  # -80 dB of full scale: dither, not music
-_READS = 2
+_MAX_READS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A file to be analysed, and what is wanted of it."""
+    """A file to analyze, and the options."""
 
     path: Path
     size: int
-    frames_folder: Path  # where frames are kept
-    # songs of the library with as many bytes: if the file is one of them, it is not decoded
-    known_hashes: tuple[str, ...] = ()
-    shortest_s: float = 0.0  # what is shorter is skipped
-    take_silent: bool = True  # whether silence is wanted, too
-    aspects: bool = True  # whether harmony and rhythm are
+    frames_folder: Path  # where frames are stored
+    known_hashes: tuple[str, ...] = ()  # hashes of songs of the same size; a file with one of them is not decoded
+    shortest_s: float = 0.0  # shorter files are skipped
+    take_silent: bool = True  # if False, silent files are skipped
+    aspects: bool = True  # compute harmony and rhythm
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +45,14 @@ class _Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Same(_Outcome):
-    """The bytes of a song that the library has."""
+    """A file with the bytes of a known song."""
 
     content_hash: str
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped(_Outcome):
-    """Sound that is no song; `kind` is one of :data:`musicsim.library.stores.files.SKIPPED`."""
+    """A short or silent file; `kind` is one of :data:`musicsim.library.stores.files.SKIPPED`."""
 
     kind: str
     reason: str
@@ -62,7 +61,7 @@ class Skipped(_Outcome):
 
 @dataclass(frozen=True, slots=True)
 class Analysis(_Outcome):
-    """A song: its name, tags and sound; its frames and aspects lie in the library already."""
+    """A song; its frames and aspects are stored in the library already."""
 
     content_hash: str
     tags: FileTags
@@ -73,38 +72,33 @@ class Analysis(_Outcome):
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """A song with the files of its frames and aspects, packed: it comes from where the library cannot be written to."""
+    """A song with its compressed files of frames and aspects, from a worker that cannot write to the library."""
 
     analysis: Analysis
     files: tuple[bytes | None, bytes | None]
 
     @property
     def busy_s(self) -> float:
-        """What a worker was busy with it."""
         return self.analysis.busy_s
 
     def unpack(self, store: FrameStore) -> Analysis:
-        """Keep the files in a library, each whole or not at all; StorageError if there is no room."""
+        """Write the files to a library, each atomically. Raises StorageError if the disk is full."""
         for path, packed in zip(store.files(self.analysis.content_hash), self.files, strict=True):
             if packed is not None:
                 with atomic_path(path) as temporary:
-                    temporary.write_bytes(_unpacked(packed))
+                    temporary.write_bytes(_decompress(packed))
         return self.analysis
 
 
-class _NoSong(Exception):
+class _SkippedError(Exception):
     """Its arguments are the last three fields of :class:`Skipped`."""
 
 
 def analyse(task: Task) -> Analysis | Same | Skipped:
-    """Decode a file, keep its frames and aspects, take its tags and name.
-
-    Raises AudioError if the file gives no features, or somebody is writing to it; the message names it;
-    OSError if it cannot be read.
-    """
+    """Decode a file, store its frames and aspects, and read its tags. Raises AudioError or OSError."""
     started = time.perf_counter()
     task = replace(task, path=located(task.path))
-    for _ in range(_READS):
+    for _ in range(_MAX_READS):
         before = task.path.stat()
         outcome: Analysis | Same | Skipped | AudioError
         try:
@@ -120,26 +114,26 @@ def analyse(task: Task) -> Analysis | Same | Skipped:
 
 
 def analyse_apart(task: Task) -> Parcel | Same | Skipped:
-    """Do as :func:`analyse`, and bring along what it would have written; `frames_folder` is not looked at."""
+    """Analyze like :func:`analyse`, but return the files instead of writing them to `frames_folder`."""
     with tempfile.TemporaryDirectory(prefix="musicsim-") as name:
         folder = Path(name)
         outcome = analyse(replace(task, frames_folder=folder))
         if not isinstance(outcome, Analysis):
             return outcome
         frames, aspects = FrameStore(folder).files(outcome.content_hash)
-        return Parcel(outcome, (_packed(frames), _packed(aspects)))
+        return Parcel(outcome, (_compress(frames), _compress(aspects)))
 
 
-def _packed(path: Path) -> bytes | None:
-    """The bytes of a file, nine tenths of their number: what repeats in numbers of half precision are high bytes."""
+def _compress(path: Path) -> bytes | None:
+    """Compress a file to about 90%; the high bytes of half-precision numbers repeat, so they come first."""
     if not path.exists():
         return None
     data = path.read_bytes()
-    coder = zlib.compressobj(strategy=zlib.Z_RLE)  # a third of the time of others, which find no more
-    return coder.compress(data[::2] + data[1::2]) + coder.flush()
+    compressor = zlib.compressobj(strategy=zlib.Z_RLE)  # a third of the time of other strategies for the same size
+    return compressor.compress(data[::2] + data[1::2]) + compressor.flush()
 
 
-def _unpacked(packed: bytes) -> bytes:
+def _decompress(packed: bytes) -> bytes:
     data = zlib.decompress(packed)
     result, n_even = bytearray(len(data)), -(-len(data) // 2)
     result[::2], result[1::2] = data[:n_even], data[n_even:]
@@ -156,20 +150,20 @@ def _read(task: Task, size: int, mtime_ns: int) -> Analysis | Same | Skipped:
         with atomic_path(store.path(digest)) as frames:
             sound = analyse_sound(task.path, frames_to=frames, aspects=task.aspects)
             _check_song(task, sound)
-            heard = describe(np.load(frames, allow_pickle=False), sound.harmony, sound.rhythm)
+            descriptors = describe(np.load(frames, allow_pickle=False), sound.harmony, sound.rhythm)
             keep_gaussians(frames)
             if sound.harmony is not None and sound.rhythm is not None:
                 store.keep_aspects(digest, sound.harmony, sound.rhythm)
-    except _NoSong as no_song:
-        return Skipped(size, mtime_ns, 0.0, *no_song.args)
+    except _SkippedError as skipped:
+        return Skipped(size, mtime_ns, 0.0, *skipped.args)
     outline = np.round(255 * sound.outline).astype(np.uint8).tobytes()
-    return Analysis(size, mtime_ns, 0.0, digest, read_tags(task.path), sound, outline, heard)
+    return Analysis(size, mtime_ns, 0.0, digest, read_tags(task.path), sound, outline, descriptors)
 
 
 def _check_song(task: Task, sound: Sound) -> None:
     if sound.n_frames < DELTA_WIDTH:
         raise AudioTooShortError(
-            f"{task.path}: {sound.duration_s:.2f} s of sound is too short to analyse; "
+            f"{task.path}: {sound.duration_s:.2f} s of sound is too short to analyze; "
             f"{DELTA_WIDTH * HOP / SAMPLE_RATE:.2f} s are needed. Leave the file out."
         )
     if sound.duration_s < task.shortest_s:
@@ -177,9 +171,9 @@ def _check_song(task: Task, sound: Sound) -> None:
             f"{task.path} lasts {sound.duration_s:.1f} s: files under {task.shortest_s:g} s are skipped. "
             "Add it anyway, or set the shortest song lower."
         )
-        raise _NoSong(SHORT, reason, sound.duration_s)
+        raise _SkippedError(SHORT, reason, sound.duration_s)
     if not task.take_silent and sound.loudest < _SILENT:
         reason = (
             f"{task.path} is silent from beginning to end ({sound.duration_s:.0f} s). Add it anyway, or leave it out."
         )
-        raise _NoSong(SILENT, reason, sound.duration_s)
+        raise _SkippedError(SILENT, reason, sound.duration_s)

@@ -1,9 +1,8 @@
-"""Files of music: where they are, which are left out, and the name of their bytes.
+"""Search for audio files in folders, and hashes of their bytes.
 
-Rules of a walk: hidden files and folders are left out, so is what a `.musicsimignore` names, and so are files
-whose ending is none of :data:`musicsim.audio.AUDIO_EXTENSIONS`. What the caller names is taken as it is; a
-folder named by the caller is under no ignore file but those in it and below. Links are followed. Nothing is
-opened but the ignore files.
+A walk excludes hidden files and folders, everything that a `.musicsimignore` excludes, and files without a suffix in
+:data:`musicsim.audio.AUDIO_EXTENSIONS`. Sources themselves are never excluded, and ignore files above a source do not
+count. Links are followed. Only ignore files are opened.
 """
 
 import hashlib
@@ -22,14 +21,14 @@ from musicsim.errors import LibraryError
 
 IGNORE_FILE = ".musicsimignore"
 
-# What systems and storage boxes keep beside the music: previews, bins, rescued pieces. In lower case.
+# Folders of systems and storage boxes: previews, bins, recovered fragments. In lower case.
 _SYSTEM_NAMES = frozenset(("@eadir", "__macosx", "$recycle.bin", "system volume information", "lost+found"))
 
-_Identity = tuple[int, int]  # device and inode: one folder, whatever its names
+_Identity = tuple[int, int]  # device and inode of a folder
 
 
 class FoundFile(NamedTuple):
-    """A file as a walk met it; `size` in bytes, `mtime_ns` in nanoseconds since 1970."""
+    """A file; `size` in bytes, `mtime_ns` in nanoseconds since 1970."""
 
     path: Path
     size: int
@@ -38,27 +37,24 @@ class FoundFile(NamedTuple):
 
 @dataclass(slots=True)
 class Found:
-    """What came of a walk."""
+    """Result of a walk."""
 
     files: list[FoundFile]  # source by source, each sorted by path; no path twice
-    # list of (path, reason): what could not be read or leads in a circle; the reason is one sentence that
-    # names the path
-    problems: list[tuple[Path, str]]
+    problems: list[tuple[Path, str]]  # unreadable paths and loops, each with a sentence that contains the path
     absent: list[Path]  # sources that do not exist
-    # audio files and whole folders that a `.musicsimignore` left out; hidden ones are not counted
-    n_ignored: int
+    n_ignored: int  # audio files and whole folders that a `.musicsimignore` excludes; hidden ones do not count
     _unread: set[Path] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._unread = {path for path, _ in self.problems}
 
     def unread(self, path: Path) -> bool:
-        """Whether the file is, or lies in, a place that could not be read: it may be there."""
+        """Return whether the path is unreadable or in an unreadable folder, so that the file may exist."""
         return path in self._unread or not self._unread.isdisjoint(path.parents)
 
 
 def content_hash(source: Path | bytes) -> str:
-    """Name of a file's bytes: 32 hexadecimal digits of BLAKE2b."""
+    """Return the hash of a file's bytes: 32 hexadecimal digits of BLAKE2b."""
     if isinstance(source, bytes):
         return hashlib.blake2b(source, digest_size=16).hexdigest()
     with source.open("rb") as stream:
@@ -66,16 +62,16 @@ def content_hash(source: Path | bytes) -> str:
 
 
 def find_audio(sources: Iterable[Path], *, absent_ok: bool = False) -> Found:
-    """Audio files below the sources, absolute paths: folders with all below them, and files whatever their names.
+    """Return the audio files below `sources`, which are absolute paths of folders, or of files with any name.
 
     Each folder of the disk is walked once, under the first of its names; each file is listed under every name it has
-    in these folders. About 0.35 kB a file.
+    in these folders. Memory: about 0.35 kB per file.
 
-    With `absent_ok` sources that do not exist or cannot be reached, such as a drive that is not plugged in, are
-    listed; else LibraryError is raised before any folder is walked. So it is with addresses that are refused
-    (:func:`musicsim.addresses.refusal`), except that those with a user name always raise LibraryError.
+    With `absent_ok`, sources that do not exist or cannot be reached, such as an unplugged drive, are listed; otherwise
+    they raise LibraryError before any folder is walked. The same applies to refused addresses
+    (:func:`musicsim.addresses.refusal`), but an address with a user name always raises LibraryError.
     """
-    found: dict[Path, os.stat_result] = {}
+    stats: dict[Path, os.stat_result] = {}
     absent: list[Path] = []
     unreachable: list[tuple[Path, str]] = []
     for source in dict.fromkeys(sources):
@@ -85,20 +81,19 @@ def find_audio(sources: Iterable[Path], *, absent_ok: bool = False) -> Found:
                 raise LibraryError(why)
             continue
         try:
-            found[source] = source.stat()
-        except (FileNotFoundError, NotADirectoryError, ValueError) as error:  # a name with a NUL: ValueError
+            stats[source] = source.stat()
+        except (OSError, ValueError) as error:  # ValueError: a name with a NUL
+            if isinstance(error, FileNotFoundError | NotADirectoryError | ValueError):
+                reason = f"{source}: no such file or folder. Check the spelling of the path."
+                absent.append(source)
+            else:
+                reason = _unreadable(source, error)
+                unreachable.append((source, reason))
             if not absent_ok:
-                raise LibraryError(
-                    f"{source}: there is no such file or folder. Check the spelling of the path."
-                ) from error
-            absent.append(source)
-        except OSError as error:
-            if not absent_ok:
-                raise LibraryError(_unreadable(source, error)) from error
-            unreachable.append((source, _unreadable(source, error)))
-    walk = _Walk({str(path) for path, status in found.items() if not stat.S_ISDIR(status.st_mode)})
+                raise LibraryError(reason) from error
+    walk = _Walk({str(path) for path, status in stats.items() if not stat.S_ISDIR(status.st_mode)})
     walk.problems += unreachable
-    for source, status in found.items():
+    for source, status in stats.items():
         if stat.S_ISDIR(status.st_mode):
             walk.folder(source, status)
         else:
@@ -117,11 +112,11 @@ def _is_hidden(name: str) -> bool:
 
 
 def _unreadable(path: str | Path, error: OSError) -> str:
-    return f"{path}: cannot be read ({error.strerror or error}). Check that it is there and may be read."
+    return f"{path}: cannot be read ({error.strerror or error}). Check that it exists and its permissions."
 
 
 class _Rules:
-    """The patterns of one ignore file, in force below its folder."""
+    """The patterns of one ignore file, which apply below its folder."""
 
     __slots__ = ("_patterns", "_start")
 
@@ -130,26 +125,26 @@ class _Rules:
         self._start = len(os.path.join(folder, ""))
 
     def verdict(self, path: str) -> bool | None:
-        """Whether the last pattern that fits leaves the path out; None if none fits. Folders end in ``/``."""
+        """Return whether the last matching pattern excludes a path; None without a match. Folders end in ``/``."""
         relative = path[self._start :]
-        for expression, leaves_out in self._patterns:
+        for expression, is_excluding in self._patterns:
             if expression.fullmatch(relative):
-                return leaves_out
+                return is_excluding
         return None
 
 
 def _pattern(line: str) -> tuple[re.Pattern[str], bool] | None:
-    """A line of an ignore file as an expression for whole paths, and whether it leaves out; None: no pattern.
+    """Return a line of an ignore file as an expression for whole paths, and whether it excludes; None without one.
 
-    pathspec's expressions also fit what lies below a name, for callers that hold a bare list of paths. Git asks
-    a pattern about the name itself and does not enter what is left out, and only so does ``!`` work in folders.
-    Its expressions are therefore matched with whole paths, and lines that it shortens are written out first.
+    pathspec's expressions also match everything below a name, because they are meant for plain lists of paths. Git only
+    matches the name itself and does not enter excluded folders, which makes ``!`` work in folders. Therefore, whole
+    paths are matched with the expressions, and lines that pathspec abbreviates are expanded first.
 
-    Raises ValueError if the line cannot be understood.
+    Raises ValueError if the line is invalid.
     """
     from pathspec import GitIgnoreSpec
 
-    trimmed = re.fullmatch(r"((?:\\.|[^\\])*?) *", line)  # a space behind a backslash stays
+    trimmed = re.fullmatch(r"((?:\\.|[^\\])*?) *", line)  # a space after a backslash stays
     line = trimmed[1] if trimmed else line
     slash = "/" if line.endswith("/") else ""
     *before, last = re.sub(r"\*{3,}", "**", line.removesuffix("/")).split("/")
@@ -161,53 +156,53 @@ def _pattern(line: str) -> tuple[re.Pattern[str], bool] | None:
         last = "?*"
     text = sign + "/".join((*before, last)) + slash
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # of "[[", which goes on meaning what it means today
+        warnings.simplefilter("ignore", FutureWarning)  # a warning about "[[", which keeps its current meaning
         try:
             patterns = GitIgnoreSpec.from_lines([text]).patterns
         except re.error as error:
             raise ValueError(error) from error
         for pattern in patterns:
             if pattern.regex is not None:
-                # a name may hold a newline
+                # a name may contain a newline
                 return re.compile(pattern.regex.pattern, re.DOTALL), bool(pattern.include)
     return None
 
 
 @dataclass(slots=True)
 class _Level:
-    """A folder that is being walked: what it still holds, last name first, and its rules, innermost first."""
+    """A folder that is being walked: the remaining entries, last name first, and the rules, innermost first."""
 
     path: Path
     entries: list[os.DirEntry[str]]
     rules: tuple[_Rules, ...]
 
-    def leaves_out(self, entry: os.DirEntry[str], *, is_folder: bool) -> bool:
-        """Whether the innermost ignore file with an opinion leaves an entry out."""
+    def excludes(self, entry: os.DirEntry[str], *, is_folder: bool) -> bool:
+        """Return the verdict on an entry of the innermost ignore file that has one."""
         path = entry.path + "/" if is_folder else entry.path
         verdicts = (rules.verdict(path) for rules in self.rules)
         return next((verdict for verdict in verdicts if verdict is not None), False)
 
 
 class _Walk:
-    """One walk over several sources, without recursion: trees may be deeper than Python's stack."""
+    """One walk over several sources, without recursion because trees may be deeper than Python's stack."""
 
-    def __init__(self, named: set[str]) -> None:
+    def __init__(self, source_files: set[str]) -> None:
         self.files: list[FoundFile] = []
         self.problems: list[tuple[Path, str]] = []
         self.n_ignored = 0
-        self._named = named  # files that are sources themselves: not to be listed a second time
+        self._source_files = source_files  # not to be listed a second time
         self._walked: set[_Identity] = set()
-        self._levels: dict[_Identity, _Level] = {}  # from the source down to where the walk is
+        self._levels: dict[_Identity, _Level] = {}  # from the source down to the current folder
 
     def file(self, source: Path, status: os.stat_result) -> None:
-        """Take a file that was named."""
+        """Add a source that is a file."""
         if stat.S_ISREG(status.st_mode):
             self.files.append(FoundFile(source, status.st_size, status.st_mtime_ns))
         else:
             self.problems.append((source, f"{source}: is neither a file nor a folder. Leave it out."))
 
     def remote(self, source: Path) -> None:
-        """Take what lies at an address; ignore files there are not looked at."""
+        """Add the files at an address; ignore files do not apply there."""
 
         def is_wanted(path: Path) -> bool:
             return _is_audio(path.name) and not any(map(_is_hidden, path.relative_to(source).parts))
@@ -222,7 +217,7 @@ class _Walk:
             self.problems.append((source, _unreadable(source, error)))
 
     def folder(self, source: Path, status: os.stat_result) -> None:
-        """Walk a folder that was named, unless it was walked already."""
+        """Walk a source that is a folder, unless it was walked already."""
         identity = (status.st_dev, status.st_ino)
         if identity in self._walked:
             return
@@ -235,7 +230,6 @@ class _Walk:
                 self._levels.popitem()
 
     def _enter(self, folder: Path, identity: _Identity, rules: tuple[_Rules, ...]) -> None:
-        """List a folder: subfolders, links, and what has an audio ending."""
         entries = []
         try:
             with os.scandir(folder) as listing:
@@ -253,7 +247,7 @@ class _Walk:
         self._levels[identity] = _Level(folder, entries, rules)
 
     def _read_rules(self, path: Path) -> list[_Rules]:
-        """The rules of an ignore file, if it can be read; its bad lines are problems, the others hold."""
+        """Return the rules of an ignore file; unreadable files and invalid lines become problems."""
         try:
             if not path.is_file():
                 raise OSError("no file")
@@ -262,14 +256,14 @@ class _Walk:
             self.problems.append((path, _unreadable(path, error)))
             return []
         except UnicodeDecodeError:
-            self.problems.append((path, (f"{path}: is not UTF-8, so its rules are not applied. Save it as UTF-8.")))
+            self.problems.append((path, f"{path}: is not UTF-8, so its rules are not applied. Save it as UTF-8."))
             return []
         patterns = []
         for number, line in enumerate(lines, 1):
             try:
                 pattern = _pattern(line)
             except ValueError as error:
-                self.problems.append((path, f"{path}: line {number} is no pattern ({error}). Fix it."))
+                self.problems.append((path, f"{path}: line {number} is not a valid pattern ({error}). Fix it."))
             else:
                 patterns += [pattern] if pattern else []
         return [_Rules(path.parent, patterns)]
@@ -279,17 +273,17 @@ class _Walk:
         try:
             status = entry.stat()
         except OSError as error:
-            # what is no link has gone since it was listed; a link may have led to a folder
-            gone = isinstance(error, FileNotFoundError) and not entry.is_symlink()
-            if not gone and not level.leaves_out(entry, is_folder=True):
+            # anything except a link was deleted since it was listed; a link may lead to a folder
+            is_gone = isinstance(error, FileNotFoundError) and not entry.is_symlink()
+            if not is_gone and not level.excludes(entry, is_folder=True):
                 self.problems.append((path, _unreadable(path, error)))
             return
         is_folder = stat.S_ISDIR(status.st_mode)
         if not is_folder and not (
-            stat.S_ISREG(status.st_mode) and _is_audio(entry.name) and entry.path not in self._named
+            stat.S_ISREG(status.st_mode) and _is_audio(entry.name) and entry.path not in self._source_files
         ):
             return
-        if level.leaves_out(entry, is_folder=is_folder):
+        if level.excludes(entry, is_folder=is_folder):
             self.n_ignored += 1
         elif is_folder:
             self._go_down(path, (status.st_dev, status.st_ino), level.rules)
@@ -298,8 +292,6 @@ class _Walk:
 
     def _go_down(self, path: Path, identity: _Identity, rules: tuple[_Rules, ...]) -> None:
         if (above := self._levels.get(identity)) is not None:
-            self.problems.append(
-                (path, f"{path}: leads back to {above.path} and is not followed. Remove the link that does.")
-            )
+            self.problems.append((path, f"{path}: leads back to {above.path} and is not followed. Remove this link."))
         elif identity not in self._walked:
             self._enter(path, identity, rules)

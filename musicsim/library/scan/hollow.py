@@ -1,4 +1,4 @@
-"""Detection of unfinished downloads and copies, before they are read whole."""
+"""Detection of unfinished downloads and copies, before they are read as a whole."""
 
 import os
 from pathlib import Path
@@ -6,22 +6,19 @@ from pathlib import Path
 from musicsim.addresses import is_address
 from musicsim.errors import AudioDecodeError
 
-_HEAD = 16 << 20  # bytes; every format of music has a header
+_HEAD = 16 << 20  # bytes; all audio formats have a header
 _CHUNK = 1 << 16
-_MIN_HOLLOW = 1 << 30  # bytes; a smaller file takes little time, and may be silence on a disk that compresses
-_MAX_SHARE = 1 / 16  # of a hollow file is data
+_MIN_HOLLOW = 1 << 30  # bytes; smaller files are read quickly, and may be silence on a compressed disk
+_MAX_SHARE = 1 / 16  # of data in a hollow file
 
 
 def check_not_hollow(path: Path, size: int) -> None:
-    """Raise AudioDecodeError if a file of `size` bytes begins with 16 MB of zeros, or is large and nearly all holes.
-
-    Raises OSError if it cannot be read.
-    """
+    """Raise AudioDecodeError if a file of `size` bytes begins with 16 MB of zeros, or is large and nearly all holes."""
     if size >= _HEAD and _begins_with_zeros(path):
-        raise AudioDecodeError(f"{path} begins with 16 MB of zeros, so it was not copied whole: copy it again.")
+        raise AudioDecodeError(f"{path} begins with 16 MB of zeros, so its copy is incomplete: copy it again.")
     if size >= _MIN_HOLLOW and not is_address(path) and _has_little_data(path, size):
         raise AudioDecodeError(
-            f"{path} is {size / 1e9:.1f} GB long, but the disk holds hardly any of it, so it was not copied whole: "
+            f"{path} is {size / 1e9:.1f} GB long, but hardly any of it is on the disk, so its copy is incomplete: "
             "copy it again."
         )
 
@@ -32,7 +29,7 @@ def _begins_with_zeros(path: Path) -> bool:
 
 
 def _has_little_data(path: Path, size: int) -> bool:
-    """Tell if nearly all of a file is holes, which read as zeros; False if the system cannot tell."""
+    """Return whether nearly all of a file is holes, which read as zeros; False if unknown."""
     if not hasattr(os, "SEEK_DATA"):
         return False
     with path.open("rb") as file:

@@ -1,17 +1,16 @@
-"""From folders to songs: find files, see what is new, analyse it in worker processes, enter each as it comes.
+"""Scans: find files, analyze new and changed ones in worker processes, and add each song once it is ready.
 
-A bad file costs that file: its reason is listed (:meth:`FileStore.failures`) and the scan goes on. A file that
-stands unchanged since it was added, or since it failed, is not opened again; one that failed through no fault of its
-own is. A full disk is the fault of no file: it ends the scan. Files that have gone are marked
-missing; their songs keep all that was said of them until the file is back, here or elsewhere.
+A bad file is listed with its reason (:meth:`FileStore.failures`), and the scan continues. Files that are unchanged
+since they were added, or since they failed because of their content, are not opened again. A full disk ends the scan.
+Files that no longer exist are marked as missing. Their songs keep all data until the file is back, in any folder.
 
-The hook ``folder_of_remote_songs`` is the name of a folder in the library's folder. Songs of other places are listed
-below it without files, and a scan does not miss them.
+The hook ``folder_of_remote_songs`` is the name of a folder in the library's folder. It lists songs from elsewhere that
+do not have files; a scan does not mark them as missing.
 """
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,33 +32,28 @@ from musicsim.progress import Canceled, Progress, no_progress
 
 _log = logging.getLogger(__name__)
 
-# Clips cut to one length have one size; the hashes of all of them, sent with every file, would cost more than decoding.
+# Clips of one length have one size; sending the hashes of all of them with every file would cost more than decoding.
 _MAX_SAME_SIZE = 1_000
 
 
 @dataclass(slots=True)
 class AddReport:
-    """What came of a scan."""
-
-    n_found: int = 0  # files that were looked at
-    n_added: int = 0  # songs that are new
+    n_found: int = 0  # files
+    n_added: int = 0  # new songs
     n_unchanged: int = 0  # files that were not opened
-    n_known: int = 0  # files that hold a song which the library had already: moved, copied or with other tags
-    n_skipped: int = 0  # files that are taken for no song
-    n_ignored: int = 0  # audio files and whole folders that a `.musicsimignore` left out
-    # files that have gone since the last scan, and files that are here again
-    n_missing: int = 0
-    n_back: int = 0
-    # sources that are not there at all: a drive that is not plugged in
-    absent: list[Path] = field(default_factory=list)
+    n_known: int = 0  # files of songs in the library: moved, copied or with other tags
+    n_skipped: int = 0  # short and silent files
+    n_ignored: int = 0  # audio files and whole folders that a `.musicsimignore` excludes
+    n_missing: int = 0  # files that no longer exist since the last scan
+    n_back: int = 0  # missing files that exist again
+    absent: list[Path] = field(default_factory=list)  # sources that do not exist, such as an unplugged drive
     cancelled: bool = False
-    seconds: float = 0.0  # spent on analysing
-    # files that could not be added, or were skipped, this time
-    failures: list[Failure] = field(default_factory=list)
+    seconds: float = 0.0  # of the analysis
+    failures: list[Failure] = field(default_factory=list)  # files that failed or were skipped this time
 
     @property
     def words(self) -> str:
-        """What became of the files, each counted once."""
+        """Summary that counts each file once."""
         counts = {
             "added": self.n_added,
             "already here (copied, moved or with other tags)": self.n_known,
@@ -71,12 +65,12 @@ class AddReport:
 
 
 class Scan:
-    """One pass over folders and files: they are listed at once, and analyzed by :meth:`run`, in parts if need be.
+    """One scan of folders and files: they are listed at once, and analyzed by :meth:`run`, in parts if needed.
 
-    A file among `sources` is taken however short it is. `retry` opens files again that failed before and have
-    not changed; `anyway` takes short and silent files, too; `absent_ok` goes on if a source does not exist, so that its
-    songs become missing. `n_workers` are as the library's settings say by default; a library with a pool uses that.
-    `todo` lists what is left, `report` counts what was done. Memory: 1 kB for each file listed, 0.5 kB for each known.
+    Files in `sources` are added even if they are short. `retry` reopens unchanged files that failed before. `anyway`
+    adds short and silent files. `absent_ok` accepts a source that does not exist; its songs become missing. `n_workers`
+    defaults to the library's setting; a library's pool takes precedence. `todo` lists the remaining files, `report`
+    counts the finished ones. Memory: 1 kB per listed file, 0.5 kB per known file.
 
     Raises LibraryError if a source does not exist; StoreLockedError if another process is adding to this library.
     """
@@ -92,9 +86,8 @@ class Scan:
         n_workers: int | None = None,
     ) -> None:
         self.library = library
-        listed = [sources] if isinstance(sources, str | Path) else list(sources)
-        self.sources = [absolute(source) for source in listed]
-        self._named = set(self.sources)
+        self.sources = [absolute(s) for s in ([sources] if isinstance(sources, str | Path) else sources)]
+        self._source_set = set(self.sources)
         self._settings = library.settings
         self._anyway = anyway
         self._pool = library.pool or LocalPool(n_workers or self._settings["n_workers"])
@@ -108,88 +101,85 @@ class Scan:
         self._n_total = len(self.todo)
 
     def _mark(self, found: Found, known: dict[Path, KnownFile]) -> None:
-        """Note what has gone, what is back, and which folders cannot be read."""
+        """Mark missing files and files that exist again, and list unreadable folders."""
         files = self.library.files
-        here = {file.path for file in found.files}
-        elsewhere = [self.library.folder / name for name in load_hooks("folder_of_remote_songs")]
+        existing = {file.path for file in found.files}
+        remote = [self.library.folder / name for name in load_hooks("folder_of_remote_songs")]
 
-        def gone(path: Path) -> bool:
-            looked_for = path in self._named or not self._named.isdisjoint(path.parents)
+        def is_gone(path: Path) -> bool:
+            was_scanned = path in self._source_set or not self._source_set.isdisjoint(path.parents)
             return (
-                path not in here
-                and looked_for
+                path not in existing
+                and was_scanned
                 and not found.unread(path)
-                and not any(folder in path.parents for folder in elsewhere)
+                and not any(folder in path.parents for folder in remote)
             )
 
-        missing = [path for path, file in known.items() if not file.is_missing and gone(path)]
+        missing = [path for path, file in known.items() if not file.is_missing and is_gone(path)]
         back = [file.path for file in found.files if file.path in known and known[file.path].is_missing]
         self.report.n_missing, self.report.n_back = len(missing), len(back)
-        files.mark(missing=missing, back=back, unfailed=[path for path in files.failed() if gone(path)])
+        files.mark(missing=missing, back=back, unfailed=[path for path in files.failed() if is_gone(path)])
         for path, reason in found.problems:
             _reject(self.library, self.report, Failure(path, reason), None)
 
     def _plan(self, found: Found, known: dict[Path, KnownFile], retry: bool) -> list[Task]:
         failed = self.library.files.failed()
         store = self.library.frame_files
-        kept = store.kept() if self._settings["keep_frames"] else None
-        if kept is not None and self._settings["aspects"]:
-            kept &= store.kept_aspects()
+        stored = store.kept() if self._settings["keep_frames"] else None
+        if stored is not None and self._settings["aspects"]:
+            stored &= store.kept_aspects()
+
+        def is_current(file: KnownFile) -> bool:
+            return file.feature_version == FEATURE_VERSION and (stored is None or file.content_hash in stored)
+
         by_size: dict[int, set[str]] = {}
-        for file in known.values():
-            if self._is_current(file, kept):
-                by_size.setdefault(file.size, set()).add(file.content_hash)
+        for known_file in known.values():
+            if is_current(known_file):
+                by_size.setdefault(known_file.size, set()).add(known_file.content_hash)
         hashes = {size: tuple(same) for size, same in by_size.items() if len(same) <= _MAX_SAME_SIZE}
 
         def is_done(file: FoundFile) -> bool:
             stat = (file.size, file.mtime_ns)
             if file.path in known:
                 seen = known[file.path]
-                return (seen.size, seen.mtime_ns) == stat and self._is_current(seen, kept)
+                return (seen.size, seen.mtime_ns) == stat and is_current(seen)
             if file.path not in failed or retry:
                 return False
             size, mtime_ns, kind, duration_s = failed[file.path]
-            wanted = kind in SKIPPED and (self._anyway or file.path in self._named)
-            long_enough = kind == SHORT and (duration_s or 0.0) >= self._settings["shortest_s"]
-            return (size, mtime_ns) == stat and not wanted and not long_enough
+            is_wanted = kind in SKIPPED and (self._anyway or file.path in self._source_set)
+            is_long_enough = kind == SHORT and (duration_s or 0.0) >= self._settings["shortest_s"]
+            return (size, mtime_ns) == stat and not is_wanted and not is_long_enough
 
         def task(file: FoundFile) -> Task:
-            # a song of the library stays one, whatever the rule for new ones says by now
-            is_wanted = self._anyway or file.path in known or file.path in self._named
+            # a song of the library stays, even if current rules would exclude it
+            is_wanted = self._anyway or file.path in known or file.path in self._source_set
             shortest_s = 0.0 if is_wanted else self._settings["shortest_s"]
             rules = (shortest_s, is_wanted, self._settings["aspects"])
             return Task(file.path, file.size, store.folder, hashes.get(file.size, ()), *rules)
 
         return [task(file) for file in found.files if not is_done(file)]
 
-    @staticmethod
-    def _is_current(file: KnownFile, kept: set[str] | None) -> bool:
-        return file.feature_version == FEATURE_VERSION and (kept is None or file.content_hash in kept)
-
     def run(self, progress: Progress = no_progress, *, n_files: int | None = None) -> bool:
-        """Analyse the next `n_files` files, or all that are left; False when it was stopped.
+        """Analyze the next `n_files` files, or all remaining ones; return False if the scan was canceled.
 
-        `progress` is called after each file and at least twice a second, with the name of the file that was finished
-        last. If it cancels the scan, what is done stays.
-
-        Raises StorageError if the library's folder takes no more; what is done stays.
+        `progress` is called after each file and at least twice a second, with the name of the last finished file. If it
+        cancels the scan, finished files stay. They also stay if a full disk raises StorageError.
         """
         part, self.todo = self.todo[:n_files], self.todo[n_files:] if n_files is not None else []
         if part:
             with self.library.exclusive():
                 forecast = Forecast((task.path, task.size) for task in [*part, *self.todo])
-                left = len(part) + len(self.todo)
-                before = self.report.n_unchanged + self._n_total - left
-                counts = _Counts(before, self.report.n_unchanged + self._n_total, forecast, progress)
+                total = self.report.n_unchanged + self._n_total
+                counts = _Counts(total - len(part) - len(self.todo), total, forecast, progress)
                 try:
-                    _analyse_all(self.library, part, self.report, counts, self._pool)
+                    _analyze_all(self.library, part, self.report, counts, self._pool)
                 except StorageError:
-                    self._sweep()  # what the workers were writing takes room
+                    self._sweep()  # unfinished frames use space
                     raise
         return not self.report.cancelled
 
     def finish(self) -> None:
-        """Forget old places of moved songs, songs whose files hold other music now, and frames of neither."""
+        """Delete old paths of moved songs, songs whose files now have other music, and unused frames."""
         with self.library.exclusive():
             self.library.files.tidy()
             if self._n_total:
@@ -201,8 +191,6 @@ class Scan:
 
 @dataclass(slots=True)
 class _Counts:
-    """The progress of a scan."""
-
     done: int
     total: int
     forecast: Forecast
@@ -224,17 +212,16 @@ class _Counts:
             )
         except Canceled:
             return True
-        self.forecast.rest(time.monotonic() - started)  # a progress that waits is a pause
+        self.forecast.rest(time.monotonic() - started)  # a callback that blocks is a pause
         return False
 
 
-def _analyse_all(library: ScanTarget, tasks: Iterable[Task], report: AddReport, counts: _Counts, pool: Pool) -> None:
+def _analyze_all(library: ScanTarget, tasks: Iterable[Task], report: AddReport, counts: _Counts, pool: Pool) -> None:
     limits = library.file_limits
     started = time.monotonic()
-    # the transform of fluctuation is loaded when it is used: 20 MB, which workers share
-    preload = ("scipy.fft",)
     function = analyse if pool.shares_disk else analyse_apart
-    with closing(pool.outcomes(function, tasks, limits=limits, preload=preload)) as items:
+    # workers share the 20 MB of this module, which fluctuation would import later
+    with closing(pool.outcomes(function, tasks, limits=limits, preload=("scipy.fft",))) as items:
         for item in items:
             if item is not None:
                 task, outcome = item
@@ -268,7 +255,7 @@ def _enter(library: ScanTarget, task: Task, outcome: Any, report: AddReport, lim
         failure = Failure(task.path, failure_reason(task.path, outcome, limits), kind)
         is_final = outcome.is_crash if isinstance(outcome, WorkerDied) else not isinstance(outcome, OSError)
         stat = None
-        if is_final:  # else another attempt may succeed
+        if is_final:  # otherwise another attempt may succeed
             with suppress(OSError):
                 status = located(task.path).stat()
                 stat = status.st_size, status.st_mtime_ns
@@ -282,27 +269,27 @@ def _reject(
     stat: tuple[int, int] | None,
     duration_s: float | None = None,
 ) -> None:
-    """List a file that was not added. It is opened again once its size or time differ; without `stat` by any scan."""
+    """List a file that was not added. It is reopened if its size or time changes; without `stat`, by any scan."""
     report.failures.append(failure)
     size, mtime_ns = stat or (-1, -1)
     library.files.reject(failure, size=size, mtime_ns=mtime_ns, duration_s=duration_s)
 
 
 def failure_reason(path: Path, error: BaseException, limits: Limits) -> str:
-    """One sentence on why nothing came of a file."""
+    """Return one sentence on why a file was not added."""
     if isinstance(error, MusicsimError):
         return str(error)
     if isinstance(error, WorkerDied):
         if error.is_crash:
             reason = f"the decoder crashed twice (exit code {error.exit_code}). Re-encode the file."
         else:
-            reason = "not analysed this time: the system stopped it twice, as when memory runs out. Scan again."
+            reason = "not analyzed this time: the system stopped it twice, as when memory runs out. Scan again."
     elif isinstance(error, OverTimeError):
         reason = f"reading took more than {limits.seconds:g} s and was stopped. Re-encode the file."
     elif isinstance(error, MemoryError):
         reason = f"reading took more than {limits.memory_mb} MB of memory and was stopped. Re-encode the file."
     elif isinstance(error, OSError):
-        reason = f"cannot be read ({error.strerror or error}). Check that the file is there and may be read."
+        reason = f"cannot be read ({error.strerror or error}). Check that it exists and its permissions."
     else:
         _log.error("%s: unexpected error", path, exc_info=error)
         reason = f"{type(error).__name__}: {error}"
@@ -310,23 +297,16 @@ def failure_reason(path: Path, error: BaseException, limits: Limits) -> str:
 
 
 def add(
-    library: ScanTarget,
-    sources: str | Path | Sequence[str | Path],
-    *,
-    progress: Progress = no_progress,
-    n_workers: int | None = None,
-    retry: bool = False,
-    anyway: bool = False,
-    absent_ok: bool = False,
+    library: ScanTarget, sources: str | Path | Sequence[str | Path], *, progress: Progress = no_progress, **options: Any
 ) -> AddReport:
-    """Analyse the audio files below the sources and add them to a library; options as of :class:`Scan`.
+    """Analyze the audio files below `sources` and add them to a library; the options are those of :class:`Scan`.
 
-    Sources are kept among the library's roots. `progress` is as of :meth:`Scan.run`.
+    The sources become roots of the library. `progress` is that of :meth:`Scan.run`.
 
     Raises LibraryError if a source does not exist; StoreLockedError if another process is adding to this library;
-    StorageError if the library's folder takes no more, and what is done stays.
+    StorageError if the disk is full; finished files stay.
     """
-    scan = Scan(library, sources, retry=retry, anyway=anyway, absent_ok=absent_ok, n_workers=n_workers)
+    scan = Scan(library, sources, **options)
     library.files.add_roots(scan.sources)
     if scan.run(progress):
         scan.finish()
@@ -341,15 +321,12 @@ def add_stream(
     *,
     progress: Progress = no_progress,
 ) -> None:
-    """Analyse and add files as an iterable brings them, counting into `report`; see :func:`add`.
+    """Analyze and add files from an iterable, counting into `report`; see :func:`add`.
 
-    It is taken from only when a worker has room; `planned` is what will come, for the time left.
+    The iterable is advanced only when a worker is free. `planned` lists all files, to estimate the time left.
     """
-
-    def tasks() -> Iterator[Task]:
-        for path in paths:
-            yield Task(path, 1, library.frame_files.folder, aspects=library.settings["aspects"])
-
+    folder = library.frame_files.folder
+    tasks = (Task(path, 1, folder, aspects=library.settings["aspects"]) for path in paths)
     counts = _Counts(0, len(planned), Forecast((path, 1) for path in planned), progress)
     with library.exclusive():
-        _analyse_all(library, tasks(), report, counts, LocalPool(1))
+        _analyze_all(library, tasks, report, counts, LocalPool(1))

@@ -1,4 +1,4 @@
-"""The part of a library that a scan uses, so that a library can scan and a scan need not know the library."""
+"""The part of a library that a scan uses; avoids an import cycle."""
 
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -13,7 +13,7 @@ from musicsim.library.stores.tag_edits import TagEdits
 
 
 class ScanTarget(Protocol):
-    """Where a scan enters songs: a :class:`musicsim.library.Library`."""
+    """The interface of :class:`musicsim.library.Library` for scans."""
 
     folder: Path
     files: FileStore

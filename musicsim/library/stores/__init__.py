@@ -1,4 +1,4 @@
-"""One file a group of tables: files, frames, models, plays, answers, jobs.
+"""One module per group of tables: files, frames, models, plays, answers, jobs.
 
-May use db; knows neither scan nor importing.
+May import `db`, but neither `scan` nor `importing`.
 """

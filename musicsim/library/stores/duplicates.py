@@ -1,4 +1,4 @@
-"""Pairs of songs that hold the same sound: found by the program, judged by the listener."""
+"""Pairs of songs with the same sound, found by the program and judged by the listener."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -11,44 +11,39 @@ from musicsim.library.db.database import Tables
 
 @dataclass(frozen=True, slots=True)
 class SamePair:
-    """Two songs that hold the same sound."""
+    """Two songs with the same sound; the smaller id comes first."""
 
-    # song ids, the smaller one first
     first_id: int
     second_id: int
     similarity: float  # agreement of their frames, at most 1
-    offset_s: float  # how much later the sound begins in the second one
-    is_same: bool = True  # False when a listener said that these are two songs
+    offset_s: float  # delay of the sound in the second song
+    is_same: bool = True  # False if a listener said that these are two songs
 
 
 class DuplicateStore(Tables):
-    """What is known of songs with the same sound in one library."""
-
     def pairs(self) -> list[SamePair]:
-        """All pairs that were found, those that a listener has parted among them."""
+        """Return all pairs, including those that a listener called different."""
         d = schema.duplicates.c
         query = sa.select(d.first_id, d.second_id, d.similarity, d.offset_s, d.is_same)
         return [SamePair(*row) for row in self._rows(query.order_by(d.first_id, d.second_id))]
 
     def not_compared(self) -> set[int]:
-        """Ids of songs that have not been compared with the others yet."""
+        """Return the ids of songs that were not compared with the others yet."""
         s = schema.songs.c
         return set(self._values(sa.select(s.id).where(~s.is_compared)))
 
     def enter(self, pairs: Iterable[SamePair], compared: Iterable[int]) -> None:
-        """Add pairs and note which songs were compared; what a listener has judged stays."""
-        rows = [asdict(pair) for pair in pairs]
-        done = [{"which": song_id} for song_id in compared]
+        """Add pairs and mark songs as compared; decisions of a listener stay."""
         which = schema.songs.c.id == sa.bindparam("which")
         self._write_rows(
-            (schema.duplicates.insert().prefix_with("OR IGNORE"), rows),
-            (schema.songs.update().where(which).values(is_compared=True), done),
+            (schema.duplicates.insert().prefix_with("OR IGNORE"), [asdict(pair) for pair in pairs]),
+            (schema.songs.update().where(which).values(is_compared=True), [{"which": i} for i in compared]),
         )
 
     def judge(self, song_ids: Sequence[int], *, is_same: bool) -> int:
-        """Say of some songs that every pair found among them is the same song, or is not; how many pairs these are."""
+        """Store a listener's decision about all pairs among some songs, and return their number."""
         ids = sorted(set(song_ids))
         d = schema.duplicates.c
-        among = schema.duplicates.update().where(d.first_id.in_(ids), d.second_id.in_(ids))
+        pairs = schema.duplicates.update().where(d.first_id.in_(ids), d.second_id.in_(ids))
         with self._write() as connection:
-            return connection.execute(among.values(is_same=is_same)).rowcount
+            return connection.execute(pairs.values(is_same=is_same)).rowcount

@@ -1,4 +1,4 @@
-"""Which files a library knows: where its songs lie, what could not be added and why, and what has gone."""
+"""The files of a library: paths of its songs, files that could not be added, and missing files."""
 
 import json
 import os
@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -18,21 +17,18 @@ from musicsim.library.db.database import Tables
 
 ERROR, NO_SOUND, SHORT, SILENT = "error", "no sound", "short", "silent"
 SKIPPED = (SHORT, SILENT)
-"""Kinds of files that could be added, were they asked for."""
+"""Kinds of files that a scan skips by default."""
 
 
 def absolute(source: str | Path) -> Path:
-    """The path without ``~`` and ``..``; links are kept, so that a library follows what was named.
-
-    Addresses (:mod:`musicsim.addresses`) stay as they are.
-    """
+    """Return the path without ``~`` and ``..``. Links and addresses (:mod:`musicsim.addresses`) stay unchanged."""
     return Path(source) if is_address(source) else Path(os.path.abspath(Path(source).expanduser()))
 
 
 def is_below(path: Path, folder: Path) -> bool:
-    """Whether an absolute path is the folder or lies in it, by its name alone: the disk is not asked."""
-    inside, outside = os.fspath(path), os.fspath(folder)
-    return inside == outside or inside.startswith(os.path.join(outside, ""))
+    """Return whether an absolute path is the folder or in it, without reading the disk."""
+    inner, outer = os.fspath(path), os.fspath(folder)
+    return inner == outer or inner.startswith(os.path.join(outer, ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +36,13 @@ class Failure:
     """A file that was not added, and why."""
 
     path: Path
-    reason: str  # one sentence that names the file
-    kind: str = ERROR  # one of those above; what is short or silent can be added when it is asked for
+    reason: str  # one sentence that contains the name of the file
+    kind: str = ERROR  # error, no sound, short or silent
 
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """A file as it stood when it became a song."""
+    """A file at the time when it became a song."""
 
     song_id: int
     size: int
@@ -57,45 +53,31 @@ class KnownFile:
 
 
 class FileStore(Tables):
-    """Roots, files and failures of one library."""
-
-    # --- roots --------------------------------------------------------------------------------
-
     def roots(self) -> list[Path]:
-        """Folders and files that were added, oldest first."""
+        """Return the folders and files that were added, oldest first."""
         query = sa.select(schema.roots.c.path).order_by(schema.roots.c.added_at, schema.roots.c.path)
         return self._values(query)
 
     def add_roots(self, sources: Iterable[str | Path]) -> None:
-        """Enter folders and files among the roots, unless they lie below one."""
+        """Add folders and files to the roots, unless they are below one."""
         roots = self.roots()
         new = [path for path in map(absolute, sources) if not any(is_below(path, root) for root in roots)]
         rows = [{"path": path, "added_at": time.time()} for path in new]
         self._write_rows((schema.roots.insert().prefix_with("OR IGNORE"), rows))
 
     def forget_root(self, root: Path) -> int:
-        """Take a folder out of the library, with its files, failures and the songs that lie nowhere else.
-
-        Returns how many songs were forgotten. The music itself is not touched.
-        """
-        f, bad = schema.files, schema.failures
+        """Remove a folder with its files, failures and songs without another file; return the number of songs."""
         others = [other for other in self.roots() if other != root]
-
-        def goes(path: Path) -> bool:
-            return is_below(path, root) and not any(is_below(path, other) for other in others)
-
         with self._write() as connection:
             connection.execute(schema.roots.delete().where(schema.roots.c.path == root))
-            for table in (f, bad):
-                gone = [path for path in connection.scalars(sa.select(table.c.path)) if goes(path)]
-                for path in gone:
-                    connection.execute(table.delete().where(table.c.path == path))
-            return _forget(connection, _without_file())
-
-    # --- files --------------------------------------------------------------------------------
+            for table in (schema.files, schema.failures):
+                for path in connection.scalars(sa.select(table.c.path)).all():
+                    if is_below(path, root) and not any(is_below(path, other) for other in others):
+                        connection.execute(table.delete().where(table.c.path == path))
+            return connection.execute(schema.songs.delete().where(_has_no_file())).rowcount
 
     def known(self) -> dict[Path, KnownFile]:
-        """Every file that is a song, by path; about 0.5 kB each."""
+        """Return all files that are songs, by path; about 0.5 kB each."""
         f, s = schema.files.c, schema.songs.c
         is_missing = f.missing_since.is_not(None)
         query = sa.select(f.path, f.song_id, f.size, f.mtime_ns, s.content_hash, s.feature_version, is_missing).join(
@@ -104,58 +86,52 @@ class FileStore(Tables):
         return {row[0]: KnownFile(*row[1:]) for row in self._rows(query)}
 
     def copies(self) -> dict[int, list[Path]]:
-        """Where songs lie whose very bytes are in more than one file, by song id."""
+        """Return the paths of songs with more than one file of the same bytes, by song id."""
         f = schema.files.c
-        here = sa.select(f.song_id, f.path).where(f.missing_since.is_(None))
-        several = sa.select(f.song_id).where(f.missing_since.is_(None)).group_by(f.song_id)
-        return self._by_song(here.where(f.song_id.in_(several.having(sa.func.count() > 1))))
+        ids = sa.select(f.song_id).where(f.missing_since.is_(None)).group_by(f.song_id)
+        return self._paths(f.song_id.in_(ids.having(sa.func.count() > 1)))
 
     def paths_of(self, song_ids: Iterable[int]) -> dict[int, list[Path]]:
-        """The files that are there of some songs, by song id."""
-        f = schema.files.c
-        here = sa.select(f.song_id, f.path).where(f.missing_since.is_(None), f.song_id.in_(some_ids(song_ids)))
-        return self._by_song(here)
+        """Return the paths of the existing files of some songs, by song id."""
+        return self._paths(schema.files.c.song_id.in_(some_ids(song_ids)))
 
-    def _by_song(self, query: sa.Select[Any]) -> dict[int, list[Path]]:
-        f, found = schema.files.c, dict[int, list[Path]]()
+    def _paths(self, condition: sa.ColumnElement[bool]) -> dict[int, list[Path]]:
+        f, paths = schema.files.c, dict[int, list[Path]]()
+        query = sa.select(f.song_id, f.path).where(f.missing_since.is_(None), condition)
         for song_id, path in self._rows(query.order_by(f.song_id, f.path)):
-            found.setdefault(song_id, []).append(path)
-        return found
+            paths.setdefault(song_id, []).append(path)
+        return paths
 
     def here(self) -> Iterator[tuple[int, Path]]:
-        """Every file that is there, with the song that it holds."""
+        """Yield song id and path of every existing file."""
         f = schema.files.c
         yield from map(tuple, self._rows(sa.select(f.song_id, f.path).where(f.missing_since.is_(None))))
 
     def song_at(self, path: Path, *, missing: bool = False) -> int | None:
-        """The song that the file at a path holds, or held if missing files count; None where there is none."""
+        """Return the id of the song in a file, or None; `missing` includes missing files."""
         f = schema.files.c
-        here = sa.true() if missing else f.missing_since.is_(None)
-        return self._value(sa.select(f.song_id).where(f.path == path, here))
+        exists = sa.true() if missing else f.missing_since.is_(None)
+        return self._value(sa.select(f.song_id).where(f.path == path, exists))
 
     def songs_at(self, paths: Iterable[Path]) -> dict[Path, int]:
-        """Ids of the songs in the files at some paths, by path; paths without a song are left out."""
-        found = self.songs_at_texts(os.fspath(path) for path in paths)
-        return {Path(text): song_id for text, song_id in found.items()}
+        """Return the song ids of some files, by path; files without a song are left out."""
+        ids = self.songs_at_texts(os.fspath(path) for path in paths)
+        return {Path(text): song_id for text, song_id in ids.items()}
 
     def songs_at_texts(self, paths: Iterable[str]) -> dict[str, int]:
-        """Do as :meth:`songs_at` does, with normalized paths as text: long lists take a fifth of the time."""
+        """Return the same as :meth:`songs_at`, given normalized paths as text, in a fifth of the time."""
         f = schema.files.c
         path = sa.type_coerce(f.path, sa.Text)
-        listed = json.dumps([schema.stored_text(text) for text in paths])
-        wanted = sa.select(sa.func.json_each(listed).table_valued("value").c.value)
+        texts = json.dumps([schema.stored_text(text) for text in paths])
+        wanted = sa.select(sa.func.json_each(texts).table_valued("value").c.value)
         query = sa.select(path.label("path"), f.song_id).where(f.path.in_(wanted), f.missing_since.is_(None))
         return {schema.path_text(row.path): row.song_id for row in self._rows(query)}
 
     def songs_below(self, folder: Path) -> set[Path]:
-        """Paths of the files below a folder that are songs."""
         return {path for path in self._values(sa.select(schema.files.c.path)) if is_below(path, folder)}
 
     def outdated(self) -> list[tuple[Path, int]]:
-        """A file of every song that an older version of the program has described, and that version.
-
-        Those that could not be analysed again are left out: a scan opens them when they have changed.
-        """
+        """Return one file per song with outdated features, and their version, except files that have failed since."""
         f, s, bad = schema.files.c, schema.songs.c, schema.failures.c
         path = sa.func.min(f.path, type_=schema.FilePath())
         query = sa.select(path, s.feature_version).join(schema.songs, s.id == f.song_id).group_by(s.id)
@@ -163,29 +139,26 @@ class FileStore(Tables):
         return [(row[0], row[1]) for row in self._rows(query.where(f.path.not_in(sa.select(bad.path))))]
 
     def failed(self) -> dict[Path, tuple[int, int, str, float | None]]:
-        """Size, time, kind and length in seconds of every file that was not added, by path.
-
-        Size and time are -1 where the file was not at fault.
-        """
+        """Return the size, mtime (-1 if another cause), kind and length in seconds of failed files, by path."""
         bad = schema.failures.c
         query = sa.select(bad.path, bad.size, bad.mtime_ns, bad.kind, bad.duration_s)
         return {row.path: (row.size, row.mtime_ns, row.kind, row.duration_s) for row in self._rows(query)}
 
     def failures(self) -> list[Failure]:
-        """Files that were not added, by path."""
+        """Return the files that were not added, by path."""
         bad = schema.failures.c
         query = sa.select(bad.path, bad.reason, bad.kind).order_by(bad.path)
         return [Failure(path, text_without_users(reason), kind) for path, reason, kind in self._rows(query)]
 
     def reject(self, failure: Failure, *, size: int, mtime_ns: int, duration_s: float | None) -> None:
-        """Enter a file among those that were not added; it is opened again when size or time are other ones."""
+        """Store a file that was not added; it is opened again if its size or time changes."""
         row = asdict(failure) | {"size": size, "mtime_ns": mtime_ns, "duration_s": duration_s}
         with self._write() as connection:
             statement = schema.failures.insert().prefix_with("OR REPLACE")
             connection.execute(statement.values(**row, failed_at=time.time()))
 
     def mark(self, *, missing: Iterable[Path], back: Iterable[Path], unfailed: Iterable[Path] = ()) -> None:
-        """Note which files have gone, which are here again, and which failures have no file any more."""
+        """Mark files as missing or as existing again, and delete the failures of `unfailed`."""
         f, bad = schema.files, schema.failures
         path = sa.bindparam("which", type_=schema.FilePath())
         is_new = f.c.missing_since.is_(None)
@@ -197,39 +170,32 @@ class FileStore(Tables):
         self._write_rows(*((statement, [{"which": p} for p in paths]) for statement, paths in steps))
 
     def tidy(self) -> None:
-        """Forget old places of songs that have moved, and songs that lost their file to other music.
+        """Delete old paths of moved songs, and songs whose file now has other music.
 
-        A song of which listeners have said something (plays, tags, thumbs, edits, playlists, judgments) is never
-        forgotten here.
+        Songs with data from people (plays, tags, thumbs, edits, playlists, judgments) always stay.
         """
         f = schema.files.c
-        here = schema.ids_with_file()
-        moved = schema.files.delete().where(f.missing_since.is_not(None), f.song_id.in_(here))
+        has_moved = sa.and_(f.missing_since.is_not(None), f.song_id.in_(schema.ids_with_file()))
         tables = (schema.plays, schema.tags, schema.feedback, schema.playlist_songs)
-        said = [sa.select(table.c.song_id) for table in tables]
-        said += [sa.select(song).where(song.is_not(None)) for song in schema.JUDGED_SONGS]
-        silent = sa.and_(*(schema.songs.c.id.not_in(query) for query in said), schema.songs.c.edits.is_(None))
-        n_old = self._value(sa.select(sa.func.count()).where(f.missing_since.is_not(None), f.song_id.in_(here)))
-        n_lost = self._value(sa.select(sa.func.count()).where(_without_file(), silent))
-        if n_old or n_lost:
+        in_use = [sa.select(table.c.song_id) for table in tables]
+        in_use += [sa.select(song).where(song.is_not(None)) for song in schema.JUDGED_SONGS]
+        is_unused = sa.and_(*(schema.songs.c.id.not_in(ids) for ids in in_use), schema.songs.c.edits.is_(None))
+        is_lost = sa.and_(_has_no_file(), is_unused)
+        if any(self._value(sa.select(sa.func.count()).where(condition)) for condition in (has_moved, is_lost)):
             with self._write() as connection:
-                connection.execute(moved)
-                _forget(connection, sa.and_(_without_file(), silent))
+                connection.execute(schema.files.delete().where(has_moved))
+                connection.execute(schema.songs.delete().where(is_lost))
 
     def forget_songs(self, song_ids: Iterable[int]) -> int:
-        """Forget songs whose files are missing, with all that was said of them; how many. Others are left."""
+        """Delete songs whose files are missing, with all their data, and return their number. Other songs stay."""
         s = schema.songs.c
-        each = schema.songs.delete().where(s.id == sa.bindparam("which"), s.id.not_in(schema.ids_with_file()))
+        statement = schema.songs.delete().where(s.id == sa.bindparam("which"), s.id.not_in(schema.ids_with_file()))
         rows = [{"which": song_id} for song_id in song_ids]
         if not rows:
             return 0
         with self._write() as connection:
-            return connection.execute(each, rows).rowcount
+            return connection.execute(statement, rows).rowcount
 
 
-def _without_file() -> sa.ColumnElement[bool]:
+def _has_no_file() -> sa.ColumnElement[bool]:
     return schema.songs.c.id.not_in(sa.select(schema.files.c.song_id))
-
-
-def _forget(connection: sa.Connection, which: sa.ColumnElement[bool]) -> int:
-    return connection.execute(schema.songs.delete().where(which)).rowcount

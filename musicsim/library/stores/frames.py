@@ -1,12 +1,12 @@
-"""What songs sound like: frames and aspects on disk, named by the hash of the file's bytes, and their descriptors.
+"""Frames, aspects and descriptors of songs; frames and aspects are files named by the hash of the song's bytes.
 
-Frames are a file a song (:func:`musicsim.audio.read_song_frames`). Aspects, harmony and rhythm, are 2 kB in a file of
-their own, whose name holds their version, so that one listing tells which songs lack them.
+Frames are one file per song (:func:`musicsim.audio.read_song_frames`). Aspects (harmony and rhythm) are another file of
+2 kB with their version in its name, so that one directory listing tells which songs lack them.
 """
 
 import tokenize
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -30,82 +30,79 @@ from musicsim.library.disk.archives import DAMAGED
 from musicsim.library.disk.arrays import atomic_path
 
 _ASPECTS = f".v{ASPECT_VERSION}.npz"
-_ASKED_ONE_BY_ONE = 1_000
-_DAMAGED = (*DAMAGED, KeyError, TypeError, SyntaxError, tokenize.TokenError)  # what numpy raises besides
+_MAX_LOOKUPS = 1_000  # files to look up one by one instead of listing the folder
+_DAMAGED = (*DAMAGED, KeyError, TypeError, SyntaxError, tokenize.TokenError)  # numpy also raises the last four
 _OUTDATED = schema.songs.c.descriptor_version != DESCRIPTOR_VERSION
 
 
 @dataclass(frozen=True, slots=True)
 class Aspects:
-    """Harmony and rhythm of songs."""
-
     harmony: Float32Array  # (n_songs, 156): see musicsim.audio.harmony()
     rhythm: Float32Array  # (n_songs, 240): see musicsim.audio.rhythm()
 
 
 class FrameStore:
-    """The frames and aspects of one library, below its folder ``frames``.
+    """Frames and aspects of one library, in its folder ``frames``.
 
-    A file is written under a temporary name and renamed, so that what stands under a hash is whole. Files of
-    songs that were never entered (a scan was killed in between) are removed by :meth:`sweep`.
+    Files are written under a temporary name and then renamed, so that a file with its final name is complete.
+    :meth:`sweep` removes the files of songs that a killed scan did not add.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def path(self, content_hash: str) -> Path:
-        """Where the frames of these bytes lie, or would lie."""
+        """Return the path of the frames of a song, whether they exist or not."""
         return self.folder / content_hash[:2] / f"{content_hash}.npy"
 
+    def aspects_path(self, content_hash: str) -> Path:
+        """Return the path of a song's harmony and rhythm."""
+        return self.folder / content_hash[:2] / (content_hash + _ASPECTS)
+
+    def files(self, content_hash: str) -> tuple[Path, Path]:
+        """Return the paths of the frames and the aspects of a song, whether they exist or not."""
+        return self.path(content_hash), self.aspects_path(content_hash)
+
     def kept(self) -> set[str]:
-        """Hashes of all frames that are kept: one listing instead of a question a song."""
-        return {path.stem for path in self._whole_files()}
+        """Return the hashes of all stored frames, from one directory listing."""
+        return self._hashes(".npy")
+
+    def kept_aspects(self) -> set[str]:
+        """Return the hashes of all stored aspects of this version."""
+        return self._hashes(_ASPECTS)
+
+    def _hashes(self, ending: str) -> set[str]:
+        paths = self.folder.glob(f"??/*{ending}")
+        return {path.name.removesuffix(ending) for path in paths if not path.name.startswith(".")}
 
     def has_any(self) -> bool:
-        """Whether frames of any song are kept."""
-        return any(True for _ in self._whole_files())
-
-    def _whole_files(self) -> Iterator[Path]:
-        return (path for path in self.folder.glob("??/*.npy") if not path.name.startswith("."))
+        return any(not path.name.startswith(".") for path in self.folder.glob("??/*.npy"))
 
     def kept_of(self, content_hashes: Sequence[str]) -> set[str]:
-        """Those of some hashes whose frames are kept; of a few the disk is asked, instead of a listing of all."""
-        if len(content_hashes) > _ASKED_ONE_BY_ONE:
+        """Return those hashes whose frames are stored; lists the folder only for many hashes."""
+        if len(content_hashes) > _MAX_LOOKUPS:
             return self.kept().intersection(content_hashes)
         return {digest for digest in content_hashes if self.path(digest).exists()}
 
-    def files(self, content_hash: str) -> tuple[Path, Path]:
-        """Where the frames and the aspects of a song lie, or would lie."""
-        return self.path(content_hash), self._aspects_path(content_hash)
-
     def drop(self, content_hash: str) -> None:
-        """Forget the frames of a song, and its aspects."""
         for path in self.files(content_hash):
             path.unlink(missing_ok=True)
 
     def sweep(self, wanted: Iterable[str]) -> None:
-        """Delete all :meth:`orphans`."""
         for path in self.orphans(wanted):
             path.unlink(missing_ok=True)
 
-    def frames(self, content_hash: str) -> SongFrames:
-        """Coefficients, as a read-only memory map, and fluctuation of a song.
-
-        Raises FeatureVersionError if they were not kept, or are damaged.
-        """
-        path = self.path(content_hash)
-        try:
-            return read_song_frames(path)
-        except FileNotFoundError as error:
-            raise FeatureVersionError(
-                f"{path}: the audio features of this song were not stored. Turn on “Store audio features” "
-                "(Library > Settings; keep_frames on the command line) and scan its folder again."
-            ) from error
-        except _DAMAGED as error:
-            raise _forget(path) from error
+    def orphans(self, wanted: Iterable[str]) -> Iterator[Path]:
+        """Yield files of unknown songs, aspects of other versions, and leftovers of interrupted writes."""
+        hashes = set(wanted)
+        for path in self.folder.glob("??/*"):
+            content_hash, _, ending = path.name.partition(".")
+            if content_hash not in hashes or f".{ending}" not in (".npy", _ASPECTS):
+                yield path
+        yield from self.folder.glob(".*.npy")
 
     def is_whole(self, content_hash: str) -> bool:
-        """Whether what is kept of a song can be read; what is damaged stays."""
+        """Return whether the frames, and the aspects if any, can be read. Damaged files stay."""
         frames, aspects = self.files(content_hash)
         try:
             read_song_frames(frames)
@@ -115,88 +112,74 @@ class FrameStore:
             return False
         return True
 
-    def orphans(self, wanted: Iterable[str]) -> Iterator[Path]:
-        """What belongs to no song, aspects of other versions, and what writes that were cut off have left."""
-        known = set(wanted)
-        for path in self.folder.glob("??/*"):
-            content_hash, _, ending = path.name.partition(".")
-            if content_hash not in known or f".{ending}" not in (".npy", _ASPECTS):
-                yield path
-        yield from self.folder.glob(".*.npy")
+    def frames(self, content_hash: str) -> SongFrames:
+        """Map the coefficients and fluctuation of a song. Raises FeatureVersionError if they are missing or damaged."""
+        path = self.path(content_hash)
+        with _converted_errors(path, "the audio features"):
+            return read_song_frames(path)
 
     def mfcc(self, content_hash: str) -> FloatingArray:
-        """The MFCC of a song, float16 (n_frames, 13), as a read-only memory map; raises as :meth:`frames`."""
+        """Return the MFCC of a song, float16 (n_frames, 13), as a read-only memory map; raises like :meth:`frames`."""
         return self.frames(content_hash).mfcc
 
     def blocks(self, content_hash: str) -> Iterator[Float32Array]:
-        """Delta-MFCC frames of a song in blocks, float32 (n, 39); of a song of hours, too, some MB at a time."""
+        """Yield the delta-MFCC frames of a song in blocks of some MB, float32 (n, 39); raises like :meth:`frames`."""
         return self.frames(content_hash).blocks()
 
-    def _aspects_path(self, content_hash: str) -> Path:
-        return self.folder / content_hash[:2] / (content_hash + _ASPECTS)
-
-    def kept_aspects(self) -> set[str]:
-        """Hashes of all songs whose aspects, of this version, are kept."""
-        paths = self.folder.glob(f"??/*{_ASPECTS}")
-        return {path.name.removesuffix(_ASPECTS) for path in paths if not path.name.startswith(".")}
-
     def keep_aspects(self, content_hash: str, harmony: Float32Array, rhythm: Float32Array) -> None:
-        """Write the aspects of a song: harmony (156,) and rhythm (240,), float32; what was kept gives way."""
-        with atomic_path(self._aspects_path(content_hash)) as temporary, temporary.open("wb") as file:
+        """Write or replace the aspects of a song: harmony (156,) and rhythm (240,), float32."""
+        with atomic_path(self.aspects_path(content_hash)) as temporary, temporary.open("wb") as file:
             np.savez(file, harmony=harmony, rhythm=rhythm)
 
     def aspects(self, content_hashes: Sequence[str]) -> Aspects:
-        """The aspects of songs, a row a song; 160 MB for 100 000 songs, 0.4 ms each to read.
-
-        Raises FeatureVersionError if those of a song were not kept, or are damaged.
-        """
-        result = Aspects(
+        """Return aspects, one row per song; 0.4 ms each. Raises FeatureVersionError if any are missing or damaged."""
+        aspects = Aspects(
             np.empty((len(content_hashes), HARMONY_SIZE), np.float32),
             np.empty((len(content_hashes), RHYTHM_SIZE), np.float32),
         )
         for row, content_hash in enumerate(content_hashes):
-            path = self._aspects_path(content_hash)
-            try:
-                result.harmony[row], result.rhythm[row] = _read_aspects(path)
-            except FileNotFoundError as error:
-                raise FeatureVersionError(
-                    f"{path}: harmony and rhythm of this song were not stored. Turn on “Store audio "
-                    "features” (Library > Settings; keep_frames on the command line) and add its folder "
-                    "again."
-                ) from error
-            except _DAMAGED as error:
-                raise _forget(path) from error
-        return result
+            path = self.aspects_path(content_hash)
+            with _converted_errors(path, "harmony and rhythm"):
+                aspects.harmony[row], aspects.rhythm[row] = _read_aspects(path)
+        return aspects
 
 
 def _read_aspects(path: Path) -> tuple[FloatingArray, FloatingArray]:
-    with np.load(path, allow_pickle=False) as kept:
-        return kept["harmony"], kept["rhythm"]
+    with np.load(path, allow_pickle=False) as arrays:
+        return arrays["harmony"], arrays["rhythm"]
 
 
-def _forget(path: Path) -> FeatureVersionError:
-    """Remove a damaged file, so that the next scan makes it again; what to say of it."""
-    with suppress(OSError):
-        path.unlink()
-    return FeatureVersionError(f"{path}: the audio features of this song were damaged. Scan its folder again.")
+@contextmanager
+def _converted_errors(path: Path, what: str) -> Iterator[None]:
+    """Raise FeatureVersionError for a missing or damaged file; delete a damaged one, so that a scan writes it again."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise FeatureVersionError(
+            f"{path}: {what} of this song were not stored. Turn on “Store audio features” (Library > Settings; "
+            "keep_frames on the command line) and scan its folder again."
+        ) from error
+    except _DAMAGED as error:
+        with suppress(OSError):
+            path.unlink()
+        raise FeatureVersionError(
+            f"{path}: the audio features of this song were damaged. Scan its folder again."
+        ) from error
 
 
 class DescriptorStore(Tables):
-    """What can be heard of the songs of one library, as this version says it: columns of the table of songs."""
-
     def n_outdated(self) -> int:
-        """How many songs have none of this version, missing songs among them."""
+        """Return the number of songs, including missing ones, without descriptors of this version."""
         return self._value(sa.select(sa.func.count()).where(_OUTDATED)) or 0
 
     def outdated(self) -> dict[int, str]:
-        """The hashes of these songs, by their id."""
+        """Return the content hashes of these songs, by song id."""
         s = schema.songs.c
         rows = self._rows(sa.select(s.id, s.content_hash).where(_OUTDATED).order_by(s.id))
         return {row.id: row.content_hash for row in rows}
 
     def save(self, descriptors: Mapping[int, Descriptors]) -> None:
-        """Replace those of some songs, by their id."""
         with self._write() as connection:
-            for song_id, found in descriptors.items():
-                values = asdict(found) | {"descriptor_version": DESCRIPTOR_VERSION}
+            for song_id, song_descriptors in descriptors.items():
+                values = asdict(song_descriptors) | {"descriptor_version": DESCRIPTOR_VERSION}
                 connection.execute(schema.songs.update().where(schema.songs.c.id == song_id).values(**values))

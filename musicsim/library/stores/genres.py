@@ -1,4 +1,4 @@
-"""Genres as people write them: "Hip-Hop", "hip hop" and "HIPHOP" are one."""
+"""Spellings of genres: "Hip-Hop", "hip hop" and "HIPHOP" are the same genre."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -11,16 +11,13 @@ from musicsim.library.tags.artists import SpellingGroup, fold_name, spelling_gro
 
 
 def genre_key(name: str) -> str:
-    """What spellings of one genre have in common: letters and digits, without case and accents; "&" is "and"."""
+    """Return the key that all spellings of a genre share: letters and digits, no case or accents; "&" is "and"."""
     plain = unaccented(name.replace("&", " and ").replace("+", " and "))
     return "".join(c for c in plain if c.isalnum()) or fold_name(name)
 
 
 def genre_spellings(counts: Mapping[str, int]) -> list[SpellingGroup]:
-    """Genres that are spelled in several ways, of names by their number of songs.
-
-    The most used comes first, as among the spellings of each.
-    """
+    """Return the genres with several spellings, given the number of songs per name; the most used come first."""
     groups: dict[str, list[str]] = defaultdict(list)
     for name in counts:
         groups[genre_key(name)].append(name)
@@ -28,15 +25,13 @@ def genre_spellings(counts: Mapping[str, int]) -> list[SpellingGroup]:
 
 
 def usual_spellings(counts: Mapping[str, int]) -> dict[str, str]:
-    """The most used spelling of each genre of :func:`genre_spellings`, by every one of its spellings."""
+    """Return the most used spelling by each spelling of :func:`genre_spellings`."""
     return {name: group.suggested for group in genre_spellings(counts) for name in group.names}
 
 
 def folded(genres: Labels) -> Labels:
-    """The genres of songs, each by its most used spelling."""
-    sizes = np.bincount(genres.codes[genres.codes >= 0], minlength=len(genres.names))
-    counts = dict(zip(genres.names, sizes.tolist(), strict=True))
-    usual = usual_spellings(counts)
+    """Return the genres of songs with each name replaced by its most used spelling."""
+    usual = usual_spellings(dict(zip(genres.names, genres.sizes().tolist(), strict=True)))
     if not usual:
         return genres
     names = [usual.get(name, name) for name in genres.names]

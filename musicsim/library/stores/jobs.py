@@ -1,4 +1,4 @@
-"""The state of background jobs, written by the job's process and read by whoever watches."""
+"""State of background jobs, written by the job's process and read by others."""
 
 import json
 import time
@@ -39,65 +39,61 @@ class Job:
 
     @property
     def is_active(self) -> bool:
-        """Whether it still has work to do."""
         return self.state in ACTIVE_STATES
 
 
 class JobStore(Tables):
-    """Jobs of one library. Progress of a job does not count as a change of the library."""
+    """Jobs of one library. Their progress does not change the library's revision."""
 
     def __init__(self, folder: Path, engine: sa.Engine, write: Write) -> None:
         super().__init__(engine, write)
         self.folder = folder
 
     def log_path(self, job_id: int) -> Path:
-        """Where the job's process writes what it has to say."""
+        """Return the path of the output of the job's process."""
         return self.folder / f"{job_id}.log"
 
     def add_trace(self, job_id: int, point: Mapping[str, Any]) -> None:
-        """Add a point to what a job draws while it works; JSON values."""
+        """Append a point, of JSON values, to the progress plot of a job."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with self._trace_path(job_id).open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(dict(point)) + "\n")
 
     def trace(self, job_id: int) -> list[dict[str, Any]]:
-        """The points that a job has drawn so far."""
         try:
             lines = self._trace_path(job_id).read_text(encoding="utf-8").split("\n")
         except FileNotFoundError:
             return []
-        return [json.loads(line) for line in lines[:-1]]  # a line is there once its end is
+        return [json.loads(line) for line in lines[:-1]]  # the last line may be incomplete
 
     def _trace_path(self, job_id: int) -> Path:
         return self.folder / f"{job_id}.jsonl"
 
     def forget_files(self, job_id: int) -> None:
-        """Delete what a job of long ago has written."""
         for path in (self.log_path(job_id), self._trace_path(job_id)):
             path.unlink(missing_ok=True)
 
     def create(self, kind: str, arguments: Mapping[str, Any]) -> int:
-        """Enter a job that waits for its process."""
+        """Store a new job in the state "waiting" and return its id."""
         now = time.time()
+        row = {"kind": kind, "arguments": dict(arguments), "created_at": now, "updated_at": now, "state": "waiting"}
         with self._write() as connection:
-            row = {"kind": kind, "arguments": dict(arguments), "created_at": now, "updated_at": now}
-            result = connection.execute(schema.jobs.insert().values(**row, state="waiting"))
+            result = connection.execute(schema.jobs.insert().values(**row))
         return int(result.inserted_primary_key[0])  # type: ignore[index]
 
     def update(self, job_id: int, **values: Any) -> None:
-        """Change fields of a job; the time of the change is kept too."""
+        """Change fields of a job, and the time of its last update."""
+        statement = schema.jobs.update().where(schema.jobs.c.id == job_id)
         with self._write() as connection:
-            which = schema.jobs.update().where(schema.jobs.c.id == job_id)
-            connection.execute(which.values(**values, updated_at=time.time()))
+            connection.execute(statement.values(**values, updated_at=time.time()))
 
     def get(self, job_id: int) -> Job:
-        """One job. Raises NotFoundError if there is none."""
+        """Return a job. Raises NotFoundError if it does not exist."""
         row = next(self._rows(sa.select(schema.jobs).where(schema.jobs.c.id == job_id)), None)
         if row is None:
-            raise NotFoundError(f"there is no job {job_id} in this library.")
+            raise NotFoundError(f"this library does not have a job {job_id}.")
         return Job(**row._mapping)
 
     def recent(self, limit: int = 20) -> list[Job]:
-        """The latest jobs, newest first."""
         query = sa.select(schema.jobs).order_by(schema.jobs.c.id.desc()).limit(limit)
         return [Job(**row._mapping) for row in self._rows(query)]

@@ -1,7 +1,7 @@
 """Judgments of listeners: comparisons of songs, ratings of search results, and choices between two options.
 
-All kinds share one table and one record. A library keeps them on disk. A visitor of a public demonstration has them in
-memory.
+All kinds share one table and one record. A library stores them on disk; a visitor of a public demonstration has them
+in memory.
 """
 
 import math
@@ -24,26 +24,23 @@ FORMS = ("odd", "like")
 RESULT = "result"
 """Kind of a rating: a search result is like the song of the query, or not."""
 
-_FEWEST, _MOST = 3, len(schema.JUDGED_SONGS)  # songs of a question
+_MIN_SONGS, _MAX_SONGS = 3, len(schema.JUDGED_SONGS)  # songs of a question
 _MAX_PAGES = 1024  # of 4 kB, for the judgments of one visitor
 
 
 @dataclass(frozen=True, slots=True)
 class Judgment:
-    """One judgment.
-
-    A kind other than :data:`FORMS` and :data:`RESULT` is a choice between two options, which its context names.
-    """
+    """One judgment: an answer to a question, a rating, or (other kinds) a choice between the options in its context."""
 
     id: int
     created_at: float  # seconds since 1970, to the microsecond
     listener: str  # empty if unknown
     kind: str
-    # of a question: three or four songs in the order on the screen, and for "like" the reference song comes first;
-    # of a rating: the song of the query, then the result
+    # question: three or four songs in the order on the screen; for "like" the reference song comes first
+    # rating: the song of the query, then the result
     song_ids: tuple[int, ...]
-    # the place of the song, or of the option, from 0 on; None: unsure, or no difference.
-    # of a rating: 1 for a result like the song of the query, -1 for another
+    # question or choice: position of the song or option, from 0; None: unsure, or no difference
+    # rating: 1 for a result like the song of the query, else -1
     chosen: int | None
     context: Mapping[str, Any] = field(default_factory=dict, hash=False)  # JSON
 
@@ -59,7 +56,7 @@ class Judgment:
 
     @property
     def model(self) -> str:
-        """Name of the model in use when a question was answered; it outlives the model."""
+        """Name of the model in use when a question was answered. That model may be deleted by now."""
         return str(self.context.get("model", ""))
 
     @property
@@ -69,15 +66,11 @@ class Judgment:
         return first, second
 
 
-# --- questions about songs ------------------------------------------------------------------------
-
-
 def comparisons(answer: Judgment) -> list[tuple[int, int, int, int]]:
-    """Comparisons of distances (i, j, k, l) that an answer implies: d(i, j) < d(k, l), by song ids.
+    """Return the comparisons of distances (i, j, k, l) that an answer implies: d(i, j) < d(k, l), by song ids.
 
-    "odd" with three songs: the other two are closer to each other than either is to the odd one. With four: the same
-    for every pair of the others. "like": the first song is closer to the chosen one than to each other song. An
-    unsure answer implies nothing.
+    "odd": any two of the other songs are closer to each other than either is to the odd one. "like": the first song
+    is closer to the chosen one than to each other song. An unsure answer implies nothing.
     """
     if answer.chosen is None:
         return []
@@ -93,17 +86,14 @@ QuestionKey = tuple[str, tuple[int, ...]]
 
 
 def question_key(form: str, songs: Sequence[int]) -> QuestionKey:
-    """Key of a question, which does not depend on the order of the songs on the screen."""
+    """Return the key of a question, which does not depend on the order of the songs on the screen."""
     n_fixed = int(form == "like")  # the reference song stays first
     return form, (*songs[:n_fixed], *sorted(songs[n_fixed:]))
 
 
-# --- summary --------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How often each of two options was chosen, on either side; `first` sorts first."""
+    """Number of times each of two options was chosen, on either side; `first` sorts first."""
 
     first: str
     second: str
@@ -113,12 +103,10 @@ class Tally:
 
     @property
     def n_judgments(self) -> int:
-        """Number of judgments, ties included."""
         return self.n_decided + self.ties
 
     @property
     def n_decided(self) -> int:
-        """Number of judgments that chose one of the two."""
         return self.wins_first + self.wins_second
 
     @property
@@ -135,7 +123,7 @@ class Tally:
 
 
 def summarize(
-    judgments: Iterable[Judgment], options_of: Callable[[Judgment], tuple[str, str]] = lambda one: one.options
+    judgments: Iterable[Judgment], options_of: Callable[[Judgment], tuple[str, str]] = lambda judgment: judgment.options
 ) -> list[Tally]:
     """Count the choices of each pair of options; pairs with the most judgments come first."""
     counts: dict[tuple[str, str], list[int]] = {}
@@ -145,26 +133,14 @@ def summarize(
         winner = pair.index(options[judgment.chosen]) if judgment.chosen in (0, 1) else 2
         counts.setdefault(pair, [0, 0, 0])[winner] += 1
     tallies = [Tally(*pair, *count) for pair, count in counts.items()]
-    return sorted(tallies, key=lambda one: (-one.n_judgments, one.first, one.second))
-
-
-# --- storage --------------------------------------------------------------------------------------
+    return sorted(tallies, key=lambda tally: (-tally.n_judgments, tally.first, tally.second))
 
 
 class JudgmentStore(Tables):
-    """The judgments in one database. Each is deleted with the first of its songs that is deleted.
-
-    A judgment does not change the pages: transactions keep the revision of the library.
-    """
+    """Judgments in one database, deleted with any of their songs; they do not change the library's revision."""
 
     def add(self, listener: str, kind: str, song_ids: Sequence[int], chosen: int | None, **context: Any) -> int:
-        """Store one judgment and return its id, which no other judgment ever gets.
-
-        The arguments are those of :class:`Judgment`.
-
-        Raises ValueError, which names the argument, if the judgment is invalid; NotFoundError if a song is not in the
-        library.
-        """
+        """Store a :class:`Judgment` and return its id. Raises ValueError, or NotFoundError for a missing song."""
         row = judgment_row(time.time(), listener, kind, song_ids, chosen, context)
         try:
             with self._write() as connection:
@@ -176,59 +152,46 @@ class JudgmentStore(Tables):
         return int(key[0])  # type: ignore[index]
 
     def insert(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Add rows of :func:`judgment_row` in one transaction."""
-        if rows:
-            with self._write() as connection:
-                connection.execute(schema.judgments.insert(), list(rows))
+        self._write_rows((schema.judgments.insert(), list(rows)))
 
     def forget(self, number: int) -> None:
-        """Delete the judgment with an id, if it exists."""
         with self._write() as connection:
             connection.execute(schema.judgments.delete().where(schema.judgments.c.id == number))
 
     def all(self, *kinds: str, listener: str | None = None) -> list[Judgment]:
-        """Judgments of some kinds, and of one listener if named, oldest first."""
+        """Return the judgments of some kinds, of all listeners or one, oldest first."""
         j = schema.judgments
-        query = sa.select(j).where(_is_among(kinds, listener)).order_by(j.c.created_at, j.c.id)
-        return [_judgment(row._asdict()) for row in self._rows(query)]
+        rows = self._rows(sa.select(j).where(_filter(kinds, listener)).order_by(j.c.created_at, j.c.id))
+        return [_judgment(row._asdict()) for row in rows]
 
     def mark(self, *kinds: str) -> tuple[int, int]:
-        """Number of judgments of some kinds, and the last id: it differs if the judgments do."""
-        query = sa.select(sa.func.count(), sa.func.max(schema.judgments.c.id)).where(_is_among(kinds))
+        """Return the number of judgments of some kinds and the last id, which together detect changes."""
+        query = sa.select(sa.func.count(), sa.func.max(schema.judgments.c.id)).where(_filter(kinds))
         n, last = next(self._rows(query))
         return n, last or 0
 
-    # --- answers to questions about songs -----------------------------------------------------
-
     def answers(self, listener: str | None = None) -> list[Judgment]:
-        """Answers to questions about songs, oldest first; all, or those of one listener."""
+        """Return the answers to questions about songs, of all listeners or one, oldest first."""
         return self.all(*FORMS, listener=listener)
 
     def count(self, listener: str | None = None) -> int:
-        """Number of answers to questions about songs; all, or those of one listener."""
+        """Return the number of answers to questions about songs, of all listeners or one."""
         query = sa.select(sa.func.count()).select_from(schema.judgments)
-        return self._value(query.where(_is_among(FORMS, listener))) or 0
+        return self._value(query.where(_filter(FORMS, listener))) or 0
 
     def listeners(self) -> list[str]:
-        """Names of the listeners, sorted."""
         listener = schema.judgments.c.listener
         return self._values(sa.select(listener).where(listener != "").distinct().order_by(listener))
 
     def rename(self, old: str, new: str) -> None:
-        """Rename a listener; a listener who has the new name becomes the same one.
-
-        Raises ValueError if `new` is empty or cannot be stored.
-        """
+        """Rename a listener, or merge two. Raises ValueError if `new` is empty or cannot be stored."""
         change = schema.judgments.update().where(schema.judgments.c.listener == old)
         with self._write() as connection:
             connection.execute(change.values(listener=listener_name(new)))
 
     def forget_listener(self, name: str) -> int:
-        """Delete all judgments of a listener and return how many there were."""
         with self._write() as connection:
             return connection.execute(schema.judgments.delete().where(schema.judgments.c.listener == name)).rowcount
-
-    # --- ratings of search results ------------------------------------------------------------
 
     def rate_results(self, query_id: int, rated: Mapping[int, int]) -> None:
         """Replace the ratings of the results for a song: 1 (similar) or -1 (not), by song id; empty deletes them.
@@ -244,19 +207,20 @@ class JudgmentStore(Tables):
                 if rows:
                     connection.execute(j.insert(), rows)
         except sa.exc.IntegrityError as error:
-            raise NotFoundError("a rated song, or the song of the query, is no longer here. Search again.") from error
+            raise NotFoundError(
+                "a rated song, or the song of the query, is no longer in the library. Search again."
+            ) from error
 
     def rated_results(self, query_id: int) -> dict[int, int]:
-        """Ratings of the results for a song, by song id, oldest first."""
+        """Return the ratings of the results for a song, by song id, oldest first."""
         j = schema.judgments.c
         query = sa.select(j.song_2, j.chosen).where(j.kind == RESULT, j.song_1 == query_id).order_by(j.id)
         return {row.song_2: row.chosen for row in self._rows(query)}
 
 
-def _is_among(kinds: Sequence[str], listener: str | None = None) -> sa.ColumnElement[bool]:
+def _filter(kinds: Sequence[str], listener: str | None = None) -> sa.ColumnElement[bool]:
     j = schema.judgments.c
-    of_kinds = j.kind.in_(kinds)
-    return of_kinds if listener is None else sa.and_(of_kinds, j.listener == listener)
+    return sa.and_(j.kind.in_(kinds), sa.true() if listener is None else j.listener == listener)
 
 
 def _judgment(row: dict[str, Any]) -> Judgment:
@@ -272,31 +236,28 @@ class Opinions:
         self.judgments = JudgmentStore(engine, write)
 
     def feedback(self) -> dict[int, int]:
-        """Thumbs by song id: +1 or -1."""
+        """Return the thumbs by song id: +1 or -1."""
         f = schema.feedback.c
         with self._opinions.connect() as connection:
             return {row.song_id: row.value for row in connection.execute(sa.select(f.song_id, f.value))}
 
     def set_feedback(self, song_id: int, value: int) -> None:
         """Store a thumb, +1 or -1; 0 deletes it."""
+        f = schema.feedback
         with self._write_opinion() as connection:
-            connection.execute(schema.feedback.delete().where(schema.feedback.c.song_id == song_id))
+            connection.execute(f.delete().where(f.c.song_id == song_id))
             if value:
-                connection.execute(
-                    schema.feedback.insert().values(song_id=song_id, value=int(np.sign(value)), created_at=time.time())
-                )
+                row = {"song_id": song_id, "value": int(np.sign(value)), "created_at": time.time()}
+                connection.execute(f.insert().values(row))
 
 
 def opinions_in_memory() -> Opinions:
-    """Opinions of one visitor, which are gone with the object; their songs are not checked."""
+    """Create the opinions of one visitor. Song ids are not checked."""
     engine = sa.create_engine("sqlite://", poolclass=sa.StaticPool, connect_args={"check_same_thread": False})
     with engine.begin() as connection:
         connection.exec_driver_sql(f"PRAGMA max_page_count={_MAX_PAGES}")
         schema.metadata.create_all(connection, tables=(schema.judgments, schema.feedback))
     return Opinions(engine, engine.begin)
-
-
-# --- checks ---------------------------------------------------------------------------------------
 
 
 def judgment_row(
@@ -307,7 +268,7 @@ def judgment_row(
     chosen: int | None,
     context: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Check a judgment and make its row of the table. Raises ValueError if it is invalid."""
+    """Check a judgment and return its row of the table. Raises ValueError, which names the invalid argument."""
     ids, context = [int(song_id) for song_id in song_ids], context or {}
     if kind in FORMS:
         _check_question(kind, ids, chosen)
@@ -316,7 +277,7 @@ def judgment_row(
         if len(set(ids)) != 2 or chosen not in (-1, 1):
             raise ValueError(f"song_ids={tuple(ids)}, chosen={chosen}: rate another song, by 1 or -1.")
     else:
-        _check_choice(kind, ids, chosen, context)
+        _check_choice(kind, ids, chosen, context.get("options", ()))
     return {
         "created_at": round(created_at, 6),  # as in an exported file
         "listener": listener,
@@ -329,27 +290,23 @@ def judgment_row(
 
 
 def _check_question(form: str, ids: Sequence[int], chosen: int | None) -> None:
-    if not _FEWEST <= len(set(ids)) == len(ids) <= _MOST:
-        raise ValueError(f"song_ids={tuple(ids)} must be {_FEWEST} or {_MOST} different songs.")
+    if not _MIN_SONGS <= len(set(ids)) == len(ids) <= _MAX_SONGS:
+        raise ValueError(f"song_ids={tuple(ids)} must be {_MIN_SONGS} or {_MAX_SONGS} different songs.")
     first = int(form == "like")
     if chosen is not None and not (isinstance(chosen, Integral) and first <= chosen < len(ids)):
-        raise ValueError(f"chosen={chosen!r} must be a place from {first} to {len(ids) - 1}, or None for unsure.")
+        raise ValueError(f"chosen={chosen!r} must be a position from {first} to {len(ids) - 1}, or None for unsure.")
 
 
 def _question_context(
     chosen: int | None, *, is_random: bool = False, foreseen: bool | None = None, model: str = ""
 ) -> dict[str, Any]:
     if chosen is None and foreseen is not None:
-        raise ValueError(f"foreseen={foreseen!r} must be None for an unsure answer.")
-    return {
-        "is_random": bool(is_random),
-        "foreseen": None if foreseen is None else bool(foreseen),
-        "model": _storable("model", model),
-    }
+        raise ValueError(f"`foreseen` must be None for an unsure answer, not {foreseen!r}.")
+    _check_encodable("model", model)
+    return {"is_random": bool(is_random), "foreseen": None if foreseen is None else bool(foreseen), "model": model}
 
 
-def _check_choice(kind: str, ids: Sequence[int], chosen: int | None, context: Mapping[str, Any]) -> None:
-    options = context.get("options", ())
+def _check_choice(kind: str, ids: Sequence[int], chosen: int | None, options: Sequence[str]) -> None:
     if not kind or ids or len(options) != 2 or not all(options):
         raise ValueError(
             f"kind={kind!r} must be one of {', '.join((*FORMS, RESULT))}, or a choice between two named options."
@@ -361,19 +318,15 @@ def _check_choice(kind: str, ids: Sequence[int], chosen: int | None, context: Ma
 
 
 def listener_name(name: str) -> str:
-    """Normalize the white space in the name of a listener.
-
-    Raises ValueError if it is empty, or UTF-8 cannot hold it.
-    """
-    kept = " ".join(_storable("listener", name).split())
-    if not kept:
-        raise ValueError("listener must not be empty: name the listener.")
-    return kept
+    """Normalize white space. Raises ValueError if the name is empty or cannot be encoded as UTF-8."""
+    _check_encodable("listener", name)
+    if not name.split():
+        raise ValueError("listener must not be empty: enter a name.")
+    return " ".join(name.split())
 
 
-def _storable(argument: str, text: str) -> str:
+def _check_encodable(argument: str, text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"{argument}={text!r} must be text that UTF-8 can hold.") from None
-    return text
+        raise ValueError(f"{argument}={text!r} must be text that can be encoded as UTF-8.") from None

@@ -1,4 +1,4 @@
-"""Playlists of a library: imported ones, and those that the listener keeps."""
+"""Playlists of a library: imported ones, and those saved by the listener."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,79 +11,70 @@ from musicsim.errors import NotFoundError
 from musicsim.library.db import schema
 from musicsim.library.db.database import Tables, checked_details
 
-OWN_PLAYLISTS = "saved"  # the source of playlists that the listener keeps here
+OWN_PLAYLISTS = "saved"  # the source of playlists that the listener saved here
 
 NewPlaylist = tuple[str, str | None, Sequence[int]] | tuple[str, str | None, Sequence[int], Mapping[str, Any] | None]
 
 
 @dataclass(frozen=True, slots=True)
 class SavedPlaylist:
-    """A playlist of the library."""
-
     id: int
     name: str
     category: str | None
     source: str
     song_ids: tuple[int, ...]
-    created_at: float = 0.0  # when it was written, seconds since 1970
-    # what it was drawn with: reasons, seed, settings
-    details: Mapping[str, Any] | None = field(default=None, hash=False)
+    created_at: float = 0.0  # seconds since 1970
+    details: Mapping[str, Any] | None = field(default=None, hash=False)  # of a generated one: reasons, seed, settings
 
     @property
     def is_generated(self) -> bool:
-        """Whether it was drawn here, and not made by a person."""
+        """True if it was generated here, not made by a person."""
         return self.source == OWN_PLAYLISTS and "seed" in (self.details or {})
 
 
 class PlaylistStore(Tables):
-    """Playlists of one library."""
-
     def all(self, source: str | None = None) -> list[SavedPlaylist]:
-        """Playlists with their songs in order; all, or those of one source."""
-        members: dict[int, list[int]] = {}
+        """Return all playlists, or those of one source; their songs are in order."""
         m, p = schema.playlist_songs.c, schema.playlists.c
-        lists = sa.select(p.id, p.name, p.category, p.source, p.created_at, p.details).order_by(p.id)
+        playlists = sa.select(p.id, p.name, p.category, p.source, p.created_at, p.details).order_by(p.id)
         songs = sa.select(m.playlist_id, m.song_id).order_by(m.playlist_id, m.position)
         if source is not None:
-            lists = lists.where(p.source == source)
+            playlists = playlists.where(p.source == source)
             songs = songs.join(schema.playlists, p.id == m.playlist_id).where(p.source == source)
+        ids: dict[int, list[int]] = {}
         with self._engine.connect() as connection:
             for playlist_id, song_id in connection.execute(songs):
-                members.setdefault(playlist_id, []).append(song_id)
-            rows = connection.execute(lists).all()
-        return [SavedPlaylist(*row[:4], tuple(members.get(row.id, ())), row.created_at, row.details) for row in rows]
+                ids.setdefault(playlist_id, []).append(song_id)
+            rows = connection.execute(playlists).all()
+        return [SavedPlaylist(*row[:4], tuple(ids.get(row.id, ())), row.created_at, row.details) for row in rows]
 
     def add(self, playlists: Iterable[NewPlaylist], source: str) -> int:
-        """Add playlists; one of the same source, name and category is replaced. Returns how many were written.
+        """Add playlists and return their number; one of the same source, name and category is replaced.
 
-        Each is (name, category, song ids), or that with details, which :class:`SavedPlaylist` gives back. Raises
-        ValueError if JSON cannot hold them.
+        Each is (name, category, song ids) or (name, category, song ids, details). Raises ValueError if details are not
+        valid JSON values.
         """
         with self._write() as connection:
             return put_playlists(connection, playlists, source)
 
     def rename(self, playlist_id: int, name: str) -> None:
-        """Give a playlist another name; another one of its source and category that has it gives way.
-
-        Raises NotFoundError if there is no such playlist.
-        """
+        """Rename a playlist; replace one of that name, source and category. Raises NotFoundError if missing."""
         p = schema.playlists.c
         with self._write() as connection:
             row = connection.execute(sa.select(p.source, p.category).where(p.id == playlist_id)).one_or_none()
             if row is None:
-                raise NotFoundError(f"there is no playlist {playlist_id} in this library.")
+                raise NotFoundError(f"this library does not have a playlist {playlist_id}.")
             same = (p.source == row.source, p.name == name, p.category.is_not_distinct_from(row.category))
             connection.execute(schema.playlists.delete().where(*same, p.id != playlist_id))
             connection.execute(schema.playlists.update().where(p.id == playlist_id).values(name=name))
 
     def delete(self, playlist_id: int) -> None:
-        """Forget a playlist."""
         with self._write() as connection:
             connection.execute(schema.playlists.delete().where(schema.playlists.c.id == playlist_id))
 
 
 def put_playlists(connection: sa.Connection, playlists: Iterable[NewPlaylist], source: str) -> int:
-    """:meth:`PlaylistStore.add` in a transaction that has begun."""
+    """Add playlists like :meth:`PlaylistStore.add`, in an open transaction."""
     p, n = schema.playlists.c, 0
     for name, category, song_ids, *details in playlists:
         same = (p.source == source, p.name == name, p.category.is_not_distinct_from(category))

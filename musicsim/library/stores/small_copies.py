@@ -1,8 +1,8 @@
-"""A copy a day of what cannot be made again from the sound: plays, tags, playlists, answers, thumbs and edits.
+"""Daily small copies of data that people made: plays, tags, playlists, answers, thumbs and edits.
 
-Each is an archive in the library's folder ``backups`` with a database of these tables. Its songs are named by the
-hashes of their bytes and of their sound and by their paths, so that it can be brought back to a library whose songs
-were analysed again.
+Each copy is an archive in the library's folder ``backups`` with a database of these tables. It identifies songs by the
+hashes of their bytes and their sound, and by their paths, so that it also matches a library whose songs were
+reanalyzed.
 """
 
 import json
@@ -35,89 +35,84 @@ _log = logging.getLogger(__name__)
 
 BACKUPS_FOLDER = "backups"
 MAX_COPIES = 7
-_CHECKED_EVERY_S = 3600.0
+_CHECK_INTERVAL_S = 3600.0
 _NAME = re.compile(r"small-\d{4}-\d\d-\d\d-\d{6}-\d{6}\.tar\.zst")
 _SMALL_COPY = ArchiveKind(
-    "small copy", "small.json", re.compile(re.escape(LIBRARY_FILE)), "; nothing was changed. Name another one."
+    "small copy", "small.json", re.compile(re.escape(LIBRARY_FILE)), "; nothing was changed. Choose another one."
 )
-_AT_ONCE = 10_000
+_BLOCK = 10_000  # rows per statement
 
 _SONGS = """SELECT id, content_hash, sound_hash, edits,
     coalesce((SELECT min(path) FROM main.files WHERE song_id = songs.id), last_path) AS path FROM main.songs"""
 
 
-def song_columns(table: sa.Table) -> list[str]:
-    """The columns of a table that name songs."""
+def _song_columns(table: sa.Table) -> list[str]:
     return [c.name for c in table.c if any(key.column.table is schema.songs for key in c.foreign_keys)]
 
 
-def said_by_people(table: sa.Table) -> str:
-    """Which rows of a table no program can make, as a condition of SQL."""
+def _condition(table: sa.Table) -> str:
+    """Return the SQL condition for the rows of a table that people made."""
     return "NOT is_same" if table is schema.duplicates else "1"
 
 
 @dataclass(frozen=True, slots=True)
-class BroughtBack:
-    """What came of it."""
-
+class RestoredCopy:
     n_songs: int  # songs of the copy that are in the library
-    n_absent: int  # and those that are not: what is said of them was left out
-    before: Path | None  # a copy of what was replaced; None where there was nothing
+    n_absent: int  # songs that are not; their data was left out
+    before: Path | None  # a copy of the replaced data, if any
 
 
 class SmallCopies:
-    """The copies of one library."""
-
     def __init__(self, library: Path, write: Write, edits: TagEdits) -> None:
         self._library, self.folder = library, library / BACKUPS_FOLDER
         self._write, self._edits = write, edits
-        self._next_look = 0.0
+        self._next_check = 0.0
 
     def all(self) -> list[Path]:
-        """The copies by their dates, the latest last."""
+        """Return the copies by date, oldest first."""
         if not self.folder.is_dir():
             return []
         return sorted(path for path in self.folder.iterdir() if _NAME.fullmatch(path.name))
 
     def latest(self) -> Path:
-        """The copy that was taken last. Raises NotFoundError if there is none."""
+        """Return the latest copy. Raises NotFoundError without copies."""
         copies = self.all()
         if not copies:
-            raise NotFoundError(f"{self.folder}: there is no copy of plays, lists, answers and edits here yet.")
+            raise NotFoundError(f"{self.folder}: no copy of plays, playlists, answers and edits found.")
         return copies[-1]
 
     def keep_daily(self) -> None:
-        """Take a copy unless there is one of today; a disk that refuses it is a line in the log."""
-        if time.monotonic() < self._next_look:
+        """Make a copy unless one from today exists. Disk errors are only logged."""
+        if time.monotonic() < self._next_check:
             return
-        self._next_look = time.monotonic() + _CHECKED_EVERY_S
+        self._next_check = time.monotonic() + _CHECK_INTERVAL_S
         today = time.strftime("small-%Y-%m-%d-")
         try:
             if not any(path.name.startswith(today) for path in self.all()):
                 self.keep_now()
         except (OSError, StorageError, sqlite3.Error) as error:
-            _log.warning("No copy of plays, lists, answers and edits was kept today: %s", error)
+            _log.warning("Today's copy of plays, playlists, answers and edits could not be made: %s", error)
 
     def keep_now(self) -> Path | None:
-        """Take a copy; None where there is nothing to keep."""
+        """Make a copy; return None if there is nothing to copy."""
         target = self.folder / datetime.now().strftime("small-%Y-%m-%d-%H%M%S-%f.tar.zst")
         with closing(_connect(self._library / LIBRARY_FILE, "rw")) as connection:
-            if not _has_something(connection):
+            if not _has_data(connection):
                 return None
             with scratch_of(self._library).folder() as work, _SMALL_COPY.write(target, work) as archive:
                 _copy(connection, work / LIBRARY_FILE)
                 archive.add_file(LIBRARY_FILE, work / LIBRARY_FILE)
-        # of a clock that was set back, the latest copy has not the latest name
+        # if the clock was set back, the latest copy does not have the last name
         others = [path for path in self.all() if path != target]
         for path in others[: max(0, len(others) + 1 - MAX_COPIES)]:
             path.unlink(missing_ok=True)
         return target
 
-    def bring_back(self, path: Path) -> BroughtBack:
-        """Replace what people said by what a copy holds; the copy of what it replaces is taken first.
+    def bring_back(self, path: Path) -> RestoredCopy:
+        """Replace the data that people made with that of a copy, after making a copy of the current data.
 
-        Songs are matched by the hash of their bytes, that of their sound, or their path. Links of listening tests get
-        new tokens if the copy is not one of the library's own.
+        Songs are matched by the hash of their bytes, that of their sound, or their path. If the copy is not in the
+        library's own folder, links of listening tests get new tokens.
 
         Raises NotFoundError or LibraryError if the copy cannot be read; nothing is changed then.
         """
@@ -126,134 +121,113 @@ class SmallCopies:
                 _SMALL_COPY.unpack(stream, path.name, work, no_progress)
             try:
                 with closing(_connect(work / LIBRARY_FILE, "ro")) as database:
-                    copy = _SmallCopy(database)
-                    songs = copy.songs()
+                    tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
+                    if not {"songs", "plays", "playlists"} <= tables:
+                        raise ValueError("it lacks the tables of a small copy")
+                    rows = database.execute("SELECT id, content_hash, sound_hash, edits, path FROM songs")
+                    songs = [_CopiedSong(*row) for row in rows]
                     before = self.keep_now()
                     with self._write() as connection:
-                        here = _matched(connection, songs)
-                        _replace(connection, copy, here)
-                        edits = {here[s.id]: json.loads(s.edits) or {} for s in songs if s.edits and s.id in here}
-                        _, aliases = copy.rows(schema.aliases)
+                        own_ids = _match_songs(connection, songs)
+                        _replace_rows(connection, database, own_ids)
+                        edits = {own_ids[s.id]: json.loads(s.edits) or {} for s in songs if s.edits and s.id in own_ids}
+                        _, aliases = _read_rows(database, schema.aliases)
                         self._edits.replace(connection, edits, {str(old): str(new) for old, new in aliases})
-                        wrong = find_wrong_value(_driver(connection), (*small_copy_tables(), schema.songs))
+                        driver = cast(sqlite3.Connection, connection.connection.driver_connection)
+                        wrong = find_wrong_value(driver, (*small_copy_tables(), schema.songs))
                         if wrong is not None:
-                            raise ValueError(f"it has a value in the column {wrong} that no library has")
+                            raise ValueError(f"it has an invalid value in the column {wrong}")
                         if not path.resolve().is_relative_to(self.folder.resolve()):
-                            renew_tokens(_driver(connection))  # whoever wrote the file knows the old ones
+                            renew_tokens(driver)  # the author of the file knows the old tokens
             except sqlite3.DatabaseError as error:
                 raise ValueError(str(error)) from error
-        return BroughtBack(len(here), len(songs) - len(here), before)
+        return RestoredCopy(len(own_ids), len(songs) - len(own_ids), before)
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.as_uri()}?mode={mode}", uri=True, timeout=30, isolation_level=None)
 
 
-def _driver(connection: sa.Connection) -> sqlite3.Connection:
-    return cast(sqlite3.Connection, connection.connection.driver_connection)
-
-
-# --- taking one -----------------------------------------------------------------------------------
-
-
-def _has_something(connection: sqlite3.Connection) -> bool:
-    looks = [f"SELECT 1 FROM {table.name} WHERE {said_by_people(table)}" for table in small_copy_tables()]
-    looks.append("SELECT 1 FROM songs WHERE edits IS NOT NULL")
-    return any(connection.execute(f"{look} LIMIT 1").fetchone() for look in looks)
+def _has_data(connection: sqlite3.Connection) -> bool:
+    queries = [f"SELECT 1 FROM {table.name} WHERE {_condition(table)}" for table in small_copy_tables()]
+    queries.append("SELECT 1 FROM songs WHERE edits IS NOT NULL")
+    return any(connection.execute(f"{query} LIMIT 1").fetchone() for query in queries)
 
 
 def _copy(connection: sqlite3.Connection, target: Path) -> None:
     connection.execute("ATTACH ? AS copy", (str(target),))
     connection.execute("BEGIN")
-    spoken_of = ["SELECT id FROM main.songs WHERE edits IS NOT NULL"]
+    song_ids = ["SELECT id FROM main.songs WHERE edits IS NOT NULL"]
     for table in small_copy_tables():
-        which = said_by_people(table)
-        connection.execute(f"CREATE TABLE copy.{table.name} AS SELECT * FROM main.{table.name} WHERE {which}")
-        spoken_of += [f"SELECT {column} FROM copy.{table.name}" for column in song_columns(table)]
-    connection.execute(f"CREATE TABLE copy.songs AS {_SONGS} WHERE id IN ({' UNION '.join(spoken_of)})")
+        name = table.name
+        connection.execute(f"CREATE TABLE copy.{name} AS SELECT * FROM main.{name} WHERE {_condition(table)}")
+        song_ids += [f"SELECT {column} FROM copy.{name}" for column in _song_columns(table)]
+    connection.execute(f"CREATE TABLE copy.songs AS {_SONGS} WHERE id IN ({' UNION '.join(song_ids)})")
     connection.execute("COMMIT")
 
 
-# --- bringing one back ----------------------------------------------------------------------------
-
-
 class _CopiedSong(NamedTuple):
-    """A song that a copy says something of."""
-
     id: int
     content_hash: str
     sound_hash: str | None
     edits: str | None  # JSON
-    path: str | None  # as the database has it
+    path: str | None  # as stored in the database
 
 
-class _SmallCopy:
-    """A copy that is read. Raises ValueError if it is none."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-        if not {"songs", "plays", "playlists"} <= tables:
-            raise ValueError("it holds something else")
-
-    def songs(self) -> list[_CopiedSong]:
-        rows = self._connection.execute("SELECT id, content_hash, sound_hash, edits, path FROM songs")
-        return [_CopiedSong(*row) for row in rows]
-
-    def rows(self, table: sa.Table) -> tuple[list[str], Iterator[tuple[object, ...]]]:
-        """The columns of a table that this program has, too, and its rows; none of a table that came later."""
-        there = [row[1] for row in self._connection.execute(f"PRAGMA table_info({table.name})")]
-        columns = [column for column in there if column in table.c]
-        if not columns:
-            return [], iter(())
-        names = ", ".join(f'"{column}"' for column in columns)
-        return columns, self._connection.execute(f"SELECT {names} FROM {table.name}")
+def _read_rows(database: sqlite3.Connection, table: sa.Table) -> tuple[list[str], Iterator[tuple[object, ...]]]:
+    """Return the columns of a table in a copy that this version knows, and its rows; empty if it lacks the table."""
+    existing = [row[1] for row in database.execute(f"PRAGMA table_info({table.name})")]
+    columns = [column for column in existing if column in table.c]
+    if not columns:
+        return [], iter(())
+    names = ", ".join(f'"{column}"' for column in columns)
+    return columns, database.execute(f"SELECT {names} FROM {table.name}")
 
 
-def _matched(connection: sa.Connection, songs: Iterable[_CopiedSong]) -> dict[int, int]:
-    """The library's song of each song of a copy, by id; those that are not here are left out."""
+def _match_songs(connection: sa.Connection, songs: Iterable[_CopiedSong]) -> dict[int, int]:
+    """Return the library's song id by id in the copy; songs that are not in the library are left out."""
     s, f = schema.songs.c, schema.files.c
 
-    def known(key: Any, value: Any, table: sa.Table) -> dict[Any, int]:
+    def read(key: Any, value: Any, table: sa.Table) -> dict[Any, int]:
         rows = connection.execute(sa.select(key, value).select_from(table).where(key.is_not(None)))
         return {row[0]: row[1] for row in rows}
 
-    by_bytes, by_sound = known(s.content_hash, s.id, schema.songs), known(s.sound_hash, s.id, schema.songs)
-    by_path = known(sa.type_coerce(f.path, sa.Text), f.song_id, schema.files)
-    ways = (
-        (song, by_bytes.get(song.content_hash) or by_sound.get(song.sound_hash) or by_path.get(song.path))
+    by_bytes, by_sound = read(s.content_hash, s.id, schema.songs), read(s.sound_hash, s.id, schema.songs)
+    by_path = read(sa.type_coerce(f.path, sa.Text), f.song_id, schema.files)
+    matches = {
+        song.id: by_bytes.get(song.content_hash) or by_sound.get(song.sound_hash) or by_path.get(song.path)
         for song in songs
-    )
-    return {song.id: song_id for song, song_id in ways if song_id is not None}
+    }
+    return {copied: own for copied, own in matches.items() if own is not None}
 
 
-def _replace(connection: sa.Connection, copy: _SmallCopy, here: Mapping[int, int]) -> None:
+def _replace_rows(connection: sa.Connection, database: sqlite3.Connection, own_ids: Mapping[int, int]) -> None:
     """Replace the rows of all tables except the aliases of artists."""
     for table in reversed(small_copy_tables()):
-        connection.exec_driver_sql(f"DELETE FROM {table.name} WHERE {said_by_people(table)}")
+        connection.exec_driver_sql(f"DELETE FROM {table.name} WHERE {_condition(table)}")
     for table in small_copy_tables():
         if table is schema.aliases:
             continue
-        columns, rows = copy.rows(table)
+        columns, rows = _read_rows(database, table)
         names, marks = ", ".join(f'"{name}"' for name in columns), ", ".join("?" * len(columns))
-        places = [columns.index(name) for name in song_columns(table) if name in columns]
-        # of two songs that are one by now, the first has the say
-        put = f"INSERT OR IGNORE INTO {table.name} ({names}) VALUES ({marks})"
-        changed = _with_own_ids(rows, places, here, in_order=table is schema.duplicates)
-        while part := list(islice(changed, _AT_ONCE)):
-            connection.exec_driver_sql(put, part)
+        places = [columns.index(name) for name in _song_columns(table) if name in columns]
+        # if two songs of the copy are one song here, the first row wins
+        insert = f"INSERT OR IGNORE INTO {table.name} ({names}) VALUES ({marks})"
+        changed = _translate_ids(rows, places, own_ids, in_order=table is schema.duplicates)
+        while block := list(islice(changed, _BLOCK)):
+            connection.exec_driver_sql(insert, block)
 
 
-def _with_own_ids(
-    rows: Iterable[tuple[Any, ...]], places: list[int], here: Mapping[int, int], *, in_order: bool
+def _translate_ids(
+    rows: Iterable[tuple[Any, ...]], places: list[int], own_ids: Mapping[int, int], *, in_order: bool
 ) -> Iterator[tuple[Any, ...]]:
-    """Rows whose songs are all in the library, with the library's ids for them."""
+    """Yield the rows whose songs are all in the library, with the library's song ids."""
     for row in rows:
-        named = [place for place in places if row[place] is not None]
-        ids = [here[row[place]] for place in named if row[place] in here]
-        if len(ids) < len(named) or (in_order and len(set(ids)) < len(ids)):
+        filled = [place for place in places if row[place] is not None]
+        ids = [own_ids[row[place]] for place in filled if row[place] in own_ids]
+        if len(ids) < len(filled) or (in_order and len(set(ids)) < len(ids)):
             continue
         changed = list(row)
-        for place, song_id in zip(named, sorted(ids) if in_order else ids, strict=True):
+        for place, song_id in zip(filled, sorted(ids) if in_order else ids, strict=True):
             changed[place] = song_id
         yield tuple(changed)

@@ -1,7 +1,7 @@
-"""The Gaussians of a song's parts: fitted to its frames once, and kept behind them in their file.
+"""Gaussians of the parts of a song, fitted once and stored after its frames in the same file.
 
-They are all that the native model takes from frames, and do not depend on any model: a fit reads 26 kB a song instead
-of working out 39 columns of every frame again. If parts are divided otherwise by then, the frames are read.
+The native model needs nothing else from the frames, and they do not depend on any model. A fit reads 26 kB per song
+instead of computing 39 columns of every frame. If another version divides songs differently, the frames are read.
 """
 
 from pathlib import Path
@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from musicsim import gaussians
-from musicsim._arrays import Float32Array, FloatingArray
+from musicsim._arrays import FloatingArray
 from musicsim.audio import HOP, SAMPLE_RATE, SongFrames, append_parts, read_song_frames
 
-_FRAMES_A_PART = 20.0 * SAMPLE_RATE / HOP
+_FRAMES_PER_PART = 20.0 * SAMPLE_RATE / HOP
 _MIN_PARTS, _MAX_PARTS = 2, 8
 _N_COLUMNS = 39
 _UPPER = np.triu_indices(_N_COLUMNS)
@@ -20,43 +20,40 @@ _WIDTH = 1 + _N_COLUMNS + len(_UPPER[0])  # number of frames, mean, upper triang
 
 
 def part_length(n_frames: int) -> int:
-    """Frames of a song's parts: 20 s where that makes two to eight of them."""
-    return -(-n_frames // int(np.clip(round(n_frames / _FRAMES_A_PART), _MIN_PARTS, _MAX_PARTS)))
+    """Return the frames per part of a song: about 20 s each, but two to eight parts."""
+    return -(-n_frames // int(np.clip(round(n_frames / _FRAMES_PER_PART), _MIN_PARTS, _MAX_PARTS)))
 
 
 def part_gaussians(frames: SongFrames) -> gaussians.SongGaussians:
-    """The Gaussians of a song's parts, one after another, as they were kept, or of the frames: the same numbers."""
-    kept = None if frames.parts is None else _unpacked(frames.parts, len(frames))
-    return _fitted(frames) if kept is None else kept
+    """Return the Gaussians of a song's parts, in order: the stored ones, else fitted to the frames."""
+    stored = None if frames.parts is None else _unpack(frames.parts, len(frames))
+    return _fit(frames) if stored is None else stored
 
 
 def song_gaussian(frames: SongFrames) -> gaussians.SongGaussians:
-    """The one Gaussian of a song, of its parts."""
+    """Return the single Gaussian of a song, merged from its parts."""
     return part_gaussians(frames).merged()
 
 
 def keep_gaussians(path: Path) -> None:
-    """Write the Gaussians of parts behind the frames in their file, which has none yet."""
-    append_parts(path, _packed(_fitted(read_song_frames(path))))
+    """Append the Gaussians of the parts to a file of frames, which must not contain any yet."""
+    parts = _fit(read_song_frames(path))
+    # numbers of frames below 2 ** 24, up to 50 hours of sound, are exact in float32
+    columns = [parts.n_frames[:, None].astype(np.float32), parts.means, parts.covariances[:, *_UPPER]]
+    append_parts(path, np.concatenate(columns, axis=1))
 
 
-def _fitted(frames: SongFrames) -> gaussians.SongGaussians:
+def _fit(frames: SongFrames) -> gaussians.SongGaussians:
     return gaussians.fit_parts(frames.blocks(), part_length(len(frames)))
 
 
-def _packed(parts: gaussians.SongGaussians) -> Float32Array:
-    """(n_parts, 820); numbers of frames are below 2 ** 24 in sounds of up to 50 hours, and float32 holds them."""
-    triangles = parts.covariances[:, *_UPPER]
-    return np.concatenate([parts.n_frames[:, None].astype(np.float32), parts.means, triangles], axis=1)
-
-
-def _unpacked(kept: FloatingArray, n_frames: int) -> gaussians.SongGaussians | None:
-    """None where these are not the parts that this version divides so many frames into."""
-    if kept.ndim != 2 or kept.shape[1] != _WIDTH or kept.dtype != np.float32:
+def _unpack(stored: FloatingArray, n_frames: int) -> gaussians.SongGaussians | None:
+    """Return None if this version divides a song of `n_frames` into other parts."""
+    if stored.ndim != 2 or stored.shape[1] != _WIDTH or stored.dtype != np.float32:
         return None
-    lengths = kept[:, 0].astype(np.int64)
+    lengths = stored[:, 0].astype(np.int64)
     if lengths.sum() != n_frames or (lengths[:-1] != part_length(n_frames)).any():
         return None
-    covariances = np.empty((len(kept), _N_COLUMNS, _N_COLUMNS), np.float32)
-    covariances[:, *_UPPER] = covariances[:, *_UPPER[::-1]] = kept[:, 1 + _N_COLUMNS :]
-    return gaussians.SongGaussians(kept[:, 1 : 1 + _N_COLUMNS], covariances, lengths)
+    covariances = np.empty((len(stored), _N_COLUMNS, _N_COLUMNS), np.float32)
+    covariances[:, *_UPPER] = covariances[:, *_UPPER[::-1]] = stored[:, 1 + _N_COLUMNS :]
+    return gaussians.SongGaussians(stored[:, 1 : 1 + _N_COLUMNS], covariances, lengths)

@@ -1,4 +1,4 @@
-"""Songs as the library returns them."""
+"""Songs as objects."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from musicsim.library.tags.artists import artist_group, stand_in_name
 
 @dataclass(frozen=True, slots=True)
 class Song:
-    """One song of a library; None where nothing is known."""
+    """One song of a library; None means unknown."""
 
     id: int
     title: str
@@ -25,16 +25,16 @@ class Song:
     notes: str
     content_hash: str
     feature_version: int
-    typical_s: float  # where the 30 seconds begin that are most like the whole song
-    path: Path  # a file that holds it; of a song that is missing, the last one
+    typical_s: float  # start of the 30 seconds that are most like the whole song
+    path: Path  # one of its files; the last one of a missing song
     folder: str
-    is_missing: bool  # whether no file holds it any more
-    # what counts as "the same artist" in limits, spacing, colours and splits: the artist, else the folder,
-    # else the song alone; never all unknown ones together
+    is_missing: bool  # no file contains it anymore
+    # "the same artist" for limits, spacing, colors and splits: the artist, else the folder, else the song alone;
+    # unknown artists never form one group
     group: str
-    stand_in: str | None  # the folder's name where it stands for an unknown artist
+    stand_in: str | None  # name of the folder that replaces an unknown artist
     mb_recording_id: str | None = None
-    # what can be heard: see musicsim.audio.Descriptors
+    # descriptors: see musicsim.audio.Descriptors
     tempo: float | None = None
     key: str | None = None
     mode: str | None = None
@@ -44,26 +44,25 @@ class Song:
 
     @property
     def by(self) -> str:
-        """The artist, or what is said where none is known."""
+        """The artist, or a text for an unknown one."""
         return self.artist or nobody(self.stand_in)
 
     @property
     def label(self) -> str:
-        """Title and artist in one line."""
         return song_label(self.title, self.by)
 
     @property
     def key_words(self) -> str:
-        """Key and mode in words; empty where they are not known."""
+        """Key and mode, such as "A minor"; empty if unknown."""
         return f"{self.key} {self.mode}" if self.key and self.mode else ""
 
     def matches(self, text: str) -> bool:
-        """Whether title or artist hold the text, in any case."""
+        """Return whether title or artist contain the text, in any case."""
         return text.casefold() in f"{self.title} {self.artist or ''}".casefold()
 
 
 def make_song(row: dict[str, Any], roots: Sequence[Path], library: Path) -> Song:
-    """Make a song of a row; `roots` are the folders of music, `library` the folder of the library."""
+    """Make a song from a row; `roots` are the folders of music, `library` the folder of the library."""
     last = row.pop("last_path")
     is_missing = row["path"] is None
     if is_missing:
@@ -71,5 +70,5 @@ def make_song(row: dict[str, Any], roots: Sequence[Path], library: Path) -> Song
     group = artist_group(row["artist"], row["folder"], roots) or f"song:{row['id']}"
     stand_in = None if row["artist"] else stand_in_name(row["folder"], roots)
     row["folder"] = str(row["folder"])
-    row["path"] = library / row["path"]  # in a snapshot file, files lie in the library's folder
+    row["path"] = library / row["path"]  # paths of a snapshot file are relative to the library
     return Song(**row, is_missing=is_missing, group=group, stand_in=stand_in)

@@ -1,4 +1,4 @@
-"""Fixed splits: which songs are for training, validation and test, as a data set or a person says."""
+"""Fixed splits into songs for training, validation and test, from a data set or a person."""
 
 import json
 from collections.abc import Mapping
@@ -19,43 +19,37 @@ _SPELLINGS = {
 
 
 def part_of(text: str) -> str | None:
-    """The one of :data:`PARTS` that a text names; None where it names none."""
+    """Return the one of :data:`PARTS` that a text means, or None."""
     return _SPELLINGS.get(text.strip().lower())
 
 
 class SplitStore(Tables):
-    """The fixed splits of one library, by name."""
-
     def names(self) -> list[str]:
-        """Names of the splits, sorted."""
         return sorted(self._all())
 
     def get(self, name: str) -> dict[int, str]:
-        """The part of each song of a split by its id; songs that have gone since may be among them.
-
-        Raises NotFoundError if there is no split of this name.
-        """
+        """Return the part of each song by id, even of deleted songs; raise NotFoundError for an unknown split."""
         splits = self._all()
         if name not in splits:
-            raise NotFoundError(f"there is no split {name!r}: `musicsim splits list` shows them.")
+            raise NotFoundError(f"split {name!r} does not exist: `musicsim splits list` lists all splits.")
         return {song_id: part for part, ids in splits[name].items() for song_id in ids}
 
     def keep(self, name: str, parts: Mapping[int, str]) -> None:
-        """Keep the part of each song by its id under a name, in place of a split of this name."""
-        of_part = {part: sorted(i for i, own in parts.items() if own == part) for part in PARTS}
-        self._write_all(self._all() | {name: of_part})
+        """Store a split, the part of each song by its id; it replaces the split of the same name."""
+        split = {part: sorted(i for i, song_part in parts.items() if song_part == part) for part in PARTS}
+        self._write_all(self._all() | {name: split})
 
     def delete(self, name: str) -> None:
-        """Delete a split; raises as :meth:`get`."""
+        """Delete a split; raises like :meth:`get`."""
         self.get(name)
         self._write_all({other: parts for other, parts in self._all().items() if other != name})
 
     def _all(self) -> dict[str, dict[str, list[int]]]:
-        stored = self._value(sa.select(schema.meta.c.value).where(schema.meta.c.key == _KEY))
-        found: dict[str, dict[str, list[int]]] = json.loads(stored or "{}")
-        return found
+        text = self._value(sa.select(schema.meta.c.value).where(schema.meta.c.key == _KEY))
+        splits: dict[str, dict[str, list[int]]] = json.loads(text or "{}")
+        return splits
 
     def _write_all(self, splits: Mapping[str, Mapping[str, list[int]]]) -> None:
+        statement = schema.meta.insert().prefix_with("OR REPLACE").values(key=_KEY, value=json.dumps(splits))
         with self._write() as connection:
-            row = schema.meta.insert().prefix_with("OR REPLACE").values(key=_KEY, value=json.dumps(splits))
-            connection.execute(row)
+            connection.execute(statement)

@@ -1,8 +1,7 @@
-"""Who counts as one artist: names that name nobody, songs without a name, and names spelled in several ways.
+"""Identity of artists: placeholder names, songs without an artist, and different spellings.
 
-Tags say "Unknown Artist", "VA" or nothing in more than half of real files. None of these is an artist:
-taken for one, half a collection would be "the same artist". So the folder stands in for an unknown artist,
-and where the folder says nothing either, each song stands for itself.
+More than half of real files lack an artist or have a placeholder such as "Unknown Artist", which would join half a
+library. A song's folder replaces an unknown artist. If the folder is generic, too, the song is on its own.
 """
 
 import re
@@ -13,8 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePath
 
-# Names that name nobody, as programs for music write them: in the language of the words. Letters and digits
-# alone are compared, so "<Unknown>", "V.A." and "n/a" are among them.
+# Placeholders of music programs in many languages. Only letters and digits are compared, so "<Unknown>", "V.A." and
+# "n/a" match, too.
 _PLACEHOLDERS = """
     unknown, unknown artist, unknown artists, unknown performer, various, various artist, various artists,
     various performers, va, v/a, vv.aa., n/a, artist, track artist, album artist, no artist, artist unknown, none,
@@ -37,8 +36,8 @@ _PLACEHOLDERS = """
     合辑, 华语群星, 알 수 없음, 알 수 없는 아티스트, 여러 아티스트, 다양한 아티스트
 """
 
-# Folders that say where a file came from or what kind it is, not whose it is. Compared without digits, so
-# that "New Folder (2)" is one, and so are years and letters of an alphabet.
+# Folder names for an origin or a kind of file, not an artist. They are compared without digits, so "New Folder (2)"
+# matches. Years and single letters count as generic, too.
 _GENERIC_FOLDERS = """
     music, musik, musique, música, musica, muziek, muzyka, музыка, 音乐, 音樂, 音楽, my music, meine musik, ma musique,
     mi música, моя музыка, songs, song, tracks, audio, sound, sounds, singles, albums, album, alben, loose,
@@ -65,7 +64,7 @@ _DISC = re.compile(
 )
 
 _ACCENTS = re.compile("[\u0300-\u036f]")
-# What NFKD leaves whole although it is an accent to most keyboards.
+# letters that NFKD does not decompose
 _PLAIN_LETTERS = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i", "ħ": "h"}
 )
@@ -73,14 +72,14 @@ _SAME_WORDS = {"n": "and", "ft": "feat", "featuring": "feat", "versus": "vs"}
 _ARTICLE_BEHIND = re.compile(r"(.+),\s*(the|a|an|die|der|das|le|la|les|los|las|el|il|i|gli)\W*", re.DOTALL)
 _SHORTEST_TYPO = 8  # letters of a name
 _SHORTEST_WORD = 5  # letters of a word: "Jon" and "John" are two names
-_MAX_COMPARED = 16  # names that become one by leaving out a letter: more are no errors but a series
+_MAX_COMPARED = 16  # names that are equal without one letter; more are a series, not errors
 
 
 def known_artist(name: str | None) -> str | None:
-    """Return a name in one line, or None where it names nobody ("Unknown Artist", "VA", "-", "???").
+    """Return a name in one line, or None for a placeholder ("Unknown Artist", "VA", "-", "???").
 
-    The table of such names is in this module; case, accents, punctuation and spaces do not matter. Names
-    of signs alone are known ("!!!") unless they are dashes, dots or question marks.
+    Case, accents, punctuation and spaces do not matter. Names of symbols only are names ("!!!"), unless the symbols are
+    dashes, dots, question marks and the like.
     """
     shown = " ".join((name or "").split())
     letters = _letters(shown)
@@ -90,53 +89,51 @@ def known_artist(name: str | None) -> str | None:
 
 
 def artist_group(artist: str | None, folder: Path, roots: Iterable[Path]) -> str | None:
-    """What stands for "the same artist" in artist limits, spacing, colours and splits.
+    """Return the key for "the same artist" in artist limits, spacing, colors and splits.
 
-    Of an artist as tagged or corrected the name without differences of case, width and spaces; placeholders count as
-    None. Without one ``"folder:<path>"`` of the folder that stands in, seen from the folders that were added to the
-    library; None if the song stands for itself.
+    It is the artist's name without differences of case, width and spaces; for None and placeholders,
+    ``"folder:<path>"`` of the song's folder below the library's `roots`, or None if that is generic.
     """
     known = known_artist(artist)
     if known is not None:
         return fold_name(known)
-    stand_in = _stand_in(folder, roots)
-    return None if stand_in is None else f"folder:{stand_in}"
+    own = _artist_folder(folder, roots)
+    return None if own is None else f"folder:{own}"
 
 
 def stand_in_name(folder: Path, roots: Iterable[Path]) -> str | None:
-    """Name of the folder that stands in for an unknown artist, to be shown; None where none does."""
-    stand_in = _stand_in(folder, roots)
-    return None if stand_in is None else stand_in.name.encode("utf-8", "replace").decode()
+    """Return the name of the folder that replaces an unknown artist, for display; None if it is generic."""
+    own = _artist_folder(folder, roots)
+    return None if own is None else own.name.encode("utf-8", "replace").decode()
 
 
 @dataclass(frozen=True, slots=True)
 class SpellingGroup:
-    """Names that are very likely one artist."""
+    """Spellings that very likely mean one artist."""
 
     names: tuple[str, ...]  # two or more, most used first
-    suggested: str  # the one to keep: the most used
+    suggested: str  # the most used
 
 
 def similar_spellings(counts: Mapping[str, int]) -> list[SpellingGroup]:
-    """Find names that are very likely one artist, spelled in several ways, by their numbers of songs.
+    """Find spellings that very likely mean one artist; `counts` are numbers of songs by name.
 
     The most used group comes first. A name is in at most one group; placeholders are in none.
 
-    Equal are names that differ in case, accents, punctuation, spaces, "The" in front or behind, "&", "+", "n" or "and",
-    "ft." or "feat.". One typing error (a letter too many, too few, wrong, or two swapped) makes two names similar if
-    both have eight letters and the same digits, the wrong word has five, and both begin alike unless letters were
-    swapped: "Vitamin C" and "Vitamin D", "Jon" and "John" stay two. A name is compared only with more used ones, and
-    joins one that joined none itself, so that errors do not add up.
+    Names are equal without case, accents, punctuation, spaces, "The" at either end, and differences like "&", "+", "n",
+    "and" or "ft.", "feat.". One typing error (a letter inserted, missing or wrong, or two swapped) makes names similar
+    if both have at least eight letters and the same digits. The wrong word must have five letters and, unless letters
+    were swapped, the same first one: "Vitamin C" and "Vitamin D", "Jon" and "John" stay apart. Names are only compared
+    with more frequent ones. They join a name that has not joined another, so that errors do not accumulate.
 
-    Names with one letter less meet in a table (deletion neighborhoods), so the time grows with the number of names,
-    not its square.
+    A table of names without one letter (deletion neighborhoods) makes the time linear in the number of names.
     """
     spellings: dict[str, list[str]] = defaultdict(list)
     words: dict[str, tuple[str, ...]] = {}
     for name in sorted(counts, key=lambda name: (-counts[name], name)):
         if known_artist(name) is not None:
             split = artist_words(name)
-            key = "".join(split) or fold_name(name)  # a name of signs alone is as it is
+            key = "".join(split) or fold_name(name)  # for a name of symbols only
             spellings[key].append(name)
             words.setdefault(key, split)
     used = {key: sum(counts[name] for name in names) for key, names in spellings.items()}
@@ -149,16 +146,10 @@ def similar_spellings(counts: Mapping[str, int]) -> list[SpellingGroup]:
 
 
 def spelling_groups(groups: Iterable[Iterable[str]], counts: Mapping[str, int]) -> list[SpellingGroup]:
-    """Groups of two names or more, the most used first, as are the names of each."""
-    found = []
-    for group in groups:
-        names = sorted(group, key=lambda name: (-counts[name], name))
-        if len(names) > 1:
-            found.append(SpellingGroup(tuple(names), names[0]))
-    return sorted(found, key=lambda group: (-sum(counts[name] for name in group.names), group.names))
-
-
-# Names that name nobody
+    """Return groups with at least two names; groups and names are sorted by use, the most used first."""
+    ordered = (tuple(sorted(group, key=lambda name: (-counts[name], name))) for group in groups)
+    result = [SpellingGroup(names, names[0]) for names in ordered if len(names) > 1]
+    return sorted(result, key=lambda group: (-sum(counts[name] for name in group.names), group.names))
 
 
 def _letters(text: str) -> str:
@@ -166,17 +157,17 @@ def _letters(text: str) -> str:
 
 
 def unaccented(text: str) -> str:
-    """Text without case and the accents of European letters; vowel signs of other scripts stay."""
+    """Return text without case and the accents of European letters; vowel signs of other scripts stay."""
     if text.isascii():
         return text.lower()
     text = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
     text = _ACCENTS.sub("", text).translate(_PLAIN_LETTERS)
-    # composed again: a letter of Korean is a syllable, or two names would be one typo apart
+    # composed again, because a Korean syllable should count as one letter
     return unicodedata.normalize("NFC", text)
 
 
 def fold_name(text: str) -> str:
-    """A name without differences of case, width and spaces."""
+    """Return a name without differences of case, width and spaces."""
     if text.isascii():
         return " ".join(text.lower().split())
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
@@ -186,9 +177,6 @@ def fold_name(text: str) -> str:
 _NOBODY = frozenset(map(_letters, _PLACEHOLDERS.split(",")))
 
 
-# Folders that stand in
-
-
 def _without_digits(text: str) -> str:
     return re.sub(r"\d", "", _letters(text))
 
@@ -196,8 +184,8 @@ def _without_digits(text: str) -> str:
 _GENERIC = frozenset(map(_without_digits, _GENERIC_FOLDERS.split(",")))
 
 
-def _stand_in(folder: PurePath, roots: Iterable[PurePath]) -> PurePath | None:
-    """The folder, or of a disc's folder the album's; None if it holds anybody's songs."""
+def _artist_folder(folder: PurePath, roots: Iterable[PurePath]) -> PurePath | None:
+    """Return the folder, or the parent of a disc's folder; None if it is generic."""
     above = _up_to(tuple(roots))
     while folder.name and str(folder) not in above:
         if not _DISC.fullmatch(folder.name):
@@ -223,14 +211,11 @@ def _is_generic(name: str) -> bool:
     )
 
 
-# Names spelled in several ways
-
-
 def artist_words(name: str) -> tuple[str, ...]:
-    """Words of a name that tell artists apart, in their plainest spelling."""
+    """Return the distinctive words of a name, in a plain spelling."""
     text = unaccented(" ".join(name.split()))
-    if behind := _ARTICLE_BEHIND.fullmatch(text):
-        text = f"{behind[2]} {behind[1]}"
+    if match := _ARTICLE_BEHIND.fullmatch(text):
+        text = f"{match[2]} {match[1]}"
     text = re.sub(r"(?<=\w)\$(?=\w)", "s", re.sub(r"(?<=\w)!(?=\w)", "i", text))  # Ke$ha, P!nk
     parts = re.sub(r"[&+]", " and ", text).split()
     words = [word for part in parts if (word := _without_signs(part))]
@@ -240,15 +225,15 @@ def artist_words(name: str) -> tuple[str, ...]:
 
 
 def _without_signs(text: str) -> str:
-    # vowel signs of Indian and other scripts are marks, and tell words apart
+    # vowel signs of Indian and other scripts are marks, and distinctive
     return text if text.isalnum() else "".join(c for c in text if unicodedata.category(c)[0] in "LNM")
 
 
 def _join_typos(words: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Map each key, the most used first, to the first that it is a typing error of, or to itself."""
+    """Map each key, the most used first, to the first key that it is a typing error of, or to itself."""
     joined: dict[str, str] = {}
-    # of names that joined none, by their digits and what is left of them without one letter
-    met: dict[tuple[str, str], list[int]] = defaultdict(list)
+    # indices of keys that joined none, by their digits and their variants without one letter
+    table: dict[tuple[str, str], list[int]] = defaultdict(list)
     keys = list(words)
     for i, key in enumerate(keys):
         joined[key] = key
@@ -257,19 +242,19 @@ def _join_typos(words: Mapping[str, Sequence[str]]) -> dict[str, str]:
             continue
         shorter = {key[:k] + key[k + 1 :] for k, letter in enumerate(key) if not letter.isdecimal()}
         cells = [(digits, variant) for variant in (key, *shorter)]
-        near = {other for cell in cells for other in met.get(cell, ())}
-        hub = next((keys[k] for k in sorted(near) if _one_typo(words[key], words[keys[k]])), None)
+        near = {other for cell in cells for other in table.get(cell, ())}
+        hub = next((keys[k] for k in sorted(near) if _is_one_typo(words[key], words[keys[k]])), None)
         if hub is not None:
             joined[key] = hub
             continue
         for cell in cells:
-            if len(met[cell]) < _MAX_COMPARED:
-                met[cell].append(i)
+            if len(table[cell]) < _MAX_COMPARED:
+                table[cell].append(i)
     return joined
 
 
-def _one_typo(a: Sequence[str], b: Sequence[str]) -> bool:
-    """Whether two names, given as words, are one typing error apart, and not one word."""
+def _is_one_typo(a: Sequence[str], b: Sequence[str]) -> bool:
+    """Return whether two names, given as words, differ in one typing error, and not in a whole word."""
     from rapidfuzz.distance import OSA
 
     whole_a, whole_b = "".join(a), "".join(b)
@@ -280,7 +265,7 @@ def _one_typo(a: Sequence[str], b: Sequence[str]) -> bool:
         return all("".join((*longer[:i], *longer[i + 1 :])) != shorter for i in range(len(longer)))
     different = [(x, y) for x, y in zip(a, b, strict=True) if x != y]
     if len(different) != 1:
-        return True  # the error lies across a space
+        return True  # the error moves a space
     x, y = different[0]
     is_swap = sorted(x) == sorted(y)
     return is_swap or (max(len(x), len(y)) >= _SHORTEST_WORD and x[0] == y[0])

@@ -1,9 +1,9 @@
-// Songs to compare by ear, with the answer by click or by key. The songs play in the page's own player, which is
-// asked without a round trip to Python; answers go there as one trigger, "action", with the turn they are about.
-// Every text comes from files' tags or people and is set as text, never as markup.
+// Songs to compare by ear; the answer is a click or a key. The songs play in the page's player, which is called
+// without a round trip to Python. Answers are sent to Python as one trigger, "action", with their turn. All texts come from file
+// tags or people and are set as text, never as markup.
 
-const LOOK_MS = 250; // how often the player is looked at: it tells one view only, and that is its own
-const PATIENCE_MS = 5000; // an answer that came to nothing may be given again
+const LOOK_MS = 250; // interval to poll the player, which notifies only its own view
+const PATIENCE_MS = 5000; // after this time, an unanswered action may be sent again
 const PLAY = "M8 5.5v13l11-6.5z";
 const PAUSE = "M8 5.5h3v13H8zM13.5 5.5h3v13h-3z";
 
@@ -26,7 +26,7 @@ function icon(path) {
   return drawing;
 }
 
-/** A button with its key; `name` is how the keyboard finds its way back to it after a change. */
+/** A button with its key; after a change, the focus returns to the button with this `name`. */
 function button(name, words, key, act, disabled = false) {
   const made = element("button", { type: "button", className: "act", disabled }, words);
   if (key) made.append(element("kbd", { textContent: key }));
@@ -36,7 +36,7 @@ function button(name, words, key, act, disabled = false) {
   return made;
 }
 
-/** Whether somebody types, or a list, a slider or a window that lies over the page has the key. */
+/** Whether the key belongs to a text field, a list, a slider or a dialog. */
 function isTaken(event, target) {
   const texts = "input:not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable=true]";
   const others = "[role=textbox], [role=combobox], [role=listbox], [role=dialog], [data-testid=stPopoverBody]";
@@ -52,21 +52,21 @@ class Comparison {
     this.broken = new Set(); // addresses that the player could not play
     this.heard = new Set(); // addresses that have played in this turn
     this.content = element("div");
-    this.status = element("div", { className: "status" }); // stays, or readers of screens would not hear of changes
+    this.status = element("div", { className: "status" }); // never removed, because screen readers would miss changes
     this.status.setAttribute("role", "status");
     this.reminder = element("div", { className: "reminder" });
     this.reminder.setAttribute("role", "status");
     root.append(this.content, this.reminder, this.status);
     this.closing = new AbortController();
     const { signal } = this.closing;
-    // what a card does with a key comes before the page and its player hear of it
+    // cards handle keys before the page and its player do
     root.addEventListener("keydown", (event) => this.onCard(event), { signal });
     document.addEventListener("keydown", (event) => this.onKey(event), { signal });
     this.looking = setInterval(() => this.look(), LOOK_MS);
   }
 
   close() {
-    // elsewhere "Song 1" is no name
+    // elsewhere "Song 1" is not a valid name
     if (this.data?.songs.some((song) => song.title === null && this.isCurrent(song))) pagePlayer().clear();
     this.closing.abort();
     clearInterval(this.looking);
@@ -101,7 +101,7 @@ class Comparison {
     return this.isCurrent(song) && pagePlayer().state === "playing";
   }
 
-  /** Hear a song from its typical seconds on, the others after it; the one that plays already pauses. */
+  /** Play a song from its typical seconds, then the others; pause it if it is playing. */
   play(index) {
     const song = this.data.songs[index];
     if (!pagePlayer() || !song.track) return;
@@ -117,7 +117,7 @@ class Comparison {
     if (!this.data.is_queue_ours) this.send("heard");
   }
 
-  /** The player held songs of the question before: as "Song 1" they would be taken for songs of this one. */
+  /** Remove songs of the previous question from the player: "Song 1" would be confused with the new one. */
   takeOver(wasPlaying) {
     const first = this.data.songs.find((song) => song.track);
     if (!first) return;
@@ -133,7 +133,7 @@ class Comparison {
     else if (index < this.cards.length && !this.isLocked && !this.reminds()) this.answer("choose", index);
   }
 
-  /** Once a turn: an answer about a song that nobody has heard says nothing. Who chooses again means it. */
+  /** Ask once per turn to listen to songs that have not been played; choosing again confirms the answer. */
   reminds() {
     const unheard = this.cards.filter(({ song }) => song.track && ![this.heard, this.broken].some((set) => set.has(song.track.url)));
     if (this.isReminded || !unheard.length) return false;
@@ -144,7 +144,7 @@ class Comparison {
     return true;
   }
 
-  /** One answer a turn, however often a key is pressed before the next question is here. */
+  /** Send one answer per turn, however often a key is pressed before the next question arrives. */
   answer(kind, chosen = null) {
     if (this.isLocked || (kind === "undo" && !this.data.last)) return;
     this.isLocked = true;
@@ -160,7 +160,7 @@ class Comparison {
 
   // -------------------------------------------------------------------------------------- the keys
 
-  /** Enter and space on a card; on its buttons they press these. */
+  /** Enter and space on a card; on its buttons they press the button. */
   onCard(event) {
     const index = this.cards.findIndex((card) => card.root === event.target);
     if (index < 0 || event.repeat || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -184,7 +184,7 @@ class Comparison {
     event.preventDefault();
   }
 
-  /** To the card before or after; up and down only from card to card, for elsewhere they scroll the page. */
+  /** Go to the previous or next card; up and down only between cards, because elsewhere they scroll the page. */
   move(key, target) {
     const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[key];
     const at = this.cards.findIndex((card) => card.root.contains(target));
@@ -197,7 +197,7 @@ class Comparison {
 
   // ------------------------------------------------------------------------------------- the looks
 
-  /** Build all again; the keyboard goes on where it was, at a new question from the first song on. */
+  /** Build all elements again and restore the focus; a new question starts at the first song. */
   draw(isNew = false) {
     const { data, root } = this;
     const focused = root.getRootNode().activeElement?.closest("[data-name]")?.dataset.name;
@@ -271,7 +271,7 @@ class Comparison {
     return box;
   }
 
-  /** Show what the player does with these songs. */
+  /** Show the state of the player for these songs. */
   look() {
     const player = pagePlayer();
     if (player && player !== this.player) {

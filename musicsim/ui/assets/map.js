@@ -1,25 +1,25 @@
-// The map, second part: what is looked at, pointed at, marked and named. One instance lives through all reruns of its
-// page; a click, an outline and a song that is to be heard go back to Python. Texts are set as text, never as markup.
+// The map's view, pointer, marks and names. One instance exists during all reruns of its page. It sends clicks,
+// outlines and the song to play to Python. Texts are set as text, never as markup.
 
 const PATIENCE_MS = 5000;
-const SETTLED_MS = 140; // after the last move, where a frame takes long
+const SETTLED_MS = 140; // after the last move, if a frame takes long
 const SLOW_FRAME_MS = 50;
 const HEARD_MS = 500;
 const LABEL_MS = 60;
 const NEAR_PX = 14;
 const TAP_PX = 4;
 const ZOOM = [0.1, 60];
-const ROOM = 0.06; // between the edge and a query outside of the map
+const ROOM = 0.06; // between the edge and a query outside the map
 const STEP = 1.5; // of a button or key
 const MAX_NAMES = 24;
 const MANY = 100; // marks
 const MIN_HEIGHT_PX = 360;
 const NARROW_PX = 640;
-const LEGEND_PX = 20; // of an entry of a saved figure
+const LEGEND_PX = 20; // per entry of a saved figure
 const LEGEND_WIDTH_PX = 180;
 const RED = "#d4002a";
 const LIBRARY = Symbol.for("musicsim.map-library");
-const MAX_FRAME = Symbol.for("musicsim.map-max-frame-ms"); // set by tests, for whom any speed will do
+const MAX_FRAME = Symbol.for("musicsim.map-max-frame-ms"); // set by tests, which accept any speed
 const SPACE = "http://www.w3.org/2000/svg";
 const ICONS = {
   lasso: "M12 5c4.4 0 8 2 8 4.5S16.4 14 12 14 4 12 4 9.5 7.6 5 12 5zM8 13.5c-2 1-2 3.5 0 4s2 2 1 3",
@@ -35,7 +35,7 @@ const ICONS = {
 const WALKS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const isStill = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 
-/** Where the app is served: the player knows it under any base path, and is on every page. */
+/** Address of the app, from the player, which is on every page and knows it under any base path. */
 async function appBase() {
   for (const start = Date.now(); Date.now() - start < PATIENCE_MS; ) {
     const player = window[Symbol.for("musicsim.player")];
@@ -73,8 +73,8 @@ class SongMap {
     this.view = { x: 0.5, y: 0.5, zoom: 1 };
     this.labels = new Map();
     this.isolated = null;
-    this.at = null; // row that the keys are at
-    this.pointed = null; // row below the pointer
+    this.at = null; // row selected with the keys
+    this.pointed = null; // row under the pointer
     this.fingers = null;
     this.closing = new AbortController();
     this.build();
@@ -137,12 +137,12 @@ class SongMap {
     return made;
   }
 
-  /** The columns of the page that the map is in; of nested ones the outermost. */
+  /** The page's outermost columns that contain the map. */
   columns() {
     return [...document.querySelectorAll("[data-testid=stHorizontalBlock]")].find((row) => row.contains(this.root));
   }
 
-  /** Hide what stands beside the map; by an attribute, which Streamlit leaves alone. */
+  /** Hide the column next to the map with an attribute, which Streamlit does not change. */
   fold(isFolded) {
     this.columns()?.toggleAttribute("data-map-alone", isFolded);
   }
@@ -176,7 +176,7 @@ class SongMap {
     else if (this.places) this.mark();
   }
 
-  /** Fetch what is to be drawn and draw it, one change after the other. */
+  /** Fetch data and draw it, one change after the other. */
   load(isOtherMap) {
     this.loading = (this.loading ?? Promise.resolve()).then(() => this.loadNow(isOtherMap)).catch((error) => {
       console.error("map", error);
@@ -192,12 +192,12 @@ class SongMap {
       fetchPlaces(this.base, map), fetchColours(this.base, map, by), fetchColumn(this.base, map, "regions"),
     ]);
     if (this.isClosed) return;
-    if (places.order !== colours.order) throw new Error("the library has just changed"); // a rerun is on its way
+    if (places.order !== colours.order) throw new Error("the library has just changed"); // a rerun will follow
     this.isolated = this.keptIsolated(colours);
     const drawn = `${map.model} ${places.tag} ${by} ${colours.tag}`;
     const held = this.data.chosen && this.placeOf(this.data.chosen);
     const { width, height } = this.extent();
-    const large = Math.max(1, Math.sqrt(width * height) / 800); // points of large windows are larger
+    const large = Math.max(1, Math.sqrt(width * height) / 800); // large windows have larger points
     this.size = large * Math.min(12, Math.max(3.5, 160 / Math.sqrt(Math.max(1, places.n))));
     this.levels = regions.levels.filter((level) => level.length);
     await this.choosePoints(script, places, colours);
@@ -218,7 +218,7 @@ class SongMap {
     this.root.dataset.state = "drawn";
   }
 
-  /** WebGL for many points where it is there and quick enough for them, the plain canvas otherwise. */
+  /** Use WebGL for many points if it is available and fast enough, otherwise the plain canvas. */
   async choosePoints(script, places, colours) {
     if (this.points && this.nChosenFor === places.n) return;
     Object.assign(this, { nChosenFor: places.n, isNew: true });
@@ -251,7 +251,7 @@ class SongMap {
     return row < 0 ? null : [this.places.x[row] / FULL, this.places.y[row] / FULL];
   }
 
-  /** Keep the chosen song where it is on the screen while all others move to another map. */
+  /** Keep the chosen song in place on the screen while the others move to another map. */
   keepInHand(before) {
     const after = before && this.placeOf(this.data.chosen);
     if (after && this.view.zoom > 1) this.look({ x: this.view.x + after[0] - before[0], y: this.view.y + after[1] - before[1] });
@@ -273,7 +273,7 @@ class SongMap {
     this.paint();
   }
 
-  /** What is left of the window below what stands above the map, and above the player. */
+  /** The height of the window between the elements above the map and the player. */
   room() {
     const main = document.querySelector("[data-testid=stMain]");
     const above = this.root.getBoundingClientRect().top + (main?.scrollTop ?? 0);
@@ -289,7 +289,7 @@ class SongMap {
     this.move();
   }
 
-  /** Zoom by a factor; the place at some pixels, or the centre, stays. */
+  /** Zoom by a factor around a point in pixels, by default the center. */
   zoom(by, [px, py] = [this.seen.width / 2, this.seen.height / 2]) {
     const { x, y, zoom: before } = this.view;
     const zoom = Math.min(ZOOM[1], Math.max(ZOOM[0], before * by));
@@ -303,7 +303,7 @@ class SongMap {
     this.look({ x: x - right / width / zoom, y: y + down / height / zoom });
   }
 
-  /** All songs, and the query where it lies outside of them. */
+  /** Show all songs, and the query if it is outside of them. */
   goHome() {
     const query = this.data.query ?? [0.5, 0.5];
     const [low, high] = [query.map((at) => Math.min(0, at - ROOM)), query.map((at) => Math.max(1, at + ROOM))];
@@ -312,7 +312,7 @@ class SongMap {
     this.look({ x: (left + right) / 2, y: (bottom + top) / 2, zoom: 1 / Math.max(right - left, top - bottom) });
   }
 
-  /** Draw at the next frame; where that takes long, move the picture meanwhile and draw once all is at rest. */
+  /** Draw at the next frame; if that is slow, move the picture and draw once nothing moves any more. */
   move() {
     if (!this.seen) return;
     if (!this.painted || this.points?.frameMs <= SLOW_FRAME_MS) { this.paint(); return; }
@@ -346,7 +346,7 @@ class SongMap {
     const where = nHere === this.places.n ? "" : " in view";
     this.status.textContent = !rows || rows.length === this.places.n ? ""
       : rows.length === nHere ? (nHere ? `All ${number(nHere)} songs in view are shown as points.` : "No songs in view.")
-      : `${number(rows.length)} of the ${number(nHere)} songs${where} are shown as points; darker areas hold more songs. Zoom in to see the rest.`;
+      : `${number(rows.length)} of the ${number(nHere)} songs${where} are shown as points; darker areas contain more songs. Zoom in to see the rest.`;
     Object.assign(this.root.dataset, {
       points: String(rows ? rows.length : nHere), frameMs: String(Math.round(this.points.frameMs)),
     });
@@ -354,7 +354,7 @@ class SongMap {
 
   // ---------------------------------------------------------------------------------- marks, names
 
-  /** Rows of what Python marks; the others of a list are not on the map. */
+  /** Rows of marked songs that are on the map. */
   mark() {
     const rows = new Map();
     const { chosen, found, path } = this.data;
@@ -381,7 +381,7 @@ class SongMap {
     };
     const { chosen, found, path } = this.marks;
     this.trace(context, path.map((row) => this.pixelsOf(row)), ink, []);
-    context.globalAlpha = found.length > MANY ? 0.4 : 1; // what is marked keeps its colour
+    context.globalAlpha = found.length > MANY ? 0.4 : 1; // keeps the color of marked points
     for (const row of found) ring(row, found.length > MANY ? 2 : 6, ink, found.length > MANY ? 1 : 1.5);
     context.globalAlpha = 1;
     for (const row of path) ring(row, 6, ink, 1.5);
@@ -405,7 +405,7 @@ class SongMap {
     context.setLineDash([]);
   }
 
-  /** Names of the regions in view, of smaller ones the closer one looks; where two collide, the larger region's. */
+  /** Names of the regions in view; closer views show smaller regions. If two collide, the larger region's is shown. */
   placeNames() {
     const depth = this.view.zoom < 2 ? 0 : this.view.zoom < 5 ? 1 : 2;
     const level = this.hasNames && this.levels?.length ? this.levels[Math.min(depth, this.levels.length - 1)] : [];
@@ -457,7 +457,7 @@ class SongMap {
     this.legend.toggleAttribute("data-isolates", Boolean(this.isolated));
   }
 
-  /** Show one entry alone, or with Shift one more; all of them where the last one is taken away. */
+  /** Show only one entry, or with Shift one more; if none is left, show all. */
   isolate(code, isAdded) {
     const others = new Set(isAdded ? this.isolated : []);
     const isAlone = this.isolated?.size === 1 && this.isolated.has(code);
@@ -466,7 +466,7 @@ class SongMap {
     this.showOnly(others.size ? others : null);
   }
 
-  /** The codes of the isolated entries among other colours. */
+  /** The codes of the isolated entries in another coloring. */
   keptIsolated({ by, entries }) {
     if (!this.isolated || by !== this.colours.by) return null;
     const names = new Set([...this.isolated].map((code) => this.colours.entries[code].name));
@@ -481,7 +481,7 @@ class SongMap {
     this.paint();
   }
 
-  /** What is in view as a figure, every song a point, with its marks, its names and what its colours mean. */
+  /** The view as a figure: every song as a point, with marks, names and a legend. */
   figure() {
     const { width, height } = this.seen;
     const { entries, codes } = this.colours;
@@ -489,7 +489,7 @@ class SongMap {
     for (let row = 0; row < this.places.n; row += 1) {
       const [px, py] = this.pixelsOf(row);
       if (px < 0 || py < 0 || px > width || py > height || !this.isShown(row)) continue;
-      lines[codes[row]].push(`M${px.toFixed(1)} ${py.toFixed(1)}h0`); // a line of no length with round ends is a point
+      lines[codes[row]].push(`M${px.toFixed(1)} ${py.toFixed(1)}h0`); // a line of length 0 with round ends is a point
     }
     const ink = getComputedStyle(this.root).color;
     const points = lines.map((some, code) => svgElement("path", {
@@ -532,7 +532,7 @@ class SongMap {
     return !this.isolated || this.isolated.has(this.colours.codes[row]);
   }
 
-  /** The row for which a measure of its pixels is smallest, of those that are points or of all; null where none has one. */
+  /** The row with the smallest measure of its pixels, among points or all rows; null if there is none. */
   best(measure, isOfAll = false) {
     if (!this.places || !this.shown) return null;
     const { x, y, n } = this.places;
@@ -556,7 +556,7 @@ class SongMap {
     });
   }
 
-  /** Where a song is on the stage. */
+  /** Position of a song on the stage. */
   pixelsOf(row) {
     return onScreen(this.places, row, this.view, this.seen.width, this.seen.height);
   }
@@ -684,14 +684,14 @@ class SongMap {
     this.paintMarks();
   }
 
-  /** Corners of the outline that is drawn, in pixels. */
+  /** Corners of the drawn outline, in pixels. */
   corners() {
     if (this.tool !== "rectangle") return [...this.outline, this.outline[0]];
     const [[x0, y0], [x1, y1]] = [this.outline[0], this.outline.at(-1)];
     return [[x0, y0], [x1, y0], [x1, y1], [x0, y1], [x0, y0]];
   }
 
-  /** Ask for the songs inside, of the entries that are shown. */
+  /** Request the songs inside, of the entries that are shown. */
   encircle() {
     const { width, height } = this.seen;
     const { x, y, zoom } = this.view;
@@ -704,7 +704,7 @@ class SongMap {
     this.use(null);
   }
 
-  /** Two fingers move and zoom the map; one scrolls the page, but for an outline. */
+  /** Two fingers move and zoom the map; one finger scrolls the page, except while drawing an outline. */
   touch(event) {
     if (this.outline) { event.preventDefault(); return; }
     if (event.touches.length !== 2 || !this.seen) return;
@@ -731,7 +731,7 @@ class SongMap {
     act();
   }
 
-  /** Go to the nearest song in a direction: the way there counts, and twice how far it leads aside. */
+  /** Go to the nearest song in a direction; a sideways distance counts twice. */
   walk(right, down) {
     const { width, height } = this.seen;
     const from = this.at ?? this.marks.chosen[0];
@@ -778,7 +778,7 @@ class SongMap {
   }
 }
 
-/** The query: a star of five points. */
+/** The query, a star with five points. */
 function star(context, px, py) {
   context.beginPath();
   for (let k = 0; k < 10; k += 1) {

@@ -1,22 +1,22 @@
-// The map, first part: its columns, and what draws its points. A plain canvas draws up to 20,000 of them, as quickly as
-// anything does; WebGL draws more. Where it is missing, or too slow for so many, the plain canvas shows a sample before
-// an image of how dense all songs lie.
+// The map's data, and the drawing of its points. A plain canvas draws up to 20,000 points, as fast as anything else;
+// WebGL draws more. If it is missing or too slow, the plain canvas shows a sample in front of an image of the density
+// of all songs.
 
-const FULL = 65535; // of a place along each axis
-const SAMPLE = 8000; // songs that are points of a view with more, on the plain canvas
-const MAX_PLAIN = 20000; // songs up to which the plain canvas draws all
-const PROBE = 100000; // points by which WebGL's speed is measured
-const POINT_MS = Symbol.for("musicsim.map-point-ms"); // what drawing a point takes here: the same on every visit
+const FULL = 65535; // largest coordinate along each axis
+const SAMPLE = 8000; // points on the plain canvas in a view with more songs
+const MAX_PLAIN = 20000; // up to this number, the plain canvas draws all songs
+const PROBE = 100000; // points to measure WebGL's speed with
+const POINT_MS = Symbol.for("musicsim.map-point-ms"); // time to draw a point on this machine, measured once
 const MAX_FRAME_MS = 400; // a map that takes longer to draw is sampled
 const SOFTWARE = /swiftshader|llvmpipe|softpipe|software|basic render/i;
 const MOVE_MS = 600;
 const CELL_PX = 3; // of the density
-const DARKEST = 0.42; // opacity of the density where most songs are
-const SHADE = [77, 110, 120]; // the ink with some of the accent, so that no genre has its colour
+const DARKEST = 0.42; // opacity at the highest density
+const SHADE = [77, 110, 120]; // between ink and accent, a color that no genre has
 const BINOMIAL = [1, 4, 6, 4, 1].map((part) => part / 16);
 const NO_INDEX = new Uint8Array([0xdb, 0x17, 16, 0, 0, 0, 0, 0]).buffer; // the library's own search, not needed here
 
-/** A column as /maps sends it: a line of JSON, then arrays. */
+/** Parse a column of /maps: a line of JSON, then arrays. */
 async function fetchColumn(base, { model, library }, name) {
   const answer = await fetch(new URL(`maps/${model}/${name}?library=${encodeURIComponent(library)}`, base));
   if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
@@ -43,7 +43,7 @@ async function fetchColours(base, map, by) {
   return { order, by, tag, entries, scale, codes: new Uint8Array(bytes, end) };
 }
 
-/** Whether WebGL is there, and for so many points not by software, which would take seconds to be found too slow. */
+/** Whether WebGL is available, and in hardware: measuring software rendering of many points would take seconds. */
 function canDrawGl(n) {
   const context = document.createElement("canvas").getContext("webgl");
   const can = Boolean(context?.getExtension("OES_texture_float"));
@@ -53,7 +53,7 @@ function canDrawGl(n) {
   return can && !(n > PROBE && SOFTWARE.test(renderer));
 }
 
-/** All points by regl-scatterplot, which is used to draw only: what is pointed at is the map's business. */
+/** Draws all points with regl-scatterplot; the map handles the pointer itself. */
 class GlPoints {
   constructor({ default: createScatterplot, createRenderer }, canvas, { width, height }) {
     this.renderer = createRenderer();
@@ -65,7 +65,7 @@ class GlPoints {
     this.frameMs = 0;
   }
 
-  /** Milliseconds that a frame of all points will take, measured once, with some of them. */
+  /** Expected milliseconds per frame of all points, measured once with some of them. */
   async probe(places, colours, size) {
     window[POINT_MS] ??= await this.measure(places, colours, size);
     this.frameMs = places.n * window[POINT_MS];
@@ -127,7 +127,7 @@ class GlPoints {
   }
 }
 
-/** A sample of the points and the density of all, on a plain canvas. */
+/** Draws a sample of the points and the density of all on a plain canvas. */
 class PlainPoints {
   constructor(canvas) {
     this.canvas = canvas;
@@ -140,7 +140,7 @@ class PlainPoints {
     this.look(colours, null, size);
   }
 
-  /** Have every point go from one place to another. */
+  /** Move every point from one position to another. */
   async glide(from, to) {
     const start = performance.now();
     for (let share = 0; share < 1; ) {
@@ -170,7 +170,7 @@ class PlainPoints {
     return { rows, nHere };
   }
 
-  /** Rows that are points: of a large map the first of those in view. */
+  /** Rows that are drawn as points; with many songs, the first ones in view. */
   inView({ x, y, zoom }) {
     const { n, x: xs, y: ys } = this.places;
     const most = n <= MAX_PLAIN ? n : SAMPLE;
@@ -235,7 +235,7 @@ class PlainPoints {
   close() {}
 }
 
-/** Spread over neighbouring cells along lines (step 1) or columns (step: cells of a line), twice. */
+/** Blur twice over neighboring cells, along rows (step 1) or columns (step: cells per row). */
 function smoothed(cells, across, step) {
   let from = cells;
   for (let turn = 0; turn < 2; turn += 1) {
@@ -254,7 +254,7 @@ function smoothed(cells, across, step) {
   return from;
 }
 
-/** Where a song is on the screen, in pixels of the stage. */
+/** Position of a song in pixels of the stage. */
 function onScreen({ x, y }, row, view, width, height) {
   return toScreen([x[row] / FULL, y[row] / FULL], view, width, height);
 }
@@ -263,7 +263,7 @@ function toScreen([x, y], view, width, height) {
   return [((x - view.x) * view.zoom + 0.5) * width, (0.5 - (y - view.y) * view.zoom) * height];
 }
 
-/** The entries of one map in the order of another, so that each point can move; null where songs differ. */
+/** The rows of one map in the order of another, so that each point can move; null if the songs differ. */
 function inOrderOf(old, places, colours) {
   if (old.n !== places.n) return null;
   const rowOf = new Map();

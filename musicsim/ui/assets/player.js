@@ -1,5 +1,5 @@
-// The music player, second part: the view, which is what Streamlit mounts. It may come and go, and
-// holds no state of its own: it shows the engine's (player_engine.js, joined before this file).
+// The view of the music player, which Streamlit mounts. It can be removed and mounted again, because it shows
+// the state of the engine (player_engine.js, which precedes this file) and has none itself.
 
 const NOTICE_MS = 6000;
 const NUDGE_S = 5;
@@ -22,7 +22,7 @@ class View {
     this.heights = null;
     this.drawn = null; // uid of the track whose waveform is shown
     this.canvas = root.querySelector("canvas");
-    // Streamlit may mount the same elements again after a close: what this view heard, it then must not hear.
+    // Streamlit may mount the same elements again after a close: then the old listeners must be gone.
     this.closing = new AbortController();
     this.wire();
     this.resizing = new ResizeObserver(() => this.draw());
@@ -141,7 +141,7 @@ class View {
     this.part("volume").value = String(volume.muted ? 0 : volume.level);
     for (const name of ["play", "prev"]) this.part(name).disabled = !track;
     for (const name of ["thumb-up", "thumb-down"]) this.part(name).disabled = !track?.song_id;
-    // both would tell which song it is
+    // both would reveal the song
     for (const name of ["title", "more"]) this.part(name).disabled = !track?.song_id || Boolean(track.is_blind);
     this.part("next").disabled = !engine.hasNext && !engine.goesOn;
     const { level, between, radio } = engine.settings;
@@ -188,7 +188,7 @@ class View {
     this.part("wave").dataset.kind = "bar";
     if (!track) return;
     this.engine.peaksOf(track).then((heights) => {
-      if (this.drawn !== track.uid) return; // another song since
+      if (this.drawn !== track.uid) return; // the song has changed meanwhile
       this.heights = heights;
       this.part("wave").dataset.kind = heights ? "wave" : "bar";
       this.draw();
@@ -290,12 +290,12 @@ function drawSeekBar(pen, { width, height, played, past, future }) {
   pen.fill();
 }
 
-/** Who made a song, and why it follows the one before where the player chose it. */
+/** The artist of a song, and the reason why it follows if the player chose it. */
 function by({ artist, reason }) {
   return [artist, reason].filter(Boolean).join(" · ");
 }
 
-// Titles come from the tags of files, so text is only ever set as text.
+// Titles come from file tags, so they are set as text, never as markup.
 function element(tag, properties = {}, ...children) {
   const made = Object.assign(document.createElement(tag), properties);
   made.append(...children);
@@ -336,7 +336,7 @@ function queueRow(track, i, current, n) {
   return item;
 }
 
-/** The list was made again under the reader's finger: the same song, or the one in its place. */
+/** After the list was built again: the same song, or the one in its place. */
 function refocus(list, { at, uid, act }) {
   const rows = [...list.children];
   const row = rows.find((item) => item.dataset.uid === uid) ?? rows[Math.min(at, rows.length - 1)];

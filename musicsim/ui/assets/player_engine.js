@@ -1,28 +1,28 @@
-// The music player, first part: the queue, the sound and the keys. There is one engine a browser tab,
-// kept on `window` with its own two <audio> elements in document.body, one for the next song, so that nothing
-// Streamlit mounts, reruns or removes can touch the sound. The view is in player.js; player.py joins the two files into
-// one module, because a component is given its script as one text.
+// The engine of the music player: queue, sound and keys. There is one engine per browser tab, stored on `window`,
+// with two <audio> elements in document.body, one of them for the next song. So nothing that Streamlit mounts, reruns
+// or removes affects the sound. The view is in player.js; player.py joins the two files into one module, because a
+// component has a single script.
 
 const ENGINE = Symbol.for("musicsim.player");
 const PRESENTED = "musicsim-presentation"; // class of the document, and where the tab keeps it
 const RESTART_AFTER_S = 3; // "previous" later than this goes back to the start of the same song
 const PRELOAD_BEFORE_END_S = 25;
-const ASK_BEFORE_END_S = 60; // for more songs: a large library takes its time
-const ORPHAN_PAUSE_MS = 4000; // a sound whose controls are gone has to stop
-const GAPLESS_S = 0.05; // about what a loaded song takes to start
+const ASK_BEFORE_END_S = 60; // for more songs: a large library needs this long
+const ORPHAN_PAUSE_MS = 4000; // a sound without controls must stop
+const GAPLESS_S = 0.05; // the time that a loaded song needs to start
 const FADE_STEP_MS = 40;
-const LEVEL_LUFS = -18; // of ReplayGain 2.0; songs are only ever made softer
-const MAX_FAILED = 10; // songs one after the other; then it stops
-const MAX_LATELY = 100; // songs that do not come again by themselves
+const LEVEL_LUFS = -18; // as in ReplayGain 2.0; songs are only made quieter, never louder
+const MAX_FAILED = 10; // consecutive songs; then the player stops
+const MAX_LATELY = 100; // songs that are not repeated automatically
 const USUAL_SETTINGS = { level: true, between: "off", radio: false };
 
 const REASONS = {
   [MediaError.MEDIA_ERR_NETWORK]: "the connection failed",
   [MediaError.MEDIA_ERR_DECODE]: "its sound cannot be decoded",
-  [MediaError.MEDIA_ERR_SRC_NOT_SUPPORTED]: "the file is missing or of a kind this browser does not know",
+  [MediaError.MEDIA_ERR_SRC_NOT_SUPPORTED]: "the file is missing, or this browser does not support its format",
 };
 
-// What the page needs around the player: the whole width, no gaps, no fading while a run lasts.
+// Style of the page around the player: full width, no gaps, no fading during a run.
 const PAGE_CSS = `
 [data-testid="stBottomBlockContainer"]:has(.st-key-musicsim-player) {
   max-width: none; padding: 0 clamp(8px, 2vw, 24px);
@@ -36,8 +36,8 @@ const PAGE_CSS = `
 
 // ---------------------------------------------------------------------------------- addresses
 
-/** The address the app is served under, with a slash at the end. Taken from where Streamlit's own
- * script was loaded, which is right under any base path and after any change of the page's address. */
+/** The address of the app, with a slash at the end. It is derived from the address of Streamlit's own script, which is
+ * correct under any base path and after any change of the page's address. */
 function appBase() {
   const script = /^(.*\/)static\/js\/index\.[^/]*\.js/;
   const loaded = performance.getEntriesByType("resource").map((entry) => entry.name);
@@ -53,7 +53,7 @@ function resolve(base, url) {
   return new URL(url.startsWith("/") && !url.startsWith("//") ? url.slice(1) : url, base).href;
 }
 
-/** A store that may be forbidden or full: the player then forgets, and goes on. */
+/** Browser storage, which may be disabled or full: then the player works without it. */
 function stored(kind, key, value) {
   try {
     if (value === undefined) return JSON.parse(window[kind].getItem(key));
@@ -66,7 +66,7 @@ function stored(kind, key, value) {
 
 // ---------------------------------------------------------------------------------------- deck
 
-/** An <audio> element with what it holds. */
+/** An <audio> element and its track. */
 class Deck {
   constructor(engine) {
     this.track = null;
@@ -114,17 +114,17 @@ class Engine {
     this.tracks = []; // {uid, song_id, title, artist, url, peaks_url, duration_s, start_s}
     this.index = -1;
     this.nextUid = 1;
-    this.session = null; // of Python; a reload of the page begins another
-    this.serial = 0; // the last command carried out
-    this.events = []; // not yet known to have arrived in Python
+    this.session = null; // of Python; a reload of the page starts another one
+    this.serial = 0; // of the last executed command
+    this.events = []; // not yet acknowledged by Python
     this.eventNumber = 0;
     this.thumbs = new Map();
     this.failed = new Set();
     this.errored = false;
     this.finished = false;
-    this.wanted = false; // to play: a song that fails to load leaves the element paused
-    this.lately = []; // ids of songs that played, the latest last
-    this.radio = ""; // where more songs are asked for
+    this.wanted = false; // whether to play: a song that fails to load leaves the element paused
+    this.lately = []; // ids of played songs, the latest last
+    this.radio = ""; // address of more songs
     this.peaks = new Map();
     this.view = null;
     this.otherTabs = new BroadcastChannel(this.storageKey);
@@ -137,7 +137,7 @@ class Engine {
     this.nameDecks();
     this.addPageStyle();
     document.addEventListener("keydown", (event) => onKey(this, event));
-    // "play" does not bubble: it is caught on its way down
+    // "play" does not bubble, so listen in the capture phase
     document.addEventListener("play", ({ target }) => this.sounds.includes(target) || this.pause(), { capture: true });
     window.addEventListener("pagehide", () => this.persist());
     this.present(new URLSearchParams(location.search).has("presentation") || stored("sessionStorage", PRESENTED));
@@ -145,7 +145,7 @@ class Engine {
     this.announceHandlers();
   }
 
-  /** One sound at a time: neither another tab nor another player of this page goes on. */
+  /** Stop other tabs and other players on this page, so that only one sound plays. */
   silenceOthers() {
     this.otherTabs.postMessage("playing");
     for (const other of document.querySelectorAll("audio")) if (!this.sounds.includes(other)) other.pause();
@@ -173,7 +173,7 @@ class Engine {
     return this.index + 1 < this.tracks.length;
   }
 
-  /** Whether more songs may come behind the last one: it is no upload, and nobody has to guess what it is. */
+  /** Whether more songs may follow the last one: not after an upload or a hidden song. */
   get goesOn() {
     const last = this.tracks.at(-1);
     return this.settings.radio && Boolean(this.radio && last?.song_id) && !last.is_blind;
@@ -235,7 +235,7 @@ class Engine {
     this.view?.send("event", this.events);
   }
 
-  /** The opinion on a song: what was clicked last, even if Python's next word is older. */
+  /** The thumb on a song: the last click, even if the next message of Python is older. */
   thumb(song) {
     const clicked = this.events.findLast((event) => event.kind === "thumb" && event.song_id === song);
     return clicked ? clicked.value : (this.thumbs.get(song) ?? 0);
@@ -243,7 +243,7 @@ class Engine {
 
   // -------------------------------------------------------------------------------------- moving
 
-  /** Go to a song of the queue; with `over` seconds of the one before, where the spare deck has it loaded. */
+  /** Go to a song of the queue; overlap the previous one by `over` seconds if the spare deck has loaded it. */
   load(index, { play, at, over = 0 }) {
     this.endFade();
     this.index = index;
@@ -251,7 +251,7 @@ class Engine {
     this.wanted = play;
     const { track } = this;
     const isReady = this.spare.track?.uid === track.uid && !this.spare.audio.error && at === undefined;
-    // some browsers let an element play that was clicked for, and no other: without need it stays the same
+    // some browsers allow only the element of a click to play, so use the same one if possible
     if (isReady && this.settings.between !== "off") {
       [this.deck, this.spare] = [this.spare, this.deck];
       this.leaving = this.spare;
@@ -277,8 +277,8 @@ class Engine {
     this.wanted = true;
     this.audio.play().catch((error) => {
       if (error.name === "NotAllowedError") this.wanted = false;
-      // Refused without a gesture, or overtaken by the next song: both leave a player that is ready.
-      // A song that cannot be played comes through the element's "error" event.
+      // Refused without a gesture, or replaced by the next song: the player is ready in both cases.
+      // The element's "error" event reports a song that cannot be played.
       console.debug("player:", error.name);
       this.changed();
     });
@@ -292,7 +292,7 @@ class Engine {
     else this.start();
   }
 
-  /** The next song; behind the last one that which the walk goes on to. */
+  /** The next song; after the last one, the continuation of the walk. */
   async next() {
     const { track } = this;
     if (!this.hasNext) await this.goOn();
@@ -330,14 +330,14 @@ class Engine {
     this.changed();
   }
 
-  /** The current song cannot be played: say so and move on, unless nothing is left to try. */
+  /** The current song cannot be played: show a message and go to the next one, if there is one. */
   fail() {
     const track = this.track;
     if (!track || this.audio.error?.code === MediaError.MEDIA_ERR_ABORTED) return;
     const reason = REASONS[this.audio.error?.code] ?? "the browser gives no reason";
     this.failed.add(track.uid);
     this.errored = true;
-    const others = this.failed.size > 1 ? ` Nor can the ${this.failed.size - 1} before it.` : "";
+    const others = this.failed.size > 1 ? ` The ${this.failed.size - 1} before it failed, too.` : "";
     this.view?.notify(`“${track.title}” cannot be played: ${reason}.${others}`, "error");
     const later = this.tracks.findIndex((other, i) => i > this.index && !this.failed.has(other.uid));
     const goesOn = this.wanted && this.failed.size < MAX_FAILED;
@@ -346,7 +346,7 @@ class Engine {
     this.changed();
   }
 
-  /** A song has begun to sound. */
+  /** A song has started. */
   sounded() {
     this.failed.clear();
     const { song_id: song } = this.track;
@@ -360,7 +360,7 @@ class Engine {
     this.spare.audio.dataset.testid = "player-spare";
   }
 
-  /** How long two songs sound together, in seconds; of short ones no more than a third. */
+  /** Overlap of two songs in seconds, at most a third of each. */
   get overlap() {
     const { between } = this.settings;
     if (between === "off") return 0;
@@ -368,7 +368,7 @@ class Engine {
     return Math.min(Number(between), this.duration / 3, this.spare.audio.duration / 3);
   }
 
-  /** Let the next song begin before this one ends; asked four times a second. */
+  /** Start the next song before this one ends; called four times per second. */
   handOver() {
     const next = this.tracks[this.index + 1];
     clearTimeout(this.handingOver);
@@ -379,7 +379,7 @@ class Engine {
     this.handingOver = setTimeout(begin, 1000 * left());
   }
 
-  /** Both songs at equal power; without a gap the one before ends by itself. */
+  /** Crossfade at equal power; in gapless mode the previous song ends by itself. */
   fade(seconds) {
     if (seconds <= GAPLESS_S) return;
     const began = performance.now();
@@ -428,14 +428,14 @@ class Engine {
 
   // ---------------------------------------------------------------- when the queue comes to its end
 
-  /** Put songs behind the last one, which the walk leads to from there; asked once for each last song. */
+  /** Append the continuation of the walk from the last song; requested once per last song. */
   goOn() {
     const last = this.tracks.at(-1);
     if (!this.goesOn || last.uid === this.askedBehind) return this.asking ?? Promise.resolve();
     this.askedBehind = last.uid;
     this.asking = this.moreBehind(last).then((tracks) => {
-      if (this.tracks.at(-1) !== last) return; // the queue is another one by now
-      if (!tracks.length) this.view?.notify("The music ends with this song: no other was found that can be played.", "info");
+      if (this.tracks.at(-1) !== last) return; // the queue has changed meanwhile
+      if (!tracks.length) this.view?.notify("The music ends with this song: no other playable song was found.", "info");
       this.tracks.push(...tracks.map((track) => ({ ...track, uid: this.nextUid++ })));
       this.queueChanged();
     });
@@ -446,7 +446,7 @@ class Engine {
     const lately = [...this.lately, ...this.tracks.map((track) => track.song_id)];
     const asked = new URL(resolve(this.base, this.radio));
     asked.searchParams.set("song", last.song_id);
-    // the latest first: of a small library not all can be left out
+    // the latest first: a small library cannot leave out all of them
     for (const song of [...new Set(lately.reverse())].slice(0, MAX_LATELY)) asked.searchParams.append("lately", song);
     try {
       const answer = await fetch(asked);
@@ -493,7 +493,7 @@ class Engine {
   persist() {
     const { index, position, session, serial, eventNumber, lately } = this;
     const thumbs = [...this.thumbs];
-    // "Song 1" is a name on the page that asks about it only
+    // "Song 1" is a valid name only on the page with the question
     const tracks = this.tracks.some((track) => track.is_blind) ? [] : this.tracks;
     stored("sessionStorage", this.storageKey, { tracks, index, position, session, serial, eventNumber, thumbs, lately });
   }
@@ -530,7 +530,7 @@ class Engine {
     this.peaksOf(next);
   }
 
-  /** Heights of the waveform, or null where there are none. */
+  /** Heights of the waveform, or null. */
   peaksOf(track) {
     if (!track.peaks_url) return Promise.resolve(null);
     const url = resolve(this.base, track.peaks_url);
@@ -570,7 +570,7 @@ class Engine {
     navigator.mediaSession.metadata = this.track ? new MediaMetadata({ title, artist, artwork }) : null;
   }
 
-  /** Large type and no side bar, for a screen that is looked at from afar. */
+  /** Large type and no sidebar, for a distant screen. */
   present(isOn) {
     document.documentElement.classList.toggle(PRESENTED, Boolean(isOn));
     stored("sessionStorage", PRESENTED, Boolean(isOn));
@@ -606,7 +606,7 @@ class Engine {
   }
 
   detach(parent) {
-    if (!this.view || !parent.contains(this.view.root)) return; // another one has taken its place
+    if (!this.view || !parent.contains(this.view.root)) return; // another view has replaced it
     this.view.close();
     this.view = null;
     this.orphaned = setTimeout(() => this.pause(), ORPHAN_PAUSE_MS);
@@ -636,7 +636,7 @@ function onKey(engine, event) {
   }
   const actions = { " ": () => engine.toggle(), j: () => engine.previous(), k: () => engine.next() };
   const act = actions[event.key];
-  // On a button or a list the space bar already has a meaning.
+  // The space bar already has a function on buttons and lists.
   const taken = event.key === " " && target.closest("button, a[href], summary, input, [role]:not([role=slider], [role=document], [role=region], [role=main], [role=application])");
   if (!act || event.shiftKey || event.repeat || taken || !engine.track) return;
   event.preventDefault();

@@ -1,4 +1,4 @@
-// Buttons that save the chart above them: plotly draws it in several layers of SVG.
+// Buttons that save the chart above them, which plotly draws in several layers of SVG.
 
 function chartFigure(chart) {
   const layers = [...chart.querySelectorAll("svg.main-svg")];
@@ -6,7 +6,7 @@ function chartFigure(chart) {
   const copies = layers.map((layer) => {
     const copy = layer.cloneNode(true);
     for (const [name, value] of Object.entries({ x: 0, y: 0, width, height })) copy.setAttribute(name, value);
-    copy.removeAttribute("style"); // the background of the first layer hides nothing of ours
+    copy.removeAttribute("style"); // removes the background of the first layer
     keepLengths(layer, copy);
     return copy;
   });

@@ -1,4 +1,4 @@
-// Figures as files: SVG as it is, PNG drawn from it. Texts of files' tags become text nodes, never markup.
+// Charts as files: SVG unchanged, PNG drawn from it. Texts of file tags become text nodes, never markup.
 
 const SAVE_SPACE = "http://www.w3.org/2000/svg";
 const PNG_SCALE = 2;
@@ -10,7 +10,7 @@ function svgElement(name, attributes, ...children) {
   return made;
 }
 
-/** A figure of a size with a background, as the page has it. */
+/** An empty figure with the page's background. */
 function figureOf(width, height, near, ...children) {
   const style = getComputedStyle(near);
   const background = [near, ...parentsOf(near)].map((one) => getComputedStyle(one).backgroundColor)
@@ -21,7 +21,7 @@ function figureOf(width, height, near, ...children) {
   return figure;
 }
 
-/** Have texts be as long as they are on the page: a file has not the page's font. */
+/** Give texts their width on the page, because a file does not contain the page's font. */
 function keepLengths(from, copy) {
   const lines = (root) => [...root.querySelectorAll("text, tspan")];
   const copies = lines(copy);

@@ -1,7 +1,7 @@
-// A box that finds while one types. What is typed goes to Python, what is found comes back as lines below the box:
-// a combobox with a listbox (WAI-ARIA 1.2). Every text comes from files' tags and is set as text, never as markup.
+// A box that searches while the user types. It sends the text to Python and shows the matches as lines below the box: a
+// combobox with a listbox (WAI-ARIA 1.2). All texts come from file tags and are set as text, never as markup.
 
-const TYPED_MS = 30; // from one letter to the next, of who types fast
+const TYPED_MS = 30; // between two letters of a fast typist
 const GAP_PX = 4;
 const TALLEST_PX = 380;
 const SPACE = "http://www.w3.org/2000/svg";
@@ -41,7 +41,7 @@ class Finder {
     this.matches = [];
     this.active = 0;
     this.isOpen = false;
-    this.chosen = []; // lines that were taken, where many can be
+    this.chosen = []; // chosen lines, if there can be several
     this.label = element("label");
     this.input = this.makeInput();
     this.clear = iconButton("clear", "Clear", () => { this.type(""); this.input.focus(); });
@@ -100,7 +100,7 @@ class Finder {
     this.clear.hidden = !this.input.value;
     this.chosen = data.chosen;
     this.drawChips();
-    if (data.text !== this.asked && this.asked !== undefined) return; // of what was typed before
+    if (data.text !== this.asked && this.asked !== undefined) return; // matches of an earlier text
     this.matches = data.matches;
     this.active = 0;
     this.drawLines();
@@ -152,7 +152,7 @@ class Finder {
     }
   }
 
-  /** Take the line that is marked; the first one as soon as it is there, if the text was sent off just now. */
+  /** Choose the marked line; if the text has just been sent, the first line as soon as it arrives. */
   enter() {
     if (!this.isCurrent()) {
       this.isHasty = true;
@@ -163,7 +163,7 @@ class Finder {
     }
   }
 
-  /** Whether the lines are of what stands in the box. */
+  /** Whether the lines are matches of the text in the box. */
   isCurrent() {
     return this.component.data.text === this.input.value;
   }
@@ -236,7 +236,7 @@ class Finder {
     this.input.removeAttribute("aria-activedescendant");
   }
 
-  /** Below the box, or above it where there is more room. */
+  /** Below the box, or above it if there is more room. */
   place() {
     const box = this.box.getBoundingClientRect();
     const below = window.innerHeight - box.bottom - 2 * GAP_PX;

@@ -1,8 +1,8 @@
-// Two songs with the passages in which the codewords they share sound most. Each passage plays exactly
-// its seconds, in an <audio> of its own: the page's player is paused, and its queue is left alone.
-// Every text comes from files' tags and is set as text, never as markup.
+// Two songs with the passages in which their shared codewords are strongest. A separate <audio> plays exactly the
+// seconds of a passage, while the page's player is paused and keeps its queue. All texts come from file tags and are
+// set as text, never as markup.
 
-const FLAG_PX = 28; // the room of a passage's button, however short the passage
+const FLAG_PX = 28; // the width of a passage's button, however short the passage
 const STEM_PX = 10; // between the buttons and the waveform
 const [DARK, LIGHT] = ["#1f2a2e", "#ffffff"];
 
@@ -21,7 +21,7 @@ function clock(seconds) {
   return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${rest}` : `${minutes}:${rest}`;
 }
 
-/** Relative luminance of a colour "#rrggbb" (WCAG 2). */
+/** Relative luminance of a color "#rrggbb" (WCAG 2). */
 function luminance(colour) {
   const linear = (at) => {
     const value = parseInt(colour.slice(at, at + 2), 16) / 255;
@@ -37,7 +37,7 @@ function inkOn(colour) {
   return on(LIGHT) > on(DARK) ? LIGHT : DARK;
 }
 
-/** Middles of the buttons: as near to their passages as leaves each its room. */
+/** Centers of the buttons: as close to their passages as possible without overlap. */
 function spread(wanted, width) {
   const order = wanted.map((x, i) => [x, i]).sort((a, b) => a[0] - b[0]);
   const places = new Array(wanted.length);
@@ -59,14 +59,14 @@ class Sound {
     this.audio = element("audio", { preload: "none" });
     this.audio.dataset.testid = "why-audio";
     const on = (target, name, act) => target.addEventListener(name, act, { signal: closing });
-    on(this.audio, "loadedmetadata", () => this.seek()); // some browsers forget what was asked for before
+    on(this.audio, "loadedmetadata", () => this.seek()); // some browsers forget an earlier seek
     on(this.audio, "timeupdate", () => this.check());
     on(this.audio, "ended", () => this.advance());
     on(this.audio, "error", () => this.playing && this.fail());
     for (const sound of pagePlayer()?.sounds ?? []) on(sound, "play", () => this.stop());
   }
 
-  /** Play passages one after the other; the same ones again: stop. */
+  /** Play passages one after the other; if they are playing already, stop. */
   toggle(items) {
     const same = (a, b) => a?.passage === b?.passage;
     const running = same(this.playing, items[0]) || (items.length > 1 && same(this.playing, items[1]));
@@ -106,7 +106,7 @@ class Sound {
     this.stop();
   }
 
-  /** Timeupdate comes four times a second; a passage of a second wants better. */
+  /** Events "timeupdate" come four times per second, too rarely for passages of a second. */
   follow() {
     cancelAnimationFrame(this.frame);
     this.frame = requestAnimationFrame(() => {
@@ -126,7 +126,7 @@ class Sound {
   }
 }
 
-/** Where the sound of a side is. */
+/** Address of a side's sound. */
 function addressOf(side) {
   return side.url ? new URL(side.url.slice(1), pagePlayer()?.base ?? document.baseURI).href : "";
 }

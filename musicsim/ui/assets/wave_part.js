@@ -1,4 +1,4 @@
-// A part of a song chosen on its waveform: dragged over, or by two sliders that keys move too.
+// Selection of a part of a song on its waveform, by dragging or with two sliders that keys can move.
 
 const STEP_S = 0.5;
 const SHORTEST_S = 2;
@@ -38,7 +38,7 @@ class WavePart {
 
   receive(component) {
     const said = ({ song, part } = {}) => JSON.stringify([song, part]);
-    const isNew = said(this.data) !== said(component.data); // another song, or Python has taken the part away
+    const isNew = said(this.data) !== said(component.data); // another song, or Python has reset the part
     Object.assign(this, { component, data: component.data });
     for (const slider of this.sliders) slider.max = this.data.duration_s;
     if (isNew && this.held === undefined) this.set(...(this.data.part ?? [0, this.data.duration_s]));
@@ -60,7 +60,7 @@ class WavePart {
     return this.sliders.map((slider) => Number(slider.value));
   }
 
-  /** Show a part; where it is too short the other end gives way to the slider that moves. */
+  /** Show a part; if it is too short, the moving slider pushes the other one. */
   set(a, b, moved) {
     let [from, to] = [Math.min(a, b), Math.max(a, b)];
     const shortest = Math.min(SHORTEST_S, this.data.duration_s);
@@ -98,7 +98,7 @@ class WavePart {
       context.fillRect(x, (height - tall) / 2, 2, tall);
     }
     const isWhole = from <= 0 && to >= duration - STEP_S;
-    this.words.textContent = isWhole ? "Drag over a part to search with it alone." : `Only ${clockOf(from)} to ${clockOf(to)}`;
+    this.words.textContent = isWhole ? "Drag over a part to search only with it." : `Only ${clockOf(from)} to ${clockOf(to)}`;
     this.whole.hidden = isWhole;
   }
 

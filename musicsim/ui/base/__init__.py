@@ -1,4 +1,1 @@
-"""What every page stands on: session state, text, frame, background tasks.
-
-Knows no component and no page.
-"""
+"""Basis of all pages: session state, text, frame and background tasks."""

@@ -1,40 +1,59 @@
-"""Figures that take seconds, worked out beside the page by one thread that all sessions share."""
+"""Slow computations in a background thread that all sessions share."""
 
+import ctypes
 import threading
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
-from dataclasses import dataclass, field
+from contextlib import suppress
 from typing import Any
 
 import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.library.disk.arrays import release_pages
 from musicsim.progress import Canceled, Progress
-from musicsim.ui.base.memory import give_back
 from musicsim.ui.base.text import plain
 
 AT_ONCE_S = 0.5
-"""Work that is done so soon is waited for: nothing flickers."""
-_MAX_KEPT = 60
+"""Pages wait this long for a result before they show progress, so that nothing flickers."""
+_MAX_TASKS = 60
 
 
-@dataclass(slots=True)
+def release_memory() -> None:
+    """Return pages of files that were read, and freed memory, to the system."""
+    release_pages()
+    with suppress(OSError, AttributeError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 class Task:
-    """Something being worked out: how far it is, and what came of it."""
+    """A computation that waits, runs or is done."""
 
-    future: "Future[Any]"
-    said: dict[str, Any] = field(default_factory=lambda: {"message": "waiting", "done": 0, "total": 0})
-    cancelled: threading.Event = field(default_factory=threading.Event)
+    def __init__(self, pool: ThreadPoolExecutor, work: Callable[[Progress], Any]) -> None:
+        self.status: dict[str, Any] = {"message": "waiting", "done": 0, "total": 0}
+        self._canceled = threading.Event()
+        self.future = pool.submit(self._run, work)
+
+    def _run(self, work: Callable[[Progress], Any]) -> Any:
+        try:
+            return work(self._report)
+        finally:
+            release_memory()
+
+    def _report(self, message: str, done: int = 0, total: int = 0, /, **_: Any) -> None:
+        if self._canceled.is_set():
+            raise Canceled
+        self.status = {"message": message, "done": done, "total": total}
 
     def cancel(self) -> None:
         """End the work at its next step."""
         self.future.cancel()
-        self.cancelled.set()
+        self._canceled.set()
 
     def within(self, seconds: float | None) -> bool:
-        """Whether it is done, or is done in so many seconds; None waits until it is."""
+        """Wait at most `seconds` (None: until it is done) and return whether it is done."""
         try:
             self.future.exception(timeout=seconds)
         except NotYet:
@@ -43,7 +62,7 @@ class Task:
 
 
 class Desk:
-    """One thread that works figures out for all sessions, in the order in which they were asked for."""
+    """One thread that computes results for all sessions, in the order of their requests."""
 
     def __init__(self, name: str) -> None:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix=name)
@@ -51,62 +70,46 @@ class Desk:
         self._lock = threading.Lock()
 
     def ask(self, key: Hashable, work: Callable[[Progress], Any]) -> Task:
-        """The task of this key, begun if there is none yet."""
+        """Return the task of a key; start it if needed."""
         with self._lock:
             if key not in self._tasks:
-                while len(self._tasks) >= _MAX_KEPT:
+                while len(self._tasks) >= _MAX_TASKS:
                     self._tasks.pop(next(iter(self._tasks))).future.cancel()
-                said: dict[str, Any] = {"message": "waiting", "done": 0, "total": 0}
-                cancelled = threading.Event()
-
-                def progress(message: str, done: int = 0, total: int = 0, /, **_: Any) -> None:
-                    if cancelled.is_set():
-                        raise Canceled
-                    said.update(message=message, done=done, total=total)
-
-                self._tasks[key] = Task(self._pool.submit(_done, work, progress), said, cancelled)
+                self._tasks[key] = Task(self._pool, work)
             return self._tasks[key]
 
     def known(self, key: Hashable) -> Task | None:
-        """The task of this key, if it has been asked for."""
+        """Return the task of a key, or None."""
         return self._tasks.get(key)
 
     def cancel(self, key: Hashable) -> None:
-        """Cancel the task of this key, and forget it: the next request begins a new one."""
+        """Cancel the task of a key and remove it, so that the next request starts a new one."""
         with self._lock:
             task = self._tasks.pop(key, None)
         if task is not None:
             task.cancel()
 
 
-def _done(work: Callable[[Progress], Any], progress: Progress) -> Any:
-    """What comes of work; memory that it has freed or read goes back to the system."""
-    try:
-        return work(progress)
-    finally:
-        give_back()
-
-
 @st.cache_resource(show_spinner=False)
 def desk(name: str = "figures") -> Desk:
-    """The desk of a name: what is asked of one does not wait for another."""
+    """Return the desk with a name; desks do not wait for each other."""
     return Desk(name)
 
 
-def task_key(of: Snapshot, what: str) -> Hashable:
-    """The key of a task about a snapshot."""
-    return (of.library.folder, of.revision, of.record.id if of.record else None, what)
+def task_key(snapshot: Snapshot, topic: str) -> Hashable:
+    """Return the key of a task about a snapshot."""
+    return (snapshot.library.folder, snapshot.revision, snapshot.record.id if snapshot.record else None, topic)
 
 
 def result_of(task: Task | None) -> Any:
-    """What came of a task; None before it is done, or where nothing came of it."""
+    """Return the result of a task, or None if it failed or is not done."""
     if task is None or not task.future.done() or task.future.cancelled() or task.future.exception() is not None:
         return None
     return task.future.result()
 
 
 def value_of(task: Task) -> Any:
-    """What came of a task; None while it runs. Errors of ours are shown where the figures would stand."""
+    """Return the result of a task, or None while it runs. If it failed with one of our errors, show the error."""
     if not task.future.done():
         return None
     try:
@@ -116,17 +119,17 @@ def value_of(task: Task) -> Any:
         return None
 
 
-def done_of(tasks: Sequence[Task]) -> int:
-    """How many of some tasks are done."""
+def count_done(tasks: Sequence[Task]) -> int:
+    """Return the number of tasks that are done."""
     return sum(task.future.done() for task in tasks)
 
 
 def wait_for(tasks: Sequence[Task], n_shown: int | None = None) -> None:
-    """A bar while something is worked out; the page runs again when one of them is done.
+    """Show a progress bar, and run the page again whenever a task is done.
 
-    `n_shown` is how many were done before what came of them was drawn, where that is above the bar.
+    `n_shown` is the number of tasks that were done when the page drew the results above the bar.
     """
-    n_done = done_of(tasks)
+    n_done = count_done(tasks)
     if n_shown is not None and n_shown != n_done:
         st.rerun()
     if n_done == len(tasks):
@@ -134,12 +137,12 @@ def wait_for(tasks: Sequence[Task], n_shown: int | None = None) -> None:
 
     @st.fragment(run_every=0.5)
     def bar() -> None:
-        if done_of(tasks) != n_done:
+        if count_done(tasks) != n_done:
             st.rerun()
-        said = next(task.said for task in tasks if not task.future.done())
-        share = said["done"] / said["total"] if said["total"] else 0.0
+        status = next(task.status for task in tasks if not task.future.done())
+        share = status["done"] / status["total"] if status["total"] else 0.0
         step = f" ({n_done + 1} of {len(tasks)})" if len(tasks) > 1 else ""
         with st.container(key="at_work"):
-            st.progress(min(1.0, share), text=f"{said['message'].capitalize()}…{step}")
+            st.progress(min(1.0, share), text=f"{status['message'].capitalize()}…{step}")
 
     bar()

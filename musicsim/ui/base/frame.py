@@ -1,15 +1,23 @@
-"""What stands around every page: their files, the logo, and the little that Streamlit's theme cannot say."""
+"""Files of the pages: scripts, styles and pictures."""
 
+from functools import cache
 from pathlib import Path
 
-from musicsim.ui.base.asset import asset
-
 _UI = Path(__file__).resolve().parents[1]
-_NAMES = ("explore", "search", "playlist", "train", "compare", "evaluate", "library")
 SHELL = str(_UI / "shell.py")
 """The script that Streamlit runs: the frame, with one of the pages inside."""
-PAGES = {name: str(_UI / name / "page.py") for name in _NAMES}
+PAGES = {
+    name: str(_UI / name / "page.py")
+    for name in ("explore", "search", "playlist", "train", "compare", "evaluate", "library")
+}
 """Files of the pages, by the name in their address."""
+
+
+@cache
+def asset(name: str) -> str:
+    """Return the text of a file in ``assets/``."""
+    return (_UI / "assets" / name).read_text(encoding="utf-8")
+
 
 ICON = asset("icon.svg")
 LOGO = asset("logo.svg")

@@ -1,9 +1,10 @@
-"""Libraries, models, snapshots and walks that all sessions share; a page never changes them."""
+"""Libraries, models, snapshots and walks that all sessions share; pages never change them."""
 
 import gc
 import threading
+from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -21,16 +22,23 @@ from musicsim.library.stores.models import ModelRecord
 from musicsim.public import is_public
 from musicsim.ui.base.keys import LIBRARY, MODEL
 
+BY_STATE: dict[str | type[Any], Callable[[Any], Any]] = {
+    Library: lambda library: (library.folder, library.revision),
+    Snapshot: lambda snapshot: (snapshot.library.folder, snapshot.revision, snapshot.model_id),
+}
+"""For caches that are valid until the library changes."""
+
 
 def active_library() -> Library:
-    """The library this session shows; the default one when the chosen one has gone."""
-    if LIBRARY.get() not in {folder.name for folder in library_folders()}:
-        LIBRARY.set(library_folders()[0].name)
+    """Return the library of this session, or the default one if that was deleted."""
+    names = [folder.name for folder in library_folders()]
+    if LIBRARY.get() not in names:
+        LIBRARY.set(names[0])
     return open_library(LIBRARY.get())
 
 
 def chosen_model() -> ModelRecord | None:
-    """The model this session has chosen; the one in use when that has gone, None before the first."""
+    """Return the chosen model, the active one if that was deleted, or None without models."""
     models = {record.id: record for record in active_library().models.all()}
     if MODEL.get() not in models:
         MODEL.set(next((record.id for record in models.values() if record.is_active), None))
@@ -38,74 +46,55 @@ def chosen_model() -> ModelRecord | None:
 
 
 def active_model() -> str | None:
-    """The id of the model this session sees: the chosen one, or where its files are gone the oldest that has its own.
-
-    None before the first.
-    """
+    """Return the id of the chosen model; if its files are gone, of the oldest model that has files."""
     chosen, models = chosen_model(), active_library().models
-    if chosen is None:
-        return None
-    if models.is_whole(chosen):
-        return chosen.id
+    if chosen is None or models.is_whole(chosen):
+        return chosen.id if chosen else None
     return next((record.id for record in models.all() if models.is_whole(record)), chosen.id)
 
 
-@st.cache_resource(max_entries=6, show_spinner=False)
-def _snapshot(folder: Path, revision: int, model_id: str | None, _library: Library) -> Snapshot:
-    seen = take_snapshot(_library, model_id)
-    with suppress(ModelError):  # its files are gone: what compares songs says so, a page may do without
-        seen.build_index_in_background()
+@st.cache_resource(max_entries=6, show_spinner=False, hash_funcs=BY_STATE)
+def _snapshot(library: Library, model_id: str | None) -> Snapshot:
+    taken = take_snapshot(library, model_id)
+    with suppress(ModelError):  # files of the model are missing: pages that compare songs report it
+        taken.build_index_in_background()
         if not is_public():
-            for hook in load_hooks("after_snapshot"):  # function(snapshot: Snapshot) -> None, which must not wait
-                hook(seen)
-    return seen
+            for hook in load_hooks("after_snapshot"):  # function(snapshot: Snapshot) -> None, which must not block
+                hook(taken)
+    return taken
 
 
 def snapshot(model_id: str | None = None) -> Snapshot:
-    """The active library as it stands, shared by all sessions until it changes.
-
-    Parameters
-    ----------
-    model_id : str, optional
-        Seen under this model instead of the one that the session has chosen.
-    """
-    library = active_library()
-    return _snapshot(library.folder, library.revision, model_id or active_model(), library)
+    """Return the active library under a model, by default the chosen one; all sessions share it."""
+    return _snapshot(active_library(), model_id or active_model())
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _filter_choices(folder: Path, revision: int, model_id: str | None, _snapshot: Snapshot) -> FilterChoices:
-    return filter_choices(_snapshot)
+@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=BY_STATE)
+def choices_of(snapshot: Snapshot) -> FilterChoices:
+    """Return the filters that the songs of a snapshot offer."""
+    return filter_choices(snapshot)
 
 
-def choices_of(of: Snapshot) -> FilterChoices:
-    """What the songs of a snapshot can be filtered by."""
-    return _filter_choices(of.library.folder, of.revision, of.model_id, of)
-
-
-@st.cache_resource(max_entries=4, show_spinner="Weighing what songs have in common…")
-def _walk(folder: Path, revision: int, model_id: str | None, _snapshot: Snapshot) -> Walk:
-    return Walk(_snapshot)
-
-
-def walk(of: Snapshot) -> Walk:
-    """The walk that draws playlists from a snapshot."""
-    return _walk(of.library.folder, of.revision, of.model_id, of)
+@st.cache_resource(max_entries=4, show_spinner="Weighing what songs have in common…", hash_funcs=BY_STATE)
+def walk(snapshot: Snapshot) -> Walk:
+    """Return the walk that generates playlists from a snapshot."""
+    return Walk(snapshot)
 
 
 @st.cache_resource(show_spinner=False)
 def warm_up() -> None:
-    """Start, import and read what the first search and playlist will need, beside the first page, once a process."""
+    """Prepare the first search and playlist in the background, once per process."""
     start_workers(active_library())
-    now = snapshot()
+    current = snapshot()
 
     def import_all() -> None:
-        import openTSNE  # noqa: F401
+        with suppress(ImportError):
+            import openTSNE  # noqa: F401
 
         _ = codebook.Codebook, playlist.PlaylistModel, search.ExactIndex  # each loads its module
-        now.find("a")  # of a million songs the first letter typed would take seconds
-        understood(now, "a")
-        # Streamlit collects garbage after every run of a page: without this it goes through all modules each time
+        current.find("a")  # with a million songs, the first letter typed would take seconds
+        understood(current, "a")
+        # Streamlit collects garbage after every run of a page; this keeps it from visiting all modules each time
         gc.collect()
         gc.freeze()
 

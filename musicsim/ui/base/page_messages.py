@@ -1,4 +1,4 @@
-"""Messages between Streamlit and its pages, as a public demonstration passes them on."""
+"""Messages between Streamlit and its pages, filtered for visitors."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,12 +14,12 @@ _SENT_BY_PAGES = {
     "rerun_script", "stop_script", "app_heartbeat", "file_urls_request", "deferred_file", "dataframe_chunk",
 }  # fmt: skip
 _TRIGGERS = {"trigger_value", "string_trigger_value", "chat_input_value", "json_trigger_value"}
-_LARGEST_OF_A_RUN = 1 << 16  # bytes: only elements are larger
+_MAX_RUN_BYTES = 1 << 16  # larger messages are elements
 _SCRIPT = "app.py"
 
 
 def is_of_a_page(message: bytes) -> bool:
-    """Return whether our pages send such a message; others clear everybody's caches, or install files."""
+    """Return True if our pages send such a message; others clear all users' caches or install files."""
     sent = BackMsg()
     try:
         sent.ParseFromString(message)
@@ -32,34 +32,34 @@ def is_of_a_page(message: bytes) -> bool:
 
 
 def rerun_of(message: bytes) -> "PageRerun | None":
-    """Return the request for a rerun that a message of a page is; None for other messages."""
+    """Return a page's request for a rerun; None for other messages."""
     sent = BackMsg.FromString(message)
     return PageRerun(sent, len(message)) if sent.WhichOneof("type") == "rerun_script" else None
 
 
 @dataclass(frozen=True)
 class PageRerun:
-    """A request of a page to run its script."""
+    """A page's request to run its script."""
 
-    asked: BackMsg
+    message: BackMsg
     n_bytes: int
 
     @cached_property
     def clicks(self) -> dict[str, WidgetState]:
-        """Triggers that are set, by the id of their widget; the page tells each of them once."""
-        return {state.id: state for state in self.asked.rerun_script.widget_states.widgets if _is_click(state)}
+        """Triggers that are set, by widget id; the page sends each one once."""
+        return {state.id: state for state in self.message.rerun_script.widget_states.widgets if _is_click(state)}
 
     @property
     def has_clicks(self) -> bool:
-        """Return whether a trigger is set."""
+        """True if a trigger is set."""
         return bool(self.clicks)
 
     def join(self, newer: "PageRerun") -> "PageRerun | None":
-        """Return the newer request with the clicks of this one; None if the newer one does less.
+        """Return the newer request with the clicks of this one; None if it does not cover this one.
 
-        It does less if it runs another part of the page, or has a click on the same widget.
+        It does not if it runs another part of the page, or has a click on the same widget.
         """
-        mine, other = self.asked.rerun_script, newer.asked.rerun_script
+        mine, other = self.message.rerun_script, newer.message.rerun_script
         if other.fragment_id and other.fragment_id != mine.fragment_id:
             return None
         if not self.clicks:
@@ -67,26 +67,26 @@ class PageRerun:
         if mine.page_script_hash != other.page_script_hash or not self.clicks.keys().isdisjoint(newer.clicks):
             return None
         both = BackMsg()
-        both.CopyFrom(newer.asked)
+        both.CopyFrom(newer.message)
         widgets = both.rerun_script.widget_states.widgets
-        kept = [state for state in other.widget_states.widgets if state.id not in self.clicks]
+        unclicked = [state for state in other.widget_states.widgets if state.id not in self.clicks]
         del widgets[:]
-        widgets.extend([*kept, *self.clicks.values()])
+        widgets.extend([*unclicked, *self.clicks.values()])
         return PageRerun(both, both.ByteSize())
 
     def to_bytes(self) -> bytes:
         """Return the message."""
-        return bytes(self.asked.SerializeToString())
+        return bytes(self.message.SerializeToString())
 
 
 def filter_message(message: bytes) -> tuple[bytes, Said]:
     """Return a message to a page without paths of this machine, and its part in a run."""
-    if len(message) > _LARGEST_OF_A_RUN:
+    if len(message) > _MAX_RUN_BYTES:
         return message, Said.OTHER
     sent = ForwardMsg.FromString(message)
     kind = sent.WhichOneof("type")
     if kind == "new_session":
-        sent.new_session.main_script_path = _SCRIPT  # the page only makes a key of it
+        sent.new_session.main_script_path = _SCRIPT  # the page only derives a key from it
         return sent.SerializeToString(), Said.BEGUN
     if kind == "script_finished" and sent.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
         return message, Said.FINISHED

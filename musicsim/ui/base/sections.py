@@ -2,49 +2,57 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+
+import streamlit as st
 
 from musicsim.explorer import jobs
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.hooks import sections_of
 from musicsim.public import is_allowed, is_public
-
-Draw = Callable[[Snapshot], None]
+from musicsim.ui.base.keys import Key
 
 
 @dataclass(slots=True)
 class Tab:
-    """A tab of a page."""
+    """A tab of a page. Its `parts`, ``function(snapshot, *, busy)``, are drawn below each other."""
 
     title: str
     place: int
-    parts: list[Draw]
+    parts: list[Callable[..., None]]
     needs_songs: bool = True
 
     def draw(self, snapshot: Snapshot) -> None:
-        """Draw the parts below each other."""
+        """Draw the parts; visitors do not see the library's jobs."""
+        busy = not is_public() and jobs.current(snapshot.library) is not None
         for part in self.parts:
-            part(snapshot)
+            part(snapshot, busy=busy)
 
 
 def is_offered(load: Callable[[], object]) -> bool:
-    """Whether the current user may see a page or a section; its module is loaded only to check a visitor."""
+    """Return True if the current user may see a page or a section; its module is loaded only to check a visitor."""
     return not is_public() or is_allowed(load())
 
 
-def tabs_of(page: str, core: Mapping[str, Tab]) -> dict[str, Tab]:
-    """Tabs of a page that the current user may see, by name and in order."""
-    tabs = {name: Tab(tab.title, tab.place, list(tab.parts), tab.needs_songs) for name, tab in core.items()}
+def tabs_of(page: str, core: dict[str, Tab]) -> dict[str, Tab]:
+    """Add the sections of extensions to the tabs of a page, and sort the tabs by place."""
     for extension, section in sections_of(page):
-        if not is_offered(lambda extension=extension, section=section: extension.load(section.target)):  # type: ignore[misc]
-            continue
+        load = partial(extension.load, section.target)
+        if is_offered(load):
+            tab = Tab(section.title, section.place, [], section.needs_songs)
+            core.setdefault(section.tab or section.title, tab).parts.append(partial(_load_and_draw, load))
+    return dict(sorted(core.items(), key=lambda item: item[1].place))
 
-        def part(
-            snapshot: Snapshot,
-            load: Callable[[str], Callable[..., None]] = extension.load,
-            target: str = section.target,
-        ) -> None:
-            load(target)(snapshot, busy=jobs.current(snapshot.library) is not None)
 
-        tab = tabs.setdefault(section.tab or section.title, Tab(section.title, section.place, [], section.needs_songs))
-        tab.parts.append(part)
-    return dict(sorted(tabs.items(), key=lambda item: item[1].place))
+def _load_and_draw(load: Callable[[], Callable[..., None]], snapshot: Snapshot, *, busy: bool) -> None:
+    load()(snapshot, busy=busy)
+
+
+def choose_tab(tabs: Mapping[str, Tab], key: Key[str]) -> Tab:
+    """Show the tabs of a page, if it has several, and return the chosen one."""
+    if len(tabs) > 1:
+        st.segmented_control(
+            "Show", list(tabs), format_func=lambda name: tabs[name].title, **key.widget(),
+            label_visibility="collapsed", required=True, wrap=True,
+        )  # fmt: skip
+    return tabs.get(key.get() or "", tabs[key.default()])

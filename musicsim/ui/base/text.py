@@ -1,4 +1,4 @@
-"""Text of files and people inside of Streamlit's Markdown and plotly's charts."""
+"""Escape text from files and people for Streamlit's Markdown and plotly's charts."""
 
 import re
 from html import escape
@@ -10,10 +10,9 @@ _LIST_MARK = re.compile(r"^([-+]|\d+(?=[.)]))")
 
 
 def plain(text: object) -> str:
-    """The text so that Markdown shows it as it stands: ``A$AP *live* [2]`` is no formula, emphasis or link.
+    """Escape text so that Markdown shows it literally: ``A$AP *live* [2]`` is not a formula, emphasis or a link.
 
-    Lone surrogates of file names that are not UTF-8, which no browser takes, become question marks. Of an error it is
-    what who uses the app is safe_message.
+    An error becomes its message for the current user.
     """
     text = safe_message(text) if isinstance(text, BaseException) else text
     escaped = _SPECIAL.sub(r"\\\1", " ".join(shown(text).split()))
@@ -22,19 +21,24 @@ def plain(text: object) -> str:
 
 
 def shown(text: object) -> str:
-    """Text as a browser takes it, whatever bytes a file name is made of."""
+    """Return text that every browser accepts: lone surrogates of file names become question marks."""
     return str(text).encode("utf-8", "replace").decode()
 
 
 def in_chart(text: object, longest: int) -> str:
-    """The text, cut to so many letters, so that plotly shows it as it stands, in legends, axes and beside the pointer.
+    """Shorten text to `longest` letters and escape it for plotly's legends, axes and tooltips.
 
-    Plotly reads a little HTML everywhere, and takes back &lt; &gt; and &amp;, but no &quot;.
+    Plotly reads some HTML everywhere. It decodes &lt; &gt; and &amp;, but not &quot;.
     """
     whole = shown(text)
     return escape(whole if len(whole) <= longest else whole[: longest - 1] + "…", quote=False)
 
 
+def count(n: int, noun: str) -> str:
+    """Return a number and its noun, as “1 song” or “2,000 songs”."""
+    return f"{n:,} {noun}{'s' * (n != 1)}"
+
+
 def interval(mean: float, low: float, high: float, places: int = 3) -> str:
-    """A mean in Markdown, with the ends of its interval in grey."""
+    """Return a mean in Markdown, with the ends of its interval in gray."""
     return f"**{mean:.{places}f}** :small[:gray[{low:.{places}f}–{high:.{places}f}]]"

@@ -1,4 +1,1 @@
-"""The Compare page.
-
-May use base and components.
-"""
+"""The Compare page."""

@@ -1,4 +1,4 @@
-"""Songs compared by ear: who is asked what, the question, and what the answers so far are worth."""
+"""The question of the Compare page, its settings, and the survey so far."""
 
 import streamlit as st
 
@@ -6,73 +6,71 @@ from musicsim.errors import MusicsimError
 from musicsim.library import Library
 from musicsim.library.importing import ME
 from musicsim.public import is_public
-from musicsim.ui.base.openers import snapshot
-from musicsim.ui.base.text import plain, shown
+from musicsim.ui.base import openers
+from musicsim.ui.base.text import count, plain, shown
 from musicsim.ui.base.visitors import opinions, visitor_name
-from musicsim.ui.compare.answers import so_far
+from musicsim.ui.compare import session
+from musicsim.ui.compare.answers import show_survey
 from musicsim.ui.compare.cards import show_cards
-from musicsim.ui.compare.session import FORM, LISTENER, N_SONGS, SHOW_NAMES, act, last_given, question, turn, who
 
 _FORMS = {"odd": "The odd one out", "like": "More like the first"}
 
 
 @st.fragment
 def show_compare() -> None:
-    """The question, its songs, and what the answers are worth; an answer runs nothing else of the page."""
-    now = snapshot()
-    library = now.library
-    listener = _choices(library)
-    if now.n_indexed < N_SONGS.get():
-        here = "one song" if now.n_indexed == 1 else f"{now.n_indexed} songs"
+    """Show the question and the survey so far; an answer does not run other parts of the page."""
+    snapshot = openers.snapshot()
+    library = snapshot.library
+    listener = _choose_settings(library)
+    if snapshot.n_indexed < session.N_SONGS.get():
+        available = "one song" if snapshot.n_indexed == 1 else count(snapshot.n_indexed, "song")
         st.info(
-            f"A question needs {N_SONGS.get()} songs, but only {here} can be compared. Add more on the Library page.",
+            f"A question needs {session.N_SONGS.get()} songs, but only {available} can be compared. Add more on the "
+            "Library page.",
             icon=":material/info:",
         )
         return
     answers = opinions(library).judgments.answers()
     if listener:
         try:
-            asked = question(now, answers, listener)
+            question = session.pending_question(snapshot, answers, listener)
         except MusicsimError as error:
             st.info(plain(error), icon=":material/info:")
         else:
-            given = last_given(library)
+            last = session.last_answer(library)
             show_cards(
-                now, asked, turn=turn(), is_named=SHOW_NAMES.get(), on_action=act,
-                last=(given.asked.question, given.chosen) if given else None,
+                snapshot, question, turn=session.turn(), is_named=session.SHOW_NAMES.get(), on_action=session.act,
+                last=(last.pending.question, last.chosen) if last else None,
             )  # fmt: skip
     else:
-        st.info("Enter the listener's name: answers are saved under it.", icon=":material/person:")
-    so_far(library, answers, listener)
+        st.info("Enter the listener's name. Answers are saved under it.", icon=":material/person:")
+    show_survey(library, answers, listener)
 
 
-def _choices(library: Library) -> str:
-    """What is asked, about how many songs, and whom; gives the listener's name, empty where nobody has one."""
+def _choose_settings(library: Library) -> str:
+    """Show the settings of the survey; return the listener's name, which may be empty."""
     known = opinions(library).judgments.listeners()
     is_owner = not is_public()
     if not is_owner:
-        LISTENER.set(visitor_name())
-    elif LISTENER.get() is None and len(known) < 2:  # of several, none is known to be the one who sits here
-        LISTENER.set(known[0] if known else ME)
-    said = LISTENER.get()
-    listener = said if said in known else who(said)
-    LISTENER.set(listener or None)
-    for key in (FORM, N_SONGS, SHOW_NAMES):
-        key.get()  # which gives the widget of its name the default to begin with
+        session.LISTENER.set(visitor_name())
+    elif session.LISTENER.get() is None and len(known) < 2:  # with several listeners, the person must choose
+        session.LISTENER.set(known[0] if known else ME)
+    listener = session.LISTENER.get()
+    if listener not in known:
+        listener = session.clean_name(listener)
+    session.LISTENER.set(listener or None)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         st.segmented_control(
-            "Question", list(_FORMS), format_func=_FORMS.__getitem__, key=FORM.name, required=True,
-            persist_state="session",
+            "Question", list(_FORMS), format_func=_FORMS.__getitem__, **session.FORM.widget(), required=True,
         )  # fmt: skip
-        st.segmented_control("Songs", (3, 4), key=N_SONGS.name, required=True, persist_state="session")
+        st.segmented_control("Songs", (3, 4), **session.N_SONGS.widget(), required=True)
         if is_owner:
             st.selectbox(
-                "Listener", sorted({*known, listener} - {""}), key=LISTENER.name, index=None,
+                "Listener", sorted({*known, listener} - {""}), **session.LISTENER.widget(), index=None,
                 format_func=shown, placeholder="choose or type a name", accept_new_options=True, width=220,
-                persist_state="session",
             )  # fmt: skip
         st.toggle(
-            "Show names", key=SHOW_NAMES.name, persist_state="session",
-            help="Names are hidden until you answer, so you judge by ear.",
+            "Show names", **session.SHOW_NAMES.widget(),
+            help="Names are hidden until you answer, so that you judge by ear.",
         )  # fmt: skip
     return listener

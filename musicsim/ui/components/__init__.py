@@ -1,4 +1,1 @@
-"""Parts that several pages share: player, song list, finder, map, jobs.
-
-May use base; knows no page.
-"""
+"""Parts that several pages share: player, song list, finder, map, jobs."""

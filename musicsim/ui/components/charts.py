@@ -1,20 +1,15 @@
-"""Charts with buttons that save them; tables are saved by :mod:`musicsim.ui.components.table_download`."""
+"""Charts with buttons that save them; :mod:`musicsim.ui.components.table_download` saves tables."""
 
 import plotly.graph_objects as go
 import streamlit as st
 
-from musicsim.ui.base.asset import asset
+from musicsim.ui.base.frame import asset
 
 
 def chart(figure: go.Figure, *, key: str, name: str) -> None:
-    """Show a chart, and buttons that save it as SVG and PNG.
+    """Show a chart, and buttons that save it as SVG and PNG under a name.
 
-    Parameters
-    ----------
-    key : str
-        Unique on the page; letters, digits and underscores.
-    name : str
-        Name of the file, without its ending.
+    `key` is unique on the page: letters, digits and underscores.
     """
     st.plotly_chart(figure, key=key, config={"displayModeBar": False})
     component = st.components.v2.component(

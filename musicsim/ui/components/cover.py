@@ -1,4 +1,4 @@
-"""Pictures of songs on pages, with a note where a song has none."""
+"""Covers of songs; songs without a cover get a note symbol."""
 
 from urllib.parse import quote
 
@@ -8,13 +8,13 @@ from musicsim.library import Library, Song
 
 
 def cover_address(library: Library, song_id: int | str) -> str:
-    """Where the picture of a song is; the answer is empty where there is none, which browsers do not report."""
+    """Return the address of a song's cover; without a cover, the response is empty, which browsers do not report."""
     return f"/songs/{song_id}/cover?library={quote(library.name)}&quiet=1"
 
 
 def show_cover(library: Library, song: Song) -> None:
-    """The picture of a song; its place is there from the beginning."""
-    address = cover_address(library, song.id).lstrip("/")  # from where the app is served, wherever that is
+    """Show the cover of a song, in a box of constant size."""
+    address = cover_address(library, song.id).lstrip("/")  # relative, so that the app can be served under any path
     st.html(
         f"<div class='song-cover'><i style='background-image: url(&quot;{address}&quot;)'></i></div>", width="content"
     )

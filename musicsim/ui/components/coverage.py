@@ -1,4 +1,4 @@
-"""What a library says about similarity, counted beside the page and once for all pages that ask for it."""
+"""Coverage of a library by each kind of supervision, counted once for all pages."""
 
 from musicsim.explorer.learning.supervision import Coverage, coverage
 from musicsim.explorer.snapshot.snapshot import Snapshot
@@ -7,13 +7,13 @@ from musicsim.progress import Progress
 from musicsim.ui.base.desk import Task, desk, task_key
 
 
-def ask_coverage(of: Snapshot) -> Task:
-    """How many songs each kind of supervision speaks of, list of :class:`Coverage`."""
+def ask_coverage(snapshot: Snapshot) -> Task:
+    """Return the task that counts the songs of each kind of supervision; its result is a list of :class:`Coverage`."""
 
     def work(progress: Progress) -> list[Coverage]:
-        progress("reading what this library says about similarity", 0, 0)
-        return coverage(of)
+        progress("reading this library's data on similarity", 0, 0)
+        return coverage(snapshot)
 
-    # answers and thumbs are no change of the library's revision, or every page would be drawn again after each of them
-    said = of.library.judgments.mark(*FORMS, RESULT)
-    return desk().ask(task_key(of, f"coverage {said}"), work)
+    # answers and thumbs do not change the library's revision, or each of them would redraw every page
+    mark = snapshot.library.judgments.mark(*FORMS, RESULT)
+    return desk().ask(task_key(snapshot, f"coverage {mark}"), work)

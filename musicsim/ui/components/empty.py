@@ -1,4 +1,4 @@
-"""What pages say while a library has nothing to show: words and a next step."""
+"""Next steps for an empty library."""
 
 import streamlit as st
 
@@ -10,19 +10,16 @@ from musicsim.ui.components.jobs_view import start_job
 
 
 def demo_button(snapshot: Snapshot) -> None:
-    """A button that starts the demo collection."""
+    """Show a button that composes the demo collection."""
     st.button(
-        "Load the demo collection",
-        icon=":material/auto_awesome:",
-        on_click=start_job,
-        args=(snapshot.library, "demo"),
+        "Load the demo collection", icon=":material/auto_awesome:", on_click=start_job, args=(snapshot.library, "demo"),
         help="Composes 360 short songs by made-up artists on this machine; takes one to two minutes.",
-    )
+    )  # fmt: skip
 
 
 @st.fragment(run_every=1.0)
 def _wait(snapshot: Snapshot) -> None:
-    """Run the page again as soon as there is something to show."""
+    """Run the page again as soon as there is a model, or the job has ended."""
     if snapshot.library.models.active() is not None or jobs.current(snapshot.library) is None:
         st.rerun()
 
@@ -39,7 +36,7 @@ def stop_without_songs(snapshot: Snapshot) -> None:
         )
         _wait(snapshot)
     elif is_public():
-        st.info("There are no songs here yet.", icon=":material/info:")
+        st.info("This library is empty.", icon=":material/info:")
     elif snapshot.n_songs:
         st.info("These songs have not been compared yet.", icon=":material/info:")
         st.button("Compare them", on_click=start_job, args=(snapshot.library, "refresh"))

@@ -1,17 +1,18 @@
-"""The running job, wherever it is shown: a line in the frame, a panel on the Library page."""
+"""The running job: a line in the sidebar, and a panel on the Library page."""
 
-from pathlib import Path
+from collections.abc import Collection
 
 import streamlit as st
 
-from musicsim.errors import MusicsimError
 from musicsim.explorer import jobs
 from musicsim.explorer.refresh.outdated import Upgrade, pending_upgrade
 from musicsim.library import Library
 from musicsim.library.stores.jobs import Job
 from musicsim.public import is_public
+from musicsim.ui.base.errors import toast_errors
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import Key
+from musicsim.ui.base.openers import BY_STATE
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.song_list import clock
 
@@ -26,26 +27,24 @@ _ICONS = {
 
 
 def start_job(library: Library, kind: str, **arguments: object) -> None:
-    """Start a job; an error is shown where the listener is."""
-    try:
+    """Start a job, or show the error in a toast."""
+    with toast_errors():
         jobs.start(library, kind, arguments)
-    except MusicsimError as error:
-        st.toast(plain(error), icon=":material/warning:")
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _pending(folder: Path, revision: int, _library: Library) -> Upgrade | None:
-    return pending_upgrade(_library)
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=BY_STATE)
+def _pending_upgrade(library: Library) -> Upgrade | None:
+    return pending_upgrade(library)  # takes a second with a million songs
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _counts(folder: Path, revision: int, _library: Library) -> dict[str, float]:
-    return _library.counts()  # looks at every play and tag
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=BY_STATE)
+def _counts(library: Library) -> dict[str, float]:
+    return library.counts()  # reads every play and tag
 
 
 def upgrade_line(library: Library) -> None:
-    """After an update of the program: say what is analysed again and why, and start it, once a session."""
-    upgrade = _pending(library.folder, library.revision, library)  # a second, of a million songs
+    """After an update of the program, announce what it analyzes again, and start that job once per session."""
+    upgrade = _pending_upgrade(library)
     if upgrade is None:
         return
     st.info(plain(upgrade.words), icon=":material/upgrade:")
@@ -58,27 +57,27 @@ def _share(job: Job) -> float:
     return min(1.0, job.done / job.total) if job.total else 0.0
 
 
-def _seen_job(library: Library) -> Job | None:
-    """The job at work, unless it is none of a visitor's business."""
-    return None if is_public() else jobs.current(library)
-
-
 def library_line(library: Library) -> None:
-    """Songs, hours and running job of a library; the page runs again when the model in use or the job change."""
-    job, record = _seen_job(library), library.models.active()
+    """Show songs, hours and running job of a library; run the page again when the job or the model in use changes."""
+
+    def current_job() -> Job | None:
+        return None if is_public() else jobs.current(library)
+
+    job, record = current_job(), library.models.active()
     drawn_with = (job and job.id, record and record.id)
 
     def line() -> None:
-        job, record = _seen_job(library), library.models.active()
+        job, record = current_job(), library.models.active()
         if (job and job.id, record and record.id) != drawn_with:
             st.rerun()
-        counts = _counts(library.folder, library.revision, library)
+        counts = _counts(library)
         st.caption(f"{counts['songs']:,} songs · {counts['hours']:.1f} hours")
         if record is None:
             st.caption("No model yet")
         if job is not None:
             state = "paused at" if job.state == "paused" else ""
-            st.progress(_share(job), text=f"{_title(job)}: {state} {job.done} of {job.total or '…'}")
+            title = jobs.job_kinds()[job.kind].title
+            st.progress(_share(job), text=f"{title}: {state} {job.done} of {job.total or '…'}")
 
     if job is None:
         line()
@@ -87,59 +86,65 @@ def library_line(library: Library) -> None:
         st.page_link(PAGES["library"], label="Show job", icon=":material/library_music:")
 
 
-def _title(job: Job) -> str:
-    return jobs.job_kinds()[job.kind].title
-
-
-def _counted(job: Job) -> str:
-    """What a job counts."""
-    return jobs.job_kinds()[job.kind].counts
-
-
 def _facts(job: Job) -> str:
-    facts = [f"{job.done} of {job.total} {_counted(job)}"] if job.total else []
+    facts = [f"{job.done} of {job.total} {jobs.job_kinds()[job.kind].counts}"] if job.total else []
     facts += [f"{job.songs_per_second:.1f} songs/s"] if job.songs_per_second else []
     facts += [f"{clock(job.seconds_left)} left"] if job.seconds_left is not None else []
     facts += [f"{job.failed} failed"] if job.failed else []
     if job.state == "paused":
-        return " · ".join([*facts, "paused"])
-    return " · ".join([*facts, plain(job.message)]) if job.message else " · ".join(facts)
+        facts += ["paused"]
+    elif job.message:
+        facts += [plain(job.message)]
+    return " · ".join(facts)
 
 
-def _active(library: Library, job: Job) -> None:
-    """The job at work: how far it is, and ways to halt it."""
-    st.markdown(f"**{_title(job)}**")
+def _show_active(library: Library, job: Job) -> None:
+    st.markdown(f"**{jobs.job_kinds()[job.kind].title}**")
     st.progress(_share(job), text=_facts(job))
     if job.cancel_requested:
         st.caption("Stopping after current files…")
         return
+    args = (library, job.id)
     with st.container(horizontal=True):
         if job.pause_requested:
-            st.button(
-                "Resume", key="resume_paused_job", icon=":material/play_circle:", on_click=jobs.resume,
-                args=(library, job.id),
-            )  # fmt: skip
+            st.button("Resume", key="resume_paused_job", icon=":material/play_circle:", on_click=jobs.resume, args=args)
             if job.state != "paused":
                 st.caption("Pausing after current files…")
         else:
-            st.button(
-                "Pause", key="pause_job", icon=":material/pause_circle:", on_click=jobs.pause, args=(library, job.id)
-            )
-        st.button(
-            "Cancel", key="cancel_job", icon=":material/stop_circle:", on_click=jobs.cancel, args=(library, job.id)
-        )
+            st.button("Pause", key="pause_job", icon=":material/pause_circle:", on_click=jobs.pause, args=args)
+        st.button("Cancel", key="cancel_job", icon=":material/stop_circle:", on_click=jobs.cancel, args=args)
+
+
+def watch_job(library: Library, *, kinds: Collection[str] = (), revision: int | None = None) -> None:
+    """Show the running or last job, and run the page again when it ends or the library leaves a `revision`.
+
+    With `kinds`, show only a job of these kinds, and only if it is not done.
+    """
+    busy = jobs.current(library) is not None
+
+    @st.fragment(run_every=1.0 if busy else None)
+    def watch() -> None:
+        running = jobs.current(library)
+        if busy and (running is None or revision not in (None, library.revision)):
+            st.rerun()
+        job = running or next(iter(library.jobs.recent(1)), None)
+        if job is not None and (not kinds or (job.kind in kinds and job.state != "done")):
+            job_panel(library, job)
+
+    watch()
 
 
 def job_panel(library: Library, job: Job) -> None:
-    """The job at work with its speed, time left and ways to halt it, or how the last one ended."""
+    """Show an active job with speed, time left and buttons to stop it, or the outcome of one that has ended."""
     with st.container(border=True):
         if job.is_active:
-            _active(library, job)
+            _show_active(library, job)
             return
-        n_done = f": {job.done} {_counted(job)}" if job.total else ""
+        kind = jobs.job_kinds()[job.kind]
+        n_done = f": {job.done} {kind.counts}" if job.total else ""
         outcome = f"done{n_done}" if job.state == "done" else job.state
         failed = f", {job.failed} failed" if job.failed else ""
-        st.markdown(f"{_ICONS[job.state]} {_title(job)}: {outcome}{failed}.")
+        st.markdown(f"{_ICONS[job.state]} {kind.title}: {outcome}{failed}.")
         if job.message and job.state != "interrupted":
             st.caption(plain(job.message))
         if job.state != "done":

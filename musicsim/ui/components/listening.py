@@ -1,4 +1,4 @@
-"""From songs of a library to the player, and back from what the listener does there."""
+"""Songs of a library for the player, and the player's events."""
 
 from collections.abc import Sequence
 from urllib.parse import quote, urlencode
@@ -19,19 +19,12 @@ from musicsim.ui.components.song_list import Action
 
 
 def track(library: Library, song: Song, *, preview: bool = False) -> player.Track:
-    """What the player needs to know of a song; a preview starts at its most typical 30 seconds."""
-    where = f"/songs/{song.id}/{{}}?library={quote(library.name)}"
+    """Return a song for the player; a preview starts at its most typical 30 seconds."""
+    address = f"/songs/{song.id}/{{}}?library={quote(library.name)}"
     return player.Track(
-        song.id,
-        song.title,
-        song.by,
-        where.format("audio"),
-        where.format("peaks"),
-        song.duration_s,
-        song.typical_s if preview else 0.0,
-        cover_url=cover_address(library, song.id),
-        loudness=song.loudness,
-    )
+        song.id, song.title, song.by, address.format("audio"), address.format("peaks"), song.duration_s,
+        song.typical_s if preview else 0.0, cover_url=cover_address(library, song.id), loudness=song.loudness,
+    )  # fmt: skip
 
 
 def play_songs(library: Library, songs: Sequence[Song], start: int = 0, *, preview: bool = False) -> None:
@@ -40,8 +33,13 @@ def play_songs(library: Library, songs: Sequence[Song], start: int = 0, *, previ
     player.play([track(library, song, preview=preview) for song in songs], start)
 
 
+def play_preview(snapshot: Snapshot, song_id: int) -> None:
+    """Play a song from its most typical 30 seconds."""
+    play_songs(snapshot.library, snapshot.songs_by_id([song_id]), preview=True)
+
+
 def enqueue_songs(library: Library, songs: Sequence[Song]) -> None:
-    """Append to the queue; a queue holds songs of one library, another one starts again."""
+    """Append songs to the queue; songs of another library replace it."""
     if QUEUE_LIBRARY.get() not in ("", library.name):
         play_songs(library, songs)
         return
@@ -50,7 +48,7 @@ def enqueue_songs(library: Library, songs: Sequence[Song]) -> None:
 
 
 def follow(action: Action, snapshot: Snapshot, songs: Sequence[Song]) -> None:
-    """Do what a row of results asks for: hear them from here on, queue, or search with the song."""
+    """Carry out an action on a row of results: play from there, queue the song, or search with it."""
     song = songs[action.index]
     if action.kind == "play":
         play_songs(snapshot.library, songs, action.index, preview=True)
@@ -62,29 +60,29 @@ def follow(action: Action, snapshot: Snapshot, songs: Sequence[Song]) -> None:
 
 
 def thumbs() -> dict[int, int]:
-    """Opinions on the songs that may be in the queue."""
+    """Return the thumbs on the songs that may be in the queue."""
     return opinions(_queue_library()).feedback()
 
 
 def radio_address() -> str:
-    """Where the player asks for what follows the last song of its queue."""
+    """Return the address that continues the queue after its last song."""
     library, model = _queue_library(), chosen_model()
-    asked = {"library": library.name}
+    query = {"library": library.name}
     if model is not None and library is active_library():
-        asked["model"] = model.name
-    return f"/radio?{urlencode(asked)}"
+        query["model"] = model.name
+    return f"/radio?{urlencode(query)}"
 
 
 def _queue_library() -> Library:
-    known = {folder.name for folder in library_folders()}
-    return open_library(QUEUE_LIBRARY.get()) if QUEUE_LIBRARY.get() in known else active_library()
+    exists = any(folder.name == QUEUE_LIBRARY.get() for folder in library_folders())
+    return open_library(QUEUE_LIBRARY.get()) if exists else active_library()
 
 
 def on_player_event(event: player.PlayerEvent) -> None:
-    """Do what the listener asked for in the player."""
+    """Carry out an action of the player: set a thumb, or open a song on another page."""
     library = _queue_library()
     if not library.songs([event.song_id]):
-        return  # the song has left its library since it was queued
+        return  # the song was removed from its library since it was queued
     if event.kind == "thumb":
         opinions(library).set_feedback(event.song_id, event.value)
         return

@@ -1,4 +1,4 @@
-"""What the player asks the server for besides songs: uploads, and what follows the last song of its queue."""
+"""Routes of the player besides songs: the sound of uploads, and songs that continue the queue."""
 
 import json
 from dataclasses import replace
@@ -23,14 +23,14 @@ from musicsim.ui.components import player
 from musicsim.ui.components.listening import track
 
 _N_FOLLOWING = 5
-_PLAYED: Key[Upload | None] = Key("player.upload", lambda: None, "the upload that the player may still play")
+_PLAYED: Key[Upload | None] = Key("player.upload", lambda: None, "the upload in the player's queue")
 
-_held: WeakValueDictionary[str, Upload] = WeakValueDictionary()
+_uploads: WeakValueDictionary[str, Upload] = WeakValueDictionary()
 
 
 def upload_address(upload: Upload) -> str:
-    """Where the sound of an upload is for as long as a session has it."""
-    _held.setdefault(upload.digest, upload)
+    """Return the address of an upload's sound, which is valid while a session holds the upload."""
+    _uploads.setdefault(upload.digest, upload)
     return f"/uploads/{upload.digest}"
 
 
@@ -42,45 +42,39 @@ def play_upload(upload: Upload, duration_s: float) -> None:
 
 @visitor_may
 def _upload(request: Request) -> Response:
-    """The sound of an upload, with byte ranges."""
-    upload = _held.get(request.path_params["digest"])
+    """Return the sound of an upload, or a range of its bytes."""
+    upload = _uploads.get(request.path_params["digest"])
     if upload is None:
         return JSONResponse({"error": "this upload is no longer here: send it again."}, 404)
-    asked = asked_range(request)
-    data = upload.data if asked is None else upload.data[slice(*asked)]
-    return sound_response(data, asked, len(upload.data), media_type(upload.name))
+    byte_range = asked_range(request)
+    data = upload.data if byte_range is None else upload.data[slice(*byte_range)]
+    return sound_response(data, byte_range, len(upload.data), media_type(upload.name))
 
 
 @visitor_may
 def _radio(request: Request) -> Response:
-    """The tracks that follow a song on a walk from it, each with its reason; those that played lately are left out."""
-    asked = request.query_params
+    """Return the tracks of a walk from a song, each with its reason, without songs that were played recently."""
+    query = request.query_params
     try:
-        first, lately = int(asked["song"]), [int(song) for song in asked.getlist("lately")]
+        first, recent = int(query["song"]), [int(song) for song in query.getlist("lately")]
     except (KeyError, ValueError):
-        return JSONResponse({"error": "name a song and those that played lately by their ids."}, 422)
+        return JSONResponse({"error": "give the id of a song as `song`, and recently played ids as `lately`."}, 422)
     try:
-        library = open_library(asked.get("library"))
-        now = snapshot_under(library, asked.get("model"))
-        rested = frozenset(lately[: now.n_indexed // 2])  # the latest come first
-        drawn = Walk(now).draw(PlaylistRequest(length=_N_FOLLOWING + 1, first=first, exclude=rested))
+        library = open_library(query.get("library"))
+        snapshot = snapshot_under(library, query.get("model"))
+        excluded = frozenset(recent[: snapshot.n_indexed // 2])  # the latest come first
+        drawn = Walk(snapshot).draw(PlaylistRequest(length=_N_FOLLOWING + 1, first=first, exclude=excluded))
     except MusicsimError as error:
         status = 404 if isinstance(error, NotFoundError) else 409
-        return JSONResponse({"error": "nothing can follow this song."}, status)
+        return JSONResponse({"error": "no song can follow this one."}, status)
     following = [
         player.as_json(replace(track(library, song), reason=edge.reason if edge else ""))
         for song, edge in zip(drawn.songs[1:], drawn.edges[1:], strict=True)
         if has_sound(library, song)
     ]
-    return Response(json.dumps(following), media_type="application/json")  # names of folders may be no UTF-8
+    return Response(json.dumps(following), media_type="application/json")  # folder names may not be UTF-8
 
 
 def player_routes(prefix: str = "") -> list[BaseRoute]:
-    """Routes for ``st.App``.
-
-    Parameters
-    ----------
-    prefix : str
-        The path the app is served under, as :func:`musicsim.api.path_prefix` writes it.
-    """
+    """Return the routes for ``st.App``; `prefix` is the app's path as :func:`musicsim.api.path_prefix` writes it."""
     return [Route(prefix + "/uploads/{digest}", _upload), Route(prefix + "/radio", _radio)]

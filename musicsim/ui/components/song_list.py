@@ -1,4 +1,4 @@
-"""A list of songs with a play button, a measure and actions on each row: results, neighbours, playlists."""
+"""A list of songs with a play button, a measure and actions on each row: results, neighbors, playlists."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -8,7 +8,7 @@ import streamlit as st
 
 from musicsim.explorer.search.query import Hit
 from musicsim.library import Song
-from musicsim.ui.base.asset import asset
+from musicsim.ui.base.frame import asset
 from musicsim.ui.base.openers import active_library
 from musicsim.ui.components.cover import cover_address
 
@@ -19,27 +19,23 @@ ActionKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row. `similarity` in [0, 1] is drawn as a bar, otherwise the length stands there.
-
-    A row that `can_explain` has a button that asks why the song is here; one that `is_kept` has a filled pin. One
-    that is `judged` has two thumbs: 1 and -1 press one of them, 0 neither, None shows none.
-    """
+    """A row of the list."""
 
     song_id: int
     title: str
     sub: str
     reason: str
     length: str
-    similarity: float | None = None
+    similarity: float | None = None  # in [0, 1], drawn as a bar; None shows the length
     link: str | None = None
-    can_explain: bool = False
-    is_kept: bool = False
-    judged: int | None = None
+    can_explain: bool = False  # True if it has the button "why"
+    is_kept: bool = False  # True if its pin is filled
+    judged: int | None = None  # 1 and -1 press one of two thumbs, 0 neither; None shows no thumbs
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What the listener did to the row at `index`; `to` is where a moved row goes."""
+    """An action on the row at `index`; `to` is the new place of a moved row."""
 
     kind: ActionKind
     index: int
@@ -48,51 +44,38 @@ class Action:
 
 
 def clock(seconds: float) -> str:
-    """Minutes and seconds, hours before them where there are some."""
-    whole = int(seconds)
-    hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
+    """Return a duration as m:ss, or h:mm:ss if it is an hour or more."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def row_of(song: Song, *, similarity: float | None = None, why: str = "", link: str | None = None) -> Row:
-    """A row of a song: what is known of it in the second line, why it is here in a third."""
+    """Return the row of a song: artist, genre and year in the second line, the reason `why` in a third."""
     facts = [song.by, song.genre or "", str(song.year or "")]
     sub = " · ".join(fact for fact in facts if fact)
     return Row(song.id, song.title, sub, why, clock(song.duration_s), similarity, link)
 
 
 def hit_rows(hits: Sequence[Hit], *, can_explain: bool = False, judged: Mapping[int, int] | None = None) -> list[Row]:
-    """Rows of answers: similarity, one short reason, a button for all of them where the page can explain.
-
-    With `judged`, 1 and -1 by song id, rows have thumbs.
-    """
-    rows = [row_of(hit.song, similarity=hit.similarity, why=hit.reason) for hit in hits]
+    """Return the rows of results. With `judged`, 1 and -1 by song id, rows have thumbs."""
     return [
-        replace(row, can_explain=can_explain, judged=None if judged is None else judged.get(row.song_id, 0))
-        for row in rows
-    ]
+        replace(
+            row_of(hit.song, similarity=hit.similarity, why=hit.reason), can_explain=can_explain,
+            judged=None if judged is None else judged.get(hit.song.id, 0),
+        )
+        for hit in hits
+    ]  # fmt: skip
 
 
 def song_list(
-    rows: Sequence[Row],
-    *,
-    key: str,
-    on_action: Callable[[Action], None],
-    editable: bool = False,
+    rows: Sequence[Row], *, key: str, on_action: Callable[[Action], None], editable: bool = False,
     scroll_to: bool = False,
-) -> None:
-    """Show the rows.
+) -> None:  # fmt: skip
+    """Show the rows; `key` is unique on the page, and `on_action` is called as a widget's callback.
 
-    Parameters
-    ----------
-    key : str
-        Unique on the page.
-    on_action : callable of one Action
-        Called as a widget's callback, before the next run of the page.
-    editable : bool
-        A playlist: rows can be kept, moved, dropped, and drawn again, and songs added behind them.
-    scroll_to : bool
-        Bring its first row into view: a list that is new may be drawn below what is seen of the page.
+    The rows of an `editable` list can be kept, moved, removed and generated again, and songs inserted after them.
+    `scroll_to` scrolls to the first row: a new list may be below the visible part of the page.
     """
 
     def receive() -> None:
@@ -102,25 +85,19 @@ def song_list(
 
     component = st.components.v2.component("musicsim_song_list", css=asset("song_list.css"), js=asset("song_list.js"))
     component(
-        key=key,
+        key=key, height="content", on_action_change=receive,
         data={
-            "rows": [asdict(row) for row in rows],
-            "editable": editable,
-            "scroll_to": scroll_to,
+            "rows": [asdict(row) for row in rows], "editable": editable, "scroll_to": scroll_to,
             "covers": cover_address(active_library(), "{}").lstrip("/"),
         },
-        height="content",
-        on_action_change=receive,
-    )
+    )  # fmt: skip
 
 
 def _parse(sent: Any, n_rows: int) -> Action | None:
-    """An action as the browser wrote it; None when it is no sensible one."""
+    """Return an action as sent by the browser, or None if it is not valid."""
     if not isinstance(sent, dict) or sent.get("kind") not in get_args(ActionKind):
         return None
     index, song_id, to = (sent.get(name) for name in ("index", "song_id", "to"))
     if not (isinstance(index, int) and isinstance(song_id, int) and isinstance(to, int)):
         return None
-    if not 0 <= index < n_rows or not -1 <= to < n_rows:
-        return None
-    return Action(sent["kind"], index, song_id, to)
+    return Action(sent["kind"], index, song_id, to) if 0 <= index < n_rows and -1 <= to < n_rows else None

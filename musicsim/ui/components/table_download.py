@@ -1,6 +1,7 @@
-"""Tables as CSV for people: in place of Streamlit's own download, which writes text as it is, formulas too.
+"""Tables as CSV.
 
-That one is turned off by ``client.disableDataExport`` in ``.streamlit/config.toml``.
+These replace Streamlit's own download, which writes formulas in cells unescaped; ``client.disableDataExport`` in
+``.streamlit/config.toml`` turns it off.
 """
 
 from collections.abc import Callable
@@ -12,22 +13,15 @@ from musicsim.library.disk.csv_cells import as_csv
 
 
 def saved_table(frame: pd.DataFrame, *, name: str, key: str) -> None:
-    """Show a small table, and a button that hands it out; parameters as of :func:`table_download`."""
+    """Show a small table and a button that downloads it; parameters as in :func:`table_download`."""
     st.table(frame, hide_index=True, border="horizontal")
     table_download(name, lambda: frame, key)
 
 
 def table_download(name: str, table: Callable[[], pd.DataFrame], key: str) -> None:
-    """A button that hands out a table as CSV.
+    """Show a button that downloads a table as CSV; `table` is called when it is pressed.
 
-    Parameters
-    ----------
-    name : str
-        Name of the file, without its ending.
-    table : callable
-        Gives the table; called when the button is pressed.
-    key : str
-        Unique on the page.
+    `name` is the file's name without its ending, and `key` is unique on the page.
     """
 
     def content() -> bytes:

@@ -1,4 +1,4 @@
-"""A waveform on which a part of a song is chosen, with the mouse, a finger or keys."""
+"""A waveform on which the user selects a part of a song, with the mouse, a finger or keys."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,36 +7,24 @@ import numpy as np
 import streamlit as st
 
 from musicsim._arrays import Float32Array
-from musicsim.ui.base.asset import asset
+from musicsim.ui.base.frame import asset
 
 Part = tuple[float, float]
 
 
 def choose_part(
-    song: str,
-    peaks: Float32Array,
-    duration_s: float,
-    part: Part | None,
-    *,
-    key: str,
+    song: str, peaks: Float32Array, duration_s: float, part: Part | None, *, key: str,
     on_part: Callable[[Part | None], None],
-) -> None:
-    """Show the waveform.
+) -> None:  # fmt: skip
+    """Show the waveform; `part` is (first, last) second, and None the whole song.
 
-    Parameters
-    ----------
-    song : str
-        Tells which song it is of.
-    part : (first, last) second or None
-        What is chosen; None is the whole song.
-    on_part : callable of a part
-        Called as a widget's callback.
+    `song` identifies the song, so that a part of another one is ignored. `on_part` is called as a widget's callback.
     """
 
     def receive() -> None:
         sent = st.session_state[key].get("part")
         if isinstance(sent, dict) and sent.get("song") == song:
-            on_part(_seconds(sent.get("seconds"), duration_s))
+            on_part(_parse(sent.get("seconds"), duration_s))
 
     component = st.components.v2.component("musicsim_wave_part", css=asset("wave_part.css"), js=asset("wave_part.js"))
     component(
@@ -47,8 +35,8 @@ def choose_part(
     )
 
 
-def _seconds(sent: Any, duration_s: float) -> Part | None:
-    """A part as the browser wrote it; None when it is no sensible one."""
+def _parse(sent: Any, duration_s: float) -> Part | None:
+    """Return a part as sent by the browser, or None if it is not valid."""
     if not isinstance(sent, list) or len(sent) != 2 or not all(isinstance(s, int | float) for s in sent):
         return None
     return (float(sent[0]), float(sent[1])) if 0 <= sent[0] < sent[1] <= duration_s + 1 else None

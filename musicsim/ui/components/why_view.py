@@ -1,7 +1,6 @@
-"""Why two songs are alike, in a dialog: both waveforms with what they share, its shares, tags and listeners."""
+"""A dialog that explains the similarity of two songs: waveforms with shared sounds, shares, tags and listeners."""
 
 from collections.abc import Sequence
-from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -15,7 +14,7 @@ from musicsim.explorer.search.why_groups import Share
 from musicsim.explorer.search.why_sides import explained
 from musicsim.explorer.snapshot.map_colours import PALETTE, UNKNOWN_COLOUR
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.ui.base.asset import asset
+from musicsim.ui.base.frame import asset
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain, shown
 from musicsim.ui.base.uploads import EXAMPLE
@@ -23,138 +22,120 @@ from musicsim.ui.components.charts import chart
 from musicsim.ui.components.player_routes import upload_address
 
 _LETTERS = "ABCDEF"
-_FIGURES = ("similarity_before", "similarity_after")
-_MAX_EXAMPLES = 5  # whose similarities are said
-_SMALLEST = 5e-4  # of a bar that is shown
-_COLOURS = PALETTE[: len(_LETTERS)]
-_PLAIN = _COLOURS[0]
-_ASKED: Key[int | None] = Key("why_asked", lambda: None, "id of the answer that is to be explained")
+_MAX_EXAMPLES = 5  # whose similarities are listed
+_MIN_SHARE = 5e-4  # of a bar that is shown
+_COLORS = PALETTE[: len(_LETTERS)]
+_ASKED: Key[int | None] = Key("why_asked", lambda: None, "song id of the result to explain")
 
 
 def ask_why(other_id: int) -> None:
-    """Have the next :func:`show_why` explain this answer; for callbacks."""
+    """Have the next :func:`show_why` explain a result; for callbacks."""
     _ASKED.set(other_id)
 
 
 def show_why(snapshot: Snapshot, query: Query) -> None:
-    """Open the dialog once when a listener has asked for it; call it after the list of answers."""
+    """Open the dialog once after :func:`ask_why`; call this after the list of results."""
     other_id = _ASKED.get()
     _ASKED.set(None)
     if other_id is not None and snapshot.songs_by_id([other_id]):
         why_dialog(snapshot, query, other_id)
 
 
-@st.dialog("Why are these two alike?", width="large")
+@st.dialog("Why are these two similar?", width="large")
 def why_dialog(snapshot: Snapshot, query: Query, other_id: int) -> None:
-    """Explain an answer: of several examples by one of them, the most similar one first.
-
-    Parameters
-    ----------
-    other_id : int
-        The answer's song id.
-    """
-    if snapshot.model is None:  # the answers are of a model that has gone since
-        st.info("This library has no model to explain with yet.")
+    """Explain the result with a song id; with several examples, by one of them, the most similar one first."""
+    if snapshot.model is None:  # the model of these results was deleted meanwhile
+        st.info("This library does not have a model yet that can explain it.")
         return
     try:
-        example = _one_example(snapshot, examples_of(query), other_id)
+        example = _choose_example(snapshot, examples_of(query), other_id)
         one, other, why = explained(snapshot, example, other_id)
         listed = similarity_of(snapshot, example, other_id)
     except MusicsimError as error:
         st.info(plain(error))
         return
-    st.markdown(_headline(why, listed))
+    before = f"; before learning it was {why.similarity_before:.2f}" if why.similarity_after is not None else ""
+    st.markdown(f"Similarity **{listed:.2f}** of 1{before}.")
     if snapshot.model.local_ is not None:
         st.caption(
-            "The list may show a different figure: there, songs are compared by the metric of the query's region, here "
-            "by the mean of all regions."
+            "The list may show another similarity: it uses the metric of the query's region, and this explanation uses "
+            "the mean of all regions."
         )
-    _waves(snapshot, why, one, other)
+    _show_waves(snapshot, why, one, other)
     if why.passages[0]:
-        st.caption("Click a letter to hear a shared sound; the grey area shows where shared sounds occur.")
+        st.caption("Click a letter to hear a shared sound; the gray area shows where shared sounds occur.")
     for note in _notes(why, one, other):
         st.caption(f":material/info: {plain(note)}")
-    st.markdown("**What gives the similarity**")
+    st.markdown("**Sources of the similarity**")
     bars = [*why.parts, *_hub_bar(why, listed)]
     chart(_shares_figure(bars, why.shared), key="why_shares", name="why")
-    st.caption(f"In points of similarity; together they are the {100 * listed:.0f} of 100 in the list.")
+    st.caption(f"Points out of 100; they add up to the {100 * listed:.0f} shown in the list.")
     if why.apart:
-        st.caption(f"What sets them apart (share of the squared distance): {_apart(why, one, other)}.")
+        st.caption(f"Largest differences (share of the squared distance): {_differences(why, one, other)}.")
     st.markdown("**In common**")
-    st.markdown(_in_common(why, one, other))
+    st.markdown(_describe_common(why, one, other))
 
 
-def _one_example(snapshot: Snapshot, examples: Examples, other_id: int) -> int | Example:
-    """The example that an answer is explained by: the only one, or one of several after what each has to do with it."""
+def _choose_example(snapshot: Snapshot, examples: Examples, other_id: int) -> int | Example:
+    """Return the example to explain a result by; if there are several, show the similarity to each and a choice."""
     if len(examples.like) + len(examples.unlike) == 1:
         return examples.like[0]
     to_like, to_unlike = similarities_of(snapshot, examples, other_id)
-    names = {
-        song.id: song.title
-        for song in snapshot.songs_by_id([i for i in (*examples.like, *examples.unlike) if isinstance(i, int)])
-    }
+    ids = [i for i in (*examples.like, *examples.unlike) if isinstance(i, int)]
+    titles = {song.id: song.title for song in snapshot.songs_by_id(ids)}
 
     def name(example: int | Example) -> str:
-        return plain(example.name if isinstance(example, Example) else names.get(example, ""))
+        return plain(example.name if isinstance(example, Example) else titles.get(example, ""))
 
     order = sorted(range(len(examples.like)), key=lambda i: -to_like[i])
-    said = ", ".join(f"{to_like[i]:.2f} to “{name(examples.like[i])}”" for i in order[:_MAX_EXAMPLES])
+    nearest = ", ".join(f"{to_like[i]:.2f} to “{name(examples.like[i])}”" for i in order[:_MAX_EXAMPLES])
     st.markdown(
-        f"Similarity **{similarity_of(snapshot, examples, other_id):.2f}** of 1 to all examples together, the "
-        f"nearest counting most: {said}{' and others' * (len(order) > _MAX_EXAMPLES)}."
+        f"Similarity **{similarity_of(snapshot, examples, other_id):.2f}** of 1 to all examples together; the "
+        f"nearest counts most: {nearest}{' and others' * (len(order) > _MAX_EXAMPLES)}."
     )
     if examples.unlike:
         away = ", ".join(f"“{name(i)}” ({s:.2f})" for i, s in zip(examples.unlike, to_unlike, strict=True))
-        st.caption(f"Lowered by how similar it is to {away}, which results should be less like.")
-    shown_first = [examples.like[i] for i in order]
-    if len(shown_first) == 1:
-        return shown_first[0]
+        st.caption(f"Lowered by its similarity to {away}, because results should be less like that.")
+    choices = [examples.like[i] for i in order]
+    if len(choices) == 1:
+        return choices[0]
     place = st.selectbox(
-        "Compared with",
-        range(len(shown_first)),
-        format_func=lambda i: name(shown_first[i]),
-        key=f"why_example_{other_id}",
+        "Compared with", range(len(choices)), format_func=lambda i: name(choices[i]), key=f"why_example_{other_id}"
     )
-    return shown_first[place]
-
-
-def _headline(why: Why, listed: float) -> str:
-    if why.similarity_after is None:
-        return f"Similarity **{listed:.2f}** of 1."
-    return f"Similarity **{listed:.2f}** of 1; before learning it was {why.similarity_before:.2f}."
+    return choices[place]
 
 
 def _hub_bar(why: Why, listed: float) -> list[Share]:
-    """What hub reduction adds or takes, so that the bars are the figure of the list; and a similarity cut off at 0."""
-    before, after = (sum(getattr(part, name) or 0.0 for part in why.parts) for name in _FIGURES)
-    added = listed - (before if why.similarity_after is None else after)
-    if abs(added) < _SMALLEST:
-        return []
+    """Return the effect of hub reduction (or of the limit 0), so that the bars add up to the listed similarity."""
     is_learned = why.similarity_after is not None
+    total = sum((part.similarity_after if is_learned else part.similarity_before) or 0.0 for part in why.parts)
+    added = listed - total
+    if abs(added) < _MIN_SHARE:
+        return []
     words = "few songs are so close to them" if added > 0 else "many songs are as close to them"
     return [Share(words, 0.0 if is_learned else added, added if is_learned else None, 0.0, None)]
 
 
-def _waves(snapshot: Snapshot, why: Why, one: Side, other: Side) -> None:
+def _show_waves(snapshot: Snapshot, why: Why, one: Side, other: Side) -> None:
     loudest = max((float(curve.max()) for curve in why.curves if len(curve)), default=1.0)
     sides = []
     for side, passages, curve, heard_s in zip((one, other), why.passages, why.curves, why.heard_s, strict=True):
         height = np.clip(curve / max(loudest, 1e-9), 0.0, 1.0)
         sides.append(
             {
-                "title": shown(side.title),
-                "sub": shown(side.sub),
-                "duration_s": side.duration_s,
-                "starts_s": side.starts_s,
-                "heard_s": heard_s,
+                "title": shown(side.title), "sub": shown(side.sub), "duration_s": side.duration_s,
+                "starts_s": side.starts_s, "heard_s": heard_s, "url": _address(snapshot, side),
                 "peaks": np.round(side.peaks.astype(float), 3).tolist(),
                 "curve": np.round(height.astype(float), 3).tolist(),
-                "url": _address(snapshot, side),
                 "passages": [{"start_s": p.start_s, "end_s": p.end_s, "slot": p.slot} for p in passages],
             }
-        )
+        )  # fmt: skip
+    slots = [
+        {"letter": letter, "colour": color, "words": share.words}
+        for letter, color, share in zip(_LETTERS, _COLORS, why.shared, strict=False)
+    ]
     component = st.components.v2.component("musicsim_two_waves", css=asset("two_waves.css"), js=asset("two_waves.js"))
-    component(key="why_waves", data={"slots": _slots(why.shared), "sides": sides}, height="content")
+    component(key="why_waves", data={"slots": slots, "sides": sides}, height="content")
 
 
 def _address(snapshot: Snapshot, side: Side) -> str | None:
@@ -164,13 +145,8 @@ def _address(snapshot: Snapshot, side: Side) -> str | None:
     return f"/songs/{side.song_id}/audio?library={quote(snapshot.library.name)}"
 
 
-def _slots(shared: Sequence[CodewordShare]) -> list[dict[str, Any]]:
-    named = zip(_LETTERS, _COLOURS, shared, strict=False)
-    return [{"letter": letter, "colour": colour, "words": share.words} for letter, colour, share in named]
-
-
 def _notes(why: Why, one: Side, other: Side) -> list[str]:
-    """What could not be shown, and why."""
+    """Return the parts that could not be shown, with the reason."""
     notes = []
     for side, heard_s in zip((one, other), why.heard_s, strict=True):
         if not heard_s:
@@ -179,28 +155,29 @@ def _notes(why: Why, one: Side, other: Side) -> list[str]:
                 "found. Turn on “Store audio features” (Library > Settings) and scan its folder again."
             )
         elif heard_s < side.duration_s - 2:
-            notes.append(f"Only the first {heard_s / 60:.0f} minutes of “{side.title}” were analysed.")
+            notes.append(f"Only the first {heard_s / 60:.0f} minutes of “{side.title}” were analyzed.")
     if all(why.heard_s) and not why.passages[0]:
-        notes.append("No single passage stands out: what they share is spread over both songs.")
+        notes.append("No single passage explains it: the shared sounds are spread over both songs.")
     return notes
 
 
 def _shares_figure(parts: Sequence[Share], shared: Sequence[CodewordShare]) -> go.Figure:
-    """Bars of what gives the similarity: points before learning (grey) and under the model in use."""
-    # a bar of codewords has the letters of those that the waveforms show
-    letters: dict[str, list[str]] = {}
+    """Return bars of the parts of the similarity: points before learning (gray) and under the model in use."""
+    letters: dict[str, list[str]] = {}  # of codewords in the waveforms, by the name of their bar
     for letter, codeword in zip(_LETTERS, shared, strict=False):
         letters.setdefault(roughly(codeword.words), []).append(letter)
     names = [f"{' '.join(letters.get(part.words, ()))}  {part.words}".strip() for part in parts]
     before = [100 * part.similarity_before for part in parts]
     after = [100 * part.similarity_after for part in parts if part.similarity_after is not None]
     figure = go.Figure()
-    text = {"texttemplate": "%{x:.1f}", "textposition": "outside", "cliponaxis": False, "orientation": "h"}
-    text["hoverinfo"] = "skip"
+    text = {
+        "texttemplate": "%{x:.1f}", "textposition": "outside", "cliponaxis": False, "orientation": "h",
+        "hoverinfo": "skip",
+    }  # fmt: skip
     if after:
         figure.add_bar(x=before, y=names, name="before learning", marker={"color": UNKNOWN_COLOUR}, **text)
     name = "after learning" if after else "share"
-    figure.add_bar(x=after or before, y=names, name=name, marker={"color": _PLAIN}, showlegend=bool(after), **text)
+    figure.add_bar(x=after or before, y=names, name=name, marker={"color": _COLORS[0]}, showlegend=bool(after), **text)
     figure.update_layout(
         height=60 + (44 if after else 30) * max(1, len(names)),
         margin={"l": 0, "r": 30, "t": 0, "b": 0},
@@ -213,26 +190,26 @@ def _shares_figure(parts: Sequence[Share], shared: Sequence[CodewordShare]) -> g
     return figure
 
 
-def _apart(why: Why, one: Side, other: Side) -> str:
-    """What has the largest share of the distance, with what it was before learning."""
+def _differences(why: Why, one: Side, other: Side) -> str:
+    """Return the largest shares of the distance, now and before learning."""
     # shares that cancel may leave a distance of 0
     before, after = why.distance_before**2 or 1.0, (why.distance_after or 0.0) ** 2 or 1.0
-    said = []
+    sentences = []
     for share in why.apart:
         part = f"{share.distance_before / before:.0%}"
         if share.distance_after is not None:
             part = f"{share.distance_after / after:.0%}, before learning {part}"
         if isinstance(share, CodewordShare):
             part += f"; more in “{plain((one, other)[share.more_in].title)}”"
-        said.append(f"{share.words} ({part})")
-    return "; ".join(said)
+        sentences.append(f"{share.words} ({part})")
+    return "; ".join(sentences)
 
 
-def _in_common(why: Why, one: Side, other: Side) -> str:
+def _describe_common(why: Why, one: Side, other: Side) -> str:
     tags = ", ".join(plain(tag) for tag in why.tags) or "none"
     if why.listeners_jaccard is None:
-        heard = "no listening data" if not one.listeners | other.listeners else "no listening data for one song"
+        listeners = "no listening data" if not one.listeners | other.listeners else "no listening data for one song"
     else:
         people = "1 person has" if why.n_listeners == 1 else f"{why.n_listeners:,} people have"
-        heard = f"{people} played both, {why.listeners_jaccard:.0%} of those who played either"
-    return f"Tags: {tags}.  \nListeners: {heard}."
+        listeners = f"{people} played both, {why.listeners_jaccard:.0%} of those who played either"
+    return f"Tags: {tags}.  \nListeners: {listeners}."

@@ -1,4 +1,1 @@
-"""The Evaluate page.
-
-May use base and components.
-"""
+"""The Evaluate page."""

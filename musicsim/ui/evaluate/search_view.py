@@ -1,4 +1,4 @@
-"""Recall and time of each kind of search index on the Evaluate page."""
+"""Recall and time of each kind of search index."""
 
 from collections.abc import Hashable
 
@@ -14,51 +14,43 @@ from musicsim.ui.components.table_download import saved_table
 _DESK = "search speed"
 
 
-def show_search(snapshot: Snapshot) -> None:
-    """A button that measures the kinds of index, progress, and the table."""
+def show_search(snapshot: Snapshot, *, busy: bool) -> None:
+    """Show a button that measures every kind of index, then progress, then the table."""
     if snapshot.n_indexed < CHOSEN_FROM:
         st.info(TOO_FEW.format(CHOSEN_FROM, snapshot.n_indexed), icon=":material/info:")
         return
     st.caption(
-        "Builds each kind of search index on the songs of this library, in memory, and measures it. Choose a kind in "
+        "Builds each kind of search index for the songs of this library in memory, and measures it. Choose a kind in "
         "Library > Settings."
     )
     key = task_key(snapshot, "search speed")
     task = desk(_DESK).known(key)
     if task is None:
         st.button(
-            "Measure search", icon=":material/speed:", key="measure_search", on_click=_start, args=(snapshot, key)
+            "Measure search", icon=":material/speed:", key="measure_search", on_click=_restart, args=(snapshot, key)
         )
         return
     if not task.future.done():
         wait_for([task])
         st.button("Cancel", icon=":material/close:", key="cancel_search", on_click=desk(_DESK).cancel, args=(key,))
         return
-    found: SearchSpeed | None = value_of(task)
-    if found is not None:
-        _table(found)
+    result: SearchSpeed | None = value_of(task)
+    if result is not None:
+        rows = [
+            {
+                "Index": f"**{row.title}** (in use)" if row.is_chosen else row.title,
+                f"Recall at {K}": f"{row.recall:.3f}",
+                "ms per query": f"{row.ms:.3f}",
+                "Build (s)": f"{row.build_s:.1f}",
+                "Memory (MB)": f"{row.mb:,.1f}",
+            }
+            for row in result.rows
+        ]
+        saved_table(pd.DataFrame(rows), name="search", key="evaluate_search")
+        st.caption(result.caption)
     st.button("Measure again", icon=":material/refresh:", key="clear_search", on_click=_restart, args=(snapshot, key))
-
-
-def _start(snapshot: Snapshot, key: Hashable) -> None:
-    desk(_DESK).ask(key, lambda progress: measure_search(snapshot, progress=progress))
 
 
 def _restart(snapshot: Snapshot, key: Hashable) -> None:
     desk(_DESK).cancel(key)
-    _start(snapshot, key)
-
-
-def _table(found: SearchSpeed) -> None:
-    lines = [
-        {
-            "Index": f"**{row.title}** (in use)" if row.is_chosen else row.title,
-            f"Recall at {K}": f"{row.recall:.3f}",
-            "ms per query": f"{row.ms:.3f}",
-            "Build (s)": f"{row.build_s:.1f}",
-            "Memory (MB)": f"{row.mb:,.1f}",
-        }
-        for row in found.rows
-    ]
-    saved_table(pd.DataFrame(lines), name="search", key="evaluate_search")
-    st.caption(found.caption)
+    desk(_DESK).ask(key, lambda progress: measure_search(snapshot, progress=progress))

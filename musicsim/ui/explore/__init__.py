@@ -1,4 +1,1 @@
-"""The Explore page.
-
-May use base and components.
-"""
+"""The Explore page."""

@@ -1,4 +1,4 @@
-"""The songs that a lasso or a search marked: their table, and what can be done with all of them."""
+"""Songs that a lasso or a search marked: their table, and actions on all of them."""
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from musicsim.public import is_public
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import FOUND, Key
 from musicsim.ui.components.listening import enqueue_songs, play_songs
-from musicsim.ui.components.search_examples import MAX_EXAMPLES, search_like
+from musicsim.ui.components.search_examples import MAX_EXAMPLES, sample_evenly, search_like
 from musicsim.ui.components.song_map import MAX_MARKED
 from musicsim.ui.components.table_download import table_download
 from musicsim.ui.playlist.draft import PLAYLIST
@@ -23,79 +23,72 @@ MAX_PLAYED = 500  # songs that go into the player's queue at once
 _MAX_LISTED = 200
 _MAX_AROUND = 25  # songs that a playlist stays close to
 _MAX_TAG = 60
-_TAG: Key[str] = Key("selection_tag", str, "the tag that marked songs are given")
+_TAG: Key[str] = Key("selection_tag", str, "tag for the marked songs")
 
 
-def show_selection(now: Snapshot) -> None:
-    """How many songs are marked, which, and what can be done with them; nothing where it is one or none."""
+def show_selection(snapshot: Snapshot) -> None:
+    """Show actions on the marked songs, if at least two are marked."""
     ids = FOUND.get()
     if len(ids) <= 1:
         return
     st.subheader(f"{len(ids):,} songs marked", anchor=False)
     if len(ids) > MAX_MARKED:
         st.caption(f"{MAX_MARKED:,} shown with a ring.")
-    first = now.songs_by_id(ids[:MAX_PLAYED].tolist())
-    words = "Play them" if len(first) == len(ids) else f"Play {len(first)} of them"
+    first = snapshot.songs_by_id(ids[:MAX_PLAYED].tolist())
+    label = "Play them" if len(first) == len(ids) else f"Play {len(first)} of them"
     with st.container(horizontal=True):
-        st.button(words, icon=":material/play_arrow:", on_click=play_songs, args=(now.library, first))
-        st.button("Queue", icon=":material/playlist_add:", on_click=enqueue_songs, args=(now.library, first))
+        st.button(label, icon=":material/play_arrow:", on_click=play_songs, args=(snapshot.library, first))
+        st.button("Queue", icon=":material/playlist_add:", on_click=enqueue_songs, args=(snapshot.library, first))
         if st.button("Playlist around them", icon=":material/queue_music:"):
             PLAYLIST.set(None)
-            some = np.unique(np.linspace(0, len(ids) - 1, _MAX_AROUND).astype(int))
-            STAY_AROUND.set(ids[some].tolist())
+            STAY_AROUND.set(sample_evenly(ids.tolist(), _MAX_AROUND))
             st.switch_page(PAGES["playlist"])
         if st.button(
             "Search like these", icon=":material/search:", key="selection_search",
-            help=f"Songs similar to the marked ones; of more than {MAX_EXAMPLES} to some of them.",
+            help=f"Find songs similar to the marked ones, or to a sample if more than {MAX_EXAMPLES} are marked.",
         ):  # fmt: skip
-            search_like(now, ids.tolist())
+            search_like(snapshot, ids.tolist())
             st.switch_page(PAGES["search"])
         st.button("Clear", icon=":material/close:", on_click=FOUND.set, args=(FOUND.default(),))
     is_owner = not is_public()
-    shown = st.expander(
+    expander = st.expander(
         "Table, export and tag" if is_owner else "Table and export", icon=":material/table_rows:",
         key="selection_table", on_change="rerun",
     )  # fmt: skip
-    if not shown.open:
+    if not expander.open:
         return
-    with shown:
-        st.dataframe(_table(now, ids[:_MAX_LISTED]), hide_index=True, height=240)
+    with expander:
+        st.dataframe(_table(snapshot, ids[:_MAX_LISTED]), hide_index=True, height=240)
         if len(ids) > _MAX_LISTED:
-            st.caption(f"The first {_MAX_LISTED} of them; a download has all.")
+            st.caption(f"The first {_MAX_LISTED} are shown; the download has all.")
         with st.container(horizontal=True):
-            table_download("selection", lambda: _table(now, ids), key="selection_csv")
+            table_download("selection", lambda: _table(snapshot, ids), key="selection_csv")
             st.download_button(
-                "Download as M3U", lambda: m3u8("Selection", now.songs_by_id(ids.tolist())), "selection.m3u8",
-                MIME["m3u8"], key="selection_m3u", icon=":material/download:", type="tertiary",
-                on_click="ignore",
+                "Download as M3U", lambda: m3u8("Selection", snapshot.songs_by_id(ids.tolist())), "selection.m3u8",
+                MIME["m3u8"], key="selection_m3u", icon=":material/download:", type="tertiary", on_click="ignore",
             )  # fmt: skip
         if is_owner:
-            _tagging(now)
+            with st.container(horizontal=True, vertical_alignment="bottom"):
+                tag = st.text_input("Tag", key=_TAG.name, max_chars=_MAX_TAG).strip()
+                st.button("Add tag", disabled=not tag, on_click=_add_tag, args=(snapshot, tag))
+                if st.button("Add and train", disabled=not tag, help="Trains a model from your tags."):
+                    _add_tag(snapshot, tag)
+                    SUPERVISION.set("tags")
+                    st.switch_page(PAGES["train"])
 
 
-def _tagging(now: Snapshot) -> None:
-    """Give the songs a tag, which Train can learn from."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        tag = st.text_input("Tag", key=_TAG.name, max_chars=_MAX_TAG).strip()
-        st.button("Add tag", disabled=not tag, on_click=_give_tag, args=(now, tag))
-        if st.button("Add and train", disabled=not tag, help="Learns from tags which songs are similar."):
-            _give_tag(now, tag)
-            SUPERVISION.set("tags")
-            st.switch_page(PAGES["train"])
-
-
-def _give_tag(now: Snapshot, tag: str) -> None:
+def _add_tag(snapshot: Snapshot, tag: str) -> None:
     ids = FOUND.get().tolist()
-    now.library.add_tags([{"song_id": song_id, "tag": tag, "weight": 1.0} for song_id in ids])
+    snapshot.library.add_tags([{"song_id": song_id, "tag": tag, "weight": 1.0} for song_id in ids])
     st.toast(f"{len(ids):,} songs have the tag “{tag}”.")
 
 
-def _table(now: Snapshot, ids: Int64Array) -> pd.DataFrame:
-    """What is known of the songs, from columns: a million of them are no million objects."""
-    rows = now.rows_of(ids)
+def _table(snapshot: Snapshot, ids: Int64Array) -> pd.DataFrame:
+    """Return the songs' facts, read from columns to avoid a million objects for a million songs."""
+    rows = snapshot.rows_of(ids)
     rows = rows[rows >= 0]
-    names = now.names_at(rows)
-    columns = now.columns
+    names = snapshot.names_at(rows)
+    columns = snapshot.columns
     table = {"title": [title for title, _ in names], "artist": [by for _, by in names]}
     table |= {name: getattr(columns, name).texts(rows) for name in ("genre", "key", "mode")}
     table |= {"year": pd.array([y or None for y in columns.year[rows].tolist()], dtype="Int64")}

@@ -1,4 +1,1 @@
-"""The Library page.
-
-May use base and components.
-"""
+"""The Library page."""

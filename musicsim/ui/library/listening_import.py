@@ -1,10 +1,10 @@
-"""Importing what people listened to, on the Library page: files are read, looked at, and written when asked."""
+"""Import of listening data on the Library page: read files, preview the result, write it on request."""
 
 import hashlib
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,21 +14,7 @@ import pandas as pd
 import streamlit as st
 
 from musicsim.errors import LibraryError
-from musicsim.library import Library
-from musicsim.library.importing import (
-    FORMATS,
-    ME,
-    READ_SUFFIXES,
-    Batch,
-    ImportReport,
-    Preview,
-    Proposal,
-    SeenList,
-    commit,
-    day_of,
-    preview,
-    read_listening,
-)
+from musicsim.library import Library, importing
 from musicsim.library.stores.listening import ImportEntry, Waiting
 from musicsim.progress import Progress
 from musicsim.ui.base.frame import PAGES
@@ -37,8 +23,8 @@ from musicsim.ui.base.text import plain, shown
 from musicsim.ui.components.table_download import table_download
 from musicsim.ui.library.listening_lists import learn_walk, show_lists
 
-_SUFFIXES = (*(suffix.lstrip(".") for suffix in READ_SUFFIXES), "zip")
-_LISTED = 500  # rows of a table: what is more is in the file to download
+_SUFFIXES = (*(suffix.lstrip(".") for suffix in importing.READ_SUFFIXES), "zip")
+_MAX_LISTED = 500  # rows of a table; a download has all
 _PROGRESS_EVERY_S = 0.2
 _FOUND_BY = {
     "path": "path of the file",
@@ -51,36 +37,33 @@ _FOUND_BY = {
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
-    """Files that were read, and what would come of them in a library at one revision."""
+class _Pending:
+    """A preview for the library in a folder, at one revision; `token` identifies the files."""
 
     token: str
     library: Path
     revision: int
-    seen: Preview
+    preview: importing.Preview
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What came of an import into the library in a folder; with playlists, of each of them.
-
-    `is_learning`: whether the walk is being fitted on the playlists.
-    """
+class _Result:
+    """The report of an import into the library in a folder, with its playlists."""
 
     library: Path
-    report: ImportReport
-    lists: tuple[SeenList, ...]
-    is_learning: bool
+    report: importing.ImportReport
+    lists: tuple[importing.SeenList, ...]
+    is_learning: bool  # True while the walk is being fitted to the playlists
 
 
-_LOOKED: Key[Looked | None] = Key("listening_looked", lambda: None, "what would come of the files at hand")
-_REPORT: Key[Told | None] = Key("listening_report", lambda: None, "what came of the last import")
-_ROUND: Key[int] = Key("listening_round", int, "imports made or left: each begins with empty fields")
+_PENDING: Key[_Pending | None] = Key("listening_looked", lambda: None, "preview of an import")
+_RESULT: Key[_Result | None] = Key("listening_report", lambda: None, "result of the last import")
+_ROUND: Key[int] = Key("listening_round", int, "counts imports and discarded previews, so that fields start empty")
 
 
 @contextmanager
 def show_progress(text: str) -> Iterator[Progress]:
-    """A progress bar while the work lasts, moved a few times a second."""
+    """Show a progress bar during the block, updated a few times per second."""
     bar, last = st.progress(0.0, text=text), 0.0
 
     def progress(message: str, done: int = 0, total: int = 0, /, **_: Any) -> None:
@@ -96,206 +79,204 @@ def show_progress(text: str) -> Iterator[Progress]:
 
 
 def format_label(names: str) -> str:
-    """Formats of an import as people call them."""
-    return " and ".join(FORMATS.get(name, name) for name in names.split(" + "))
+    """Return the display names of an import's formats."""
+    return " and ".join(importing.FORMATS.get(name, name) for name in names.split(" + "))
 
 
 def import_panel(library: Library, *, busy: bool) -> None:
-    """Take files, show what would come of them, and import them when that is asked."""
-    # containers that are there always: what is below keeps its place when messages and progress come and go
+    """Show the fields for files, then a preview of the import, then its result."""
+    # containers that always exist, so that the page below does not move when messages and progress come and go
     with st.container():
-        told = _REPORT.get()
-        if told is not None and told.library == library.folder and _is_there(library, told.report.import_id):
-            _tell(library, told, busy=busy)
+        result = _RESULT.get()
+        import_ids = [entry.id for entry in library.listening.imports()]
+        if result is not None and result.library == library.folder and result.report.import_id in import_ids:
+            _show_result(library, result, busy=busy)
     with st.form(f"listening_form_{_ROUND.get()}"):
         request = _request()
     with st.container():
         if request is not None:
-            _look(library, *request)
-        looked = _up_to_date(library, busy=busy)
+            _load(library, *request)
+        pending = _update_preview(library, busy=busy)
     with st.container():
-        if looked is not None:
-            _dry_run(library, looked.seen)
+        if pending is not None:
+            _show_preview(library, pending)
 
 
-def _is_there(library: Library, import_id: int) -> bool:
-    return any(entry.id == import_id for entry in library.listening.imports())
-
-
-def _up_to_date(library: Library, *, busy: bool) -> Looked | None:
-    """What was looked at in this library, with songs and imports that have come or gone meanwhile."""
-    looked = _LOOKED.get()
-    if looked is None or looked.library != library.folder:
+def _update_preview(library: Library, *, busy: bool) -> importing.Preview | None:
+    """Return the preview for this library, computed again if songs or imports have changed."""
+    pending = _PENDING.get()
+    if pending is None or pending.library != library.folder:
         return None
-    if looked.revision != library.revision and not busy:  # a job at work changes it every second
+    if pending.revision != library.revision and not busy:  # a running job changes it every second
         revision = library.revision
         with show_progress("Matching songs") as progress:
-            looked = replace(looked, revision=revision, seen=preview(library, looked.seen.batch, progress))
-        _LOOKED.set(looked)
-    return looked
-
-
-# --- reading ----------------------------------------------------------------------------------
+            updated = importing.preview(library, pending.preview.batch, progress)
+        pending = replace(pending, revision=revision, preview=updated)
+        _PENDING.set(pending)
+    return pending.preview
 
 
 def _request() -> tuple[Sequence[Any], str, str, str] | None:
-    """The fields: files, path, format and listener ("" where nothing is said); None as long as nobody asks to look."""
+    """Show the fields; return files, path, format and listener ("": not given) once the user asks for a preview."""
     number = _ROUND.get()
     st.caption(
-        "Files of Last.fm, ListenBrainz, Spotify, Libre.fm, Maloja, Pano Scrobbler or Spinitron, the "
-        "Million Song Dataset, playlists (M3U, PLS, XSPF, JSPF), or CSV of your own. There is no need to "
-        "unpack archives."
+        "Files of Last.fm, ListenBrainz, Spotify, Libre.fm, Maloja, Pano Scrobbler or Spinitron, the Million Song "
+        "Dataset, playlists (M3U, PLS, XSPF, JSPF), or your own CSV. Archives are read without unpacking."
     )
     files = st.file_uploader(
         "Listening history files", type=_SUFFIXES, accept_multiple_files=True, key=f"listening_files_{number}"
     )
-    path_place, format_place, who_place = st.columns([2, 1, 1])
-    path = path_place.text_input(
+    path_column, format_column, listener_column = st.columns([2, 1, 1])
+    path = path_column.text_input(
         "Or a file or folder on this machine", key=f"listening_path_{number}",
-        placeholder="~/Downloads/my_spotify_data.zip",
-        help="For exports that are too large to upload.",
+        placeholder="~/Downloads/my_spotify_data.zip", help="For exports that are too large to upload.",
     )  # fmt: skip
-    fmt = format_place.selectbox(
-        "Format", ["", *FORMATS], key=f"listening_format_{number}",
-        format_func=lambda name: FORMATS.get(name, "automatic"),
+    fmt = format_column.selectbox(
+        "Format", ["", *importing.FORMATS], key=f"listening_format_{number}",
+        format_func=lambda name: importing.FORMATS.get(name, "automatic"),
     )  # fmt: skip
-    listener = who_place.text_input(
-        "Listener", key=f"listening_listener_{number}", placeholder=ME,
-        help="Who listened, if the files do not say; one person's history rarely does.",
+    listener = listener_column.text_input(
+        "Listener", key=f"listening_listener_{number}", placeholder=importing.ME,
+        help="The person who listened, if the files do not name anyone; one person's history rarely does.",
     )  # fmt: skip
-    asked = st.form_submit_button("Preview", icon=":material/visibility:")
+    is_asked = st.form_submit_button("Preview", icon=":material/visibility:")
     path = path.strip().strip("'\"")
-    if asked and not files and not path:
+    if is_asked and not files and not path:
         st.error("Drop a file or enter its path.", icon=":material/error:")
         return None
-    return (files or [], path, fmt, " ".join(listener.split())) if asked else None
+    return (files or [], path, fmt, " ".join(listener.split())) if is_asked else None
 
 
-def _look(library: Library, files: Sequence[Any], path: str, fmt: str, listener: str) -> None:
-    """Read the files, unless they are those that were read last, and match their songs; an error is shown."""
-    digest = hashlib.blake2b(repr((path, fmt, listener)).encode("utf-8", "replace"), digest_size=16)
+def _load(library: Library, files: Sequence[Any], path_text: str, fmt: str, listener: str) -> None:
+    """Read files and match their songs, unless the same files were read last; show an error."""
+    digest = hashlib.blake2b(repr((path_text, fmt, listener)).encode("utf-8", "replace"), digest_size=16)
     for file in files:
         digest.update(file.name.encode("utf-8", "replace") + file.getbuffer())
-    typed = Path(path).expanduser().absolute() if path else None
-    if typed is not None and typed.is_file():
-        status = typed.stat()
+    path = Path(path_text).expanduser().absolute() if path_text else None
+    if path is not None and path.is_file():
+        status = path.stat()
         digest.update(f"{status.st_size} {status.st_mtime_ns}".encode())
-    before, token = _LOOKED.get(), digest.hexdigest()
+    before, token = _PENDING.get(), digest.hexdigest()
     if before is not None and (before.token, before.library) == (token, library.folder):
         return
-    _LOOKED.set(None)
+    _PENDING.set(None)
     revision = library.revision
     try:
         with show_progress("Reading") as progress:
-            batch = _read(files, typed, fmt or None, listener or None, progress)
+            batch = _read(files, path, fmt or None, listener or None, progress)
         with show_progress("Matching songs") as progress:
-            seen = preview(library, batch, progress)
+            _PENDING.set(_Pending(token, library.folder, revision, importing.preview(library, batch, progress)))
     except LibraryError as error:
         st.error(plain(error), icon=":material/error:")
-        return
-    _LOOKED.set(Looked(token, library.folder, revision, seen))
 
 
-def _read(files: Sequence[Any], typed: Path | None, fmt: str | None, listener: str | None, progress: Progress) -> Batch:
+def _read(
+    files: Sequence[Any], path: Path | None, fmt: str | None, listener: str | None, progress: Progress
+) -> importing.Batch:
     with tempfile.TemporaryDirectory(prefix="musicsim-") as folder:
-        paths = [typed] if typed else []
-        for number, file in enumerate(files):  # each in a folder of its own: two may have one name
+        uploads = []
+        for number, file in enumerate(files):  # each in its own folder, because two may have the same name
             name = Path(shown(file.name).replace("\0", "_")).name[-80:] or "upload"
-            path = Path(folder, str(number), name)
-            path.parent.mkdir()
-            path.write_bytes(file.getbuffer())
-            paths.append(path)
+            upload = Path(folder, str(number), name)
+            upload.parent.mkdir()
+            upload.write_bytes(file.getbuffer())
+            uploads.append(upload)
         try:
-            return read_listening(paths, fmt, listener, progress)
+            return importing.read_listening([*([path] if path else []), *uploads], fmt, listener, progress)
         except LibraryError as error:
-            words = str(error)
-            for path in paths[len(paths) - len(files) :]:
-                words = words.replace(f"{path.parent}/", "")  # nobody knows the folder that uploads lie in
-            raise LibraryError(words) from error
+            message = str(error)
+            for upload in uploads:
+                message = message.replace(f"{upload.parent}/", "")  # users do not know the temporary folder
+            raise LibraryError(message) from error
 
 
-# --- what would come of it --------------------------------------------------------------------
-
-
-def _dry_run(library: Library, seen: Preview) -> None:
+def _show_preview(library: Library, seen: importing.Preview) -> None:
     with st.container(border=True):
-        _facts(seen)
-        _earlier(seen)
-        _matches(library, seen)
-        accepted = _close(seen.proposals)
-        lists = _with_accepted(seen, accepted).lists
+        _show_facts(seen)
+        _show_warnings(seen)
+        _show_matches(library, seen)
+        accepted = []
+        if seen.proposals:
+            st.markdown(f"**Close spellings: {len(seen.proposals):,}.** Tick those that are the same song.")
+            accepted = proposals_table(seen.proposals, f"listening_close_{_ROUND.get()}")
+        lists = _accept_proposals(seen, accepted).lists
         if lists:
             show_lists(lists, "listening_lists", is_open=True)
-        _left_out(seen)
-        if seen.unmatched and lists:
-            download_waiting(lambda: seen.unmatched, "listening_unmatched")
-        elif seen.unmatched:
-            with st.expander(f"Not in the library: {len(seen.unmatched):,}"):
-                waiting_table(seen.unmatched)
-                download_waiting(lambda: seen.unmatched, "listening_unmatched")
+        if seen.skipped:
+            with st.expander(f"Left out: {sum(s.count for s in seen.skipped):,}"):
+                places = ["; ".join(s.places) + (" …" if s.count > len(s.places) else "") for s in seen.skipped]
+                table = pd.DataFrame(
+                    {
+                        "reason": [shown(s.reason) for s in seen.skipped],
+                        "rows": [s.count for s in seen.skipped],
+                        "where": [shown(place) for place in places],
+                    }
+                )
+                st.dataframe(table, hide_index=True, key="listening_skipped")
+                table_download("left out", lambda: table, "listening_skipped_file")
+        if seen.unmatched:
+            place = nullcontext() if lists else st.expander(f"Not in the library: {len(seen.unmatched):,}")
+            with place:
+                show_waiting(seen.unmatched, "listening_unmatched", is_listed=not lists)
         with st.container(horizontal=True, vertical_alignment="center"):
-            wanted = st.button("Import", type="primary", icon=":material/download_done:", key="listening_import")
+            is_confirmed = st.button("Import", type="primary", icon=":material/download_done:", key="listening_import")
             if st.button("Discard", icon=":material/close:", key="listening_leave"):
-                _begin_again(None)
-            waits = (
-                "stay out of the playlists, even if they are added later" if lists else ("are kept and matched later")
-            )
-            st.caption(f"Nothing is saved until you press *Import*. Unmatched entries {waits}.")
-        if wanted:
+                _finish(None)
+            fate = "stay out of the playlists, even if they are added later" if lists else "are saved and matched later"
+            st.caption(f"Nothing is saved until you press *Import*. Unmatched entries {fate}.")
+        if is_confirmed:
             with st.spinner("Writing…"):
-                report = commit(library, seen, accepted)
+                report = importing.commit(library, seen, accepted)
             is_learning = any(entry.n_found for entry in lists) and learn_walk(library)
-            _begin_again(Told(library.folder, report, lists, is_learning))
+            _finish(_Result(library.folder, report, lists, is_learning))
 
 
-def _with_accepted(seen: Preview, accepted: Sequence[Proposal]) -> Preview:
-    """The preview with close spellings that were ticked as songs that are here."""
-    if not accepted:
-        return seen
+def _accept_proposals(seen: importing.Preview, accepted: Sequence[importing.Proposal]) -> importing.Preview:
+    """Return the preview with ticked spellings counted as matched."""
     ids = {p.song[:2]: p.song_id for p in accepted}
-    known = zip(seen.song_ids.tolist(), seen.batch.songs, strict=True)
-    song_ids = [i if i >= 0 else ids.get(song[:2], -1) for i, song in known]
-    return replace(seen, song_ids=np.array(song_ids, dtype=np.int64))
+    songs = zip(seen.song_ids.tolist(), seen.batch.songs, strict=True)
+    song_ids = [i if i >= 0 else ids.get(song[:2], -1) for i, song in songs]
+    return replace(seen, song_ids=np.array(song_ids, dtype=np.int64)) if accepted else seen
 
 
-def _begin_again(told: Told | None) -> None:
-    _LOOKED.set(None)
-    _REPORT.set(told)
+def _finish(result: _Result | None) -> None:
+    _PENDING.set(None)
+    _RESULT.set(result)
     _ROUND.set(_ROUND.get() + 1)
     st.rerun()
 
 
-def _facts(seen: Preview) -> None:
+def _show_facts(seen: importing.Preview) -> None:
     batch = seen.batch
     st.markdown(f"**{plain(batch.name)}** · {plain(format_label(seen.format))}")
-    facts: dict[str, str] = {"Rows": f"{seen.n_rows:,}"}
+    numbers: dict[str, str] = {"Rows": f"{seen.n_rows:,}"}
     if batch.kind == "plays":
-        facts |= {"Plays": f"{seen.n_plays:,}", "Listeners": f"{len(seen.listeners):,}"}
+        numbers |= {"Plays": f"{seen.n_plays:,}", "Listeners": f"{len(seen.listeners):,}"}
     else:
-        facts |= {batch.kind.capitalize(): f"{len(batch.groups):,}"}
+        numbers |= {batch.kind.capitalize(): f"{len(batch.groups):,}"}
     share = f" ({seen.n_matched / seen.n_songs:.0%})" if seen.n_songs else ""
-    facts |= {"Songs": f"{seen.n_songs:,}", "In the library": f"{seen.n_matched:,}{share}"}
+    numbers |= {"Songs": f"{seen.n_songs:,}", "In the library": f"{seen.n_matched:,}{share}"}
     with st.container(horizontal=True, gap="large"):
-        for name, value in facts.items():
+        for name, value in numbers.items():
             st.metric(name, value, width="content")
-    first, last = day_of(batch.first_at), day_of(batch.last_at)
-    told = [f"from {first} to {last}"] if first and last else []
-    told += [f"listener: {plain(seen.listeners[0])}"] if len(seen.listeners) == 1 else []
-    if told:
-        st.caption(" · ".join(told))
+    first, last = importing.day_of(batch.first_at), importing.day_of(batch.last_at)
+    facts = [f"from {first} to {last}"] if first and last else []
+    facts += [f"listener: {plain(seen.listeners[0])}"] if len(seen.listeners) == 1 else []
+    if facts:
+        st.caption(" · ".join(facts))
 
 
-def _named(entry: ImportEntry) -> str:
-    return f"import {entry.id} ({plain(entry.name)}, {day_of(entry.created_at)})"
+def _import_label(entry: ImportEntry) -> str:
+    return f"import {entry.id} ({plain(entry.name)}, {importing.day_of(entry.created_at)})"
 
 
-def _earlier(seen: Preview) -> None:
+def _show_warnings(seen: importing.Preview) -> None:
     if seen.replaces:
-        names = ", ".join(map(_named, seen.replaces))
+        names = ", ".join(map(_import_label, seen.replaces))
         st.info(f"Replaces {names}.", icon=":material/find_replace:")
     if seen.overlaps:
         st.warning(
-            f"Overlaps in time with {', '.join(map(_named, seen.overlaps))}: shared plays count twice. "
+            f"Overlaps in time with {', '.join(map(_import_label, seen.overlaps))}: shared plays count twice. "
             "Undo the earlier import below if this is the same history.",
             icon=":material/content_copy:",
         )
@@ -303,26 +284,27 @@ def _earlier(seen: Preview) -> None:
         st.warning("None of these songs was found in the library.", icon=":material/search_off:")
 
 
-def _matches(library: Library, seen: Preview) -> None:
+def _show_matches(library: Library, seen: importing.Preview) -> None:
     if not seen.songs_by:
         return
     unit = "plays" if seen.batch.kind == "plays" else "rows"
-    how = [name for name in _FOUND_BY if name in seen.songs_by]
-    st.markdown(
-        "Found by "
-        + ", ".join(f"{_FOUND_BY[name]}: **{seen.songs_by[name]:,}** ({seen.plays_by[name]:,} {unit})" for name in how)
-    )
+    facts = [
+        f"{label}: **{seen.songs_by[name]:,}** ({seen.plays_by[name]:,} {unit})"
+        for name, label in _FOUND_BY.items()
+        if name in seen.songs_by
+    ]
+    st.markdown("Found by " + ", ".join(facts))
     if not seen.loose:
         return
     with st.expander(f"Found by plain spelling: {len(seen.loose):,}"):
         st.caption("Ignores case, accents, guest artists and words such as “remastered”; most played first.")
-        rows = seen.loose[:_LISTED]
+        rows = seen.loose[:_MAX_LISTED]
         ids = seen.song_ids[list(rows)].tolist()
         labels = {song.id: song.label for song in library.songs(ids, missing=True)}
-        theirs = [seen.batch.songs[row] for row in rows]
+        imported = [seen.batch.songs[row] for row in rows]
         table = pd.DataFrame(
             {
-                "in the files": [f"{song.title} — {song.artist}" for song in theirs],
+                "in the files": [f"{song.title} — {song.artist}" for song in imported],
                 "in the library": [shown(labels.get(song_id, "")) for song_id in ids],
             }
         )
@@ -330,28 +312,21 @@ def _matches(library: Library, seen: Preview) -> None:
         table_download("plain spelling", lambda: table, "listening_loose_file")
 
 
-def _close(proposals: Sequence[Proposal]) -> list[Proposal]:
-    if not proposals:
-        return []
-    st.markdown(f"**Close spellings: {len(proposals):,}.** Tick those that are the same song.")
-    return proposals_table(proposals, f"listening_close_{_ROUND.get()}")
-
-
-def proposals_table(proposals: Sequence[Proposal], key: str) -> list[Proposal]:
-    """Close spellings to be ticked, none at first; give back those that are."""
-    # one letter can be another song ("Prelude in A flat", "in B flat"), so that no score ticks by itself
+def proposals_table(proposals: Sequence[importing.Proposal], key: str) -> list[importing.Proposal]:
+    """Show close spellings and return those that the user has ticked."""
+    # unticked at first, because one letter can mean another song ("Prelude in A flat", "in B flat")
     table = pd.DataFrame(
         {
             "in the files": [f"{p.song.title} — {p.song.artist}" for p in proposals],
             "in the library": [shown(p.label) for p in proposals],
-            "likeness": [p.score for p in proposals],
+            "similarity": [p.score for p in proposals],
             "plays or tags": [p.count for p in proposals],
         }
     )
     event = st.dataframe(
         table, hide_index=True, key=key, on_select="rerun", selection_mode="multi-row",
         column_config={
-            "likeness": st.column_config.ProgressColumn(min_value=0.8, max_value=1.0, format="%.2f", width=110),
+            "similarity": st.column_config.ProgressColumn(min_value=0.8, max_value=1.0, format="%.2f", width=110),
             "plays or tags": st.column_config.NumberColumn(width=90),
         },
     )  # fmt: skip
@@ -359,29 +334,7 @@ def proposals_table(proposals: Sequence[Proposal], key: str) -> list[Proposal]:
     return [proposals[row] for row in event.selection.rows if row < len(proposals)]
 
 
-def _left_out(seen: Preview) -> None:
-    if not seen.skipped:
-        return
-    with st.expander(f"Left out: {sum(s.count for s in seen.skipped):,}"):
-        table = pd.DataFrame(
-            {
-                "reason": [shown(s.reason) for s in seen.skipped],
-                "rows": [s.count for s in seen.skipped],
-                "where": [shown("; ".join(s.places) + (" …" if s.count > len(s.places) else "")) for s in seen.skipped],
-            }
-        )
-        st.dataframe(table, hide_index=True, key="listening_skipped")
-        table_download("left out", lambda: table, "listening_skipped_file")
-
-
-def waiting_table(songs: Sequence[Waiting]) -> None:
-    """Songs that the library does not have, the first few hundred."""
-    st.dataframe(_waiting(songs[:_LISTED]), hide_index=True)
-    if len(songs) > _LISTED:
-        st.caption(f"The first {_LISTED:,} of {len(songs):,}; the download has all.")
-
-
-def _waiting(songs: Sequence[Waiting]) -> pd.DataFrame:
+def _waiting_table(songs: Sequence[Waiting]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "title": [shown(w.title) for w in songs],
@@ -392,18 +345,22 @@ def _waiting(songs: Sequence[Waiting]) -> pd.DataFrame:
     )
 
 
-def download_waiting(songs: Callable[[], Sequence[Waiting]], key: str) -> None:
-    """A button that hands out songs as CSV; `songs` is called when it is pressed."""
-    table_download("not in the library", lambda: _waiting(songs()), key)
+def show_waiting(songs: Sequence[Waiting], key: str, *, is_listed: bool = True) -> None:
+    """Offer songs that are not in the library as CSV, below a table of the first few hundred if `is_listed`."""
+    if is_listed:
+        st.dataframe(_waiting_table(songs[:_MAX_LISTED]), hide_index=True)
+        if len(songs) > _MAX_LISTED:
+            st.caption(f"The first {_MAX_LISTED:,} of {len(songs):,}; the download has all.")
+    table_download("not in the library", lambda: _waiting_table(songs), key)
 
 
-def _tell(library: Library, told: Told, *, busy: bool) -> None:
-    report = told.report
-    if told.lists:
-        _tell_lists(library, told, busy=busy)
+def _show_result(library: Library, result: _Result, *, busy: bool) -> None:
+    report = result.report
+    if result.lists:
+        _show_imported_lists(library, result, busy=busy)
         return
     n_waiting = report.n_songs - report.n_matched
-    waiting = f"; {n_waiting:,} {'is' if n_waiting == 1 else 'are'} kept and matched later" if n_waiting else ""
+    waiting = f"; {n_waiting:,} {'is' if n_waiting == 1 else 'are'} saved and matched later" if n_waiting else ""
     st.success(
         f"Import {report.import_id}: {report.n_rows:,} rows; {report.n_matched:,} of {report.n_songs:,} songs are in "
         f"the library{waiting}.",
@@ -413,36 +370,31 @@ def _tell(library: Library, told: Told, *, busy: bool) -> None:
         st.page_link(PAGES["train"], label="Train a model on it", icon=":material/school:")
 
 
-def _tell_lists(library: Library, told: Told, *, busy: bool) -> None:
-    n_kept = sum(entry.n_found > 0 for entry in told.lists)
-    n_here, n_all = (sum(numbers) for numbers in zip(*((e.n_found, e.n_entries) for e in told.lists), strict=True))
-    lost = len(told.lists) - n_kept
-    left_out = (
-        f"; {lost:,} left out: none of its songs is here"
-        if lost == 1
-        else f"; {lost:,} left out: none of their songs is here"
-        if lost
-        else ""
-    )
+def _show_imported_lists(library: Library, result: _Result, *, busy: bool) -> None:
+    n_here, n_all = (sum(numbers) for numbers in zip(*((e.n_found, e.n_entries) for e in result.lists), strict=True))
+    n_lost = sum(entry.n_found == 0 for entry in result.lists)
+    n_kept = len(result.lists) - n_lost
+    its = "its" if n_lost == 1 else "their"
+    left_out = f"; {n_lost:,} left out because {its} songs are not in the library" if n_lost else ""
     st.success(
-        f"Import {told.report.import_id}: {n_kept:,} of {len(told.lists):,} playlists, with {n_here:,} of {n_all:,} "
-        f"entries that are in the library{left_out}.",
+        f"Import {result.report.import_id}: {n_kept:,} of {len(result.lists):,} playlists, with {n_here:,} of "
+        f"{n_all:,} entries that are in the library{left_out}.",
         icon=":material/check_circle:",
     )
-    show_lists(told.lists, "listening_told", is_open=False)
+    show_lists(result.lists, "listening_told", is_open=False)
     if not n_kept:
         return
-    if told.is_learning:
+    if result.is_learning:
         st.caption("New playlists use them once *Learning from playlists* is done.")
     else:
         st.button(
             "Learn from these playlists", icon=":material/school:", key="listening_learn", disabled=busy,
-            on_click=_learn_now, args=(library, told),
+            on_click=_learn, args=(library, result),
             help="New playlists will use them. Unavailable while another job is running.",
         )  # fmt: skip
     st.page_link(PAGES["playlist"], label="Generate a playlist", icon=":material/queue_music:")
 
 
-def _learn_now(library: Library, told: Told) -> None:
+def _learn(library: Library, result: _Result) -> None:
     if learn_walk(library):
-        _REPORT.set(replace(told, is_learning=True))
+        _RESULT.set(replace(result, is_learning=True))

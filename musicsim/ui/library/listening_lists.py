@@ -1,4 +1,4 @@
-"""Playlists of an import on the Library page: what of each is here, and the walk that learns from them."""
+"""Playlists of an import: their entries in the library, and the walk that learns from them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,12 +13,12 @@ from musicsim.ui.base.text import shown
 from musicsim.ui.components.jobs_view import start_job
 from musicsim.ui.components.table_download import table_download
 
-_LISTED = 500  # rows of a table
-_NOTES = {0: "left out: none of its songs is here", 1: "one song: nothing to learn from"}
+_MAX_LISTED = 500  # rows of a table
+_NOTES = {0: "left out: its songs are not in the library", 1: "one song: too few to learn from"}
 
 
 def learn_walk(library: Library) -> bool:
-    """Let the walk learn from the playlists as they now are; False where another job is at work."""
+    """Start fitting the walk to the playlists; return False if another job is running."""
     if jobs.current(library) is not None:
         return False
     start_job(library, "walk")
@@ -26,11 +26,11 @@ def learn_walk(library: Library) -> bool:
 
 
 def show_lists(lists: Sequence[SeenList], key: str, *, is_open: bool) -> None:
-    """The playlists: how many of the entries of each are here, and why the others are not.
+    """Show the number of entries of each playlist that are in the library, and the reasons for the others.
 
-    With `is_open` the tables are shown before somebody asks for them; `key` is unique on the page.
+    `is_open` expands the tables; `key` is unique on the page.
     """
-    part = lists[:_LISTED]
+    part = lists[:_MAX_LISTED]
     with st.expander(f"Playlists: {len(lists):,}", expanded=is_open):
         table: dict[str, list[Any]] = {
             "playlist": [shown(entry.name) for entry in part],
@@ -45,16 +45,12 @@ def show_lists(lists: Sequence[SeenList], key: str, *, is_open: bool) -> None:
         table_download("playlists", lambda: frame, f"{key}_file")
         absent = [(entry.name, gone) for entry in lists for gone in entry.absent]
         if absent:
-            _show_absent(absent, f"{key}_absent")
+            more = f", the first {_MAX_LISTED:,}" if len(absent) > _MAX_LISTED else ""
+            st.markdown(f"**Not in the library: {len(absent):,} entr{'y' if len(absent) == 1 else 'ies'}**{more}")
+            st.dataframe(_absent_table(absent[:_MAX_LISTED]), hide_index=True, key=f"{key}_absent")
+            table_download("not in the library", lambda: _absent_table(absent), f"{key}_absent_file")
         if len(lists) > len(part):
             st.caption(f"The first {len(part):,} of {len(lists):,} playlists.")
-
-
-def _show_absent(absent: Sequence[tuple[str, Absent]], key: str) -> None:
-    more = f", the first {_LISTED:,}" if len(absent) > _LISTED else ""
-    st.markdown(f"**Not in the library: {len(absent):,} entr{('y' if len(absent) == 1 else 'ies')}**{more}")
-    st.dataframe(_absent_table(absent[:_LISTED]), hide_index=True, key=key)
-    table_download("not in the library", lambda: _absent_table(absent), f"{key}_file")
 
 
 def _absent_table(absent: Sequence[tuple[str, Absent]]) -> pd.DataFrame:

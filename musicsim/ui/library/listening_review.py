@@ -1,54 +1,45 @@
-"""The section Listening of the Library page: imports that were made, and songs that wait for their file."""
+"""The Listening tab of the Library page: imports, and imported songs that are not in the library."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import streamlit as st
 
+from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.importing import Proposal, accept, day_of, match_waiting, refuse, undo, waiting_proposals
 from musicsim.library.stores.listening import ImportEntry, Waiting
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import plain
-from musicsim.ui.library.listening_import import (
-    download_waiting,
-    format_label,
-    import_panel,
-    proposals_table,
-    show_progress,
-    waiting_table,
-)
+from musicsim.ui.base.openers import BY_STATE
+from musicsim.ui.base.text import count, plain
+from musicsim.ui.library import listening_import
 from musicsim.ui.library.listening_lists import learn_walk
 
-Judge = Callable[[Library, list[Proposal]], int | None]
-
-_IMPORTS_SHOWN = 25
+_MAX_IMPORTS = 25
 _CLOSE: Key[tuple[Path, list[Proposal]] | None] = Key(
-    "listening_proposals", lambda: None, "close spellings of what waits, of the library in this folder"
+    "listening_proposals", lambda: None, "folder of a library, and close spellings of its unmatched songs"
 )
-_ROUND: Key[int] = Key("listening_judged", int, "judgements of close spellings: each table begins unmarked")
+_ROUND: Key[int] = Key("listening_judged", int, "counts decisions on spellings, so that each table starts unticked")
 
 
-def listening_review(library: Library, *, busy: bool) -> None:
-    """Import files of listening, undo imports, and look after what waits for its song."""
-    import_panel(library, busy=busy)
+def show_listening(snapshot: Snapshot, *, busy: bool) -> None:
+    """Show the import panel, earlier imports, and unmatched songs."""
+    library = snapshot.library
+    listening_import.import_panel(library, busy=busy)
     entries = library.listening.imports()
     st.subheader("Imports", anchor=False)
     if not entries:
         st.caption("Nothing imported yet. Plays, tags and playlists teach the library what is similar.")
-    for entry in entries[:_IMPORTS_SHOWN]:
-        _import_row(library, entry)
-    if len(entries) > _IMPORTS_SHOWN:
-        st.caption(f"{len(entries) - _IMPORTS_SHOWN} earlier ones: `musicsim imports` lists them.")
+    for entry in entries[:_MAX_IMPORTS]:
+        _show_import(library, entry)
+    if len(entries) > _MAX_IMPORTS:
+        st.caption(f"{len(entries) - _MAX_IMPORTS} earlier ones: `musicsim imports` lists them.")
     if entries:
         st.subheader("Not matched yet", anchor=False)
-        _waiting(library)
+        _show_unmatched(library)
 
 
-# --- imports ----------------------------------------------------------------------------------
-
-
-def _import_row(library: Library, entry: ImportEntry) -> None:
+def _show_import(library: Library, entry: ImportEntry) -> None:
     facts = [f"{entry.n_rows:,} rows", f"{entry.n_matched:,} of {entry.n_songs:,} songs here"]
     facts += [f"listener {plain(entry.listener)}"] if entry.listener else []
     first, last = day_of(entry.first_at), day_of(entry.last_at)
@@ -56,11 +47,11 @@ def _import_row(library: Library, entry: ImportEntry) -> None:
     facts += [f"{entry.n_skipped:,} left out"] if entry.n_skipped else []
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         st.markdown(
-            f"**{entry.id}** · {plain(entry.name)} · {plain(format_label(entry.format))} · "
+            f"**{entry.id}** · {plain(entry.name)} · {plain(listening_import.format_label(entry.format))} · "
             f"{day_of(entry.created_at)}  \n:small[:gray[{' · '.join(facts)}]]"
         )
         with st.popover("Undo", icon=":material/undo:"):
-            st.write("Removes everything it added, matched or not. The files are not touched.")
+            st.write("Removes everything that it added, matched or not. The files do not change.")
             st.button(
                 "Undo import", type="primary", key=f"listening_undo_{entry.id}",
                 on_click=_undo, args=(library, entry.id),
@@ -71,61 +62,51 @@ def _undo(library: Library, import_id: int) -> None:
     entry = undo(library, import_id)
     if entry.kind == "playlists":
         learn_walk(library)
-    st.toast(f"Import {entry.id} is undone.", icon=":material/check_circle:")
+    st.toast(f"Import {entry.id} was undone.", icon=":material/check_circle:")
 
 
-# --- what waits -------------------------------------------------------------------------------
+@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=BY_STATE)
+def _load_unmatched(library: Library) -> list[Waiting]:
+    return library.listening.unmatched()
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _waiting_songs(folder: Path, revision: int, _library: Library) -> list[Waiting]:
-    return _library.listening.unmatched()
-
-
-def _waiting(library: Library) -> None:
-    songs = _waiting_songs(library.folder, library.revision, library)
+def _show_unmatched(library: Library) -> None:
+    songs = _load_unmatched(library)
     if not songs:
         st.caption("Everything is matched: every song of imported plays and tags is in the library.")
     else:
         st.caption(
-            f"{len(songs):,} songs of the imports are not in the library. They get their plays and tags as soon as "
-            f"a scan finds them."
+            f"{len(songs):,} imported songs are not in the library. Their plays and tags stay saved, and are "
+            "assigned when a scan finds the songs."
         )
         with st.expander("Show them"):
-            waiting_table(songs)
-            download_waiting(lambda: songs, "listening_waiting")
-        asked = st.button("Look for close spellings", icon=":material/spellcheck:", key="listening_close")
+            listening_import.show_waiting(songs, "listening_waiting")
+        is_asked = st.button("Look for close spellings", icon=":material/spellcheck:", key="listening_close")
         with st.container():
-            if asked:
-                _compare(library)
-        _judge(library)
+            if is_asked:
+                match_waiting(library)  # tags may have been edited since the last scan
+                with listening_import.show_progress("Comparing") as progress:
+                    _CLOSE.set((library.folder, waiting_proposals(library, progress=progress)))
+                _ROUND.set(_ROUND.get() + 1)
+        _show_proposals(library)
     n_judged = len(library.listening.judged())
     if n_judged:
         st.button(
-            f"Reset {n_judged:,} spelling decision{'s' * (n_judged != 1)}",
-            icon=":material/undo:", key="listening_forget", on_click=library.listening.forget_judged,
-            help="They will be proposed again, here and in later imports. Plays already assigned are "
-            "kept.",
+            f"Reset {count(n_judged, 'spelling decision')}", icon=":material/undo:", key="listening_forget",
+            on_click=library.listening.forget_judged,
+            help="They will be proposed again, here and in later imports. Plays already assigned are kept.",
         )  # fmt: skip
 
 
-def _compare(library: Library) -> None:
-    match_waiting(library)  # tags may have been corrected since the last scan
-    with show_progress("Comparing") as progress:
-        found = waiting_proposals(library, progress=progress)
-    _CLOSE.set((library.folder, found))
-    _ROUND.set(_ROUND.get() + 1)
-
-
-def _judge(library: Library) -> None:
-    """Close spellings that were looked for: ticked ones are accepted or refused."""
-    of, proposals = _CLOSE.get() or (None, [])
-    if of != library.folder:
+def _show_proposals(library: Library) -> None:
+    """Show close spellings, if the user has searched for them; ticked ones can be accepted or rejected."""
+    folder, proposals = _CLOSE.get() or (None, [])
+    if folder != library.folder:
         return
     if not proposals:
         st.caption("No song in the library has a similar spelling.")
         return
-    ticked = proposals_table(proposals, f"listening_waiting_close_{_ROUND.get()}")
+    ticked = listening_import.proposals_table(proposals, f"listening_waiting_close_{_ROUND.get()}")
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             "Same song", icon=":material/check:", disabled=not ticked, key="listening_accept",
@@ -138,7 +119,10 @@ def _judge(library: Library) -> None:
         st.caption("Tick rows to accept or reject them; rejected ones are not proposed again.")
 
 
-def _settle(library: Library, proposals: list[Proposal], ticked: list[Proposal], judge: Judge) -> None:
+def _settle(
+    library: Library, proposals: list[Proposal], ticked: list[Proposal],
+    judge: Callable[[Library, list[Proposal]], int | None],
+) -> None:  # fmt: skip
     judge(library, ticked)
     _CLOSE.set((library.folder, [p for p in proposals if p not in ticked]))
     _ROUND.set(_ROUND.get() + 1)

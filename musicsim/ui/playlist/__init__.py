@@ -1,4 +1,1 @@
-"""The Playlist page.
-
-May use base and components.
-"""
+"""The Playlist page."""

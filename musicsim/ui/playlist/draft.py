@@ -1,4 +1,4 @@
-"""The playlist in work, and the way back to how it was: every change makes a new draft."""
+"""The current playlist as an immutable draft, with undo and redo."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,52 +11,50 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
 from musicsim.ui.base.keys import LIBRARY, Key
 
-_MAX_STEPS = 60
+_MAX_DRAFTS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class PlaylistDraft:
-    """A playlist as it stands."""
+    """A playlist in progress. Its methods return changed copies."""
 
     song_ids: tuple[int, ...]
-    # mapping of (song id, next song id) to Edge: edges the walk took, also of pairs that no longer follow
-    # each other: a song that is moved back has its reason again
-    taken: Mapping[tuple[int, int], Edge] = field(default_factory=dict, hash=False)
-    kept: frozenset[int] = frozenset()  # ids of songs that stay where they are when the list is drawn again
-    notes: tuple[str, ...] = ()  # what of the request could not be met
-    seed: int | None = None  # None for a list that was opened, not drawn
-    request: "PlaylistRequest | None" = field(default=None, hash=False)  # what it was drawn for
-    dialect: str | None = None  # whose walk says what is likely
-    saved_id: int | None = None  # the playlist of the library that it is, until it is changed
-    # ids of songs that were passed over, since they are missing or cannot be compared
-    absent: tuple[int, ...] = ()
+    # by (song id, next song id), including pairs that are no longer adjacent: a song that is moved back gets its
+    # reason back
+    edges: Mapping[tuple[int, int], Edge] = field(default_factory=dict, hash=False)
+    kept: frozenset[int] = frozenset()  # ids of songs that stay in place when the playlist is regenerated
+    notes: tuple[str, ...] = ()  # parts of the request that could not be fulfilled
+    seed: int | None = None  # None if the playlist was opened, not generated
+    request: PlaylistRequest | None = field(default=None, hash=False)
+    dialect: str | None = None  # name of the walk that computes probabilities
+    saved_id: int | None = None  # id of the equal saved playlist
+    absent: tuple[int, ...] = ()  # ids of songs that were skipped because they are missing or cannot be compared
 
     @classmethod
-    def of(cls, drawn: "DrawnPlaylist", request: "PlaylistRequest", seed: int) -> Self:
-        """A draft of a list that was just drawn."""
+    def from_drawn(cls, drawn: DrawnPlaylist, request: PlaylistRequest, seed: int) -> Self:
+        """Return a draft of a generated playlist."""
         ids = tuple(song.id for song in drawn.songs)
-        return cls(ids, _taken(drawn), frozenset(), drawn.notes, seed, request, request.dialect)
+        return cls(ids, _edges(drawn), frozenset(), drawn.notes, seed, request, request.dialect)
 
     @classmethod
-    def opened(cls, playlist: SavedPlaylist, now: Snapshot) -> "PlaylistDraft":
-        """A draft of a playlist of the library, with the reasons that were saved with it."""
+    def from_saved(cls, playlist: SavedPlaylist, snapshot: Snapshot) -> "PlaylistDraft":
+        """Return a draft of a playlist of the library, with its saved :meth:`details`."""
         details = playlist.details or {}
-        notes, dialect, kept = (details.get(name) for name in ("notes", "dialect", "kept"))
-        seed = details.get("seed")
+        notes, dialect, kept, seed = (details.get(name) for name in ("notes", "dialect", "kept", "seed"))
         draft = cls(
             playlist.song_ids,
-            _taken_of(details.get("taken")),
+            _parse_edges(details.get("taken")),
             frozenset(i for i in kept if isinstance(i, int)) if isinstance(kept, list) else frozenset(),
             tuple(str(note) for note in notes) if isinstance(notes, list) else (),
             seed if isinstance(seed, int) else None,
             dialect=dialect if isinstance(dialect, str) else None,
             saved_id=playlist.id,
         )
-        return draft.present(now)
+        return draft.skip_absent(snapshot)
 
     def details(self) -> dict[str, Any]:
-        """What is saved with the songs: :meth:`opened` reads it."""
-        steps = [(pair, self.taken[pair]) for pair in pairwise(self.song_ids) if pair in self.taken]
+        """Return the JSON that is saved with the songs."""
+        steps = [(pair, self.edges[pair]) for pair in pairwise(self.song_ids) if pair in self.edges]
         return {
             "taken": [[*pair, edge.reason, edge.probability] for pair, edge in steps],
             "seed": self.seed,
@@ -65,143 +63,131 @@ class PlaylistDraft:
             "kept": [i for i in self.song_ids if i in self.kept],
         }
 
-    def redrawn(self, drawn: DrawnPlaylist, dialect: str | None, seed: int) -> "PlaylistDraft":
-        """The list drawn again in part; pairs that still follow each other keep their edges."""
-        ids = tuple(song.id for song in drawn.songs)
-        return replace(
-            self, song_ids=ids, taken=_taken(drawn) | dict(self.taken), kept=self.kept & set(ids),
-            notes=drawn.notes, seed=seed, dialect=dialect, saved_id=None,
-        )  # fmt: skip
+    def _replace_songs(self, ids: Sequence[int], **changes: Any) -> "PlaylistDraft":
+        return replace(self, song_ids=tuple(ids), kept=self.kept & set(ids), saved_id=None, **changes)
 
-    def moved(self, index: int, to: int) -> "PlaylistDraft":
-        """With the song at `index` at the place `to`."""
+    def redraw(self, drawn: DrawnPlaylist, dialect: str | None, seed: int) -> "PlaylistDraft":
+        """Replace the songs by those of a playlist generated again in part; adjacent pairs keep their edges."""
+        ids = [song.id for song in drawn.songs]
+        return self._replace_songs(
+            ids, edges=_edges(drawn) | dict(self.edges), notes=drawn.notes, seed=seed, dialect=dialect
+        )
+
+    def move(self, index: int, to: int) -> "PlaylistDraft":
+        """Move the song at `index` to the place `to`."""
         ids = list(self.song_ids)
         ids.insert(to, ids.pop(index))
-        return replace(self, song_ids=tuple(ids), saved_id=None)
+        return self._replace_songs(ids)
 
-    def inserted(self, index: int, song_ids: Sequence[int]) -> "PlaylistDraft":
-        """With songs before the place `index`; those that were in the list before come from where they were."""
+    def insert(self, index: int, song_ids: Sequence[int]) -> "PlaylistDraft":
+        """Insert songs before the place `index`; those already in the list move there."""
         new = list(dict.fromkeys(song_ids))
         before, after = ([i for i in part if i not in new] for part in (self.song_ids[:index], self.song_ids[index:]))
         return replace(self, song_ids=(*before, *new, *after), saved_id=None)
 
-    def without_repeats(self, same: Sequence[int]) -> "PlaylistDraft":
-        """Without songs that have come before, by a number for each place that is the same of the same songs."""
+    def drop_repeats(self, same: Sequence[int]) -> "PlaylistDraft":
+        """Keep the first song for each number in `same`, which has one number per place."""
         first = {number: place for place, number in reversed(list(enumerate(same)))}
-        ids = tuple(self.song_ids[place] for place in sorted(first.values()))
-        return replace(self, song_ids=ids, kept=self.kept & set(ids), saved_id=None)
+        return self._replace_songs([self.song_ids[place] for place in sorted(first.values())])
 
-    def dropped(self, index: int) -> "PlaylistDraft":
-        """Without the song at `index`."""
-        ids = (*self.song_ids[:index], *self.song_ids[index + 1 :])
-        return replace(self, song_ids=ids, kept=self.kept & set(ids), saved_id=None)
+    def drop(self, index: int) -> "PlaylistDraft":
+        """Remove the song at `index`."""
+        return self._replace_songs([*self.song_ids[:index], *self.song_ids[index + 1 :]])
 
-    def toggled(self, song_id: int) -> "PlaylistDraft":
-        """With a song kept where it stands, or no longer kept."""
+    def toggle_kept(self, song_id: int) -> "PlaylistDraft":
+        """Keep a song in place, or no longer."""
         return replace(self, kept=self.kept ^ {song_id})
 
-    def present(self, now: Snapshot) -> "PlaylistDraft":
-        """Without songs that have gone; a copy is the song that stands for it."""
-        ids = present_ids(now, self.song_ids)
+    def skip_absent(self, snapshot: Snapshot) -> "PlaylistDraft":
+        """Skip songs that cannot be compared now, and replace duplicates by the song that represents them."""
+        ids = present_ids(snapshot, self.song_ids)
         if ids == self.song_ids:
             return self
-        rows = now.rows_of(self.song_ids)
+        rows = snapshot.rows_of(self.song_ids)
         absent = tuple(i for i, row in zip(self.song_ids, rows, strict=True) if row < 0)
         return replace(self, song_ids=ids, kept=self.kept & set(ids), absent=(*self.absent, *absent))
 
 
-PLAYLIST: Key[PlaylistDraft | None] = Key(
-    "playlist", lambda: None, "the playlist in work", per_library=True, is_kept=True
-)
+PLAYLIST: Key[PlaylistDraft | None] = Key("playlist", lambda: None, "current one", per_library=True, is_kept=True)
 
 
-def present_ids(now: Snapshot, ids: Sequence[int]) -> tuple[int, ...]:
-    """The songs that are here and can be compared."""
-    rows = now.rows_of(ids)
-    return tuple(now.row_ids[rows[rows >= 0]].tolist())
+def present_ids(snapshot: Snapshot, ids: Sequence[int]) -> tuple[int, ...]:
+    """Return the ids of songs that can be compared; a duplicate becomes the song that represents it."""
+    rows = snapshot.rows_of(ids)
+    return tuple(snapshot.row_ids[rows[rows >= 0]].tolist())
 
 
-def _taken(drawn: DrawnPlaylist) -> dict[tuple[int, int], Edge]:
+def _edges(drawn: DrawnPlaylist) -> dict[tuple[int, int], Edge]:
     pairs = pairwise(song.id for song in drawn.songs)
     return {pair: edge for pair, edge in zip(pairs, drawn.edges[1:], strict=True) if edge is not None}
 
 
-def _taken_of(written: Any) -> dict[tuple[int, int], Edge]:
-    """Edges as :meth:`PlaylistDraft.details` wrote them; what another program wrote may be anything."""
-    found = {}
-    for step in written if isinstance(written, list) else []:
+def _parse_edges(steps: Any) -> dict[tuple[int, int], Edge]:
+    """Return edges as :meth:`PlaylistDraft.details` writes them; other programs may have written anything."""
+    edges = {}
+    for step in steps if isinstance(steps, list) else []:
         if not isinstance(step, list) or len(step) != 4:
             continue
         here, there, reason, probability = step
         if isinstance(here, int) and isinstance(there, int) and isinstance(probability, int | float):
-            found[here, there] = Edge(str(reason), float(probability))
-    return found
+            edges[here, there] = Edge(str(reason), float(probability))
+    return edges
 
 
-# --- the way back ---------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _History:
-    drafts: tuple[PlaylistDraft, ...] = ()
-    at: int = -1
-
-
-_HISTORIES: Key[dict[str, _History]] = Key(
-    "playlist_histories", dict, "drafts of this session by the name of their library", is_kept=True
+_HISTORIES: Key[dict[str, tuple[tuple[PlaylistDraft, ...], int]]] = Key(
+    "playlist_histories", dict, "drafts and the place of the current one, by library name", is_kept=True
 )
 
 
-def _history() -> _History:
-    return _HISTORIES.get().get(LIBRARY.get(), _History())
+def _history() -> tuple[tuple[PlaylistDraft, ...], int]:
+    return _HISTORIES.get().get(LIBRARY.get(), ((), -1))
 
 
-def _keep(history: _History) -> None:
-    _HISTORIES.set(_HISTORIES.get() | {LIBRARY.get(): history})
+def _set_history(drafts: tuple[PlaylistDraft, ...], at: int) -> None:
+    _HISTORIES.set(_HISTORIES.get() | {LIBRARY.get(): (drafts, at)})
 
 
 def change(draft: PlaylistDraft) -> None:
-    """Make this the playlist in work; :func:`undo` leads back to the one before."""
-    history = _history()
-    drafts = (*history.drafts[: history.at + 1], draft)[-_MAX_STEPS:]
-    _keep(_History(drafts, len(drafts) - 1))
+    """Make a draft the current playlist; :func:`undo` returns to the previous one."""
+    drafts, at = _history()
+    drafts = (*drafts[: at + 1], draft)[-_MAX_DRAFTS:]
+    _set_history(drafts, len(drafts) - 1)
     PLAYLIST.set(draft)
 
 
 def amend(draft: PlaylistDraft) -> None:
-    """Replace the playlist in work by one with the same songs, without a step to undo."""
-    history = _history()
-    if history.drafts and PLAYLIST.get() is not None:
-        drafts = (*history.drafts[: history.at], draft, *history.drafts[history.at + 1 :])
-        _keep(_History(drafts, history.at))
+    """Replace the current playlist by one with the same songs, without a step to undo."""
+    drafts, at = _history()
+    if drafts and PLAYLIST.get() is not None:
+        _set_history((*drafts[:at], draft, *drafts[at + 1 :]), at)
     PLAYLIST.set(draft)
 
 
 def can_undo() -> bool:
-    """Whether there is a draft before this one."""
-    history = _history()
-    return history.at > 0 or (PLAYLIST.get() is None and bool(history.drafts))
+    """Return True if an earlier draft exists."""
+    drafts, at = _history()
+    return at > 0 or (PLAYLIST.get() is None and bool(drafts))
 
 
 def can_redo() -> bool:
-    """Whether a change was undone."""
-    history = _history()
-    return PLAYLIST.get() is not None and history.at < len(history.drafts) - 1
+    """Return True if a change was undone."""
+    drafts, at = _history()
+    return PLAYLIST.get() is not None and at < len(drafts) - 1
 
 
 def undo() -> None:
-    """Go back to the draft before; after a page has laid the playlist aside, to that one."""
+    """Return to the previous draft; if another page has closed the playlist, to that playlist."""
     if can_undo():
         _step(-1 if PLAYLIST.get() is not None else 0)
 
 
 def redo() -> None:
-    """Do again what was undone."""
+    """Repeat the change that was undone."""
     if can_redo():
         _step(1)
 
 
 def _step(n: int) -> None:
-    history = _history()
-    _keep(replace(history, at=history.at + n))
-    PLAYLIST.set(history.drafts[history.at + n])
+    drafts, at = _history()
+    _set_history(drafts, at + n)
+    PLAYLIST.set(drafts[at + n])

@@ -13,31 +13,29 @@ from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.playlist.saved import NAME
 
-_FORMAT: Key[str] = Key("playlist_format", lambda: "m3u8", "format of the exported list")
-_RELATIVE: Key[bool] = Key("playlist_relative", lambda: False, "whether its paths are relative to a folder")
-_FOLDER: Key[str] = Key("playlist_folder", str, "that folder")
+_FORMAT: Key[str] = Key("playlist_format", lambda: "m3u8", "format of the exported playlist")
+_RELATIVE: Key[bool] = Key("playlist_relative", lambda: False, "True if its paths are relative to a folder")
+_FOLDER: Key[str] = Key("playlist_folder", str, "folder that its paths are relative to")
 
 
 def file_name(ending: str) -> str:
-    """Make a file name of the list's name."""
+    """Return the playlist's name as a file name."""
     name = "".join(c for c in NAME.get() if c.isalnum() or c in " -_.,'()").strip(" .")
     return f"{name or 'playlist'}{ending}"
 
 
-def export_button(now: Snapshot, songs: Sequence[Song]) -> None:
-    """Download the list for other players; it names songs whose files are missing, as far as its format can."""
-    for key in (_FORMAT, _RELATIVE, _FOLDER):
-        key.get()
-    is_owner = not is_public()  # playlists of visitors name files without folders
+def export_button(snapshot: Snapshot, songs: Sequence[Song]) -> None:
+    """Offer the playlist as a file; it includes songs whose files are missing if its format can."""
+    is_owner = not is_public()  # playlists of visitors contain file names without folders
     if not _FOLDER.get() and is_owner:
-        roots = now.library.files.roots()
+        roots = snapshot.library.files.roots()
         _FOLDER.set(str(roots[0] if roots else Path.home()))
     with st.popover("Export", icon=":material/download:", key="playlist_export"):
-        st.segmented_control("Format", list(FORMATS), key=_FORMAT.name, persist_state="session", required=True)
+        st.segmented_control("Format", list(FORMATS), **_FORMAT.widget(), required=True)
         if is_owner:
-            st.toggle("Paths relative to a folder", key=_RELATIVE.name, persist_state="session")
+            st.toggle("Paths relative to a folder", **_RELATIVE.widget())
         if _RELATIVE.get() and is_owner:
-            st.text_input("Folder the playlist will be saved in", key=_FOLDER.name, persist_state="session")
+            st.text_input("Folder the playlist will be saved in", **_FOLDER.widget())
         gone = missing(songs)
         if gone:
             files = "The file of 1 song is" if len(gone) == 1 else f"The files of {len(gone)} songs are"

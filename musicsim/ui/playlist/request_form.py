@@ -1,8 +1,7 @@
-"""What is asked of a playlist: the form on the left of the page, and the request that it stands for."""
+"""The form of a playlist request."""
 
 import time
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal
 
 import streamlit as st
@@ -15,66 +14,52 @@ from musicsim.explorer.requests.playlist import DIRECTIONS, PREFERENCES, Playlis
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
 from musicsim.ui.base.keys import CHOSEN, Key
-from musicsim.ui.base.openers import choices_of
+from musicsim.ui.base.openers import BY_STATE, choices_of
 from musicsim.ui.base.option_widgets import labelled, limits, option_key
-from musicsim.ui.base.text import plain
+from musicsim.ui.base.text import count, plain
 from musicsim.ui.components.filter_widgets import RANGES, filter_values, filter_widgets, fit_filters
 from musicsim.ui.components.song_finder import find_songs
 from musicsim.ui.playlist.draft import PLAYLIST, present_ids
 
 MAX_SONGS = options_of(PlaylistRequest)["length"].max_asked or 0
 _MAX_REMEMBERED = 100
-_FAMILIES_NAMED = 3
-
+_MAX_FAMILIES = 3
 _MAX_CHOSEN = 100  # songs to pass through, to stay around or to leave out
-_BY = ("songs", "minutes")
 
-_OF: Key[str] = Key("playlist_form_of", str, "name of the library that the form speaks of", is_kept=True)
-_STARTED: Key[int | None] = Key(
-    "playlist_started", lambda: None, "the chosen song that became the first one", is_kept=True
-)
-_DRAWN: Key[list[tuple[float, frozenset[int]]]] = Key(
-    "playlist_drawn", list, "when lists were drawn in this session, and their songs", is_kept=True
-)
-_LENGTH_BY: Key[Literal["songs", "minutes"]] = Key(
-    "playlist_by", lambda: "songs", "what the length counts", is_kept=True
-)
-_MINUTES: Key[int] = Key("playlist_minutes", lambda: 45, "minutes of the list", is_kept=True)
+_LIBRARY: Key[str] = Key("playlist_form_of", str, "name of the library of the form's values", is_kept=True)
+_STARTED: Key[int | None] = Key("playlist_started", lambda: None, "chosen song that became the first", is_kept=True)
+_DRAWN: Key[list[tuple[float, frozenset[int]]]] = Key("playlist_drawn", list, "generated playlists", is_kept=True)
+_LENGTH_BY: Key[Literal["songs", "minutes"]] = Key("playlist_by", lambda: "songs", "unit of the length", is_kept=True)
+_MINUTES: Key[int] = Key("playlist_minutes", lambda: 45, "minutes of the playlist", is_kept=True)
 _KEYS = {field: option_key(f"playlist_{field}", PlaylistRequest, field) for field in options_of(PlaylistRequest)}
 _KEYS["minutes"] = _MINUTES
-_KEYS["dialect"] = Key("playlist_dialect", str, "whose walk is followed; empty for that of all playlists", is_kept=True)
+_KEYS["dialect"] = Key("playlist_dialect", str, "dialect of the walk; empty for all playlists", is_kept=True)
 _DIALECT, _FIRST, _LENGTH, _SURPRISE = (_KEYS[name] for name in ("dialect", "first", "length", "surprise"))
 STAY_AROUND: Key[list[int]] = _KEYS["like"]
 """Ids of the songs that the playlist stays close to."""
 _NAMES = ("artists", "no_artists", "genres", "tags", "no_tags", "folders", "no_folders", "keys", "modes")
 _SONGS = ("through", "like", "exclude")
-_LISTS = (*_NAMES, "exclude")  # limits, each of some values
-
-_OF_ONE_LIBRARY: tuple[Key[Any], ...] = (
+_PER_LIBRARY: tuple[Key[Any], ...] = (
     _DRAWN, _STARTED, *(_KEYS[name] for name in ("dialect", "first", "words", *_SONGS, *_NAMES, *RANGES)),
 )  # fmt: skip
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _playlists(folder: Path, revision: int, _now: Snapshot) -> dict[int, SavedPlaylist]:
-    return {playlist.id: playlist for playlist in _now.library.playlists()}
-
-
-def playlists_of(now: Snapshot) -> dict[int, SavedPlaylist]:
-    """All playlists of the library by their id."""
-    return _playlists(now.library.folder, now.revision, now)
+@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=BY_STATE)
+def playlists_of(snapshot: Snapshot) -> dict[int, SavedPlaylist]:
+    """Return all playlists of the library by their id."""
+    return {playlist.id: playlist for playlist in snapshot.library.playlists()}
 
 
 def remember_drawn(ids: tuple[int, ...]) -> None:
-    """Have the songs of a list that was just drawn weigh less in the next ones."""
+    """Give the songs of a generated playlist less weight in the next ones."""
     _DRAWN.set([*_DRAWN.get(), (time.time(), frozenset(ids))][-_MAX_REMEMBERED:])
 
 
-def request_of(now: Snapshot) -> PlaylistRequest:
-    """The request as the form stands; for callbacks, too. Raises ValueError if a number is out of range."""
-    _fit(now)
+def request_of(snapshot: Snapshot) -> PlaylistRequest:
+    """Return the request in the form; also for callbacks. Raises ValueError if a number is out of range."""
+    _fit(snapshot)
     values = {name: key.get() for name, key in _KEYS.items() if name not in RANGES}
-    values |= filter_values(_KEYS, choices_of(now)) | {
+    values |= filter_values(_KEYS, choices_of(snapshot)) | {
         "dialect": _DIALECT.get() or None,
         "minutes": float(_MINUTES.get()) if _LENGTH_BY.get() == "minutes" else None,
     }
@@ -83,157 +68,122 @@ def request_of(now: Snapshot) -> PlaylistRequest:
     return PlaylistRequest(**values, rested=frozenset[int]().union(*drawn))
 
 
-def _fit(now: Snapshot) -> None:
-    """Drop from the form what this library does not have; it may be another one, or have changed."""
-    if _OF.get() != now.library.name:
-        for key in _OF_ONE_LIBRARY:
+def _fit(snapshot: Snapshot) -> None:
+    """Drop values that this library lacks, because it may be another one, or have changed."""
+    if _LIBRARY.get() != snapshot.library.name:
+        for key in _PER_LIBRARY:
             key.set(key.default())
-        _OF.set(now.library.name)
+        _LIBRARY.set(snapshot.library.name)
     if PLAYLIST.get() is None and CHOSEN.get() not in (None, _STARTED.get()):
         _FIRST.set(CHOSEN.get())  # "Playlist from here" on another page
         _STARTED.set(CHOSEN.get())
     for name in ("first", *_SONGS):
         key = _KEYS[name]
-        here = list(present_ids(now, _ids(key)))
-        if here != _ids(key):
-            _choose(key, here)
-    _set_if_new(_LENGTH, max(1, min(_LENGTH.get(), _most(now))))
-    fit_filters(_KEYS, choices_of(now))
+        present = list(present_ids(snapshot, _ids(key)))
+        if present != _ids(key):
+            _choose(key, present)
+    length = max(1, min(_LENGTH.get(), MAX_SONGS, snapshot.n_indexed))
+    if _LENGTH.get() != length:  # the browser receives a value that is set, over the one that is being typed
+        _LENGTH.set(length)
+    fit_filters(_KEYS, choices_of(snapshot))
 
 
-def _set_if_new(key: Key[Any], value: Any) -> None:
-    """A value that is set is sent to the browser, over what is being typed there."""
-    if key.get() != value:
-        key.set(value)
+def _widget(field: str) -> dict[str, Any]:
+    return labelled(PlaylistRequest, field) | _KEYS[field].widget()
 
 
-def _most(now: Snapshot) -> int:
-    return min(MAX_SONGS, now.n_indexed)
+def _number(field: str, max_value: int | None = None) -> dict[str, Any]:
+    return _widget(field) | limits(PlaylistRequest, field, max_value)
 
 
-# --- the form -------------------------------------------------------------------------------------
-
-
-def _said(field: str) -> dict[str, Any]:
-    """What every widget has: label, help, and where its value is."""
-    return labelled(PlaylistRequest, field) | {"key": _KEYS[field].name, "persist_state": "session"}
-
-
-def request_form(now: Snapshot, walker: "Walk") -> None:
-    """All that can be asked for, without the button that draws."""
-    _fit(now)
+def request_form(snapshot: Snapshot, walker: Walk) -> None:
+    """Show the options, without the button that generates."""
+    _fit(snapshot)
     if _DIALECT.get() not in {"", *(d.name for d in walker.dialects)}:
         _DIALECT.set("")
-    for key in (*_KEYS.values(), _LENGTH_BY):
-        key.get()  # its default, before its widget
-    _dialects(walker)
-    _songs(now)
-    _length(now)
-    st.slider(**_said("surprise"), min_value=0.0, max_value=1.0, step=0.05, format="percent")
-    st.caption(_width_words(walker))
-    st.segmented_control(**_said("prefer"), options=PREFERENCES, required=True)
+    _show_dialects(walker)
+    _show_songs(snapshot, "first", "Any song", most=1)
+    _show_songs(snapshot, "through", "No song")
+    _show_songs(snapshot, "like", "No song")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.selectbox(**_said("along"), options=HEARD, index=None, placeholder="Nothing", width=150)
-        st.segmented_control(**_said("direction"), options=DIRECTIONS, required=True)
-    limits_shown = st.expander("Limits", icon=":material/tune:", key="playlist_limits", on_change="rerun")
-    if limits_shown.open:
-        with limits_shown:
-            _limits(now)
-    n_limits = _n_limits(now)
+        if _LENGTH_BY.get() == "minutes":
+            st.number_input(**_number("minutes"), step=5, width=130)
+        else:
+            st.number_input(**_number("length", min(MAX_SONGS, snapshot.n_indexed)), width=130)
+        st.segmented_control(
+            "Length in", ("songs", "minutes"), **_LENGTH_BY.widget(), required=True, label_visibility="collapsed"
+        )
+    st.slider(**_widget("surprise"), min_value=0.0, max_value=1.0, step=0.05, format="percent")
+    dialect = _DIALECT.get() or None
+    width, usual_width = (walker.step_width(surprise, dialect) for surprise in (_SURPRISE.get(), 0.5))
+    usual = "in real playlists" if walker.n_playlists else "in the middle"
+    st.caption(f"About {width:,.0f} candidates per step ({usual}: {usual_width:,.0f}).")
+    st.segmented_control(**_widget("prefer"), options=PREFERENCES, required=True)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.selectbox(**_widget("along"), options=HEARD, index=None, placeholder="Nothing", width=150)
+        st.segmented_control(**_widget("direction"), options=DIRECTIONS, required=True)
+    expander = st.expander("Limits", icon=":material/tune:", key="playlist_limits", on_change="rerun")
+    if expander.open:
+        with expander:
+            st.text_input(**_widget("words"), placeholder="slow piano 1960s")
+            st.number_input(**_number("spacing"))
+            filter_widgets(PlaylistRequest, _KEYS, choices_of(snapshot))
+            _show_songs(snapshot, "exclude", "None")
+            for name in ("avoid_recent", "versions_apart"):
+                st.toggle(**_widget(name))
+            st.number_input(**_number("seed"), placeholder="random")
+    ranges = choices_of(snapshot).ranges
+    n_limits = sum(bool(_KEYS[name].get()) for name in ("words", *_NAMES, "exclude"))
+    n_limits += sum(_KEYS[name].get() != bounds for name, bounds in ranges.items())
     if n_limits:
         st.caption(f"{n_limits} {'limit is' if n_limits == 1 else 'limits are'} set.")
 
 
-def _dialects(walker: Walk) -> None:
+def _show_dialects(walker: Walk) -> None:
     if not walker.n_playlists:
         st.caption(
-            "This library has no playlists to learn from yet: it uses sound first, then tags, artists "
-            "and years. Import playlists on the Library page."
+            "Without playlists to learn from, generation uses sound first, then tags, artists and years. Import "
+            "playlists on the Library page."
         )
         return
     names = [dialect.name for dialect in walker.dialects]
     if len(names) > 1:
         st.pills(
-            **_said("dialect"), options=names, required=True, wrap=True,
+            **_widget("dialect"), options=names, required=True, wrap=True,
             format_func=lambda name: plain(name) if name else "any",
         )  # fmt: skip
     chosen = next(d for d in walker.dialects if d.name == _DIALECT.get())
-    st.caption(_dialect_words(walker, chosen))
+    st.caption(_describe_dialect(walker, chosen))
 
 
-def _dialect_words(walker: Walk, dialect: Dialect) -> str:
-    """How many playlists a dialect was learned from, what that gains, and what it goes by."""
-    said = [f"Learned from {dialect.n_playlists:,} playlist{'s' * (dialect.n_playlists != 1)}."]
+def _describe_dialect(walker: Walk, dialect: Dialect) -> str:
+    """Describe the playlists of a dialect, its gain, and its main families."""
+    sentences = [f"Learned from {count(dialect.n_playlists, 'playlist')}."]
     if dialect.gain is not None:
         gain = f"{dialect.gain:.0%} better than shuffling on held-out playlists"
         if dialect.name and dialect.gain_global is not None:
             gain += f" (the walk of all playlists: {dialect.gain_global:+.0%})"
-        said.append(f"{gain}.")
-    families = [words for words, _ in walker.families(dialect.name or None)][:_FAMILIES_NAMED]
+        sentences.append(f"{gain}.")
+    families = [words for words, _ in walker.families(dialect.name or None)][:_MAX_FAMILIES]
     if families:
         *most, last = families
-        said.append(f"It uses {', '.join(most)} and {last}." if most else f"It uses {last}.")
-    return " ".join(said)
+        sentences.append(f"It uses {', '.join(most)} and {last}." if most else f"It uses {last}.")
+    return " ".join(sentences)
 
 
-def _songs(now: Snapshot) -> None:
-    _find_songs(now, "first", "Any song", most=1)
-    _find_songs(now, "through", "No song")
-    _find_songs(now, "like", "No song")
-
-
-def _find_songs(now: Snapshot, field: str, placeholder: str, most: int = _MAX_CHOSEN) -> None:
+def _show_songs(snapshot: Snapshot, field: str, placeholder: str, most: int = _MAX_CHOSEN) -> None:
     key = _KEYS[field]
     find_songs(
-        now, **labelled(PlaylistRequest, field), key=f"{key.name}_finder", placeholder=placeholder,
+        snapshot, **labelled(PlaylistRequest, field), key=f"{key.name}_finder", placeholder=placeholder,
         chosen=_ids(key), on_change=partial(_choose, key), most=most,
     )  # fmt: skip
 
 
 def _ids(key: Key[Any]) -> list[int]:
-    """The songs that are chosen; the first song is one or none."""
+    """Return the chosen songs; the first song is a single id or None."""
     value = key.get()
     return value if isinstance(value, list) else [value] if value is not None else []
 
 
 def _choose(key: Key[Any], ids: list[int]) -> None:
     key.set(next(iter(ids), None) if key is _FIRST else ids)
-
-
-def _length(now: Snapshot) -> None:
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        if _LENGTH_BY.get() == "minutes":
-            st.number_input(**_number("minutes"), step=5, width=130)
-        else:
-            st.number_input(**_number("length", _most(now)), width=130)
-        st.segmented_control(
-            "Length in", _BY, key=_LENGTH_BY.name, persist_state="session", required=True, label_visibility="collapsed"
-        )
-
-
-def _width_words(walker: Walk) -> str:
-    dialect = _DIALECT.get() or None
-    here, people = (walker.step_width(surprise, dialect) for surprise in (_SURPRISE.get(), 0.5))
-    usual = "in real playlists" if walker.n_playlists else "in the middle"
-    return f"About {here:,.0f} candidates per step ({usual}: {people:,.0f})."
-
-
-def _limits(now: Snapshot) -> None:
-    st.text_input(**_said("words"), placeholder="slow piano 1960s")
-    st.number_input(**_number("spacing"))
-    filter_widgets(PlaylistRequest, _KEYS, choices_of(now))
-    _find_songs(now, "exclude", "None")
-    for name in ("avoid_recent", "versions_apart"):
-        st.toggle(**_said(name))
-    st.number_input(**_number("seed"), placeholder="random")
-
-
-def _number(field: str, max_value: int | None = None) -> dict[str, Any]:
-    return _said(field) | limits(PlaylistRequest, field, max_value)
-
-
-def _n_limits(now: Snapshot) -> int:
-    ranges = choices_of(now).ranges
-    return sum(bool(_KEYS[name].get()) for name in ("words", *_LISTS)) + sum(
-        _KEYS[name].get() != bounds for name, bounds in ranges.items()
-    )

@@ -1,4 +1,4 @@
-"""The playlist for other programs: one menu, with buttons of extensions.
+"""The menu that sends a playlist to other programs, with buttons of extensions.
 
 The hook ``playlist_targets`` is ``function(sending: Sending) -> Callable[[], None] | None``. It returns a function that
 draws the buttons of a program, or None if the user has not set up the program.
@@ -30,11 +30,11 @@ class Sending:
 
 
 Send = Callable[[Library, str, Sequence[Song]], tuple[str, Sequence[Song], str]]
-"""Sends songs as a playlist with a name. Returns a message, the songs that were left out, and why they were."""
+"""Sends songs as a playlist with a name. Returns a message, the songs that were left out, and the reason."""
 
 
 def send_button(snapshot: Snapshot, draft: PlaylistDraft, drawn: DrawnPlaylist) -> None:
-    """Draw a menu with the programs that the user has set up, if any."""
+    """Show a menu of the programs that the user has set up, if any."""
     sending = Sending(snapshot, NAME.get().strip(), draft, drawn)
     targets = [target(sending) for target in load_hooks("playlist_targets")]
     if any(targets):
@@ -44,19 +44,16 @@ def send_button(snapshot: Snapshot, draft: PlaylistDraft, drawn: DrawnPlaylist) 
 
 
 def target_button(sending: Sending, label: str, icon: str, send: Send, *, key: str, needs_name: bool = True) -> None:
-    """Draw a button that sends the playlist and shows the result."""
-    st.button(
-        label, icon=icon, key=key, width="stretch", disabled=needs_name and not sending.name,
-        on_click=_send, args=(send, sending),
-    )  # fmt: skip
+    """Show a button that sends the playlist and shows the result."""
 
+    def click() -> None:
+        try:
+            message, left_out, reason = send(sending.snapshot.library, sending.name, sending.drawn.songs)
+        except ServerError as error:
+            TROUBLE.set(str(error))
+            return
+        st.toast(message, icon=":material/check_circle:")
+        if left_out:
+            TROUBLE.set(f"{reason} {', '.join(song.label for song in left_out)}.")
 
-def _send(send: Send, sending: Sending) -> None:
-    try:
-        done, left_out, why = send(sending.snapshot.library, sending.name, sending.drawn.songs)
-    except ServerError as error:
-        TROUBLE.set(str(error))
-        return
-    st.toast(done, icon=":material/check_circle:")
-    if left_out:
-        TROUBLE.set(f"{why} {', '.join(song.label for song in left_out)}.")
+    st.button(label, icon=icon, key=key, width="stretch", disabled=needs_name and not sending.name, on_click=click)

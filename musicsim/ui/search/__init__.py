@@ -1,4 +1,1 @@
-"""The Search page.
-
-May use base and components.
-"""
+"""The Search page."""

@@ -1,4 +1,4 @@
-"""Search by example: drop a file, record, or choose a song; hear what is like it."""
+"""Search by example: drop a file, record, or choose a song, and find similar songs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,262 +16,237 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.library.scan.files import content_hash
 from musicsim.public import is_public, visitor_may
+from musicsim.ui.base import openers
+from musicsim.ui.base.errors import toast_errors
 from musicsim.ui.base.keys import CHOSEN
-from musicsim.ui.base.openers import snapshot
 from musicsim.ui.base.option_widgets import UPLOAD_TYPES
 from musicsim.ui.base.text import plain
 from musicsim.ui.base.uploads import EXAMPLE, Upload, example_of
 from musicsim.ui.components.cover import show_cover
 from musicsim.ui.components.empty import stop_without_songs
 from musicsim.ui.components.jobs_view import start_job
-from musicsim.ui.components.listening import follow, play_songs
+from musicsim.ui.components.listening import follow, play_preview, play_songs
 from musicsim.ui.components.player_routes import play_upload
-from musicsim.ui.components.search_examples import PART, chosen_part, search_like
+from musicsim.ui.components.search_examples import PART, get_part, search_like
 from musicsim.ui.components.song_finder import MatchKind, find_song, ids_of_match, song_matches
 from musicsim.ui.components.song_list import Action, clock, hit_rows, song_list
 from musicsim.ui.components.song_map import song_map
 from musicsim.ui.components.wave_part import choose_part
 from musicsim.ui.components.why_view import ask_why, show_why
-from musicsim.ui.search.examples import WORDS, add_examples
-from musicsim.ui.search.feedback import THUMBS, feedback_bar, feedback_on, say
-from musicsim.ui.search.request_form import search_form
+from musicsim.ui.search.feedback import THUMBS, feedback_bar, press_thumb, thumbs_of
+from musicsim.ui.search.form import WORDS, add_examples, search_form
 
 FILE_KEY, MICROPHONE_KEY = "search_file", "search_microphone"
 _RECORDING = "your recording"
 
 
 @dataclass(frozen=True, slots=True)
-class _Searched:
+class _Seed:
     """The first example of a search."""
 
-    example: int | Example  # a song's id, or sound from outside
-    seed: Song | None  # the song of the library that it is
-    upload: Upload | None = None  # the file or recording that it comes from
+    example: int | Example  # a song's id, or sound from outside the library
+    name: str  # of the search; the session stores further examples, a part and thumbs under it
+    song: Song | None  # the example as a song of the library, if it is in it
+    upload: Upload | None = None  # the source of sound from outside
 
     @property
-    def seed_id(self) -> int | None:
-        """The id of the song that it is."""
-        return self.seed.id if self.seed is not None else None
-
-    def name_in(self, snapshot: Snapshot) -> str:
-        """Name under which a session remembers thumbs about the results."""
-        return f"{snapshot.library.name}:{self.upload.digest if self.upload is not None else self.example}"
+    def song_id(self) -> int | None:
+        """Id of the song, or None."""
+        return self.song.id if self.song is not None else None
 
 
 @visitor_may
 def draw() -> None:
     """Draw the page."""
-    now = snapshot()
+    snapshot = openers.snapshot()
     st.title("Search by example", anchor=False)
-    stop_without_songs(now)
-    _ways_in(now)
+    stop_without_songs(snapshot)
+    drop, record, choose = st.columns([4, 2, 4], gap="medium")
+    drop.file_uploader("Drop a file", type=UPLOAD_TYPES, key=FILE_KEY, on_change=_take_upload, args=(FILE_KEY,))
+    record.audio_input("Or record", key=MICROPHONE_KEY, on_change=_take_upload, args=(MICROPHONE_KEY,))
+    with choose:
+        find_song(
+            "Or choose songs", key="search_song", on_pick=partial(_take_match, snapshot),
+            search=partial(song_matches, snapshot),
+        )  # fmt: skip
     try:
-        query = _query(now)
+        seed = _seed(snapshot)
     except MusicsimError as error:
         st.error(plain(error), icon=":material/error:")
         return
-    if query is None and not WORDS.get():
+    if seed is None and not WORDS.get():
         st.info(
-            "Drop an audio file, hum into the microphone, choose a song, or say in words what you look for. Songs "
-            "from your collection will appear here.",
+            "Drop an audio file, hum into the microphone, choose a song, or describe songs in words. Results from "
+            "your library will appear here.",
             icon=":material/hearing:",
         )
         return
-    if query is not None:
-        _about(now, query)
+    if seed is not None:
+        with st.container(border=True):
+            _show_seed(snapshot, seed)
         more = st.expander(
-            "More examples, or only a part of it", icon=":material/tune:", key="search_more", on_change="rerun"
+            "Add examples, or use only part of the song", icon=":material/tune:", key="search_more", on_change="rerun"
         )
         if more.open:
             with more:
-                add_examples(now, query.name_in(now), query.seed_id)
-                _part(now, query)
-    _answers(now, query, search_form(now, "" if query is None else query.name_in(now)))
+                add_examples(snapshot, seed.name, seed.song_id)
+                _show_waveform(snapshot, seed)
+    _show_results(snapshot, seed, search_form(snapshot, "" if seed is None else seed.name))
 
 
-def _ways_in(now: Snapshot) -> None:
-    """A file, a recording, or a song of the library."""
-    drop, record, choose = st.columns([4, 2, 4], gap="medium")
-    drop.file_uploader("Drop a file", type=UPLOAD_TYPES, key=FILE_KEY, on_change=_took, args=(FILE_KEY,))
-    record.audio_input("Or record", key=MICROPHONE_KEY, on_change=_took, args=(MICROPHONE_KEY,))
-    with choose:
-        find_song(
-            "Or choose songs", key="search_song", on_pick=partial(_took_match, now), search=partial(song_matches, now)
-        )
-
-
-def _took(key: str) -> None:
-    """Search with the file or recording that has just come, instead of the one before."""
+def _take_upload(key: str) -> None:
+    """Search with the new file or recording instead of the previous one."""
     before = EXAMPLE.get()
     if before is not None and before.decoding is not None:
         before.decoding.drop()
     sent = st.session_state[key]
-    if sent is not None:
-        data = sent.getvalue()  # the very bytes that Streamlit holds; getbuffer() would copy them
-        EXAMPLE.set(Upload(sent.name if key == FILE_KEY else _RECORDING, data, content_hash(data)))
-    else:
+    if sent is None:
         EXAMPLE.set(None)
+    else:
+        data = sent.getvalue()  # the bytes that Streamlit holds; getbuffer() would copy them
+        EXAMPLE.set(Upload(sent.name if key == FILE_KEY else _RECORDING, data, content_hash(data)))
 
 
-def _took_match(now: Snapshot, kind: MatchKind, value: str) -> None:
-    """Search with a song of the library, or with those of an artist or an album; or for what words mean."""
+def _take_match(snapshot: Snapshot, kind: MatchKind, value: str) -> None:
+    """Search for words, or with the songs of a title, an artist or an album."""
     if kind == "words":
         WORDS.set(value)
     else:
-        search_like(now, ids_of_match(now, kind, value).tolist())
+        search_like(snapshot, ids_of_match(snapshot, kind, value).tolist())
 
 
-def _query(now: Snapshot) -> _Searched | None:
-    """The upload, or else the chosen song if it has a vector."""
+def _seed(snapshot: Snapshot) -> _Seed | None:
+    """Return the upload, or else the chosen song if it has a vector."""
     upload, chosen = EXAMPLE.get(), CHOSEN.get()
+    prefix = f"{snapshot.library.name}:"
     if upload is not None:
-        example = example_of(now, upload)
-        known = now.songs_by_id([example.song_id]) if example.song_id else []
-        return _Searched(example, next(iter(known), None), upload)
-    if chosen is not None and now.rows_of([chosen])[0] >= 0:
-        (seed,) = now.songs_by_id([chosen])
-        return _Searched(chosen, seed)
+        example = example_of(snapshot, upload)
+        songs = snapshot.songs_by_id([example.song_id]) if example.song_id else []
+        return _Seed(example, prefix + upload.digest, next(iter(songs), None), upload)
+    if chosen is not None and snapshot.rows_of([chosen])[0] >= 0:
+        (song,) = snapshot.songs_by_id([chosen])
+        return _Seed(chosen, f"{prefix}{chosen}", song)
     return None
 
 
-def _about(now: Snapshot, query: _Searched) -> None:
-    """What is searched with, to be heard, and what can be done with it."""
-    upload, seed = query.upload, query.seed
-    with st.container(border=True):
-        what, act = st.columns([3, 1], vertical_alignment="center")
-        if upload is not None and isinstance(query.example, Example):
-            what.markdown(f"**{plain(upload.name)}** · {clock(query.example.duration_s)}")
-            what.button(
-                "Play", icon=":material/play_arrow:", key="search_play_upload", on_click=play_upload,
-                args=(upload, query.example.duration_s),
+def _show_seed(snapshot: Snapshot, seed: _Seed) -> None:
+    """Show the first example and actions on it."""
+    library, upload, song = snapshot.library, seed.upload, seed.song
+    about, actions = st.columns([3, 1], vertical_alignment="center")
+    if upload is not None and isinstance(seed.example, Example):
+        about.markdown(f"**{plain(upload.name)}** · {clock(seed.example.duration_s)}")
+        about.button(
+            "Play", icon=":material/play_arrow:", key="search_play_upload", on_click=play_upload,
+            args=(upload, seed.example.duration_s),
+        )  # fmt: skip
+        for note in seed.example.notes:
+            about.caption(f":material/info: {plain(note)}")
+        is_owner = not is_public()
+        if seed.example.is_cut and not upload.is_whole and is_owner:
+            actions.button("Analyze the whole", icon=":material/hearing:", on_click=_analyze_whole, args=(upload,))
+        if song is not None:
+            actions.caption(f"This recording is in your library: {plain(song.label)}.")
+            actions.button("Show it", icon=":material/scatter_plot:", on_click=search_like, args=(snapshot, [song.id]))
+        elif upload.name != _RECORDING and is_owner:
+            busy = jobs.current(library) is not None
+            actions.button(
+                "Add to the library", icon=":material/add:", on_click=_add_upload, args=(snapshot, upload),
+                disabled=busy, help="Another job is running: see the Library page." if busy else None,
             )  # fmt: skip
-            for note in query.example.notes:
-                what.caption(f":material/info: {plain(note)}")
-            is_owner = not is_public()
-            if query.example.is_cut and not upload.is_whole and is_owner:
-                act.button("Analyse the whole", icon=":material/hearing:", on_click=_take_whole, args=(upload,))
-            if seed is not None:
-                act.caption(f"This recording is in your collection: {plain(seed.label)}.")
-                act.button("Show it", icon=":material/scatter_plot:", on_click=search_like, args=(now, [seed.id]))
-            elif upload.name != _RECORDING and is_owner:
-                busy = jobs.current(now.library) is not None
-                act.button(
-                    "Add to the collection", icon=":material/add:", on_click=_add_upload, args=(now, upload),
-                    disabled=busy, help="Another job is running: see the Library page." if busy else None,
-                )  # fmt: skip
-        elif seed is not None:
-            with what.container(horizontal=True, vertical_alignment="center"):
-                show_cover(now.library, seed)
-                st.markdown(f"**{plain(seed.title)}** · {plain(seed.by)} · {clock(seed.duration_s)}")
-            act.button(
-                "Play", icon=":material/play_arrow:", on_click=play_songs, args=(now.library, [seed]), width="stretch"
-            )
+    elif song is not None:
+        with about.container(horizontal=True, vertical_alignment="center"):
+            show_cover(library, song)
+            st.markdown(f"**{plain(song.title)}** · {plain(song.by)} · {clock(song.duration_s)}")
+        actions.button(
+            "Play", icon=":material/play_arrow:", on_click=play_songs, args=(library, [song]), width="stretch"
+        )
 
 
-def _part(now: Snapshot, query: _Searched) -> None:
-    """The waveform, on which a part can be chosen where frames were stored and the model compares sound."""
-    if now.model is None or not now.model.encoder_.uses_audio:
+def _show_waveform(snapshot: Snapshot, seed: _Seed) -> None:
+    """Show a waveform to select a part on, if frames were stored and the model compares sound."""
+    if snapshot.model is None or not snapshot.model.encoder_.uses_audio:
         return
-    name = query.name_in(now)
-    if isinstance(query.example, Example):
-        peaks, duration_s = query.example.peaks, query.example.duration_s
-    elif query.seed is not None and now.library.frame_files.path(query.seed.content_hash).exists():
-        peaks, duration_s = now.library.outline(query.example), query.seed.duration_s
+    if isinstance(seed.example, Example):
+        peaks, duration_s = seed.example.peaks, seed.example.duration_s
+    elif seed.song is not None and snapshot.library.frame_files.path(seed.song.content_hash).exists():
+        peaks, duration_s = snapshot.library.outline(seed.example), seed.song.duration_s
     else:
         return
     choose_part(
-        name, peaks, duration_s, chosen_part(name), key="search_part_wave", on_part=lambda part: PART.set((name, part))
-    )
+        seed.name, peaks, duration_s, get_part(seed.name), key="search_part_wave",
+        on_part=lambda part: PART.set((seed.name, part)),
+    )  # fmt: skip
 
 
-def _take_whole(upload: Upload) -> None:
-    """Search with all of a long upload."""
+def _analyze_whole(upload: Upload) -> None:
     upload.is_whole, upload.decoding = True, None
 
 
-def _add_upload(now: Snapshot, upload: Upload) -> None:
-    """Put an uploaded file into the collection."""
-    try:
-        start_job(now.library, "add", paths=[str(keep_upload(now.library, upload.name, upload.data))])
-    except MusicsimError as error:
-        st.toast(plain(error), icon=":material/warning:")
+def _add_upload(snapshot: Snapshot, upload: Upload) -> None:
+    with toast_errors():
+        start_job(snapshot.library, "add", paths=[str(keep_upload(snapshot.library, upload.name, upload.data))])
 
 
 @st.fragment
-def _answers(now: Snapshot, query: _Searched | None, request: SearchRequest) -> None:
-    """The songs that were found, as a list and on the map.
+def _show_results(snapshot: Snapshot, seed: _Seed | None, request: SearchRequest) -> None:
+    """Show the results as a list and on the map.
 
-    A fragment: a thumb, and a question why, run nothing else.
+    It is a fragment, so that thumbs and explanations do not run other parts of the page.
     """
     try:
-        _find_and_show(now, query, request)
+        if seed is None:
+            _show_list_and_map(snapshot, None, find_requested(snapshot, None, request))
+            return
+        thumbs = thumbs_of(snapshot, seed.name, seed.song_id)
+        query = with_examples(snapshot, seed.example, request)
+        hits = find_requested(snapshot, query, request, thumbs)
+        before = find_requested(snapshot, query, request, thumbs.undone()) if thumbs.said else hits
+        _show_list_and_map(
+            snapshot, seed, hits, judged=thumbs.judged, query=query,
+            bar=partial(feedback_bar, snapshot, seed.name, seed.song_id, before, hits),
+        )  # fmt: skip
     except MusicsimError as error:
         st.error(plain(error), icon=":material/error:")
 
 
-def _find_and_show(now: Snapshot, query: _Searched | None, request: SearchRequest) -> None:
-    if query is None:
-        _list_and_map(now, None, find_requested(now, None, request))
-        return
-    said = feedback_on(now, query.name_in(now), query.seed_id)
-    examples = with_examples(now, query.example, request)
-    hits = find_requested(now, examples, request, said)
-    hits_before = find_requested(now, examples, request, said.undone()) if said.said else hits
-    _list_and_map(
-        now, query, hits, judged=said.judged, asked=examples,
-        bar=partial(feedback_bar, now, query.name_in(now), query.seed_id, hits_before, hits),
-    )  # fmt: skip
-
-
-def _list_and_map(
-    now: Snapshot,
-    query: _Searched | None,
-    hits: list[Hit],
-    *,
-    judged: Mapping[int, int] | None = None,
-    asked: Query | None = None,
-    bar: Callable[[], None] | None = None,
-) -> None:
-    """Results with what can be done with each; thumbs and reasons where there is something to be similar to."""
+def _show_list_and_map(
+    snapshot: Snapshot, seed: _Seed | None, hits: list[Hit], *, judged: Mapping[int, int] | None = None,
+    query: Query | None = None, bar: Callable[[], None] | None = None,
+) -> None:  # fmt: skip
+    """Show results; `judged` adds thumbs, and `query` adds explanations."""
     songs = [hit.song for hit in hits]
-    found, where = st.columns([3, 2], gap="large")
-    with found:
+    results, place = st.columns([3, 2], gap="large")
+    with results:
         n_songs = "1 song" if len(hits) == 1 else f"{len(hits)} songs"
-        what = f"{n_songs} that fit" if query is None else n_songs.replace(" ", " most similar ")
-        st.subheader(what if hits else "No songs match these filters", anchor=False)
+        title = f"{n_songs} that match" if seed is None else n_songs.replace(" ", " most similar ")
+        st.subheader(title if hits else "No songs match these filters", anchor=False)
         if not hits:
-            st.caption("Loosen the filters or the words.")
-        if query is not None and now.search_trouble:
-            st.caption(f":material/cloud_off: {plain(now.search_trouble)}")
+            st.caption("Use fewer filters or words.")
+        if seed is not None and snapshot.search_trouble:
+            st.caption(f":material/cloud_off: {plain(snapshot.search_trouble)}")
 
-        def act_on(action: Action) -> None:
-            """Play, queue, or search on with an answer, say whether it fits, or ask why it is one."""
+        def act(action: Action) -> None:
             if action.kind == "why":
                 ask_why(action.song_id)
-            elif action.kind in THUMBS and query is not None:
-                say(query.name_in(now), action.song_id, THUMBS[action.kind])
+            elif action.kind in THUMBS and seed is not None:
+                press_thumb(seed.name, action.song_id, THUMBS[action.kind])
             else:
-                follow(action, now, songs)
+                follow(action, snapshot, songs)
                 st.rerun()
 
         if bar is not None:
             bar()
-        song_list(hit_rows(hits, can_explain=asked is not None, judged=judged), key="hits", on_action=act_on)
-        if asked is not None:
-            show_why(now, asked)
-    upload = None if query is None else query.upload
-    with where:
+        song_list(hit_rows(hits, can_explain=query is not None, judged=judged), key="hits", on_action=act)
+        if query is not None:
+            show_why(snapshot, query)
+    upload = None if seed is None else seed.upload
+    with place:
         song_map(
-            now, key="search_map", chosen=query.seed_id if query is not None and upload is None else None,
+            snapshot, key="search_map", chosen=seed.song_id if seed is not None and upload is None else None,
             found=[song.id for song in songs], query=None if upload is None else upload.place, height=480, legend=False,
-            on_pick=partial(_heard, now),
+            on_pick=partial(play_preview, snapshot),
         )  # fmt: skip
-        st.caption("The star is your query; rings are the answers." if upload else "Rings are the answers.")
-
-
-def _heard(now: Snapshot, song_id: int) -> None:
-    """A click on a point of the map plays its song."""
-    play_songs(now.library, now.songs_by_id([song_id]), preview=True)
+        st.caption("The star is your query; rings mark the results." if upload else "Rings mark the results.")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,1 @@
-"""The Train page.
-
-May use base and components.
-"""
+"""The Train page."""

@@ -1,4 +1,4 @@
-"""Is a learned model better? Its verdict in words and figures, and the queries whose answers changed most."""
+"""The verdict on a learned model: scores, settings, and the queries whose results changed most."""
 
 from typing import Any
 
@@ -19,13 +19,13 @@ from musicsim.ui.train.models_view import delete_button, rename_button, use_butt
 
 _SHOWN: Key[str | None] = Key("verdict_of", lambda: None, "id of the model whose verdict is shown")
 _NEWEST: Key[str | None] = Key("verdict_newest", lambda: None, "id of the newest model that has a verdict")
-_BEST_SETTINGS = 6
-_EXAMPLE: Key[int | None] = Key("verdict_example", lambda: None, "id of the query whose answers are shown")
+_MAX_SETTINGS = 6
+_QUERY: Key[int | None] = Key("verdict_example", lambda: None, "id of the query whose results are shown")
 
 
-def verdict(now: Snapshot, *, busy: bool) -> None:
-    """The verdict on one learned model, the newest by default; nothing where none was learned."""
-    reports = {m.id: (m, report_of(now.library, m)) for m in now.library.models.all()}
+def show_verdict(snapshot: Snapshot, *, busy: bool) -> None:
+    """Show the verdict on one learned model, by default the newest, if any."""
+    reports = {m.id: (m, report_of(snapshot.library, m)) for m in snapshot.library.models.all()}
     reports = {model_id: pair for model_id, pair in reports.items() if pair[1]}
     if not reports:
         return
@@ -38,85 +38,84 @@ def verdict(now: Snapshot, *, busy: bool) -> None:
         _SHOWN.keep()
         st.selectbox("Model", list(reports), key=_SHOWN.name, format_func=lambda i: reports[i][0].name, width=360)
     record, report = reports[str(_SHOWN.get())]
-    _figures(now, record, report, busy=busy)
-    _changed(now, report["changed"])
+    _show_scores(snapshot, record, report, busy=busy)
+    _show_changes(snapshot, report["changed"])
 
 
-def _figures(now: Snapshot, record: ModelRecord, report: dict[str, Any], *, busy: bool) -> None:
-    said, sentence = headline(report)
+def _show_scores(snapshot: Snapshot, record: ModelRecord, report: dict[str, Any], *, busy: bool) -> None:
+    outcome, sentence = headline(report)
     show, icon = {
         BETTER: (st.success, ":material/trending_up:"),
         NO_DIFFERENCE: (st.info, ":material/trending_flat:"),
         WORSE: (st.warning, ":material/trending_down:"),
-    }[said]
+    }[outcome]
     show(f"**{plain(record.name)}**. {plain(sentence)}", icon=icon)
     with st.container(horizontal=True):
-        use_button(now.library, record, where="verdict", is_primary=said == BETTER)
-        rename_button(now.library, record, where="verdict")
-        delete_button(now.library, record, where="verdict", busy=busy, label="Delete")
+        use_button(snapshot.library, record, where="verdict", is_primary=outcome == BETTER)
+        rename_button(snapshot.library, record, where="verdict")
+        delete_button(snapshot.library, record, where="verdict", busy=busy)
     left, right = st.columns([3, 2], gap="large")
     with left:
         saved_table(pd.DataFrame(figures(report)), name="verdict", key="train_verdict")
         st.caption(
             f"{plain(judged_on(report))} Scores are from models trained the same way on part of the data; "
-            "the saved model is trained on all of it. Hubness is the skew of how often a song is among "
-            "the ten nearest of others."
+            "the saved model is trained on all of it. Hubness is the skewness of how often songs are among the ten "
+            "nearest of others."
         )
     with right:
-        _settings(report)
+        rows = path_rows(report)
+        _show_table(rows[:_MAX_SETTINGS])
+        which = "each setting" if len(rows) <= _MAX_SETTINGS else "the best settings"
+        st.caption(f"Held-out quality of {which} tried; {report['untrained']:.3f} before training.")
+        if len(rows) > _MAX_SETTINGS:
+            with st.expander(f"{len(rows) - _MAX_SETTINGS} other settings"):
+                _show_table(rows[_MAX_SETTINGS:])
         sources = source_rows(report)
         if sources:
-            st.table(pd.DataFrame(sources), hide_index=True, border="horizontal")
+            _show_table(sources)
             st.caption(
-                "Each model's share of the distances after training (before, all are equal), and how "
-                "good each is alone before training."
+                "Each model's share of the distances after training (before, all are equal), and its "
+                "score alone before training."
             )
 
 
-def _settings(report: dict[str, Any]) -> None:
-    """The best settings that were tried, and all others folded."""
-    rows = path_rows(report)
-    st.table(pd.DataFrame(rows[:_BEST_SETTINGS]), hide_index=True, border="horizontal")
-    which = "each setting" if len(rows) <= _BEST_SETTINGS else "the best settings"
-    st.caption(f"Held-out quality of {which} tried; {report['untrained']:.3f} before training.")
-    if len(rows) > _BEST_SETTINGS:
-        with st.expander(f"{len(rows) - _BEST_SETTINGS} other settings"):
-            st.table(pd.DataFrame(rows[_BEST_SETTINGS:]), hide_index=True, border="horizontal")
+def _show_table(rows: list[dict[str, Any]]) -> None:
+    st.table(pd.DataFrame(rows), hide_index=True, border="horizontal")
 
 
-def _changed(now: Snapshot, changed: list[dict[str, Any]]) -> None:
-    """One of the queries whose answers changed most: the five nearest before and after."""
-    shown = {i for one in changed for i in (one["query"], *one["before"], *one["after"])}
-    by_id = {song.id: song for song in now.songs_by_id(shown)}
-    examples = {one["query"]: one for one in changed if one["query"] in by_id}
-    if not examples:
+def _show_changes(snapshot: Snapshot, changes: list[dict[str, Any]]) -> None:
+    """Show one of the queries whose results changed most, with its five nearest songs before and after."""
+    ids = {i for change in changes for i in (change["query"], *change["before"], *change["after"])}
+    songs = {song.id: song for song in snapshot.songs_by_id(ids)}
+    changes_by_query = {change["query"]: change for change in changes if change["query"] in songs}
+    if not changes_by_query:
         return
-    if _EXAMPLE.get() not in examples:
-        _EXAMPLE.set(next(iter(examples)))
-    _EXAMPLE.keep()
-    st.markdown(f"**The {len(examples)} songs whose answers changed most**")
-    query, before, after = st.columns(3, gap="medium")
+    if _QUERY.get() not in changes_by_query:
+        _QUERY.set(next(iter(changes_by_query)))
+    _QUERY.keep()
+    st.markdown(f"**The {len(changes_by_query)} songs whose results changed most**")
+    query, left, right = st.columns(3, gap="medium")
     with query:
         st.selectbox(
-            "Query", list(examples), key=_EXAMPLE.name, format_func=lambda i: by_id[i].label,
+            "Query", list(changes_by_query), key=_QUERY.name, format_func=lambda i: songs[i].label,
             label_visibility="collapsed",
         )  # fmt: skip
-        one = examples[_EXAMPLE.get()]
-        _songs(now, [by_id[one["query"]]], set(), "query")
-    found = {side: [by_id[i] for i in one[side] if i in by_id] for side in ("before", "after")}
-    with before:
+        change = changes_by_query[_QUERY.get()]
+        _show_songs(snapshot, [songs[change["query"]]], set(), "query")
+    before, after = ([songs[i] for i in change[side] if i in songs] for side in ("before", "after"))
+    with left:
         st.markdown("Nearest before")
-        _songs(now, found["before"], set(), "before")
-    with after:
+        _show_songs(snapshot, before, set(), "before")
+    with right:
         st.markdown("Nearest after")
-        _songs(now, found["after"], {song.id for song in found["before"]}, "after")
+        _show_songs(snapshot, after, {song.id for song in before}, "after")
 
 
-def _songs(now: Snapshot, songs: list[Song], known: set[int], side: str) -> None:
-    """Songs to listen to; among the answers after learning, those that were there before are said to stay."""
+def _show_songs(snapshot: Snapshot, songs: list[Song], known: set[int], side: str) -> None:
+    """Show songs, with a note on those that were also among the results before."""
 
     def act(action: Action) -> None:
-        follow(action, now, songs)
+        follow(action, snapshot, songs)
         if action.kind == "similar":
             st.toast("Explore and Search by example now start from this song.", icon=":material/check_circle:")
 

@@ -1,4 +1,4 @@
-"""A small app around the player, with sounds of its own: see tests/browser/test_player.py."""
+"""A small app around the player, with its own sounds; see tests/browser/test_player.py."""
 
 import tempfile
 import wave
@@ -10,13 +10,13 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
-SECONDS = {1: 40.0, 2: 2.0, 3: 40.0, 4: 40.0}
+SECONDS = {1: 40.0, 2: 2.0, 3: 40.0, 4: 40.0, 5: 40.0}
 RATE = 8000
 FOLDER = Path(tempfile.mkdtemp(prefix="musicsim-player-app-"))
 
 
 def write_song(song: int, seconds: float) -> None:
-    """A tone of its own pitch that swells and fades, so that its waveform has a shape."""
+    """Write a tone of its own pitch that swells and fades, so that its waveform has a shape."""
     t = np.arange(int(seconds * RATE)) / RATE
     swell = 0.15 + 0.85 * np.abs(np.sin(2 * np.pi * t / 9 + song))
     samples = (9000 * swell * np.sin(2 * np.pi * 110 * (song + 1) * t)).astype("<i2")

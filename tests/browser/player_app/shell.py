@@ -1,4 +1,4 @@
-"""The navigation script of the test app, arranged as the real shell arranges it."""
+"""The navigation script of the test app, arranged like that of the real shell."""
 
 import time
 
@@ -30,7 +30,7 @@ page = st.navigation(
 )
 RUNS.set(RUNS.get() + 1)
 if page.title == "Second":
-    time.sleep(1.0)  # a shell that has to open a large library first
+    time.sleep(1.0)  # like a shell that opens a large library first
 with st.bottom:
     player.mount(on_event=on_event, thumbs=THUMBS.get())
 st.write(f"runs: {RUNS.get()}")

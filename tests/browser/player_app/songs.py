@@ -1,4 +1,4 @@
-"""The songs of the test app, by what is special about them."""
+"""The songs of the test app, by their special properties."""
 
 from dataclasses import replace
 
@@ -14,6 +14,7 @@ def track(song: int, title: str | None = None) -> Track:
 
 LONG, SHORT, OTHER = track(1), track(2), track(3)
 PREVIEW = replace(LONG, start_s=12.0)
+SECOND = track(5)
 NO_PEAKS = track(4, "A rather long title that goes on, and on, and has no waveform to show for it")
 LOUD, SOFT = replace(LONG, loudness=-8.0), replace(OTHER, loudness=-30.0)
 HOSTILE_TRACK = track(3, HOSTILE)

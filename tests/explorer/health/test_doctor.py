@@ -1,4 +1,4 @@
-"""What doctor finds in a library and on a machine, what it mends, and what a report leaves out."""
+"""Tests of the findings of doctor, its repairs, and the limits of a report."""
 
 import json
 import os
@@ -29,17 +29,17 @@ from tests.sounds import open_library, write_song
 
 
 def found(library, level=None):
-    """What is found that is not well, or on a level."""
+    """Return the problems found, or all findings of one level."""
     listed = list(examine(library, no_progress))
     return [f for f in listed if (f.level == level if level else f.level != OK)]
 
 
 def mend(library):
-    """Repair until nothing is left that can be; the sentences."""
+    """Repair everything that can be repaired, and return the sentences."""
     return repair(library, found(library), no_progress)
 
 
-def test_a_library_that_is_well_has_nothing_to_be_done(tiny_library):
+def test_healthy_library_has_no_findings(tiny_library):
     assert found(tiny_library) == []
     assert {finding.what for finding in found(tiny_library, OK)} == {"database", "songs", "features", "models"}
 
@@ -48,13 +48,13 @@ def test_a_library_that_is_well_has_nothing_to_be_done(tiny_library):
 
 
 def _open_again(library, change):
-    """Change the database file of a library that is closed, and open it again."""
+    """Change the database file of a closed library, and open the library again."""
     library.close()
     change(library.folder / LIBRARY_FILE)
     return Library.open(library.folder)
 
 
-def test_a_damaged_page_of_the_database_is_said_and_left_alone(tiny_library):
+def test_damaged_database_page_is_reported_not_repaired(tiny_library):
     def damage(file):
         with sqlite3.connect(file) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -72,7 +72,7 @@ def test_a_damaged_page_of_the_database_is_said_and_left_alone(tiny_library):
         assert mend(library) == []
 
 
-def test_a_damaged_index_is_rebuilt(tiny_library):
+def test_damaged_database_index_is_rebuilt(tiny_library):
     def damage(file):
         with sqlite3.connect(file) as connection:
             connection.execute("PRAGMA writable_schema = ON")
@@ -91,20 +91,20 @@ def test_a_damaged_index_is_rebuilt(tiny_library):
         assert found(library, PROBLEM) == []
 
 
-def test_rows_that_belong_to_nothing_are_counted(tiny_library):
+def test_dangling_rows_are_counted(tiny_library):
     def damage(file):
         with sqlite3.connect(file) as connection:
             connection.execute("INSERT INTO feedback VALUES (9999, 1, 0)")
         connection.close()
 
     with _open_again(tiny_library, damage) as library:
-        assert [f.words for f in found(library, PROBLEM)] == ["rows that belong to nothing: 1 in feedback"]
+        assert [f.words for f in found(library, PROBLEM)] == ["rows referring to missing rows: 1 in feedback"]
 
 
 # --- arrays ---
 
 
-def test_arrays_without_songs_and_what_killed_processes_left_are_deleted(tiny_library):
+def test_leftover_arrays_and_files_are_deleted(tiny_library):
     folder = tiny_library.folder
     kept = {path for path in folder.rglob("*.np*") if path.is_file()}
     left = [
@@ -121,15 +121,13 @@ def test_arrays_without_songs_and_what_killed_processes_left_are_deleted(tiny_li
         ("leftovers", NOTE, "sweep"),
         ("models", NOTE, "sweep"),
     ]
-    assert mend(tiny_library) == ["what killed processes had left was deleted"]
+    assert mend(tiny_library) == ["files left by killed processes were deleted"]
     assert found(tiny_library) == []
     assert {path for path in folder.rglob("*.np*") if path.is_file()} == kept
 
 
-@pytest.mark.slow
-def test_audio_features_that_are_gone_or_damaged_are_taken_again_where_the_files_are(
-    collection, built_library, tmp_path
-):
+@pytest.mark.long
+def test_missing_or_damaged_features_are_recomputed(collection, built_library, tmp_path):
     folder = shutil.copytree(built_library, tmp_path / "library")
     with Library.open(folder) as library:
         songs = library.songs()
@@ -145,15 +143,13 @@ def test_audio_features_that_are_gone_or_damaged_are_taken_again_where_the_files
             (PROBLEM, "features", 1),
         ]
         assert cut.is_file(), "looking changes nothing"
-        assert "2 songs were analysed again, 0 of them in vain" in mend(library)
+        assert "2 songs were analyzed again; 0 failed" in mend(library)
         assert [gone.read_bytes(), cut.read_bytes()] == whole
         assert [f.words for f in found(library, PROBLEM)] == []
         assert len(library) == 11
 
 
-def test_damaged_aspects_of_a_song_are_found_and_left_there_until_they_are_repaired(
-    collection, built_library, tmp_path
-):
+def test_damaged_aspects_stay_until_repair(collection, built_library, tmp_path):
     folder = shutil.copytree(built_library, tmp_path / "library")
     with Library.open(folder) as library:
         _, aspects = library.frame_files.files(library.songs()[0].content_hash)
@@ -169,9 +165,9 @@ def test_damaged_aspects_of_a_song_are_found_and_left_there_until_they_are_repai
 # --- models ---
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["model.npz", "vectors.f32", "map.npz", "clusters.npz"])
-def test_a_model_that_lost_a_file_is_fitted_again(tiny_library, name):
+def test_model_with_damaged_file_is_refitted(tiny_library, name):
     record = tiny_library.models.active()
     (tiny_library.models.path(record.id) / name).write_bytes(b"PK damaged")
     (problem,) = found(tiny_library, PROBLEM)
@@ -183,16 +179,17 @@ def test_a_model_that_lost_a_file_is_fitted_again(tiny_library, name):
     assert tiny_library.models.active().name == record.name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("value", [np.nan, 1.3e38])
-def test_a_vector_that_is_none_is_found_said_and_made_again(tiny_library, value):
+def test_invalid_vector_is_reported_and_repaired(tiny_library, value):
     record = tiny_library.models.active()
     file = tiny_library.models.path(record.id) / "vectors.f32"
     vectors = np.fromfile(file, "<f4")
     vectors[1] = value
     vectors.tofile(file)
-    with pytest.raises(ModelError, match=rf"{record.id} are damaged: X holds .*\. Choose another"):
+    with pytest.raises(ModelError, match=rf"{record.id} are damaged: X contains .*\. Choose another"):
         find_similar(take_snapshot(tiny_library), 1)
-    with pytest.raises(ModelError, match=rf"{record.id} are damaged"):  # as of large libraries, from a sample
+    with pytest.raises(ModelError, match=rf"{record.id} are damaged"):  # large libraries are checked by a sample
         measure_lists(take_snapshot(tiny_library), most_songs=len(vectors) // record.n_dimensions - 1)
     (problem,) = found(tiny_library, PROBLEM)
     assert (problem.what, problem.fix, problem.names[0]) == ("models", "models", record.name)
@@ -200,7 +197,7 @@ def test_a_vector_that_is_none_is_found_said_and_made_again(tiny_library, value)
     assert find_similar(take_snapshot(tiny_library), 1)
 
 
-def test_a_map_older_than_the_songs_is_brought_up_to_date(tiny_library):
+def test_outdated_map_is_updated(tiny_library):
     tiny_library.set_setting("hub_reduction", False)
     (note,) = found(tiny_library)
     assert (note.what, note.level, note.fix) == ("models", NOTE, "models")
@@ -208,10 +205,10 @@ def test_a_map_older_than_the_songs_is_brought_up_to_date(tiny_library):
     assert found(tiny_library) == []
 
 
-# --- what is left to people ---
+# --- left to the owner ---
 
 
-def test_files_that_have_gone_and_jobs_that_ended_are_said(tiny_library):
+def test_missing_files_and_interrupted_jobs_are_reported(tiny_library):
     song = tiny_library.songs()[0]
     with tiny_library.write() as connection:
         connection.exec_driver_sql("UPDATE files SET path = '/nowhere/gone.flac' WHERE song_id = ?", (song.id,))
@@ -224,13 +221,14 @@ def test_files_that_have_gone_and_jobs_that_ended_are_said(tiny_library):
     assert mend(tiny_library) == []
 
 
-def test_the_machine_is_looked_at(tmp_path, monkeypatch):
+@pytest.mark.long
+def test_machine_is_checked(tmp_path, monkeypatch):
     well = {finding.what: finding for finding in look_at(tmp_path / "not" / "yet")}
     assert well.keys() >= {"decoders", "cores", "room", "version"}
     assert well["decoders"].level == OK
     monkeypatch.setitem(DECODERS, ".mp3", "no such decoder")
-    monkeypatch.setattr(machine, "_MIN_FREE", 1 << 60)
-    monkeypatch.setattr(machine, "_needed", lambda: [machine.Requirement("numpy>=999")])
+    monkeypatch.setattr(machine, "MIN_FREE", 1 << 60)
+    monkeypatch.setattr("importlib.metadata.requires", lambda _: ["numpy>=999"])
     monkeypatch.setattr(machine, "mfcc", lambda y: mfcc(y) + 1)
     problems = {f.what: f.words for f in look_at(tmp_path) if f.level == PROBLEM}
     assert problems["decoders"] == "no decoder for .mp3"
@@ -240,7 +238,8 @@ def test_the_machine_is_looked_at(tmp_path, monkeypatch):
 # --- the commands ---
 
 
-def test_the_commands_exit_code_says_whether_problems_remain(tiny_library):
+@pytest.mark.long
+def test_exit_code_reports_remaining_problems(tiny_library):
     folder = tiny_library.folder
     out, _ = run("doctor", library=folder)
     assert "ok       database: whole." in out
@@ -252,7 +251,7 @@ def test_the_commands_exit_code_says_whether_problems_remain(tiny_library):
     assert out.startswith("done     models, map and playlist walk were brought up to date\n")
 
 
-def test_a_library_that_cannot_be_written_to_is_examined_and_left_alone(tmp_path, built_library):
+def test_read_only_library_is_examined_not_changed(tmp_path, built_library):
     with small_disk(tmp_path / "disk") as disk:
         folder = shutil.copytree(built_library, disk / "library")
         with Library.open(folder) as library:
@@ -265,9 +264,9 @@ def test_a_library_that_cannot_be_written_to_is_examined_and_left_alone(tmp_path
         assert "is read-only" in " ".join(said.split())
 
 
-def test_a_folder_without_a_library_and_one_that_cannot_be_opened_are_examined(tmp_path):
+def test_absent_and_unreadable_libraries_are_examined(tmp_path):
     out, _ = run("doctor", library=tmp_path / "none")
-    assert "note     library: there is none yet" in out
+    assert "note     library: does not exist yet" in out
     (tmp_path / LIBRARY_FILE).write_text("no database at all, but a text of some length" * 20)
     out, _ = run("doctor", "--fix", library=tmp_path, expect=3)
     assert "problem  library: cannot be opened" in out
@@ -275,7 +274,7 @@ def test_a_folder_without_a_library_and_one_that_cannot_be_opened_are_examined(t
     assert json.loads((tmp_path / "report.json").read_text())["library"] is None
 
 
-def test_a_report_names_no_song_artist_place_or_secret(tmp_path):
+def test_report_contains_no_private_names(tmp_path):
     words = ["zebrafinch", "quixotry", "marzipan", "pterodactyl", "xylophone", "gherkin"]
     title, artist, music, place, secret, genre = words
     for n in range(3):

@@ -1,4 +1,4 @@
-"""Filling a library: the map grows with it, and the figures are of the whole."""
+"""Tests of filling a library: the map grows with it, and the counts are of the whole library."""
 
 import pytest
 
@@ -12,12 +12,13 @@ from tests.sounds import write_collection
 
 @pytest.fixture
 def reports(monkeypatch):
-    """What was reported, with a first map after four files."""
-    monkeypatch.setattr(building, "_FIRST_MAP", 4)
+    """Return an empty list for progress reports, and draw the first map after four files."""
+    monkeypatch.setattr(building, "FIRST_MAP", 4)
     return []
 
 
-def test_a_new_library_has_a_map_before_the_scan_has_ended(store, tmp_path, reports):
+@pytest.mark.long
+def test_new_library_has_map_before_scan_ends(store, tmp_path, reports):
     folder = write_collection(tmp_path / "music", n_songs=6, seconds=1)
     (folder / "Artist clicks" / "00 broken.mp3").write_text("no music")
     (folder / "zz.mp3").touch()
@@ -39,7 +40,8 @@ def test_a_new_library_has_a_map_before_the_scan_has_ended(store, tmp_path, repo
     assert store.files.roots() == [folder]
 
 
-def test_a_cancel_between_two_maps_keeps_the_first(store, tmp_path, reports):
+@pytest.mark.long
+def test_cancel_between_maps_keeps_first_map(store, tmp_path, reports):
     folder = write_collection(tmp_path / "music", n_songs=6, seconds=1)
     assert add_and_refresh(store, [folder], progress=cancel_when(lambda _, done, total: done >= 6)).cancelled
     assert len(take_snapshot(store).songs_at()) == 4

@@ -1,4 +1,4 @@
-"""New songs get clusters and places, the others keep theirs, whatever became of the files of an earlier job."""
+"""Tests that new songs get clusters and map positions while the others keep theirs."""
 
 import shutil
 
@@ -25,14 +25,14 @@ def drawn_folder(tmp_path_factory):
 
 @pytest.fixture
 def drawn(drawn_folder, tmp_path):
-    """A copy that the test may change."""
+    """Open a copy that the test may change."""
     shutil.copytree(drawn_folder, tmp_path / "library")
     with Library.open(tmp_path / "library") as library:
         yield library
 
 
 class Drawn:
-    """A model of a drawn library, and what is kept beside it."""
+    """The model of a drawn library, and the files stored with it."""
 
     def __init__(self, library: Library) -> None:
         self.library, self.record = library, library.models.get()
@@ -52,7 +52,7 @@ class Drawn:
         placing.update_clusters_and_map(self.library, self.record, progress)
 
     def kept(self):
-        """Labels by song, places by song, as they are kept now."""
+        """Return the stored labels by song and the stored positions by song."""
         (grouped, labels), (mapped, places) = load_clusters(self.folder), load_map(self.folder)
         return (
             dict(zip(grouped.tolist(), labels["2"].tolist(), strict=True)),
@@ -72,7 +72,7 @@ def model(drawn):
 
 
 def nearest_group(model: Drawn, rows: np.ndarray, row: int) -> int:
-    """By definition: the group whose mean is nearest."""
+    """Return the group with the nearest mean, from the definition."""
     means = [model.X[rows[model.labels[rows] == k]].mean(axis=0) for k in (0, 1)]
     return int(np.argmin([np.linalg.norm(model.X[row] - mean) for mean in means]))
 
@@ -84,14 +84,14 @@ ALL = np.arange(N)
     ("with_label", "with_place"),
     [
         (ALL[:110], ALL[:110]),
-        (ALL, ALL[:110]),  # killed between the two files
+        (ALL, ALL[:110]),  # killed between writing the two files
         (ALL[:110], ALL),
         (ALL[8:], ALL[:112]),
-        (ALL[:110][::-1], ALL[:110]),  # as many songs in another order
+        (ALL[:110][::-1], ALL[:110]),  # the same number of songs in another order
         (ALL[::-1], ALL[:110]),
     ],
 )
-def test_labels_and_places_stay_with_their_songs(model, with_label, with_place):
+def test_known_songs_keep_clusters_and_places(model, with_label, with_place):
     model.keep_clusters(with_label)
     model.keep_map(with_place)
     model.place_new()
@@ -105,7 +105,7 @@ def test_labels_and_places_stay_with_their_songs(model, with_label, with_place):
         assert labels[int(model.ids[row])] == nearest_group(model, np.sort(with_label), row)
 
 
-def test_new_songs_are_in_the_clusters_that_scikit_learn_puts_them_in(model):
+def test_new_songs_match_scikit_learn_clusters(model):
     model.labels = model.labels + 5 * (model.X[:, 1] > np.median(model.X[:, 1]))  # 0, 1, 5, 6
     rows = np.sort(np.random.default_rng(2).permutation(N)[:105])
     model.keep_clusters(rows)
@@ -117,7 +117,7 @@ def test_new_songs_are_in_the_clusters_that_scikit_learn_puts_them_in(model):
     assert [labels[i] for i in model.ids[new].tolist()] == judge.tolist()
 
 
-def test_songs_that_are_all_placed_leave_the_files_alone(model):
+def test_files_unchanged_when_all_songs_are_placed(model):
     model.keep_clusters(ALL[::-1])
     model.keep_map(ALL)
     before = [(model.folder / name).stat().st_mtime_ns for name in ("clusters.npz", "map.npz")]
@@ -127,7 +127,7 @@ def test_songs_that_are_all_placed_leave_the_files_alone(model):
     assert not told
 
 
-def test_a_job_that_is_cut_off_while_it_places_changes_nothing_and_the_next_one_places(model, monkeypatch):
+def test_failed_placing_changes_nothing_and_can_be_repeated(model, monkeypatch):
     model.keep_clusters(ALL[:110])
     model.keep_map(ALL[:110])
 
@@ -143,7 +143,7 @@ def test_a_job_that_is_cut_off_while_it_places_changes_nothing_and_the_next_one_
     assert model.kept()[1].keys() == set(model.ids.tolist())
 
 
-def test_a_map_whose_drawing_is_cancelled_leaves_clusters_as_they_were(model):
+def test_canceled_map_keeps_clusters_unchanged(model):
     model.keep_clusters(ALL[:90])
     model.keep_map(ALL[:90])
 
@@ -156,9 +156,10 @@ def test_a_map_whose_drawing_is_cancelled_leaves_clusters_as_they_were(model):
     assert model.kept() == model.as_kept(ALL[:90])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("damage", [lambda old: old[: len(old) // 2], lambda old: b"", lambda old: b"PK\3\4"])
 @pytest.mark.parametrize("name", ["map.npz", "clusters.npz"])
-def test_a_damaged_file_is_none_and_the_next_job_makes_it_again(model, name, damage, caplog):
+def test_damaged_file_is_ignored_and_rebuilt(model, name, damage, caplog):
     model.keep_clusters(ALL)
     model.keep_map(ALL)
     file = model.folder / name
@@ -175,12 +176,13 @@ def test_a_damaged_file_is_none_and_the_next_job_makes_it_again(model, name, dam
     assert np.isfinite(seen.map).all()
     assert seen.clusters
     assert all((labels >= 0).all() for labels in seen.clusters.values())
-    if name == "clusters.npz":  # the map had no part in it
+    if name == "clusters.npz":  # the map was not involved
         np.testing.assert_array_equal(seen.map, model.places)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["map.npz", "clusters.npz"])
-def test_no_single_damaged_bit_ends_a_page(model, name, rng):
+def test_single_bit_flips_do_not_break_loading(model, name, rng):
     model.keep_clusters(ALL[:5])
     model.keep_map(ALL[:5])
     file = model.folder / name

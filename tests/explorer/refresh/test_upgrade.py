@@ -1,4 +1,4 @@
-"""After an update: songs of an older feature version are analysed again, and nothing is lost on the way."""
+"""Tests of an update: songs of an older feature version are analyzed again, and nothing is lost."""
 
 import os
 import signal
@@ -18,6 +18,7 @@ from musicsim.explorer.search.why_sides import explained
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library.db import schema
 from musicsim.progress import no_progress
+from tests.halts import halt_first_job
 from tests.old_features import make_feature_version_2, set_feature_version
 from tests.progress import cancel_when
 from tests.sounds import write_collection, write_song
@@ -26,27 +27,27 @@ from tests.waiting import until
 
 @pytest.fixture
 def older(tiny_library):
-    """A library whose songs and models are of the feature version before this one."""
+    """Open a library whose songs and models have the previous feature version."""
     return make_feature_version_2(tiny_library)
 
 
-def test_every_version_says_what_became_better():
+def test_every_feature_version_has_change_description():
     assert set(FEATURE_CHANGES) == set(range(2, FEATURE_VERSION + 1))
 
 
-def test_a_library_of_today_has_nothing_to_do(tiny_library):
+def test_current_library_needs_no_upgrade(tiny_library):
     assert pending_upgrade(tiny_library) is None
 
 
-def test_what_will_be_done_and_why_is_said(older):
+def test_pending_upgrade_states_scope_and_reasons(older):
     upgrade = pending_upgrade(older)
     assert upgrade.n_songs == 12
     assert upgrade.reasons == (FEATURE_CHANGES[FEATURE_VERSION],)
-    assert "12 songs are analysed again" in upgrade.words
+    assert "12 songs are analyzed again" in upgrade.words
     assert FEATURE_CHANGES[FEATURE_VERSION] in upgrade.words
 
 
-def test_all_songs_are_analysed_again_and_keep_their_ids(older):
+def test_upgrade_reanalyzes_songs_and_keeps_ids(older):
     before = {song.id: song.title for song in older.songs()}
     assert bring_up_to_date(older, progress=no_progress)
     assert pending_upgrade(older) is None
@@ -56,7 +57,7 @@ def test_all_songs_are_analysed_again_and_keep_their_ids(older):
     assert snapshot.model is not None, "a model of this version is in use"
 
 
-def test_until_all_is_done_everything_works_as_before(older, collection, tmp_path):
+def test_library_works_during_upgrade(older, collection, tmp_path):
     old, before = older.models.active().id, take_snapshot(older)
     song = older.songs()[0]
     assert refresh(older)
@@ -77,7 +78,7 @@ def test_until_all_is_done_everything_works_as_before(older, collection, tmp_pat
     assert len(take_snapshot(older).songs_at()) == 13
 
 
-def test_then_sound_is_fitted_again_on_what_was_analysed(older):
+def test_upgrade_refits_sound_model(older):
     old = older.models.active()
     bring_up_to_date(older, progress=no_progress)
     snapshot = take_snapshot(older)
@@ -88,7 +89,7 @@ def test_then_sound_is_fitted_again_on_what_was_analysed(older):
     assert np.isfinite(snapshot.vectors_at(np.arange(12))).all()
 
 
-def test_codewords_are_the_same_before_and_after(older):
+def test_upgrade_keeps_codewords_unchanged(older):
     codewords = older.models.codewords()
     model, before = (SimilarityModel.load(older.models.path(codewords.id)), older.vectors(codewords.id).X.copy())
     bring_up_to_date(older, progress=no_progress)
@@ -99,7 +100,7 @@ def test_codewords_are_the_same_before_and_after(older):
     np.testing.assert_array_equal(model.transform(frames), before)
 
 
-def test_a_file_that_can_be_read_no_more_does_not_hold_up_the_rest(older):
+def test_unreadable_file_does_not_block_upgrade(older):
     broken = older.songs()[0]
     copy = broken.path.read_bytes()
     path = older.folder / "broken.flac"
@@ -114,8 +115,8 @@ def test_a_file_that_can_be_read_no_more_does_not_hold_up_the_rest(older):
     assert len(take_snapshot(older).songs_at()) == 11
 
 
-@pytest.mark.slow
-def test_a_killed_update_goes_on_where_it_was(store, tmp_path):
+@pytest.mark.long
+def test_killed_upgrade_resumes(store, tmp_path):
     store.add(write_collection(tmp_path / "music", n_songs=8, seconds=40))
     refresh(store)
     make_feature_version_2(store)
@@ -124,8 +125,9 @@ def test_a_killed_update_goes_on_where_it_was(store, tmp_path):
     def n_done():
         return 24 - len(store.files.outdated())
 
+    halt_first_job(store.folder, "done", 3)
     job_id = jobs.start(store, "upgrade")
-    until(lambda: n_done() >= 3 or not store.jobs.get(job_id).is_active)
+    until(lambda: store.jobs.get(job_id).state == "paused" or not store.jobs.get(job_id).is_active)
     os.killpg(store.jobs.get(job_id).pid, signal.SIGKILL)
     until(lambda: jobs.current(store) is None)
     had = n_done()
@@ -139,7 +141,8 @@ def test_a_killed_update_goes_on_where_it_was(store, tmp_path):
     assert take_snapshot(store).model.representation == SOUND
 
 
-def test_adding_a_song_first_brings_up_what_is_old(older, tmp_path):
+@pytest.mark.long
+def test_adding_song_upgrades_old_songs_first(older, tmp_path):
     from musicsim.explorer.refresh.add_music import add_and_refresh
 
     add_and_refresh(older, [write_song(tmp_path / "new.flac", "noise", seed=77)], progress=no_progress)
@@ -147,7 +150,8 @@ def test_adding_a_song_first_brings_up_what_is_old(older, tmp_path):
     assert len(take_snapshot(older).songs_at()) == 13
 
 
-def test_a_song_whose_file_has_gone_does_not_hold_up_the_rest(older, collection, tmp_path):
+@pytest.mark.long
+def test_missing_file_does_not_block_upgrade(older, collection, tmp_path):
     song = older.songs()[0]
     with older.write() as connection:
         files = schema.files
@@ -157,7 +161,7 @@ def test_a_song_whose_file_has_gone_does_not_hold_up_the_rest(older, collection,
     assert older.song(song.id).is_missing
 
 
-# --- a native model of an older version, whose songs need not be analysed again -------------------
+# --- built-in model of an older version, whose songs do not need a new analysis -------------------
 
 
 @pytest.fixture
@@ -166,10 +170,10 @@ def with_older_native(twelve):
     return twelve
 
 
-def test_the_native_model_is_updated_without_reading_a_file(with_older_native):
+def test_native_model_upgrades_without_reading_files(with_older_native):
     old = with_older_native.models.native()
     with with_older_native.write() as connection:
-        connection.exec_driver_sql("UPDATE files SET path = '/gone' || path")  # nothing there can be read
+        connection.exec_driver_sql("UPDATE files SET path = '/gone' || path")  # nothing there is readable
     upgrade = pending_upgrade(with_older_native)
     assert upgrade.n_songs == 0
     assert "without reading the files again" in upgrade.words
@@ -181,7 +185,7 @@ def test_the_native_model_is_updated_without_reading_a_file(with_older_native):
     assert len(snapshot.row_ids) == 24
 
 
-def test_without_stored_audio_features_the_old_model_stays(with_older_native):
+def test_native_model_stays_without_stored_features(with_older_native):
     old = with_older_native.models.native()
     with_older_native.frame_files.drop(with_older_native.songs()[0].content_hash)
     assert pending_upgrade(with_older_native) is None
@@ -190,7 +194,7 @@ def test_without_stored_audio_features_the_old_model_stays(with_older_native):
     assert len(take_snapshot(with_older_native).row_ids) == 24
 
 
-# --- what can be heard of songs, which was not said before -----------------------------------------
+# --- descriptors that older versions did not store -----------------------------------------
 
 HEARD = ("tempo", "key", "mode", "loudness", "brightness", "energy")
 
@@ -201,7 +205,7 @@ def heard(library):
 
 @pytest.fixture
 def undescribed(tiny_library):
-    """A library of a version that did not say what can be heard."""
+    """Open a library of a version that did not store descriptors."""
     nothing = dict.fromkeys(HEARD) | {"descriptor_version": 0}
     with tiny_library.write() as connection:
         connection.execute(schema.songs.update().values(**nothing))
@@ -209,8 +213,8 @@ def undescribed(tiny_library):
     return tiny_library
 
 
-def test_what_can_be_heard_is_worked_out_from_what_is_kept(undescribed):
-    with undescribed.write() as connection:  # no file can be read
+def test_descriptors_are_computed_from_stored_features(undescribed):
+    with undescribed.write() as connection:  # no file is readable
         for song in undescribed.songs():
             where = schema.files.c.song_id == song.id
             gone = song.path.with_suffix(".gone")
@@ -218,7 +222,7 @@ def test_what_can_be_heard_is_worked_out_from_what_is_kept(undescribed):
     undescribed.note_refreshed()
     upgrade = pending_upgrade(undescribed)
     assert (upgrade.n_songs, upgrade.n_undescribed) == (0, 12)
-    assert "12 songs are worked out in the background, without reading the files again" in upgrade.words
+    assert "12 songs are computed in the background, without reading the files again" in upgrade.words
     assert bring_up_to_date(undescribed, progress=no_progress)
     assert pending_upgrade(undescribed) is None
     assert undescribed.is_refreshed, "models are left as they are"
@@ -229,7 +233,7 @@ def test_what_can_be_heard_is_worked_out_from_what_is_kept(undescribed):
         assert tempo is None or 30 < tempo < 450
 
 
-def test_it_is_the_same_as_when_the_song_is_analysed(store, tmp_path):
+def test_upgraded_descriptors_equal_analyzed_descriptors(store, tmp_path):
     store.add(write_song(tmp_path / "new.flac", "tones", seed=5), n_workers=1)
     before = heard(store)
     assert None not in next(iter(before.values()))[3:]
@@ -239,7 +243,7 @@ def test_it_is_the_same_as_when_the_song_is_analysed(store, tmp_path):
     assert heard(store) == before
 
 
-def test_songs_of_which_nothing_is_kept_do_not_hold_it_up(undescribed):
+def test_songs_without_stored_features_do_not_block_upgrade(undescribed):
     for song in undescribed.songs():
         undescribed.frame_files.drop(song.content_hash)
     assert bring_up_to_date(undescribed, progress=no_progress)
@@ -247,13 +251,13 @@ def test_songs_of_which_nothing_is_kept_do_not_hold_it_up(undescribed):
     assert set(heard(undescribed).values()) == {(None,) * 6}
 
 
-def test_songs_without_harmony_and_rhythm_have_no_key_and_tempo(undescribed):
+def test_songs_without_harmony_and_rhythm_lack_key_and_tempo(undescribed):
     for path in undescribed.frame_files.folder.glob("??/*.npz"):
         path.unlink()
     assert bring_up_to_date(undescribed, progress=no_progress)
     assert all(of[:3] == (None, None, None) and of[3] is not None for of in heard(undescribed).values())
 
 
-def test_describing_can_be_stopped(undescribed):
+def test_descriptor_upgrade_can_be_canceled(undescribed):
     assert not bring_up_to_date(undescribed, progress=cancel_when(lambda *_: True))
     assert pending_upgrade(undescribed).n_undescribed == 12

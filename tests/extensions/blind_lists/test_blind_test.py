@@ -1,4 +1,4 @@
-"""Two lists side by side, blind: the same request for both, sides by chance, answers summed up with a sign test."""
+"""Tests of blind comparisons of two lists: the same request, random sides, and a sign test over the answers."""
 
 import math
 from collections import Counter
@@ -49,13 +49,13 @@ def answer(library, a: Contender, b: Contender, chosen: str) -> int:
 
 
 def add_model(library, model_id: str, name: str, created_at: float) -> Contender:
-    """A model as the library knows one, without anything behind it."""
+    """Register a model without any files."""
     library.models.register(ModelRecord(model_id, name, created_at, 0, 1, 1, kind="other"))
     library.models.finish(model_id)
     return Contender(model_id, name)
 
 
-def test_both_are_asked_for_the_same_and_a_seed_gives_the_same_pair_again(snapshot):
+def test_same_seed_gives_same_pair(snapshot):
     pair = draw_pair(sides(snapshot), walks(snapshot), PlaylistRequest(length=6), 3)
     assert ids(pair.left)[0] == ids(pair.right)[0] == pair.request.first
     assert len(pair.left.songs) == len(pair.right.songs) == 6
@@ -67,7 +67,8 @@ def test_both_are_asked_for_the_same_and_a_seed_gives_the_same_pair_again(snapsh
     assert (ids(again.left), ids(again.right)) == (ids(unseeded.left), ids(unseeded.right))
 
 
-def test_the_side_is_chance_and_each_list_is_by_the_one_it_is_said_to_be_by(snapshot):
+@pytest.mark.long
+def test_side_is_random_and_playlist_matches_contender(snapshot):
     both, drawers = sides(snapshot), walks(snapshot)
     seen, reasons = Counter(), {side: set() for side in both}
     for seed in range(200):
@@ -77,35 +78,37 @@ def test_the_side_is_chance_and_each_list_is_by_the_one_it_is_said_to_be_by(snap
             reasons[side] |= {edge.reason for edge in drawn.edges[1:]}
     assert reasons[SHUFFLE] == {"random jump"}
     assert len(reasons[both[0]]) > 5
-    # 100 +- 7.1 by chance: these bounds are 4 standard deviations off
+    # 100 +- 7.1 by chance: these bounds are 4 standard deviations away
     assert 72 <= seen[SHUFFLE] <= 128
     assert seen.total() == 200
 
 
-def test_a_first_song_that_is_asked_for_is_that_of_both(snapshot):
+def test_requested_first_song_starts_both_playlists(snapshot):
     first = snapshot.library.songs()[5].id
     pair = draw_pair(sides(snapshot), walks(snapshot), PlaylistRequest(length=4, first=first), 1)
     assert ids(pair.left)[0] == ids(pair.right)[0] == pair.request.first == first
 
 
-def test_the_first_song_is_any_that_the_wish_allows(snapshot):
+@pytest.mark.long
+def test_first_song_can_be_any_allowed_song(snapshot):
     artist = snapshot.library.songs()[0].artist
     request = PlaylistRequest(length=3, artists=frozenset({artist}), through=(snapshot.library.songs()[1].id,))
     found = {draw_pair(sides(snapshot), walks(snapshot), request, seed).request.first for seed in range(60)}
-    # of 3 songs none is missed in 60 draws but once in 10^10
+    # 60 draws miss one of 3 songs once in 10^10
     assert found == {song.id for song in snapshot.library.songs() if song.artist == artist} - {
         snapshot.library.songs()[1].id
     }
 
 
-def test_a_kept_first_song_is_left_where_it_is(snapshot):
+def test_kept_first_song_stays_in_place(snapshot):
     kept = snapshot.library.songs()[7].id
     pair = draw_pair(sides(snapshot), walks(snapshot), PlaylistRequest(length=4, keep={0: kept}), 1)
     assert ids(pair.left)[0] == ids(pair.right)[0] == kept
     assert pair.request.first is None
 
 
-def test_the_shuffle_is_uniform_whatever_is_asked_of_how_songs_sound(snapshot):
+@pytest.mark.long
+def test_shuffle_is_uniform_for_any_sound_options(snapshot):
     first, seed_song = snapshot.library.songs()[0].id, snapshot.library.songs()[1].id
     request = PlaylistRequest(
         length=3, first=first, like=(seed_song,), surprise=0.0, spacing=0, versions_apart=False, dialect="x"
@@ -113,11 +116,12 @@ def test_the_shuffle_is_uniform_whatever_is_asked_of_how_songs_sound(snapshot):
     drawer = ShuffleWalk(snapshot)
     seen = Counter(ids(drawer.draw(request, seed))[2] for seed in range(1100))
     assert len(seen) == 11
-    # a hundred expected each; the seeds are fixed, and 1e-4 is what an honest shuffle would miss once in 10,000
+    # 100 expected for each. The seeds are fixed; a fair shuffle would fail at 1e-4 once in 10,000 seeds.
     assert chisquare(list(seen.values())).pvalue > 1e-4
 
 
-def test_the_shuffle_does_not_know_the_line_between_two_songs(snapshot):
+@pytest.mark.long
+def test_shuffle_ignores_path_between_songs(snapshot):
     first, last = snapshot.library.songs()[0].id, snapshot.library.songs()[3].id
     request = PlaylistRequest(length=3, first=first, through=(last,), spacing=0, versions_apart=False)
     seen = Counter(ids(ShuffleWalk(snapshot).draw(request, seed))[1] for seed in range(1000))
@@ -125,14 +129,15 @@ def test_the_shuffle_does_not_know_the_line_between_two_songs(snapshot):
     assert chisquare(list(seen.values())).pvalue > 1e-4
 
 
-def test_the_shuffle_keeps_to_what_the_wish_allows(snapshot):
+def test_shuffle_respects_excluded_songs(snapshot):
     barred = frozenset(song.id for song in snapshot.library.songs()[:6])
     drawn = ShuffleWalk(snapshot).draw(PlaylistRequest(length=6, exclude=barred), 0)
     assert not barred & set(ids(drawn))
     assert len(drawn.songs) == 6
 
 
-def test_lists_that_can_only_be_equal_are_said_to_be(store, tmp_path):
+@pytest.mark.long
+def test_necessarily_equal_playlists_are_marked(store, tmp_path):
     for n, kind in enumerate(("tones", "noise")):
         store.add(write_song(tmp_path / f"{kind}.flac", kind, title=kind, artist=f"Artist {n}"))
     refresh(store)
@@ -140,25 +145,26 @@ def test_lists_that_can_only_be_equal_are_said_to_be(store, tmp_path):
     assert draw_pair(sides(snapshot), walks(snapshot), PlaylistRequest(length=2), 0).is_equal
 
 
-def test_one_song_has_no_shuffle(store, tmp_path):
+@pytest.mark.long
+def test_single_song_cannot_be_shuffled(store, tmp_path):
     store.add(write_song(tmp_path / "one.flac", title="Only"))
     refresh(store)
     with pytest.raises(NotFoundError, match="add a folder"):
         ShuffleWalk(take_snapshot(store)).draw(PlaylistRequest(), 0)
 
 
-def test_what_cannot_be_compared_is_said(snapshot):
+def test_incomparable_pairs_give_clear_error(snapshot):
     one = Contender(snapshot.record.id, snapshot.record.name)
     with pytest.raises(ValueError, match="choose two different"):
         draw_pair((one, one), (Walk(snapshot), Walk(snapshot)), PlaylistRequest())
     nobody = PlaylistRequest(artists=frozenset({"Nobody"}))
-    with pytest.raises(NotFoundError, match="no song known to both matches your request"):
+    with pytest.raises(NotFoundError, match="no song that both know matches your request"):
         draw_pair(sides(snapshot), walks(snapshot), nobody)
     with pytest.raises(ValueError, match="left, right, same"):
         record(snapshot.library, BlindPair(NOTHING, NOTHING, one, SHUFFLE, PlaylistRequest(), 0), "a")
 
 
-def test_an_answer_keeps_all_that_was_shown_and_can_be_taken_back(tiny_library):
+def test_answer_stores_pair_and_can_be_undone(tiny_library):
     snapshot = take_snapshot(tiny_library)
     request = PlaylistRequest(
         length=4,
@@ -183,7 +189,7 @@ def test_an_answer_keeps_all_that_was_shown_and_can_be_taken_back(tiny_library):
     assert tally(tiny_library) == []
 
 
-def test_dialects_are_contenders_that_are_asked_in_their_own_dialect(tiny_library, monkeypatch):
+def test_dialects_are_separate_contenders(tiny_library, monkeypatch):
     songs = tiny_library.songs()
     lists = [(f"{kind} {n}", kind, [s.id for s in songs[n : n + 4]]) for kind in "xy" for n in range(8)]
     tiny_library.add_playlists(lists, source="test")
@@ -210,7 +216,7 @@ def test_dialects_are_contenders_that_are_asked_in_their_own_dialect(tiny_librar
     )
 
 
-def test_a_model_is_asked_about_against_the_native_one_and_that_one_against_the_newest(tiny_library):
+def test_default_opponent_is_native_or_newest_model(tiny_library):
     native = tiny_library.models.native()
     assert opponent_of(tiny_library, native.id) == SHUFFLE
     first = add_model(tiny_library, "m1", "mine", native.created_at + 1000)
@@ -220,13 +226,13 @@ def test_a_model_is_asked_about_against_the_native_one_and_that_one_against_the_
     assert {c.name for c in contenders(tiny_library)} == {native.name, "Codewords", "mine", "yours", "shuffle"}
 
 
-def test_a_model_that_lost_its_files_is_no_contender(tiny_library):
+def test_model_with_missing_files_is_not_contender(tiny_library):
     native, codewords = tiny_library.models.all()
     (tiny_library.models.path(codewords.id) / "vectors.f32").unlink()
     assert [c.name for c in contenders(tiny_library)] == [native.name, "shuffle"]
 
 
-def test_a_tally_counts_either_side_and_says_how_much_is_chance(store):
+def test_tally_counts_both_sides_with_p_value(store):
     a, b = Contender("1", "A"), Contender("2", "B")
     for n in range(7):
         answer(store, *((a, b, "left") if n % 2 else (b, a, "right")))
@@ -238,23 +244,23 @@ def test_a_tally_counts_either_side_and_says_how_much_is_chance(store):
     assert (first.wins_first, first.wins_second, first.ties, first.n_decided) == (7, 2, 1, 9)
     # 2 (C(9,7) + C(9,8) + C(9,9)) / 2^9
     assert first.p_value == pytest.approx(92 / 512)
-    assert describe(first) == "7 of 9 for “A”; by chance alone this happens in 18 % of cases"
+    assert describe(first) == "7 of 9 for “A”; by chance alone this happens in 18% of cases"
     assert (second.p_value, describe(second)) == (1.0, "no difference so far")
 
 
-def test_no_lead_and_a_clear_lead_are_said(store):
+def test_summary_states_lead_or_no_lead(store):
     a, b = Contender("1", "A"), Contender("2", "B")
     answer(store, a, b, "left")
     answer(store, a, b, "right")
     assert describe(tally(store)[0]) == "1 of 2 for each: no lead"
     for _ in range(20):
         answer(store, a, b, "right")
-    assert describe(tally(store)[0]) == "21 of 22 for “B”; by chance alone this happens in less than 1 % of cases"
+    assert describe(tally(store)[0]) == "21 of 22 for “B”; by chance alone this happens in less than 1% of cases"
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(wins=st.integers(0, 12), losses=st.integers(0, 12))
-def test_the_sign_test_is_that_of_the_binomial(store, wins, losses):
+def test_sign_test_matches_binomial(store, wins, losses):
     for kept in store.judgments.all(KIND):
         store.judgments.forget(kept.id)
     a, b = Contender("1", "A"), Contender("2", "B")
@@ -267,7 +273,7 @@ def test_the_sign_test_is_that_of_the_binomial(store, wins, losses):
     assert [one.p_value for one in found] == ([pytest.approx(min(1.0, 2 * tail))] if n else [])
 
 
-def test_answers_follow_a_model_that_is_renamed_and_keep_the_name_of_one_that_has_gone(tiny_library):
+def test_answers_follow_renamed_and_deleted_models(tiny_library):
     native = tiny_library.models.native()
     mine = add_model(tiny_library, "m1", "mine", native.created_at + 1000)
     answer(tiny_library, mine, Contender(native.id, native.name), "left")
@@ -279,14 +285,14 @@ def test_answers_follow_a_model_that_is_renamed_and_keep_the_name_of_one_that_ha
     assert [(t.first, t.second) for t in tally(tiny_library)][-1] == ("old", "shuffle")
 
 
-def test_answers_without_details_count_by_their_names(store):
+def test_answers_without_details_count_by_name(store):
     store.judgments.add("", KIND, (), 0, options=["x", "y"])
     store.judgments.add("", "maps", (), 1, options=["x", "y"])
     (one,) = tally(store)
     assert (one.first, one.wins_first, one.wins_second) == ("x", 1, 0)
 
 
-def test_a_model_that_is_called_shuffle_is_not_the_shuffle(store):
+def test_model_named_shuffle_differs_from_shuffle(store):
     answer(store, Contender("m1", "shuffle"), SHUFFLE, "left")
     (one,) = tally(store)
     wins = {one.first: one.wins_first, one.second: one.wins_second}

@@ -1,4 +1,4 @@
-"""The blind comparison in the browser: two lists, a key for an answer, then the names, and what came of it."""
+"""Tests of the blind comparison in the browser: two lists, an answer by key, then the names and the result."""
 
 import re
 
@@ -8,14 +8,14 @@ from musicsim.library import Library
 from tests.browser.actions import IDLE, player_plays, rows, visit
 
 
-def test_two_lists_are_heard_and_judged_by_keys(page, address, home):
+def test_two_playlists_are_compared_by_keyboard(page, address, home):
     visit(page, address, "playlist")
     page.get_by_test_id("stMain").get_by_text("Which is better?", exact=True).first.click()
     page.get_by_role("button", name="Generate two playlists").click()
     expect(rows(page)).to_have_count(16)
     main = page.get_by_test_id("stMain")
     expect(main.get_by_text("was made by")).to_have_count(0)
-    expect(page.get_by_test_id("transition")).to_have_count(0)  # reasons would tell who drew it
+    expect(page.get_by_test_id("transition")).to_have_count(0)  # reasons would reveal the model
     rows(page).nth(8).get_by_role("button", name=re.compile("^Play")).click()
     player_plays(page)
     expect(page.locator(IDLE)).to_have_count(1)

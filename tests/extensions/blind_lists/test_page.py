@@ -1,7 +1,8 @@
-"""The blind comparison as a page shows it: no names before the answer, the tally after it."""
+"""Tests of the blind comparison on its page: no names before the answer, the tally after it."""
 
 import json
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from musicsim.explorer.refresh.fitting import RepresentationSettings
@@ -10,6 +11,7 @@ from musicsim.explorer.refresh.refresh import refresh
 from musicsim.extensions.blind_lists.blind_test import KIND
 from tests.pages.actions import labels, said
 from tests.sounds import write_song
+from tests.waiting import PATIENCE_S
 
 NATIVE = "Sound"
 SHUFFLE = "shuffle"
@@ -25,7 +27,7 @@ def script() -> None:
 
 
 def open_view() -> AppTest:
-    app = AppTest.from_function(script, default_timeout=60).run()
+    app = AppTest.from_function(script, default_timeout=PATIENCE_S).run()
     assert not app.exception
     return app
 
@@ -37,12 +39,13 @@ def press(app: AppTest, label: str) -> AppTest:
 
 
 def lists(app: AppTest) -> list[list[dict]]:
-    """Rows of the song lists, as they are sent to the browser."""
+    """Return the rows of the song lists, as sent to the browser."""
     found = [c.proto for c in app.get("bidi_component") if c.proto.component_name.endswith("song_list")]
     return [json.loads(proto.json)["rows"] for proto in found]
 
 
-def test_fewer_than_two_songs_have_words(empty, tmp_path):
+@pytest.mark.long
+def test_too_few_songs_show_explanation(empty, tmp_path):
     assert "at least two songs" in said(open_view())
     empty.add(write_song(tmp_path / "one.flac", title="Only one"))
     refresh(empty)
@@ -51,14 +54,14 @@ def test_fewer_than_two_songs_have_words(empty, tmp_path):
     assert not app.button
 
 
-def test_with_one_model_the_shuffle_is_what_it_is_compared_with(full):
+def test_single_model_is_compared_with_shuffle(full):
     app = open_view()
     assert [box.value.name for box in app.selectbox[:2]] == [NATIVE, SHUFFLE]
     assert labels(app) == ["Generate two playlists"]
     assert "No answers yet." in said(app)
 
 
-def test_nobody_says_whose_list_it_is_before_the_answer(full):
+def test_model_names_are_hidden_before_answer(full):
     app = press(open_view(), "Generate two playlists")
     assert [b.label for b in app.button] == [
         "List 1 is better",
@@ -75,7 +78,7 @@ def test_nobody_says_whose_list_it_is_before_the_answer(full):
     assert first[0]["song_id"] == second[0]["song_id"]
 
 
-def test_an_answer_is_kept_names_are_told_and_the_next_pair_is_one_click_away(full):
+def test_answer_is_saved_and_reveals_names(full):
     app = press(open_view(), "Generate two playlists")
     before = lists(app)
     press(app, "List 2 is better")
@@ -86,7 +89,7 @@ def test_an_answer_is_kept_names_are_told_and_the_next_pair_is_one_click_away(fu
     assert f"**List 2** · {answer.options[1]}" in said(app)
     shuffled = lists(app)[[answer.options[0], answer.options[1]].index(SHUFFLE)]
     assert [row["link"] for row in shuffled] == [None, *["random jump"] * 7]
-    assert f"1 of 1 for “{answer.options[1]}”; by chance alone this happens in 100 % of cases." in said(app)
+    assert f"1 of 1 for “{answer.options[1]}”; by chance alone this happens in 100% of cases." in said(app)
     press(app, "Next two lists")
     assert "You chose" not in said(app)
     assert lists(app) != before
@@ -95,7 +98,7 @@ def test_an_answer_is_kept_names_are_told_and_the_next_pair_is_one_click_away(fu
     assert "You heard no difference." in said(app)
 
 
-def test_a_step_is_explained_after_the_answer_and_not_before(full):
+def test_step_is_explained_only_after_answer(full):
     app = press(open_view(), "Generate two playlists")
     app.session_state["blind_why"] = (1, 2)
     app.run()
@@ -110,7 +113,7 @@ def test_a_step_is_explained_after_the_answer_and_not_before(full):
     assert "From **" not in said(app), "asked for once"
 
 
-def test_answers_are_taken_back_from_the_last_one_on(full):
+def test_answers_are_undone_in_reverse_order(full):
     app = press(open_view(), "Generate two playlists")
     press(app, "List 1 is better")
     press(app, "Next two lists")
@@ -125,7 +128,7 @@ def test_answers_are_taken_back_from_the_last_one_on(full):
     assert "Undo last answer" not in labels(app)
 
 
-def test_the_first_song_and_the_length_are_those_that_are_asked_for(full):
+def test_first_song_and_length_follow_request(full):
     song = full.songs()[3]
     app = open_view()
     app.session_state["blind_song"] = song.id
@@ -134,7 +137,7 @@ def test_the_first_song_and_the_length_are_those_that_are_asked_for(full):
     assert [[rows[0]["song_id"], len(rows)] for rows in lists(app)] == [[song.id, 3]] * 2
 
 
-def test_other_contenders_do_not_get_the_answer_about_these(full):
+def test_changing_contenders_discards_current_pair(full):
     add_representation(full, RepresentationSettings("histogram"), "plain counts", lambda *_: None)
     app = open_view()
     assert [box.value.name for box in app.selectbox[:2]] == [NATIVE, "plain counts"]
@@ -150,7 +153,8 @@ def test_other_contenders_do_not_get_the_answer_about_these(full):
     assert len(lists(app)) == 2
 
 
-def test_lists_that_are_equal_can_only_be_said_to_be(empty, tmp_path):
+@pytest.mark.long
+def test_equal_playlists_allow_only_no_difference(empty, tmp_path):
     for n, kind in enumerate(("tones", "noise")):
         empty.add(write_song(tmp_path / f"{kind}.flac", kind, title=kind, artist=f"Artist {n}"))
     refresh(empty)

@@ -1,4 +1,4 @@
-"""A library as strangers may have it, in one file: it answers as the library does, and says nothing private."""
+"""Tests of snapshot files: the same results as the library, and nothing private."""
 
 import io
 import itertools
@@ -44,20 +44,20 @@ LISTENER = "anna.the.listener"
 
 @pytest.fixture(autouse=True)
 def caches(tmp_path, monkeypatch):
-    """Where snapshot files are unpacked."""
+    """Move the cache of unpacked snapshot files to a folder of the test."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     return tmp_path / "caches" / "musicsim" / "snapshots"
 
 
 @pytest.fixture
 def file(tiny_library, tmp_path):
-    """A snapshot file of the tiny library."""
+    """Write a snapshot file of the tiny library."""
     write_bundle(tiny_library, tmp_path / "tiny.tar.zst", no_progress)
     return tmp_path / "tiny.tar.zst"
 
 
 def answers(library):
-    """What a search for each song finds, and why."""
+    """Return the results of a search for each song, with the reasons."""
     seen = take_snapshot(library)
     return {
         song.id: [(hit.song.id, round(hit.similarity, 6), hit.reason) for hit in find_similar(seen, song.id)]
@@ -68,7 +68,7 @@ def answers(library):
 # --- the same library -----------------------------------------------------------------------------
 
 
-def test_a_snapshot_file_answers_as_its_library(tiny_library, file):
+def test_snapshot_file_gives_same_results_as_library(tiny_library, file):
     with unpacked(file, no_progress) as folder, Library.open(folder) as there:
         assert answers(there) == answers(tiny_library)
         ours, theirs = take_snapshot(tiny_library), take_snapshot(there)
@@ -84,8 +84,8 @@ def test_a_snapshot_file_answers_as_its_library(tiny_library, file):
         assert folder.name == "tiny"
 
 
-def test_the_walk_has_the_same_edges(tiny_library, tmp_path):
-    """Also those of how often songs were played, although nothing says who played them."""
+def test_snapshot_file_keeps_playlist_edges(tiny_library, tmp_path):
+    """This includes edges by number of plays, although the file does not say who played the songs."""
     plays = [{"listener": f"{LISTENER} {n}", "song_id": i, "count": 1 + i % 5} for i in range(3, 12) for n in (1, 2)]
     tiny_library.add_plays(plays)
     tiny_library.add_playlists([("mine", None, [3, 1, 2])], "saved")
@@ -109,7 +109,8 @@ def test_the_walk_has_the_same_edges(tiny_library, tmp_path):
         assert not heard[7] & heard[8], "no two songs have a listener in common"
 
 
-def test_folders_stand_in_for_unknown_artists_under_their_names_alone(store, tmp_path):
+@pytest.mark.long
+def test_unknown_artists_use_bare_folder_names(store, tmp_path):
     music = tmp_path / "private place" / "music"
     for n, name in enumerate(("Tape/a.flac", "Tape/b.flac", "x/Tape/c.flac", "Box/CD 1/d.flac", "mp3/e.flac")):
         write_song(music / name, seed=n)
@@ -130,7 +131,7 @@ def test_folders_stand_in_for_unknown_artists_under_their_names_alone(store, tmp
         assert [groups.names[code] for code in groups.codes] == [song.group for song in theirs]
 
 
-def test_songs_without_a_file_are_not_in_it(tiny_library, tmp_path):
+def test_songs_without_file_are_excluded(tiny_library, tmp_path):
     with tiny_library.write() as connection:
         connection.execute(schema.files.update().where(schema.files.c.song_id == 12).values(missing_since=1.0))
     report = write_bundle(tiny_library, tmp_path / "x.tar.zst", no_progress)
@@ -139,11 +140,11 @@ def test_songs_without_a_file_are_not_in_it(tiny_library, tmp_path):
         assert len(there.songs(missing=True)) == take_snapshot(there).n_indexed == 11
 
 
-# --- what is private ------------------------------------------------------------------------------
+# --- private data ------------------------------------------------------------------------------
 
 
 def everything_in(folder: Path) -> bytes:
-    """All bytes of a library, those of packed arrays unpacked, and texts of arrays as UTF-8."""
+    """Return all bytes of a library, with packed arrays unpacked, and texts of arrays as UTF-8."""
     parts = []
     for path in sorted(folder.rglob("*")):
         if path.is_file():
@@ -157,7 +158,7 @@ def everything_in(folder: Path) -> bytes:
 
 
 def say_all_that_is_private(library: Library) -> None:
-    """Fill every table, and files beside them, with what no stranger may see."""
+    """Fill every table, and the files next to them, with data that no visitor may see."""
     with library.write() as connection:
         for table in schema.metadata.sorted_tables:
             if table.name in FILLED or table.name == "meta":
@@ -199,7 +200,7 @@ def say_all_that_is_private(library: Library) -> None:
         path.write_text(SECRET)
 
 
-def test_nothing_private_is_in_it(tiny_library, tmp_path):
+def test_snapshot_file_contains_nothing_private(tiny_library, tmp_path):
     say_all_that_is_private(tiny_library)
     said = {
         **{"name": "x", "base": "x", "created_at": 1.0, "seconds": 1.0, "version": "1", "n_songs": 1, "C": 1.0},
@@ -228,8 +229,8 @@ def test_nothing_private_is_in_it(tiny_library, tmp_path):
     assert [word for word in private if word.encode() in told] == []
 
 
-def test_what_a_table_has_beyond_what_is_filled_is_left_to_its_defaults(file):
-    """A column that comes later is not in it until somebody has thought of it."""
+def test_unfilled_columns_keep_defaults(file):
+    """A later column must not be in the file until somebody has decided that it may be."""
     with unpacked(file, no_progress) as folder, closing(sqlite3.connect(folder / LIBRARY_FILE)) as database:
         for name, filled in FILLED.items():
             for column in schema.metadata.tables[name].c:
@@ -238,11 +239,11 @@ def test_what_a_table_has_beyond_what_is_filled_is_left_to_its_defaults(file):
                     assert found in ([], [(None,)]), f"{name}.{column.name}"
 
 
-# --- what can be heard ----------------------------------------------------------------------------
+# --- sound ----------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_excerpts_are_the_typical_part_of_each_song(store, tmp_path, monkeypatch):
+@pytest.mark.long
+def test_excerpts_are_typical_parts_of_songs(store, tmp_path, monkeypatch):
     long = write_song(tmp_path / "music" / "long.flac", "noise", seconds=70.0)
     write_song(tmp_path / "music" / "short.flac", "tones", seconds=5.0)
     gone = write_song(tmp_path / "music" / "gone.flac", "clicks", seconds=5.0)
@@ -261,7 +262,7 @@ def test_excerpts_are_the_typical_part_of_each_song(store, tmp_path, monkeypatch
         assert {title: round(sound.duration_s) for title, sound in heard.items()} == {"long": TYPICAL_S, "short": 5}
         whole = decode(long)
         part = whole.samples[25 * whole.sr : 25 * whole.sr + len(heard["long"].samples)]
-        # the encoder delays by some thousand samples at most; noise is like nothing but itself
+        # the encoder delays by a few thousand samples at most; noise only correlates with itself
         lags = np.correlate(heard["long"].samples[5000:25000], part[:30000], mode="valid")
         assert np.abs(lags).max() > 10 * np.median(np.abs(lags))
         monkeypatch.setenv("MUSICSIM_LIBRARY", str(folder))
@@ -303,10 +304,10 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("what", OTHERS)
-def test_a_hostile_member_is_refused_and_nothing_is_left(file, tmp_path, caches, what):
+def test_hostile_member_is_rejected_without_leftovers(file, tmp_path, caches, what):
     write_parts(tmp_path / "bad.tar.zst", parts_of(file), OTHERS[what])
     with (
-        pytest.raises(LibraryError, match=r"bad\.tar\.zst: this is no whole snapshot file") as caught,
+        pytest.raises(LibraryError, match=r"bad\.tar\.zst: this is not a complete snapshot file") as caught,
         unpacked(tmp_path / "bad.tar.zst", no_progress),
     ):
         pass
@@ -315,15 +316,15 @@ def test_a_hostile_member_is_refused_and_nothing_is_left(file, tmp_path, caches,
     assert not list(tmp_path.glob("**/x.json"))
 
 
-def test_the_same_parts_with_hashes_that_fit_are_taken(file, tmp_path):
-    """So what the test above refuses is refused for the member that was added."""
+def test_same_parts_with_valid_hashes_are_accepted(file, tmp_path):
+    """This shows that the test above refuses the member that was added."""
     write_parts(tmp_path / "good.tar.zst", parts_of(file))
     with unpacked(tmp_path / "good.tar.zst", no_progress) as folder, Library.open(folder) as there:
         assert len(there) == 12
 
 
 def _database(change):
-    """Parts of a file in whose database something was changed, with hashes that fit."""
+    """Change the database in a copy of the members, and update the hashes."""
 
     def changed(parts, folder):
         (folder / "changed").write_bytes(parts[LIBRARY_FILE])
@@ -335,7 +336,7 @@ def _database(change):
 
 
 def _packed(parts, folder):
-    """A map that is a bomb inside."""
+    """Put an oversized map into a copy of the members."""
     packed = io.BytesIO()
     np.savez_compressed(packed, song_ids=np.arange(3), places=np.zeros((1 << 20, 2)))
     return {n: packed.getvalue() if n.endswith("map.npz") else p for n, p in parts.items()}
@@ -375,17 +376,19 @@ CHANGES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", CHANGES)
-def test_parts_that_do_not_belong_there_are_refused(file, tmp_path, what):
+def test_invalid_parts_are_rejected(file, tmp_path, what):
     write_parts(tmp_path / "bad.tar.zst", CHANGES[what](parts_of(file), tmp_path))
     with (
-        pytest.raises(LibraryError, match="this is no whole snapshot file"),
+        pytest.raises(LibraryError, match="this is not a complete snapshot file"),
         unpacked(tmp_path / "bad.tar.zst", no_progress),
     ):
         pass
 
 
-def test_very_many_empty_parts_are_refused_and_nothing_is_left(file, tmp_path, caches):
+@pytest.mark.long
+def test_too_many_empty_parts_are_rejected(file, tmp_path, caches):
     parts = parts_of(file)
     empty = {f"excerpts/{n % 1000:03}/{n}.mp3": b"" for n in range(120_000)}
     write_parts(tmp_path / "bad.tar.zst", {"snapshot.json": parts["snapshot.json"], **empty, **parts})
@@ -395,7 +398,7 @@ def test_very_many_empty_parts_are_refused_and_nothing_is_left(file, tmp_path, c
         written.append(done)
 
     with (
-        pytest.raises(LibraryError, match=r"no whole snapshot file .*it has more than 1\d,\d\d\d parts"),
+        pytest.raises(LibraryError, match=r"not a complete snapshot file .*it has more than 1\d,\d\d\d parts"),
         unpacked(tmp_path / "bad.tar.zst", progress),
     ):
         pass
@@ -403,7 +406,8 @@ def test_very_many_empty_parts_are_refused_and_nothing_is_left(file, tmp_path, c
     assert not [path for path in caches.rglob("*") if path.suffix not in (".used", ".lock")]
 
 
-def test_a_bomb_is_refused_before_it_is_unpacked(file, tmp_path):
+@pytest.mark.long
+def test_decompression_bomb_is_rejected_before_unpacking(file, tmp_path):
     parts = parts_of(file) | {"models/x/huge.npz": bytes(400 << 20)}
     write_parts(tmp_path / "bad.tar.zst", parts)
     assert (tmp_path / "bad.tar.zst").stat().st_size < 2 << 20
@@ -415,7 +419,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked(file, tmp_path):
     assert "MB" in str(caught.value)
 
 
-def test_every_cut_and_changed_file_is_refused(file, tmp_path, rng):
+def test_truncated_or_modified_file_is_rejected(file, tmp_path, rng):
     honest = file.read_bytes()
     wrong = [honest[: rng.integers(1, len(honest))] for _ in range(6)]
     for place in rng.integers(0, len(honest), 12):
@@ -427,25 +431,28 @@ def test_every_cut_and_changed_file_is_refused(file, tmp_path, rng):
         target = tmp_path / str(number)
         target.mkdir()
         (tmp_path / "wrong").write_bytes(data)
-        with (tmp_path / "wrong").open("rb") as stream, pytest.raises(LibraryError, match="wrong: this is no whole"):
+        with (
+            (tmp_path / "wrong").open("rb") as stream,
+            pytest.raises(LibraryError, match="wrong: this is not a complete"),
+        ):
             unpack_bundle(stream, "wrong", target, no_progress)
 
 
-def test_a_file_of_a_newer_version_says_so(file, tmp_path):
+def test_newer_version_gives_clear_error(file, tmp_path):
     write_parts(tmp_path / "x.tar.zst", {"snapshot.json": b'{"format": 2}', "else": b""})
     with pytest.raises(LibraryError, match="newer musicsim"), unpacked(tmp_path / "x.tar.zst", no_progress):
         pass
 
 
-def test_a_file_that_is_not_there_says_so(tmp_path):
-    with pytest.raises(NotFoundError, match="there is no such file"), unpacked(tmp_path / "x", no_progress):
+def test_missing_file_gives_clear_error(tmp_path):
+    with pytest.raises(NotFoundError, match="this file does not exist"), unpacked(tmp_path / "x", no_progress):
         pass
 
 
-def test_another_file_is_not_overwritten(tiny_library, file):
+def test_other_files_are_not_overwritten(tiny_library, file):
     song = tiny_library.songs()[0].path
     before = song.read_bytes()
-    with pytest.raises(LibraryError, match="and no snapshot file"):
+    with pytest.raises(LibraryError, match="and is not a snapshot file"):
         write_bundle(tiny_library, song, no_progress)
     assert song.read_bytes() == before
     write_bundle(tiny_library, file, no_progress)
@@ -470,8 +477,8 @@ def unpacking(file):
     )
 
 
-@pytest.mark.slow
-def test_of_several_processes_one_unpacks_and_the_others_wait(file, caches):
+@pytest.mark.long
+def test_only_one_process_unpacks(file, caches):
     processes = [unpacking(file) for _ in range(4)]
     try:
         told = [process.stdout.readline().split() for process in processes]
@@ -483,7 +490,7 @@ def test_of_several_processes_one_unpacks_and_the_others_wait(file, caches):
     assert len(list(caches.glob("*.used"))) == 1
 
 
-def test_what_is_unpacked_is_found_by_the_next_process_and_replaced_with_the_file(tiny_library, file, caches):
+def test_unpacked_library_is_reused_until_file_changes(tiny_library, file, caches):
     def homes():
         return {path for path in caches.iterdir() if path.is_dir()}
 
@@ -505,7 +512,7 @@ def test_what_is_unpacked_is_found_by_the_next_process_and_replaced_with_the_fil
         assert len(homes()) == 1, "there is no file any more of the other one"
 
 
-def test_what_a_killed_process_left_half_unpacked_is_no_harm(file, caches):
+def test_partial_unpacking_of_killed_process_is_harmless(file, caches):
     with unpacked(file, no_progress):
         (home,) = (path for path in caches.iterdir() if path.is_dir())
     home.rename(home.with_name(f".{home.name}"))
@@ -514,7 +521,7 @@ def test_what_a_killed_process_left_half_unpacked_is_no_harm(file, caches):
     assert not list(caches.glob(".*"))
 
 
-def test_visitors_only_read_what_is_unpacked(file, monkeypatch):
+def test_visitors_do_not_modify_unpacked_library(file, monkeypatch):
     with unpacked(file, no_progress) as folder:
         monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
         before = sorted(path.name for path in folder.iterdir())
@@ -527,7 +534,7 @@ def test_visitors_only_read_what_is_unpacked(file, monkeypatch):
 # --- the command ----------------------------------------------------------------------------------
 
 
-def test_the_command_writes_one_and_says_what_it_holds(tiny_library, tmp_path):
+def test_command_writes_snapshot_file_and_summary(tiny_library, tmp_path):
     tiny_library.close()
     out, _ = run("snapshot", tmp_path / "x.tar.zst", "--json", library=tiny_library.folder)
     assert json.loads(out) == {
@@ -537,6 +544,6 @@ def test_the_command_writes_one_and_says_what_it_holds(tiny_library, tmp_path):
     out, _ = run("snapshot", tmp_path / "x.tar.zst", library=tiny_library.folder)
     assert out.startswith("12 songs, ")
     _, err = run("snapshot", tmp_path / "y", "--model", "none", library=tiny_library.folder, expect=1)
-    assert "there is no model 'none'" in err
+    assert "does not have a model 'none'" in err
     _, err = run("app", "--snapshot", tmp_path / "none", library=tiny_library.folder, expect=1)
-    assert "there is no such file" in err
+    assert "this file does not exist" in err

@@ -1,4 +1,4 @@
-"""The app on a snapshot file, in several processes."""
+"""Tests of the app on a snapshot file, in several processes."""
 
 import json
 
@@ -8,10 +8,9 @@ from musicsim.extensions.bundles.bundle import write_bundle
 from musicsim.progress import no_progress
 from tests.test_app_server import running
 
-pytestmark = pytest.mark.slow
 
-
-def test_processes_on_one_snapshot_file_are_a_public_demonstration_of_it(tiny_library, tmp_path):
+@pytest.mark.long
+def test_processes_share_snapshot_file_as_public_demonstration(tiny_library, tmp_path):
     file = tmp_path / "music.tar.zst"
     write_bundle(tiny_library, file, no_progress)
     titles = {song.title for song in tiny_library.songs()}
@@ -25,5 +24,5 @@ def test_processes_on_one_snapshot_file_are_a_public_demonstration_of_it(tiny_li
             assert (status, {song["title"] for song in json.loads(said)}) == (200, titles)
             song = json.loads(said)[0]["id"]
             status, said = server.answer(f"/songs/{song}/audio", "localhost")
-            assert (status, b"this demonstration has no sound of it" in said) == (410, True)
+            assert (status, b"this demonstration does not include its audio" in said) == (410, True)
         assert len(list(tmp_path.glob("musicsim/snapshots/*/music"))) == 1

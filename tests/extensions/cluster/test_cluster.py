@@ -1,4 +1,4 @@
-"""A Dask cluster as a pool: a real scheduler and workers on the loopback, killed, stopped and started again."""
+"""Tests of a Dask cluster as a pool: a real scheduler and workers on the loopback, killed and restarted."""
 
 import signal
 import time
@@ -17,14 +17,15 @@ from tests.extensions.cluster.cluster_tasks import kill_the_worker_of_dask, nap
 from tests.library.test_workers import double, misbehave
 from tests.progress import cancel_when
 from tests.sounds import open_library, write_collection
+from tests.waiting import PATIENCE_S
 
 pytest.importorskip("distributed")
 
-from benchmarks._dask import DaskProcesses
+from benchmarks.support.dask_processes import DaskProcesses
 from musicsim.extensions.cluster import pool as cluster
 from musicsim.extensions.cluster.pool import ClusterPool
 
-LIMITS = Limits(seconds=60.0, memory_mb=1024)
+LIMITS = Limits(seconds=PATIENCE_S, memory_mb=1024)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +41,7 @@ def own_dask(tmp_path):
 
 
 def results(pool, function, tasks, limits=LIMITS, then=None):
-    """All results; `then` is called after the first tenth of them."""
+    """Return all results, and call `then` after the first tenth of them."""
     found = []
     with closing(pool.outcomes(function, tasks, limits=limits)) as items:
         for item in items:
@@ -52,33 +53,33 @@ def results(pool, function, tasks, limits=LIMITS, then=None):
 
 
 @pytest.mark.parametrize("address", ["tcp://10.0.0.5:8786", "tls://head:8786/", " local:4 "])
-def test_addresses_of_clusters_are_taken(address):
+def test_accepts_cluster_addresses(address):
     assert check_address(address) == address.strip()
 
 
 @pytest.mark.parametrize("address", ["10.0.0.5", "local:0", "local", "http://10.0.0.5", "tcp://host"])
-def test_what_is_no_address_is_refused_in_words(store, address):
+def test_rejects_invalid_addresses(store, address):
     with pytest.raises(ValueError, match="address of a Dask scheduler"):
         store.set_setting("cluster", address)
     with pytest.raises(LibraryError, match="address of a Dask scheduler"), open_cluster(address):
         pass
 
 
-@pytest.mark.slow
-def test_nobody_at_an_address_is_said_in_words(monkeypatch):
-    monkeypatch.setattr(cluster, "_CONNECT_S", 0.5)
+@pytest.mark.long
+def test_unreachable_scheduler_gives_clear_error(monkeypatch):
+    monkeypatch.setattr(cluster, "CONNECT_S", 0.5)
     with pytest.raises(LibraryError, match="no Dask scheduler answers"), open_cluster("tcp://127.0.0.1:9"):
         pass
 
 
-@pytest.mark.slow
-def test_every_task_has_its_result_once(dask):
+@pytest.mark.long
+def test_every_task_returns_one_result(dask):
     with ClusterPool(dask.address) as pool:
         assert sorted(results(pool, double, range(500))) == [(n, 2 * n) for n in range(500)]
 
 
-@pytest.mark.slow
-def test_tasks_are_taken_only_when_there_is_room(dask):
+@pytest.mark.long
+def test_tasks_are_read_only_when_workers_are_free(dask):
     taken = []
 
     def tasks():
@@ -90,13 +91,13 @@ def test_tasks_are_taken_only_when_there_is_room(dask):
         n_done = 0
         for item in items:
             n_done += item is not None
-            assert len(taken) <= n_done + 5 * cluster._MAX_BATCH  # 2 workers, 2 batches each, 1 being read
+            assert len(taken) <= n_done + 5 * cluster.MAX_BATCH  # 2 workers, 2 batches each, 1 being read
             if n_done == 200:
                 break
 
 
-@pytest.mark.slow
-def test_a_task_that_crashes_hangs_or_swells_costs_itself_only(dask):
+@pytest.mark.long
+def test_failing_task_does_not_affect_others(dask):
     tasks = ["a", "crash", "b", "killed", "hang", "swell", "raise", "c", "d"]
     with ClusterPool(dask.address) as pool:
         found = dict(results(pool, misbehave, tasks, Limits(seconds=3.0, memory_mb=2048)))
@@ -107,15 +108,14 @@ def test_a_task_that_crashes_hangs_or_swells_costs_itself_only(dask):
     assert kinds == {"hang": OverTimeError, "swell": MemoryError, "raise": ValueError}
 
 
-@pytest.mark.slow
-def test_workers_of_another_version_are_refused_in_words(dask, monkeypatch):
+def test_rejects_workers_of_another_version(dask, monkeypatch):
     monkeypatch.setattr(cluster, "__version__", "0.0.1")
     with ClusterPool(dask.address) as pool, pytest.raises(LibraryError, match=r"same version.*0\.0\.1"):
         results(pool, double, [1])
 
 
-@pytest.mark.slow
-def test_a_worker_that_is_killed_costs_nothing(own_dask):
+@pytest.mark.long
+def test_killed_worker_loses_no_results(own_dask):
     def kill():
         own_dask.workers[0].kill()  # the nanny, whose worker ends with it
 
@@ -123,23 +123,23 @@ def test_a_worker_that_is_killed_costs_nothing(own_dask):
         assert sorted(results(pool, nap, range(60), then=kill)) == [(n, n) for n in range(60)]
 
 
-@pytest.mark.slow
-def test_a_scheduler_that_was_started_again_costs_nothing(own_dask):
+@pytest.mark.long
+def test_restarted_scheduler_loses_no_results(own_dask):
     with ClusterPool(own_dask.address) as pool:
         found = results(pool, nap, range(60), then=own_dask.restart_scheduler)
     assert sorted(found) == [(n, n) for n in range(60)]
 
 
-@pytest.mark.slow
-def test_a_worker_that_hangs_costs_nothing(tmp_path):
+@pytest.mark.long
+def test_hanging_worker_loses_no_results(tmp_path):
     with DaskProcesses(tmp_path, nanny=False) as dask, ClusterPool(dask.address) as pool:
         found = results(pool, nap, range(60), then=lambda: dask.workers[0].send_signal(signal.SIGSTOP))
         dask.workers[0].kill()
     assert sorted(found) == [(n, n) for n in range(60)]
 
 
-@pytest.mark.slow
-def test_a_task_that_kills_its_worker_twice_is_a_failure_and_the_rest_goes_on():
+@pytest.mark.long
+def test_task_killing_worker_twice_fails_alone():
     with open_cluster("local:2") as pool:
         found = dict(results(pool, kill_the_worker_of_dask, range(40)))
     killed = found.pop(13)
@@ -148,7 +148,7 @@ def test_a_task_that_kills_its_worker_twice_is_a_failure_and_the_rest_goes_on():
 
 
 def what_is_kept(library):
-    """Rows of songs without ids and times, and the bytes of frames and aspects by their hash."""
+    """Return rows of songs without ids and times, and the bytes of frames and aspects by their hash."""
     columns = [c for c in schema.songs.c if c.name not in ("id", "added_at")]
     with library.engine.connect() as connection:
         rows = {row.content_hash: repr(row) for row in connection.execute(sa.select(*columns))}
@@ -156,8 +156,8 @@ def what_is_kept(library):
     return rows, files
 
 
-@pytest.mark.slow
-def test_a_cluster_makes_the_very_library_that_one_machine_makes(dask, tmp_path):
+@pytest.mark.long
+def test_cluster_scan_matches_local_scan(dask, tmp_path):
     music = write_collection(tmp_path / "music", n_songs=3)
     (music / "broken.mp3").write_text("no music")
     with open_library(tmp_path / "here") as here, open_library(tmp_path / "there") as there:
@@ -173,8 +173,8 @@ def test_a_cluster_makes_the_very_library_that_one_machine_makes(dask, tmp_path)
         assert np.isfinite(there.frames(song)).all()
 
 
-@pytest.mark.slow
-def test_a_scan_on_a_cluster_can_pause_stop_and_go_on(dask, tmp_path):
+@pytest.mark.long
+def test_cluster_scan_can_pause_stop_and_resume(dask, tmp_path):
     music = write_collection(tmp_path / "music", n_songs=4)
     steps = []
 

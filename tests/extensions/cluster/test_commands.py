@@ -1,4 +1,4 @@
-"""A cluster as a person names it: on the command line, in the environment and in the settings."""
+"""Tests of naming a cluster on the command line, in the environment and in the settings."""
 
 import json
 
@@ -22,7 +22,7 @@ from tests.waiting import until
 
 pytest.importorskip("distributed")
 
-from benchmarks._dask import DaskProcesses
+from benchmarks.support.dask_processes import DaskProcesses
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def dask(tmp_path_factory):
         yield processes
 
 
-def test_what_is_named_comes_before_the_environment_and_that_before_the_settings(store, monkeypatch):
+def test_argument_overrides_environment_and_settings(store, monkeypatch):
     assert cluster_of(store) == ""
     store.set_setting("cluster", "local:2")
     assert cluster_of(store) == "local:2"
@@ -41,12 +41,12 @@ def test_what_is_named_comes_before_the_environment_and_that_before_the_settings
     assert cluster_of(store, "") == "", "this once, this machine"
 
 
-def test_a_setting_of_text_needs_no_quotes(tmp_path):
+def test_text_setting_needs_no_quotes(tmp_path):
     library = tmp_path / "library"
     run("cluster", "status", library=library, expect=1)
     run("settings", "cluster", "local:2", library=library)
     _, err = run("cluster", "status", library=library, expect=1)
-    assert "a scan starts these workers" in " ".join(err.split())
+    assert "each scan starts these workers" in " ".join(err.split())
     run("settings", "cluster", "", library=library)
     _, err = run("cluster", "status", library=library, expect=1)
     assert "no cluster is set" in err
@@ -54,8 +54,8 @@ def test_a_setting_of_text_needs_no_quotes(tmp_path):
     assert "address of a Dask scheduler" in " ".join(err.split())
 
 
-@pytest.mark.slow
-def test_the_command_line_says_what_a_cluster_has_and_adds_music_on_it(dask, tmp_path):
+@pytest.mark.long
+def test_cli_reports_cluster_and_scans_on_it(dask, tmp_path):
     library, music = tmp_path / "library", write_collection(tmp_path / "music", n_songs=2, seconds=2)
     asked = "cluster", "status", "--cluster", dask.address
     until(lambda: json.loads(run(*asked, "--json", library=library)[0])["n_workers"])
@@ -65,8 +65,8 @@ def test_the_command_line_says_what_a_cluster_has_and_adds_music_on_it(dask, tmp
     assert json.loads(out)["added"] == 6
 
 
-@pytest.mark.slow
-def test_a_job_scans_on_the_cluster_of_the_settings(dask, store, tmp_path):
+@pytest.mark.long
+def test_job_scans_on_configured_cluster(dask, store, tmp_path):
     store.set_setting("cluster", "tcp://127.0.0.1:9")
     job = jobs.start(store, "add", {"paths": [str(write_collection(tmp_path / "music", n_songs=1))]})
     until(lambda: not store.jobs.get(job).is_active)
@@ -77,8 +77,8 @@ def test_a_job_scans_on_the_cluster_of_the_settings(dask, store, tmp_path):
     assert (store.jobs.get(job).state, len(store)) == ("done", 3)
 
 
-@pytest.mark.slow
-def test_songs_are_encoded_on_a_cluster_to_the_same_numbers(dask, tiny_library, monkeypatch):
+@pytest.mark.long
+def test_cluster_encoding_matches_local_encoding(dask, tiny_library, monkeypatch):
     monkeypatch.setattr("musicsim.explorer.models.song_features.BLOCK", 2)
     songs = tiny_library.songs()
     frames = np.concatenate([tiny_library.frames(song) for song in songs])
@@ -94,8 +94,8 @@ def test_songs_are_encoded_on_a_cluster_to_the_same_numbers(dask, tiny_library, 
     assert len(said) == len(here)
 
 
-@pytest.mark.slow
-def test_models_are_evaluated_and_neighbours_found_on_a_cluster(dask, tiny_library, tmp_path, monkeypatch):
+@pytest.mark.long
+def test_cluster_evaluation_and_neighbors_match_local(dask, tiny_library, tmp_path, monkeypatch):
     tables = pytest.importorskip("musicsim.extensions.exports.tables", reason="another extension")
     tiny_library.edits.edit([song.id for song in tiny_library.songs()[:6]], {"genre": "Pitched"})
     tiny_library.close()
@@ -109,7 +109,7 @@ def test_models_are_evaluated_and_neighbours_found_on_a_cluster(dask, tiny_libra
         pools.append(pool)
         return map_of(pool, limits)(function, tasks)
 
-    monkeypatch.setattr(query_blocks, "_WORTH_SENDING_S", 0.0)
+    monkeypatch.setattr(query_blocks, "WORTH_SENDING_S", 0.0)
     for module in (quality, tables):
         monkeypatch.setattr(module, "QUERIES_AT_ONCE", 4)
     monkeypatch.setattr(query_blocks, "done_by", done_there)
@@ -120,9 +120,10 @@ def test_models_are_evaluated_and_neighbours_found_on_a_cluster(dask, tiny_libra
     assert (tmp_path / "there.csv").read_bytes() == (tmp_path / "here.csv").read_bytes()
 
 
-def test_what_compares_no_songs_is_exported_without_the_cluster(tiny_library, tmp_path, monkeypatch):
+@pytest.mark.long
+def test_exports_without_comparisons_need_no_cluster(tiny_library, tmp_path, monkeypatch):
     pytest.importorskip("musicsim.extensions.exports", reason="another extension")
-    monkeypatch.setattr("musicsim.extensions.cluster.pool._CONNECT_S", 0.5)
+    monkeypatch.setattr("musicsim.extensions.cluster.pool.CONNECT_S", 0.5)
     tiny_library.set_setting("cluster", "tcp://127.0.0.1:9")
     for what, state in (("vectors", "done"), ("neighbours", "failed")):
         _, said = run("export", what, tmp_path / "a.csv", library=tiny_library.folder, expect=int(state == "failed"))
@@ -131,8 +132,8 @@ def test_what_compares_no_songs_is_exported_without_the_cluster(tiny_library, tm
         assert job_process.run(tiny_library, job) == state
 
 
-@pytest.mark.slow
-def test_the_folds_of_a_choice_of_c_are_learned_on_a_cluster(dask, rng):
+@pytest.mark.long
+def test_cluster_folds_match_local_folds(dask, rng):
     artists = np.repeat(np.arange(20), 5)
     X = np.c_[artists % 4 + 0.3 * rng.normal(size=100), 3 * rng.normal(size=(100, 3))]
     choice = metric.MLRCV(Cs=[1, 10, 100])

@@ -1,22 +1,22 @@
-"""The cluster among the settings on the Library page."""
+"""Tests of the cluster among the settings on the Library page."""
 
 from musicsim.extensions.cluster.trust import is_trusted
 from tests.pages.actions import open_page, said, show_section
 
 
-def test_a_cluster_is_set_checked_and_refused_in_words(full):
+def test_cluster_can_be_set_checked_and_rejected(full):
     app = show_section(open_page("library"), "settings")
     assert app.button(key="check_cluster").disabled, "there is none to be checked"
     app.text_input(key="setting_cluster").set_value("local:2").run()
     assert full.settings["cluster"] == "local:2"
     app.button(key="check_cluster").click().run()
-    assert "a scan starts these workers" in said(app)
+    assert "each scan starts these workers" in said(app)
     app.text_input(key="setting_cluster").set_value("nowhere").run()
     assert full.settings["cluster"] == "local:2"
     assert "address of a Dask scheduler" in app.toast[0].value
 
 
-def test_a_cluster_on_another_machine_is_used_when_its_box_is_ticked(full, tmp_path, monkeypatch):
+def test_remote_cluster_requires_ticked_trust_box(full, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     address, other = "tcp://cluster.example:8786", "tcp://other.example:8786"
     app = show_section(open_page("library"), "settings")

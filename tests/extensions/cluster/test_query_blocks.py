@@ -1,4 +1,4 @@
-"""What compares many songs, on the workers of a cluster: the same numbers as here, whatever dies."""
+"""Tests of comparing many songs on a cluster: the same numbers as on this machine, even if workers die."""
 
 import dataclasses
 from functools import partial
@@ -20,7 +20,7 @@ from musicsim.search import ExactIndex, PartitionIndex
 pytest.importorskip("distributed")
 pytest.importorskip("musicsim.extensions.exports", reason="another extension")
 
-from benchmarks._dask import DaskProcesses
+from benchmarks.support.dask_processes import DaskProcesses
 from musicsim.extensions.exports import tables
 from musicsim.extensions.exports.export import export
 from musicsim.extensions.exports.request import ExportRequest
@@ -30,7 +30,7 @@ N = 1200
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    """Drawn songs with genres; no test changes them."""
+    """Draw songs with genres. Tests must not change them."""
     folder = tmp_path_factory.mktemp("many") / "library"
     write_library(folder, N, n_dimensions=20, random_state=3).close()
     with Library.open(folder) as opened:
@@ -45,14 +45,14 @@ def dask(tmp_path):
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch):
-    monkeypatch.setattr(query_blocks, "_WORTH_SENDING_S", 0.0)
+    monkeypatch.setattr(query_blocks, "WORTH_SENDING_S", 0.0)
     for module in (quality, tables):
         monkeypatch.setattr(module, "QUERIES_AT_ONCE", 16)
 
 
 @pytest.fixture
 def only_there(monkeypatch):
-    """What a cluster cannot do is not done here instead."""
+    """Disable the fallback to this machine for tasks that the cluster cannot do."""
 
     def done_there(pool, function, tasks, *, limits):
         return map_of(pool, limits)(function, tasks)
@@ -61,7 +61,7 @@ def only_there(monkeypatch):
 
 
 def evaluated(library, progress):
-    """Scores and lists of the model in use."""
+    """Return scores and lists of the active model."""
     now = take_snapshot(library)
     scores = quality.measure_scores(now, "genre", most_queries=400, progress=progress)
     lists = quality.measure_lists(now, most_songs=500, progress=progress), quality.measure_lists(now, progress=progress)
@@ -73,11 +73,9 @@ def neighbour_list(library, path, progress):
     return path.read_bytes()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("what", ["evaluated", "compared", "asked a partition"])
-def test_a_cluster_gives_the_same_numbers_and_a_worker_that_is_killed_costs_nothing(
-    dask, library, what, tmp_path, monkeypatch, only_there
-):
+def test_cluster_results_survive_killed_worker(dask, library, what, tmp_path, monkeypatch, only_there):
     do = evaluated
     if what != "evaluated":
         do = partial(neighbour_list, path=tmp_path / "list.csv")
@@ -85,7 +83,7 @@ def test_a_cluster_gives_the_same_numbers_and_a_worker_that_is_killed_costs_noth
         monkeypatch.setattr(neighbours, "INDEXED_FROM", 1000)
         now = take_snapshot(library)
         neighbours.update_index(library.models.path(now.record.id), now.X)
-    assert type(take_snapshot(library).index._index) is (PartitionIndex if "partition" in what else ExactIndex)
+    assert type(take_snapshot(library).index.index) is (PartitionIndex if "partition" in what else ExactIndex)
     here = do(library, progress=no_progress)
     told = []
 

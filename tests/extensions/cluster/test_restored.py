@@ -1,4 +1,4 @@
-"""The cluster of a backup from somebody else."""
+"""Tests of the cluster in a backup from somebody else."""
 
 import socket
 import threading
@@ -17,7 +17,7 @@ from tests.sounds import write_collection
 
 @contextmanager
 def listening():
-    """A server on the loopback that only notes who connects; gives its port and the list of connections."""
+    """Run a server on the loopback that only records connections. Yield its port and the connections."""
     connections = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -40,7 +40,8 @@ def listening():
             thread.join()
 
 
-def test_nothing_connects_to_the_cluster_that_a_backup_names(tiny_library, tmp_path):
+@pytest.mark.long
+def test_restored_cluster_is_never_contacted(tiny_library, tmp_path):
     pytest.importorskip("distributed")
     victim = tmp_path / "victim"
     music = write_collection(tmp_path / "music", n_songs=1, seconds=2)
@@ -60,7 +61,7 @@ def test_nothing_connects_to_the_cluster_that_a_backup_names(tiny_library, tmp_p
         assert connections == []
 
 
-def test_a_restored_library_keeps_the_cluster_of_this_machine(tiny_library, tmp_path):
+def test_restore_keeps_cluster_of_this_machine(tiny_library, tmp_path):
     tiny_library.set_setting("cluster", "tcp://evil.example:8786")
     back_up(tiny_library, tmp_path / "gift", no_progress)
     with Library.open(tmp_path / "mine") as library:

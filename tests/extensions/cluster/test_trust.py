@@ -1,4 +1,4 @@
-"""Clusters on other machines are connected to over TLS, or after their owner said so on this machine."""
+"""Tests that clusters on other machines need TLS, or the owner's consent on this machine."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ pytest.importorskip("distributed")
 
 from distributed import security
 
-from benchmarks._dask import DaskProcesses
+from benchmarks.support.dask_processes import DaskProcesses
 
 ELSEWHERE = "tcp://cluster.example:8786"
 _TLS = "DASK_DISTRIBUTED__COMM__TLS__"
@@ -28,7 +28,7 @@ _TLS = "DASK_DISTRIBUTED__COMM__TLS__"
 
 @pytest.fixture(autouse=True)
 def own_configuration(tmp_path, monkeypatch):
-    """The user's configuration is a folder of the test."""
+    """Use a folder of the test for the user's configuration."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     for name in ("MUSICSIM_CLUSTER", "MUSICSIM_TRUST_CLUSTER"):
         monkeypatch.delenv(name, raising=False)
@@ -36,14 +36,14 @@ def own_configuration(tmp_path, monkeypatch):
 
 @pytest.fixture
 def connections(monkeypatch):
-    """The addresses that are connected to; nobody answers there."""
+    """Record the addresses of connections, without an answer."""
     found = []
 
-    def connect(pool):
-        found.append(pool.address)
+    def connect(address, **_):
+        found.append(address)
         raise LibraryError("nobody answers")
 
-    monkeypatch.setattr("musicsim.extensions.cluster.pool.ClusterPool._connect", connect)
+    monkeypatch.setattr("distributed.Client", connect)
     return found
 
 
@@ -56,20 +56,20 @@ def connections(monkeypatch):
         ("tcp://127.0.0.1.example:8786", False), ("ws://example:80", False), ("", False),
     ],
 )  # fmt: skip
-def test_what_is_on_this_machine(address, is_here):
+def test_recognizes_local_addresses(address, is_here):
     assert is_on_this_machine(address) == is_here
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1@a.example:1", "tcp://127.0.0.1:1@a.example:1", "tcp://a b:1"])
-def test_an_address_with_two_hosts_is_none(address, connections):
+def test_rejects_address_with_two_hosts(address, connections):
     with pytest.raises(LibraryError, match="should be the address"), open_cluster(address, is_trusted=True):
         pass
     assert not connections
 
 
 @pytest.mark.parametrize("address", [ELSEWHERE, "ws://cluster.example:80", "tcp://10.0.0.5:8786"])
-def test_a_cluster_elsewhere_is_not_connected_to_without_trust(store, address, connections, monkeypatch):
-    monkeypatch.setenv("MUSICSIM_TRUST_CLUSTER", "1")  # trusts the environment's address only
+def test_untrusted_remote_cluster_is_not_contacted(store, address, connections, monkeypatch):
+    monkeypatch.setenv("MUSICSIM_TRUST_CLUSTER", "1")  # trusts the address from the environment only
     store.set_setting("cluster", address)
     for use in (on_cluster(store), on_cluster(store, address)):
         with pytest.raises(LibraryError, match=r"is not trusted.*--trust-cluster"), use:
@@ -85,7 +85,7 @@ def test_a_cluster_elsewhere_is_not_connected_to_without_trust(store, address, c
     assert connections == [address]
 
 
-def test_trust_is_of_an_address_and_lies_on_this_machine(store, connections, tmp_path):
+def test_trust_is_per_address_and_per_machine(store, connections, tmp_path):
     store.set_setting("cluster", ELSEWHERE)
     assert needs_trust(ELSEWHERE)
     assert not is_trusted(ELSEWHERE)
@@ -105,7 +105,7 @@ def test_trust_is_of_an_address_and_lies_on_this_machine(store, connections, tmp
     assert not is_trusted(ELSEWHERE)
 
 
-def test_the_environment_trusts_its_own_cluster(store, connections, monkeypatch):
+def test_environment_can_trust_its_own_cluster(store, connections, monkeypatch):
     monkeypatch.setenv("MUSICSIM_CLUSTER", ELSEWHERE)
     with pytest.raises(LibraryError, match="is not trusted"), on_cluster(store):
         pass
@@ -115,7 +115,7 @@ def test_the_environment_trusts_its_own_cluster(store, connections, monkeypatch)
     assert connections == [ELSEWHERE]
 
 
-def test_the_command_line_asks_for_trust(tmp_path, connections):
+def test_cli_asks_for_trust(tmp_path, connections):
     library = tmp_path / "library"
     asked = "cluster", "status", "--cluster", ELSEWHERE
     _, said = run(*asked, library=library, expect=1)
@@ -136,14 +136,14 @@ def test_the_command_line_asks_for_trust(tmp_path, connections):
 
 
 @pytest.mark.parametrize("protocol", ["tls", "wss"])
-def test_tls_needs_certificates_of_ones_own(protocol, connections, tmp_path):
+def test_tls_requires_own_certificates(protocol, connections, tmp_path):
     address = f"{protocol}://cluster.example:8786"
-    with pytest.raises(LibraryError, match="TLS needs certificates of your own"), open_cluster(address):
+    with pytest.raises(LibraryError, match="TLS needs your own certificates"), open_cluster(address):
         pass
     with (
         security.dask.config.set({"distributed.comm.tls.ca-file": str(tmp_path / "gone.pem"),
                          "distributed.comm.tls.client.cert": str(tmp_path / "gone.pem")}),
-        pytest.raises(LibraryError, match="cannot be read"),
+        pytest.raises(LibraryError, match="cannot read its certificates"),
         open_cluster(address),
     ):  # fmt: skip
         pass
@@ -158,8 +158,8 @@ def _certificate(folder, name, *signed):
     )  # fmt: skip
 
 
-@pytest.mark.slow
-def test_music_is_analysed_on_a_cluster_over_tls_by_those_whose_authority_signed_it(tmp_path, monkeypatch):
+@pytest.mark.long
+def test_tls_cluster_requires_matching_authority(tmp_path, monkeypatch):
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not installed")
     for authority in ("mine", "other"):

@@ -1,7 +1,8 @@
-"""Continuing held-out lists: each way against brute force, what is held out, and a library's own lists."""
+"""Tests of continuing held-out lists: ways by brute force, splits, and a library's own lists."""
 
 import shutil
 from collections import Counter
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -31,14 +32,14 @@ GROUPS = 3
 
 
 def made_up(n_lists=150, n_songs=60, seed=0):
-    """Lists of eight songs of one of three groups."""
+    """Make lists of eight songs from one of three groups."""
     rng = np.random.default_rng(seed)
     group = np.arange(n_songs) % GROUPS
     return [rng.permutation(np.flatnonzero(group == g))[:8].tolist() for g in rng.integers(GROUPS, size=n_lists)]
 
 
 def task_about(lists, n_songs=60, **known):
-    """A task of one part of the lists, and what is to be found: groups are artists, and lie apart."""
+    """Build a task for one fold of the lists, and return its held-out songs. The groups are artists, and far apart."""
     train, begun, taken = split(lists, parts_of(lists, 0)[0])
     group = np.arange(n_songs) % GROUPS
     graph = build_edges(n_songs, artists=[f"artist {g}" for g in group])
@@ -46,10 +47,10 @@ def task_about(lists, n_songs=60, **known):
     return Task(n_songs, train, begun, PlaylistModel(graph).fit, **known), taken
 
 
-# --- what is shown and what is held out ------------------------------------------------------------
+# --- shown and held-out songs ------------------------------------------------------------
 
 
-def test_every_long_list_is_in_one_part_and_what_is_judged_is_not_learned_from():
+def test_folds_cover_all_long_playlists_without_leakage():
     lists = [*made_up(), [1, 2, 3], [4, 4, 4, 4, 4, 4]]
     parts = parts_of(lists, 0)
     assert sorted(np.concatenate(parts).tolist()) == list(range(150)), "two are too short to be judged"
@@ -62,27 +63,27 @@ def test_every_long_list_is_in_one_part_and_what_is_judged_is_not_learned_from()
             assert first + rest == lists[at]
 
 
-def test_a_song_that_comes_again_is_not_to_be_found():
+def test_repeated_song_is_not_target():
     _, begun, taken = split([[1, 2, 3, 1, 4, 5, 6, 7]], np.array([0]))
     assert (begun, taken) == ([[1, 2, 3, 4]], [[5, 6, 7]])
 
 
 @pytest.mark.parametrize("n", [9, 700])
-def test_recommended_are_the_best_that_are_not_there_and_of_equal_ones_the_first(n):
+def test_recommendations_match_brute_force(n):
     rng = np.random.default_rng(n)
     scores, begun = rng.integers(4, size=n).astype(float), rng.permutation(n)[:3].tolist()
     brute = sorted(set(range(n)) - set(begun), key=lambda song: (-scores[song], song))[:500]
     assert recommended(scores, begun).tolist() == brute
 
 
-def test_of_a_list_of_all_songs_nothing_is_recommended():
+def test_playlist_of_all_songs_gives_no_recommendations():
     assert recommended(np.ones(3), [0, 1, 2]).tolist() == []
 
 
-# --- each way against brute force ------------------------------------------------------------------
+# --- each way by brute force ------------------------------------------------------------------
 
 
-def test_item_knn_is_the_sum_of_cosines_over_the_nearest(monkeypatch):
+def test_item_knn_matches_definition(monkeypatch):
     monkeypatch.setattr(continuing, "N_NEIGHBOURS", 5)
     task, _ = task_about(made_up())
     of = [{at for at, songs in enumerate(task.train) if song in songs} for song in range(60)]
@@ -102,17 +103,17 @@ def test_item_knn_is_the_sum_of_cosines_over_the_nearest(monkeypatch):
         np.testing.assert_allclose(score(at, begun), wanted + 1e-6 * ties, rtol=1e-12)
 
 
-def test_popularity_counts_lists_and_breaks_ties_among_songs_of_an_artist():
+def test_popularity_counts_playlists_and_ranks_artist_songs():
     artists = np.array([0, 0, 1, 1, -1, -1])
     walk = PlaylistModel(build_edges(6)).fit
     by = ways(Task(6, [[0, 2, 3], [2, 3, 3, 4], [3, 5]], [[0, 4]], walk, artists))
     assert recommended(by[POPULARITY]()(0, [0, 4]), []).tolist() == [3, 2, 0, 4, 5, 1]
-    # song 1 is by the artist of song 0; of song 4 nobody knows the artist, so that song 5 is by nobody's
+    # song 1 is by the artist of song 0; the artists of songs 4 and 5 are unknown, which is not a match
     assert recommended(by[ARTIST]()(0, [0, 4]), [0, 4]).tolist() == [1, 3, 2, 5]
     assert SOUND not in by
 
 
-def test_nearest_in_sound_is_by_the_nearest_of_the_first_songs():
+def test_sound_way_uses_nearest_given_song():
     rng = np.random.default_rng(1)
     task, _ = task_about(made_up(), vectors=rng.standard_normal((60, 4)).astype(np.float32))
     begun = task.begun[0]
@@ -120,7 +121,7 @@ def test_nearest_in_sound_is_by_the_nearest_of_the_first_songs():
     np.testing.assert_allclose(ways(task)[SOUND]()(0, begun), -np.array(apart), rtol=1e-5, atol=1e-6)
 
 
-def test_the_walk_scores_by_the_mean_chance_to_come_next():
+def test_walk_score_is_mean_transition_probability():
     task, _ = task_about(made_up())
     rng = np.random.default_rng(2)
     labels = [[f"tag {tag}" for tag in range(6) if rng.random() < 0.4] for _ in range(60)]
@@ -132,12 +133,12 @@ def test_the_walk_scores_by_the_mean_chance_to_come_next():
     np.testing.assert_allclose(continuing.by_walk(walk)(0, begun)[others], brute[others], rtol=1e-12)
 
 
-def test_every_way_but_popularity_finds_songs_of_the_group():
+def test_every_way_except_popularity_finds_group_songs():
     task, taken = task_about(made_up())
     found = measure(task, taken, ways(task))
     precision = {name: scores["r_precision"].mean() for name, scores in found.items()}
     assert len(precision) == 7
-    # four of the sixteen that are left of the group: chance within it is a quarter, without it a fourteenth
+    # four of the group's remaining sixteen: chance is a quarter within the group, a fourteenth without it
     assert all(value > 0.15 for name, value in precision.items() if name != POPULARITY), precision
     assert precision[POPULARITY] < 0.15
 
@@ -146,14 +147,14 @@ def test_every_way_but_popularity_finds_songs_of_the_group():
 
 
 def mixed_lists(library, n_lists, seed=0):
-    """Playlists of seven songs in the order of chance."""
+    """Make playlists of seven songs in random order."""
     ids = [song.id for song in library.songs()]
     rng = np.random.default_rng(seed)
     return [(f"list {n}", None, rng.permutation(ids)[:7].tolist()) for n in range(n_lists)]
 
 
-@pytest.mark.slow
-def test_lists_of_a_library_are_judged_by_every_way(tiny_library):
+@pytest.mark.long
+def test_library_playlists_are_evaluated_by_every_way(tiny_library):
     tiny_library.add_playlists(mixed_lists(tiny_library, 20), source="test")
     said = []
     found = continue_lists(tiny_library, "playlists", lambda *told: said.append(told))
@@ -166,10 +167,10 @@ def test_lists_of_a_library_are_judged_by_every_way(tiny_library):
         assert list(scores) == list(MEASURES)
         assert all(low <= mean <= high for mean, low, high in scores.values())
     assert said[-1][0].startswith("part 5: continuing lists")
-    assert Continued(**found.as_json()) == found
+    assert Continued(**asdict(found)) == found
 
 
-def test_judging_ends_where_it_is_told_to(tiny_library):
+def test_evaluation_can_be_canceled(tiny_library):
     tiny_library.add_playlists(mixed_lists(tiny_library, 20), source="test")
 
     def stop(message, *_):
@@ -180,7 +181,7 @@ def test_judging_ends_where_it_is_told_to(tiny_library):
         continue_lists(tiny_library, "playlists", stop)
 
 
-def test_generated_and_short_lists_are_not_judged_and_too_few_are_said(tiny_library):
+def test_generated_and_short_playlists_are_not_evaluated(tiny_library):
     ids = [song.id for song in tiny_library.songs()]
     tiny_library.add_playlists(mixed_lists(tiny_library, 9), source="test")
     tiny_library.add_playlists([("short", None, ids[:5])], source="test")
@@ -193,8 +194,8 @@ def test_generated_and_short_lists_are_not_judged_and_too_few_are_said(tiny_libr
         lists_of(snapshot, "albums")
 
 
-def test_the_walk_knows_nothing_of_judged_lists(taught_folder, tmp_path):
-    """Company of songs comes from the lists to learn from: without the others the walk is the same."""
+def test_walk_is_independent_of_evaluated_playlists(taught_folder, tmp_path):
+    """Groups by company come from the training lists, so the walk is the same without the others."""
     chances = []
     for name in ("all", "fewer"):
         shutil.copytree(taught_folder, tmp_path / name)
@@ -211,7 +212,7 @@ def test_the_walk_knows_nothing_of_judged_lists(taught_folder, tmp_path):
 
 
 def ended(**ndcg):
-    """A result with these means and leads."""
+    """Build a result with these means and leads."""
     order = sorted(ndcg, key=lambda way: -ndcg[way][0])
     scores = {way: {"ndcg": (ndcg[way][0], 0.0, 1.0)} for way in order}
     return Continued("playlists", 20, 20, 5, 12, scores, {w: ndcg[w][1] for w in order if w != WALK})
@@ -220,10 +221,10 @@ def ended(**ndcg):
 @pytest.mark.parametrize(
     ("rival", "lead", "words"),
     [
-        (0.2, (0.1, 0.05, 0.15), "the walk is first, ahead of other by 0.100 (95 % interval 0.050 to 0.150)"),
-        (0.4, (-0.1, -0.15, -0.05), "other is first; the walk is behind by 0.100 (95 % interval 0.050 to 0.150)"),
-        (0.35, (-0.05, -0.15, 0.05), "walk and other are level (-0.050, 95 % interval -0.150 to +0.050)"),
+        (0.2, (0.1, 0.05, 0.15), "the walk is first, ahead of other by 0.100 (95% interval 0.050 to 0.150)"),
+        (0.4, (-0.1, -0.15, -0.05), "other is first; the walk is behind by 0.100 (95% interval 0.050 to 0.150)"),
+        (0.35, (-0.05, -0.15, 0.05), "walk and other are level (-0.050, 95% interval -0.150 to +0.050)"),
     ],
 )
-def test_the_first_sentence_says_who_is_first(rival, lead, words):
-    assert words in ended(walk=(0.3, None), other=(rival, lead)).words
+def test_summary_names_best_way(rival, lead, words):
+    assert words in ended(walk=(0.3, None), other=(rival, lead)).summary

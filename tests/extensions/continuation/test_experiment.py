@@ -1,14 +1,14 @@
-"""The experiment on continued lists: its splits, its table, and what it claims."""
+"""Tests of the experiment on continued lists: its splits, its table and its claims."""
 
 import numpy as np
 
 from experiments import continuation
-from experiments._playlists import Collection
+from experiments.support.playlists import Collection
 from musicsim.extensions.continuation.continuing import ARTIST, WALK
 
 
 def made_up(n_lists=300, n_songs=60, seed=0):
-    """Lists of eight songs of one of three groups, which are artists, too."""
+    """Make lists of eight songs from one of three groups, which are also artists."""
     rng = np.random.default_rng(seed)
     group = np.arange(n_songs) % 3
     lists = [rng.permutation(np.flatnonzero(group == g))[:8].tolist() for g in rng.integers(3, size=n_lists)]
@@ -16,15 +16,15 @@ def made_up(n_lists=300, n_songs=60, seed=0):
     return Collection("made up", n_songs, lists, [None] * n_lists, known)
 
 
-def test_a_split_has_every_way_and_both_walks():
+def test_split_contains_every_way_and_both_walks():
     found = continuation.judged(made_up(), 1, 0)
     assert {ARTIST, WALK, continuation.BY_PLAYS, *continuation.RIVALS} == set(found)
     assert all(len(scores["ndcg"]) == 60 for scores in found.values())
-    # sixteen songs of the group are left, and four of them are to be found among 56
+    # sixteen songs of the group remain, and four of them must be found among 56
     assert found[WALK]["r_precision"].mean() > 0.15
 
 
-def test_the_table_has_means_and_spread_over_splits_and_the_interval_of_the_lead():
+def test_table_has_means_spreads_and_lead_intervals():
     way = {name: np.array([0.25, 0.75]) for name in continuation.MEASURES}
     better = {name: values + 0.125 for name, values in way.items()}
     found = [{WALK: way, "other": better}, {WALK: better, "other": better}]

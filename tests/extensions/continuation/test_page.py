@@ -1,21 +1,22 @@
-"""Playlists on the Evaluate page: a job continues them, and its result is shown."""
+"""Tests of playlists on the Evaluate page: a job continues them, and the page shows its result."""
 
-import pytest
+from dataclasses import asdict
 
 from musicsim.explorer import jobs
 from musicsim.extensions.continuation.continuation import MEASURES, Continued
+from tests.halts import halt_first_job
 from tests.pages.actions import open_evaluation, open_page
 from tests.waiting import until
 
 
 def with_lists(library, n_lists):
-    """Playlists of seven songs."""
+    """Add playlists of seven songs."""
     ids = [song.id for song in library.songs()]
     lists = [(f"list {n}", None, (ids[n % 5 :] + ids)[:7]) for n in range(n_lists)]
     library.add_playlists(lists, source="test")
 
 
-def test_too_few_lists_have_a_next_step(full):
+def test_too_few_playlists_show_next_step(full):
     with_lists(full, 9)
     app = open_evaluation("Playlists")
     assert not app.exception
@@ -23,10 +24,10 @@ def test_too_few_lists_have_a_next_step(full):
     assert not [button for button in app.button if button.key == "evaluate_continue"]
 
 
-@pytest.mark.slow
-def test_lists_are_continued_by_a_job_and_what_came_of_it_is_shown(full):
+def test_job_continues_playlists_and_shows_result(full):
     with_lists(full, 12)
     app = open_evaluation("Playlists")
+    halt_first_job(full.folder)
     app.button(key="evaluate_continue").click().run()
     assert not app.exception
     job = jobs.current(full)
@@ -40,7 +41,7 @@ def test_lists_are_continued_by_a_job_and_what_came_of_it_is_shown(full):
     scores = {way: dict.fromkeys(MEASURES, (0.25, 0.125, 0.5)) for way in ("item-kNN", "walk")}
     leads = {"item-kNN": (-0.25, -0.5, -0.125)}
     full.jobs.update(job.id, state="done")
-    full.jobs.add_trace(job.id, Continued("playlists", 12, 12, 5, 12, scores, leads).as_json())
+    full.jobs.add_trace(job.id, asdict(Continued("playlists", 12, 12, 5, 12, scores, leads)))
     app.run()
     assert not app.exception
     first = app.markdown[[m.value.startswith("**By NDCG") for m in app.markdown].index(True)].value
@@ -51,7 +52,7 @@ def test_lists_are_continued_by_a_job_and_what_came_of_it_is_shown(full):
     assert any("12 of 12 playlists" in c.value for c in app.caption)
 
 
-def test_visitors_are_not_offered_to_continue_lists(full, monkeypatch):
+def test_visitors_cannot_continue_playlists(full, monkeypatch):
     full.close()
     monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
     app = open_page("evaluate")

@@ -1,4 +1,4 @@
-"""Data sets of laboratories as libraries, by mirdata's loaders and its own form of an index, on composed sound."""
+"""Tests of research data sets as libraries, with mirdata's loaders and index format on composed sound."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ from musicsim.progress import no_progress
 from tests.command import run
 from tests.sounds import write_song
 
-GENRES = {"blues": "tones", "metal": "noise", "pop": "clicks"}  # and how a song of it sounds
+GENRES = {"blues": "tones", "metal": "noise", "pop": "clicks"}  # with the sound of the songs of each
 
 
 def digest_of(path):
@@ -30,7 +30,7 @@ def digest_of(path):
 
 @pytest.fixture
 def index(tmp_path, monkeypatch):
-    """Writes the index that mirdata finds: relative paths and digests by track and kind of file."""
+    """Write the index that mirdata reads: relative paths and digests by track and kind of file."""
     core = pytest.importorskip("mirdata.core", reason="mirdata is an extra")
     file = tmp_path / "index.json"
     monkeypatch.setattr(core.Index, "get_path", lambda _: str(file))
@@ -53,7 +53,7 @@ def write_gtzan(home, n_songs=3):
     return paths
 
 
-def test_gtzan_becomes_a_labelled_library_whose_faults_are_named(index, store, tmp_path):
+def test_gtzan_import_sets_genres_and_names_faults(index, store, tmp_path):
     home = tmp_path / "gtzan"
     index(write_gtzan(home), home, beats=[None, None], tempo=[None, None])
     out, err = run("add", "--mirdata", "gtzan_genre", "--data-home", home, "--json", library=store.folder)
@@ -69,12 +69,12 @@ def test_gtzan_becomes_a_labelled_library_whose_faults_are_named(index, store, t
     assert scores.n_queries == 9, "songs of one folder count as similar by genre"
     assert store.splits.names() == [], "GTZAN comes without a split"
     (fault,) = known_faults(store)
-    assert fault.startswith("GTZAN holds repetitions")
+    assert fault.startswith("GTZAN contains repetitions")
     _, err = run("evaluate", library=store.folder)
     assert "Sturm 2013" in err
 
 
-def test_the_official_split_and_the_tags_of_irmas_are_taken(index, store, tmp_path):
+def test_irmas_import_keeps_split_and_tags(index, store, tmp_path):
     home = tmp_path / "irmas"
     paths = {}
     for number, (instrument, kind) in enumerate({"gac": "tones", "org": "noise"}.items()):
@@ -101,10 +101,10 @@ def test_the_official_split_and_the_tags_of_irmas_are_taken(index, store, tmp_pa
     assert {tag for tags in store.tags().values() for tag, _ in tags} == {"gac", "org"}
 
 
-def test_what_mirdata_cannot_load_is_one_sentence(index, tmp_path):
+def test_mirdata_failures_give_clear_errors(index, tmp_path):
     with pytest.raises(LibraryError, match="gtzan: mirdata cannot load it"):
         read_dataset("gtzan", tmp_path)
-    with pytest.raises(LibraryError, match="has no index of it yet"):
+    with pytest.raises(LibraryError, match="does not have its index yet"):
         read_dataset("gtzan_genre", tmp_path)
     index({}, tmp_path, beats=[None, None], tempo=[None, None])
     with pytest.raises(LibraryError, match="none of the 1 files"):
@@ -121,7 +121,7 @@ def write_irmas(home, name="00__1"):
     "outside", ["../secret.txt", "/etc/passwd", "a/../../secret.txt", "link.txt", "linked/secret.txt"]
 )
 @pytest.mark.parametrize("kind", ["audio", "annotation"])
-def test_an_index_names_no_files_outside_the_folder(index, store, tmp_path, outside, kind):
+def test_index_cannot_name_files_outside_folder(index, store, tmp_path, outside, kind):
     home = tmp_path / "irmas"
     (tmp_path / "secret.txt").write_text("voi\n")
     paths = write_irmas(home)
@@ -138,7 +138,7 @@ def test_an_index_names_no_files_outside_the_folder(index, store, tmp_path, outs
     assert len(store) == 0
 
 
-def test_damaged_and_huge_annotations_cost_the_labels_only(index, store, tmp_path):
+def test_bad_annotation_files_do_not_drop_songs(index, store, tmp_path):
     home = tmp_path / "irmas"
     notes = home / "notes.txt"
     paths = write_irmas(home, "test 0") | write_irmas(home, "00__1")
@@ -161,7 +161,7 @@ def test_damaged_and_huge_annotations_cost_the_labels_only(index, store, tmp_pat
      '{"version": "1", "tracks": {"a__1": {"audio": ["a\\u0000.wav", ""]}}}',
      '{"version": "1", "tracks": {"a__1": {"audio": [3, 3]}}}'],
 )  # fmt: skip
-def test_a_damaged_index_is_a_sentence(index, tmp_path, text):
+def test_damaged_index_gives_clear_error(index, tmp_path, text):
     (tmp_path / "index.json").write_text(text)
     with pytest.raises(LibraryError, match="irmas"):
         read_dataset("irmas", tmp_path / "home")
@@ -176,19 +176,19 @@ class _Track:
         raise RuntimeError("what a loader may raise")
 
 
-def test_labels_of_any_kind_are_bounded():
-    assert datasets._weights(datasets._value(_Track(), "tags")) == {"fine": 0.75}
-    assert len(datasets._text(_Track.title)) == 1_000
-    assert datasets._value(_Track(), "genre") is None
+def test_imported_values_are_bounded():
+    assert datasets.tag_weights(datasets.read_attribute(_Track(), "tags")) == {"fine": 0.75}
+    assert len(datasets.label_text(_Track.title)) == 1_000
+    assert datasets.read_attribute(_Track(), "genre") is None
 
 
-def test_without_mirdata_it_is_said_how_to_get_it(tmp_path, monkeypatch):
+def test_missing_mirdata_error_suggests_installation(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "mirdata", None)
     with pytest.raises(LibraryError, match="python -m pip install mirdata"):
         read_dataset("gtzan_genre", tmp_path)
 
 
-def test_labels_tags_and_split_of_a_data_set_become_those_of_the_songs(store, tmp_path):
+def test_dataset_tags_and_split_are_applied(store, tmp_path):
     paths = [
         write_song(tmp_path / "music" / kind / f"{i}.flac", kind, seed=i) for kind in GENRES.values() for i in range(2)
     ]
@@ -235,7 +235,7 @@ def test_test_songs_search_training_songs_only(tiny_library):
     assert told["models"][0]["scores"]["n_queries"] == len(test)
 
 
-def test_a_repeated_recording_does_not_stand_on_both_sides(tiny_library):
+def test_duplicates_stay_on_one_side_of_split(tiny_library):
     ids = [song.id for song in tiny_library.songs()]
     tiny_library.splits.keep("mine", {ids[0]: "train", ids[1]: "test", ids[2]: "test"})
     with tiny_library.write() as connection:
@@ -247,13 +247,13 @@ def test_a_repeated_recording_does_not_stand_on_both_sides(tiny_library):
     test, train = split_rows(now, "mine")
     assert (now.row_ids[train].tolist(), now.row_ids[test].tolist()) == ([ids[0]], [ids[2]])
     tiny_library.splits.keep("mine", {ids[0]: "train"})
-    with pytest.raises(ModelError, match="no test or no training songs"):
+    with pytest.raises(ModelError, match="lacks test or training songs"):
         split_rows(take_snapshot(tiny_library), "mine")
-    with pytest.raises(NotFoundError, match="no split 'other'"):
+    with pytest.raises(NotFoundError, match="split 'other' does not exist"):
         split_rows(take_snapshot(tiny_library), "other")
 
 
-def test_a_split_of_ones_own_goes_out_and_comes_back_by_hash_path_and_id(tiny_library, tmp_path):
+def test_own_split_round_trips_through_csv(tiny_library, tmp_path):
     songs = tiny_library.songs()
     for i, song in enumerate(songs):
         tiny_library.edits.edit([song.id], {"artist": f"Artist {i // 2}"})
@@ -279,6 +279,6 @@ def test_a_split_of_ones_own_goes_out_and_comes_back_by_hash_path_and_id(tiny_li
     assert "Line 4: the song is not in this library" in err
     file.write_text("song,split\n1,train\n")
     _, err = run("splits", "import", file, library=tiny_library.folder, expect=1)
-    assert "a split has a column" in err
+    assert "a split needs a column" in err
     run("splits", "delete", "id", library=tiny_library.folder)
     assert list(json.loads(run("splits", "list", "--json", library=tiny_library.folder)[0])) == ["mine", "path"]

@@ -1,9 +1,9 @@
-"""Known faults of data sets on the Evaluate page."""
+"""Tests of known faults of data sets on the Evaluate page."""
 
 from tests.pages.test_evaluate import open_page, worked_out
 
 
-def test_known_faults_of_a_data_set_are_named(full):
+def test_known_dataset_faults_are_shown(full):
     full.set_text("datasets", '["gtzan_genre"]', is_change=True)
     app = worked_out(open_page())
     assert any("Sturm 2013" in warning.value for warning in app.warning)

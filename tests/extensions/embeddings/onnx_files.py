@@ -1,4 +1,4 @@
-"""Small ONNX models of sound whose vectors are known in closed form."""
+"""Small ONNX models of sound with vectors known in closed form."""
 
 from pathlib import Path
 
@@ -9,9 +9,10 @@ _FLOAT, _OPSET, _IR = TensorProto.FLOAT, 17, 8
 
 
 def write_onnx(path: Path, shape=("n", "samples"), *, frames: int = 0, nodes=(), outputs=("vectors",), **kinds) -> Path:
-    """A model whose vector is the mean and the largest of the absolute samples, of all or of so many frames.
+    """Write a model that returns the mean and the maximum of the absolute samples.
 
-    `shape` is that of the input; further nodes, outputs and the type of the input (`kind`) make it another one.
+    The statistics are of all samples or of `frames` parts. `shape` is that of the input. Further nodes, outputs and the
+    type of the input (`kind`) vary the model.
     """
     inner = [max(1, frames), -1]
     graph = [
@@ -45,6 +46,6 @@ def write_onnx(path: Path, shape=("n", "samples"), *, frames: int = 0, nodes=(),
 
 
 def loudness(windows: np.ndarray, frames: int = 1) -> np.ndarray:
-    """The vector that the model gives of windows (n, samples)."""
+    """Return the vectors that the model computes for windows (n, samples)."""
     parts = np.abs(windows.astype(np.float64)).reshape(len(windows), frames, -1)
     return np.stack([parts.mean(axis=2), parts.max(axis=2)], axis=-1).mean(axis=(0, 1))

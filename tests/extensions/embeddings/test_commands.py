@@ -1,4 +1,4 @@
-"""Commands that add models of vectors from other programs."""
+"""Tests of commands that add models of vectors from other programs."""
 
 import json
 import shutil
@@ -15,13 +15,14 @@ def library(styles_library, tmp_path):
     return shutil.copytree(styles_library, tmp_path / "library")
 
 
-def test_vectors_of_ones_own_and_several_models_at_once(library, tmp_path):
+@pytest.mark.long
+def test_cli_adds_vectors_and_trains_on_several_models(library, tmp_path):
     with Library.open(library) as opened:
         songs = opened.songs()
     X = np.random.default_rng(0).standard_normal((len(songs) + 1, 4))
     np.savez(tmp_path / "net.npz", ids=[song.id for song in songs] + [999], vectors=X)
     out, _ = run("models", "add-embedding", tmp_path / "net.npz", library=library, expect=3)
-    assert "31 vectors of 4 numbers in net.npz: 30 are of songs of this library, 1 of none (999)." in out
+    assert "31 vectors of 4 numbers in net.npz: 30 for songs of this library, 1 for other songs (999)." in out
     np.savez(tmp_path / "whole.npz", ids=[song.id for song in songs], vectors=X[:-1])
     told = json.loads(
         run("models", "add-embedding", tmp_path / "whole.npz", "--name", "mine", "--json", library=library)[0]
@@ -39,6 +40,6 @@ def test_vectors_of_ones_own_and_several_models_at_once(library, tmp_path):
     assert sum(source["share"] for source in record["report"]["sources"]) == pytest.approx(1)
 
 
-def test_a_file_of_another_kind_is_refused(library):
+def test_rejects_unknown_file_type(library):
     _, problem = run("models", "add-embedding", __file__, library=library, expect=1)
-    assert "vectors are read from .npz, .npy, .parquet" in " ".join(problem.split())
+    assert "vectors can be read from .npz, .npy, .parquet" in " ".join(problem.split())

@@ -1,4 +1,4 @@
-"""Vectors that other programs made: read from every kind of file, found for songs, and refused where they lie."""
+"""Tests of vectors from other programs: read from every kind of file, matched to songs, and refused if invalid."""
 
 import io
 import os
@@ -30,7 +30,7 @@ def vectors(n=N):
 
 
 def save(folder, kind, songs, roots):
-    """The vectors of songs in a file of a kind."""
+    """Save the vectors of songs in one kind of file."""
     X = vectors(len(songs))
     ids, paths = [song.id for song in songs], [str(song.path) for song in songs]
     target = folder / f"own.{kind.split()[0]}"
@@ -56,6 +56,7 @@ def save(folder, kind, songs, roots):
     return target
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "kind",
     [
@@ -63,7 +64,7 @@ def save(folder, kind, songs, roots):
         "npy in the order of ids", "parquet of lists", "parquet of columns",
     ],
 )  # fmt: skip
-def test_every_kind_of_file_gives_each_song_its_vector(tiny_library, tmp_path, kind):
+def test_every_file_type_maps_vectors_to_songs(tiny_library, tmp_path, kind):
     songs = tiny_library.songs()[::-1]
     store = EmbeddingStore(tiny_library)
     about = store.keep(save(tmp_path, kind, songs, tiny_library.files.roots()))
@@ -75,7 +76,7 @@ def test_every_kind_of_file_gives_each_song_its_vector(tiny_library, tmp_path, k
         np.testing.assert_array_equal(found[song.id], vector)
 
 
-def test_what_is_of_no_song_is_counted_and_named(tiny_library, tmp_path):
+def test_unmatched_vectors_are_counted_and_named(tiny_library, tmp_path):
     songs = tiny_library.songs()
     names = [str(songs[0].path), songs[0].content_hash, "elsewhere/one.mp3"]
     np.savez(tmp_path / "own.npz", paths=np.array(names), vectors=vectors(3))
@@ -86,17 +87,23 @@ def test_what_is_of_no_song_is_counted_and_named(tiny_library, tmp_path):
     assert (matched.n_unmatched, matched.unmatched, matched.n_double) == (1, ("elsewhere/one.mp3",), 1)
 
 
-def test_rows_that_cannot_be_used_are_left_out_and_named(tmp_path):
+def test_unusable_rows_are_skipped_and_named(tmp_path):
     X = vectors(6).astype(np.float64)
     X[1, 2], X[2], X[4, 0] = np.nan, 0.0, 1e300
     np.savez(tmp_path / "own.npz", paths=np.array(["a", "b", "c", "a", "e", ""]), vectors=X)
     read = read_embedding(tmp_path / "own.npz")
     assert read.names == ["a"]
-    for what in ("('b') holds NaN", "('c') is 0", "('a') comes more than once", "('e') holds NaN", "row 6 has no name"):
+    for what in (
+        "('b') contains NaN",
+        "('c') contains only zeros",
+        "('a') occurs more than once",
+        "('e') contains NaN",
+        "row 6 lacks a name",
+    ):
         assert any(what in problem for problem in read.problems)
 
 
-def test_missing_vectors_of_a_table_are_named_and_the_rest_is_read(tmp_path):
+def test_missing_table_vectors_are_skipped_and_named(tmp_path):
     table = pd.DataFrame({"id": [1.0, 2.0, None], "vector": [[1.0, 2.0], None, [3.0, 4.0]]})
     table.to_parquet(tmp_path / "own.parquet")
     read = read_embedding(tmp_path / "own.parquet")
@@ -106,7 +113,7 @@ def test_missing_vectors_of_a_table_are_named_and_the_rest_is_read(tmp_path):
 
 
 class Evil:
-    """Would be called if it were unpickled."""
+    """A class that would run code if it were unpickled."""
 
     def __reduce__(self):
         return (pytest.fail, ("a file has run code",))
@@ -152,14 +159,14 @@ def _hostile(kind, path):
     ("kind", "words"),
     [
         ("objects", "objects"), ("objects as names", "objects"), ("text", "should be numbers"),
-        ("one column", "should be (songs, numbers)"), ("names of others", "a name each"), ("no names", "lacks 'ids'"),
+        ("one column", "should be (songs, numbers)"), ("names of others", "needs a name"), ("no names", "lacks 'ids'"),
         ("nothing but NaN", "none of its 2 rows"), ("no zip", "not an .npz file"), ("cut off", "not an .npz file"),
         ("damaged", "damaged one"), ("more than there is", "bytes cannot"), ("larger than is read", "is larger than"),
     ],
 )  # fmt: skip
-def test_a_file_that_lies_is_refused_and_leaves_nothing(tiny_library, tmp_path, monkeypatch, kind, words):
-    monkeypatch.setattr(embedding_files, "_MAX_NUMBERS", 20_000 if kind == "larger than is read" else 2**28)
-    monkeypatch.setattr(embedding_files, "_MAX_BYTES", 150_000 if kind == "larger than is read" else 2**31)
+def test_deceptive_file_is_rejected_without_leftovers(tiny_library, tmp_path, monkeypatch, kind, words):
+    monkeypatch.setattr(embedding_files, "MAX_NUMBERS", 20_000 if kind == "larger than is read" else 2**28)
+    monkeypatch.setattr(embedding_files, "MAX_BYTES", 150_000 if kind == "larger than is read" else 2**31)
     _hostile(kind, tmp_path / "own.npz")
     store = EmbeddingStore(tiny_library)
     with pytest.raises(LibraryError, match=words.replace("(", r"\(").replace(")", r"\)")):
@@ -167,6 +174,7 @@ def test_a_file_that_lies_is_refused_and_leaves_nothing(tiny_library, tmp_path, 
     assert not store.folder.exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("table", "words"),
     [
@@ -176,13 +184,13 @@ def test_a_file_that_lies_is_refused_and_leaves_nothing(tiny_library, tmp_path, 
         ({"id": [1, 2], "vector": [None, [None]]}, "can be used"),
     ],
 )
-def test_a_table_without_vectors_is_refused(tmp_path, table, words):
+def test_rejects_table_without_vectors(tmp_path, table, words):
     pd.DataFrame(table).to_parquet(tmp_path / "own.parquet")
     with pytest.raises(LibraryError, match=words):
         read_embedding(tmp_path / "own.parquet")
 
 
-def test_what_is_no_file_of_vectors_is_refused(tmp_path):
+def test_rejects_invalid_vector_files(tmp_path):
     (tmp_path / "own.npy").write_bytes(b"\x80\x04\x95 a pickle")
     header = b"{'descr': ((((".ljust(117) + b"\n"
     (tmp_path / "header.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
@@ -192,8 +200,8 @@ def test_what_is_no_file_of_vectors_is_refused(tmp_path):
             read_embedding(tmp_path / name)
 
 
-def test_a_damaged_table_is_refused_in_one_line(tmp_path):
-    """What pyarrow says of it has several."""
+def test_damaged_table_gives_one_line_error(tmp_path):
+    """pyarrow's own message has several lines."""
     path = tmp_path / "x.parquet"
     parquet.write_table(pa.table({"id": [1, 2, 3], "d0": [1.0, 2.0, 3.0]}), path)
     data = bytearray(path.read_bytes())
@@ -212,8 +220,8 @@ def _npy(shape, values=b"", descr="'<f4'"):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (_npy("(True, 8)", bytes(32)), "a shape that no array has"),
-        (_npy("(-1, 8)", bytes(32)), "a shape that no array has"),
+        (_npy("(True, 8)", bytes(32)), "its header has an invalid shape"),
+        (_npy("(-1, 8)", bytes(32)), "its header has an invalid shape"),
         (_npy("(2.0, 8)", bytes(64)), "header is damaged"),
         (_npy("8", bytes(32)), "header is damaged"),
         (_npy(f"({10**12},)", descr="'<U0'"), "bytes cannot"),
@@ -223,7 +231,7 @@ def _npy(shape, values=b"", descr="'<f4'"):
         (b"\x93NUMPY\x01\x00\x20\x00root:SECRET:19000:0 and so much.", "header is damaged"),
     ],
 )
-def test_a_header_that_makes_no_sense_is_one_sentence(tmp_path, content, words):
+def test_nonsensical_header_gives_clear_error(tmp_path, content, words):
     (tmp_path / "own.npy").write_bytes(content)
     with pytest.raises(LibraryError, match=words) as refused:
         read_embedding(tmp_path / "own.npy")
@@ -263,12 +271,12 @@ def _bomb(kind, path):
             writer.write_table(table)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "kind", ["npz", "rows of columns", "rows of lists", "wide rows", "long names", "rows without vectors"]
 )
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
-def test_a_small_file_of_much_is_refused_before_memory_is_taken_for_it(tmp_path, kind):
+def test_decompression_bomb_is_rejected_before_allocation(tmp_path, kind):
     path = tmp_path / ("own.npz" if kind == "npz" else "own.parquet")
     _bomb(kind, path)
     assert path.stat().st_size < 4_000_000
@@ -281,7 +289,7 @@ def test_a_small_file_of_much_is_refused_before_memory_is_taken_for_it(tmp_path,
         "    read_embedding(Path(sys.argv[1]))\n"
         "except LibraryError as error:\n"
         "    print(error)\n"
-        # ru_maxrss would start at what the process had that started this one
+        # ru_maxrss would start at the value of the parent process
         "print(re.search(r'VmHWM:\\s*(\\d+)', Path('/proc/self/status').read_text())[1])\n"
     )
     done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
@@ -290,8 +298,8 @@ def test_a_small_file_of_much_is_refused_before_memory_is_taken_for_it(tmp_path,
     assert int(peak_kb) < 600_000
 
 
-@pytest.mark.slow
-def test_vectors_that_fill_their_file_are_read_whatever_their_number(tmp_path):
+@pytest.mark.long
+def test_large_genuine_files_are_read(tmp_path):
     X = np.random.default_rng(0).random((17_000, 1_000), dtype=np.float32)  # more than any file may unpack to
     np.save(tmp_path / "own.npy", X)
     np.savez_compressed(tmp_path / "own.npz", ids=np.arange(len(X)), vectors=X)
@@ -301,21 +309,22 @@ def test_vectors_that_fill_their_file_are_read_whatever_their_number(tmp_path):
         np.testing.assert_array_equal(read_embedding(tmp_path / name).vectors, X)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["string", "large_string", "string_view", "binary"])
-def test_names_are_read_however_a_table_keeps_them(tmp_path, kind):
+def test_names_are_read_from_all_column_types(tmp_path, kind):
     names = pa.array(["a", "b", None, "a"], getattr(pa, kind)())
     for column in (names, names.dictionary_encode()) if kind != "string_view" else (names,):
         parquet.write_table(pa.table({"path": column, "x": pa.array([1.0, 2.0, 3.0, 4.0])}), tmp_path / "own.parquet")
         assert read_embedding(tmp_path / "own.parquet").names == ["a", "b"]
 
 
-def test_a_plain_array_of_another_length_is_refused(tiny_library, tmp_path):
+def test_rejects_plain_array_of_wrong_length(tiny_library, tmp_path):
     np.save(tmp_path / "own.npy", vectors(7))
     with pytest.raises(LibraryError, match="a row for each of the 12 songs"):
         EmbeddingStore(tiny_library).keep(tmp_path / "own.npy")
 
 
-def test_the_same_vectors_are_kept_once_and_forgotten_when_nobody_needs_them(tiny_library, tmp_path, monkeypatch):
+def test_identical_vectors_are_stored_once_and_swept_if_unused(tiny_library, tmp_path, monkeypatch):
     np.savez(tmp_path / "own.npz", ids=np.arange(1, 13), vectors=vectors())
     store = EmbeddingStore(tiny_library)
     about = store.keep(tmp_path / "own.npz")
@@ -323,7 +332,7 @@ def test_the_same_vectors_are_kept_once_and_forgotten_when_nobody_needs_them(tin
     assert store.about(about.key).label == "own.npz"
     store.sweep(())
     assert store.about(about.key), "it has just come"
-    monkeypatch.setattr("musicsim.extensions.embeddings.store._UNUSED_S", -1.0)
+    monkeypatch.setattr("musicsim.extensions.embeddings.store.UNUSED_S", -1.0)
     store.sweep([about.key])
     assert store.about(about.key), "a model is made of it"
     store.sweep(())
@@ -333,7 +342,7 @@ def test_the_same_vectors_are_kept_once_and_forgotten_when_nobody_needs_them(tin
 
 
 def kept(library, folder):
-    """A store with a file of vectors, the file, and what is known of it."""
+    """Return a store with a file of vectors, the file, and its description."""
     np.savez(folder / "own.npz", ids=np.arange(1, 13), vectors=vectors())
     store = EmbeddingStore(library)
     return store, folder / "own.npz", store.keep(folder / "own.npz")
@@ -341,7 +350,7 @@ def kept(library, folder):
 
 @pytest.mark.parametrize("name", ["vectors.npy", "names.json", "about.json"])
 @pytest.mark.parametrize("damage", ["gone", "empty", "cut off", "of another kind"])
-def test_damaged_vectors_say_so_and_are_written_again(tiny_library, tmp_path, name, damage):
+def test_damaged_vectors_are_reported_and_reimported(tiny_library, tmp_path, name, damage):
     store, file, about = kept(tiny_library, tmp_path)
     target = store.folder / about.key / name
     whole = target.read_bytes()
@@ -360,7 +369,7 @@ def test_damaged_vectors_say_so_and_are_written_again(tiny_library, tmp_path, na
     assert target.read_bytes() == whole
 
 
-def test_vectors_that_come_again_count_as_just_come(tiny_library, tmp_path):
+def test_reimport_resets_age_of_vectors(tiny_library, tmp_path):
     store, file, about = kept(tiny_library, tmp_path)
     os.utime(store.folder / about.key, (0, 0))
     store.keep(file)
@@ -368,7 +377,7 @@ def test_vectors_that_come_again_count_as_just_come(tiny_library, tmp_path):
     assert store.about(about.key)
 
 
-def test_vectors_that_another_process_keeps_at_the_same_moment_are_kept(tiny_library, tmp_path, monkeypatch):
+def test_concurrent_storing_of_same_vectors_succeeds(tiny_library, tmp_path, monkeypatch):
     store, file, about = kept(tiny_library, tmp_path)
     shutil.rmtree(store.folder)
 
@@ -384,14 +393,15 @@ def test_vectors_that_another_process_keeps_at_the_same_moment_are_kept(tiny_lib
     assert [path.name for path in store.folder.iterdir()] == [about.key]
 
 
-def test_columns_that_were_taken_are_told(tiny_library, tmp_path):
+@pytest.mark.long
+def test_used_columns_are_reported(tiny_library, tmp_path):
     paths = [str(song.path) for song in tiny_library.songs()]
     table = pd.DataFrame(vectors(), columns=[f"d{i}" for i in range(D)])
     table.assign(path=paths, title="x", year=1999, tempo=120.0).to_parquet(tmp_path / "own.parquet")
     store = EmbeddingStore(tiny_library)
     about = store.keep(tmp_path / "own.parquet")
-    assert about.note == "Songs are named by the column path, their numbers are d0 to d4, year, tempo."
+    assert about.note == "The column path has the names of songs, d0 to d4, year, tempo the numbers."
     assert store.about(about.key) == about
-    assert match_words(about, store.match(about.key)).endswith(f"of none. {about.note}")
+    assert match_words(about, store.match(about.key)).endswith(f"for other songs. {about.note}")
     pd.DataFrame({"path": paths, "vector": list(vectors())}).to_parquet(tmp_path / "lists.parquet")
     assert store.keep(tmp_path / "lists.parquet").note == ""

@@ -1,4 +1,4 @@
-"""Somebody's ONNX model over a library: every shape of it, songs that fail, runs that are stopped, files that lie."""
+"""Tests of a user's ONNX model over a library: all input shapes, failing songs, stopped runs, and false files."""
 
 import json
 import re
@@ -27,13 +27,13 @@ N = 12_000
 
 
 def vectors_of(library, path, **options):
-    """What a model says of all songs, by hash."""
+    """Return the vectors that a model gives all songs, by hash."""
     found = describe_songs(library, OnnxModel(path, RATE, WINDOW, **options), hush)
     return dict(zip(found.hashes, found.vectors, strict=True)), found
 
 
 def known(path, **options):
-    """A model as workers have it."""
+    """Load a model as workers do."""
     return OnnxModel(path, RATE, WINDOW, digest=content_hash(path), **options)
 
 
@@ -41,7 +41,7 @@ def true_vector(path, frames=1):
     return loudness(windows(load(path, sr=RATE), N), frames)
 
 
-def test_windows_cover_a_song_evenly_and_a_short_one_is_padded():
+def test_windows_cover_song_evenly_with_padding():
     np.testing.assert_array_equal(
         windows(np.arange(10, dtype=np.float32), 4), [[0, 1, 2, 3], [3, 4, 5, 6], [6, 7, 8, 9]]
     )
@@ -56,7 +56,7 @@ def test_windows_cover_a_song_evenly_and_a_short_one_is_padded():
         ((N,), 0), (("samples",), 6), (("n", N), 6),
     ],
 )  # fmt: skip
-def test_every_shape_that_is_taken_gives_a_song_the_mean_of_its_windows(collection, tmp_path, shape, frames):
+def test_every_accepted_shape_averages_windows(collection, tmp_path, shape, frames):
     model = known(write_onnx(tmp_path / "net.onnx", shape, frames=frames))
     assert n_dimensions(model) == 2
     song = sorted(collection.rglob("*.flac"))[5]
@@ -68,7 +68,7 @@ def node(kind, inputs, outputs=("vectors",), **attributes):
 
 
 def refused(kind, folder):
-    """A file that is refused."""
+    """Write a file that must be refused."""
     path = folder / "net.onnx"
     if kind == "no model":
         path.write_bytes(b"not a model at all" * 20)
@@ -101,12 +101,12 @@ def refused(kind, folder):
         ("only for itself", "it cannot be loaded"),
         ("spectrograms", r"the shape \(n, 1, 96, 64\); it should be .*\(batch, samples\)"),
         ("stereo", r"the shape \(n, 2, 12000\); it should be"), ("whole numbers", r"its input is tensor\(int64\)"),
-        ("other window", "takes 16,000 samples at once, 2 s at 8,000 Hz; a window of 1.5 s has 12,000"),
-        ("two outputs", r"it has 2 outputs: name the one that is the vector \(vectors, mean\)"),
+        ("other window", "its input is 16,000 samples, 2 s at 8,000 Hz; a window of 1.5 s has 12,000"),
+        ("two outputs", r"it has 2 outputs: choose the output with the vector \(vectors, mean\)"),
         ("no batch", r"its output one is \(2\); it should be floats of the shape \(batch, d\)"),
     ],
 )  # fmt: skip
-def test_what_is_no_model_of_sound_is_refused_in_one_sentence(tmp_path, kind, words):
+def test_invalid_sound_models_give_clear_error(tmp_path, kind, words):
     with pytest.raises(ModelError, match=words) as refusal:
         n_dimensions(known(refused(kind, tmp_path)))
     said = str(refusal.value)
@@ -117,24 +117,24 @@ def test_what_is_no_model_of_sound_is_refused_in_one_sentence(tmp_path, kind, wo
 
 @pytest.mark.parametrize(
     ("kind", "words"),
-    [("no model", "it cannot be loaded"), ("empty", "give an ONNX file"), ("missing", "give an ONNX file")],
+    [("no model", "it cannot be loaded"), ("empty", "use an ONNX file"), ("missing", "use an ONNX file")],
 )
-def test_nothing_is_kept_of_a_file_that_is_refused(tiny_library, tmp_path, kind, words):
+def test_rejected_file_leaves_nothing(tiny_library, tmp_path, kind, words):
     with pytest.raises((LibraryError, ModelError), match=rf"^net\.onnx: {words}"):
         vectors_of(tiny_library, refused(kind, tmp_path))
     assert not list((tiny_library.folder / "cache").glob("onnx*"))
 
 
-def test_one_of_several_outputs_is_named(collection, tmp_path):
+def test_output_can_be_selected_by_name(collection, tmp_path):
     path = write_onnx(tmp_path / "net.onnx", outputs=("vectors", "loud"))
     song = next(collection.rglob("*.flac"))
     np.testing.assert_allclose(song_vector(known(path, output="vectors"), song), true_vector(song), rtol=1e-5)
-    with pytest.raises(ModelError, match="it has no output 'other'"):
+    with pytest.raises(ModelError, match="it lacks an output 'other'"):
         n_dimensions(known(path, output="other"))
 
 
-def test_weights_beside_the_file_are_not_read(tmp_path, monkeypatch):
-    """They would be no part of its hash, and any file of the machine could be named."""
+def test_external_weights_are_not_read(tmp_path, monkeypatch):
+    """They would not be part of its hash, and could name any file on the machine."""
     weights = helper.make_tensor("w", TensorProto.FLOAT, [2], np.ones(2, np.float32).tobytes(), raw=True)
     weights.ClearField("raw_data")
     weights.data_location = TensorProto.EXTERNAL
@@ -146,13 +146,13 @@ def test_weights_beside_the_file_are_not_read(tmp_path, monkeypatch):
     model.graph.initializer.append(weights)
     onnx.save(model, path)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ModelError, match="should be one file that holds its weights"):
+    with pytest.raises(ModelError, match="should be one file that includes its weights"):
         n_dimensions(known(path))
 
 
-@pytest.mark.slow
-def test_a_model_that_never_ends_is_stopped(tiny_library, tmp_path):
-    """A loop of ten to the twelve rounds."""
+@pytest.mark.long
+def test_endless_model_is_stopped(tiny_library, tmp_path):
+    """The model is a loop of 10^12 iterations."""
     body = helper.make_graph(
         [helper.make_node("Identity", ["go"], ["goes"]), helper.make_node("Abs", ["state"], ["next"])],
         "body",
@@ -175,7 +175,8 @@ def test_a_model_that_never_ends_is_stopped(tiny_library, tmp_path):
         vectors_of(tiny_library, write_onnx(tmp_path / "net.onnx", nodes=[rounds, loop], outputs=("late",)))
 
 
-def test_songs_that_cannot_be_read_are_named_and_the_rest_goes_on(tiny_library, tmp_path):
+@pytest.mark.long
+def test_unreadable_songs_are_skipped_and_named(tiny_library, tmp_path):
     broken, no_progress, *others = tiny_library.songs()
     (tmp_path / "broken.flac").write_bytes(b"no sound" * 100)
     with tiny_library.write() as connection:
@@ -190,15 +191,17 @@ def test_songs_that_cannot_be_read_are_named_and_the_rest_goes_on(tiny_library, 
     assert take_snapshot(tiny_library, model_id).n_indexed == len(others)
 
 
-def test_vectors_that_are_no_numbers_are_failures(tiny_library, tmp_path):
-    """The logarithm of minus the loudness."""
+@pytest.mark.long
+def test_non_finite_vectors_are_failures(tiny_library, tmp_path):
+    """The model returns the logarithm of minus the loudness."""
     nodes = [node("Neg", ["vectors"], ["minus"]), node("Log", ["minus"], ["none"])]
     path = write_onnx(tmp_path / "net.onnx", nodes=nodes, outputs=("none",))
-    with pytest.raises(ModelError, match=r"no song .* vector by it: .*net.onnx gives NaN or infinite"):
+    with pytest.raises(ModelError, match=r"no song .* got a vector: .*net.onnx gives NaN or infinite"):
         add_onnx(tiny_library, OnnxModel(path, RATE, WINDOW), "net", hush)
 
 
-def test_a_run_that_was_stopped_goes_on_and_computes_no_song_twice(tiny_library, tmp_path):
+@pytest.mark.long
+def test_stopped_run_resumes_without_recomputing(tiny_library, tmp_path):
     tiny_library.set_setting("n_workers", 1)
     path = write_onnx(tmp_path / "net.onnx")
     model = OnnxModel(path, RATE, WINDOW)
@@ -212,8 +215,8 @@ def test_a_run_that_was_stopped_goes_on_and_computes_no_song_twice(tiny_library,
     (kept,) = (tiny_library.folder / "cache").glob("onnx-*.rows")
     rows = np.fromfile(kept, np.dtype([("hash", "S32"), ("vector", "<f4", (2,))]))
     assert len(rows) == 5
-    rows["vector"] *= 2  # what is computed again would be as it was
-    kept.write_bytes(rows.tobytes() + b"half a row")  # of a process that was killed
+    rows["vector"] *= 2  # so that cached vectors differ from those computed again
+    kept.write_bytes(rows.tobytes() + b"half a row")  # left by a killed process
     found, about = vectors_of(tiny_library, path)
     assert about.n_known == 5
     done = {digest.decode() for digest in rows["hash"]}
@@ -221,11 +224,12 @@ def test_a_run_that_was_stopped_goes_on_and_computes_no_song_twice(tiny_library,
         twice = 2 if song.content_hash in done else 1
         np.testing.assert_allclose(found[song.content_hash], twice * true_vector(song.path), rtol=1e-5)
     assert vectors_of(tiny_library, path)[1].n_known == 12
-    other = describe_songs(tiny_library, OnnxModel(path, RATE, 1.0), hush)  # of other settings nothing is kept
+    other = describe_songs(tiny_library, OnnxModel(path, RATE, 1.0), hush)  # nothing is cached for other settings
     assert other.n_known == 0
 
 
-def test_a_model_is_made_of_it_as_of_vectors_that_were_brought(tiny_library, tmp_path):
+@pytest.mark.long
+def test_onnx_model_is_added_like_imported_vectors(tiny_library, tmp_path):
     path = write_onnx(tmp_path / "net.onnx")
     out, _ = run(
         "models", "add-onnx", path, "--sample-rate", RATE, "--window", WINDOW, "--json", library=tiny_library.folder
@@ -245,12 +249,12 @@ def test_a_model_is_made_of_it_as_of_vectors_that_were_brought(tiny_library, tmp
     ("options", "words"),
     [(("--sample-rate", 10, "--window", 5), "from 1000 to 192000 Hz"), (("--sample-rate", 8000, "--window", 0), "0.1")],
 )
-def test_settings_out_of_range_are_said(tiny_library, tmp_path, options, words):
+def test_rejects_out_of_range_settings(tiny_library, tmp_path, options, words):
     _, problem = run("models", "add-onnx", "net.onnx", *options, library=tiny_library.folder, expect=2)
     assert words in " ".join(problem.replace("│", " ").split())
 
 
-def test_visitors_run_no_model(tiny_library, tmp_path, monkeypatch):
+def test_visitors_cannot_run_models(tiny_library, tmp_path, monkeypatch):
     monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
     with pytest.raises(OwnerOnlyError):
         add_onnx(tiny_library, OnnxModel(tmp_path / "net.onnx", RATE, WINDOW), "net", hush)

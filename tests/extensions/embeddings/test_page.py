@@ -1,4 +1,4 @@
-"""Vectors of the user on the Train page."""
+"""Tests of the user's vectors on the Train page."""
 
 import io
 
@@ -31,7 +31,8 @@ def captions(app):
     return "\n".join(caption.value for caption in app.caption)
 
 
-def test_vectors_of_ones_own_are_matched_and_become_a_model(full, monkeypatch):
+@pytest.mark.long
+def test_imported_vectors_are_matched_and_become_model(full, monkeypatch):
     songs = full.songs()
     data = io.BytesIO()
     names = [str(song.path) for song in songs[1:]] + ["elsewhere.mp3"]
@@ -46,7 +47,7 @@ def test_vectors_of_ones_own_are_matched_and_become_a_model(full, monkeypatch):
 
     bring("net.npz", data.getvalue())
     assert (
-        "12 vectors of 4 numbers in net.npz\\: 11 are of songs of this library, 1 of none (elsewhere.mp3)."
+        "12 vectors of 4 numbers in net.npz\\: 11 for songs of this library, 1 for other songs (elsewhere.mp3)."
         in captions(app)
     )
     ((kind, arguments),) = started
@@ -56,18 +57,18 @@ def test_vectors_of_ones_own_are_matched_and_become_a_model(full, monkeypatch):
     model_id = add_representation(full, settings, arguments["name"], hush)
     assert len(take_snapshot(full, model_id).row_ids) == 11
     app = open_page("train")
-    assert "11 of 12 songs have a vector; there are 12" in captions(app)
+    assert "11 of 12 songs have a vector; the import has 12" in captions(app)
     bring("net.npz", b"no zip")
     assert any("not an .npz file" in box.value for box in app.error)
     np.savez(data := io.BytesIO(), paths=np.array(["nowhere"]), vectors=np.ones((1, 4)))
     bring("other.npz", data.getvalue())
-    assert any("0 are of songs of this library, 1 of none (nowhere)" in box.value for box in app.error)
+    assert any("0 for songs of this library, 1 for other songs (nowhere)" in box.value for box in app.error)
     assert len(started) == 1, "nothing is made of what cannot be used"
 
 
 @pytest.fixture
 def mine(full, tmp_path):
-    """A second model, in use, of vectors of the user, and the facts about these."""
+    """Add a second model from vectors of the user and make it active. Return it and the facts about the vectors."""
     ids = [song.id for song in full.songs()]
     X = np.random.default_rng(0).standard_normal((len(ids), 5))
     np.savez(tmp_path / "own.npz", ids=np.array(ids), vectors=X)
@@ -77,8 +78,9 @@ def mine(full, tmp_path):
     return full.models.get(model_id), about
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["vectors.npy", "about.json"])
-def test_damaged_vectors_of_ones_own_leave_pages_and_songs_to_come(full, mine, tmp_path, name):
+def test_damaged_vectors_do_not_break_pages_or_scans(full, mine, tmp_path, name):
     record, about = mine
     target = EmbeddingStore(full).folder / about.key / name
     target.write_bytes(target.read_bytes()[:100] if name == "vectors.npy" else b"")

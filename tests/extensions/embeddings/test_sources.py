@@ -1,4 +1,4 @@
-"""Vectors of the user as a model, alone and as one of several that are learned together."""
+"""Tests of the user's vectors as a model, alone and as one of several that are learned together."""
 
 import json
 import shutil
@@ -29,7 +29,7 @@ SOUND = "Sound"
 
 @pytest.fixture(scope="module")
 def three_sources_folder(twelve_artists, tmp_path_factory):
-    """A library with tags and vectors of its own beside the sound, and a model learned on four sources."""
+    """Build a library with sound, tags and vectors of its own, and a model learned on four sources."""
     from musicsim.library import Library
 
     folder = tmp_path_factory.mktemp("sources") / "library"
@@ -42,7 +42,7 @@ def three_sources_folder(twelve_artists, tmp_path_factory):
         kinds = {genre: i for i, genre in enumerate(sorted({song.genre for song in songs}))}
         noise = np.random.default_rng(0).standard_normal((len(songs), 6))
         X = np.eye(6)[[kinds[song.genre] for song in songs]] * 4 + noise
-        # four songs have none; one row waits for a song that comes later
+        # four songs lack a vector; one row is for a song that is added later
         names = [str(song.path) for song in songs[4:]] + [str(folder.parent / "new.flac")]
         np.savez(folder.parent / "net.npz", paths=np.array(names), vectors=np.vstack([X[4:], [4, 0, 0, 0, 0, 0]]))
         add_own_vectors(library, folder.parent / "net.npz", "net", hush)
@@ -53,7 +53,7 @@ def three_sources_folder(twelve_artists, tmp_path_factory):
 
 @pytest.fixture
 def three_sources(three_sources_folder, tmp_path):
-    """A copy that the test may change."""
+    """Open a copy that the test may change."""
     from musicsim.library import Library
 
     shutil.copytree(three_sources_folder, tmp_path / "sources")
@@ -61,28 +61,30 @@ def three_sources(three_sources_folder, tmp_path):
         yield library
 
 
-def test_vectors_of_ones_own_are_a_model(three_sources):
+def test_imported_vectors_become_model(three_sources):
     record = three_sources.models.named("net")
     seen = take_snapshot(three_sources, record.id)
     assert len(seen.songs_at()) == 20
     X = three_sources.models.features(record.id).X
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     squared = [((Y[:, None] - Y[None]) ** 2).sum(axis=2) for Y in (seen.X, unit)]
-    # the cosine, but for one scale: fewer than fifty songs keep the whole space
+    # the cosine up to a scale: with fewer than fifty songs, the space keeps all dimensions
     np.testing.assert_allclose(squared[0] * (squared[1].sum() / squared[0].sum()), squared[1], atol=1e-5)
     assert find_similar(seen, seen.songs_at([0])[0].id, 1)[0].song.genre == seen.songs_at([0])[0].genre
     assert kind_words(record) == "vectors of your own (net.npz)"
-    assert "20 of 24 songs have a vector; there are 21, of 6 numbers" in "\n".join(facts(three_sources, record, {}))
+    assert "20 of 24 songs have a vector; the import has 21 vectors of 6 numbers" in "\n".join(
+        facts(three_sources, record, {})
+    )
 
 
-def test_a_model_of_several_sources_is_whole_and_says_what_each_counts(three_sources):
+def test_joint_model_is_complete_with_source_shares(three_sources):
     record = three_sources.models.named("all of it")
     assert [m.name for m in three_sources.models.all()] == [SOUND, "Codewords", "tags", "rhythm", "net", "all of it"]
     seen = take_snapshot(three_sources, record.id)
     assert len(seen.songs_at()) == 24
     assert np.isfinite(seen.X).all()
     assert np.isfinite(seen.map).all()
-    assert np.var(seen.X, axis=0, dtype=np.float64).sum() == pytest.approx(0.5, rel=1e-4)  # reads as others do
+    assert np.var(seen.X, axis=0, dtype=np.float64).sum() == pytest.approx(0.5, rel=1e-4)  # the spread of other models
     report = report_of(three_sources, record)
     assert report["base"] == "Sound + tags + rhythm + net"
     rows = source_rows(report)
@@ -91,13 +93,13 @@ def test_a_model_of_several_sources_is_whole_and_says_what_each_counts(three_sou
     assert all(0 <= source["alone"] <= 1 for source in report["sources"])
     words = "\n".join(facts(three_sources, record, report))
     assert "on “Sound”, “tags”, “rhythm” and “net”, full metric" in words
-    assert "Of its distances: " in words
+    assert "Shares of the distances: " in words
     assert LearningSettings(**record.settings).on == (SOUND, "tags", "rhythm", "net")
     assert stale_reason(three_sources, record) is None
     json.dumps(report)
 
 
-def test_sound_from_outside_is_heard_by_those_that_listen(three_sources, tmp_path):
+def test_external_sound_uses_audio_sources(three_sources, tmp_path):
     seen = take_snapshot(three_sources, three_sources.models.named("all of it").id)
     data = write_song(tmp_path / "x.flac", "noise", seed=99).read_bytes()
     example = read_example(seen, data, "x.flac")
@@ -105,7 +107,7 @@ def test_sound_from_outside_is_heard_by_those_that_listen(three_sources, tmp_pat
     assert find_similar(seen, example, 1)[0].song.genre == "noise"
 
 
-def test_why_says_what_each_source_gives_and_the_sound_in_parts(three_sources, tmp_path):
+def test_explanation_includes_each_source_and_sound_parts(three_sources, tmp_path):
     seen = take_snapshot(three_sources, three_sources.models.named("all of it").id)
     one, other = seen.songs_at()[10:12]
     query = read_example(seen, one.path.read_bytes(), "mine")
@@ -123,7 +125,7 @@ def test_why_says_what_each_source_gives_and_the_sound_in_parts(three_sources, t
     assert [part.words for part in why.parts] == ["tags that people gave"]
 
 
-def test_new_songs_join_with_what_is_known_of_them(three_sources, three_sources_folder, tmp_path):
+def test_new_songs_use_their_known_sources(three_sources, three_sources_folder, tmp_path):
     fresh = write_song(three_sources_folder.parent / "new.flac", "clicks", seed=77, title="new", artist="Nobody")
     three_sources.add(fresh)
     three_sources.add(write_song(tmp_path / "other.flac", "tones", seed=78, title="other", artist="Somebody"))
@@ -137,7 +139,7 @@ def test_new_songs_join_with_what_is_known_of_them(three_sources, three_sources_
     assert own.rows_of([other.id])[0] == -1
 
 
-def test_it_outlives_its_sources_and_travels(three_sources, tiny_library, tmp_path):
+def test_joint_model_outlives_sources_and_round_trips(three_sources, tiny_library, tmp_path):
     record = three_sources.models.named("all of it")
     before = take_snapshot(three_sources, record.id).X.copy()
     for name in ("tags", "net", "rhythm"):
@@ -154,9 +156,10 @@ def test_it_outlives_its_sources_and_travels(three_sources, tiny_library, tmp_pa
     assert find_similar(taken, taken.songs_at([0])[0].id, 1)[0].song.artist == taken.songs_at([0])[0].artist
 
 
-def test_it_is_made_again_when_a_source_was_replaced(three_sources):
+@pytest.mark.long
+def test_joint_model_is_refitted_after_source_change(three_sources):
     first = three_sources.models.named("all of it")
-    assert refresh(three_sources, force=True)  # codewords again
+    assert refresh(three_sources, force=True)  # fits the codewords again
     second = three_sources.models.named("all of it")
     assert second.id != first.id
     assert stale_reason(three_sources, second) is None
@@ -164,7 +167,7 @@ def test_it_is_made_again_when_a_source_was_replaced(three_sources):
     assert len(take_snapshot(three_sources, second.id).songs_at()) == 24
 
 
-def test_deleting_it_leaves_nothing(three_sources):
+def test_deleting_joint_model_leaves_nothing(three_sources):
     record = three_sources.models.named("all of it")
     three_sources.models.delete(record.id)
     left = {folder.name for folder in three_sources.models.folder.iterdir()}
@@ -172,7 +175,7 @@ def test_deleting_it_leaves_nothing(three_sources):
 
 
 @pytest.mark.parametrize("structure", ["full", "diagonal"])
-def test_answers_teach_it_too(three_sources, structure):
+def test_joint_model_learns_from_answers(three_sources, structure):
     songs = three_sources.songs()
     rng = np.random.default_rng(0)
     for _ in range(30):
@@ -187,7 +190,7 @@ def test_answers_teach_it_too(three_sources, structure):
     assert report["leads"]["order"]["after"] > 0.5
 
 
-def test_a_training_that_is_cancelled_leaves_no_hidden_model(three_sources):
+def test_canceled_training_leaves_no_hidden_model(three_sources):
     from musicsim.progress import Canceled
 
     before = [record.id for record in three_sources.models.all(retired=True)]
@@ -199,22 +202,22 @@ def test_a_training_that_is_cancelled_leaves_no_hidden_model(three_sources):
         assert len(list(three_sources.models.folder.iterdir())) == len(before)
 
 
-def test_what_cannot_be_is_said(three_sources, tmp_path):
+def test_invalid_sources_give_clear_error(three_sources, tmp_path):
     with pytest.raises(ModelError, match="is itself a learned model"):
         learn(three_sources, LearningSettings("genre", (SOUND, "all of it")), "x", Watcher())
     np.savez(tmp_path / "none.npz", paths=np.array(["nowhere"]), vectors=np.ones((1, 3)))
-    with pytest.raises(ModelError, match=r"none of the 1 vectors of none\.npz"):
+    with pytest.raises(ModelError, match=r"none of the 1 vectors in none\.npz"):
         add_own_vectors(three_sources, tmp_path / "none.npz", "x", hush)
     for song in three_sources.songs():
-        three_sources.frame_files._aspects_path(song.content_hash).unlink()
+        three_sources.frame_files.aspects_path(song.content_hash).unlink()
     with pytest.raises(FeatureVersionError, match="harmony and rhythm"):
         add_representation(three_sources, RepresentationSettings("harmony"), "x", hush)
     with pytest.raises(ValueError, match="should be one of"):
         RepresentationSettings("combined")
 
 
-def test_artists_are_parted_alike_for_one_model_and_for_several(three_sources):
-    """So that what is learned on one can be compared with what is learned on several."""
+def test_single_and_joint_models_hold_out_same_artists(three_sources):
+    """Results of learning on one can then be compared with learning on several."""
     shown = []
     for on in ((SOUND,), (SOUND, "net")):
         model_id = learn(three_sources, LearningSettings("genre", on, C=100.0), "x", Watcher())

@@ -1,4 +1,4 @@
-"""What is exported comes back in the program it is for: pandas, numpy, jams, and readers of MIREX's lists."""
+"""Tests that exports can be read by the programs they are for: pandas, numpy, jams, and readers of MIREX lists."""
 
 import csv
 import io
@@ -20,8 +20,8 @@ from musicsim.explorer import job_process
 from musicsim.explorer.learning.task import Split
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.exports.export import export
-from musicsim.extensions.exports.made import export_path, exports_of
 from musicsim.extensions.exports.request import EXPORTS, ExportRequest
+from musicsim.extensions.exports.routes import export_path, exports_of
 from musicsim.extensions.exports.table_files import TEXT, Column, Table, write_table
 from musicsim.extensions.exports.tables import TABLE_OF
 from tests.command import run
@@ -29,7 +29,7 @@ from tests.command import run
 
 @pytest.fixture
 def library(tiny_library):
-    """The tiny library with tags, plays and answers, and a title that spreadsheets would take for a formula."""
+    """Build the tiny library with tags, plays and answers, and a title that spreadsheets would read as a formula."""
     ids = [song.id for song in tiny_library.songs()]
     tiny_library.edits.edit(ids[:1], {"title": "=1+1"})
     tiny_library.add_tags(
@@ -53,11 +53,11 @@ def exported(library, kind, path, **options):
     return done
 
 
-def test_every_kind_has_a_table():
+def test_every_export_has_table():
     assert list(TABLE_OF) == list(EXPORTS)
 
 
-def test_vectors_come_back_as_they_are_in_pandas_and_numpy(library, tmp_path):
+def test_vectors_round_trip_through_pandas_and_numpy(library, tmp_path):
     now = take_snapshot(library)
     exported(library, "vectors", tmp_path / "v.parquet")
     frame = pd.read_parquet(tmp_path / "v.parquet")
@@ -79,7 +79,7 @@ def test_vectors_come_back_as_they_are_in_pandas_and_numpy(library, tmp_path):
 
 
 @pytest.mark.parametrize("ending", [".npz", ".parquet"])
-def test_exported_vectors_can_be_read_as_vectors_of_ones_own(library, tmp_path, ending):
+def test_exported_vectors_can_be_imported(library, tmp_path, ending):
     embedding_files = pytest.importorskip("musicsim.extensions.embeddings.files", reason="another extension")
     exported(library, "vectors", tmp_path / f"v{ending}")
     found = embedding_files.read_embedding(tmp_path / f"v{ending}")
@@ -88,7 +88,7 @@ def test_exported_vectors_can_be_read_as_vectors_of_ones_own(library, tmp_path, 
     assert np.array_equal(found.vectors, now.X)
 
 
-def test_histograms_are_those_of_the_codewords(library, tmp_path):
+def test_histograms_match_codewords(library, tmp_path):
     done = exported(library, "histograms", tmp_path / "h.npz")
     record = library.models.named(done.model)
     of_model = library.models.features(record.id)
@@ -97,7 +97,7 @@ def test_histograms_are_those_of_the_codewords(library, tmp_path):
         assert np.array_equal(arrays["histogram"], of_model.X[order])
     assert arrays_sum_to_one(of_model.X)
     sound = next(r.name for r in library.models.all() if r.name != done.model)
-    with pytest.raises(ModelError, match="has no histograms"):
+    with pytest.raises(ModelError, match="lacks histograms"):
         export(library, "histograms", tmp_path / "x.npz", ExportRequest(), model=sound)
 
 
@@ -106,14 +106,14 @@ def arrays_sum_to_one(X):
 
 
 def brute_force(X, ids, k):
-    """The nearest other songs of each and their distances, by all pairs."""
+    """Return the nearest other songs of each song and their distances, by all pairs."""
     D = np.linalg.norm(X[:, None].astype(np.float64) - X[None].astype(np.float64), axis=2)
     np.fill_diagonal(D, np.inf)
     order = np.argsort(D, axis=1, kind="stable")[:, :k]
     return ids[order], np.take_along_axis(D, order, axis=1)
 
 
-def test_neighbours_are_those_of_all_pairs(library, tmp_path):
+def test_neighbors_match_brute_force(library, tmp_path):
     now = take_snapshot(library)
     ids, distances = brute_force(now.X, now.row_ids, 4)
     exported(library, "neighbours", tmp_path / "n.parquet", k=4)
@@ -132,7 +132,7 @@ def test_neighbours_are_those_of_all_pairs(library, tmp_path):
         assert arrays["neighbour_ids"].shape == (12, 11), "no more than there are"
 
 
-def test_the_distance_list_is_as_mirex_wants_it(library, tmp_path):
+def test_distance_list_follows_mirex_format(library, tmp_path):
     now = take_snapshot(library)
     done = exported(library, "neighbours", tmp_path / "list.txt")
     header, *lines = (tmp_path / "list.txt").read_text("utf-8").splitlines()
@@ -149,7 +149,7 @@ def test_the_distance_list_is_as_mirex_wants_it(library, tmp_path):
         assert np.allclose([float(text) for _, _, text in pairs], d, rtol=1e-4, atol=1e-5)
 
 
-def test_songs_whose_files_share_a_name_are_called_by_their_paths_in_the_list(library, tmp_path):
+def test_songs_with_same_file_name_use_paths(library, tmp_path):
     first, second = library.songs()[:2]
     with library.write() as connection:
         for song, folder in ((first, "a"), (second, "b")):
@@ -161,7 +161,7 @@ def test_songs_whose_files_share_a_name_are_called_by_their_paths_in_the_list(li
     assert {name for name in names if "/" in name} == {"/music/a/01.wav", "/music/b/01.wav"}
 
 
-def test_the_map_is_a_table_for_embedding_atlas(library, tmp_path):
+def test_map_is_embedding_atlas_table(library, tmp_path):
     now = take_snapshot(library)
     exported(library, "map", tmp_path / "m.parquet", k=3)
     frame = pd.read_parquet(tmp_path / "m.parquet")
@@ -176,7 +176,7 @@ def test_the_map_is_a_table_for_embedding_atlas(library, tmp_path):
     assert "neighbors" not in pd.read_parquet(tmp_path / "bare.parquet").columns
 
 
-def test_splits_are_those_that_trainings_hold_out(library, tmp_path):
+def test_splits_match_training_splits(library, tmp_path):
     ids = [song.id for song in library.songs()]
     for i, song_id in enumerate(ids):
         library.edits.edit([song_id], {"artist": f"Artist {i // 2}"})
@@ -189,7 +189,7 @@ def test_splits_are_those_that_trainings_hold_out(library, tmp_path):
     assert (frame.groupby("artist")["split"].nunique() == 1).all()
 
 
-def test_plays_and_answers_come_back(library, tmp_path):
+def test_plays_and_answers_round_trip(library, tmp_path):
     ids = [song.id for song in library.songs()]
     exported(library, "plays", tmp_path / "p.parquet")
     frame = pd.read_parquet(tmp_path / "p.parquet")
@@ -206,7 +206,7 @@ def test_plays_and_answers_come_back(library, tmp_path):
     assert pd.read_parquet(tmp_path / "a.parquet")["listener"].tolist() == ["Ann"]
 
 
-def test_jams_reads_the_tags_and_finds_them_valid(library, tmp_path):
+def test_jams_accepts_exported_tags(library, tmp_path):
     done = exported(library, "tags", tmp_path / "tags.zip")
     songs = {song.id: song for song in library.songs()}
     tags = library.tags()
@@ -225,7 +225,7 @@ def test_jams_reads_the_tags_and_finds_them_valid(library, tmp_path):
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".npz", ".csv"])
-def test_a_table_without_rows_has_its_columns(store, tmp_path, ending):
+def test_empty_table_keeps_columns(store, tmp_path, ending):
     exported(store, "plays", tmp_path / f"p{ending}")
     if ending == ".npz":
         with np.load(tmp_path / "p.npz") as arrays:
@@ -237,8 +237,9 @@ def test_a_table_without_rows_has_its_columns(store, tmp_path, ending):
         assert (len(frame), "plays" in frame.columns) == (0, True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", [".parquet", ".npz", ".csv"])
-def test_memory_is_that_of_a_block_whatever_the_number_of_rows(tmp_path, ending):
+def test_memory_is_independent_of_row_count(tmp_path, ending):
     n_rows, width = 500, 64
     columns = (Column("id", "i8"), Column("name", TEXT), Column("vector", "f4", width))
     alive = []
@@ -269,10 +270,10 @@ def test_memory_is_that_of_a_block_whatever_the_number_of_rows(tmp_path, ending)
             assert arrays["vector"].shape == (60 * n_rows, width)
 
 
-def test_what_cannot_be_written_is_one_sentence_and_nothing_is_left(library, tmp_path):
+def test_failed_export_leaves_nothing(library, tmp_path):
     with pytest.raises(LibraryError, match="plays are exported as"):
         export(library, "plays", tmp_path / "p.txt", ExportRequest())
-    with pytest.raises(LibraryError, match="Name a file in a folder that is there"):
+    with pytest.raises(LibraryError, match="Use a file in an existing folder"):
         export(library, "plays", tmp_path / "no" / "p.csv", ExportRequest())
     with pytest.raises(NotFoundError, match="a k of at least 1"):
         export(library, "neighbours", tmp_path / "n.csv", ExportRequest(k=0))
@@ -281,7 +282,7 @@ def test_what_cannot_be_written_is_one_sentence_and_nothing_is_left(library, tmp
     assert list(tmp_path.glob("*.csv")) == []
 
 
-def test_the_command_says_what_it_wrote(library, tmp_path):
+def test_command_reports_export(library, tmp_path):
     told = json.loads(run("export", "map", tmp_path / "m.csv", "--json", library=library.folder)[0])
     assert told["rows"] == 12
     assert told["model"] == library.models.active().name
@@ -290,7 +291,7 @@ def test_the_command_says_what_it_wrote(library, tmp_path):
     assert "should be one of" in " ".join(problem.split())
 
 
-def test_an_export_of_the_page_can_be_downloaded(library, monkeypatch):
+def test_page_export_can_be_downloaded(library, monkeypatch):
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(library.folder))
     path = export_path(library, "vectors", ".npz")
     job = library.jobs.create("export", {"what": "vectors", "path": str(path)})

@@ -1,4 +1,4 @@
-"""Exports on the Library page."""
+"""Tests of exports on the Library page."""
 
 from functools import partial
 from urllib.parse import unquote
@@ -9,13 +9,13 @@ from streamlit import config
 
 from musicsim.api import routes
 from musicsim.explorer import job_process, jobs
-from musicsim.extensions.exports.made import exports_of
 from musicsim.extensions.exports.page import NAMES
 from musicsim.extensions.exports.request import EXPORTS
+from musicsim.extensions.exports.routes import exports_of
 from tests.pages.actions import open_page, show_section
 
 
-def test_every_export_has_a_button_and_what_was_exported_can_be_downloaded(full, monkeypatch, request):
+def test_every_export_has_button_and_download(full, monkeypatch, request):
     started = []
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
     app = show_section(open_page("library"), "exports")

@@ -1,4 +1,4 @@
-"""Guessed labels in the browser: what is marked in the table is what is accepted, and no other song after it."""
+"""Tests of guessed labels in the browser: accepting affects the marked rows only, and no song after them."""
 
 import pytest
 from playwright.sync_api import expect
@@ -11,7 +11,7 @@ ROW = 35  # pixels
 
 @pytest.fixture
 def nameless(home):
-    """A song of each artist without one."""
+    """Remove the artist from one song of each artist."""
     with Library.open(home / "library") as library:
         ids = list({song.artist: song.id for song in library.songs()}.values())
         library.edits.edit(ids, {"artist": None})
@@ -19,7 +19,7 @@ def nameless(home):
         library.edits.undo(ids)
 
 
-def test_marks_go_with_the_rows_they_were_set_on(page, address, nameless):
+def test_marks_stay_with_their_rows(page, address, nameless):
     library, ids = nameless
     visit(page, address, "library")
     page.get_by_test_id("stMain").get_by_text("Artists", exact=True).first.click()
@@ -30,5 +30,5 @@ def test_marks_go_with_the_rows_they_were_set_on(page, address, nameless):
     table.click(position={"x": ROW / 2, "y": 1.5 * ROW})
     page.get_by_role("button", name="Accept 1").click()
     expect(page.get_by_role("button", name="Undo 1 artist")).to_be_visible()
-    expect(page.get_by_role("button", name="Accept 2")).to_be_visible()  # nothing is marked: the button means both
+    expect(page.get_by_role("button", name="Accept 2")).to_be_visible()  # no marks: the button means both
     assert sum(song.artist is None for song in library.songs(ids)) == 2

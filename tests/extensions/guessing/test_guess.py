@@ -1,4 +1,4 @@
-"""Guessed labels: those of the nearest songs, with their votes, and an honest figure of how often they are right."""
+"""Tests of guessed labels: those of the nearest songs, with votes and an honest estimate of their accuracy."""
 
 import json
 
@@ -19,19 +19,19 @@ from tests.command import run
 
 @pytest.fixture
 def unlabelled(tiny_library):
-    """One song of each kind of sound without a genre."""
+    """Remove the genre from one song of each kind of sound."""
     songs = {song.genre: song.id for song in tiny_library.songs()}
     tiny_library.edits.edit(songs.values(), {"genre": None})
     return tiny_library, {song_id: genre for genre, song_id in songs.items()}
 
 
 def nearest(snapshot, row):
-    """All other rows, nearest first."""
+    """Return all other rows, nearest first."""
     order = np.argsort(np.linalg.norm(snapshot.X - snapshot.X[row], axis=1), kind="stable")
     return [r for r in order.tolist() if r != row]
 
 
-def test_the_nearest_with_a_genre_vote(unlabelled):
+def test_nearest_songs_with_genre_vote(unlabelled):
     library, truth = unlabelled
     snapshot = take_snapshot(library)
     found = guess_labels(snapshot, n_votes=3)
@@ -43,10 +43,10 @@ def test_the_nearest_with_a_genre_vote(unlabelled):
         assert guess.votes == (near.count(guess.names[0]),)
         assert guess.n_voters == 3
     assert (found.judged.n_judged, found.n_known) == (9, 9)
-    assert found.judged.right[2] == 1.0  # of the own kind two are left to vote
+    assert found.judged.right[2] == 1.0  # two songs of the same kind remain as voters
 
 
-def test_figures_are_those_of_leaving_one_out(unlabelled):
+def test_scores_match_leave_one_out(unlabelled):
     library, _ = unlabelled
     snapshot = take_snapshot(library)
     found = guess_labels(snapshot, n_votes=4)
@@ -62,22 +62,22 @@ def test_figures_are_those_of_leaving_one_out(unlabelled):
     assert set(found.judged.right) == set(range(1, max(votes for votes, _ in right) + 1))
     for least, share in found.judged.right.items():
         assert share == pytest.approx(np.mean([r for votes, r in right if votes >= least]))
-    # each kind of sound is an artist of its own here: without it nobody can be right
+    # each kind of sound is one artist here, so without that artist no guess can be right
     assert found.judged.right_apart == 0.0
 
 
-def test_what_a_song_has_no_label_for_is_neither_right_nor_wrong(tiny_library):
+def test_missing_tags_are_not_scored(tiny_library):
     for place, song in enumerate(tiny_library.songs()):
         tiny_library.edits.edit([song.id], {"album": None if place % 4 == 1 else f"{song.artist}'s"})
     unknown = tiny_library.songs()[0]
     tiny_library.edits.edit([unknown.id], {"artist": None})
     judged = guess_labels(take_snapshot(tiny_library), "artist").judged
-    # every song is nearest to others of its artist, who have one album at most
+    # every song is nearest to others by its artist, who has one album at most
     assert judged.n_judged == 11
     assert set(judged.right.values()) == {1.0}
 
 
-def test_a_sub_genre_is_elected_among_those_that_agree_on_the_genre(tiny_library):
+def test_subgenre_is_chosen_within_winning_genre(tiny_library):
     genres = ("A/x", "A/y", "B")
     by_artist = {}
     for song in tiny_library.songs():
@@ -86,16 +86,16 @@ def test_a_sub_genre_is_elected_among_those_that_agree_on_the_genre(tiny_library
         tiny_library.edits.edit(ids, {"genre": genre})
     of_first = {ids[0]: genre for genre, ids in zip(genres, by_artist.values(), strict=True)}
     tiny_library.edits.edit(of_first, {"genre": None})
-    # all nine vote, three for each: six agree on A even for the song that was B
+    # all nine vote, three for each: six agree on A even for the song labeled B
     for guess in guess_labels(take_snapshot(tiny_library), n_votes=9).guesses:
         assert (guess.names[0], guess.votes) == ("A", (6, 3))
         assert of_first[guess.song.id] in {guess.names[1], "B"}
-        assert guess.entered(3) == {"genre": guess.names[1]}
-        assert guess.entered(4) == {"genre": "A"}
-        assert guess.entered(7) == {}
+        assert guess.new_tags(3) == {"genre": guess.names[1]}
+        assert guess.new_tags(4) == {"genre": "A"}
+        assert guess.new_tags(7) == {}
 
 
-def test_an_artist_comes_with_the_album_and_what_is_known_stays(tiny_library):
+def test_artist_guess_includes_album_and_keeps_known_tags(tiny_library):
     songs = tiny_library.songs()
     for place, song in enumerate(songs):
         tiny_library.edits.edit([song.id], {"album": f"{song.artist} {place % 2}"})
@@ -107,12 +107,12 @@ def test_an_artist_comes_with_the_album_and_what_is_known_stays(tiny_library):
     assert {g.names[0]: g.song.id for g in found.guesses} == artists
     for guess in found.guesses:
         assert guess.names[1] in {f"{guess.names[0]} 0", f"{guess.names[0]} 1"}
-        assert guess.votes == (3, 2)  # of three songs two are of one album
-        assert set(guess.entered(2)) == ({"artist"} if guess.song.id == kept else {"artist", "album"})
-        assert set(guess.entered(3)) == {"artist"}
+        assert guess.votes == (3, 2)  # two of three songs are on one album
+        assert set(guess.new_tags(2)) == ({"artist"} if guess.song.id == kept else {"artist", "album"})
+        assert set(guess.new_tags(3)) == {"artist"}
 
 
-def test_what_is_entered_leaves_what_was_typed_before_and_since(tiny_library):
+def test_accepting_guesses_keeps_earlier_and_later_edits(tiny_library):
     songs = tiny_library.songs()
     for place, song in enumerate(songs):
         tiny_library.edits.edit([song.id], {"album": f"{song.artist} {place % 2}"})
@@ -128,14 +128,14 @@ def test_what_is_entered_leaves_what_was_typed_before_and_since(tiny_library):
     edited = tiny_library.edits.edited()
     assert edited[has_album] == {"artist": said[has_album][0], "album": "mine"}
     assert edited[corrected] == dict(zip(("artist", "album"), said[corrected], strict=True))
-    assert edited[meanwhile] == {"artist": "typed", "album": None}  # the album is one of the artist that was guessed
+    assert edited[meanwhile] == {"artist": "typed", "album": None}  # the album is by the guessed artist
     tiny_library.edits.edit([corrected], {"artist": "corrected"})
     tiny_library.edits.change(back)
     after = {corrected: {"artist": "corrected", "album": None}, meanwhile: edited[meanwhile]}
     assert tiny_library.edits.edited() == before | after
 
 
-def test_codes_are_judged_on_songs_that_they_were_not_learned_from(unlabelled, monkeypatch):
+def test_codes_are_scored_on_held_out_songs(unlabelled, monkeypatch):
     library, truth = unlabelled
     snapshot = take_snapshot(library)
     learned, asked = [], []
@@ -153,7 +153,7 @@ def test_codes_are_judged_on_songs_that_they_were_not_learned_from(unlabelled, m
     monkeypatch.setattr("musicsim.extensions.guessing.guess.CodeVoters", Watched)
     found = guess_labels(snapshot, by="codes", n_votes=3)
     assert {g.song.id: g.names[0] for g in found.guesses} == truth
-    # a fifth of nine songs, a third of three artists, all
+    # a fifth of nine songs, a third of three artists, all of them
     assert [len(rows) for rows in learned] == [8, 6, 9]
     assert [len(rows) for rows, _ in asked] == [1, 3, 3]
     assert all(not rows & voting for rows, voting in asked)
@@ -162,13 +162,13 @@ def test_codes_are_judged_on_songs_that_they_were_not_learned_from(unlabelled, m
     assert found.judged.right_apart == 0.0
 
 
-def test_codes_that_cannot_be_judged_still_guess(tiny_library):
+def test_unscorable_codes_still_guess(tiny_library):
     songs = tiny_library.songs()
     tiny_library.edits.edit([song.id for song in songs], {"artist": "the only one"})
     tiny_library.edits.edit([songs[0].id], {"genre": None})
     found = guess_labels(take_snapshot(tiny_library), by="codes", n_votes=3)
     assert found.guesses[0].names == (songs[0].genre,)
-    assert found.judged.right_apart is None  # with the artist's songs kept out nobody is left
+    assert found.judged.right_apart is None  # without the songs of the artist nobody is left
     assert (found.judged.n_judged, found.judged.right[1]) == (2, 1.0)
 
     tiny_library.edits.edit([song.id for song in songs], {"genre": None})
@@ -176,11 +176,11 @@ def test_codes_that_cannot_be_judged_still_guess(tiny_library):
         tiny_library.edits.edit([song.id], {"genre": genre})
     few = guess_labels(take_snapshot(tiny_library), by="codes")
     assert len(few.guesses) == 9
-    assert few.judged == Judged({}, None, 0)  # a fifth of three songs is none
+    assert few.judged == Judged({}, None, 0)  # a fifth of three songs rounds to zero
     assert "Too few songs have a genre" in few.summary(1)
 
 
-def test_one_search_is_for_many_songs(unlabelled, monkeypatch):
+def test_searches_are_batched(unlabelled, monkeypatch):
     library, _ = unlabelled
     asked, query = [], Neighbours.query
 
@@ -194,8 +194,8 @@ def test_one_search_is_for_many_songs(unlabelled, monkeypatch):
 
 
 @pytest.mark.parametrize("by", [CodeVoters, VectorVoters])
-def test_many_songs_are_asked_for_as_one_is(snapshot, monkeypatch, by):
-    monkeypatch.setattr("musicsim.extensions.guessing.voters._ASKED", 5)
+def test_batch_neighbors_match_single_queries(snapshot, monkeypatch, by):
+    monkeypatch.setattr("musicsim.extensions.guessing.voters.QUERY_BLOCK", 5)
     rows, voting = np.arange(snapshot.n_indexed), np.arange(1, snapshot.n_indexed)
     labels = LEVELS_OF["genre"](snapshot).codes
     voters = by(snapshot, voting, labels[voting]) if by is CodeVoters else by(snapshot, voting)
@@ -205,12 +205,12 @@ def test_many_songs_are_asked_for_as_one_is(snapshot, monkeypatch, by):
     assert all(row not in near and 0 not in near for row, near in enumerate(together))
 
 
-def test_codes_nearest_first_ties_by_the_vectors_at_the_cut_too(snapshot, monkeypatch):
+def test_code_ties_are_broken_by_vector_distance(snapshot, monkeypatch):
     rows = np.arange(snapshot.n_indexed)
     labels = LEVELS_OF["genre"](snapshot).codes
-    monkeypatch.setattr("musicsim.extensions.guessing.voters._BITS", 3)  # few: many songs share a code
+    monkeypatch.setattr("musicsim.extensions.guessing.voters.BITS", 3)  # few, so that many songs share a code
     voters = CodeVoters(snapshot, rows, labels)
-    codes = voters._hash.transform(snapshot.X)
+    codes = voters.hash.transform(snapshot.X)
     bits = hamming_distances(codes, codes)
     for row, near in zip(rows, voters.nearest(rows, len(rows)), strict=True):
         distances = np.linalg.norm(snapshot.X - snapshot.X[row], axis=1)
@@ -220,14 +220,14 @@ def test_codes_nearest_first_ties_by_the_vectors_at_the_cut_too(snapshot, monkey
             assert next(voters.nearest(rows[row : row + 1], k)).tolist() == order[:k]
 
 
-def test_codes_want_two_labels(tiny_library):
+def test_codes_require_two_labels(tiny_library):
     tiny_library.edits.edit([song.id for song in tiny_library.songs()][1:], {"genre": "all the same"})
     tiny_library.edits.edit([song.id for song in tiny_library.songs()][:1], {"genre": None})
     with pytest.raises(ModelError, match="at least two labels"):
         guess_labels(take_snapshot(tiny_library), by="codes")
 
 
-def test_without_labels_or_without_gaps_there_is_nothing_to_say(tiny_library):
+def test_complete_or_untagged_library_gives_no_guesses(tiny_library):
     full = guess_labels(take_snapshot(tiny_library))
     assert (full.guesses, full.n_known) == ([], 12)
     tiny_library.edits.edit([song.id for song in tiny_library.songs()], {"genre": None})
@@ -242,41 +242,41 @@ def test_without_labels_or_without_gaps_there_is_nothing_to_say(tiny_library):
             guess_labels(take_snapshot(tiny_library), **wrong)
 
 
-def test_only_what_the_song_is_without_is_entered(snapshot):
+def test_only_missing_tags_are_entered(snapshot):
     song = snapshot.library.songs()[0]
-    assert Guess(song, ("x",), (3,), 3, ("genre",)).entered(1) == {}
+    assert Guess(song, ("x",), (3,), 3, ("genre",)).new_tags(1) == {}
 
 
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        (Guesses("genre", [], Judged({}, None, 0), 0), "No analysed song has a genre"),
-        (Guesses("artist", [], Judged({}, None, 0), 4), "Every analysed song already has an artist"),
+        (Guesses("genre", [], Judged({}, None, 0), 0), "No analyzed song has a genre"),
+        (Guesses("artist", [], Judged({}, None, 0), 4), "Every analyzed song already has an artist"),
     ],
 )
-def test_why_there_is_no_guess(found, words):
+def test_summary_explains_missing_guesses(found, words):
     assert found.summary(2).startswith(words)
 
 
-def test_a_copy_is_not_compared_and_gets_no_guess(tiny_library):
+def test_duplicate_is_ignored_and_gets_no_guess(tiny_library):
     first, copy = tiny_library.songs()[:2]
     tiny_library.duplicates.enter([SamePair(first.id, copy.id, 0.99, 0.0)], [])
     tiny_library.edits.edit([copy.id], {"genre": None})
     found = guess_labels(take_snapshot(tiny_library))
     assert (found.guesses, found.n_known) == ([], 11)
-    assert "Every analysed song already" in found.summary(6)
+    assert "Every analyzed song already" in found.summary(6)
 
 
-def test_the_command_line_guesses_and_enters(unlabelled, monkeypatch):
+def test_cli_guesses_and_accepts_genres(unlabelled, monkeypatch):
     library, truth = unlabelled
     told = json.loads(run("guess", "--votes", 1, "--json", library=library.folder)[0])
     assert {g["song"]["id"]: g["genre"] for g in told["guesses"]} == truth
     assert (told["judged"], told["accepted"]) == (9, 0)
     assert all(song.genre is None for song in library.songs() if song.id in truth)
     out, _ = run("guess", "genre", "--by", "codes", "--votes", 1, "--accept", library=library.folder)
-    assert "Nothing was saved, as it is not shown that 80% of such guesses are right" in " ".join(out.split())
+    assert "Nothing was saved: fewer than 80% of such guesses are known to be right" in " ".join(out.split())
     assert all(song.genre is None for song in library.songs() if song.id in truth)
-    monkeypatch.setattr(Guesses, "can_accept_all", lambda *_: True)  # nine songs do not show 80 %
+    monkeypatch.setattr(Guesses, "can_accept_all", lambda *_: True)  # nine songs cannot show 80 %
     out, _ = run("guess", "genre", "--votes", 1, "--accept", library=library.folder)
     words = " ".join(out.split())
     assert "are right" in words
@@ -284,7 +284,7 @@ def test_the_command_line_guesses_and_enters(unlabelled, monkeypatch):
     assert {song.id: song.genre for song in library.songs() if song.id in truth} == truth
 
 
-def test_the_command_line_says_why_it_lists_nothing(unlabelled, store):
+def test_cli_explains_missing_guesses(unlabelled, store):
     library, truth = unlabelled
     assert "title" in run("guess", "--votes", 1, library=library.folder)[0]
     out, _ = run("guess", "--votes", 10, library=library.folder)
@@ -293,5 +293,5 @@ def test_the_command_line_says_why_it_lists_nothing(unlabelled, store):
     assert "should be at most 10" in err
     library.edits.edit(truth, {"genre": "x"})
     out, _ = run("guess", "--accept", library=library.folder)
-    assert out.startswith("Every analysed song already has a genre.\nSaved for 0 songs")
-    assert run("guess", library=store.folder)[0].startswith("No analysed song has a genre:")
+    assert out.startswith("Every analyzed song already has a genre.\nSaved for 0 songs")
+    assert run("guess", library=store.folder)[0].startswith("No analyzed song has a genre to guess from")

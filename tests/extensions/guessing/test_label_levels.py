@@ -1,4 +1,4 @@
-"""Levels of labels: what is a sub-genre of what, and artists with their albums."""
+"""Tests of label levels: sub-genres of genres, and albums of artists."""
 
 from types import SimpleNamespace
 
@@ -10,7 +10,7 @@ from musicsim.library.db.columns import Labels
 
 
 def snapshot_of(genres=(), artists=(), albums=None):
-    """What levels are read from, of songs with these labels."""
+    """Build the part of a snapshot that levels are read from, with these labels."""
 
     def column(values):
         names = list(dict.fromkeys(v for v in values if v is not None))
@@ -25,7 +25,7 @@ def snapshot_of(genres=(), artists=(), albums=None):
 
 
 def said(levels):
-    """Names by song, as far as they are known."""
+    """Return the known names by song."""
     return [
         tuple(of[code] for of, code in zip(levels.names, row, strict=True) if code >= 0)
         for row in levels.codes.tolist()
@@ -38,21 +38,21 @@ def said(levels):
         (["Rock", "Jazz", None], [("Rock",), ("Jazz",), ()]),
         (["Rock / Indie", "Rock", "Jazz"], [("Rock", "Rock / Indie"), ("Rock",), ("Jazz",)]),
         (["Metal > Doom", "Metal > Black"], [("Metal", "Metal > Doom"), ("Metal", "Metal > Black")]),
-        # nothing else begins with it: a name that has a stroke in it
+        # no other name begins with the part before the slash
         (["Hip-Hop/Rap", "R&B/Soul"], [("Hip-Hop/Rap",), ("R&B/Soul",)]),
         (["a::b::c", "a::b::d", "a"], [("a", "a::b", "a::b::c"), ("a", "a::b", "a::b::d"), ("a",)]),
         (["/x", "/y"], [("/x",), ("/y",)]),
         ([None, None], [(), ()]),
     ],
 )
-def test_a_genre_is_within_what_others_begin_with(genres, paths):
+def test_genre_is_nested_by_common_prefix(genres, paths):
     levels = LEVELS_OF["genre"](snapshot_of(genres))
     assert said(levels) == paths
     assert levels.tags == ("genre",) * levels.codes.shape[1]
     assert levels.apart.tolist() == [0, 0, 1, 1][: len(genres)]
 
 
-def test_albums_are_of_an_artist_and_songs_of_one_are_apart():
+def test_albums_belong_to_artists():
     levels = LEVELS_OF["artist"](
         snapshot_of(
             artists=["A", "A", "B", "B", None, "B"],
@@ -65,6 +65,6 @@ def test_albums_are_of_an_artist_and_songs_of_one_are_apart():
     assert np.array_equal(same, np.eye(6, dtype=bool) | (np.add.outer(range(6), range(6)) == 1))
 
 
-def test_artists_without_any_album_are_one_level():
+def test_artists_without_albums_are_one_level():
     levels = LEVELS_OF["artist"](snapshot_of(artists=["A", None]))
     assert (said(levels), levels.tags) == ([("A",), ()], ("artist",))

@@ -1,11 +1,11 @@
-"""Guesses of genres and artists on the Library page."""
+"""Tests of guessed genres and artists on the Library page."""
 
 from musicsim.extensions.guessing.guess import MIN_RIGHT, Guesses
 from musicsim.extensions.guessing.judging import Judged
 from tests.pages.actions import open_page
 
 
-def test_genres_are_guessed_accepted_and_taken_back(full, monkeypatch):
+def test_genre_guesses_are_accepted_and_undone(full, monkeypatch):
     truth = {i: genre for genre, i in {song.genre: song.id for song in full.songs()}.items()}
     full.edits.edit(truth, {"genre": None})
     app = open_page("library")
@@ -18,11 +18,11 @@ def test_genres_are_guessed_accepted_and_taken_back(full, monkeypatch):
     assert not app.exception
     assert any("nearest learned codes vote" in c.value for c in app.caption)
     assert app.button(key="genres_accept").disabled, "nobody knows how often these are right"
-    monkeypatch.setattr(Guesses, "can_accept_all", lambda *_: True)  # nine songs do not show 80 %
+    monkeypatch.setattr(Guesses, "can_accept_all", lambda *_: True)  # nine songs cannot show 80 %
     app.segmented_control(key="genres_by").set_value("vectors").run()
     app.button(key="genres_accept").click().run()
     assert {song.id: song.genre for song in full.songs() if song.id in truth} == truth
-    assert any("Every analysed song already has a genre" in c.value for c in app.caption)
+    assert any("Every analyzed song already has a genre" in c.value for c in app.caption)
     corrected, *others = truth
     full.edits.edit([corrected], {"genre": "mine"})
     app.button(key="genres_back").click().run()
@@ -33,10 +33,10 @@ def test_genres_are_guessed_accepted_and_taken_back(full, monkeypatch):
     }
 
 
-def test_all_guesses_are_accepted_at_once_only_where_most_are_right(full):
+def test_accepting_all_requires_mostly_correct_guesses(full):
     songs = full.songs()
     full.edits.edit([songs[0].id], {"genre": None})
-    for place, song in enumerate(songs[1:]):  # genres that have nothing to do with the sound
+    for place, song in enumerate(songs[1:]):  # genres unrelated to the sound
         full.edits.edit([song.id], {"genre": f"genre {place % 2}"})
     app = open_page("library")
     app.session_state["library_section"] = "genres"
@@ -44,10 +44,10 @@ def test_all_guesses_are_accepted_at_once_only_where_most_are_right(full):
     app.slider(key="genres_votes").set_value(1).run()
     assert not app.exception
     assert app.button(key="genres_accept").disabled
-    assert "all at once can be accepted where at least 80%" in " ".join(c.value for c in app.caption)
+    assert "You can accept all at once if at least 80%" in " ".join(c.value for c in app.caption)
 
 
-def test_who_votes_can_be_chosen_where_codes_cannot_be_learned(full, monkeypatch):
+def test_voting_method_stays_selectable_without_codes(full, monkeypatch):
     first, *others = (song.id for song in full.songs())
     full.edits.edit(others, {"genre": "all the same"})
     full.edits.edit([first], {"genre": None})
@@ -55,7 +55,7 @@ def test_who_votes_can_be_chosen_where_codes_cannot_be_learned(full, monkeypatch
     app.session_state["library_section"] = "genres"
     app.session_state["genres_by"] = "codes"
     with monkeypatch.context() as patch:
-        # the nearest songs are not asked for nothing
+        # the nearest songs are not needed here
         patch.setattr("musicsim.extensions.guessing.guess.VectorVoters", None)
         app.run()
     assert not app.exception
@@ -65,7 +65,7 @@ def test_who_votes_can_be_chosen_where_codes_cannot_be_learned(full, monkeypatch
     assert any("1 of 1 songs without a genre" in c.value for c in app.caption)
 
 
-def test_artists_are_guessed_with_their_albums(full):
+def test_artists_are_guessed_with_albums(full):
     full.edits.edit([song.id for song in full.songs()], {"album": "the one"})
     truth = {i: artist for artist, i in {song.artist: song.id for song in full.songs()}.items()}
     full.edits.edit(truth, {"artist": None, "album": None})
@@ -84,6 +84,6 @@ def test_artists_are_guessed_with_their_albums(full):
     assert {song.artist for song in full.songs() if song.id in truth} == {None}
 
 
-def test_all_guesses_can_be_accepted_only_where_they_are_right_often_enough():
+def test_accept_all_requires_min_accuracy():
     found = Guesses("genre", [], Judged({1: 0.5, 6: MIN_RIGHT, 8: 0.95}, None, 50), 50)
     assert [found.can_accept_all(least) for least in (1, 6, 8, 10)] == [False, True, True, False]

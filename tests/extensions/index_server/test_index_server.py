@@ -1,4 +1,4 @@
-"""Search by a Milvus server: answers as of this machine, in step with the songs, and none where it is away."""
+"""Tests of search by a Milvus server: results as on this machine, synchronized songs, and fallback if it is down."""
 
 import json
 import shutil
@@ -30,7 +30,7 @@ from musicsim.library import Library
 from musicsim.library.db import schema
 from tests.command import run
 from tests.library.forgetting import forget
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 pytest.importorskip("pymilvus")
 pytest.importorskip("milvus_lite")
@@ -63,7 +63,7 @@ def written(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    """A server of Milvus Lite, asked over the network as any other."""
+    """Start Milvus Lite, reached over the network like any server."""
     from milvus_lite.adapter.grpc.server import start_server_in_thread
 
     server, database, port = start_server_in_thread(str(tmp_path_factory.mktemp("milvus") / "data.db"))
@@ -75,11 +75,12 @@ def address(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def _is_asked_at_once(monkeypatch, address):
     monkeypatch.setenv("MUSICSIM_INDEX", f"milvus:{address}")
-    monkeypatch.setattr(index_server, "_LOOK_AGAIN_S", 0.0)
+    monkeypatch.setattr(index_server, "LOOK_AGAIN_S", 0.0)
+    monkeypatch.setattr(index_server, "WITHIN_S", PATIENCE_S)
 
 
 def collections(snapshot: Snapshot) -> dict[str, list[str]]:
-    """Collections of a library on the server, with what else they are called."""
+    """Return collections of a library on the server, with their other names."""
     ask = remote_of(snapshot).server.ask
     return {
         name: ask("list_aliases", name)["aliases"]
@@ -93,14 +94,14 @@ def answers(snapshot: Snapshot, song_id: int, **how) -> list[tuple[int, float]]:
 
 
 def answers_here(library: Library, song_id: int, monkeypatch, **how) -> list[tuple[int, float]]:
-    """The same found by this machine."""
+    """Return the results of the same search on this machine."""
     with monkeypatch.context() as local:
         local.delenv("MUSICSIM_INDEX")
         return answers(take_snapshot(library), song_id, **how)
 
 
 def found_there(library: Library, song_id: int, **how) -> list[tuple[int, float]]:
-    """What is found by the server alone."""
+    """Return the results of the server alone."""
     snapshot = take_snapshot(library)
     assert snapshot.search_trouble is None
     with pytest.MonkeyPatch.context() as alone:
@@ -109,7 +110,7 @@ def found_there(library: Library, song_id: int, **how) -> list[tuple[int, float]
 
 
 @pytest.mark.parametrize("exact", [True, False])
-def test_the_server_finds_what_this_machine_finds(library, monkeypatch, exact):
+def test_server_results_match_local_results(library, monkeypatch, exact):
     assert push(take_snapshot(library), exact=exact)
     assert not push(take_snapshot(library))
     for song_id in (7, 100, 399):
@@ -138,14 +139,14 @@ def some_filters(snapshot: Snapshot) -> list[Filters]:
     ]
 
 
-def test_filters_mean_the_same_there(library, monkeypatch):
+def test_filters_match_on_server(library, monkeypatch):
     push(take_snapshot(library))
     now = take_snapshot(library)
     for filters in some_filters(now):
         how = {"filters": filters, "k": N, "max_per_artist": None}
         assert found_there(library, 7, **how) == answers_here(library, 7, monkeypatch, **how), filters
         expression = expression_of(condition_of(now, filters))
-        if expression is None:  # tags are not there
+        if expression is None:  # tags are not on the server
             assert filters.tags or filters.no_tags
             continue
         found = remote_of(now).server.ask("query", remote_of(now).alias, filter=expression, output_fields=["id"])
@@ -153,18 +154,20 @@ def test_filters_mean_the_same_there(library, monkeypatch):
         assert sorted(entry["id"] for entry in found) == sorted(right), expression
 
 
-def test_where_the_server_cannot_know_which_songs_pass_more_are_asked_for(library, monkeypatch):
+@pytest.mark.long
+def test_unknown_filters_request_more_candidates(library, monkeypatch):
     push(take_snapshot(library))
-    monkeypatch.setattr(index_server, "_MAX_LISTED", 10)
-    monkeypatch.setattr(index_server, "_SPARE", 1)
+    monkeypatch.setattr(index_server, "MAX_LISTED", 10)
+    monkeypatch.setattr(index_server, "SPARE", 1)
     slow = {"filters": Filters(tags=frozenset({"slow"})), "k": 5}
     assert found_there(library, 7, **slow) == answers_here(library, 7, monkeypatch, **slow)
-    monkeypatch.setattr(index_server, "MAX_ROWS", 150)  # of which not enough are slow
+    monkeypatch.setattr(index_server, "MAX_ROWS", 150)  # not enough of these are slow
     many = slow | {"k": 130, "max_per_artist": None}
     assert answers(take_snapshot(library), 7, **many) == answers_here(library, 7, monkeypatch, **many)
 
 
-def test_names_never_become_a_part_of_an_expression(library, monkeypatch):
+@pytest.mark.long
+def test_names_cannot_inject_expressions(library, monkeypatch):
     for song_id, name in enumerate(HOSTILE, 1):
         library.edits.edit([song_id], {"artist": name})
     push(take_snapshot(library))
@@ -172,13 +175,14 @@ def test_names_never_become_a_part_of_an_expression(library, monkeypatch):
         filters = Filters(artists=frozenset({name}))
         assert [i for i, _ in found_there(library, 300, filters=filters)] == [song_id]
         without = {"filters": Filters(no_artists=frozenset({name})), "k": N, "max_per_artist": None}
-        assert len(found_there(library, 300, **without)) == N - 2  # without the query, too
+        assert len(found_there(library, 300, **without)) == N - 2  # the query itself is excluded, too
     nowhere = Filters(artists=frozenset({"\udcff no UTF-8", "x" * 100_000}))
     assert found_there(library, 300, filters=nowhere) == []
     assert set("".join(expression_of(condition_of(take_snapshot(library), nowhere)))) <= set("(artist n[,])0123456789")
 
 
-def test_only_names_hashed_and_numbers_leave_this_machine(library):
+@pytest.mark.long
+def test_only_hashed_names_and_numbers_are_pushed(library):
     push(take_snapshot(library))
     now = take_snapshot(library)
     (entry,) = remote_of(now).server.ask("query", remote_of(now).alias, filter="id == 7", output_fields=["*"])
@@ -186,7 +190,8 @@ def test_only_names_hashed_and_numbers_leave_this_machine(library):
     np.testing.assert_array_equal(np.float32(entry["vector"]), now.vectors_at(now.rows_of([7]))[0])
 
 
-def test_it_follows_songs_that_go_and_come_and_change(library, monkeypatch):
+@pytest.mark.long
+def test_push_follows_removed_added_and_changed_songs(library, monkeypatch):
     push(take_snapshot(library))
     gone = [i for i, _ in answers(take_snapshot(library), 7)]
     f = schema.files.c
@@ -194,7 +199,7 @@ def test_it_follows_songs_that_go_and_come_and_change(library, monkeypatch):
         with library.write() as connection:
             connection.execute(schema.files.update().where(f.song_id.in_(gone)).values(missing_since=missing_since))
         before = take_snapshot(library)
-        assert "does not have the songs as they are now" in before.search_trouble
+        assert "does not have the current songs" in before.search_trouble
         assert answers(before, 7) == answers_here(library, 7, monkeypatch)  # found by this machine
         assert push(before)
         assert found_there(library, 7) == answers_here(library, 7, monkeypatch)
@@ -208,14 +213,13 @@ def test_it_follows_songs_that_go_and_come_and_change(library, monkeypatch):
     assert [len(aliases) for aliases in collections(take_snapshot(library)).values()] == [1]
 
 
-def test_what_was_brought_is_remembered_and_read_from_the_server_where_another_copy_was_at_it(
-    library, monkeypatch, tmp_path
-):
+@pytest.mark.long
+def test_push_state_is_cached_or_read_from_server(library, monkeypatch, tmp_path):
     push(take_snapshot(library))
     shutil.copytree(library.folder, tmp_path / "copy")
     library.edits.edit([3], {"year": 1901})
     with monkeypatch.context() as unread:
-        unread.setattr(index_push._Push, "_read", lambda *_: pytest.fail("the server was read"))
+        unread.setattr(index_push.Push, "read_entries", lambda *_: pytest.fail("the server was read"))
         assert push(take_snapshot(library))
     with Library.open(tmp_path / "copy") as copy:
         forget(copy, 5)
@@ -225,7 +229,8 @@ def test_what_was_brought_is_remembered_and_read_from_the_server_where_another_c
     assert found_there(library, 7) == answers_here(library, 7, monkeypatch)
 
 
-def test_a_thumb_leaves_it_in_step(library):
+@pytest.mark.long
+def test_thumbs_do_not_require_push(library):
     push(take_snapshot(library))
     library.set_feedback(7, 1)
     assert not push(take_snapshot(library))
@@ -233,7 +238,7 @@ def test_a_thumb_leaves_it_in_step(library):
 
 
 def a_new_model(library: Library) -> None:
-    """Another model that finds others near, in use from now on."""
+    """Make another model active that ranks songs differently."""
     now = take_snapshot(library)
     record = new_record("learned", "other", now.model, now.n_indexed)
     now.model.save(library.models.path(record.id))
@@ -243,7 +248,8 @@ def a_new_model(library: Library) -> None:
     library.models.finish(record.id, activate=True)
 
 
-def test_a_new_model_has_a_collection_of_its_own_that_is_asked_when_it_is_whole(library, monkeypatch):
+@pytest.mark.long
+def test_new_model_is_searched_only_when_completely_pushed(library, monkeypatch):
     push(take_snapshot(library))
     of_old = found_there(library, 7)
     a_new_model(library)
@@ -260,21 +266,23 @@ def test_a_new_model_has_a_collection_of_its_own_that_is_asked_when_it_is_whole(
         with pytest.raises(IndexServerError, match="it stopped"):
             push(new)
     assert len(collections(new)) == 2
-    assert new.search_trouble is not None  # all songs are there, but nothing says so
+    assert new.search_trouble is not None  # all songs are there, but nothing records that
     assert answers(take_snapshot(library), 7) == answers_here(library, 7, monkeypatch)
     assert push(take_snapshot(library))
     assert len(collections(new)) == 1
     assert found_there(library, 7) == answers_here(library, 7, monkeypatch) != of_old
 
 
-def test_another_model_than_the_one_in_use_is_searched_here(library):
+@pytest.mark.long
+def test_inactive_model_is_searched_locally(library):
     old = take_snapshot(library).record.id
     a_new_model(library)
     push(take_snapshot(library))
     assert take_snapshot(library, old).engine is None
 
 
-def test_a_copy_of_the_library_is_answered_while_it_has_the_same_songs(library, monkeypatch, tmp_path):
+@pytest.mark.long
+def test_library_copy_uses_server_until_songs_differ(library, monkeypatch, tmp_path):
     push(take_snapshot(library))
     library.close()
     shutil.copytree(library.folder, tmp_path / "copy")
@@ -284,7 +292,7 @@ def test_a_copy_of_the_library_is_answered_while_it_has_the_same_songs(library, 
         assert take_snapshot(copy).search_trouble is not None
 
 
-def test_where_the_server_is_away_this_machine_answers_and_says_so(library, monkeypatch):
+def test_unreachable_server_falls_back_with_notice(library, monkeypatch):
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         monkeypatch.setenv("MUSICSIM_INDEX", f"milvus:http://127.0.0.1:{closed.getsockname()[1]}")
@@ -293,28 +301,31 @@ def test_where_the_server_is_away_this_machine_answers_and_says_so(library, monk
         assert answers(now, 7) == answers_here(library, 7, monkeypatch)
         assert now.search_trouble.startswith("Milvus at 127.0.0.1:")
         assert "does not answer" in now.search_trouble
-        assert now.search_trouble.endswith(": this machine searches by itself.")
+        assert now.search_trouble.endswith(". This machine searches instead.")
         with pytest.raises(IndexServerError, match="does not answer"):
             push(now)
 
 
-def test_a_server_that_is_away_is_asked_again_after_a_while(library, monkeypatch, tmp_path):
+@pytest.mark.long
+def test_unreachable_server_is_retried_later(library, monkeypatch, tmp_path):
     from milvus_lite.adapter.grpc.server import start_server_in_thread
 
     server, database, port = start_server_in_thread(str(tmp_path / "data.db"))
     monkeypatch.setenv("MUSICSIM_INDEX", f"milvus:http://127.0.0.1:{port}")
-    monkeypatch.setattr(index_server, "_WITHIN_S", 0.5)
+    monkeypatch.setattr(index_server, "ASK_AGAIN_S", PATIENCE_S)
     push(take_snapshot(library))
     now = take_snapshot(library)
     assert now.search_trouble is None
     server.stop(grace=0).wait()
+    monkeypatch.setattr(index_server, "WITHIN_S", 0.5)
     here = answers_here(library, 7, monkeypatch)
     assert answers(now, 7) == here
     assert "does not answer" in now.search_trouble
     database.close()
     server, database, _ = start_server_in_thread(str(tmp_path / "data.db"), port=port)
-    assert now.search_trouble is not None  # it is left alone for a while
-    monkeypatch.setattr(index_server, "_ASK_AGAIN_S", 0.0)
+    assert now.search_trouble is not None  # it is not asked again for a while
+    monkeypatch.setattr(index_server, "ASK_AGAIN_S", 0.0)
+    monkeypatch.setattr(index_server, "WITHIN_S", PATIENCE_S)
     assert found_there(library, 7) == here
     server.stop(grace=0).wait()
     database.close()
@@ -323,20 +334,22 @@ def test_a_server_that_is_away_is_asked_again_after_a_while(library, monkeypatch
 @pytest.mark.parametrize(
     "named", ["solr:http://localhost", "milvus:", "milvus:localhost:19530", "http://localhost:19530"]
 )
-def test_what_is_no_address_is_said(library, monkeypatch, named):
+def test_invalid_address_gives_clear_error(library, monkeypatch, named):
     monkeypatch.setenv("MUSICSIM_INDEX", named)
     give_name(library)
     assert "MUSICSIM_INDEX should be milvus:http://host:19530" in take_snapshot(library).search_trouble
 
 
-def test_a_file_does_on_one_machine(library, monkeypatch, tmp_path):
+@pytest.mark.long
+def test_local_file_works_on_one_machine(library, monkeypatch, tmp_path):
     monkeypatch.setenv("MUSICSIM_INDEX", f"milvus:{tmp_path / 'songs.db'}")
     push(take_snapshot(library))
     assert found_there(library, 7) == answers_here(library, 7, monkeypatch)
     assert (tmp_path / "songs.db").exists()
 
 
-def test_visitors_search_there_and_bring_nothing(library, monkeypatch, tmp_path):
+@pytest.mark.long
+def test_visitors_search_but_do_not_push(library, monkeypatch, tmp_path):
     push(take_snapshot(library))
     here = answers_here(library, 7, monkeypatch)
     monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
@@ -346,18 +359,20 @@ def test_visitors_search_there_and_bring_nothing(library, monkeypatch, tmp_path)
     monkeypatch.setenv("MUSICSIM_INDEX", f"milvus:{tmp_path / 'songs.db'}")
     now = take_snapshot(library)
     assert answers(now, 7) == here
-    assert now.search_trouble == "The index server does not answer: this machine searches by itself."
+    assert now.search_trouble == "The index server does not answer. This machine searches instead."
     assert not (tmp_path / "songs.db").exists()
 
 
-def test_a_snapshot_that_was_looked_at_before_the_first_push_asks_the_server_after_it(library):
+@pytest.mark.long
+def test_open_snapshot_uses_server_after_first_push(library):
     before = take_snapshot(library)
     assert before.search_trouble is not None
     push(take_snapshot(library))
     assert before.search_trouble is None
 
 
-def test_what_changes_while_songs_are_brought_is_brought_after_them(library):
+@pytest.mark.long
+def test_changes_during_push_are_pushed_afterward(library):
     push_in_background(take_snapshot(library))
     library.edits.edit([3], {"year": 1901})
     push_in_background(take_snapshot(library))
@@ -365,25 +380,27 @@ def test_what_changes_while_songs_are_brought_is_brought_after_them(library):
     assert [len(aliases) for aliases in collections(take_snapshot(library)).values()] == [1]
 
 
-def test_songs_that_are_added_are_brought_with_them(tiny_library):
+@pytest.mark.long
+def test_added_songs_are_pushed(tiny_library):
     refresh(tiny_library)
     assert take_snapshot(tiny_library).search_trouble is None
 
 
-def test_the_command_line_brings_songs_and_says_how_it_is(library, monkeypatch):
+@pytest.mark.long
+def test_cli_pushes_songs_and_reports_status(library, monkeypatch):
     (before,) = {run("similar", 7, library=library.folder)[1]}
-    assert "(`musicsim index` brings them there): this machine searches by itself." in before
-    assert "answers searches; it has all 400 songs as they are." in run("index", library=library.folder)[0]
+    assert "(run `musicsim index` to push them). This machine searches instead." in before
+    assert "answers searches; all 400 songs are up to date there." in run("index", library=library.folder)[0]
     assert run("similar", 7, library=library.folder)[1] == ""
     assert json.loads(run("index", "--json", library=library.folder)[0])["pushed"] is False
     monkeypatch.setenv("MUSICSIM_INDEX", "milvus:http://user:secret@127.0.0.1:9")
     _, error = run("index", library=library.folder, expect=1)
     assert "error: Milvus at 127.0.0.1:9 does not answer" in error
     monkeypatch.delenv("MUSICSIM_INDEX")
-    assert "MUSICSIM_INDEX names no server" in run("index", library=library.folder)[0]
+    assert "MUSICSIM_INDEX is not set" in run("index", library=library.folder)[0]
 
 
-def test_without_a_server_nothing_is_brought_anywhere(library, monkeypatch):
+def test_nothing_is_pushed_without_server(library, monkeypatch):
     monkeypatch.delenv("MUSICSIM_INDEX")
     assert not push(take_snapshot(library))
     assert take_snapshot(library).search_trouble is None

@@ -1,4 +1,4 @@
-"""The Search page beside a server that answers searches: it brings songs there, and says where it is away."""
+"""Tests of the Search page with an index server: it pushes songs, and reports when the server is down."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.index_server import remote_index as index_server
 from musicsim.extensions.index_server.remote_index import give_name
 from tests.pages.actions import open_page
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 
 def captions(full):
@@ -17,18 +17,19 @@ def captions(full):
     return " ".join(caption.value for caption in app.caption)
 
 
-def test_where_the_server_is_away_the_page_says_so(full, monkeypatch):
+def test_unreachable_server_is_shown_on_page(full, monkeypatch):
     pytest.importorskip("pymilvus")
     give_name(full)
     monkeypatch.setenv("MUSICSIM_INDEX", "milvus:http://127.0.0.1:9")
     assert "does not answer" in captions(full)
 
 
-def test_a_page_brings_the_songs_to_the_server(full, monkeypatch, tmp_path):
+def test_page_pushes_songs(full, monkeypatch, tmp_path):
     pytest.importorskip("pymilvus")
     pytest.importorskip("milvus_lite")
     monkeypatch.setenv("MUSICSIM_INDEX", f"milvus:{tmp_path / 'songs.db'}")
-    monkeypatch.setattr(index_server, "_LOOK_AGAIN_S", 0.0)
+    monkeypatch.setattr(index_server, "LOOK_AGAIN_S", 0.0)
+    monkeypatch.setattr(index_server, "WITHIN_S", PATIENCE_S)
     captions(full)
     until(lambda: take_snapshot(full).search_trouble is None)
-    assert "this machine searches" not in captions(full)
+    assert "This machine searches" not in captions(full)

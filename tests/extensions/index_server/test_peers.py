@@ -1,4 +1,4 @@
-"""A Milvus server that sends false data: this machine searches instead, and reports no traceback."""
+"""Tests of a Milvus server that sends false data: this machine searches instead, without a traceback."""
 
 import contextlib
 import socket
@@ -15,6 +15,7 @@ from musicsim.extensions.index_server import remote_index as index_server
 from musicsim.extensions.index_server.push import push
 from musicsim.extensions.index_server.remote_index import IndexServerError, give_name, remote_of
 from tests.command import run
+from tests.waiting import PATIENCE_S
 
 pytest.importorskip("pymilvus")
 pytest.importorskip("milvus_lite")
@@ -31,7 +32,7 @@ def written(tmp_path_factory):
 
 @pytest.fixture
 def lies(monkeypatch, tmp_path):
-    """Start a server of Milvus Lite; gives a function that lets it change its answers to a call."""
+    """Start Milvus Lite, and return a function that changes its responses to a call."""
     from milvus_lite.adapter.grpc import servicer
     from milvus_lite.adapter.grpc.server import start_server_in_thread
 
@@ -48,7 +49,8 @@ def lies(monkeypatch, tmp_path):
         monkeypatch.setattr(servicer.MilvusServicer, name, answer)
     server, database, port = start_server_in_thread(str(tmp_path / "data.db"))
     monkeypatch.setenv("MUSICSIM_INDEX", f"milvus:http://127.0.0.1:{port}")
-    monkeypatch.setattr(index_server, "_LOOK_AGAIN_S", 0.0)
+    monkeypatch.setattr(index_server, "LOOK_AGAIN_S", 0.0)
+    monkeypatch.setattr(index_server, "WITHIN_S", PATIENCE_S)
     yield change.__setitem__
     server.stop(grace=0).wait()
     database.close()
@@ -108,8 +110,9 @@ SEARCHES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", SEARCHES)
-def test_false_results_are_replaced_by_those_of_this_machine(library, lies, monkeypatch, case):
+def test_false_results_are_replaced_by_local_results(library, lies, monkeypatch, case):
     push(take_snapshot(library))
     here = answers_here(library, monkeypatch)
     now = take_snapshot(library)
@@ -120,7 +123,8 @@ def test_false_results_are_replaced_by_those_of_this_machine(library, lies, monk
     assert "Traceback" not in out + err
 
 
-def test_false_distances_and_orders_give_no_false_distances(library, lies, monkeypatch):
+@pytest.mark.long
+def test_false_distances_are_never_shown(library, lies, monkeypatch):
     push(take_snapshot(library))
     here = dict(answers_here(library, monkeypatch))
     for change in (not_a_number, ids(lambda honest: honest[::-1])):
@@ -131,22 +135,24 @@ def test_false_distances_and_orders_give_no_false_distances(library, lies, monke
         assert np.isfinite([distance for _, distance in found]).all()
 
 
-def test_a_huge_answer_is_refused(library, lies, monkeypatch):
+@pytest.mark.long
+def test_rejects_huge_response(library, lies, monkeypatch):
     push(take_snapshot(library))
     here = answers_here(library, monkeypatch)
-    monkeypatch.setattr(index_server, "_MAX_ANSWER", 1 << 20)
-    monkeypatch.setattr(index_server, "_server_named", index_server.Server)
+    monkeypatch.setattr(index_server, "MAX_ANSWER", 1 << 20)
+    monkeypatch.setattr(index_server, "server_named", index_server.Server)
     lies("Search", ids(lambda _: range(1 << 20)))
     now = take_snapshot(library)
     assert answers(now) == here
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("call", ["ListAliases", "ShowCollections", "Query", "HasCollection"])
-def test_a_push_to_a_server_that_lies_ends_or_is_a_sentence(library, lies, call, monkeypatch):
+def test_push_to_lying_server_ends_or_fails_clearly(library, lies, call, monkeypatch):
     push(take_snapshot(library))
     library.edits.edit([3], {"year": 1901})
     (library.models.path(library.models.active().id) / "pushed.npz").unlink()
-    monkeypatch.setattr(index_push, "_LONG_S", 5.0)
+    monkeypatch.setattr(index_push, "LONG_S", 5.0)
     lies(call, lambda said: said.Clear())
     with contextlib.suppress(IndexServerError):
         push(take_snapshot(library))
@@ -154,7 +160,8 @@ def test_a_push_to_a_server_that_lies_ends_or_is_a_sentence(library, lies, call,
     assert answers(take_snapshot(library)) == here
 
 
-def test_a_collection_without_end_is_given_up(library, lies, monkeypatch):
+@pytest.mark.long
+def test_endless_listing_is_abandoned(library, lies, monkeypatch):
     push(take_snapshot(library))
 
     class Endless:
@@ -169,12 +176,12 @@ def test_a_collection_without_end_is_given_up(library, lies, monkeypatch):
             return Endless()
 
     snapshot = take_snapshot(library)
-    pushing = index_push._Push(snapshot, remote_of(snapshot), library.folder, "x", None)
+    pushing = index_push.Push(snapshot, remote_of(snapshot), library.folder, "x", None)
     with pytest.raises(IndexServerError, match="more than 102,000 songs"):
-        remote_of(snapshot).server.call(lambda _: pushing._read(Client()))
+        remote_of(snapshot).server.call(lambda _: pushing.read_entries(Client()))
 
 
-def test_what_is_no_milvus_is_away(library, monkeypatch):
+def test_non_milvus_server_counts_as_unreachable(library, monkeypatch):
     junk = socket.create_server(("127.0.0.1", 0))
 
     def talk():
@@ -190,7 +197,7 @@ def test_what_is_no_milvus_is_away(library, monkeypatch):
     thread.start()
     try:
         monkeypatch.setenv("MUSICSIM_INDEX", f"milvus:http://127.0.0.1:{junk.getsockname()[1]}")
-        monkeypatch.setattr(index_server, "_WITHIN_S", 1.0)
+        monkeypatch.setattr(index_server, "WITHIN_S", 1.0)
         give_name(library)
         here = answers_here(library, monkeypatch)
         now = take_snapshot(library)

@@ -1,4 +1,4 @@
-"""Playlists to ListenBrainz, against a server on this machine that checks requests as the API documents them."""
+"""Tests of playlists for ListenBrainz, with a local server that checks requests against the API documentation."""
 
 import json
 import re
@@ -21,7 +21,7 @@ EXTENSION = "https://musicbrainz.org/doc/jspf#playlist"
 
 
 class Checking(BaseHTTPRequestHandler):
-    """What POST /1/playlist/create asks for; keeps the playlists that it took."""
+    """A server that checks POST /1/playlist/create, and stores the playlists that it accepts."""
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -79,7 +79,7 @@ def server(monkeypatch):
 
 @pytest.fixture
 def songs(tiny_library):
-    """Four songs, all but the last with a MusicBrainz id."""
+    """Add four songs. Every song except the last has a MusicBrainz id."""
     first = tiny_library.songs()[:4]
     with tiny_library.write() as connection:
         for n, song in enumerate(first[:3]):
@@ -88,7 +88,8 @@ def songs(tiny_library):
     return tiny_library.songs([song.id for song in first])
 
 
-def test_a_playlist_is_sent_and_songs_without_an_id_are_named(server, songs, tiny_library):
+@pytest.mark.long
+def test_sent_playlist_names_songs_without_id(server, songs, tiny_library):
     keep_token(tiny_library, f" {TOKEN}\n")
     sent = send_playlist(tiny_library, "Evening", songs)
     assert sent.lacking == (songs[3],)
@@ -100,11 +101,12 @@ def test_a_playlist_is_sent_and_songs_without_an_id_are_named(server, songs, tin
     assert str(songs[0].path.parent) not in json.dumps(taken), "no path of this machine leaves it"
 
 
-def test_the_token_is_for_its_owner_only_and_is_never_shown(server, songs, tiny_library):
-    with pytest.raises(ServerError, match="no ListenBrainz token"):
+@pytest.mark.long
+def test_token_is_private(server, songs, tiny_library):
+    with pytest.raises(ServerError, match="lacks a ListenBrainz token"):
         send_playlist(tiny_library, "Evening", songs)
     for text in ("two words", "tök", "a\r\nX: y"):
-        with pytest.raises(ServerError, match="no token") as problem:
+        with pytest.raises(ServerError, match="not a token") as problem:
             keep_token(tiny_library, text)
         assert text not in str(problem.value)
     keep_token(tiny_library, "wrong-token")
@@ -118,7 +120,8 @@ def test_the_token_is_for_its_owner_only_and_is_never_shown(server, songs, tiny_
     assert not has_token(tiny_library)
 
 
-def test_a_redirect_does_not_take_the_token_elsewhere(server, songs, tiny_library):
+@pytest.mark.long
+def test_redirect_does_not_leak_token(server, songs, tiny_library):
     keep_token(tiny_library, TOKEN)
     with serving() as other:
         server.answer = 307, {}, [("Location", f"http://127.0.0.1:{other.server_port}/1/playlist/create")]
@@ -127,17 +130,18 @@ def test_a_redirect_does_not_take_the_token_elsewhere(server, songs, tiny_librar
         assert other.taken == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "answer", [(500, b"<html>"), (200, b"{"), (200, b"[]"), (200, {"status": "ok"}), (200, {"playlist_mbid": "../x"})]
 )
-def test_what_a_failing_server_says_is_one_sentence(server, songs, tiny_library, answer):
+def test_server_failures_give_clear_error(server, songs, tiny_library, answer):
     keep_token(tiny_library, TOKEN)
     server.answer = answer
     with pytest.raises(ServerError, match="ListenBrainz"):
         send_playlist(tiny_library, "Evening", songs)
 
 
-def test_what_cannot_be_sent_is_said_before_anything_is(server, songs, tiny_library, monkeypatch):
+def test_unsendable_playlists_fail_before_sending(server, songs, tiny_library, monkeypatch):
     keep_token(tiny_library, TOKEN)
     with pytest.raises(ServerError, match="none of these songs has a MusicBrainz id"):
         send_playlist(tiny_library, "Evening", songs[3:])
@@ -149,14 +153,15 @@ def test_what_cannot_be_sent_is_said_before_anything_is(server, songs, tiny_libr
     assert server.taken == []
 
 
-def test_the_command_line_sends_and_names_what_was_left_out(server, songs, tiny_library):
+@pytest.mark.long
+def test_cli_sends_playlist_and_names_omitted_songs(server, songs, tiny_library):
     keep_token(tiny_library, TOKEN)
     tiny_library.add_playlists([("Evening", None, [song.id for song in songs])], source="saved")
     out, problem = run(
         "listenbrainz", "send", "Mine", "--saved", "Evening", "--public", library=tiny_library.folder, expect=3
     )
     assert f"3 songs sent: https://listenbrainz.org/playlist/{LIST}" in out
-    assert f"has no MusicBrainz id: {songs[3].label}" in problem
+    assert f"lacks a MusicBrainz id: {songs[3].label}" in problem
     assert server.taken[0]["extension"][EXTENSION]["public"] is True
     assert TOKEN not in out + problem
     run("listenbrainz", "token", "--remove", library=tiny_library.folder)

@@ -1,10 +1,10 @@
-"""Playlists for ListenBrainz from the Playlist page, without a browser."""
+"""Tests of sending playlists to ListenBrainz from the Playlist page, without a browser."""
 
 from musicsim.extensions.listenbrainz.client import keep_token
 from tests.pages.test_playlist import drawn, press
 
 
-def test_a_list_goes_to_listenbrainz_where_a_token_is_kept(full):
+def test_token_enables_sending_playlists(full):
     assert "playlist_listenbrainz" not in [button.key for button in drawn().button]
     keep_token(full, "a-token")
     app = press(drawn(), "playlist_listenbrainz")

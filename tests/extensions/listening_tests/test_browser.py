@@ -1,4 +1,4 @@
-"""A listening test from end to end: its owner makes it, a listener takes it by a link, the owner sees the verdict."""
+"""Tests of a complete listening test: the owner makes it, a listener takes it by a link, the owner sees the verdict."""
 
 import re
 
@@ -7,10 +7,11 @@ from playwright.sync_api import Page, expect
 from musicsim.extensions.listening_tests.store import ListeningTestStore
 from musicsim.library import Library
 from tests.browser.actions import IDLE, hindrances, visit
+from tests.browser.patient import new_context
 
 
 def make_test(page: Page, address: str) -> list[str]:
-    """Make a small test as its owner does; the links."""
+    """Make a small test as its owner does, and return its links."""
     visit(page, address, "compare")
     page.get_by_text("Listening tests", exact=True).click()
     page.get_by_label("Name", exact=True).fill("By ear")
@@ -31,7 +32,10 @@ def hear(page: Page, side: int, *, by_key: bool) -> None:
 
 
 def take(listener: Page, titles: set[str]) -> int:
-    """Grade every pair, by keys and by mouse in turn, one corrected and one after a reload; how many there are."""
+    """Grade every pair, by keyboard and mouse in turn. Return the number of pairs.
+
+    One grade is corrected, and one is given after a reload.
+    """
     test = listener.locator("#test")
     n_pairs = int(re.match(r"0 of (\d+)", listener.locator(".progress").inner_text())[1])
     for place in range(n_pairs):
@@ -59,12 +63,12 @@ def take(listener: Page, titles: set[str]) -> int:
     return n_pairs
 
 
-def test_an_owner_makes_a_test_a_listener_takes_it_and_the_owner_sees_the_verdict(page, address, home, chromium):
+def test_owner_creates_test_and_listener_completes_it(page, address, home, chromium):
     link, _ = make_test(page, address)
     with Library.open(home / "library") as library:
         (kept,) = ListeningTestStore(library).all()
         titles = {song.title for song in library.songs()}
-    context = chromium.new_context(viewport={"width": 375, "height": 800})
+    context = new_context(chromium, viewport={"width": 375, "height": 800})
     listener = context.new_page()
     errors: list[str] = []
     listener.on("pageerror", lambda error: errors.append(str(error)))
@@ -91,9 +95,9 @@ def test_an_owner_makes_a_test_a_listener_takes_it_and_the_owner_sees_the_verdic
     page.get_by_role("button", name="Look again").click()
     page.wait_for_selector(IDLE)
     expect(page.get_by_text(f"Listener 1: {n_pairs} of {n_pairs}")).to_be_visible()
-    expect(page.get_by_text("No sure difference between")).to_be_visible()
+    expect(page.get_by_text("No significant difference between")).to_be_visible()
     with page.expect_download() as download:
         page.get_by_role("button", name="Grades (CSV)").click()
     assert len(download.value.path().read_text().splitlines()) == 1 + n_pairs
     page.goto(link.rsplit("/", 1)[0] + "/nobody")
-    expect(page.get_by_text("leads to no listening test")).to_be_visible()
+    expect(page.get_by_text("is not valid")).to_be_visible()

@@ -1,14 +1,14 @@
-"""The experiment on listening tests: what listeners say, and a run."""
+"""Tests of the experiment on listening tests: simulated listeners, and a run."""
 
 import numpy as np
 import pytest
 
-from benchmarks._report import Settings
+from benchmarks.support.report import Settings
 from experiments import listening_test
 from musicsim.extensions.listening_tests.results import results
 
 
-def test_a_test_has_sixty_pairs_and_listeners_hear_the_difference():
+def test_simulated_listeners_detect_difference_in_sixty_pairs():
     rng = np.random.default_rng(0)
     test = listening_test.made_test(rng)
     assert sum(not pair.is_check for pair in test.pairs) == 60
@@ -22,8 +22,8 @@ def test_a_test_has_sixty_pairs_and_listeners_hear_the_difference():
     assert (blocks[:, 1] - blocks[:, 0]).mean() == pytest.approx(found.pairs[0].difference)
 
 
-@pytest.mark.slow
-def test_a_run_measures_every_difference(monkeypatch):
+@pytest.mark.long
+def test_run_measures_every_difference(monkeypatch):
     monkeypatch.setattr(listening_test, "DRAWS", 4)
     monkeypatch.setattr(listening_test, "DIFFERENCES", (0.0, 40.0))
     settings = Settings()

@@ -1,4 +1,4 @@
-"""Links of listening tests in backups and small copies: strangers with a copy must not know them."""
+"""Tests that backups and small copies do not contain the links of listening tests."""
 
 import shutil
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.archives import parts_of
 from tests.command import run
 
 
-def test_links_of_listening_tests_stay_only_in_a_copy_of_the_library_itself(tiny_library, tmp_path):
+def test_links_are_restored_only_from_own_small_copy(tiny_library, tmp_path):
     tests = ListeningTestStore(tiny_library)
     (ann,) = tests.invite(tests.add("test", "digest", "{}"), ["Ann"])
     own = tiny_library.copies.keep_now()
@@ -27,7 +27,7 @@ def test_links_of_listening_tests_stay_only_in_a_copy_of_the_library_itself(tiny
 
 @pytest.fixture
 def theirs(tiny_library):
-    """Tokens of two listeners."""
+    """Return the tokens of two listeners."""
     tests = ListeningTestStore(tiny_library)
     return {one.token for one in tests.invite(tests.add("test", "digest", "{}"), ["Ann", "Ben"])}
 
@@ -38,14 +38,14 @@ def tokens(folder):
         return {one.token for test in tests.all() for one in tests.listeners(test.id)}
 
 
-def test_a_backup_has_the_links_only_if_asked_for(tiny_library, theirs, tmp_path):
+def test_backup_contains_links_only_on_request(tiny_library, theirs, tmp_path):
     run("backup", tmp_path / "b", library=tiny_library.folder)
     assert not [token for token in theirs if token.encode() in b"".join(parts_of(tmp_path / "b").values())]
     run("backup", tmp_path / "b", "--with-passwords", "--yes", library=tiny_library.folder)
     assert all(token.encode() in b"".join(parts_of(tmp_path / "b").values()) for token in theirs)
 
 
-def test_the_maker_of_a_backup_knows_the_links_only_if_asked_for(tiny_library, theirs, tmp_path):
+def test_restore_keeps_backup_links_only_on_request(tiny_library, theirs, tmp_path):
     back_up(tiny_library, tmp_path / "private", no_progress, with_passwords=True)
     run("restore", tmp_path / "private", library=tmp_path / "mine")
     assert len(tokens(tmp_path / "mine")) == 2

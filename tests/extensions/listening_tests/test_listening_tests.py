@@ -1,4 +1,4 @@
-"""Listening tests: made of several models' results, frozen, taken by links, and what comes of the grades."""
+"""Tests of listening tests: made of the results of several models, frozen, taken by links, and evaluated."""
 
 import csv
 import io
@@ -28,13 +28,13 @@ def request(**changed):
 
 
 def added(library, test, n=2):
-    """Its number, and listeners."""
+    """Add the test and listeners, and return its number."""
     number = ListeningTestStore(library).add(test.name, test.digest, test.to_json())
     return number, ListeningTestStore(library).invite(number, [f"Listener {i}" for i in range(n)])
 
 
 def nearest(library, model, query, n, *, same_artist):
-    """The results of a model, from all songs."""
+    """Return the results of a model, from all songs."""
     hits = find_similar(snapshot_under(library, model), query.id, 30, max_per_artist=None)
     return [h.song.content_hash for h in hits if same_artist or h.song.artist != query.artist][:n]
 
@@ -43,7 +43,7 @@ def nearest(library, model, query, n, *, same_artist):
 
 
 @pytest.mark.parametrize("same_artist", [False, True])
-def test_the_pairs_are_the_first_results_of_each_model_for_each_query(twelve, same_artist):
+def test_pairs_are_first_results_of_each_model(twelve, same_artist):
     test = make_test(twelve, request(results=2, same_artist=same_artist))
     by_hash = {song.content_hash: song for song in twelve.songs()}
     queries = {pair.query for pair in test.pairs}
@@ -61,7 +61,7 @@ def test_the_pairs_are_the_first_results_of_each_model_for_each_query(twelve, sa
     assert len({by_hash[test.songs[q].content_hash].artist for q in queries}) == 6, "of as many artists"
 
 
-def test_a_test_is_balanced_and_its_file_gives_it_back(twelve):
+def test_listening_test_is_balanced_and_round_trips(twelve):
     test = make_test(twelve, request())
     assert make_test(twelve, request()) == test
     assert make_test(twelve, request(seed=1)) != test
@@ -75,7 +75,7 @@ def test_a_test_is_balanced_and_its_file_gives_it_back(twelve):
     assert test.order_of(0) == test.orders[0] == test.order_of(len(test.orders))
 
 
-def test_where_songs_are_too_few_it_says_so(tiny_library):
+def test_rejects_too_few_songs(tiny_library):
     with pytest.raises(ModelError, match="fewer query songs"):
         make_test(tiny_library, request(queries=13))
     with pytest.raises(NotFoundError):
@@ -86,7 +86,7 @@ def test_where_songs_are_too_few_it_says_so(tiny_library):
 
 
 def two_models(n_queries=30, **changed):
-    """A test without a library, one result a model."""
+    """Make a test without a library, with one result per model."""
 
     def song(i):
         return FrozenSong(content_hash=f"{i:08x}", sound_hash="", title=f"=Song {i}", artist="", start_s=0.0)
@@ -95,7 +95,7 @@ def two_models(n_queries=30, **changed):
     return arranged(pools, request(queries=n_queries, **changed), np.random.default_rng(0))
 
 
-def test_what_was_altered_or_makes_no_sense_is_refused():
+def test_rejects_altered_or_invalid_files():
     test = two_models(4)
     held = json.loads(test.to_json())
 
@@ -117,7 +117,7 @@ def test_what_was_altered_or_makes_no_sense_is_refused():
     with pytest.raises(LibraryError, match="version 2"):
         read_test(json.dumps(held | {"version": 2}))
     for wrong in ("", "[]", "{}", "[" * 100_000, '{"format": "musicsim listening test", "version": 1}'):
-        with pytest.raises(LibraryError, match="no listening test"):
+        with pytest.raises(LibraryError, match="read as a listening test"):
             read_test(wrong)
 
 
@@ -125,7 +125,7 @@ def test_what_was_altered_or_makes_no_sense_is_refused():
 
 
 def take(part, grade=lambda pair: (1, 50)):
-    """Go through a test to its end; the pairs in their order."""
+    """Grade a test completely, and return its pairs in order."""
     part.consent()
     seen = []
     while part.state()["starts"]:
@@ -136,7 +136,7 @@ def take(part, grade=lambda pair: (1, 50)):
     return seen
 
 
-def test_a_listener_agrees_hears_in_their_order_grades_and_comes_back(twelve):
+def test_listener_can_consent_grade_and_return(twelve):
     test = make_test(twelve, request())
     number, (_, bert) = added(twelve, test)
     part = TakingPart(twelve, bert.token)
@@ -161,13 +161,13 @@ def test_a_listener_agrees_hears_in_their_order_grades_and_comes_back(twelve):
     assert len(ListeningTestStore(twelve).grades(number)[bert.id]) == len(test.pairs)
 
 
-def test_a_song_with_new_tags_is_heard_and_a_removed_one_can_be_passed(twelve):
+def test_retagged_song_is_played_and_removed_song_skipped(twelve):
     test = make_test(twelve, request(checks=0))
     _, (anna, _) = added(twelve, test)
     part = TakingPart(twelve, anna.token)
     part.consent()
     song = part.song(0, 0)
-    with twelve.write() as connection:  # as a scan of the file with other tags does
+    with twelve.write() as connection:  # as a scan does when the tags of a file have changed
         connection.exec_driver_sql("UPDATE songs SET content_hash = 'ff' WHERE id = ?", (song.id,))
     assert part.song(0, 0).id == song.id
     with twelve.write() as connection:
@@ -178,7 +178,7 @@ def test_a_song_with_new_tags_is_heard_and_a_removed_one_can_be_passed(twelve):
     assert part.state()["place"] == 1
 
 
-def test_in_a_public_demonstration_grades_are_files_that_the_owner_imports(twelve, tmp_path, monkeypatch):
+def test_public_demonstration_stores_grades_as_files(twelve, tmp_path, monkeypatch):
     test = make_test(twelve, request())
     number, (anna, _) = added(twelve, test)
     twelve.close()
@@ -209,7 +209,7 @@ def test_in_a_public_demonstration_grades_are_files_that_the_owner_imports(twelv
 
 
 def listen(test, n_listeners, better, *, noise=15, rng):
-    """Fine scores around 40, higher by `better` where the second model gave the result; checks are passed."""
+    """Give fine scores around 40, higher by `better` for the second model's results, and pass the checks."""
     found = {}
     for listener in range(n_listeners):
         grades = []
@@ -228,7 +228,7 @@ def keep(library, test, grades):
     return number
 
 
-def test_the_better_model_is_named_and_only_those_who_listen_to_the_end_count(store, rng):
+def test_results_name_better_model_from_complete_listeners(store, rng):
     test = two_models()
     grades = listen(test, 6, 15, rng=rng)
     careless, lazy = 4, 5
@@ -247,22 +247,22 @@ def test_the_better_model_is_named_and_only_those_who_listen_to_the_end_count(st
     assert 0 < found.by_fine.alpha < 1
 
 
-def test_without_grades_nothing_is_said_and_without_a_difference_no_winner(store, rng):
+def test_no_grades_or_difference_gives_no_winner(store, rng):
     test = two_models()
     nothing = results_of(store, added(store, test, 0)[0])
     assert (nothing.pairs, nothing.ranks, nothing.n_queries) == ((), None, 0)
     assert np.isnan(nothing.models[0].mean_fine)
     same = results_of(store, keep(store, test, listen(test, 5, 0, rng=rng)))
-    assert same.pairs[0].words.startswith("No sure difference")
+    assert same.pairs[0].words.startswith("No significant difference")
 
 
-def test_what_could_not_be_heard_counts_for_nothing(store):
+def test_unplayable_pairs_are_not_counted(store):
     test = two_models(4, checks=0)
     grades = {0: [Grade(place, *(None, None) if place == 0 else (1, 10 * place), 1.0) for place in range(8)]}
     assert results_of(store, keep(store, test, grades)).n_queries == 3
 
 
-def test_grades_and_results_go_out_as_csv_and_json(store, rng):
+def test_grades_and_results_export_as_csv_and_json(store, rng):
     test = two_models(4)
     number = keep(store, test, listen(test, 2, 10, rng=rng))
     rows = list(csv.DictReader(io.StringIO(grades_csv(store, number).decode())))

@@ -1,6 +1,7 @@
-"""Listening tests on the Compare page and behind their links, without a browser."""
+"""Tests of listening tests on the Compare page and behind their links, without a browser."""
 
 import json
+import shutil
 
 import pytest
 from starlette.applications import Starlette
@@ -15,7 +16,7 @@ from tests.pages.actions import open_page
 
 @pytest.fixture
 def test(full):
-    """A small test of the tiny library with two listeners: its number."""
+    """Make a small test of the tiny library with two listeners, and return its number."""
     made = make_test(full, ListeningTestRequest(models=("Sound", "Codewords"), queries=2, checks=1))
     number = ListeningTestStore(full).add(made.name, made.digest, made.to_json())
     ListeningTestStore(full).invite(number, ["Anna", "Bert"])
@@ -24,7 +25,7 @@ def test(full):
 
 @pytest.fixture
 def link(full, test):
-    """What the link of the first listener leads to."""
+    """Open the link of the first listener."""
     token = ListeningTestStore(full).listeners(test)[0].token
     with TestClient(Starlette(routes=listen_routes()), base_url="http://localhost") as client:
         yield lambda path="", said=None: client.request(
@@ -32,7 +33,7 @@ def link(full, test):
         )
 
 
-def test_a_link_gives_the_sound_of_the_pair_that_is_asked_about_and_nothing_that_names_it(link, full):
+def test_link_plays_pair_anonymously(link, full, own_music):
     page = link()
     assert page.status_code == 200
     assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
@@ -44,19 +45,14 @@ def test_a_link_gives_the_sound_of_the_pair_that_is_asked_about_and_nothing_that
     assert sound.headers["content-type"].startswith("audio/")
     assert "content-disposition" not in sound.headers
     assert link("/sound/1/0").status_code == 404, "not before it is its turn"
-    for song in full.songs():
-        song.path.rename(song.path.with_suffix(".gone"))
-    try:
-        gone = link("/sound/0/1")
-    finally:
-        for song in full.songs():
-            song.path.with_suffix(".gone").rename(song.path)
+    shutil.rmtree(own_music)
+    gone = link("/sound/0/1")
     assert (gone.status_code, gone.json()) == (410, {"error": "this song cannot be played."})
     said = json.dumps(link("/state").json())
     assert not [song for song in full.songs() if song.title in said or (song.artist or "?") in said]
 
 
-def test_what_is_no_grade_is_refused_and_keeps_nothing(link, full, test):
+def test_rejects_invalid_grades(link, full, test):
     link("/consent", {})
     for wrong in (
         [], {}, {"place": 0}, {"place": 0, "category": 1}, {"place": 0, "category": True, "fine": 5},
@@ -65,7 +61,7 @@ def test_what_is_no_grade_is_refused_and_keeps_nothing(link, full, test):
     ):  # fmt: skip
         is_nothing = wrong == {"place": 0}
         assert link("/grades", wrong).status_code == (200 if is_nothing else 422), wrong
-        if is_nothing:  # that a pair cannot be heard; it is graded below
+        if is_nothing:  # reports that the pair cannot be heard; a grade follows
             assert link("/grades", {"place": 0, "category": 1, "fine": 5}).status_code == 200
     assert link("/grades", {"place": 5, "category": 1, "fine": 5}).status_code == 404
     assert link("/state?place=x").status_code == 422
@@ -73,7 +69,7 @@ def test_what_is_no_grade_is_refused_and_keeps_nothing(link, full, test):
     assert [(grade.category, grade.fine) for grade in grades] == [(1, 5)]
 
 
-def test_a_token_that_is_nobodys_opens_nothing(link):
+def test_unknown_token_gives_404(link):
     with TestClient(Starlette(routes=listen_routes()), base_url="http://localhost") as client:
         for path in ("state", "sound/0/0"):
             assert client.get(f"/listen/nobody/{path}").status_code == 404
@@ -81,7 +77,7 @@ def test_a_token_that_is_nobodys_opens_nothing(link):
             assert client.post(f"/listen/nobody/{path}", json={"place": 0}).status_code == 404
 
 
-def test_the_page_offers_a_form_and_shows_the_newest_test_with_links(full, test):
+def test_page_shows_form_and_newest_test_links(full, test):
     app = open_page("compare")
     app.button_group(key="compare_section").set_value("Listening tests").run()
     assert not app.exception
@@ -93,7 +89,7 @@ def test_the_page_offers_a_form_and_shows_the_newest_test_with_links(full, test)
     assert [one.name for one in ListeningTestStore(full).listeners(test)] == ["Anna", "Bert", "Listener 3"]
 
 
-def test_visitors_are_not_offered_tests(full, test, monkeypatch):
+def test_visitors_cannot_see_tests(full, test, monkeypatch):
     full.close()
     monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
     app = open_page("compare")

@@ -1,4 +1,4 @@
-"""Listening tests in a library: tests, links, grades, and what becomes of them with an old library and in copies."""
+"""Tests of the storage of listening tests: links, grades, old libraries and copies."""
 
 import pytest
 import sqlalchemy as sa
@@ -7,7 +7,7 @@ from musicsim.errors import NotFoundError
 from musicsim.extensions.listening_tests.store import Grade, ListeningTestStore
 
 
-def test_a_test_is_kept_once_and_goes_with_all_that_belongs_to_it(store):
+def test_listening_test_is_stored_once_and_deleted_completely(store):
     tests = ListeningTestStore(store)
     one = tests.add("One", "abc", "{}")
     assert tests.add("Again", "abc", "{}") == one
@@ -27,13 +27,13 @@ def test_a_test_is_kept_once_and_goes_with_all_that_belongs_to_it(store):
     assert tests.all() == tests.listeners(one) == []
     with store.engine.connect() as connection:
         assert connection.scalar(sa.text("SELECT count(*) FROM grades")) == 0
-    with pytest.raises(NotFoundError, match="leads to no listening test"):
+    with pytest.raises(NotFoundError, match="is not valid"):
         tests.listener_of(anna.token)
-    with pytest.raises(NotFoundError, match="no listening test"):
+    with pytest.raises(NotFoundError, match="was deleted"):
         tests.get(one)
 
 
-def test_what_is_no_grade_and_no_listener_is_refused(store):
+def test_rejects_invalid_grades_and_listeners(store):
     for wrong in ((3, 50), (-1, 50), (1, 101), (1, -1), (None, 50), (1, None)):
         with pytest.raises(ValueError, match=r"category|fine"):
             Grade(0, *wrong, 1.0)
@@ -45,7 +45,7 @@ def test_what_is_no_grade_and_no_listener_is_refused(store):
     assert ListeningTestStore(store).listeners(one) == []
 
 
-def test_a_small_copy_brings_tests_back_with_their_links(store):
+def test_small_copy_restores_tests_and_links(store):
     tests = ListeningTestStore(store)
     one = tests.add("One", "abc", "{}")
     (anna,) = tests.invite(one, ["Anna"])

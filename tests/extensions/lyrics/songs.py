@@ -1,15 +1,15 @@
 """Songs with lyrics."""
 
-from musicsim.extensions.lyrics.store import LyricsStore, ReadWords, UnreadSong
+from musicsim.extensions.lyrics.store import LyricsStore, UnreadSong
 
 __all__ = ["sing_by_kind"]
 
 
 def sing_by_kind(library):
-    """Lyrics whose words go with the kind of sound; one word that all say, and one of each song's own."""
+    """Add lyrics with words for each kind of sound, one word for all songs, and a unique word per song."""
     kind_of = {song.id: song.genre.lower() for song in library.songs()}
     LyricsStore(library).put(
-        ReadWords(
+        (
             UnreadSong(file.song_id, path, file.mtime_ns, None),
             {kind_of[file.song_id]: 3, "la": 9, f"own{file.song_id}": 1},
         )

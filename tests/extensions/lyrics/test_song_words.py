@@ -1,4 +1,4 @@
-"""Words of lyrics as a filter, as labels for the walk, and as a representation."""
+"""Tests of words of lyrics as a filter, as labels for playlists, and as a representation."""
 
 import numpy as np
 import pytest
@@ -13,17 +13,17 @@ from musicsim.explorer.search.query import find_similar, read_example
 from musicsim.explorer.snapshot.filtering import passing
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.snapshot.words import understood
-from musicsim.extensions.lyrics.store import LyricsStore, ReadWords, UnreadSong
+from musicsim.extensions.lyrics.store import LyricsStore, UnreadSong
 from tests.extensions.lyrics.songs import sing_by_kind
 from tests.learning import hush
 from tests.sounds import write_song
 
 
 @pytest.mark.parametrize("text", ["rain", "about rain"])
-def test_words_of_lyrics_are_conditions_on_songs(tiny_library, text):
+def test_lyrics_words_filter_songs(tiny_library, text):
     songs = tiny_library.songs()
     sung = UnreadSong(songs[5].id, songs[5].path, 0, None)
-    LyricsStore(tiny_library).put([ReadWords(sung, {"rain": 3, "fall": 1})])
+    LyricsStore(tiny_library).put([(sung, {"rain": 3, "fall": 1})])
     seen = take_snapshot(tiny_library)
     (row,) = passing(seen, Filters(words=text)).nonzero()[0]
     assert seen.songs_at([row])[0].id == songs[5].id
@@ -31,7 +31,7 @@ def test_words_of_lyrics_are_conditions_on_songs(tiny_library, text):
     assert understood(seen, "about xyzzy").unknown == ("xyzzy",)
 
 
-def test_a_model_of_lyrics_finds_the_kind_of_song_and_travels(twelve, tmp_path):
+def test_lyrics_model_finds_similar_songs_and_round_trips(twelve, tmp_path):
     sing_by_kind(twelve)
     model_id = add_representation(twelve, RepresentationSettings("lyrics"), "words", hush)
     seen = take_snapshot(twelve, model_id)
@@ -50,17 +50,17 @@ def test_a_model_of_lyrics_finds_the_kind_of_song_and_travels(twelve, tmp_path):
     np.testing.assert_array_equal(taken.X[np.argsort(taken.row_ids)], seen.X[np.argsort(seen.row_ids)])
 
 
-def test_a_library_without_lyrics_makes_no_model_of_them(twelve):
-    with pytest.raises(ModelError, match="no two songs of this library share a word"):
+def test_lyrics_model_requires_lyrics(twelve):
+    with pytest.raises(ModelError, match="songs of this library do not share words"):
         add_representation(twelve, RepresentationSettings("lyrics"), "words", hush)
 
 
-def test_topics_of_lyrics_label_songs_for_the_walk(twelve, monkeypatch):
-    monkeypatch.setattr("musicsim.explorer.playlists.song_labels._MIN_WITH_WORDS", 24)
+def test_lyrics_topics_are_learned_for_playlists(twelve, monkeypatch):
+    monkeypatch.setattr("musicsim.explorer.playlists.song_labels.MIN_WITH_WORDS", 24)
     files = twelve.files.known().items()
-    words = {file.song_id: f"word{'abcdefgh'[n // 3]}" for n, (_, file) in enumerate(files)}  # of three songs each
+    words = {file.song_id: f"word{'abcdefgh'[n // 3]}" for n, (_, file) in enumerate(files)}  # each for three songs
     LyricsStore(twelve).put(
-        ReadWords(UnreadSong(file.song_id, path, file.mtime_ns, None), {words[file.song_id]: 3}) for path, file in files
+        (UnreadSong(file.song_id, path, file.mtime_ns, None), {words[file.song_id]: 3}) for path, file in files
     )
     seen = take_snapshot(twelve)
     sources = learn_sources(seen, [], hush)

@@ -1,4 +1,4 @@
-"""The option `--mix` of `musicsim playlist`."""
+"""Tests of the option `--mix` of `musicsim playlist`."""
 
 import json
 
@@ -8,7 +8,7 @@ import soundfile
 from tests.command import run
 
 
-def test_a_playlist_is_rendered_as_a_mix(tiny_library, tmp_path):
+def test_playlist_is_rendered_as_mix(tiny_library, tmp_path):
     asked = ("playlist", "-n", 12, "--seed", 1, "--json")
     told = json.loads(run(*asked, "--mix", tmp_path / "mix.wav", library=tiny_library.folder)[0])
     assert told["mix"] == str(tmp_path / "mix.wav")
@@ -17,6 +17,6 @@ def test_a_playlist_is_rendered_as_a_mix(tiny_library, tmp_path):
     assert json.loads(run(*asked, library=tiny_library.folder)[0])["mix"] is None
 
 
-def test_a_mix_of_an_unknown_format_is_refused(tiny_library, tmp_path):
+def test_rejects_unknown_mix_format(tiny_library, tmp_path):
     with pytest.raises(ValueError, match="must end in one of"):
         run("playlist", "-n", 2, "--mix", tmp_path / "mix.pdf", library=tiny_library.folder)

@@ -1,4 +1,4 @@
-"""A mix: lengths, order, loudness, fades and peaks, for songs whose sound is known; and songs that are no help."""
+"""Tests of mixes of known sound: length, order, loudness, fades and peaks; and unusable songs."""
 
 import tracemalloc
 from dataclasses import replace
@@ -16,13 +16,13 @@ from musicsim.progress import Canceled
 from tests.progress import cancel_when
 
 RATE = 44_100
-# An encoder fills up its last frame; AAC may add one more. Opus, MP3 and the formats without loss state their length.
+# An encoder pads its last frame, and AAC may add one more. Opus, MP3 and lossless formats state their length.
 FRAME_S = {".m4a": 2 * 1024 / RATE}
 EXACT_S = 1 / RATE
 
 
 def tone(frequency, seconds, level=0.5, rate=RATE):
-    """A sine on the left, the same half as loud on the right."""
+    """Return a sine on the left, and the same with half the amplitude on the right."""
     y = level * np.sin(2 * np.pi * frequency * np.arange(round(seconds * rate)) / rate)
     return np.stack([y, y / 2], axis=1)
 
@@ -33,7 +33,7 @@ def noise(seed, seconds, level=0.1):
 
 @pytest.fixture
 def mixable(store, tmp_path):
-    """A function that writes sounds (n, channels) as songs of a library and returns these in order."""
+    """Return a function that writes sounds (n, channels) as songs of a library and returns these in order."""
 
     def write(*sounds, rate=RATE):
         for i, y in enumerate(sounds):
@@ -48,7 +48,7 @@ def mixable(store, tmp_path):
 
 
 def written(mix):
-    """The samples of a mix, (n, 2), read by another program than the one that wrote them."""
+    """Return the samples of a mix, (n, 2), as read by another program than the one that wrote them."""
     y, rate = soundfile.read(mix.path, always_2d=True)
     assert (rate, y.shape[1]) == (RATE, 2)
     return y
@@ -59,12 +59,13 @@ def rms(y):
 
 
 def pitch(y):
-    """The loudest frequency, to half a bin."""
+    """Return the loudest frequency, to half a bin."""
     return np.abs(np.fft.rfft(y * np.hanning(len(y)))).argmax() * RATE / len(y)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", MIX_ENDINGS)
-def test_every_format_holds_all_songs_in_their_order(store, mixable, tmp_path, ending):
+def test_every_format_contains_songs_in_order(store, mixable, tmp_path, ending):
     songs = mixable(tone(300, 6), tone(700, 6), tone(1500, 6))
     order = [songs[i] for i in (2, 0, 1, 2)]
     mix = render_mix(store, order, tmp_path / f"mix{ending}", seconds=4, crossfade_s=1)
@@ -84,30 +85,31 @@ def test_every_format_holds_all_songs_in_their_order(store, mixable, tmp_path, e
 @pytest.mark.parametrize(
     ("ending", "codec", "rate"), [(".m4a", "aac", 44100), (".opus", "opus", 48000), (".FLAC", "flac", 44100)]
 )
-def test_stereo_of_the_stated_codec_and_rate(store, mixable, tmp_path, ending, codec, rate):
+def test_codec_rate_and_channels_are_as_stated(store, mixable, tmp_path, ending, codec, rate):
     mix = render_mix(store, mixable(tone(500, 2)), tmp_path / f"mix{ending}", seconds=2, crossfade_s=0)
     with av.open(str(mix.path)) as container:
         (stream,) = container.streams
         assert (stream.codec_context.codec.canonical_name, stream.rate, stream.channels) == (codec, rate, 2)
 
 
-def test_left_and_right_stay_apart(store, mixable, tmp_path):
+@pytest.mark.long
+def test_left_and_right_stay_separate(store, mixable, tmp_path):
     y = written(render_mix(store, mixable(tone(500, 3)), tmp_path / "mix.wav", seconds=2, crossfade_s=0))
-    assert rms(y[:, 0]) == pytest.approx(2 * rms(y[:, 1]), rel=1e-3)  # 16 bit: steps of 3e-5 at 0.13
+    assert rms(y[:, 0]) == pytest.approx(2 * rms(y[:, 1]), rel=1e-3)  # 16 bits: steps of 3e-5 at 0.13
 
 
-def test_mono_and_other_rates_become_stereo_at_44_100(store, mixable, tmp_path):
+def test_mono_and_other_rates_become_44100_hz_stereo(store, mixable, tmp_path):
     songs = mixable(tone(500, 3, rate=22050)[:, :1], tone(900, 3, rate=22050), rate=22050)
     mix = render_mix(store, songs, tmp_path / "mix.wav", seconds=2, crossfade_s=0)
     y = written(mix)
     assert pitch(y[:RATE, 1]) == pytest.approx(500, abs=1)
     assert pitch(y[-RATE:, 1]) == pytest.approx(900, abs=1)
-    # the resampler may hold back or add some samples at the end of an excerpt
+    # the resampler may drop or add some samples at the end of an excerpt
     assert len(y) == pytest.approx(4 * RATE, abs=40)
-    np.testing.assert_allclose(y[:RATE, 0], y[:RATE, 1], atol=1e-4)  # two steps of 16 bit
+    np.testing.assert_allclose(y[:RATE, 0], y[:RATE, 1], atol=1e-4)  # two steps of 16 bits
 
 
-def test_the_typical_part_is_taken(store, mixable, tmp_path):
+def test_mix_uses_typical_part(store, mixable, tmp_path):
     (song,) = mixable(np.concatenate([tone(300, 5), tone(700, 5), tone(1500, 5)]))
     for typical_s, start_s in ((5.0, 5.0), (12.0, 11.0), (0.0, 0.0)):  # 12 s leaves 3 s of the 4: one second earlier
         with store.write() as connection:
@@ -115,10 +117,10 @@ def test_the_typical_part_is_taken(store, mixable, tmp_path):
         mix = render_mix(store, store.songs(), tmp_path / "mix.wav", seconds=4, crossfade_s=0)
         expected = soundfile.read(song.path, always_2d=True)[0][round(start_s * RATE) :][: 4 * RATE]
         y = written(mix)
-        np.testing.assert_allclose(y, expected * rms(y) / rms(expected), atol=1e-4)  # two steps of 16 bit
+        np.testing.assert_allclose(y, expected * rms(y) / rms(expected), atol=1e-4)  # two steps of 16 bits
 
 
-def test_loudness_is_evened_out_and_peaks_stay_below_the_limit(store, mixable, tmp_path):
+def test_loudness_is_equalized_and_peaks_are_limited(store, mixable, tmp_path):
     quiet, loud = noise(1, 3, level=0.02), noise(2, 3, level=0.3)
     spiky = noise(3, 3, level=0.01)
     spiky[::20_000] = 1.0
@@ -128,27 +130,27 @@ def test_loudness_is_evened_out_and_peaks_stay_below_the_limit(store, mixable, t
     assert [rms(part) for part in parts[:2]] == pytest.approx([0.1, 0.1], rel=1e-3)
     assert np.abs(parts[2]).max() == pytest.approx(0.6, abs=1e-4)
     assert rms(parts[2]) < 0.05
-    # 18 dB and no more: what is next to silence is not blown up; 16 bit add noise of 1e-5
+    # Gain is limited to 18 dB, so near-silence is not amplified further. 16 bits add noise of 1e-5.
     assert rms(parts[3]) == pytest.approx(8e-3, rel=0.01)
     assert np.abs(parts[4]).max() == 0
 
 
-def test_power_is_even_through_the_crossfade(store, mixable, tmp_path):
+def test_power_is_constant_during_crossfade(store, mixable, tmp_path):
     songs = mixable(noise(1, 6), noise(2, 6))
     y = written(render_mix(store, songs, tmp_path / "mix.wav", seconds=6, crossfade_s=3))
-    # of 0.2 s of noise, 17,640 samples, the rms is off by 1 / sqrt(2 n) = 0.5 %: 3 % are six times that
+    # The rms of 0.2 s of noise (17,640 samples) is off by 1 / sqrt(2 n) = 0.5 %. 3 % is six times that.
     at = lambda t: rms(y[round((t - 0.1) * RATE) : round((t + 0.1) * RATE)])  # noqa: E731
     assert [at(t) for t in (3.0, 3.75, 4.5, 5.25, 6.0)] == pytest.approx([0.1] * 5, rel=0.03)
-    # at the ends of the mix the same fades from and to silence: half the power in the middle
+    # the mix begins and ends with the same fades from and to silence: half the power in the middle
     assert [at(1.5), at(7.5)] == pytest.approx([0.1 / np.sqrt(2)] * 2, rel=0.03)
     assert [at(0.1), at(8.9)] == pytest.approx([0.0, 0.0], abs=0.01)
 
 
-def test_in_the_middle_of_the_crossfade_both_songs_have_half_their_power(store, mixable, tmp_path):
+def test_crossfade_midpoint_has_half_power_of_both(store, mixable, tmp_path):
     songs = mixable(tone(441, 6), tone(1323, 6))
     y = written(render_mix(store, songs, tmp_path / "mix.wav", seconds=4, crossfade_s=1))[:, 0]
 
-    def amplitude(around_s, frequency):  # the window keeps the other tone out
+    def amplitude(around_s, frequency):  # the window suppresses the other tone
         part = y[round((around_s - 0.05) * RATE) :][:4410] * np.hanning(4410)
         return abs(np.sum(part * np.exp(-2j * np.pi * frequency * np.arange(4410) / RATE)))
 
@@ -159,9 +161,10 @@ def test_in_the_middle_of_the_crossfade_both_songs_have_half_their_power(store, 
     assert amplitude(2, 1323) < 1e-3 * whole
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", MIX_ENDINGS)
-def test_the_worst_case_is_not_clipped(store, mixable, tmp_path, ending):
-    """The same sparse clicks in both songs, in step where they cross: all peaks add up."""
+def test_worst_case_does_not_clip(store, mixable, tmp_path, ending):
+    """Both songs have the same sparse clicks, aligned in the crossfade, so that all peaks add up."""
     clicks = np.zeros((6 * RATE, 2))
     clicks[:: RATE // 10] = 1.0
     mixable(clicks, -clicks + 2 * clicks)  # the same sound in two files would be one song
@@ -180,7 +183,7 @@ def _as_float(frame):
 def test_short_songs_fade_over_half_their_length(store, mixable, tmp_path):
     songs = mixable(noise(1, 6), noise(2, 1.2), noise(3, 1.2), noise(4, 6))
     mix = render_mix(store, songs, tmp_path / "mix.wav", seconds=4, crossfade_s=2)
-    # 4, then 1.2 three times with 0.6 s in common
+    # 4 s, then 1.2 s three times with 0.6 s overlap
     assert mix.starts == pytest.approx((0, 3.4, 4.0, 4.6), abs=EXACT_S)
     assert mix.duration_s == pytest.approx(8.6, abs=EXACT_S)
     y = written(mix)
@@ -189,16 +192,16 @@ def test_short_songs_fade_over_half_their_length(store, mixable, tmp_path):
     assert middle == pytest.approx([0.1] * 3, rel=0.03)
 
 
-def test_a_mix_of_one_song_is_the_song(store, mixable, tmp_path):
+def test_mix_of_one_song_is_that_song(store, mixable, tmp_path):
     mix = render_mix(store, mixable(noise(1, 2)), tmp_path / "mix.flac", seconds=30, crossfade_s=4)
     assert (mix.starts, mix.duration_s) == ((0.0,), 2.0)
     assert rms(written(mix)[RATE - 2000 : RATE + 2000]) == pytest.approx(0.1, rel=0.05)  # fades of 1 s meet
 
 
-# Songs that are no help
+# Unusable songs
 
 
-def test_missing_broken_and_forgotten_songs_are_left_out_and_named(store, mixable, tmp_path):
+def test_unavailable_songs_are_skipped_and_named(store, mixable, tmp_path):
     songs = mixable(*(tone(f, 3) for f in (300, 500, 700, 900, 1100)))
     songs[1].path.write_bytes(b"no sound at all" * 100)
     songs[2].path.unlink()
@@ -209,12 +212,12 @@ def test_missing_broken_and_forgotten_songs_are_left_out_and_named(store, mixabl
     assert mix.songs == (songs[0],)
     assert [song.id for song, _ in mix.left_out] == [song.id for song in songs[1:]]
     reasons = [reason for _, reason in mix.left_out]
-    for reason, said in zip(reasons, ("no sound at 0 s", "does not exist", "missing", "no longer"), strict=True):
+    for reason, said in zip(reasons, ("lacks sound at 0 s", "does not exist", "missing", "no longer"), strict=True):
         assert said in reason
     assert len(written(mix)) == 2 * RATE
 
 
-def test_a_song_cut_off_since_the_scan_gives_what_is_left(store, mixable, tmp_path):
+def test_truncated_song_gives_remaining_part(store, mixable, tmp_path):
     songs = mixable(tone(300, 6), tone(500, 6))
     for song, kept in zip(songs, (0.5, 0.1), strict=True):
         data = song.path.read_bytes()
@@ -223,18 +226,18 @@ def test_a_song_cut_off_since_the_scan_gives_what_is_left(store, mixable, tmp_pa
         connection.execute(schema.songs.update().values(typical_s=2.0))
     mix = render_mix(store, songs, tmp_path / "mix.wav", seconds=4, crossfade_s=0)
     assert mix.songs[0].id == songs[0].id
-    assert mix.duration_s == pytest.approx(1.0, abs=0.05)  # 3 s are left, from 2 s on
+    assert mix.duration_s == pytest.approx(1.0, abs=0.05)  # the remaining 3 s begin at 2 s
     ((song, reason),) = mix.left_out
-    assert (song.id, "no sound at 2 s" in reason) == (songs[1].id, True)
+    assert (song.id, "lacks sound at 2 s" in reason) == (songs[1].id, True)
 
 
-def test_songs_that_moved_since_they_were_listed_are_found(store, mixable, tmp_path):
+def test_moved_songs_are_found(store, mixable, tmp_path):
     (song,) = mixable(tone(300, 3))
     old = replace(song, path=tmp_path / "elsewhere.wav")
     assert render_mix(store, [old], tmp_path / "mix.wav", seconds=2, crossfade_s=0).songs == (song,)
 
 
-def test_no_song_left_is_an_error_and_the_old_mix_stays(store, mixable, tmp_path):
+def test_failed_mix_keeps_old_file(store, mixable, tmp_path):
     songs = mixable(tone(300, 3), tone(500, 3))
     for song in songs:
         song.path.unlink()
@@ -246,7 +249,7 @@ def test_no_song_left_is_an_error_and_the_old_mix_stays(store, mixable, tmp_path
     assert list(tmp_path.glob(".*")) == []
 
 
-def test_stopping_leaves_the_old_mix_and_no_other_file(store, mixable, tmp_path):
+def test_canceled_mix_keeps_old_file(store, mixable, tmp_path):
     songs = mixable(tone(300, 3), tone(500, 3), tone(700, 3))
     target = tmp_path / "mix.m4a"
     target.write_text("old")
@@ -276,7 +279,7 @@ def test_stopping_leaves_the_old_mix_and_no_other_file(store, mixable, tmp_path)
         ({"songs": []}, "songs"),
     ],
 )
-def test_arguments_that_make_no_sense_are_refused(tiny_library, tmp_path, options, name):
+def test_rejects_invalid_arguments(tiny_library, tmp_path, options, name):
     songs = options.pop("songs", tiny_library.songs())
     target = tmp_path / options.pop("target", "mix.wav")
     with pytest.raises(ValueError, match=name):
@@ -284,7 +287,8 @@ def test_arguments_that_make_no_sense_are_refused(tiny_library, tmp_path, option
     assert list(tmp_path.glob("mix*")) == []
 
 
-def test_memory_does_not_grow_with_the_number_of_songs(store, mixable, tmp_path):
+@pytest.mark.long
+def test_memory_is_independent_of_song_count(store, mixable, tmp_path):
     songs = mixable(noise(1, 12), noise(2, 12))
 
     def peak(n):
@@ -295,9 +299,9 @@ def test_memory_does_not_grow_with_the_number_of_songs(store, mixable, tmp_path)
         finally:
             tracemalloc.stop()
 
-    peak(2)  # what is imported and cached stays out of the sum
+    peak(2)  # imports and caches do not count
     excerpt = 10 * RATE * 2 * 4
     few, many = peak(4), peak(16)
-    # 12 more excerpts are 42 MB; half of one is left to chance
+    # 12 more excerpts are 42 MB; half of one is the tolerance
     assert many < few + excerpt / 2
     assert many < 5 * excerpt

@@ -1,4 +1,4 @@
-"""Ours against theirs: the sound and an embedding on the same queries, before and after learning on other artists."""
+"""Tests of comparing the sound and an embedding on the same queries, before and after learning on other artists."""
 
 import json
 import re
@@ -27,20 +27,20 @@ NAMES = ("Sound", "Sound, learned", "net", "net, learned")
 
 @pytest.fixture
 def unlearned(monkeypatch):
-    """Learning takes most of the time, and finds nothing."""
+    """Skip learning, which takes most of the time and finds nothing here."""
     monkeypatch.setattr(against, "learn_ranking", lambda *_: None)
 
 
 @pytest.fixture
 def library(styles_library, tmp_path):
-    """Thirty songs by fifteen artists of three genres."""
+    """Build thirty songs by fifteen artists of three genres."""
     shutil.copytree(styles_library, tmp_path / "library")
     with Library.open(tmp_path / "library") as opened:
         yield opened
 
 
 def bring(library, songs, columns, name="net"):
-    """An embedding of some songs."""
+    """Import an embedding of some songs."""
     path = library.folder.parent / f"{name}.npz"
     np.savez(path, ids=[song.id for song in songs], vectors=np.asarray(columns, dtype=np.float32))
     return adding.add_own_vectors(library, path, name, hush)[0]
@@ -51,12 +51,13 @@ def noise(n, d=6, seed=0):
 
 
 def average_precision(relevant):
-    """Of a ranking, from which of its songs are relevant."""
+    """Compute the average precision of a ranking from the relevance of its songs."""
     hits = np.flatnonzero(relevant)
     return np.mean([(i + 1) / (place + 1) for i, place in enumerate(hits)]) if len(hits) else np.nan
 
 
-def test_noise_is_worse_than_the_sound_and_figures_are_those_of_brute_force(library, unlearned):
+@pytest.mark.long
+def test_noise_is_worse_and_scores_match_brute_force(library, unlearned):
     songs = library.songs()
     bring(library, songs, noise(len(songs)))
     found = compare_with(library, "net", "genre")
@@ -65,7 +66,7 @@ def test_noise_is_worse_than_the_sound_and_figures_are_those_of_brute_force(libr
     first = found.differences[0]
     assert (first.name, first.other) == ("net", "Sound")
     assert first.leads["map"].high < 0
-    assert first.words.startswith("net is worse than Sound: MAP ")
+    assert first.summary.startswith("net is worse than Sound: MAP ")
     assert len(found.differences) == 6
 
     ours = take_snapshot(library, library.models.native().id)
@@ -86,9 +87,9 @@ def test_noise_is_worse_than_the_sound_and_figures_are_those_of_brute_force(libr
     assert first.leads["map"].mean == pytest.approx(np.mean(differences), abs=1e-6)
 
 
-@pytest.mark.slow
-def test_learning_finds_what_matters_and_never_hears_an_artist_it_is_asked_about(library, monkeypatch):
-    """Three directions tell genres apart; the other two say who plays, louder."""
+@pytest.mark.long
+def test_learning_finds_relevant_dimensions_without_leakage(library, monkeypatch):
+    """Three dimensions separate the genres. The other two, which are louder, separate the artists."""
     songs = library.songs()
     genres = sorted({song.genre for song in songs})
     own = np.eye(3)[[genres.index(song.genre) for song in songs]]
@@ -107,7 +108,7 @@ def test_learning_finds_what_matters_and_never_hears_an_artist_it_is_asked_about
     assert theirs.figures["map"].mean < 0.8
     assert learned.figures["map"].mean == pytest.approx(1)
     one = next(d for d in found.differences if (d.name, d.other) == ("net, learned", "net"))
-    assert one.words.startswith("net, learned is better than net: ")
+    assert one.summary.startswith("net, learned is better than net: ")
     groups = np.array(take_snapshot(library, library.models.native().id).columns.group.texts())
     parts = [frozenset(np.delete(np.arange(30), sorted(train))) for train, _ in heard]
     assert len(heard) == 10
@@ -116,26 +117,28 @@ def test_learning_finds_what_matters_and_never_hears_an_artist_it_is_asked_about
         assert not set(groups[sorted(train)]) & set(groups[sorted(part)])
 
 
-def test_songs_without_a_vector_take_no_part_and_the_model_in_use_is_shown_with_a_warning(library, unlearned):
+@pytest.mark.long
+def test_songs_without_vector_are_excluded(library, unlearned):
     songs = library.songs()
     bring(library, songs[:24], noise(24))
     learned = learn(library, LearningSettings("genre", method="mean"), "mine", Watcher())
     library.models.activate(learned)
     found = compare_with(library, "net", "genre")
     assert (found.n_songs, found.n_left_out) == (24, 6)
-    assert "6 songs without a vector take no part" in found.words
-    assert found.rows[3].note == "in 5 of 5 folds vectors as they are: no metric was surely better there"
+    assert "6 songs without a vector are left out" in found.summary
+    assert found.rows[3].note == "in 5 of 5 folds original vectors, because no metric was significantly better"
     last = found.rows[-1]
     assert last.name == "mine, in use"
-    assert "trained on these very artists" in last.note
+    assert "trained on the same artists" in last.note
     assert not any("in use" in one.name + one.other for one in found.differences)
     assert [record.name for record in comparable(library)] == ["net", "Codewords"]
-    with pytest.raises(ModelError, match="neither the built-in Sound nor a learned one"):
+    with pytest.raises(ModelError, match="neither the built-in Sound nor a trained one"):
         compare_with(library, "mine", "genre")
 
 
-def test_artists_are_sought_within_their_fold(library, unlearned):
-    """Or nothing would be relevant: all songs of an artist are held out together."""
+@pytest.mark.long
+def test_artists_are_searched_within_their_fold(library, unlearned):
+    """Otherwise nothing would be relevant, because all songs of an artist are held out together."""
     songs = library.songs()
     artists = sorted({song.artist for song in songs})
     bring(library, songs, np.eye(len(artists))[[artists.index(song.artist) for song in songs]])
@@ -152,31 +155,32 @@ def lead(low, high):
     ("leads", "words"),
     [
         ({}, "a and b cannot be compared: too few artists"),
-        ({"auc": lead(0.1, 0.3), "map": lead(0.1, 0.3)}, "a is better than b: MAP 0.700 .*; by AUC, too"),
+        ({"auc": lead(0.1, 0.3), "map": lead(0.1, 0.3)}, "a is better than b: MAP 0.700 .*; also by AUC"),
         ({"auc": lead(-0.3, -0.1), "map": lead(-0.1, 0.1)}, "a is worse than b: AUC 0.300"),
-        ({"auc": lead(-0.1, 0.1), "map": lead(-0.1, 0.2)}, "No difference between a and b is shown: MAP"),
+        ({"auc": lead(-0.1, 0.1), "map": lead(-0.1, 0.2)}, "No significant difference between a and b: MAP"),
         ({"auc": lead(0.1, 0.3), "map": lead(-0.3, -0.1)}, "a is better than b by AUC, and worse by MAP: "),
     ],
 )
-def test_the_verdict_is_a_sentence(leads, words):
-    assert re.match(words, Difference("a", "b", leads).words)
+def test_difference_summary_matches_leads(leads, words):
+    assert re.match(words, Difference("a", "b", leads).summary)
 
 
-def test_the_command_line_says_it_in_words_and_in_figures(library, unlearned):
+@pytest.mark.long
+def test_cli_reports_comparison_in_words_and_scores(library, unlearned):
     songs = library.songs()
     bring(library, songs, noise(len(songs)))
     told = json.loads(run("evaluate", "--against", "net", "--by", "genre", "--json", library=library.folder)[0])
     assert [row["name"] for row in told["rows"]] == list(NAMES)
     assert set(told["rows"][0]["figures"]) == set(RANKED)
     assert told["differences"][0]["words"].startswith("net is worse than Sound")
-    assert "--model nor --split" in run(
+    assert "--model, --split" in run(
         "evaluate", "--against", "net", "--model", "Sound", library=library.folder, expect=2
     )[1].replace("\n", " ")
-    assert "no model 'other'" in run("evaluate", "--against", "other", library=library.folder, expect=1)[1]
+    assert "does not have a model 'other'" in run("evaluate", "--against", "other", library=library.folder, expect=1)[1]
 
 
-def test_too_few_artists_are_said(tiny_library):
+def test_rejects_too_few_artists(tiny_library):
     songs = tiny_library.songs()
     bring(tiny_library, songs, noise(len(songs)))
-    with pytest.raises(ModelError, match="songs of 3 artists have a vector of each model; at least 5 artists"):
+    with pytest.raises(ModelError, match="songs of 3 artists have a vector in each model; at least 5 artists"):
         compare_with(tiny_library, "net", "folder")

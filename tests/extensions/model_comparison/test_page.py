@@ -1,7 +1,6 @@
-"""Ours against theirs on the Evaluate page."""
+"""Tests of the comparison of models on the Evaluate page."""
 
 import shutil
-import time
 
 import numpy as np
 import pytest
@@ -9,19 +8,20 @@ from streamlit.testing.v1 import AppTest
 
 from musicsim.library import Library
 from tests.learning import hush
-from tests.pages.actions import open_evaluation
+from tests.pages.actions import open_evaluation, run_until
 
 adding = pytest.importorskip("musicsim.extensions.embeddings.adding", reason="another extension")
 
 
 def against(library, monkeypatch) -> AppTest:
-    """The section for a library."""
+    """Draw the section for a library."""
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(library))
     return open_evaluation("Ours against theirs")
 
 
-def test_an_embedding_is_compared_with_the_sound(styles_library, tmp_path, monkeypatch):
-    monkeypatch.setattr("musicsim.extensions.model_comparison.comparison.learn_ranking", lambda *_: None)  # for time
+@pytest.mark.long
+def test_embedding_is_compared_with_sound(styles_library, tmp_path, monkeypatch):
+    monkeypatch.setattr("musicsim.extensions.model_comparison.comparison.learn_ranking", lambda *_: None)  # faster
     shutil.copytree(styles_library, tmp_path / "library")
     with Library.open(tmp_path / "library") as library:
         ids = [song.id for song in library.songs()]
@@ -31,12 +31,7 @@ def test_an_embedding_is_compared_with_the_sound(styles_library, tmp_path, monke
     assert app.selectbox(key="evaluate_against").options == ["my\\_net", "Codewords"]
     app.selectbox(key="evaluate_kind").select("genre").run()
     app.button(key="evaluate_compare").click().run()
-    for _ in range(240):
-        assert not app.exception
-        if app.table:
-            break
-        time.sleep(0.25)
-        app.run()
+    run_until(app, lambda: bool(app.table))
     assert app.table[0].value["Model"].tolist() == ["Sound", "Sound, learned", "my\\_net", "my\\_net, learned"]
     verdicts = next(m.value for m in app.markdown if m.value.startswith("- "))
     assert verdicts.startswith("- my\\_net is worse than Sound\\: ")
@@ -47,19 +42,14 @@ def test_an_embedding_is_compared_with_the_sound(styles_library, tmp_path, monke
     assert any("Gain in AUC" in c.value for c in app.caption)
 
 
-def test_what_cannot_be_compared_is_said(full, monkeypatch):
+def test_too_few_artists_show_explanation(full, monkeypatch):
     app = against(full.folder, monkeypatch)
     app.button(key="evaluate_compare").click().run()
-    for _ in range(120):
-        if any("at least 5 artists" in info.value for info in app.info):
-            break
-        time.sleep(0.1)
-        app.run()
-    assert not app.exception
+    run_until(app, lambda: any("at least 5 artists" in info.value for info in app.info))
     assert any("songs of 3 artists" in info.value for info in app.info)
 
 
-def test_visitors_have_no_button_that_takes_a_minute(full, monkeypatch):
+def test_visitors_cannot_start_comparison(full, monkeypatch):
     monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
     full.close()
     app = against(full.folder, monkeypatch)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 _CONFIGURATION = """\
 music_directory "{music}"
@@ -32,7 +32,7 @@ audio_output {{
 
 
 class RealMpd:
-    """One MPD whose database holds the music of a folder; :meth:`client` speaks to it."""
+    """An MPD whose database holds the music of a folder. :meth:`client` connects to it."""
 
     def __init__(self, home: Path, music: Path) -> None:
         self.socket, self._home = home / "socket", home
@@ -48,13 +48,13 @@ class RealMpd:
             until(lambda: "updating_db" not in client.status())
 
     def start(self) -> None:
-        """Start it; it answers when this returns."""
+        """Start MPD, and wait until it answers."""
         command = ["mpd", "--no-daemon", self._home / "mpd.conf"]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         until(self._answers)
 
     def kill(self) -> None:
-        """End it at once: nobody is told."""
+        """Kill MPD without warning its clients."""
         self._process.kill()
         self._process.wait()
 
@@ -68,11 +68,11 @@ class RealMpd:
 
     @contextmanager
     def client(self):
-        """A client of its own."""
+        """Return a new client."""
         from mpd import MPDClient
 
         client = MPDClient()
-        client.timeout = 10
+        client.timeout = PATIENCE_S
         client.connect(str(self.socket))
         try:
             yield client
@@ -82,13 +82,13 @@ class RealMpd:
 
 @contextmanager
 def real_mpd(music: Path) -> Iterator[RealMpd]:
-    """Run an MPD; skips the test where there is none."""
+    """Run MPD, or skip the test if it is not installed."""
     pytest.importorskip("mpd", reason="python-mpd2 is not installed")
     if shutil.which("mpd") is None:
         if os.environ.get("CI"):
             pytest.fail("mpd is not installed (apt: mpd)")
         pytest.skip("mpd is not installed (apt: mpd)")
-    with tempfile.TemporaryDirectory(prefix="mpd-") as home:  # the names of sockets are short
+    with tempfile.TemporaryDirectory(prefix="mpd-") as home:  # the names of sockets are limited to a short length
         mpd = RealMpd(Path(home), music)
         try:
             yield mpd

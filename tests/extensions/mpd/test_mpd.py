@@ -1,4 +1,4 @@
-"""A real MPD takes queues and playlists, and is kept filled across its own death."""
+"""Tests with a real MPD: it takes queues and playlists, and is kept filled after it was killed."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def connected(mpd, tiny_library):
 
 @pytest.fixture
 def many(styles_library, tmp_path):
-    """A library of thirty songs, and an MPD that has them."""
+    """Build a library of thirty songs, and an MPD with the same music."""
     shutil.copytree(styles_library, tmp_path / "many")
     with Library.open(tmp_path / "many") as library, real_mpd(styles_library.parent / "music") as running:
         yield library, running
@@ -48,17 +48,17 @@ def files_of(entries):
 
 
 def names_of(songs):
-    """What MPD calls songs of the collection."""
+    """Return the names of songs of the collection in MPD."""
     return [f"{song.path.parent.name}/{song.path.name}" for song in songs]
 
 
 def cross_to_next(client, *, is_first):
-    """Play the next song for no longer than it takes to say so: those of the tests last two seconds."""
+    """Play the next song just long enough to report it, because songs of the tests last two seconds."""
     client.play(0) if is_first else client.next()
     client.pause(1)
 
 
-def test_songs_are_appended_to_the_queue_or_take_its_place_and_play(mpd, connected, tiny_library):
+def test_songs_are_appended_or_replace_queue(mpd, connected, tiny_library):
     songs = tiny_library.songs()
     assert connected.queue(songs[:3]) == []
     assert connected.queue([songs[5], songs[0], songs[5]], play=True) == []
@@ -70,12 +70,12 @@ def test_songs_are_appended_to_the_queue_or_take_its_place_and_play(mpd, connect
         assert client.status()["state"] == "stop"
 
 
-def test_a_playlist_is_stored_whole_and_replaced_only_when_asked(mpd, connected, tiny_library):
+def test_playlist_is_replaced_only_on_request(mpd, connected, tiny_library):
     songs = tiny_library.songs()
     connected.save("Late / night", songs[:4])
     with mpd.client() as client:
         assert list(client.listplaylist("Late night")) == names_of(songs[:4])
-        with pytest.raises(ServerError, match="“Late night” already"):
+        with pytest.raises(ServerError, match="already has a playlist “Late night”"):
             connected.save("Late night", songs[4:6])
         assert len(list(client.listplaylist("Late night"))) == 4
         connected.save("Late night", songs[4:6], replace=True)
@@ -84,7 +84,7 @@ def test_a_playlist_is_stored_whole_and_replaced_only_when_asked(mpd, connected,
         connected.save("/", songs)
 
 
-def test_songs_that_mpd_does_not_have_are_named_and_the_rest_goes_on(tiny_library, collection, tmp_path, monkeypatch):
+def test_unknown_songs_are_named_and_others_queued(tiny_library, collection, tmp_path, monkeypatch):
     music = tmp_path / "elsewhere"
     shutil.copytree(collection, music)
     songs = tiny_library.songs()
@@ -93,7 +93,7 @@ def test_songs_that_mpd_does_not_have_are_named_and_the_rest_goes_on(tiny_librar
     with real_mpd(music) as running, running.client() as client:
         address = MpdAddress(str(running.socket))
         with Mpd(tiny_library, address) as mpd, pytest.raises(ServerError, match="MUSICSIM_MPD_MUSIC"):
-            mpd.queue(songs)  # MPD says that its music is elsewhere
+            mpd.queue(songs)  # MPD reports another music folder
         assert client.playlistinfo() == []
         monkeypatch.setenv("MUSICSIM_MPD_MUSIC", str(collection))
         with Mpd(tiny_library, address) as mpd:
@@ -103,13 +103,13 @@ def test_songs_that_mpd_does_not_have_are_named_and_the_rest_goes_on(tiny_librar
         assert files_of(client.playlistinfo()) == list(client.listplaylist("five")) == kept
 
 
-def test_over_the_network_the_folders_of_the_library_stand_for_the_music(mpd, tiny_library, monkeypatch):
+def test_network_connection_maps_library_folders(mpd, tiny_library, monkeypatch):
     monkeypatch.setenv("MPD_HOST", "secret@127.0.0.1")
     monkeypatch.setenv("MPD_PORT", str(mpd.port))
     songs = tiny_library.songs()[:2]
     with Mpd(tiny_library, mpd_address(tiny_library)) as connection:
         assert connection.queue(songs) == []
-        names, n_coming = connection.queued()
+        names, n_coming = connection.read_queue()
         assert (names, n_coming) == (names_of(songs), 2)
         asked = []
         sa.event.listen(tiny_library.engine, "before_cursor_execute", lambda *args: asked.append(args[2]))
@@ -124,13 +124,13 @@ def test_over_the_network_the_folders_of_the_library_stand_for_the_music(mpd, ti
         )
 
 
-def test_names_that_the_protocol_cannot_carry_are_unknown(connected, tiny_library):
+def test_unencodable_names_are_unknown(connected, tiny_library):
     song = tiny_library.songs()[0]
     folder = song.path.parents[1]
-    assert connected._names_of([folder / "a\nclear\nb.flac", folder / "\udcff.flac", song.path]) == names_of([song])
+    assert connected.names_of([folder / "a\nclear\nb.flac", folder / "\udcff.flac", song.path]) == names_of([song])
 
 
-def test_the_address_is_read_as_mpc_reads_it(tiny_library, monkeypatch):
+def test_address_is_parsed_like_mpc(tiny_library, monkeypatch):
     for name in ("MPD_HOST", "MPD_PORT"):
         monkeypatch.delenv(name, raising=False)
     library = tiny_library
@@ -149,7 +149,7 @@ def test_the_address_is_read_as_mpc_reads_it(tiny_library, monkeypatch):
         mpd_address(library)
 
 
-def test_what_a_library_keeps_is_for_its_owner_only_and_the_environment_comes_first(tiny_library, monkeypatch):
+def test_saved_address_is_private_and_environment_overrides(tiny_library, monkeypatch):
     for name in ("MPD_HOST", "MPD_PORT"):
         monkeypatch.delenv(name, raising=False)
     kept = MpdAddress("player", 6601, "secret", "/music")
@@ -168,7 +168,7 @@ def test_what_a_library_keeps_is_for_its_owner_only_and_the_environment_comes_fi
     assert (is_mpd_set(tiny_library), mpd_address(tiny_library)) == (False, MpdAddress())
 
 
-def test_who_is_not_there_or_is_no_mpd_or_wants_a_password_is_one_sentence(mpd, tiny_library, tmp_path):
+def test_connection_problems_give_clear_errors(mpd, tiny_library, tmp_path):
     with pytest.raises(MpdAwayError, match="does not answer"):
         Mpd(tiny_library, MpdAddress(str(tmp_path / "none"))).__enter__()
     with pytest.raises(ServerError, match="incorrect password") as problem:
@@ -176,16 +176,16 @@ def test_who_is_not_there_or_is_no_mpd_or_wants_a_password_is_one_sentence(mpd, 
     assert "wr0ng" not in str(problem.value)
 
 
-def test_the_queue_is_filled_by_the_walk_and_nothing_comes_again_too_soon(many):
+def test_queue_is_filled_without_early_repeats(many):
     library, running = many
     n_apart, n_ahead = 12, 3
     filler = QueueFiller(library, PlaylistRequest(seed=4), n_ahead=n_ahead, n_apart=n_apart)
     with Mpd(library, MpdAddress(str(running.socket))) as mpd, running.client() as client:
-        client.consume(1)  # MPD drops what has played
+        client.consume(1)  # MPD drops songs after playing them
         played = []
         for _ in range(40):
             filler.fill(mpd)
-            _, n_coming = mpd.queued()
+            _, n_coming = mpd.read_queue()
             assert n_coming == n_ahead
             cross_to_next(client, is_first=not played)
             played.append(client.currentsong()["file"])
@@ -194,7 +194,7 @@ def test_the_queue_is_filled_by_the_walk_and_nothing_comes_again_too_soon(many):
     assert len(set(played)) > n_apart
 
 
-def test_a_queue_goes_on_from_what_the_listener_put_into_it(many):
+def test_queue_continues_from_listener_songs(many):
     library, running = many
     with Mpd(library, MpdAddress(str(running.socket))) as mpd:
         own = library.songs()[7]
@@ -208,7 +208,7 @@ def test_a_queue_goes_on_from_what_the_listener_put_into_it(many):
         assert filler.fill(mpd).songs == ()
 
 
-def test_the_command_line_queues_and_saves(mpd, tiny_library, monkeypatch):
+def test_cli_queues_and_saves(mpd, tiny_library, monkeypatch):
     monkeypatch.setenv("MPD_HOST", str(mpd.socket))
     library, songs = tiny_library.folder, tiny_library.songs()
     tiny_library.add_playlists([("Evening", None, [song.id for song in songs[:3]])], source="saved")
@@ -218,7 +218,7 @@ def test_the_command_line_queues_and_saves(mpd, tiny_library, monkeypatch):
     _, problem = run("mpd", "save", "Mine", "--saved", "Evening", library=library, expect=1)
     assert "already" in problem
     _, problem = run("mpd", "save", "Mine", "--saved", "Nothing", library=library, expect=1)
-    assert "there are: “Evening”" in problem
+    assert "Choose from: “Evening”" in problem
     with mpd.client() as client:
         assert client.currentsong()["file"] == names_of([songs[2]])[0]
         assert list(client.listplaylist("Mine")) == names_of(songs[:3])
@@ -232,8 +232,8 @@ def test_the_command_line_queues_and_saves(mpd, tiny_library, monkeypatch):
     )
 
 
-@pytest.mark.slow
-def test_a_queue_is_kept_filled_over_twenty_songs_and_a_killed_mpd(many):
+@pytest.mark.long
+def test_keep_filled_survives_killed_mpd(many):
     library, running = many
     n_apart, n_ahead = 10, 2
     program = subprocess.Popen(
@@ -247,7 +247,7 @@ def test_a_queue_is_kept_filled_over_twenty_songs_and_a_killed_mpd(many):
     played = []
 
     def cross(n_songs):
-        """Play so many songs, each once those that come after it are there."""
+        """Play n songs, each after its successors have been added."""
         with running.client() as client:
             for n in range(n_songs):
                 until(lambda: n_coming(client) >= n_ahead)
@@ -263,7 +263,7 @@ def test_a_queue_is_kept_filled_over_twenty_songs_and_a_killed_mpd(many):
         cross(10)
         running.kill()
         assert "does not answer" in said.get(timeout=PATIENCE_S)
-        running.start()  # with an empty queue, as it was killed before it wrote its state
+        running.start()  # with an empty queue, because it was killed before it saved its state
         assert "is back" in said.get(timeout=PATIENCE_S)
         cross(11)
     finally:
@@ -272,7 +272,7 @@ def test_a_queue_is_kept_filled_over_twenty_songs_and_a_killed_mpd(many):
     reader.join(timeout=PATIENCE_S)
     assert said.empty(), "it ends without a word"
     assert len(played) == 21
-    n_apart -= n_ahead  # what the killed MPD had not yet played counts as played
+    n_apart -= n_ahead  # songs that the killed MPD had not played count as played
     assert all(name not in played[max(0, i - n_apart) : i] for i, name in enumerate(played))
     appended = [json.loads(line) for line in program.stdout]
     program.stdout.close()

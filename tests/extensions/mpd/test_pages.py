@@ -1,4 +1,4 @@
-"""MPD on the Library and Playlist pages, without a browser."""
+"""Tests of MPD on the Library and Playlist pages, without a browser."""
 
 from musicsim.extensions.mpd.client import MpdAddress, is_mpd_set, mpd_address
 from tests.extensions.mpd.real_mpd import real_mpd
@@ -6,7 +6,7 @@ from tests.pages.actions import open_page, said, show_section
 from tests.pages.test_playlist import drawn, ids_of, press
 
 
-def test_mpd_is_kept_once_it_answers_and_removed(full, collection, monkeypatch):
+def test_mpd_is_saved_after_successful_connection(full, collection, monkeypatch):
     for name in ("MPD_HOST", "MPD_PORT"):
         monkeypatch.delenv(name, raising=False)
     app = show_section(open_page("library"), "servers")
@@ -27,7 +27,7 @@ def test_mpd_is_kept_once_it_answers_and_removed(full, collection, monkeypatch):
     assert not is_mpd_set(full)
 
 
-def test_a_list_is_queued_and_saved_in_mpd_where_one_is_set(full, collection, monkeypatch):
+def test_playlist_is_queued_and_saved_in_mpd(full, collection, monkeypatch):
     for name in ("MPD_HOST", "MPD_PORT"):
         monkeypatch.delenv(name, raising=False)
     assert "playlist_mpd_queue" not in [button.key for button in drawn().button]
@@ -42,7 +42,7 @@ def test_a_list_is_queued_and_saved_in_mpd_where_one_is_set(full, collection, mo
         assert list(client.listplaylist("My playlist")) == files
         assert not app.error
         press(app, "playlist_mpd_save")
-        assert any("“My playlist” already" in error.value for error in app.error)
+        assert any("already has a playlist “My playlist”" in error.value for error in app.error)
         running.kill()
         press(app, "playlist_mpd_queue")
         assert any("does not answer" in error.value for error in app.error)

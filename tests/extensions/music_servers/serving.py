@@ -1,4 +1,4 @@
-"""Servers for tests, on the loopback: a real one, and one that answers what it is told to."""
+"""Music servers on the loopback: a real one, and a scripted one."""
 
 import json
 import subprocess
@@ -14,6 +14,7 @@ from musicsim.extensions.music_servers.connections import Connection
 from musicsim.library import Library
 from musicsim.library.db import schema
 from tests.extensions.music_servers.supysonic_process import PASSWORDS
+from tests.waiting import PATIENCE_S
 
 
 class Supysonic:
@@ -24,7 +25,7 @@ class Supysonic:
         self.address = f"http://127.0.0.1:{int(process.stdout.readline())}"
 
     def scan(self) -> None:
-        """Let it look through its folder again."""
+        """Let the server scan its folder again."""
         self._process.stdin.write("scan\n")
         self._process.stdin.flush()
         assert self._process.stdout.readline() == "scanned\n"
@@ -49,7 +50,7 @@ def supysonic(state: Path, music: Path) -> Iterator[Supysonic]:
         yield Supysonic(process, music)
     finally:
         process.terminate()
-        process.wait(timeout=30)
+        process.wait(timeout=PATIENCE_S)
 
 
 Answer = Callable[[str, dict[str, str]], object]
@@ -57,11 +58,11 @@ Answer = Callable[[str, dict[str, str]], object]
 
 class _Quiet(ThreadingHTTPServer):
     def handle_error(self, *_: object) -> None:
-        """Who hung up is no error of the test's."""
+        """Ignore clients that disconnect, which are not an error of the test."""
 
 
 class Scripted:
-    """A server that answers what a function says to a call and its parameters, and remembers what it was asked."""
+    """A server that answers a call and its parameters by a function, and records the calls."""
 
     def __init__(self, answer: Answer) -> None:
         self.asked: list[tuple[str, dict[str, str], dict[str, str]]] = []
@@ -77,7 +78,7 @@ class Scripted:
                 values = {k: v[-1] for k, v in parse_qs(parts.query or body, keep_blank_values=True).items()}
                 outer.asked.append((call, values, dict(self.headers)))
                 reply = answer(call, values)
-                if callable(reply):  # it writes by itself
+                if callable(reply):  # it writes the response itself
                     reply(self)
                     self.close_connection = True
                     return
@@ -107,7 +108,7 @@ class Scripted:
 
 
 def ok(values: object) -> dict[str, object]:
-    """An answer in its envelope; one of an error where it is a pair of code and message."""
+    """Wrap a response in its envelope. A pair of code and message becomes an error."""
     if isinstance(values, tuple):
         code, message = values
         return {"subsonic-response": {"status": "failed", "error": {"code": code, "message": message}}}
@@ -116,7 +117,7 @@ def ok(values: object) -> dict[str, object]:
 
 @contextmanager
 def scripted(answer: Answer) -> Iterator[Scripted]:
-    """Run such a server."""
+    """Run a scripted server."""
     server = Scripted(answer)
     try:
         yield server
@@ -125,7 +126,7 @@ def scripted(answer: Answer) -> Iterator[Scripted]:
 
 
 def having(songs: list[dict], **answers: object) -> Answer:
-    """A server with these songs; other calls answer what is named."""
+    """Script a server with these songs, and the given responses to other calls."""
 
     def answer(call: str, values: dict[str, str]) -> object:
         if call in answers:
@@ -139,7 +140,7 @@ def having(songs: list[dict], **answers: object) -> Answer:
 
 
 def enter(library: Library, song_id: int, path: Path, **values: object) -> None:
-    """A song of the library that was analysed elsewhere, for all that matching asks."""
+    """Add a song as if it had been analyzed elsewhere, with the fields that matching needs."""
     row = {"title": "One", "artist": "Me", "duration_s": 60.0, "feature_version": 1, "added_at": 1.0}
     row |= {"id": song_id, "content_hash": str(song_id), "notes": "", "outline": b"", "last_path": path} | values
     file = {"path": path, "song_id": song_id, "folder": path.parent, "size": 1, "mtime_ns": 1}

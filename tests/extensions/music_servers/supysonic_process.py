@@ -1,9 +1,7 @@
-"""A Subsonic server of its own, over a folder of music. Run
+"""A Subsonic server over a folder of music.
 
-``python -m tests.extensions.music_servers.supysonic_process STATE MUSIC``.
-
-Prints its port, and looks through the folder again when a line comes in. Users: anna (an administrator) and ben, whose
-passwords are in PASSWORDS.
+Run ``python -m tests.extensions.music_servers.supysonic_process STATE MUSIC``. It prints its port, and scans the folder
+again for every line of input. Users: anna (an administrator) and ben, with their passwords in PASSWORDS.
 """
 
 import sys
@@ -21,7 +19,7 @@ def _scan() -> None:
 
 
 def main(state: Path, music: Path) -> None:
-    """Serve until the process is ended."""
+    """Serve until the process is killed."""
     from supysonic import db, web
     from supysonic.config import DefaultConfig
     from supysonic.managers.folder import FolderManager

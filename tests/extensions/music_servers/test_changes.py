@@ -1,10 +1,11 @@
-"""A second sync asks for what has changed, and for everything where the server does not tell."""
+"""Tests of the second sync: it asks for changes, or for everything if the server does not report them."""
 
 import time
 from email.utils import formatdate
 
 import pytest
 
+from musicsim.extensions.music_servers import client as subsonic
 from musicsim.extensions.music_servers.client import PAGE, Subsonic
 from musicsim.extensions.music_servers.connections import Connections
 from musicsim.extensions.music_servers.server_songs import ServerSong, ServerSongs
@@ -12,6 +13,7 @@ from musicsim.extensions.music_servers.sync import LIST_EVERY_S, remove, sync
 from musicsim.progress import no_progress
 from tests.extensions.music_servers.serving import scripted
 from tests.sounds import open_library
+from tests.waiting import PATIENCE_S
 
 N_SONGS, N_OF_ALBUM = 2000, 10
 STATE = ["ping", "getIndexes", "getScanStatus", "getAlbumList2"]
@@ -19,7 +21,7 @@ LISTENING = ["getStarred2", "getAlbumList2"]
 
 
 class Catalogue:
-    """What a server has: songs in albums, and when that changed last, in milliseconds."""
+    """The songs of a server by album, and the time of the last change in milliseconds."""
 
     def __init__(self):
         self.songs = {}
@@ -72,7 +74,7 @@ def there():
 
 @pytest.fixture
 def synced(library, there):
-    """Sync with a server that has a catalogue; gives the report and the calls that it took."""
+    """Return a function that syncs with a server, and returns the report and the calls it made."""
     with scripted(there) as server:
         Connections(library).put(server.connection())
 
@@ -86,17 +88,18 @@ def synced(library, there):
         yield again
 
 
-def test_where_nothing_has_changed_six_requests_say_so(synced):
+def test_unchanged_server_needs_six_requests(synced):
     report, calls = synced()
     assert report.is_unchanged
     assert calls == STATE + LISTENING
 
 
-def test_of_changed_albums_the_songs_are_read_and_of_no_others(synced, there, library):
-    del there.songs["so-17"]  # one that has gone, of album 1
-    there.add(9001, 77)  # one that has come
+@pytest.mark.long
+def test_only_changed_albums_are_read(synced, there, library):
+    del there.songs["so-17"]  # a removed song, of album 1
+    there.add(9001, 77)  # an added song
     there.songs["so-1999"] |= {"duration": 61, "title": "Longer"}
-    there.add(9002, 9000, starred="2026-01-01")  # an album that has come
+    there.add(9002, 9000, starred="2026-01-01")  # an added album
     there.modified += 60_000
     report, calls = synced()
     n_pages = -(-len(there.albums()) // PAGE) + 1
@@ -109,7 +112,7 @@ def test_of_changed_albums_the_songs_are_read_and_of_no_others(synced, there, li
     assert synced()[0].is_unchanged
 
 
-def test_an_album_that_has_gone_takes_its_songs_with_it(synced, there):
+def test_removed_album_removes_its_songs(synced, there):
     for number in range(20, 30):
         del there.songs[f"so-{number}"]
     there.modified += 60_000
@@ -117,7 +120,8 @@ def test_an_album_that_has_gone_takes_its_songs_with_it(synced, there):
     assert (report.n_gone, report.is_full, "getAlbum" in calls) == (10, False, False)
 
 
-def test_everything_is_listed_where_that_takes_fewer_requests(synced, there):
+@pytest.mark.long
+def test_full_listing_is_used_if_cheaper(synced, there):
     for number in range(0, 100, 10):
         there.songs[f"so-{number}"]["duration"] = 99
     there.modified += 60_000
@@ -127,21 +131,24 @@ def test_everything_is_listed_where_that_takes_fewer_requests(synced, there):
     assert "getAlbum" not in calls
 
 
-def test_everything_is_listed_where_no_album_tells_what_has_changed(synced, there):
+@pytest.mark.long
+def test_unexplained_change_triggers_full_listing(synced, there):
     song = there.songs.pop("so-5")
-    there.songs["moved"] = song | {"id": "moved"}  # as where a file was renamed
+    there.songs["moved"] = song | {"id": "moved"}  # as after a file was renamed
     there.modified += 60_000
     assert synced()[0].is_full
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("why", ["it does not tell", "it is scanning", "within the same second"])
-def test_a_server_that_may_have_changed_unseen_is_not_said_to_be_unchanged(why, synced, there):
+def test_undetectable_changes_trigger_full_listing(why, synced, there, monkeypatch):
     if why == "it does not tell":
-        there.modified = 0  # as gonic says, always
+        there.modified = 0  # gonic always answers this
     elif why == "it is scanning":
         there.scan["scanning"] = True
     else:
-        there.modified = int(time.time()) * 1000  # as Supysonic says, by the second
+        there.modified = int(time.time()) * 1000  # Supysonic counts in seconds
+        monkeypatch.setattr(subsonic, "SETTLED_S", PATIENCE_S)  # a slow sync is late for the second, too
     synced()
     song = there.songs.pop("so-5")
     there.songs["moved"] = song | {"id": "moved"}
@@ -149,8 +156,8 @@ def test_a_server_that_may_have_changed_unseen_is_not_said_to_be_unchanged(why, 
     assert synced()[0].is_full
 
 
-def test_the_age_of_a_change_is_told_by_the_clock_of_the_server(there):
-    there.modified = int(time.time() + 3600) * 1000  # its clock goes an hour ahead of ours
+def test_change_age_uses_server_clock(there):
+    there.modified = int(time.time() + 3600) * 1000  # its clock is an hour ahead of ours
 
     def dated(seconds):
         def answer(handler):
@@ -168,8 +175,9 @@ def test_the_age_of_a_change_is_told_by_the_clock_of_the_server(there):
             assert bool(Subsonic(server.connection()).state()) == is_settled
 
 
-def test_what_no_answer_tells_is_found_by_the_next_full_listing(synced, there, library):
-    there.songs["so-3"]["title"] = "Another"  # and the server says that nothing has changed
+@pytest.mark.long
+def test_periodic_full_listing_finds_unreported_changes(synced, there, library):
+    there.songs["so-3"]["title"] = "Another"  # and the server reports no change
     assert synced()[0].is_unchanged
     known = Connections(library)
     known.note("home", listed_at=time.time() - LIST_EVERY_S - 1)
@@ -179,14 +187,15 @@ def test_what_no_answer_tells_is_found_by_the_next_full_listing(synced, there, l
     assert synced(everything=True)[0].is_full
 
 
-def test_albums_that_are_lost_or_do_not_hold_all_songs_are_not_relied_on(synced, there, library):
+@pytest.mark.long
+def test_unreliable_album_cache_is_not_used(synced, there, library):
     (kept,) = (library.folder / "cache").glob("albums of *")
     kept.write_text("[1, 2")
     there.add(9001, 1)
     there.modified += 60_000
     assert synced()[0].is_full
     assert kept.exists()
-    there.songs["so-1"]["albumId"] = ""  # of no album that is listed
+    there.songs["so-1"]["albumId"] = ""  # of an album that is not listed
     there.albums = lambda albums=there.albums: {i: album for i, album in albums().items() if i}
     synced(everything=True)
     assert not kept.exists()
@@ -200,7 +209,7 @@ def test_albums_that_are_lost_or_do_not_hold_all_songs_are_not_relied_on(synced,
     assert not kept.exists()
 
 
-def test_a_server_that_lists_no_albums_is_synced_as_a_whole(there, library):
+def test_server_without_albums_is_synced_completely(there, library):
     def answer(call, values):
         is_refused = call == "getAlbumList2" and values["type"] != "recent"
         return (0, "unknown type") if is_refused else there(call, values)
@@ -214,7 +223,8 @@ def test_a_server_that_lists_no_albums_is_synced_as_a_whole(there, library):
         assert sync(library, Connections(library).get("home"), no_progress).is_full
 
 
-def test_a_server_whose_albums_are_gone_loses_no_song_here(synced, there, library):
+@pytest.mark.long
+def test_empty_album_list_removes_no_songs(synced, there, library):
     there.modified += 60_000
     there.albums = dict
     report, _ = synced()

@@ -1,4 +1,4 @@
-"""Whatever a server does, it costs one sentence: nothing is half written, and no secret is told."""
+"""Tests of faulty servers: each fault is one sentence, without partial writes or leaked secrets."""
 
 import hashlib
 import json
@@ -21,6 +21,7 @@ from musicsim.library.media.sound import has_sound
 from musicsim.progress import no_progress
 from tests.extensions.music_servers.serving import enter, having, ok, scripted
 from tests.sounds import open_library, write_song
+from tests.waiting import PATIENCE_S
 
 SECRET = "red apple"
 
@@ -40,10 +41,10 @@ def connected(library, connection):
     return connection
 
 
-# --- what is sent -------------------------------------------------------------------------------
+# --- requests -------------------------------------------------------------------------------
 
 
-def test_a_password_is_sent_as_token_and_salt_and_never_twice_the_same(caplog):
+def test_password_is_sent_as_salted_token(caplog):
     caplog.set_level(logging.DEBUG)
     with scripted(lambda *_: {}) as server:
         client = Subsonic(server.connection())
@@ -58,7 +59,7 @@ def test_a_password_is_sent_as_token_and_salt_and_never_twice_the_same(caplog):
     assert SECRET not in repr(server.connection())
 
 
-def test_an_api_key_is_sent_without_a_user_and_a_password_in_no_address():
+def test_api_key_is_sent_alone_and_password_in_body():
     with scripted(lambda *_: {}) as server:
         Subsonic(server.connection(sends="key", user="")).ping()
         Subsonic(server.connection(sends="password")).ping()
@@ -69,7 +70,7 @@ def test_an_api_key_is_sent_without_a_user_and_a_password_in_no_address():
     assert headers["Content-Type"] == "application/x-www-form-urlencoded"
 
 
-def test_a_redirect_is_not_followed_and_the_other_server_hears_nothing():
+def test_redirect_is_not_followed():
     with scripted(lambda *_: {}) as other:
 
         def elsewhere(handler):
@@ -77,21 +78,21 @@ def test_a_redirect_is_not_followed_and_the_other_server_hears_nothing():
             handler.send_header("Location", f"{other.address}/rest/ping.view?stolen=1")
             handler.end_headers()
 
-        with scripted(lambda *_: elsewhere) as server, pytest.raises(ServerError, match="sends requests on to"):
+        with scripted(lambda *_: elsewhere) as server, pytest.raises(ServerError, match="redirects to"):
             Subsonic(server.connection()).ping()
     assert other.asked == []
 
 
-# --- what is kept -------------------------------------------------------------------------------
+# --- stored data -------------------------------------------------------------------------------
 
 
-def test_the_file_of_secrets_is_for_its_owner_only_and_errors_do_not_quote_it(library):
+def test_credentials_file_is_private(library):
     known = Connections(library)
     known.put(Connection("home", "http://127.0.0.1:4533/rest/", "anna", SECRET))
     file = library.folder / SERVERS_FILE
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert known.get("home").address == "http://127.0.0.1:4533"
-    with pytest.raises(NotFoundError, match="there are: home"):
+    with pytest.raises(NotFoundError, match="Choose from: home"):
         known.get("work")
     file.write_text(file.read_text().replace('"sends"', '"sent"'))
     with pytest.raises(LibraryError, match="cannot be read") as caught:
@@ -103,29 +104,33 @@ def test_the_file_of_secrets_is_for_its_owner_only_and_errors_do_not_quote_it(li
     "address",
     ["", "home", "ftp://home", "file:///etc", "http://", "http://a:b@home", "http://home?x=1", "http://home:port"],
 )
-def test_only_plain_http_addresses_are_taken(address):
-    with pytest.raises(LibraryError, match="is no address"):
+def test_accepts_only_plain_http_addresses(address):
+    with pytest.raises(LibraryError, match="is not the address"):
         Connection("home", address, "anna", SECRET)
 
 
 @pytest.mark.parametrize("path", ["../../../etc/passwd", "/etc/passwd", "..\\..\\x", "a/../../../../b", "", "././."])
-def test_no_path_of_a_server_leads_out_of_its_folder(library, path):
+def test_server_paths_stay_in_their_folder(library, path):
     place = place_of(library, "home", "so-1", path)
     below = library.folder / "servers" / "home"
     assert place.resolve().is_relative_to(below.resolve())
     assert place != below
 
 
-# --- what servers do ----------------------------------------------------------------------------
+# --- faults of servers ----------------------------------------------------------------------------
 
 
 def endless(handler):
     handler.send_response(200)
     handler.end_headers()
-    for _ in range(1000):
+    while True:  # until the client has gone
         handler.wfile.write(b" ")
         handler.wfile.flush()
         time.sleep(0.01)
+
+
+def silent(handler):
+    handler.connection.recv(1)  # returns once the client has gone
 
 
 def cut(handler):
@@ -136,26 +141,28 @@ def cut(handler):
 
 
 ODD = {
-    "broken JSON": (b'{"subsonic-response": {"status": "ok", ', "no answer of a Subsonic server"),
-    "XML": (b'<subsonic-response status="ok"/>', "no answer of a Subsonic server"),
-    "another shape": (b'[1, 2, {"a": []}]', "no answer of a Subsonic server"),
-    "deep": (b"[" * 100_000, "no answer of a Subsonic server"),
-    "no status": (b'{"subsonic-response": 7}', "no answer of a Subsonic server"),
+    "broken JSON": (b'{"subsonic-response": {"status": "ok", ', "not valid Subsonic JSON"),
+    "XML": (b'<subsonic-response status="ok"/>', "not valid Subsonic JSON"),
+    "another shape": (b'[1, 2, {"a": []}]', "not valid Subsonic JSON"),
+    "deep": (b"[" * 100_000, "not valid Subsonic JSON"),
+    "no status": (b'{"subsonic-response": 7}', "not valid Subsonic JSON"),
     "dies": (lambda handler: handler.connection.close(), "broke off|in time"),
     "dies in the middle": (cut, "broke off"),
     "a trickle": (endless, "took more than"),
-    "silence": (lambda _: time.sleep(1.5), "in time"),
+    "silence": (silent, "in time"),
     "a refusal": ((50, "not allowed"), "not allowed"),
     "a wrong password": ((40, "Wrong username or password"), "check the user"),
-    "no tokens": ((41, "Token authentication not supported"), "takes no tokens"),
+    "no tokens": ((41, "Token authentication not supported"), "does not accept tokens"),
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", ODD)
-def test_an_odd_answer_is_one_sentence(what):
+def test_odd_responses_give_clear_error(what):
     answer, words = ODD[what]
     with scripted(lambda *_: answer) as server:
-        client = Subsonic(server.connection(), silence_s=0.3, answer_s=0.5)
+        limits = {"silence": {"silence_s": 0.3}, "a trickle": {"answer_s": 0.5}}.get(what, {})
+        client = Subsonic(server.connection(), **{"silence_s": PATIENCE_S, "answer_s": PATIENCE_S} | limits)
         with pytest.raises(ServerError, match=words) as caught:
             client.ping()
     said = str(caught.value)
@@ -166,14 +173,15 @@ def test_an_odd_answer_is_one_sentence(what):
     assert caught.value.__cause__ is None or "t=" not in str(caught.value.__cause__)
 
 
-def test_a_server_that_is_not_there_is_one_sentence():
+def test_unreachable_server_gives_clear_error():
     with scripted(lambda *_: {}) as server:
         connection = server.connection()
     with pytest.raises(ServerError, match="cannot be reached"):
         Subsonic(connection).ping()
 
 
-def test_a_server_that_dies_in_the_middle_of_a_sync_changes_nothing(library):
+@pytest.mark.long
+def test_server_failure_during_sync_changes_nothing(library):
     songs = [entry(i) for i in range(1200)]
     alive = having(songs)
 
@@ -186,29 +194,29 @@ def test_a_server_that_dies_in_the_middle_of_a_sync_changes_nothing(library):
     assert before.n_songs == 1200
     known = ServerSongs(library).of("home")
     songs[:] = [entry(i, title="other") for i in range(600)]
-    with scripted(dying) as server, pytest.raises(ServerError, match="no answer"):
+    with scripted(dying) as server, pytest.raises(ServerError, match="not valid"):
         sync(library, connected(library, server.connection()), no_progress)
     assert ServerSongs(library).of("home") == known
 
 
-def test_a_server_that_lists_nothing_any_more_takes_nothing_away(library):
+def test_empty_listing_removes_no_songs(library):
     songs = [entry(1)]
     with scripted(having(songs)) as server:
         connection = connected(library, server.connection())
         sync(library, connection, no_progress)
         songs.clear()
-        with pytest.raises(ServerError, match="lists no songs any more"):
+        with pytest.raises(ServerError, match="no longer lists any songs"):
             sync(library, connection, no_progress)
     assert list(ServerSongs(library).of("home")) == ["so-1"]
 
 
-def test_a_page_without_a_song_is_not_the_last(library):
+def test_page_without_songs_is_not_last(library):
     songs = [entry(i, id="") for i in range(500)] + [entry(501)]
     with scripted(having(songs)) as server:
         assert sync(library, connected(library, server.connection()), no_progress).n_songs == 1
 
 
-def test_entries_that_are_no_songs_are_left_out_and_the_rest_is_taken(library):
+def test_invalid_entries_are_skipped(library):
     odd = [
         None,
         "song",
@@ -223,7 +231,7 @@ def test_entries_that_are_no_songs_are_left_out_and_the_rest_is_taken(library):
     ]
     with scripted(having(odd)) as server:
         report = sync(library, connected(library, server.connection()), no_progress)
-    assert report.left_out == {"no entry of a song": 2, "no id, or one that is too long": 4, "a folder or a video": 1}
+    assert report.left_out == {"not a song": 2, "no valid id": 4, "a folder or a video": 1}
     songs = ServerSongs(library).of("home")
     assert sorted(songs) == ["12", "so-3", "so-4"]
     assert (songs["so-3"].plays, songs["so-3"].rating, songs["so-3"].duration_s) == (0, 0, None)
@@ -231,7 +239,7 @@ def test_entries_that_are_no_songs_are_left_out_and_the_rest_is_taken(library):
     assert song_of(entry(1, played="2026-01-02T03:04:05Z")).played_at == 1767323045.0
 
 
-def test_a_server_that_gives_the_same_page_again_and_again_comes_to_an_end(library):
+def test_repeated_page_ends_listing(library):
     page = [entry(i) for i in range(500)]
     with scripted(lambda call, _: {"searchResult3": {"song": page}} if call == "search3" else {}) as server:
         report = sync(library, connected(library, server.connection()), no_progress)
@@ -239,7 +247,7 @@ def test_a_server_that_gives_the_same_page_again_and_again_comes_to_an_end(libra
     assert [call for call, _, _ in server.asked].count("search3") == 2
 
 
-def test_songs_are_read_album_by_album_where_a_search_for_nothing_finds_nothing(library):
+def test_empty_search_falls_back_to_albums(library):
     def answer(call, values):
         if call == "getAlbumList2":
             start = int(values["offset"])
@@ -253,17 +261,18 @@ def test_songs_are_read_album_by_album_where_a_search_for_nothing_finds_nothing(
     assert report.n_songs == 3
 
 
-def test_a_scan_of_a_folder_around_the_library_leaves_songs_of_servers_alone(library, tmp_path):
+def test_scan_ignores_server_songs(library, tmp_path):
     enter(library, 1, place_of(library, "home", "so-1", "Me/One.flac"))
     enter(library, 2, tmp_path / "gone.flac")
     library.add(tmp_path)
     assert [song.id for song in library.missing_songs()] == [2]
 
 
-# --- what is matched ----------------------------------------------------------------------------
+# --- matching ----------------------------------------------------------------------------
 
 
-def test_a_song_that_may_be_one_of_two_waits_for_a_person_and_stays_what_was_chosen(library, tmp_path):
+@pytest.mark.long
+def test_ambiguous_match_waits_for_choice(library, tmp_path):
     music = tmp_path / "music"
     for album, seconds in (("First", 2.0), ("Second", 2.5), ("Third", 9.0)):
         write_song(music / album / "1.flac", seed=len(album), seconds=seconds, title="One", artist="Me", album=album)
@@ -291,7 +300,7 @@ def test_a_song_that_may_be_one_of_two_waits_for_a_person_and_stays_what_was_cho
     assert ServerSongs(library).song_of("1") == ids["First"]
 
 
-def test_a_path_tells_songs_apart_that_have_the_same_names(library, tmp_path):
+def test_path_distinguishes_songs_with_same_names(library, tmp_path):
     for song_id in (1, 2):
         enter(library, song_id, tmp_path / "Me" / f"Album {song_id}" / "01 One.flac")
     listed = [entry(i, title="One", path=f"Me/Album {i}/01 One.flac") for i in (1, 2)]
@@ -302,7 +311,7 @@ def test_a_path_tells_songs_apart_that_have_the_same_names(library, tmp_path):
     assert [ServerSongs(library).song_of(f"so-{i}") for i in (1, 2, 3)] == [1, 2, None]
 
 
-def test_a_recording_id_matches_whatever_the_names(library, tmp_path):
+def test_recording_id_matches_despite_names(library, tmp_path):
     mbid = "0b5c5b9e-8b0a-4c0e-9d2f-1c2d3e4f5a6b"
     path = write_song(tmp_path / "music" / "1.flac", seconds=2.0, title="One", artist="Me", musicbrainz_trackid=mbid)
     library.add(path.parent)
@@ -311,10 +320,10 @@ def test_a_recording_id_matches_whatever_the_names(library, tmp_path):
         assert sync(library, connected(library, server.connection()), no_progress).matched_by == {"MusicBrainz id": 1}
 
 
-# --- what people did ----------------------------------------------------------------------------
+# --- plays, stars and ratings ----------------------------------------------------------------------------
 
 
-def test_plays_come_in_once_and_what_was_played_since_is_all_that_is_asked_for(library, tmp_path):
+def test_plays_are_imported_once_and_incrementally(library, tmp_path):
     enter(library, 1, tmp_path / "1.flac", title="Song 1")
     (song,) = library.songs()
     listed = [entry(1, playCount=3), entry(2, playCount=5)]
@@ -347,7 +356,8 @@ def test_plays_come_in_once_and_what_was_played_since_is_all_that_is_asked_for(l
         assert library.revision == revision, "nothing new is no change"
 
 
-def test_the_names_of_all_songs_are_read_once_a_sync(library, tmp_path):
+@pytest.mark.long
+def test_song_names_are_read_once_per_sync(library, tmp_path):
     for song_id in (1, 2):
         enter(library, song_id, tmp_path / f"{song_id}.flac", title=f"Song {song_id}")
     read = []
@@ -370,8 +380,8 @@ def test_the_names_of_all_songs_are_read_once_a_sync(library, tmp_path):
 # --- sound --------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_a_song_with_another_songs_file_is_not_taken_and_the_others_are(library, tmp_path):
+@pytest.mark.long
+def test_mismatched_file_is_skipped(library, tmp_path):
     sounds = {f"so-{i}": write_song(tmp_path / f"{i}.flac", seed=i, seconds=2.0 + i).read_bytes() for i in (1, 2, 3)}
     listed = [entry(1, duration=3), entry(2, duration=90), entry(3, duration=5), entry(4), entry(5, path="x.flac")]
 
@@ -401,15 +411,15 @@ def test_a_song_with_another_songs_file_is_not_taken_and_the_others_are(library,
         assert {song.title for song in library.songs()} == {"Song 1", "Song 3"}
         assert all(has_sound(library, song) for song in library.songs())
         others = "\n".join(done.failures)
-        assert "Song 2 — Me: the server sent 4 s of sound where it lists 90 s" in others
+        assert "Song 2 — Me: the server sent 4 s of sound but lists 90 s" in others
         assert "not found" in others, others
         assert str(library.folder) not in others
         sync(library, connection, no_progress, everything=True)
         assert fetch_missing(library, connection, no_progress).n_wanted == 1, "what was no use is left alone"
 
 
-def test_a_list_of_which_the_server_has_nothing_is_not_written(library):
-    with scripted(lambda *_: {}) as server, pytest.raises(NotFoundError, match="none of the songs of “Evening”"):
+def test_playlist_without_server_songs_is_not_saved(library):
+    with scripted(lambda *_: {}) as server, pytest.raises(NotFoundError, match="does not have the songs of “Evening”"):
         save_list(library, server.connection(), "Evening", [1, 2], "")
     assert server.asked == []
     assert ok({})["subsonic-response"]["status"] == "ok"

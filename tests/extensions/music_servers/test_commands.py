@@ -1,4 +1,4 @@
-"""Music servers on the command line, against a real one."""
+"""Tests of music servers on the command line, with a real one."""
 
 import json
 import shutil
@@ -11,14 +11,14 @@ from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.music_servers.client import Subsonic
 from musicsim.extensions.music_servers.connections import Connections
-from musicsim.extensions.music_servers.server_playlists import keep_filled, read_request, refresh_lists, saved_request
+from musicsim.extensions.music_servers.lists import keep_filled, read_request, refresh_lists, saved_request
 from musicsim.extensions.music_servers.server_songs import ServerSongs
 from tests.command import run
 from tests.extensions.music_servers.serving import having, scripted, supysonic
 from tests.extensions.music_servers.supysonic_process import PASSWORDS
 
 
-def test_a_request_is_kept_and_read_again_as_it_was():
+def test_saved_request_round_trips():
     asked = PlaylistRequest(
         minutes=60, artists=frozenset(["b", "a"]), years=(1990, 1999), like=(3, 1), surprise=0.0, versions_apart=False
     )
@@ -28,8 +28,8 @@ def test_a_request_is_kept_and_read_again_as_it_was():
     assert read_request(kept) == (asked, 10)
 
 
-@pytest.mark.slow
-def test_a_server_is_added_synced_written_to_and_removed(tiny_library, tmp_path):
+@pytest.mark.long
+def test_server_can_be_added_synced_and_removed(tiny_library, tmp_path):
     library = tiny_library.folder
     music = tmp_path / "music"
     for song in tiny_library.songs():
@@ -56,13 +56,13 @@ def test_a_server_is_added_synced_written_to_and_removed(tiny_library, tmp_path)
         assert [ServerSongs(tiny_library).song_of(i) for i in client.playlist_songs(mine)] == [
             s.id for s in tiny_library.songs()[:3]
         ]
-        client.sound(client.playlist_songs(mine)[0], "raw", 0, 9)  # it is what was played last from now on
+        client.sound(client.playlist_songs(mine)[0], "raw", 0, 9)  # from now on, this is the last play
         kept = ("server", "keep", "home", "Nightly", "--length", 4, "--around-last", 3, "--json")
         first = json.loads(run(*kept, library=library)[0])
         assert len(first["song_ids"]) == 4
         again = json.loads(run("server", "refresh", "--json", library=library)[0])
         assert [(one["name"], one["problem"], one["saved"]["id"]) for one in again] == [("Nightly", "", first["id"])]
-        comment = client._ask("getPlaylist", id=first["id"])["playlist"]["comment"]
+        comment = client.ask("getPlaylist", id=first["id"])["playlist"]["comment"]
         assert comment.startswith("musicsim, 20")
         assert f"around {tiny_library.songs()[0].title}" in comment
         (row,) = json.loads(run("server", "list", "--json", library=library)[0])
@@ -75,7 +75,7 @@ def test_a_server_is_added_synced_written_to_and_removed(tiny_library, tmp_path)
     assert json.loads(run("server", "list", "--json", library=library)[0]) == []
 
 
-def test_a_server_that_fails_leaves_the_others(tiny_library):
+def test_failing_server_does_not_affect_others(tiny_library):
     listed = [{"id": str(s.id), "title": s.title, "artist": s.artist} for s in tiny_library.songs()]
     with scripted(having(listed)) as good, scripted(lambda *_: b"<html>") as bad:
         for server, name in ((bad, "a"), (good, "b")):
@@ -83,10 +83,10 @@ def test_a_server_that_fails_leaves_the_others(tiny_library):
         out, problem = run("server", "sync", "--json", library=tiny_library.folder, expect=3)
     assert [synced["server"] for synced in json.loads(out)] == ["b"]
     assert "a: the server at" in problem
-    assert "no answer of a Subsonic server" in problem
+    assert "not valid Subsonic JSON" in problem
 
 
-def test_a_list_that_cannot_be_drawn_again_leaves_the_others(tiny_library):
+def test_failed_playlist_does_not_affect_others(tiny_library):
     ids = [s.id for s in tiny_library.songs()]
     lists = {}
 
@@ -110,5 +110,5 @@ def test_a_list_that_cannot_be_drawn_again_leaves_the_others(tiny_library):
         assert "Save the playlist again" in done[0].problem
         songs = [values for call, values, _ in server.asked if call == "createPlaylist"][-1]
         assert songs["playlistId"] == "pl-Two"
-        with pytest.raises(NotFoundError, match="nothing that was played there"):
+        with pytest.raises(NotFoundError, match="the songs played there"):
             keep_filled(now, connection, "Three", PlaylistRequest(length=3), around_last=5)

@@ -1,4 +1,4 @@
-"""Connections to music servers in what `musicsim doctor` finds and reports."""
+"""Tests of connections to music servers in `musicsim doctor`: findings and reports."""
 
 from musicsim import logs
 from musicsim.explorer.health.doctor import PROBLEM, examine
@@ -8,7 +8,7 @@ from musicsim.progress import no_progress
 from tests.command import run
 
 
-def test_a_list_of_servers_that_cannot_be_read_is_found(tiny_library):
+def test_unreadable_server_list_is_found(tiny_library):
     (tiny_library.folder / SERVERS_FILE).write_text("[{")
     (problem,) = (finding for finding in examine(tiny_library, no_progress) if finding.level == PROBLEM)
     assert problem.what == "connections"
@@ -16,7 +16,7 @@ def test_a_list_of_servers_that_cannot_be_read_is_found(tiny_library):
     assert SERVERS_FILE in problem.names[0]
 
 
-def test_a_song_that_a_server_has_lacks_no_file(tiny_library):
+def test_server_song_needs_no_file(tiny_library):
     songs = tiny_library.songs()
     with tiny_library.write() as connection:
         connection.exec_driver_sql("UPDATE files SET path = '/nowhere/' || song_id || '.flac'")
@@ -25,7 +25,7 @@ def test_a_song_that_a_server_has_lacks_no_file(tiny_library):
     assert finding.names == (f"/nowhere/{songs[0].id}.flac",)
 
 
-def test_a_report_names_no_server_user_or_password(tiny_library, tmp_path):
+def test_report_contains_no_server_credentials(tiny_library, tmp_path):
     words = ["marzipan", "kumquat", "xylophone"]
     connection = Connection("home", f"https://{words[0]}.example", words[1], words[2])
     Connections(tiny_library).put(connection)

@@ -1,4 +1,4 @@
-"""The section Servers of the Library page, without a browser."""
+"""Tests of the section Servers of the Library page, without a browser."""
 
 import pytest
 
@@ -37,7 +37,8 @@ def fill(app, address, user):
     return next(button for button in app.button if button.label == "Connect").click().run()
 
 
-def test_a_server_is_connected_once_it_knows_the_user_and_its_password_is_nowhere_on_the_page(full, server):
+@pytest.mark.long
+def test_server_is_connected_without_exposing_password(full, server):
     app = fill(section(), server.address, "somebody")
     assert "check the user and the password" in said(app)
     assert Connections(full).all() == []
@@ -50,11 +51,12 @@ def test_a_server_is_connected_once_it_knows_the_user_and_its_password_is_nowher
     assert "red apple" not in said(section())
 
 
-def test_where_a_match_is_unclear_a_person_chooses(full, server):
+@pytest.mark.long
+def test_unclear_match_can_be_chosen(full, server):
     Connections(full).put(server.connection())
     sync(full, Connections(full).get("home"), no_progress)
     app = section()
-    assert "2 songs · 0 matched · 1 to choose" in said(app)
+    assert "2 songs · 0 matched · 1 to match" in said(app)
     assert "Fetch 1 songs" in labels(app)
     app = app.button(key="server_choose_0").click().run()
     assert not app.exception

@@ -1,4 +1,6 @@
-"""Playlists on music servers from the Playlist page, without a browser."""
+"""Tests of saving playlists to music servers from the Playlist page, without a browser."""
+
+import pytest
 
 from musicsim.extensions.music_servers.connections import Connections
 from musicsim.extensions.music_servers.server_songs import ServerSongs
@@ -6,7 +8,8 @@ from tests.extensions.music_servers.serving import scripted
 from tests.pages.test_playlist import drawn, ids_of, press
 
 
-def test_a_list_is_saved_updated_kept_filled_and_deleted_on_a_server(full):
+@pytest.mark.long
+def test_playlist_is_managed_on_server(full):
     there = {}
 
     def answer(call, values):
@@ -45,15 +48,15 @@ def test_a_list_is_saved_updated_kept_filled_and_deleted_on_a_server(full):
         assert [call for call, _, _ in server.asked[calls:]] == ["createPlaylist", "updatePlaylist"]
         app.number_input(key="playlist_around_home_My playlist").set_value(3).run()
         press(app, "playlist_server_save")
-        assert any("nothing that was played there" in error.value for error in app.error)
+        assert any("the songs played there" in error.value for error in app.error)
         press(app, "playlist_server_delete_it")
         assert (there, kept()) == ({}, {})
         assert "playlist_server_delete_it" not in [button.key for button in app.button]
-        assert len(ids_of(app)) == 12, "nothing changes here"
+        assert len(ids_of(app)) == 12, "This library does not change"
 
 
-def test_songs_that_a_server_does_not_have_are_named(full):
+def test_songs_unknown_to_server_are_named(full):
     with scripted(lambda *_: {"playlist": {"id": "pl"}, "playlists": {"playlist": []}}) as server:
         Connections(full).put(server.connection())
         app = press(drawn(), "playlist_server_save")
-        assert any("none of the songs" in error.value for error in app.error)
+        assert any("does not have the songs" in error.value for error in app.error)

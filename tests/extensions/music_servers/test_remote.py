@@ -1,4 +1,4 @@
-"""Songs without a file here sound from their server, through us."""
+"""Tests of songs without a file on this machine, which are played from their server through the app."""
 
 import re
 
@@ -16,7 +16,7 @@ DATA = bytes(range(256)) * 40
 
 
 def file(handler):
-    """Send the file, or the range of it that is asked for."""
+    """Send the file, or the requested range of it."""
     asked = re.fullmatch(r"bytes=(\d+)-(\d+)", handler.headers.get("Range", ""))
     start, stop = (int(asked[1]), min(int(asked[2]) + 1, len(DATA))) if asked else (0, len(DATA))
     handler.send_response(206 if asked else 200)
@@ -29,7 +29,7 @@ def file(handler):
 
 
 def whole(handler):
-    """Send the whole file, and no length, whatever is asked for."""
+    """Send the whole file without a length, whatever range is requested."""
     handler.send_response(200)
     handler.send_header("Content-Type", "audio/flac")
     handler.end_headers()
@@ -38,7 +38,7 @@ def whole(handler):
 
 @pytest.fixture
 def heard(store, monkeypatch):
-    """What a browser gets that asks for a song which the server in `reply` has."""
+    """Return the response to a browser for a song on the server in `reply`."""
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(store.folder))
     enter(store, 1, place_of(store, "home", "so-1", "Me/One.flac"))
     ServerSongs(store).remember("home", [(1, ["so-1"])])
@@ -56,7 +56,7 @@ def heard(store, monkeypatch):
 
 
 @pytest.mark.parametrize("reply", [file, whole])
-def test_a_range_is_passed_on_whether_the_server_knows_ranges_or_not(heard, reply):
+def test_range_works_with_any_server(heard, reply):
     part = heard(reply, Range="bytes=100-199")
     assert (part.status_code, part.headers["content-range"]) == (206, f"bytes 100-199/{len(DATA)}")
     assert part.content == DATA[100:200]
@@ -68,12 +68,12 @@ def test_a_range_is_passed_on_whether_the_server_knows_ranges_or_not(heard, repl
 
 
 @pytest.mark.parametrize("reply", [(70, "not found"), b"<html>", lambda handler: handler.connection.close()])
-def test_a_server_that_does_not_send_it_is_a_sentence(heard, reply):
+def test_failed_streaming_gives_clear_error(heard, reply):
     answer = heard(reply, Range="bytes=0-")
     assert answer.status_code == 502
     assert answer.json()["error"].startswith("One — Me (song 1): the music server did not send its sound.")
 
 
-def test_a_song_that_no_server_has_is_missing(heard, store):
+def test_song_without_server_is_missing(heard, store):
     ServerSongs(store).forget("home")
     assert heard(file).status_code == 410

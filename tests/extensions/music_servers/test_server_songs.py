@@ -1,4 +1,4 @@
-"""Songs of music servers are found by every form of their ids, and stay what a person said they are."""
+"""Tests of matching songs of music servers by every form of their ids, and of keeping manual matches."""
 
 import pytest
 
@@ -11,7 +11,7 @@ UUID = "0b5c5b9e-8b0a-4c0e-9d2f-1c2d3e4f5a6b"
 
 @pytest.fixture
 def songs(store):
-    """A library with three songs, ids 1 to 3."""
+    """Build a library with three songs, ids 1 to 3."""
     row = {"title": "x", "duration_s": 60.0, "feature_version": 1, "added_at": 1.0, "notes": "", "outline": b""}
     with store.write() as connection:
         for i in (1, 2, 3):
@@ -29,7 +29,7 @@ def songs(store):
         ("tr-7", ["tr-7"]),
     ],
 )
-def test_a_song_is_found_by_every_form_of_its_id(songs, server_id, forms):
+def test_song_is_found_by_every_id_form(songs, server_id, forms):
     assert id_forms(server_id) == forms
     songs.write("home", [ServerSong(server_id, song_id=2)])
     assert [songs.song_of(form) for form in forms] == [2] * len(forms)
@@ -39,19 +39,19 @@ def test_a_song_is_found_by_every_form_of_its_id(songs, server_id, forms):
 
 
 @pytest.mark.parametrize("asked", ["", "13", "x" * (MAX_ID_LENGTH + 1), "12\0", "\udc80", "so-"])
-def test_what_is_no_id_is_no_song(songs, asked):
+def test_invalid_id_matches_no_song(songs, asked):
     songs.remember("home", [(1, ["so-12", "12"])])
     assert songs.song_of("12") == 1
     assert songs.song_of(asked) is None
 
 
-def test_an_id_that_moves_on_to_another_song_leaves_the_first(songs):
+def test_reassigned_id_leaves_first_song(songs):
     songs.remember("home", [(1, ["a"]), (2, ["b"])])
     songs.remember("home", [(2, ["a"]), (1, ["b"])])
     assert songs.ids_of([1, 2, 3]) == {1: "b", 2: "a"}
 
 
-def test_a_song_that_is_forgotten_here_stays_on_the_server_without_a_match(songs, store):
+def test_removed_song_stays_on_server_unmatched(songs, store):
     songs.remember("home", [(1, ["a"])])
     with store.write() as connection:
         connection.execute(schema.songs.delete().where(schema.songs.c.id == 1))
@@ -59,13 +59,13 @@ def test_a_song_that_is_forgotten_here_stays_on_the_server_without_a_match(songs
     assert songs.of("home") == {"a": ServerSong("a")}
 
 
-def test_songs_that_have_gone_take_their_ids_with_them(songs):
+def test_songs_removed_from_server_lose_ids(songs):
     songs.remember("home", [(1, ["so-1", "1"]), (2, ["so-2", "2"])])
     songs.write("home", [], gone=["so-1"])
     assert [songs.song_of(form) for form in ("so-1", "1", "so-2", "2")] == [None, None, 2, 2]
 
 
-def test_nothing_of_a_sync_is_written_where_it_breaks_off(songs):
+def test_interrupted_sync_writes_nothing(songs):
     def listed():
         yield ServerSong("a", song_id=1)
         raise OSError("the server has gone")
@@ -76,7 +76,7 @@ def test_nothing_of_a_sync_is_written_where_it_breaks_off(songs):
     assert list(songs.of("home")) == ["old"]
 
 
-def test_a_person_chooses_among_the_candidates(songs):
+def test_candidates_can_be_chosen_by_hand(songs):
     songs.write("home", [ServerSong("a", "One", candidates=(1, 2)), ServerSong("b", candidates=(2, 3))])
     assert songs.counts() == {"home": (2, 0, 2)}
     assert [(server, song.id, song.candidates) for server, song in songs.ambiguous()] == [
@@ -92,7 +92,7 @@ def test_a_person_chooses_among_the_candidates(songs):
             songs.choose("home", server_id, song_id)
 
 
-def test_a_server_is_forgotten_whole_and_others_stay(songs):
+def test_removed_server_does_not_affect_others(songs):
     for server in ("home", "work"):
         songs.remember(server, [(1, ["a"])])
         songs.keep_list(server, "mine", "7", {"length": 9})

@@ -1,4 +1,4 @@
-"""A real server: its songs are found, what was starred comes here, playlists go there, and its sound plays."""
+"""Tests with a real server: matching, starred songs, playlists and playback."""
 
 import shutil
 
@@ -18,8 +18,6 @@ from tests.extensions.music_servers.serving import supysonic
 from tests.sounds import open_library, write_collection, write_song
 from tests.waiting import until
 
-pytestmark = pytest.mark.slow
-
 N_SONGS = 12
 
 
@@ -38,7 +36,7 @@ def served(music, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def added(music, tmp_path_factory):
-    """A library of the same music, in another folder."""
+    """Build a library of the same music, in another folder."""
     with open_library(tmp_path_factory.mktemp("library")) as library:
         library.add(music)
         folder = library.folder
@@ -58,12 +56,13 @@ def connected(library, connection):
 
 
 def ask(connection, call, **parameters):
-    return Subsonic(connection)._ask(call, **parameters)
+    return Subsonic(connection).ask(call, **parameters)
 
 
-def test_all_songs_match_by_path_and_a_second_sync_asks_for_no_song(library, served):
+@pytest.mark.long
+def test_songs_match_by_path_and_resync_reads_none(library, served):
     connection = connected(library, served.connection())
-    until(Subsonic(connection).state)  # changes of these seconds are not told apart
+    until(Subsonic(connection).state)  # changes within the same second cannot be distinguished
     report = sync(library, connection, no_progress)
     assert (report.n_songs, report.n_matched, report.matched_by) == (N_SONGS, N_SONGS, {"path": N_SONGS})
     for song in library.songs():
@@ -74,7 +73,7 @@ def test_all_songs_match_by_path_and_a_second_sync_asks_for_no_song(library, ser
     assert (again.is_unchanged, again.n_matched, again.n_new, again.n_changed) == (True, N_SONGS, 0, 0)
 
 
-def test_songs_match_by_tags_and_length_where_paths_differ(music, library, tmp_path):
+def test_songs_match_by_tags_and_length(music, library, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     for number, path in enumerate(sorted(music.rglob("*.flac"))):
@@ -84,7 +83,7 @@ def test_songs_match_by_tags_and_length_where_paths_differ(music, library, tmp_p
     assert report.matched_by == {"tags": N_SONGS}
 
 
-def test_stars_and_ratings_of_each_user_come_in_and_can_be_undone(library, served):
+def test_stars_and_ratings_are_imported_and_undone(library, served):
     first, second, third = library.songs()[:3]
     users = [connected(library, served.connection(user, name=f"home {user}")) for user in ("anna", "ben")]
     for connection in users:
@@ -112,7 +111,7 @@ def test_stars_and_ratings_of_each_user_come_in_and_can_be_undone(library, serve
     assert library.tags() == {}, "what is no longer starred there is no longer loved here"
 
 
-def test_a_playlist_goes_there_is_updated_and_deleted_and_others_stay(library, served):
+def test_playlist_is_created_updated_and_deleted(library, served):
     connection = connected(library, served.connection())
     sync(library, connection, no_progress)
     client, ids = Subsonic(connection), [song.id for song in library.songs()]
@@ -139,7 +138,8 @@ def test_a_playlist_goes_there_is_updated_and_deleted_and_others_stay(library, s
     client.delete_playlist(theirs)
 
 
-def test_songs_without_a_file_here_are_analysed_and_play_through_us(library, served, tmp_path):
+@pytest.mark.long
+def test_songs_without_local_file_are_analyzed_and_played(library, served, tmp_path):
     extra = write_song(served.music / "Guest" / "One.flac", "noise", seed=77, seconds=3.0, title="One", artist="Guest")
     served.scan()
     try:
@@ -161,7 +161,7 @@ def test_songs_without_a_file_here_are_analysed_and_play_through_us(library, ser
         assert sync(library, Connections(library).get("home"), no_progress).n_unmatched == 0
     finally:
         extra.unlink()
-        served.scan()  # in the same second, perhaps
+        served.scan()  # possibly in the same second
     gone = sync(library, Connections(library).get("home"), no_progress)
     assert (gone.n_gone, gone.n_songs) == (1, N_SONGS)
     assert [s.artist for s in library.missing_songs()] == ["Guest"]
@@ -170,9 +170,9 @@ def test_songs_without_a_file_here_are_analysed_and_play_through_us(library, ser
     assert Connections(library).all() == []
 
 
-def test_a_wrong_password_and_a_server_without_tokens_are_said_in_a_sentence(served):
+def test_login_problems_give_clear_error(served):
     right = served.connection()
     with pytest.raises(ServerError, match="check the user and the password"):
         Subsonic(Connection("home", right.address, "anna", "wrong", "password")).ping()
-    with pytest.raises(ServerError, match="takes no tokens"):
+    with pytest.raises(ServerError, match="does not accept tokens"):
         Subsonic(Connection("home", right.address, "anna", right.secret)).ping()

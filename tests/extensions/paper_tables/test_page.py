@@ -1,4 +1,4 @@
-"""The papers on the Evaluate page."""
+"""Tests of the papers on the Evaluate page."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from musicsim.extensions.paper_tables.paper_tables import Experiment, PaperTable
 from tests.pages.actions import open_evaluation
 
 
-def test_papers_stand_beside_our_figures(full, monkeypatch):
+def test_paper_scores_appear_next_to_ours(full, monkeypatch):
     table = PaperTable(
         "small",
         "2026-03-04T00:00:00+00:00",
@@ -35,11 +35,12 @@ def test_papers_stand_beside_our_figures(full, monkeypatch):
     app.session_state["evaluate_experiment"] = "other"
     app.run()
     assert not app.exception
-    assert any("no result of this experiment" in info.value for info in app.info)
+    assert any("does not have a result" in info.value for info in app.info)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("n_failed", "words"), [(0, "All 2 claims hold"), (2, "2 of 4 claims do not hold")])
-def test_what_does_not_hold_is_the_first_sentence(full, monkeypatch, n_failed, words):
+def test_summary_starts_with_failed_claims(full, monkeypatch, n_failed, words):
     ours = {"claim": "below 3 %", "value": 4.0, "goal": 3.0, "holds": False}
     papers_order = {"claim": "A above B (paper's order)", "value": -0.5, "goal": 0.0, "holds": False}
     held = [{"claim": "held", "value": 1.0, "goal": 0.0, "holds": True}] * 2
@@ -51,18 +52,19 @@ def test_what_does_not_hold_is_the_first_sentence(full, monkeypatch, n_failed, w
     said = [markdown.value for markdown in app.markdown]
     sentence = said[said.index("**Small.**") + 1]
     assert words in sentence
-    if n_failed:  # the paper's order comes before a goal of ours
+    if n_failed:  # the order of the paper takes precedence over our goals
         assert sentence.index("(-0.5, goal 0)") < sentence.index("(4, goal 3)")
 
 
-def test_an_installed_package_says_where_the_experiments_are(full, monkeypatch):
+def test_installed_package_points_to_repository(full, monkeypatch):
     monkeypatch.setattr(papers, "experiments", list)
     app = open_evaluation("The papers")
     assert not app.exception
     assert any("clone the repository" in info.value for info in app.info)
 
 
-def test_the_short_run_starts_a_job_of_the_experiment(full, monkeypatch):
+@pytest.mark.long
+def test_short_run_starts_experiment_job(full, monkeypatch):
     started = []
     monkeypatch.setattr(papers, "start_job", lambda library, kind, **given: started.append((kind, given)))
     app = open_evaluation("The papers")

@@ -1,4 +1,4 @@
-"""All experiments in one command: what ran, what was skipped, what failed; what is kept, and what is not run again."""
+"""Tests of running all experiments by one command: completed, skipped and failed ones, and results that are kept."""
 
 import json
 import subprocess
@@ -6,14 +6,14 @@ import subprocess
 import pytest
 
 import musicsim.extensions.paper_tables.paper_tables as tables
-from experiments import _reproduce
-from experiments._reproduce import reproduce
+from experiments.support import reproduction
+from experiments.support.reproduction import reproduce
 
-# benchmarks._report: what writes reports
-PRINTS = '''"""An experiment that prints: benchmarks._report."""
+# benchmarks.support.report: the module that writes reports
+PRINTS = '''"""An experiment that prints: benchmarks.support.report."""
 import json, sys
 from pathlib import Path
-from musicsim._commit import from_git
+from musicsim.commit import from_git
 with Path("runs.txt").open("a") as runs:
     print("{name}", file=runs)
 {first}
@@ -33,10 +33,10 @@ def checkout(tmp_path, monkeypatch):
         (folder / name).write_text("")
     (folder / ".gitignore").write_text("/data\n/runs.txt\n")
     monkeypatch.setattr(tables.musicsim, "__file__", str(folder / "musicsim" / "__init__.py"))
-    monkeypatch.setattr(_reproduce, "ROOT", folder)
-    monkeypatch.setattr(_reproduce, "OWN", folder / "data" / "experiments" / "results")
-    monkeypatch.setattr(_reproduce, "KEPT", folder / "docs" / "results")
-    for variable in _reproduce.THREADS:  # which reproduce sets
+    monkeypatch.setattr(reproduction, "ROOT", folder)
+    monkeypatch.setattr(reproduction, "OWN", folder / "data" / "experiments" / "results")
+    monkeypatch.setattr(reproduction, "KEPT", folder / "docs" / "results")
+    for variable in reproduction.THREADS:  # reproduce sets these
         monkeypatch.setenv(variable, "1")
     return folder
 
@@ -54,7 +54,7 @@ def results(folder):
     return sorted(path.stem for path in folder.glob("*.json"))
 
 
-def test_one_that_fails_does_not_stop_the_others_and_all_is_told(checkout, capsys):
+def test_failed_experiment_does_not_stop_others(checkout, capsys):
     write(checkout, "fails", first="sys.exit('out of songs')")
     write(checkout, "good")
     write(checkout, "lacks", rows=())
@@ -64,26 +64,26 @@ def test_one_that_fails_does_not_stop_the_others_and_all_is_told(checkout, capsy
     assert "skipped: no songs: fetch them" in said
     assert "0 of 1" in said
     assert "as good as the paper's" in said
-    assert results(_reproduce.OWN) == ["good"]
-    assert results(_reproduce.KEPT) == []
-    assert run(["good", "lacks"]) is True  # absent data and claims that do not hold are no failure
+    assert results(reproduction.OWN) == ["good"]
+    assert results(reproduction.KEPT) == []
+    assert run(["good", "lacks"]) is True  # absent data and false claims are not failures
     with pytest.raises(SystemExit, match="other: no such experiment"):
         run(["other"])
 
 
-def test_only_whole_results_are_kept_and_none_in_place_of_the_full_protocol(checkout, capsys):
+def test_only_complete_results_are_kept(checkout, capsys):
     write(checkout, "good")
     write(checkout, "partial", digest="absent")
     assert run(keep=True)
-    assert results(_reproduce.KEPT) == ["good"]
+    assert results(reproduction.KEPT) == ["good"]
     assert "partial: not kept, for it was run without songs" in capsys.readouterr().out
     assert run(["good"], full=True, keep=True)
     assert run(["good"], keep=True)
-    kept = json.loads((_reproduce.KEPT / "good.json").read_text())
+    kept = json.loads((reproduction.KEPT / "good.json").read_text())
     assert kept["settings"]["protocol"] == "full"
 
 
-def test_what_a_commit_has_measured_is_not_measured_again(checkout):
+def test_measured_commit_is_not_measured_again(checkout):
     write(checkout, "good")
     git = ["git", "-C", str(checkout), "-c", "user.name=a", "-c", "user.email=a@b.example"]
     for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "one"]):
@@ -94,6 +94,6 @@ def test_what_a_commit_has_measured_is_not_measured_again(checkout):
     assert runs.read_text().split() == ["good"]
     assert run(full=True)
     assert runs.read_text().split() == ["good"] * 2
-    (checkout / "pyproject.toml").write_text("# changed")  # what is not committed may be anything
+    (checkout / "pyproject.toml").write_text("# changed")  # uncommitted files may have any content
     assert run(full=True)
     assert runs.read_text().split() == ["good"] * 3

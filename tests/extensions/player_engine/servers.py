@@ -1,4 +1,4 @@
-"""Music servers for tests of players; without that extension, these tests are skipped."""
+"""Music servers for tests of players, which are skipped without that extension."""
 
 import pytest
 
@@ -6,11 +6,10 @@ _PACKAGE = "musicsim.extensions.music_servers"
 
 
 def server_songs(library):
-    """Ids of songs on servers."""
+    """Return the ids of songs on servers."""
     return pytest.importorskip(f"{_PACKAGE}.server_songs").ServerSongs(library)
 
 
 def connect_server(library, name, address):
-    """Connect a server."""
     connections = pytest.importorskip(f"{_PACKAGE}.connections")
     connections.Connections(library).put(connections.Connection(name, address, "anna", "secret"))

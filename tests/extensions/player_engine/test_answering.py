@@ -1,4 +1,4 @@
-"""What players are answered: ids, rules and thumbs are kept to, paths begin and end with the songs asked with."""
+"""Tests of responses to players: ids, rules and thumbs are respected, and paths connect the requested songs."""
 
 import json
 import shutil
@@ -31,7 +31,7 @@ from tests.extensions.player_engine.servers import connect_server, server_songs
 
 @pytest.fixture
 def library(styles_library: Path, tmp_path: Path):
-    """Thirty songs by fifteen artists of three genres, in a folder for each artist."""
+    """Build thirty songs by fifteen artists of three genres, with one folder per artist."""
     shutil.copytree(styles_library, tmp_path / "library")
     with Library.open(tmp_path / "library") as library:
         yield library
@@ -42,7 +42,7 @@ def ids(matches):
 
 
 def connect(library, without=()):
-    """A server that has all songs but some, each under two forms of an id; gives ids there by song id."""
+    """Connect a server that has most songs, each with two forms of an id. Return its ids by song id."""
     there = {song.id: f"so-{song.id + 100}" for song in library.songs() if song.id not in without}
     server_songs(library).remember("home", [(i, [key, key[3:]]) for i, key in there.items()])
     return there
@@ -51,13 +51,13 @@ def connect(library, without=()):
 # --- access -----------------------------------------------------------------------------------
 
 
-def test_words_that_mean_nothing_are_no_rule(library):
+def test_rejects_unknown_words(library):
     with pytest.raises(NotFoundError, match="xyzzy"):
         answer_players(library, PlayerRules(words="xyzzy"))
     assert player_access(library) is None
 
 
-def test_access_is_off_until_it_is_given_and_only_its_owner_reads_it(library):
+def test_access_is_off_by_default_and_private(library):
     assert player_access(library) is None
     given = answer_players(library, PlayerRules(no_artists={"A"}, years=(1960, 1970), exclude={3}))
     file = library.folder / "players.json"
@@ -73,7 +73,7 @@ def test_access_is_off_until_it_is_given_and_only_its_owner_reads_it(library):
 @pytest.mark.parametrize(
     "content", [b"", b"{", b'{"token": 3}', b"\xff", b'{"token": "x", "rules": {"years": [2, 1]}}']
 )
-def test_a_damaged_file_of_access_is_named(library, content):
+def test_damaged_access_file_is_named(library, content):
     (library.folder / "players.json").write_bytes(content)
     with pytest.raises(LibraryError, match=r"players\.json cannot be read: remove it"):
         player_access(library)
@@ -82,7 +82,7 @@ def test_a_damaged_file_of_access_is_named(library, content):
 # --- similar songs ----------------------------------------------------------------------------
 
 
-def test_similar_songs_are_those_of_the_search_page(library):
+def test_similar_songs_match_search_page(library):
     answering = Answering(library, PlayerRules())
     hits = find_similar(take_snapshot(library), 7, 10)
     found = answering.similar(answering.song("7"), 10)
@@ -90,7 +90,7 @@ def test_similar_songs_are_those_of_the_search_page(library):
     assert [match.similarity for match in found] == [hit.similarity for hit in hits]
 
 
-def test_ids_are_those_of_the_connected_server_and_only_its_songs_are_answered(library):
+def test_ids_follow_connected_server(library):
     own = Answering(library, PlayerRules(per_artist=0))
     best = [match.song.id for match in own.similar(own.song("7"), 4)]
     assert ids(own.similar(own.song("so-7"), 4)) == [str(i) for i in best]
@@ -106,7 +106,7 @@ def test_ids_are_those_of_the_connected_server_and_only_its_songs_are_answered(l
             answering.song(unknown)
 
 
-def test_rules_are_kept_in_lists_and_paths(library):
+def test_rules_apply_to_similar_songs_and_paths(library):
     songs = library.songs()
     folder = songs[10].folder
     rules = PlayerRules(
@@ -126,7 +126,7 @@ def test_rules_are_kept_in_lists_and_paths(library):
     assert not Answering(library, PlayerRules(duration_s=(500.0, 600.0))).similar(answering.song("1"), 5)
 
 
-def test_a_thumb_down_in_the_player_and_on_a_result_is_kept_to(library):
+def test_thumbs_down_are_respected(library):
     answering = Answering(library, PlayerRules())
     first, second, *_ = (match.song.id for match in answering.similar(answering.song("7"), 5))
     library.set_feedback(first, -1)
@@ -136,7 +136,7 @@ def test_a_thumb_down_in_the_player_and_on_a_result_is_kept_to(library):
     assert second in {match.song.id for match in answering.similar(answering.song("8"), 30, is_limited=False)}
 
 
-def test_a_song_is_found_by_title_and_artist_in_any_case(library):
+def test_song_is_found_by_title_and_artist(library):
     answering = Answering(library, PlayerRules())
     song = library.songs()[4]
     assert answering.song_called(song.title.upper(), song.artist.lower()).query == song.id
@@ -144,7 +144,7 @@ def test_a_song_is_found_by_title_and_artist_in_any_case(library):
         answering.song_called(song.title, "nobody")
 
 
-def test_songs_are_known_by_the_ids_that_jellyfin_makes_of_their_paths(library):
+def test_jellyfin_ids_identify_songs(library):
     # md5sum of the type and the path in UTF-16, in the byte order of a GUID
     assert jellyfin_id("/media/music/Artist/Ä 01.flac") == "bbc1f5f24f581dcd66d806733d3a1ab2"
     paths = {song.id: str(song.path) for song in library.songs()}
@@ -165,7 +165,7 @@ def test_songs_are_known_by_the_ids_that_jellyfin_makes_of_their_paths(library):
         answering.song(guid.hex)
 
 
-def test_jellyfin_may_call_the_folder_of_music_otherwise(library):
+def test_jellyfin_music_folder_can_differ(library):
     (root,) = library.files.roots()
     song = library.song(7)
     there = jellyfin_id(f"/media/music/{song.path.relative_to(root).as_posix()}")
@@ -185,7 +185,7 @@ def test_jellyfin_may_call_the_folder_of_music_otherwise(library):
 
 
 @pytest.mark.parametrize("n", [1, 2, 6])
-def test_a_path_begins_and_ends_with_the_two_songs(library, n):
+def test_path_starts_and_ends_with_given_songs(library, n):
     answering = Answering(library, PlayerRules())
     path = answering.path(answering.song("3"), answering.song("20"), n)
     assert (ids(path)[0], ids(path)[-1], len(path)) == ("3", "20", max(n, 2))
@@ -198,12 +198,12 @@ def test_a_path_begins_and_ends_with_the_two_songs(library, n):
     assert length_of(now, path) == pytest.approx(sum(steps))
 
 
-def test_a_path_from_a_song_to_itself_is_the_song(library):
+def test_path_to_same_song_is_that_song(library):
     answering = Answering(library, PlayerRules())
     assert ids(answering.path(answering.song("3"), answering.song("3"), 9)) == ["3"]
 
 
-def test_songs_that_sound_the_same_are_a_path_and_songs_of_two_servers_are_none(library):
+def test_path_joins_duplicates_but_not_two_servers(library):
     library.duplicates.enter([SamePair(3, 4, 1.0, 0.0)], ())
     answering = Answering(library, PlayerRules())
     assert ids(answering.path(answering.song("3"), answering.song("4"), 9)) == ["3", "4"]
@@ -213,7 +213,7 @@ def test_songs_that_sound_the_same_are_a_path_and_songs_of_two_servers_are_none(
         answering.path(answering.song("a"), answering.song("b"), 9)
 
 
-def test_a_path_leads_through_songs_that_the_server_has(library):
+def test_path_uses_songs_of_server(library):
     there = connect(library, without=range(5, 19))
     answering = Answering(library, PlayerRules())
     path = answering.path(answering.song("so-103"), answering.song("120"), 8)
@@ -221,7 +221,7 @@ def test_a_path_leads_through_songs_that_the_server_has(library):
     assert set(ids(path)) <= set(there.values())
 
 
-def test_a_copy_that_stands_behind_another_song_is_still_the_end_of_its_path(library):
+def test_duplicate_can_end_path(library):
     library.duplicates.enter([SamePair(3, 4, 1.0, 0.0), SamePair(20, 21, 1.0, 0.0)], ())
     shown = take_snapshot(library).representative_of
     assert shown
@@ -238,7 +238,7 @@ def test_a_copy_that_stands_behind_another_song_is_still_the_end_of_its_path(lib
 # --- artists ----------------------------------------------------------------------------------
 
 
-def test_similar_artists_come_by_their_nearest_song_each_with_its_nearest_songs(library):
+def test_similar_artists_match_nearest_songs(library):
     now = take_snapshot(library)
     found = find_similar_artists(now, 1, 5)
     own = library.song(1).artist
@@ -252,7 +252,7 @@ def test_similar_artists_come_by_their_nearest_song_each_with_its_nearest_songs(
         assert 1 <= len(entries) <= N_ENTRIES
 
 
-def test_an_artist_is_searched_with_by_songs_and_is_no_answer(library):
+def test_artist_query_excludes_itself(library):
     now = take_snapshot(library)
     standing = songs_standing_for(now, "ARTIST 0")
     assert {library.song(i).artist for i in standing.like} == {"Artist 0"}
@@ -264,7 +264,7 @@ def test_an_artist_is_searched_with_by_songs_and_is_no_answer(library):
         songs_standing_for(now, "Artist 99")
 
 
-def test_artists_of_whom_the_server_has_nothing_are_left_out(library):
+def test_artists_missing_on_server_are_left_out(library):
     gone = {song.id for song in library.songs() if song.artist == "Artist 3"}
     connect(library, without=gone)
     answering = Answering(library, PlayerRules())
@@ -289,7 +289,8 @@ class _Server(BaseHTTPRequestHandler):
         pass
 
 
-def test_an_artist_is_called_by_name_or_by_the_id_on_a_connected_server(library):
+@pytest.mark.long
+def test_artist_is_found_by_name_or_server_id(library):
     there = connect(library)
     with ThreadingHTTPServer(("127.0.0.1", 0), _Server) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -312,7 +313,7 @@ def test_an_artist_is_called_by_name_or_by_the_id_on_a_connected_server(library)
 # --- the filter -------------------------------------------------------------------------------
 
 
-def test_folders_are_left_out_with_all_below_them(library):
+def test_folder_filter_excludes_subfolders(library):
     now = take_snapshot(library)
     songs = now.songs_at()
     one = Path(songs[0].folder)

@@ -1,11 +1,11 @@
-"""The section Players of the Library page, without a browser."""
+"""Tests of the section Players of the Library page, without a browser."""
 
 from musicsim.extensions.player_engine.access import PlayerAccess, player_access
 from musicsim.extensions.player_engine.request import PlayerRules
 from tests.pages.actions import open_page, show_section
 
 
-def test_players_are_answered_once_they_are_let_in_and_by_the_rules_that_are_saved(full):
+def test_players_need_access_and_follow_saved_rules(full):
     app = show_section(open_page("library"), "servers")
     app = app.toggle(key="players_on").set_value(True).run()
     token = player_access(full).token

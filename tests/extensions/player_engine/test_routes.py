@@ -1,4 +1,4 @@
-"""Players and plugins of music servers are answered over HTTP: a real client, recorded requests, and nonsense."""
+"""Tests of HTTP requests of players and server plugins: a real client, recorded requests, and malformed ones."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ SCHEMAS = Path(os.environ.get("OPENSUBSONIC_OPENAPI", ""))
 
 @pytest.fixture(scope="module")
 def library(styles_library, tmp_path_factory):
-    """Thirty songs; song 7 has a title that neither XML nor JSON takes as it is."""
+    """Build thirty songs. The title of song 7 must be escaped in XML and JSON."""
     folder = tmp_path_factory.mktemp("players") / "library"
     shutil.copytree(styles_library, folder)
     with Library.open(folder) as library:
@@ -52,7 +52,7 @@ def client(library, token, monkeypatch):
 
 @pytest.fixture
 def rest(client, token):
-    """Call a method with a key; gives the content of the answer."""
+    """Call a method with a key, and return the content of the response."""
 
     def call(method, **given):
         answer = client.get(f"/rest/{method}", params={"apiKey": token, "f": "json", **given})
@@ -64,7 +64,7 @@ def rest(client, token):
 
 @pytest.fixture
 def served(library, token, monkeypatch):
-    """The routes behind a real server; gives its port."""
+    """Serve the routes from a real server, and return its port."""
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(library.folder))
     server = uvicorn.Server(uvicorn.Config(Starlette(routes=routes()), port=0, log_level="error"))
     thread = threading.Thread(target=server.run, daemon=True)
@@ -87,7 +87,8 @@ def error(answer):
 # --- a real client ----------------------------------------------------------------------------
 
 
-def test_a_client_of_opensubsonic_gets_similar_songs_and_a_path(served, token, library):
+@pytest.mark.long
+def test_opensubsonic_client_gets_similar_songs_and_path(served, token, library):
     libopensonic = pytest.importorskip("libopensonic")
     connection = libopensonic.Connection("http://127.0.0.1", "anna", token, port=served, app_name="test")
     assert connection.ping()
@@ -118,7 +119,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("method", CALLS)
-def test_xml_says_what_json_says(client, token, method):
+def test_xml_matches_json(client, token, method):
     given = {"apiKey": token, **CALLS[method]}
     from_json = client.get(f"/rest/{method}.view", params={**given, "f": "json"}).json()["subsonic-response"]
     answer = client.post(f"/rest/{method}", data=given)
@@ -128,7 +129,7 @@ def test_xml_says_what_json_says(client, token, method):
 
 
 def flat(element):
-    """An element as pairs of names and texts, in order."""
+    """Flatten an element to pairs of names and texts, in order."""
     found = [(name, value) for name, value in element.attrib.items()]
     for child in element:
         name = child.tag.removeprefix(SPACE)
@@ -137,7 +138,7 @@ def flat(element):
 
 
 def plain(content):
-    """A JSON object in the same form."""
+    """Flatten a JSON object to the same form."""
     found = []
     for name, value in content.items():
         for part in value if isinstance(value, list) else [value]:
@@ -154,7 +155,7 @@ def plain(content):
     reason="OPENSUBSONIC_OPENAPI names no folder of its schemas, which no package has",
 )
 @pytest.mark.parametrize("method", [*CALLS, "failed"])
-def test_answers_are_valid_by_the_schemas_of_opensubsonic(rest, method):
+def test_responses_match_opensubsonic_schemas(rest, method):
     from jsonschema import Draft4Validator
     from referencing import Registry, Resource
     from referencing.jsonschema import DRAFT4
@@ -175,24 +176,24 @@ def test_answers_are_valid_by_the_schemas_of_opensubsonic(rest, method):
     assert not validator.is_valid({"subsonic-response": {**answer, "version": 3}}), "the schema is looked at"
 
 
-def test_similarity_is_between_0_and_1_best_first_and_the_number_asked_for(rest):
+def test_similarities_are_sorted_and_limited_to_count(rest):
     for n in (1, 5, 9999):
         found = rest("getSonicSimilarTracks", id="7", count=n)["sonicMatch"]
         values = [match["similarity"] for match in found]
         assert values == sorted(values, reverse=True)
         assert 0 <= values[-1] <= values[0] <= 1
-        assert len(values) == min(n, 29)  # two songs by each of fifteen artists, but for the one asked with
+        assert len(values) == min(n, 29)  # two songs by each of fifteen artists, except the query
         assert all(isinstance(match["entry"]["id"], str) for match in found)
     assert len(rest("getSonicSimilarTracks", id="7")["sonicMatch"]) == 10
 
 
-def test_a_path_begins_and_ends_with_the_two_songs(rest):
+def test_path_starts_and_ends_with_given_songs(rest):
     path = rest("findSonicPath", startSongId="7", endSongId="20", count=5)["sonicMatch"]
     assert [path[0]["entry"]["id"], path[-1]["entry"]["id"], len(path)] == ["7", "20", 5]
     assert path[0]["similarity"] == 1
 
 
-def test_who_does_not_show_the_token_gets_the_error_of_the_protocol(client, token):
+def test_invalid_token_gives_protocol_error(client, token):
     def code(**given):
         answer = client.get("/rest/ping.view", params={"f": "json", **given}).json()["subsonic-response"]
         return 0 if answer["status"] == "ok" else error(answer)
@@ -213,7 +214,7 @@ def test_who_does_not_show_the_token_gets_the_error_of_the_protocol(client, toke
 NONSENSE = ["0", "-1", "999", "so-999", "al-1", "1.0", "1e3", "٣", "x" * 5000, "9" * 5000, "\0", "\ud83c", "../1", "'"]
 
 
-def test_unknown_ids_in_all_forms_are_errors_of_the_protocol(rest):
+def test_unknown_ids_give_protocol_error(rest):
     assert rest("getSonicSimilarTracks", id="12") == rest("getSonicSimilarTracks", id="so-12")
     for item_id in NONSENSE:
         sent = item_id.encode(errors="replace")
@@ -227,25 +228,26 @@ def test_unknown_ids_in_all_forms_are_errors_of_the_protocol(rest):
     assert error(rest("stream", id="7")) == 0
 
 
-def test_ten_thousand_ids_in_a_row_are_each_answered(library, token, monkeypatch):
-    from musicsim.extensions.player_engine.subsonic import _answer
+@pytest.mark.long
+def test_handles_ten_thousand_unknown_ids(library, token, monkeypatch):
+    from musicsim.extensions.player_engine.subsonic import respond
 
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(library.folder))
     codes = []
     for i in range(10_000):
         given = {"apiKey": token, "f": "json", "id": f"{'so-' if i % 2 else ''}{10**6 + i}"}
-        content = json.loads(_answer("getSonicSimilarTracks", given).body)["subsonic-response"]
+        content = json.loads(respond("getSonicSimilarTracks", given).body)["subsonic-response"]
         codes.append(error(content))
     assert codes == [70] * 10_000
 
 
-def test_a_form_that_is_too_long_is_refused(client):
+def test_rejects_too_long_form(client):
     answer = client.post("/rest/ping", content=b"f=json&x=" + b"y" * (1 << 17))
     assert answer.status_code == 200
     assert ElementTree.fromstring(answer.content).get("status") == "failed"
 
 
-def test_nothing_is_answered_while_it_is_off(client, library, token):
+def test_disabled_access_gives_404(client, library, token):
     kept = (library.folder / "players.json").read_bytes()
     refuse_players(library)
     try:
@@ -257,7 +259,7 @@ def test_nothing_is_answered_while_it_is_off(client, library, token):
         (library.folder / "players.json").write_bytes(kept)
 
 
-def test_the_token_is_in_no_answer_and_no_log(client, token, library, caplog):
+def test_token_is_in_no_response_or_log(client, token, library, caplog):
     caplog.set_level(0)
     said = [client.get(f"/rest/{method}?apiKey={token}").text for method in CALLS]
     said += [client.get(f"/players/{token}/api/similar_tracks?item_id={i}").text for i in ("7", "999")]
@@ -276,12 +278,12 @@ def test_the_token_is_in_no_answer_and_no_log(client, token, library, caplog):
     assert not any(token in line for line in said)
 
 
-# --- the plugins of music servers, by their public source ---------------------------------------
+# --- plugins of music servers, from their public source ---------------------------------------
 
 
 @pytest.fixture
 def ask(client, token):
-    """A GET as a plugin sends it, with its token; gives status and content."""
+    """Send a GET request as a plugin does, with its token. Return status and content."""
 
     def get(path, headers=None):
         answer = client.get(path, headers={"Authorization": f"Bearer {token}"} if headers is None else headers)
@@ -291,7 +293,7 @@ def ask(client, token):
 
 
 def tracks(rows):
-    """Rows as the plugin of Navidrome takes them: four texts and a number."""
+    """Convert rows to those of the Navidrome plugin: four texts and a number."""
     for row in rows:
         assert [type(row[name]) for name in ("item_id", "title", "author", "album")] == [str] * 4
         assert isinstance(row["distance"], float)
@@ -299,8 +301,8 @@ def tracks(rows):
     return [row["item_id"] for row in rows]
 
 
-def test_the_plugin_of_navidrome(ask):
-    """AudioMuse-AI-NV-plugin, main.go and audiomuse_api.go."""
+def test_navidrome_plugin_works(ask):
+    """Source: AudioMuse-AI-NV-plugin, main.go and audiomuse_api.go."""
     status, found = ask("/api/similar_tracks?eliminate_duplicates=true&item_id=7&n=50&radius_similarity=true")
     assert (status, len(tracks(found))) == (200, 29)
     status, path = ask(
@@ -322,8 +324,11 @@ def test_the_plugin_of_navidrome(ask):
     assert ask("/api/similar_tracks?item_id=999&n=10&eliminate_duplicates=true&radius_similarity=true")[0] == 404
 
 
-def test_the_plugin_of_jellyfin(ask, library):
-    """audiomuse-ai-plugin, AudioMuseService.cs, SimilarTrackSearch.cs: ids are 32 hexadecimal digits, n can be 200."""
+def test_jellyfin_plugin_works(ask, library):
+    """Source: audiomuse-ai-plugin, AudioMuseService.cs, SimilarTrackSearch.cs.
+
+    Ids have 32 hexadecimal digits, and n can be 200.
+    """
     own = jellyfin_id(str(library.song(7).path))
     status, found = ask(f"/api/similar_tracks?n=200&item_id={own}")
     assert (status, len(tracks(found))) == (200, 29)
@@ -339,8 +344,8 @@ def test_the_plugin_of_jellyfin(ask, library):
     assert ask("/api/similar_artists?n=3")[0] == 400
 
 
-def test_the_plugin_of_ampache_which_has_no_token_of_its_own(ask, library, token):
-    """ampache/ampache, AmpacheAudioMuse.php: it asks with a number first, then with so-<number>."""
+def test_ampache_plugin_works_with_token_in_path(ask, library, token):
+    """Source: ampache/ampache, AmpacheAudioMuse.php. It sends a number first, then so-<number>."""
     server_songs(library).remember("ampache", [(song.id, [f"so-{song.id + 50}"]) for song in library.songs()])
     try:
         base, headers = f"/players/{token}", {"Accept": "application/json"}
@@ -356,8 +361,8 @@ def test_the_plugin_of_ampache_which_has_no_token_of_its_own(ask, library, token
         server_songs(library).forget("ampache")
 
 
-def test_the_plugin_of_lyrion(ask):
-    """lyrion-audiomuseai-plugin, API.pm: ids are digits."""
+def test_lyrion_plugin_works(ask):
+    """Source: lyrion-audiomuseai-plugin, API.pm. Ids are digits."""
     assert ask("/api/health") == (200, {"status": "ok"})
     status, found = ask("/api/similar_tracks?item_id=7&n=25&eliminate_duplicates=true")
     assert status == 200
@@ -367,13 +372,13 @@ def test_the_plugin_of_lyrion(ask):
 
 
 @pytest.mark.parametrize("header", ["", "Bearer", "Bearer wrong", "Basic eDp5", "Bearer é"])
-def test_a_plugin_without_the_token_is_refused(client, header):
+def test_plugin_without_token_is_rejected(client, header):
     answer = client.get("/api/similar_tracks?item_id=7", headers={"Authorization": header.encode()})
     assert answer.status_code == 401
     assert "musicsim players" in answer.json()["error"]
 
 
-def test_nonsense_of_plugins_is_a_sentence(ask):
+def test_invalid_plugin_requests_give_clear_error(ask):
     for item_id in NONSENSE:
         sent = item_id.encode(errors="replace")
         assert ask(f"/api/similar_tracks?item_id={percent(sent)}")[0] == 404
@@ -390,7 +395,7 @@ def percent(sent):
 # --- the command line -------------------------------------------------------------------------
 
 
-def test_the_command_line_says_the_token_and_the_rules(styles_library, tmp_path):
+def test_cli_shows_token_and_rules(styles_library, tmp_path):
     shutil.copytree(styles_library, tmp_path / "library")
 
     def said(*arguments):

@@ -1,4 +1,4 @@
-"""What extensions add to archives, for tests that need none of them."""
+"""Stand-ins for hooks of extensions, so that tests of archives work without extensions."""
 
 import pytest
 
@@ -7,6 +7,6 @@ from musicsim.explorer.health import backups
 
 @pytest.fixture(autouse=True)
 def files_with_passwords(monkeypatch):
-    """Files with passwords that extensions would have."""
+    """Declare files with passwords as extensions do."""
     names = ("servers.json", "listenbrainz.token", "players.json")
-    monkeypatch.setattr(backups, "_files_with_passwords", lambda: names)
+    monkeypatch.setattr(backups, "files_with_passwords", lambda: names)

@@ -1,4 +1,4 @@
-"""A restored backup of somebody else: nothing in it acts on this machine before its owner agrees."""
+"""Tests of a backup from somebody else: nothing in it acts on this machine until its owner agrees."""
 
 import io
 import json
@@ -30,7 +30,7 @@ def answering(text):
 
 
 def change(folder, *statements):
-    """Change the database of a library behind its back."""
+    """Change the database of a library without going through it."""
     with closing(sqlite3.connect(folder / LIBRARY_FILE)) as database, database:
         for statement in statements:
             database.execute(*statement if isinstance(statement, tuple) else (statement,))
@@ -41,7 +41,7 @@ def query(folder, statement):
         return database.execute(statement).fetchall()
 
 
-def test_a_restored_library_keeps_the_settings_of_this_machine(tiny_library, tmp_path):
+def test_restore_keeps_settings_of_this_machine(tiny_library, tmp_path):
     for name, value in {
         "n_workers": 61, "file_seconds": 7, "file_memory_mb": 8,
         "index_memory_mb": 9, "shortest_s": 11, "hub_reduction": False,
@@ -70,15 +70,15 @@ def test_a_restored_library_keeps_the_settings_of_this_machine(tiny_library, tmp
 
 
 @pytest.mark.parametrize("settings", ["[]", "nonsense", '{"shortest_s": "x"}', '{"hub_reduction": 1e999}'])
-def test_damaged_settings_are_refused_and_nothing_is_changed(tiny_library, tmp_path, settings):
+def test_damaged_settings_are_refused(tiny_library, tmp_path, settings):
     change(tiny_library.folder, ("INSERT OR REPLACE INTO meta (key, value) VALUES ('settings', ?)", (settings,)))
     back_up(tiny_library, tmp_path / "gift", no_progress)
-    with pytest.raises(LibraryError, match="gift: this is no whole backup"):
+    with pytest.raises(LibraryError, match="gift: this is not a complete backup"):
         restore(tmp_path / "gift", tmp_path / "new", no_progress)
     assert not (tmp_path / "new").exists()
 
 
-def test_jobs_of_another_machine_are_not_restored(tiny_library, tmp_path):
+def test_jobs_of_other_machine_are_not_restored(tiny_library, tmp_path):
     tiny_library.jobs.create("export", {"what": "vectors", "path": str(Path.home() / ".profile")})
     back_up(tiny_library, tmp_path / "gift", no_progress)
     run("list", library=tmp_path / "mine", expect=1)
@@ -90,8 +90,8 @@ def test_jobs_of_another_machine_are_not_restored(tiny_library, tmp_path):
         assert library.jobs.trace(1) == []
 
 
-def test_no_model_leads_out_of_the_library(tiny_library, tmp_path):
-    """An unfinished model is deleted with its folder by the next refresh."""
+def test_model_id_cannot_escape_library_folder(tiny_library, tmp_path):
+    """The next refresh deletes the folder of an unfinished model."""
     with closing(sqlite3.connect(tiny_library.folder / LIBRARY_FILE)) as database:
         columns = [row[1] for row in database.execute("PRAGMA table_info(models)")]
     other = {"id": "'../../victim'", "name": "'x'", "is_complete": "0", "is_active": "0"}
@@ -100,7 +100,7 @@ def test_no_model_leads_out_of_the_library(tiny_library, tmp_path):
     back_up(tiny_library, tmp_path / "gift", no_progress)
     for victim in (tmp_path / "victim", tiny_library.folder.parent / "victim"):
         victim.mkdir()
-    with pytest.raises(LibraryError, match=r"gift: this is no whole backup .*models\.id"):
+    with pytest.raises(LibraryError, match=r"gift: this is not a complete backup .*models\.id"):
         restore(tmp_path / "gift", tmp_path / "mine", no_progress)
     with pytest.raises(LibraryError, match="is not the name of a folder"):
         tiny_library.models.discard_unfinished()
@@ -112,14 +112,14 @@ def test_no_model_leads_out_of_the_library(tiny_library, tmp_path):
 
 @pytest.fixture
 def private_backup(tiny_library, tmp_path):
-    """A backup with the connections of its maker."""
+    """Make a backup that includes the connections of its owner."""
     (tiny_library.folder / "servers.json").write_text(SECRET)
     (tiny_library.folder / "players.json").write_text(SECRET)
     back_up(tiny_library, tmp_path / "private", no_progress, with_passwords=True)
     return tmp_path / "private"
 
 
-def test_passwords_come_from_a_backup_only_if_asked_for_and_confirmed(tiny_library, private_backup, tmp_path):
+def test_restoring_passwords_requires_option_and_confirmation(tiny_library, private_backup, tmp_path):
     mine = tmp_path / "mine"
     Library.open(mine).close()
     (mine / "players.json").write_text("own")
@@ -143,7 +143,7 @@ def test_passwords_come_from_a_backup_only_if_asked_for_and_confirmed(tiny_libra
     assert (tmp_path / "new" / "players.json").read_text() == SECRET
 
 
-def test_passwords_go_into_a_backup_only_if_asked_for_and_confirmed(tiny_library, private_backup, tmp_path):
+def test_backing_up_passwords_requires_option_and_confirmation(tiny_library, private_backup, tmp_path):
     folder, target = tiny_library.folder, tmp_path / "b"
     with answering("n\n"):
         _, said = run("backup", target, "--with-passwords", library=folder, expect=1)
@@ -160,6 +160,7 @@ def test_passwords_go_into_a_backup_only_if_asked_for_and_confirmed(tiny_library
 # --- addresses --------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "statement",
     [
@@ -170,7 +171,7 @@ def test_passwords_go_into_a_backup_only_if_asked_for_and_confirmed(tiny_library
         f"INSERT INTO failures VALUES ('{EXAMPLE_ADDRESS}', '', 1, 1, 1, 'error', NULL)",
     ],
 )
-def test_addresses_in_a_backup_are_named_and_confirmed(tiny_library, tmp_path, statement):
+def test_addresses_in_backup_require_confirmation(tiny_library, tmp_path, statement):
     change(tiny_library.folder, statement)
     back_up(tiny_library, tmp_path / "gift", no_progress)
     mine = tmp_path / "mine"
@@ -191,7 +192,7 @@ def test_addresses_in_a_backup_are_named_and_confirmed(tiny_library, tmp_path, s
     run("restore", tmp_path / "gift", "--yes", library=tmp_path / "new")
 
 
-def test_folders_of_this_machine_need_no_consent(tiny_library, tmp_path):
+def test_local_folders_need_no_confirmation(tiny_library, tmp_path):
     change(tiny_library.folder, "INSERT INTO roots (path, added_at) VALUES ('/music/a:/b', 1)")
     back_up(tiny_library, tmp_path / "b", no_progress)
     assert restore(tmp_path / "b", tmp_path / "there", no_progress).n_songs == 12

@@ -1,4 +1,4 @@
-"""Covers: found in tags and folders, made once, in bounded room, and never from what is no picture."""
+"""Tests of covers: found in tags and folders, made once, bounded in size, and never from a file without a picture."""
 
 import base64
 import io
@@ -63,7 +63,7 @@ def picture(data: bytes, kind: int = 3) -> Picture:
 
 
 def put_into(path: Path, data: bytes, kind: int = 3) -> None:
-    """Write a picture into the tags of a file, as its format has it."""
+    """Write a picture into the tags of a file, as its format requires."""
     audio = mutagen.File(path)
     if audio.tags is None:
         audio.add_tags()
@@ -80,7 +80,7 @@ def put_into(path: Path, data: bytes, kind: int = 3) -> None:
 
 @pytest.fixture
 def song_with(store, tmp_path):
-    """Adds a song with this ending to the library, alone in its folder."""
+    """Add a song with this extension to the library, in a folder of its own."""
 
     def made(suffix: str = ".flac", seed: int = 0, change=lambda path: None):
         path = tmp_path / f"album {seed}" / f"song{suffix}"
@@ -97,14 +97,14 @@ def song_with(store, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".flac", ".mp3", ".ogg", ".m4a", ".wav", ".aiff"])
-def test_a_picture_in_the_tags_becomes_a_small_jpeg(covers, store, song_with, suffix):
+def test_embedded_picture_becomes_small_jpeg(covers, store, song_with, suffix):
     song = song_with(suffix, change=lambda path: put_into(path, image(BLUE)))
     jpeg = cover_of(covers, store, song)
     assert colour_of(jpeg) == "blue"
     assert Image.open(io.BytesIO(jpeg)).size == (320, 213)
 
 
-def test_the_front_cover_comes_before_other_pictures_and_these_before_the_folder(covers, store, song_with):
+def test_front_cover_precedes_other_pictures_and_folder_image(covers, store, song_with):
     def both(path):
         put_into(path, image(RED), kind=4)
         put_into(path, image(BLUE), kind=3)
@@ -115,14 +115,15 @@ def test_the_front_cover_comes_before_other_pictures_and_these_before_the_folder
     assert colour_of(cover_of(covers, store, only_back)) == "blue"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["cover.jpg", "Folder.JPEG", "front.png"])
-def test_an_image_in_the_folder_is_the_cover_where_the_tags_have_none(covers, store, song_with, name):
+def test_folder_image_is_used_without_embedded_picture(covers, store, song_with, name):
     song = song_with(change=lambda path: (path.parent / name).write_bytes(image()))
     assert colour_of(cover_of(covers, store, song)) == "red"
     assert cover_of(covers, store, song_with(seed=1)) == b""
 
 
-def test_a_new_image_is_seen_and_an_old_one_is_not_made_again(covers, store, song_with):
+def test_new_image_is_noticed_and_old_cover_is_cached(covers, store, song_with):
     song = song_with(change=lambda path: (path.parent / "cover.png").write_bytes(image(RED)))
     first = covers.tag_of(song)
     assert colour_of(cover_of(covers, store, song, first)) == "red"
@@ -138,7 +139,7 @@ def test_a_new_image_is_seen_and_an_old_one_is_not_made_again(covers, store, son
 
 
 def bomb(width: int, height: int) -> bytes:
-    """A PNG of so many black pixels in few bytes."""
+    """Return a small PNG of n black pixels."""
 
     def chunk(name: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
@@ -159,9 +160,10 @@ HOSTILE = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
 @pytest.mark.parametrize("name", HOSTILE)
-def test_what_is_no_picture_or_too_large_is_none(covers, store, song_with, name):
+def test_invalid_or_huge_picture_gives_no_cover(covers, store, song_with, name):
     assert thumbnail(HOSTILE[name]) == b""
     in_folder = song_with(change=lambda path: (path.parent / "cover.jpg").write_bytes(HOSTILE[name]))
     assert cover_of(covers, store, in_folder) == b""
@@ -170,7 +172,7 @@ def test_what_is_no_picture_or_too_large_is_none(covers, store, song_with, name)
     assert cover_of(covers, store, in_tags) == b""
 
 
-def test_no_picture_is_decoded_in_the_process_that_asks(covers, store, song_with, monkeypatch):
+def test_pictures_are_decoded_in_worker_process(covers, store, song_with, monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("a picture is decoded here")
 
@@ -181,12 +183,10 @@ def test_no_picture_is_decoded_in_the_process_that_asks(covers, store, song_with
     assert colour_of(cover) == "red"
 
 
-@pytest.mark.slow
-def test_a_picture_that_takes_too_long_costs_its_cover_until_it_is_asked_for_again(
-    covers, store, song_with, monkeypatch
-):
+@pytest.mark.long
+def test_slow_picture_is_stopped_and_retried_later(covers, store, song_with, monkeypatch):
     slow = song_with(change=lambda path: (path.parent / "cover.png").write_bytes(image(size=(5990, 5990))))
-    monkeypatch.setattr("musicsim.library.media.covers._LIMITS", Limits(seconds=0.0, memory_mb=1024))
+    monkeypatch.setattr("musicsim.library.media.covers.LIMITS", Limits(seconds=0.0, memory_mb=1024))
     with pytest.raises(AudioError, match="decoding took more than 0 s and was stopped"):
         cover_of(covers, store, slow)
     monkeypatch.undo()
@@ -194,7 +194,7 @@ def test_a_picture_that_takes_too_long_costs_its_cover_until_it_is_asked_for_aga
 
 
 def packed_frame(n_bytes: int) -> bytes:
-    """An ID3v2.3 tag with a picture that unpacks to so many bytes."""
+    """Return an ID3v2.3 tag with a picture that decompresses to n bytes."""
     head = b"\0image/png\0\3\0" + image()
     body = struct.pack(">I", n_bytes) + zlib.compress(head + bytes(n_bytes - len(head)), 9)
     frame = b"APIC" + struct.pack(">I", len(body)) + b"\0\x80" + body
@@ -202,7 +202,8 @@ def packed_frame(n_bytes: int) -> bytes:
     return b"ID3\3\0\0" + bytes((size >> 21 & 127, size >> 14 & 127, size >> 7 & 127, size & 127)) + frame
 
 
-def test_a_packed_frame_is_not_unpacked_beyond_what_is_small(song_with, monkeypatch):
+@pytest.mark.long
+def test_large_compressed_frame_is_not_decompressed(song_with, monkeypatch):
     unpacked = []
     unpack = zlib.decompress
     monkeypatch.setattr(zlib, "decompress", lambda data, *a, **k: unpacked.append(len(data)) or unpack(data, *a, **k))
@@ -215,13 +216,14 @@ def test_a_packed_frame_is_not_unpacked_beyond_what_is_small(song_with, monkeypa
     assert colour_of(make_cover(song_with(".mp3", seed=1, change=prepend(100_000)).path)) == "red"
 
 
-def test_a_pipe_in_the_place_of_an_image_is_not_waited_for(covers, store, song_with):
+def test_pipe_named_like_cover_does_not_block(covers, store, song_with):
     song = song_with(change=lambda path: os.mkfifo(path.parent / "cover.jpg"))
     assert cover_of(covers, store, song) == b""
 
 
-def test_covers_not_seen_for_longest_make_room(covers, decoder, store, song_with, monkeypatch):
-    monkeypatch.setattr("musicsim.library.media.covers._LOOKED_EVERY", 1)
+@pytest.mark.long
+def test_least_recently_used_covers_are_evicted(covers, decoder, store, song_with, monkeypatch):
+    monkeypatch.setattr("musicsim.library.media.covers.CHECK_INTERVAL", 1)
     songs = [song_with(seed=n, change=lambda path: put_into(path, image())) for n in range(3)]
     size = len(cover_of(covers, store, songs[0]))
     covers = Covers(decoder, max_bytes=int(2.5 * size))
@@ -234,7 +236,7 @@ def test_covers_not_seen_for_longest_make_room(covers, decoder, store, song_with
     assert {path.stem for path in (store.folder / "cache" / "covers").iterdir()} == set(tags[1:])
 
 
-def test_a_library_that_cannot_be_written_to_shows_covers(covers, store, song_with):
+def test_read_only_library_shows_covers(covers, store, song_with):
     song = song_with(change=lambda path: put_into(path, image()))
     (store.folder / "cache").mkdir(exist_ok=True)
     (store.folder / "cache" / "covers").write_bytes(b"in the way")

@@ -1,4 +1,4 @@
-"""Copies that browsers play: made once for all who ask, whole or not at all, in bounded room."""
+"""Tests of copies that browsers play: made once for all requests, complete or not at all, bounded in size."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ def decoder():
 
 @pytest.fixture
 def songs(store, tmp_path):
-    """Four songs that browsers do not play."""
+    """Add four songs that browsers do not play."""
     for n in range(4):
         write_song(tmp_path / "music" / f"{n}.aiff", seed=n, seconds=2)
     store.add(tmp_path / "music", n_workers=1)
@@ -41,7 +41,7 @@ def cached(library) -> list[Path]:
     return sorted((library.folder / "cache").glob("*.mp3"))
 
 
-def test_all_who_ask_meanwhile_get_the_same_work(store, songs, decoder):
+def test_concurrent_requests_share_one_transcoding(store, songs, decoder):
     copies = PlayableCopies(decoder)
     first, second = (copies.copy_of(store, songs[0]) for _ in range(2))
     assert first is second
@@ -50,12 +50,12 @@ def test_all_who_ask_meanwhile_get_the_same_work(store, songs, decoder):
     assert soundfile.info(path).duration == pytest.approx(2.0, abs=0.1)
 
 
-def test_what_was_not_heard_for_longest_makes_room(store, songs, decoder):
+def test_least_recently_played_files_are_evicted(store, songs, decoder):
     size = made(PlayableCopies(decoder), store, songs[0]).stat().st_size
     copies = PlayableCopies(decoder, max_bytes=int(2.5 * size))
-    (store.folder / "cache" / "songs.npz").write_bytes(bytes(10 * size))  # which is no copy
+    (store.folder / "cache" / "songs.npz").write_bytes(bytes(10 * size))  # not a copy
     second = made(copies, store, songs[1])
-    first = made(copies, store, songs[0])  # heard again
+    first = made(copies, store, songs[0])  # played again
     assert cached(store) == sorted([first, second])
     third = made(copies, store, songs[2])
     assert cached(store) == sorted([first, third])
@@ -66,15 +66,15 @@ def test_what_was_not_heard_for_longest_makes_room(store, songs, decoder):
     assert (store.folder / "cache" / "songs.npz").exists()
 
 
-def test_a_copy_larger_than_all_the_room_is_made_and_the_next_takes_its_place(store, songs, decoder):
+def test_file_larger_than_cache_replaces_previous_one(store, songs, decoder):
     copies = PlayableCopies(decoder, max_bytes=10)
     for song in songs[:2]:
         path = made(copies, store, song)
         assert cached(store) == [path]
 
 
-@pytest.mark.slow
-def test_a_worker_that_is_killed_leaves_no_part_of_a_copy(store, tmp_path, decoder):
+@pytest.mark.long
+def test_killed_worker_leaves_no_partial_file(store, tmp_path, decoder):
     path = tmp_path / "long.aiff"
     with soundfile.SoundFile(path, "w", 22050, 1) as file:
         for _ in range(15):

@@ -1,4 +1,4 @@
-"""Playlists for other programs parse again, whatever the titles hold."""
+"""Tests that playlists for other programs can be parsed again for any title."""
 
 import json
 import os
@@ -21,35 +21,35 @@ def songs(tiny_library):
     return [replace(first, title=HOSTILE), replace(second, artist=None)]
 
 
-def test_m3u8_has_a_line_a_song_and_the_files_exist(songs):
+def test_m3u8_has_line_per_song_and_existing_files(songs):
     lines = m3u8("My list", songs).decode().splitlines()
     assert lines[0] == "#EXTM3U"
     assert [Path(line).exists() for line in lines if not line.startswith("#")] == [True, True]
     assert sum(line.startswith("#EXTINF:4,") for line in lines) == 2
 
 
-def test_m3u8_relative_paths_lead_there_from_the_folder(songs, tmp_path):
+def test_m3u8_relative_paths_resolve_from_folder(songs, tmp_path):
     lines = m3u8("x", songs, relative_to=tmp_path).decode().splitlines()
     paths = [line for line in lines if not line.startswith("#")]
     assert all(not os.path.isabs(p) and (tmp_path / p).resolve().exists() for p in paths)
 
 
-def test_m3u8_keeps_the_bytes_of_a_name_that_is_not_utf8(songs):
+def test_m3u8_keeps_bytes_of_non_utf8_name(songs):
     odd = replace(songs[0], path=Path("/music") / os.fsdecode(b"caf\xe9.mp3"))
     assert b"/music/caf\xe9.mp3\n" in m3u8("x", [odd])
 
 
-def test_m3u8_refuses_a_line_break_in_a_path(songs):
+def test_m3u8_rejects_line_break_in_path(songs):
     with pytest.raises(ValueError, match="line break"):
         m3u8("x", [replace(songs[0], path=Path("/music/a\nb.mp3"))])
 
 
-def test_m3u8_a_path_like_a_comment_is_still_a_path(songs):
+def test_m3u8_path_like_comment_is_prefixed(songs):
     odd = replace(songs[0], path=Path("/music/#1.mp3"))
     assert m3u8("x", [odd], relative_to=Path("/music")).endswith(b"\n./#1.mp3\n")
 
 
-def test_xspf_parses_and_its_locations_exist(songs):
+def test_xspf_parses_and_locations_exist(songs):
     root = ElementTree.fromstring(xspf("My list", songs))
     space = {"x": "http://xspf.org/ns/0/"}
     locations = [e.text for e in root.findall("x:trackList/x:track/x:location", space)]
@@ -57,14 +57,14 @@ def test_xspf_parses_and_its_locations_exist(songs):
     assert root.find("x:trackList/x:track/x:title", space).text == HOSTILE.replace("\x07", "")
 
 
-def test_jspf_parses_and_omits_what_is_unknown(songs):
+def test_jspf_parses_and_omits_unknown_fields(songs):
     tracks = json.loads(jspf("My list", songs))["playlist"]["track"]
     assert [t["title"] for t in tracks] == [HOSTILE, songs[1].title]
     assert "creator" not in tracks[1]
     assert tracks[0]["duration"] == 4000
 
 
-def test_pls_numbers_its_entries_and_the_files_exist(songs):
+def test_pls_numbers_entries_and_files_exist(songs):
     lines = pls("My list", songs).decode().splitlines()
     assert lines[:2] == ["[playlist]", "X-GNOME-Title=My list"]
     values = dict(line.split("=", 1) for line in lines[1:])
@@ -73,7 +73,7 @@ def test_pls_numbers_its_entries_and_the_files_exist(songs):
     assert (values["NumberOfEntries"], values["Version"]) == ("2", "2")
 
 
-def test_missing_songs_are_told_and_have_no_file_in_any_list(songs):
+def test_missing_songs_are_named_without_file(songs):
     gone = [replace(songs[0], is_missing=True), songs[1]]
     assert missing(gone) == gone[:1]
     for kind, writer in FORMATS.items():
@@ -86,12 +86,12 @@ def test_missing_songs_are_told_and_have_no_file_in_any_list(songs):
     assert "location" not in json.loads(jspf("x", gone))["playlist"]["track"][0]
 
 
-def test_paths_of_windows_become_addresses_with_their_drive():
+def test_windows_paths_become_file_addresses():
     assert location(PureWindowsPath(r"C:\My Music\a#b.mp3")) == "file:///C:/My%20Music/a%23b.mp3"
     assert location(PureWindowsPath(r"\\server\share\a.mp3")) == "file://server/share/a.mp3"
 
 
-def test_players_take_some_paths_for_addresses_so_they_are_written_as_such(songs):
+def test_paths_with_special_characters_become_addresses(songs):
     for name in ("a#b.mp3", "a?b.mp3", "a%41.mp3"):
         odd = [replace(songs[0], path=Path("/music") / name)]
         for writer in (m3u8, pls):
@@ -100,7 +100,7 @@ def test_players_take_some_paths_for_addresses_so_they_are_written_as_such(songs
     assert b"/music/100%.mp3" in m3u8("x", [replace(songs[0], path=Path("/music/100%.mp3"))])
 
 
-# xspf.org/spec (version 1, 4.1.1.2.14.1) and wiki.xiph.org/JSPF: the fields of a track, what holds each in JSON
+# xspf.org/spec (version 1, 4.1.1.2.14.1) and wiki.xiph.org/JSPF: the fields of a track and their JSON types
 TRACK_FIELDS = {
     **dict.fromkeys(("title", "creator", "annotation", "info", "image", "album"), str),
     **dict.fromkeys(("location", "identifier", "link", "meta"), list),
@@ -109,7 +109,7 @@ TRACK_FIELDS = {
 }
 
 
-def test_jspf_has_the_fields_of_the_specification_and_says_what_xspf_says(songs):
+def test_jspf_follows_specification_and_matches_xspf(songs):
     @dataclass(frozen=True)
     class Tagged(Song):
         mb_recording_id: str | None = None
@@ -133,5 +133,5 @@ def test_jspf_has_the_fields_of_the_specification_and_says_what_xspf_says(songs)
         assert said == flat
 
 
-def test_each_format_has_the_name_that_browsers_call_it():
+def test_every_format_has_mime_type():
     assert set(MIME) == set(FORMATS)

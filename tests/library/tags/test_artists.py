@@ -1,4 +1,4 @@
-"""Names that name nobody, folders that stand in, and spellings of one artist."""
+"""Tests of artists: names without meaning, folders used instead, and spellings of one artist."""
 
 import itertools
 import string
@@ -31,7 +31,7 @@ names = st.one_of(st.text(max_size=40), st.text(alphabet="aábcdeE12 &+,.!$-'nth
         *("Άγνωστος καλλιτέχνης", "Onbekende artiest", "Diverși artiști", "none", "(null)"),
     ],
 )
-def test_placeholders_are_no_artist(name):
+def test_placeholders_are_not_artists(name):
     assert known_artist(name) is None
 
 
@@ -43,16 +43,16 @@ def test_placeholders_are_no_artist(name):
         *("Diversity", "Кино", "椎名林檎", "여자친구", "Anonymous 4", "Untitled Band", "M", "∆"),
     ],
 )
-def test_artists_are_known(name):
+def test_real_names_are_artists(name):
     assert known_artist(name) == name
 
 
-def test_a_known_name_is_one_line():
+def test_artist_name_is_one_line():
     assert known_artist("  Nora \n Vale ") == "Nora Vale"
 
 
 @given(names)
-def test_a_known_name_stays_known_in_any_case_and_between_brackets(name):
+def test_known_artist_is_idempotent_and_ignores_case(name):
     known = known_artist(name)
     assert known_artist(known) == known
     assert (known_artist(name.upper()) is None) <= (known is None)
@@ -63,14 +63,14 @@ def test_a_known_name_stays_known_in_any_case_and_between_brackets(name):
 
 
 @given(names)
-def test_the_group_of_a_name_is_its_own_group_and_does_not_depend_on_case_width_and_spaces(name):
+def test_artist_group_is_idempotent_and_ignores_spaces(name):
     group = artist_group(name, Path("/"), [])
     if group is not None:
         assert artist_group(group, Path("/"), []) == group
         assert artist_group(f" {name}  ", Path("/"), []) == group
 
 
-def test_the_group_of_a_known_artist_does_not_depend_on_the_folder():
+def test_artist_group_ignores_folder_case_and_width():
     a = artist_group("Nora  VALE", Path("/media/collection/x"), ROOTS)
     assert a == artist_group("nora vale", Path("/elsewhere"), []) == "nora vale"
     assert artist_group("ＮＯＲＡ Vale", Path("/"), []) == a
@@ -98,15 +98,15 @@ def test_the_group_of_a_known_artist_does_not_depend_on_the_folder():
         ("/media/collection/U2", "/media/collection/U2"),
         ("/media/collection/王", "/media/collection/王"),
         ("/elsewhere/Nora Vale", "/elsewhere/Nora Vale"),
-        # a root, above a root, a disc in a root, the root of all
+        # a root folder, its parent, a disc inside of it, and the file system root
         ("/media/collection", None),
         ("/media", None),
         ("/media/collection/CD1", None),
         ("/home/ann", None),
         ("/", None),
-        # beside a root, with its beginning
+        # a folder next to the root whose name begins with the root's
         ("/media/collection of mine", "/media/collection of mine"),
-        # names that say nothing
+        # names without meaning
         *(
             (f"/media/collection/{name}", None)
             for name in (
@@ -119,18 +119,18 @@ def test_the_group_of_a_known_artist_does_not_depend_on_the_folder():
         ),
     ],
 )
-def test_the_folder_stands_in_where_it_says_something(artist, folder, stands):
+def test_folder_replaces_unknown_artist(artist, folder, stands):
     group = artist_group(artist, Path(folder), ROOTS)
     assert group == (None if stands is None else f"folder:{stands}")
     assert stand_in_name(Path(folder), ROOTS) == (None if stands is None else Path(stands).name)
 
 
-def test_a_folder_whose_name_is_no_unicode_can_be_shown():
+def test_non_unicode_folder_name_is_displayable():
     assert stand_in_name(Path("/media/collection/caf\udce9"), ROOTS) == "caf?"
 
 
 @given(st.lists(st.sampled_from(["a b", "Album", "CD1", "Disc 2", "music", "1999", "Nora"]), max_size=6))
-def test_what_stands_in_is_the_folder_or_above_it_and_below_every_root(parts):
+def test_substitute_folder_is_ancestor_below_root(parts):
     folder = Path("/media/collection", *parts)
     group = artist_group(None, folder, ROOTS)
     name = stand_in_name(folder, ROOTS)
@@ -220,18 +220,18 @@ DIFFERENT = [
 
 
 @pytest.mark.parametrize("pair", SAME, ids=" = ".join)
-def test_one_artist(pair):
+def test_spellings_of_one_artist_are_grouped(pair):
     assert together(*pair)
     assert together(*reversed(pair))
 
 
 @pytest.mark.parametrize("pair", DIFFERENT, ids=" - ".join)
-def test_two_artists(pair):
+def test_different_artists_are_not_grouped(pair):
     assert not together(*pair)
     assert not together(*reversed(pair))
 
 
-def test_the_most_used_name_is_suggested_and_groups_come_by_use():
+def test_most_used_spelling_is_suggested_and_groups_are_sorted():
     counts = {"Beatles": 3, "The Beatles": 40, "beatles, the": 3, "Nora Vale": 9, "Bjork": 30, "Björk": 30, "Queen": 99}
     assert similar_spellings(counts) == [
         SpellingGroup(("Bjork", "Björk"), "Bjork"),
@@ -239,19 +239,19 @@ def test_the_most_used_name_is_suggested_and_groups_come_by_use():
     ]
 
 
-def test_a_typing_error_and_a_spelling_meet_in_one_group():
+def test_typo_and_spelling_join_one_group():
     counts = {"Led Zeppelin": 50, "Led Zepelin": 1, "LED-ZEPPELIN": 2, "led zepelin": 1}
     (group,) = similar_spellings(counts)
     assert group.names == ("Led Zeppelin", "LED-ZEPPELIN", "Led Zepelin", "led zepelin")
 
 
-def test_errors_do_not_add_up():
+def test_typos_do_not_chain():
     counts = {"Starsailing": 9, "Starsailang": 3, "Starsaitang": 2, "Startaitang": 1}
     groups = similar_spellings(counts)
     assert [group.names for group in groups] == [("Starsailing", "Starsailang"), ("Starsaitang", "Startaitang")]
 
 
-def test_nothing_to_find():
+def test_no_similar_spellings_in_few_names():
     assert similar_spellings({}) == []
     assert similar_spellings({"Nora Vale": 3}) == []
 
@@ -260,7 +260,7 @@ collections = st.dictionaries(names, st.integers(1, 50), max_size=30)
 
 
 @given(collections, st.randoms())
-def test_order_does_not_matter_and_a_name_is_in_one_group(counts, random):
+def test_groups_are_disjoint_and_ignore_order(counts, random):
     groups = similar_spellings(counts)
     shuffled = list(counts.items())
     random.shuffle(shuffled)
@@ -277,13 +277,13 @@ def test_order_does_not_matter_and_a_name_is_in_one_group(counts, random):
 
 
 @given(names, names)
-def test_likeness_is_symmetric_and_does_not_depend_on_use(a, b):
+def test_grouping_is_symmetric_and_ignores_counts(a, b):
     assert together(a, b) == together(b, a)
     assert bool(similar_spellings({a: 1, b: 9})) == bool(similar_spellings({a: 9, b: 1}))
 
 
 @given(names)
-def test_a_name_is_like_itself_in_other_case_and_with_other_signs(name):
+def test_case_and_punctuation_variants_are_grouped(name):
     if known_artist(name) is None or not any(c.isalnum() for c in name):
         return
     for other in (name.upper(), f"{name}.", f" {name}", name.casefold()):
@@ -291,7 +291,7 @@ def test_a_name_is_like_itself_in_other_case_and_with_other_signs(name):
 
 
 def damerau(a, b):
-    """Edits between two texts (restricted Damerau-Levenshtein), by the table of the definition."""
+    """Count the edits between two texts (restricted Damerau-Levenshtein) by the table of the definition."""
     d = {(i, 0): i for i in range(len(a) + 1)} | {(0, j): j for j in range(len(b) + 1)}
     for i, j in itertools.product(range(1, len(a) + 1), range(1, len(b) + 1)):
         d[i, j] = min(d[i - 1, j] + 1, d[i, j - 1] + 1, d[i - 1, j - 1] + (a[i - 1] != b[j - 1]))
@@ -305,7 +305,7 @@ def damerau(a, b):
     st.text(alphabet=string.ascii_lowercase, min_size=8, max_size=12),
     st.lists(st.tuples(st.integers(1, 11), st.sampled_from("isdt"), st.sampled_from("abz")), max_size=2),
 )
-def test_one_word_and_its_edits_are_together_if_one_edit_apart(word, edits):
+def test_words_one_edit_apart_are_grouped(word, edits):
     other = word
     for at, kind, letter in edits:
         at = min(at, len(other) - 1)  # noqa: PLW2901
@@ -319,19 +319,19 @@ def test_one_word_and_its_edits_are_together_if_one_edit_apart(word, edits):
             other = other[: at - 1] + other[at] + other[at - 1] + other[at + 1 :]
     if other == word or min(len(other), len(word)) < 8 or known_artist(other) is None or known_artist(word) is None:
         return
-    # the first letter of a word may be swapped only
+    # the first letter of a word may only be swapped
     alike = damerau(word, other) == 1 and (word[0] == other[0] or sorted(word) == sorted(other))
     assert together(word, other) == alike
 
 
-def test_thousands_of_names_are_as_brute_force_finds_them(rng):
+def test_thousands_of_names_match_brute_force(rng):
     words = made_words(rng, 1500)
     counts = dict.fromkeys(words, 1)
     for name in words[:300]:
         at = int(rng.integers(1, len(name) - 1))
         counts[name[:at] + name[at + 1 :]] = 1
     found = {frozenset(group.names) for group in similar_spellings(counts)}
-    # with equal use the first by alphabet is joined by what is like it and joined nothing before
+    # With equal counts, the first in alphabetical order wins. Similar names join it unless they joined one before.
     hubs, joined = [], {}
     for name in sorted(counts):
         near = (h for h in hubs if abs(len(h) - len(name)) < 2 and h[0] == name[0] and one_edit(h, name))
@@ -355,7 +355,7 @@ def one_edit(a, b):
 
 
 def made_words(rng, n):
-    """Words of 9 to 12 letters from few syllables, so that many are alike."""
+    """Return words of 9 to 12 letters from few syllables, so that many are similar."""
     syllables = ["kan", "ron", "mil", "tor", "bes", "lan"]
     words = set()
     while len(words) < n:

@@ -11,7 +11,7 @@ left, right = st.columns(2)
 with left:
     if st.button("Play in body"):
         player.play([songs.LONG, songs.OTHER, songs.NO_PEAKS])
-    st.button("Play in callback", on_click=player.play, args=([songs.LONG, songs.SHORT, songs.OTHER], 1))
+    st.button("Play in callback", on_click=player.play, args=([songs.LONG, songs.SECOND, songs.OTHER], 1))
     if st.button("Play and rerun"):
         player.play([songs.OTHER])
         st.rerun()

@@ -1,0 +1,1 @@
+"""Modules that several benchmarks share: data, processes, rivals and the report."""

@@ -1,0 +1,281 @@
+"""The frame shared by all benchmarks and experiments: arguments, timing, and a report at the end.
+
+A script defines ``run(settings, progress) -> (rows, claims)`` and ends with::
+
+    if __name__ == "__main__":
+        main("codebook", "what it measures", run, rivals=("scikit-learn", "faiss-cpu"))
+
+`rows` are dictionaries, one per line of the table. `claims` are made by :func:`at_least`, :func:`at_most` or
+:class:`Claim`. With ``--json`` the last line of stdout is one JSON object with the keys name, date, commit, machine,
+inputs, settings, rows and claims. Without it, the same is printed as a table. Progress goes to stderr.
+"""
+
+import argparse
+import hashlib
+import json
+import math
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.support.rival import timed
+from musicsim.commit import from_git
+
+__all__ = ["Claim", "Settings", "Skipped", "at_least", "at_most", "digest", "main", "race", "shared_data", "version"]
+
+Row = Mapping[str, Any]
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A measured goal: the claim, the value, the goal as text, and whether it is met."""
+
+    claim: str
+    value: float | str | None
+    goal: float | str
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of the command line; `facts` takes all other conditions of the run (sizes, splits).
+
+    `inputs` maps the name of each measured file or folder to its :func:`digest`; `main` starts it with those of the
+    shared data.
+
+    The other fields are for scripts that take them. `library` is the folder of a library to measure instead of the
+    script's own. `music` is a folder of music, `labels` a table of its labels, `cache` a folder for results of earlier
+    runs. `processes` is the number of serving processes. With `resume`, finished parts are stored, and stored parts are
+    not measured again (:func:`benchmarks.support.parts.kept_parts`).
+    """
+
+    seed: int = 0
+    full: bool = False
+    library: Path | None = None
+    music: Path | None = None
+    labels: Path | None = None
+    resume: bool = False
+    cache: Path | None = None
+    processes: int = 0
+    facts: dict[str, Any] = field(default_factory=dict)
+    inputs: dict[str, str] = field(default_factory=dict)
+
+
+class Skipped(SystemExit):
+    """A requirement of the script is missing; the message says what to do. The report has the message only."""
+
+
+def at_least(claim: str, value: float | None, goal: float) -> Claim:
+    """Claim that `value` reaches `goal`; a value that could not be measured (None) fails."""
+    return Claim(claim, value, goal, value is not None and bool(value >= goal))
+
+
+def at_most(claim: str, value: float | None, goal: float) -> Claim:
+    """Claim that `value` stays at or below `goal`; a value that could not be measured (None) fails."""
+    return Claim(claim, value, goal, value is not None and bool(value <= goal))
+
+
+def race(
+    rivals: Mapping[str, Callable[[], object]], repeats: int = 5, clock: Callable[[], float] = time.process_time
+) -> dict[str, float]:
+    """Return the minimum seconds of each function over `repeats` rounds, after one warm-up round.
+
+    The functions alternate within each round, so that a slow period of the machine affects all of them. The clock
+    counts the CPU seconds of all threads; pass ``time.perf_counter`` if threads should count as a gain. A call to a
+    :class:`RivalProcess` is timed in that process, in CPU seconds.
+    """
+    for function in rivals.values():
+        function()
+    seconds = dict.fromkeys(rivals, math.inf)
+    for _ in range(repeats):
+        for name, function in rivals.items():
+            seconds[name] = min(seconds[name], timed(function, clock=clock).seconds)
+    return seconds
+
+
+def shared_data() -> Path | None:
+    """Return the optional folder of public data sets, or None.
+
+    It is set by MUSICSIM_SHARED_DATA; otherwise it is looked for next to the checkout.
+    """
+    named = os.environ.get("MUSICSIM_SHARED_DATA")
+    folder = Path(named) if named else (Path(__file__).parents[2] / "../shared/data").resolve()
+    return folder if folder.is_dir() else None
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file, or of the names and digests of all files of a folder; else "absent"."""
+    if path.is_file():
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    lines = (f"{digest(file)}  {file.relative_to(path).as_posix()}\n" for file in files)
+    return hashlib.sha256("".join(lines).encode()).hexdigest() if files else "absent"
+
+
+def version(distribution: str) -> str | None:
+    """Return the version of an installed distribution, or None."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def main(
+    name: str,
+    description: str,
+    run: Callable[[Settings, Progress], tuple[Sequence[Row], Sequence[Claim]]],
+    *,
+    data: Iterable[str] = (),
+    rivals: Iterable[str] = (),
+    takes_library: bool = False,
+    takes_music: bool = False,
+    has_parts: bool = False,
+    takes_processes: bool = False,
+    arguments: Sequence[str] | None = None,
+) -> None:
+    """Read the command line, run, and print the report.
+
+    Parameters
+    ----------
+    run : callable
+        Called with a :class:`Settings` and a function that writes a line to stderr.
+    data : iterable of str
+        Files and folders of the shared data that the script reads; the report states their digests.
+    rivals : iterable of str
+        Distributions whose versions the report should state, besides numpy, scipy and numba.
+    takes_library : bool
+        Whether there is an option ``--library PATH``.
+    takes_music : bool
+        Whether there are options ``--music PATH``, ``--labels PATH`` and ``--cache PATH``.
+    has_parts : bool
+        Whether there is an option ``--resume``.
+    takes_processes : bool
+        Whether there is an option ``--processes N``.
+    arguments : sequence of str
+        Used instead of the command line.
+    """
+    parser = argparse.ArgumentParser(prog=name, description=description)
+    parser.add_argument("--json", action="store_true", help="end with one JSON object on stdout")
+    parser.add_argument("--full", action="store_true", help="the whole protocol instead of the short one")
+    parser.add_argument("--seed", type=int, default=0, help="seed of everything that is drawn (0)")
+    if takes_library:
+        parser.add_argument("--library", type=Path, metavar="PATH", help="a library instead of the demo")
+    if takes_music:
+        parser.add_argument("--music", type=Path, metavar="PATH", help="a folder of music")
+        parser.add_argument("--labels", type=Path, metavar="PATH", help="a CSV of what is in it")
+        parser.add_argument("--cache", type=Path, metavar="PATH", help="a folder to keep what was computed")
+    if has_parts:
+        parser.add_argument("--resume", action="store_true", help="keep finished parts, and skip those kept before")
+    if takes_processes:
+        parser.add_argument(
+            "--processes", type=int, default=0, metavar="N", help="so many on a snapshot file, behind nginx"
+        )
+    given = vars(parser.parse_args(arguments))
+    as_json = given.pop("json")
+    settings = Settings(**given)
+    shared = shared_data()
+    settings.inputs.update({part: digest(shared / part) if shared else "absent" for part in data})
+    commit = from_git(Path(__file__).parents[2])  # before a commit during the run can change it
+    started = time.perf_counter()
+
+    def progress(line: str) -> None:
+        print(f"[{time.perf_counter() - started:6.1f} s] {line}", file=sys.stderr, flush=True)
+
+    try:
+        rows, claims = run(settings, progress)
+    except Skipped as absent:
+        settings.facts["data"] = str(absent)
+        rows, claims = [], []
+    # a resumed run knows only its own time
+    seconds = "seconds of the last run" if settings.resume else "seconds"
+    settings.facts[seconds] = round(time.perf_counter() - started, 1)
+    report = {
+        "name": name,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit,
+        "machine": _machine(rivals),
+        "inputs": settings.inputs,
+        "settings": {"seed": settings.seed, "protocol": "full" if settings.full else "short", **settings.facts},
+        "rows": [dict(row) for row in rows],
+        "claims": [asdict(claim) for claim in claims],
+    }
+    plain = _plain(report)
+    if as_json:
+        print(json.dumps(plain, allow_nan=False, ensure_ascii=False))
+    else:
+        _print_tables(plain, description)
+
+
+def _machine(rivals: Iterable[str]) -> dict[str, Any]:
+    names = dict.fromkeys(["numpy", "scipy", "numba", *rivals])
+    return {
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cpu": _cpu_name(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "versions": {name: version(name) or "not installed" for name in names},
+    }
+
+
+def _cpu_name() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass  # not Linux: use the platform's own name
+    return platform.processor() or platform.machine()
+
+
+def _plain(value: Any) -> Any:
+    """Convert numpy scalars and arrays to JSON types; values that are not finite become null."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray | list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+    return value
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "NO"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _print_tables(report: Mapping[str, Any], description: str) -> None:
+    wide = None if sys.stdout.isatty() else 160  # a file or a pipe does not have a width
+    console = Console(width=wide, highlight=False, markup=False)
+    console.print(f"{report['name']}: {description}")
+    for part in ("machine", "inputs", "settings"):
+        console.print(f"{part}: " + ", ".join(f"{key} {_text(value)}" for key, value in report[part].items()))
+    for title in ("rows", "claims"):
+        lines = report[title]
+        if not lines:
+            continue
+        columns = list(dict.fromkeys(key for line in lines for key in line))
+        table = Table(title=title)
+        for column in columns:
+            numeric = any(isinstance(line.get(column), int | float) for line in lines)
+            table.add_column(column, justify="right" if numeric else "left")
+        for line in lines:
+            table.add_row(*(_text(line.get(column)) for column in columns))
+        console.print(table)

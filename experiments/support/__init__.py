@@ -1,0 +1,1 @@
+"""Modules that the experiments use: data, rivals, measures, and the tables of the documents."""

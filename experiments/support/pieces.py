@@ -1,0 +1,145 @@
+"""Labeled pieces of a library, and five measures of rankings: for experiments.real_music."""
+
+import csv
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from musicsim._arrays import BoolArray, Float64Array, Int64Array
+from musicsim.evaluation import hubness
+from musicsim.library import Library, Song
+from musicsim.search import mutual_proximity
+
+__all__ = ["MEASURES", "Pieces", "Scores", "euclidean", "labelled", "scores", "with_proximity"]
+
+MEASURES = ("P@1", "P@5", "package", "within")
+MIN_PIECES = 5
+"""Of a composer whose pieces are queries."""
+_NEIGHBOURS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """Songs of a library with their composers and packages, sorted by hash like the library's models.
+
+    Attributes
+    ----------
+    songs : tuple of Song
+    composers, packages : ndarray of str, shape (n_pieces,)
+        Empty if the composer is unknown.
+    """
+
+    songs: tuple[Song, ...]
+    composers: np.ndarray
+    packages: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.composers)
+
+    @property
+    def queries(self) -> Int64Array:
+        """Return the pieces of composers with five or more."""
+        counts = Counter(self.composers.tolist())
+        return np.flatnonzero([bool(name) and counts[name] >= MIN_PIECES for name in self.composers])
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Scores of each query; nan if a measure does not apply to it.
+
+    Attributes
+    ----------
+    by_query : dict of float64 ndarray of shape (n_pieces,)
+        P@1 and P@5 by composer, for the queries. For all pieces, 1 if the nearest piece is of the same package. For
+        queries whose package has several composers, 1 if the nearest piece of the package is by the same one.
+    skew : float
+        Of the 10-occurrence.
+    """
+
+    by_query: dict[str, Float64Array]
+    skew: float
+
+    def mean(self, measure: str, rows: Int64Array | None = None) -> float:
+        values = self.by_query[measure] if rows is None else self.by_query[measure][rows]
+        return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
+
+
+def labelled(library: Library, table: Path) -> Pieces:
+    """Return the songs of a library that have a row in a table.
+
+    Parameters
+    ----------
+    library : Library
+    table : Path
+        CSV with the columns path, label (the composer, or empty) and package. A row matches a song if folder and file
+        name are equal. If several match, a row whose package is a folder of the song's path is preferred.
+
+    Raises
+    ------
+    ValueError
+        If no song has a row.
+    """
+    rows: dict[tuple[str, str], list[dict[str, str]]] = {}
+    with table.open(encoding="utf-8", newline="") as stream:
+        for row in csv.DictReader(stream):
+            path = Path(row["path"])
+            rows.setdefault((path.parent.name, path.name), []).append(row)
+    found: list[tuple[Song, dict[str, str]]] = []
+    for song in sorted(library.songs(), key=lambda song: song.content_hash):
+        candidates = rows.get((song.path.parent.name, song.path.name), [])
+        named = [row for row in candidates if row["package"] in song.path.parts]
+        if named or candidates:
+            found.append((song, (named or candidates)[0]))
+    if not found:
+        raise ValueError(f"{table}: none of its rows is of a song of {library.folder}.")
+    return Pieces(
+        tuple(song for song, _ in found),
+        np.array([row["label"] for _, row in found]),
+        np.array([row["package"] for _, row in found]),
+    )
+
+
+def euclidean(X: Float64Array) -> Float64Array:
+    """Return Euclidean distances of all pairs, (n, n)."""
+    from scipy.spatial.distance import cdist
+
+    distances: Float64Array = cdist(X, X)
+    return distances
+
+
+def with_proximity(D: Float64Array, share: float) -> Float64Array:
+    """Return mutual proximity from the moments of each song's nearest neighbors, a share of all."""
+    n = len(D)
+    others = np.sort(D + np.diag(np.full(n, np.inf)), axis=1)[:, : max(2, round(share * (n - 1)))]
+    mean, std = others.mean(axis=1), others.std(axis=1)
+    return mutual_proximity(D, mean, std, mean, std)
+
+
+def scores(D: Float64Array, pieces: Pieces) -> Scores:
+    """Return the five measures of distances (n, n)."""
+    n = len(pieces)
+    D = D + np.diag(np.full(n, np.inf))
+    order = np.argsort(D, axis=1, kind="stable")[:, : n - 1]
+    same = pieces.composers[order] == pieces.composers[:, None]
+    beside = pieces.packages[order] == pieces.packages[:, None]
+    known = pieces.composers[order] != ""
+    is_query = np.zeros(n, dtype=np.bool_)
+    is_query[pieces.queries] = True
+    # queries whose package has pieces by the same composer and by others: is the nearest of the package by the same?
+    has_both = is_query & (beside & same).any(axis=1) & (beside & known & ~same).any(axis=1)
+    first = np.argmax(beside, axis=1)
+    return Scores(
+        {
+            "P@1": _of(same[:, 0], is_query),
+            "P@5": _of(same[:, :5].mean(axis=1), is_query),
+            "package": beside[:, 0].astype(np.float64),
+            "within": _of(same[np.arange(n), first], has_both),
+        },
+        hubness(order[:, : min(_NEIGHBOURS, n - 1)]),
+    )
+
+
+def _of(values: np.ndarray, rows: BoolArray) -> Float64Array:
+    return np.where(rows, values.astype(np.float64), np.nan)

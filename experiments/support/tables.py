@@ -1,0 +1,673 @@
+"""Tables of the documents, built from the saved results: between ``<!-- results: NAME -->`` and ``<!-- end -->``.
+
+NAME is an experiment or a benchmark, followed by another word if a document has several of its tables. A table is a
+list of lines, headers first. The line below each table describes its protocol. :mod:`experiments.support.comparisons`
+builds one table from the saved results of all benchmarks.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import ROUND_HALF_UP, Decimal
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from experiments.support.comparisons import COMPARED, Task
+from experiments.support.results import ROOT, Report, read
+
+__all__ = ["BLOCK", "documents", "experiments_of", "tables", "updated"]
+
+BLOCK = re.compile(r"<!-- results: (?P<name>[^>]*?) -->\n.*?<!-- end -->", re.DOTALL)
+
+Row = Mapping[str, Any]
+Lines = Iterator[Sequence[str]]
+
+Maker = Callable[[list[Row]], Lines]
+
+_TABLES: dict[str, tuple[Maker, tuple[str, ...]]] = {}
+"""By name: what makes a table of rows, and the experiments whose rows these are."""
+_FIRST = "benchmarks"
+"""The name of the table of benchmarks."""
+
+
+def documents() -> list[Path]:
+    """Return the paths of README and the pages of docs."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def updated(page: str) -> str:
+    """Return a page with its tables updated from the saved results."""
+    return BLOCK.sub(lambda block: _block(block["name"]), page)
+
+
+def tables() -> list[str]:
+    """Return the names of all tables."""
+    return [*_TABLES, _FIRST]
+
+
+def experiments_of(table: str) -> tuple[str, ...]:
+    """Return the experiments behind a table, with benchmarks as "benchmarks/NAME"."""
+    return tuple(f"benchmarks/{name}" for name in COMPARED) if table == _FIRST else _TABLES[table][1]
+
+
+def _block(name: str) -> str:
+    if name == _FIRST:
+        reports = [report for result in experiments_of(name) if (report := read(result))]
+        lines = first_where(reports)
+        below = f"{_made_by(reports, 'benchmarks')}\n\n{_not_run(reports)}".strip()
+    else:
+        lines_of, experiments = _TABLES[name]
+        reports = [_kept(experiment, name) for experiment in experiments]
+        lines = lines_of([row for report in reports for row in report["rows"]])
+        below = _made_by(reports, "benchmarks" if experiments[0].startswith("benchmarks/") else "experiments")
+    head, *rest = lines
+    table = [head, ["---"] * len(head), *rest]
+    text = "\n".join(f"|{'|'.join(f' {cell} ' if cell else ' ' for cell in line)}|" for line in table)
+    return f"<!-- results: {name} -->\n{text}\n\n{below}\n<!-- end -->"
+
+
+def _kept(experiment: str, table: str) -> Report:
+    report = read(experiment)
+    if report is None:
+        raise ValueError(f"{table}: there is no kept result of experiments.{experiment} for this table.")
+    return report
+
+
+def _made_by(reports: list[Report], package: str) -> str:
+    """Return the protocol of the results in italics: a line below the table."""
+    said: dict[str, list[str]] = {"full protocol": [], "short form, the full protocol has not been run": []}
+    full, short = said.values()
+    for report in reports:
+        settings = report["settings"]
+        about = [f"seed {settings['seed']}", report["date"][:10]]
+        if package == "benchmarks":  # their seconds depend on the machine
+            about += [report["machine"]["cpu"], *_lacking(report)]
+        run = f"`python -m {package}.{report['name']}` ({', '.join(about)})"
+        (full if settings.get("protocol") == "full" else short).append(run)
+    return "*" + "; ".join(f"{', '.join(runs)}: {form}" for form, runs in said.items() if runs) + ".*"
+
+
+def _lacking(report: Report) -> Iterator[str]:
+    """Yield whatever a benchmark run lacked."""
+    has = report["machine"]["versions"] | report["inputs"]
+    absent = [name for name, what in has.items() if what in ("not installed", "absent")]
+    if absent:
+        yield f"without {', '.join(absent)}"
+    if report["commit"].endswith("-dirty"):
+        yield "with changes that are not committed"
+
+
+def _not_run(reports: list[Report]) -> str:
+    kept = {report["name"] for report in reports}
+    left = ", ".join(f"`benchmarks.{name}`" for name in COMPARED if name not in kept)
+    return f"Of {left} no result is kept." if left else ""
+
+
+# --- contents of the tables -----------------------------------------------------------------------------
+
+
+def _table(name: str, *experiments: str) -> Callable[[Maker], Maker]:
+    def kept(lines_of: Maker) -> Maker:
+        _TABLES[name] = lines_of, experiments or (name.partition(":")[0],)
+        return lines_of
+
+    return kept
+
+
+def _one(rows: list[Row], **wanted: object) -> Row:
+    """Return the first row with these values, or an empty one. In column names _ matches any non-letter."""
+    names = {re.sub(r"\W", "_", name): name for row in rows for name in row}
+    return next((row for row in rows if all(row.get(names[k]) == v for k, v in wanted.items())), {})
+
+
+def _values(rows: list[Row], column: str) -> list[Any]:
+    """Return the distinct values of a column."""
+    return list(dict.fromkeys(row[column] for row in rows if column in row))
+
+
+def _plain(value: float | None, digits: int = 1) -> str:
+    """Format a number, rounding halves up; None is a dash."""
+    if value is None:
+        return "–"
+    rounded = Decimal(str(value)).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
+    return f"{rounded + 0:,}"  # + 0 avoids -0.00
+
+
+def _share(value: float | None, digits: int = 2) -> str:
+    """Format a number without the 0 before its decimal point."""
+    return _pointed(_plain(value, digits))
+
+
+def _pointed(text: str) -> str:
+    """Remove the 0 before decimal points in a text."""
+    return re.sub(r"(?<!\d)0\.(?=\d)", ".", text)
+
+
+def _beside(value: str, paper: float | str | None) -> str:
+    """Format a score with the paper's in parentheses."""
+    return value if paper is None else f"{value} ({paper})"
+
+
+# --- README: benchmarks -------------------------------------------------------------------------------------
+
+
+def first_where(reports: list[Report]) -> Lines:
+    """Return one line per task: our value, the best rival's of the same run, the lead, and the winner."""
+    yield "task", "musicsim", "best rival", "lead", "first"
+    for report in reports:
+        for task in COMPARED[report["name"]](report):
+            yield format_comparison(task)
+
+
+def format_comparison(task: Task) -> Sequence[str]:
+    """Return the line of a task: its name, our result, the best rival, the lead, and who is first."""
+    digits = 2 if task.unit else 3
+    ours = "–" if task.ours is None else f"{_significant(task.ours, digits)} {task.unit}".strip()
+    rivals = [f"{name} –" for name, value in task.rivals.items() if value is None]
+    theirs = None if task.best is None else task.rivals[task.best]
+    if theirs is not None:
+        rivals.insert(0, f"{task.best} {_significant(theirs, digits)}")
+    rival = _pointed("; ".join(rivals))
+    if task.lead is None or task.ours is None or theirs is None:
+        return task.name, ours, rival, "", ""
+    lead = f"{_significant(task.lead, 2)} times" if task.unit else _pointed(f"{task.ours - theirs:+.3f}")
+    first = "both" if task.lead == 1.0 else "yes" if task.lead > 1.0 else "**no**"
+    return task.name, ours, rival, lead, first
+
+
+def _significant(value: float, digits: int) -> str:
+    """Format a number with significant digits; integers are unchanged."""
+    places = digits - 1 - math.floor(math.log10(abs(value))) if value else 0
+    return _share(value, max(places, 0))
+
+
+# --- README, sound.md -------------------------------------------------------------------------------------
+
+
+@_table("README", "real_music", "demo", "audio", "playlists", "hashing")
+def _readme(rows: list[Row]) -> Lines:
+    def of(column: str, **wanted: object) -> str:
+        return _share(_one(rows, **wanted)[column])
+
+    def learned(name: str, learning: str) -> str:
+        three, ten = (of("AUC", k=k, representation=name, learning=learning, mutual_proximity=False) for k in (3, 10))
+        return f"{three} ({ten})"
+
+    def thesis(name: str, learning: str) -> str:
+        return of("thesis AUC", k=3, representation=name, learning=learning, mutual_proximity=False)
+
+    yield "what", "musicsim", "against"
+    musly, statistics = (of("P@1", what=name) for name in ("one Gaussian, Jensen-Shannon (Musly)", "MFCC statistics"))
+    yield (
+        "nearest song by the same composer, 311 real recordings, 12 composers",
+        of("P@1", what="Sound"),
+        f"Musly's Jensen-Shannon {musly}, MFCC statistics {statistics}",
+    )
+    ours, codewords, statistics, chance = (
+        of("style@10, artist filter", description=name) for name in ("Sound", "PPK", "statistics", "chance")
+    )
+    yield (
+        "same style among the 10 nearest, demo, own artist left out",
+        ours,
+        f"codewords {codewords}, MFCC statistics {statistics}, chance {chance}",
+    )
+    yield (
+        "learned from plays, AUC on held-out artists, demo, with three (ten) similar artists: VQ histograms; PPK, with "
+        "MLR; tags, with MLR",
+        f"{learned('VQ histograms', 'native')}; {learned('PPK', 'native')}, {learned('PPK', 'MLR')}; "
+        f"{learned('human tags', 'native')}, {learned('human tags', 'MLR')}",
+        f"thesis, CAL10K: {thesis('VQ histograms', 'native')}; {thesis('PPK', 'native')}, {thesis('PPK', 'MLR')}; "
+        f"{thesis('human tags', 'native')}, {thesis('human tags', 'MLR')}",
+    )
+    walk = "walk: tags, company, neighbours; songs by plays"
+    ours, bigram, embedding = (of("log P", collection="yes_small", model=name) for name in (walk, "bigram", "LME"))
+    yield (
+        "next songs of radio playlists, log P a transition (yes.com, small)",
+        ours,
+        f"bigram {bigram}; latent Markov embedding {embedding}",
+    )
+    digits = _one(rows, set="MNIST", bits=64)
+    yield (
+        "10,000 digits by learned codes of 64 bits, error, %: linear; with 256 hidden units",
+        f"{_plain(digits['LambdaRank'])}; {_plain(digits['LambdaRank, hidden units'])}",
+        f"Spectral Hashing {_plain(digits['Spectral Hashing'])}, random projections "
+        f"{_plain(digits['random projection'])}, plain distance {_plain(digits['Euclid'])}",
+    )
+
+
+_PIECES = {
+    "Codewords, all": "Codewords, moments of all songs (the built-in model before)",
+    "Codewords": "Codewords",
+    "MFCC statistics": "MFCC statistics",
+    "one Gaussian, symmetrised KL": "one Gaussian, symmetrised Kullback-Leibler",
+    "one Gaussian, Jensen-Shannon (Musly)": "one Gaussian, Jensen-Shannon (Musly)",
+    "block-level features": "block-level features (Seyerlehner)",
+    "bliss (310 of 311 files read)": "bliss, which reads 310 of them",
+    "timbre alone, no slopes, no curvatures": "timbre, no slopes and no curvatures",
+    "Sound, timbre alone, all": "timbre, moments of all songs",
+    "Sound, timbre alone": "timbre: *Sound* before fluctuation",
+    "Sound, fluctuation alone": "fluctuation",
+    "Sound, no whitening within songs": "both, not whitened within songs",
+    "Sound": "both: *Sound*",
+    "Sound, with the program's constants, which know these pieces": "*Sound*, with the program's constants",
+}
+
+
+@_table("real_music")
+def _real_music(rows: list[Row]) -> Lines:
+    measures = {"P@1": "P@1", "P@5": "P@5", "package": "same package at rank 1", "within": "within"}
+    yield "", *measures.values(), "skewness of the ten-occurrence", "lead in P@1 over the first row"
+    for name, said in _PIECES.items():
+        row = _one(rows, part="models", what=name)
+        yield (said, *(_share(row[m]) for m in measures), _share(row["skew"]), _pointed(row.get("lead P@1", "")))
+
+
+_DEMO = {
+    "Sound": "*Sound*",
+    "PPK": "Codewords (PPK)",
+    "statistics": "MFCC statistics",
+    "raw histograms": "raw histograms",
+}
+
+
+@_table("demo")
+def _demo(rows: list[Row]) -> Lines:
+    yield "", "same style among the ten nearest", "same artist at rank 1", "skewness of the ten-occurrence"
+    for name, said in (_DEMO | {"chance": "chance"}).items():
+        row = _one(rows, description=name)
+        figures = (row["style@10, artist filter"], row["artist@1"], row["hubness"])
+        yield said, *(_share(figure) for figure in figures)
+
+
+@_table("codewords")
+def _codewords(rows: list[Row]) -> Lines:
+    columns = {
+        "VQ histograms": "native", "TF-IDF": "TF-IDF", "PPK": "PPK", "VQ histograms, MLR": "native, MLR",
+        "PPK, MLR": "PPK, MLR",
+    }  # fmt: skip
+    yield "codewords, tau", *columns.values(), "components"
+    for size in _values(rows, "codewords"):
+        of = [_one(rows, codewords=size, tau=tau) for tau in (1, 8)]
+        figures = (", ".join(_share(row[column], 3) for row in of) for column in columns)
+        yield f"{size:,.0f}, 1 and 8", *figures, ", ".join(_plain(row["dimensions"], 0) for row in of)
+
+
+@_table("annotation")
+def _annotation(rows: list[Row]) -> Lines:
+    songs = {
+        "demo": "demo, codewords (PPK), split by artist, tags made up",
+        "cal500": "CAL500, 68 descriptors, 174 tags less the negated",
+        "gtzan": "GTZAN, 57 descriptors, ten genres",
+    }
+    yield "k = 1, 10, 30", "as they are", "learned", "Gaussians", "the tags' frequency"
+    for name, said in songs.items():
+        plain = "PPK" if name == "demo" else "descriptors"
+        line = []
+        for kind in (plain, f"{plain}, learned", "Gaussians, KL"):
+            of = [_one(rows, songs=name, representation=kind, k=k).get("best F") for k in (1, 10, 30)]
+            line.append("" if None in of else ", ".join(map(_share, of)))
+        yield said, *line, _share(_one(rows, songs=name, representation="frequency of tags")["best F"])
+
+
+# --- mlr.md -----------------------------------------------------------------------------------------------
+
+
+@_table("uci")
+def _uci(rows: list[Row]) -> Lines:
+    sets = _values(rows, "set")
+    yield "", *(f"{name}, other training rows" if name == "IsoLet" else name for name in sets)
+    for method in _values(rows, "method"):
+        of = [_one(rows, set=name, method=method) for name in sets]
+        columns = ("error, %", "at best", "paper")
+        said = "NCA, metric-learn" if method == "NCA" else method
+        yield said, *(" / ".join(_plain(row.get(column)) for column in columns) for row in of)
+
+
+@_table("admm")
+def _admm(rows: list[Row]) -> Lines:
+    yield (
+        "", "test AUC (sd)", "projections (thesis)", "cuts", "splits that arrived", "GTZAN: error, % (Graz-02)",
+        "CPU s (Graz-02)", "arrived",
+    )  # fmt: skip
+    for method in _values(rows, "figure 4.4"):
+        song, kernels = _one(rows, figure_4_4=method), _one(rows, table_4_1=method)
+        line = [
+            f"{_share(song['AUC'], 3)} ({_share(song['AUC sd'], 3)})",
+            _beside(
+                _plain(song["projections"], 0), song["thesis projections"] and _plain(song["thesis projections"], 0)
+            ),
+            _plain(song["cuts"], 0),
+            f"{song['arrived']} of {song['splits']}",
+        ]
+        if kernels:
+            error, seconds = kernels["thesis error, %"], kernels["thesis CPU s"]
+            line += [
+                _beside(_plain(kernels["error, %"]), error and _plain(error)),
+                _beside(_plain(kernels["CPU s"]), seconds and _plain(seconds, 0)),
+                "yes" if kernels["arrived"] else "no",
+            ]
+        yield method, *(line + [""] * 3)[:7]
+
+
+@_table("sampled_queries")
+def _sampled_queries(rows: list[Row]) -> Lines:
+    yield "songs", "queries a cut", "cuts", "above the optimum, %: median of five", "least to most"
+    for row in rows:
+        figures = (_plain(row[name]) for name in ("least", "most"))
+        numbers = (_plain(row[name], 0) for name in ("songs", "queries a cut", "cuts"))
+        yield *numbers, _plain(row["above the optimum, %, median"]), " to ".join(figures)
+
+
+# --- hashing.md -------------------------------------------------------------------------------------------
+
+_LEARNED_BITS = ("random projection", "Spectral Hashing", "RankNet", "LambdaRank")
+
+
+def _digits(value: float) -> str:
+    return _share(value, 2) if abs(value) < 1 else _plain(value)
+
+
+@_table("hashing")
+def _hashing(rows: list[Row]) -> Lines:
+    more_columns = {
+        "as printed": "LambdaRank, as printed",
+        "hidden units": "LambdaRank, hidden units",
+        "with the tag as well": "LambdaRank, hierarchy",
+    }
+    yield "", *_LEARNED_BITS, *more_columns, "Euclid"
+    for row in rows:
+        paper = (row["paper, in this order"] or "").split(", ")
+        papers = [_digits(float(p)) for p in paper] if len(paper) == len(_LEARNED_BITS) else [None] * 4
+        figures = [_beside(_digits(row[name]), of) for name, of in zip(_LEARNED_BITS, papers, strict=True)]
+        if spread := row["sd of LambdaRank over splits"]:
+            figures[-1] += f" ± {_plain(spread)}"
+        others = [row[key] for key in more_columns.values()]
+        ours, theirs = row["Euclid"], row["Euclid in the paper"]
+        euclid = "" if ours is None else _beside(_plain(ours), theirs and _plain(theirs))
+        said = f"{row['set']}, {row['bits']} bits: {row['measure']}"
+        yield said, *figures, *("" if value is None else _plain(value) for value in others), euclid
+
+
+@_table("hashing_tables")
+def _hashing_tables(rows: list[Row]) -> Lines:
+    yield "bits", *_LEARNED_BITS
+    for row in rows:
+        if "tables 4, 5" in row:
+            figures = (_beside(_digits(row[name]), _digits(row[f"paper {name}"])) for name in _LEARNED_BITS)
+            yield f"{row['tables 4, 5']}, {row['bits']}", *figures
+
+
+# --- lgmml.md ---------------------------------------------------------------------------------------------
+
+
+@_table("feedback")
+def _feedback(rows: list[Row]) -> Lines:
+    spaces, marks = _values(rows, "space"), _values(rows, "marks")
+    yield "marks", *spaces
+    for n in marks:
+        of = [_one(rows, space=space, marks=n) for space in spaces]
+        yield str(n), *(f"{_share(row['before'], 3)} / {_share(row['both'], 3)}" for row in of)
+    figures = (f"{_share(row['query moves'], 3)} / {_share(row['metric'], 3)}" for row in of)
+    yield f"{n}, only the query moves (Rocchio) / only the metric changes", *figures
+
+
+@_table("letor")
+def _letor(rows: list[Row]) -> Lines:
+    mq, other = "MQ2008, fold 1", "LightGBM's example"
+    yield (
+        f"{mq}:", "NDCG@1", "@3", "@5", "@10 (95 %)", "MAP", "lead on linear, NDCG@10", "seconds of the fit",
+        f"{other}: NDCG@10", "paper, MSLR-WEB10K",
+    )  # fmt: skip
+    for row in rows:
+        if row["data"] == mq and "NDCG@1" in row:
+            paper = row["paper, MSLR-WEB10K"]
+            yield (
+                row["method"],
+                *(_share(row[f"NDCG@{k}"], 3) for k in (1, 3, 5)),
+                f"{_share(row['NDCG@10'], 3)} ({_pointed(row['NDCG@10, 95 %'])})",
+                _share(row["MAP"], 3),
+                _pointed(row.get("lead on linear", "")),
+                f"{row['fit_s']:.2f}",
+                _share(_one(rows, data=other, method=row["method"])["NDCG@10"], 3),
+                "" if paper is None else _share(paper, 3),
+            )
+
+
+@_table("local_metrics: gain")
+def _local_gain(rows: list[Row]) -> Lines:
+    shares = {0.5: "half as many metrics as centres", 1: "as many", 2: "twice", 4: "four times"}
+    yield "generated classes: MAP of one metric", *(f"gain with {said}" for said in shares.values())
+    for name in _values(rows, "figure 2"):
+        n_centres = int(name.rpartition("-")[2])
+        of = [_one(rows, figure_2=name, metrics=share * n_centres) for share in shares]
+        figures = (f"{_share(row['gain over one'], 3)} (sd {_share(row['gain sd'], 3)})" for row in of)
+        yield f"{n_centres} centres: {_share(_one(rows, figure_2=name, metrics=1)['MAP'], 3)}", *figures
+
+
+@_table("local_metrics: documents")
+def _local_documents(rows: list[Row]) -> Lines:
+    at = [row for row in rows if "figure 3" in row]
+    numbers = _values(at, "metrics")
+    yield "MQ2008, NDCG@10 (deviation over seeds): metrics", *map(str, numbers)
+    for share, said in ((0.05, "each sees a twentieth of the columns"), (1.0, "each sees all, as in the paper")):
+        of = [_one(at, share_of_the_columns=share, metrics=n) for n in numbers]
+        yield said, *(f"{_share(row['NDCG@10'], 3)} ({_share(row['NDCG@10 sd'], 3)})" for row in of)
+
+
+_MUSIC = {
+    ("PPK", 3): "PPK",
+    ("VQ histograms", 3): "VQ histograms",
+    ("GMM space", 3): "mixtures as vectors",
+    ("human tags", 3): "tags by listeners",
+    ("PPK", 10): "PPK, ten similar artists",
+}
+
+
+@_table("audio")
+def _audio(rows: list[Row]) -> Lines:
+    kinds = {"native": "native", "MLR": "MLR", "MLR, L2,1": "R-MLR", "GMML": "GMML", "L-GMML": "L-GMML by example"}
+    yield "AUC / MAP", *kinds.values()
+    for (name, k), said in _MUSIC.items():
+        line = []
+        for kind in kinds:
+            row = _one(rows, k=k, representation=name, learning=kind, mutual_proximity=False)
+            seconds = f" ({row['seconds']:.2g} s)" if row.get("seconds") else ""
+            line.append(f"{_share(row['AUC'], 3)} / {_share(row['MAP'], 3)}{seconds}")
+        yield said, *line
+
+
+# --- audible.md ---------------------------------------------------------------------------------------------
+
+
+@_table("audible")
+def _audible(rows: list[Row]) -> Lines:
+    yield (
+        "",
+        "on",
+        "songs",
+        "share that get one",
+        "of these right",
+        "half or double counted; MIREX score",
+        "offset, deviation",
+    )
+    for row in rows:
+        away = (row.get("offset"), row.get("spread"))
+        figures = (row.get("said"), row.get("right"), row.get("right or octave", row.get("MIREX")))
+        line = ("" if figure is None else _share(figure) for figure in figures)
+        yield (
+            row["what"],
+            row["material"],
+            str(row["songs"]),
+            *line,
+            "" if None in away else ", ".join(map(_share, away)),
+        )
+
+
+# --- kernels.md, order.md, playlists.md, search.md, listening_tests.md ----------------------------------------
+
+
+@_table("audio_kernels")
+def _audio_kernels(rows: list[Row]) -> Lines:
+    yield "combination", "of", "AUC", "MAP", "P@10", "MAP above timbre, 95 %"
+    for row in rows:
+        kernels = row["kernels"].replace("timbre, harmony in any key, rhythm", "sound")
+        weights = f" ({row['chosen most often']})" if ":" in row["chosen most often"] else ""
+        figures = (f"{row[name]:.2f}" for name in ("AUC", "MAP", "P@10"))
+        yield row["combination"] + weights, kernels, *figures, row.get("lead MAP over timbre") or ""
+
+
+@_table("order_synthetic")
+def _order_synthetic(rows: list[Row]) -> Lines:
+    wrong = ("0% of comparisons wrong", "10% of comparisons wrong", "30% of comparisons wrong")
+    methods = {
+        "sum of kernels as it is": "sum of kernels as it is", "sum of kernels, diagonal": "sum of kernels, diagonal",
+        "sum of kernels, full": "sum of kernels, full", "best view alone, diagonal": "best view alone, diagonal",
+        "MKPOE, diagonal": "MKPOE, diagonal", "MKPOE, full": "MKPOE, full",
+        "MKPOE, full, cleaned, not reduced": "MKPOE, full, without cycles",
+        "MKPOE, full, cleaned": "MKPOE, full, without cycles, reduced",
+    }  # fmt: skip
+    yield "", "0 % wrong", "10 %", "30 %", "thesis, fig. 2.5: images, other data"
+    for method, said in methods.items():
+        of = [next(row for row in rows if row.get(share) == method) for share in wrong]
+        line = []
+        for row in of:
+            noise = row["weight of noise"]
+            text = f"{_share(row['in order'])} / {_share(row['new songs'])}"
+            line.append(text if noise is None else f"{text} ({100 * noise:.2g} %)")
+        yield said, *line, "" if of[0]["thesis, images"] is None else _share(of[0]["thesis, images"], 3)
+
+
+@_table("listeners: songs")
+def _listeners_songs(rows: list[Row]) -> Lines:
+    yield "", "by question", "by song"
+    for method in _values(rows, "songs, by question"):
+        line = []
+        for kind in ("songs, by question", "songs, by song"):
+            row = next(row for row in rows if row.get(kind) == method)
+            figures = (
+                f"{_share(row[name], 3)} ± {_share(row[f'{name}, standard error'], 3)}"
+                for name in ("odd one named", "in order")
+            )
+            line.append(" / ".join(figures))
+        yield method, *line
+
+
+@_table("listeners: artists")
+def _listeners_artists(rows: list[Row]) -> Lines:
+    yield "", "held-out comparisons", "new artists (thesis, biographies)"
+    for method in _values(rows, "artists, by comparison"):
+        known, new = (_one(rows, **{kind: method}) for kind in ("artists__by_comparison", "artists__by_artist"))
+        thesis = new.get("thesis, biographies")
+        figure = _beside(_share(new["in order"], 3), thesis and _share(thesis, 3)) if new else ""
+        yield method, _share(known["in order"], 3), figure
+
+
+_BOTH = "company, neighbours"
+_MODELS = {
+    "uniform shuffle": ("uniform shuffle",),
+    "popularity": ("popularity",),
+    "stationary: no memory": (
+        f"stationary: tags, {_BOTH}", f"stationary: {_BOTH}", "stationary: all of the thesis, conjunctions",
+    ),
+    "bigram, modified Kneser-Ney": ("bigram",),
+    "latent Markov embedding, 16 dimensions, a bias a song": ("LME",),
+    "walk: tags": ("walk: tags",),
+    "walk: tags, conjunctions": ("walk: tags, conjunctions",),
+    "walk: all of the thesis, conjunctions": ("walk: all of the thesis, conjunctions",),
+    "walk: with groups by company": ("walk: tags, company", "walk: company"),
+    "walk: with neighbours too": (
+        f"walk: tags, {_BOTH}", f"walk: {_BOTH}", "walk: all of the app, conjunctions",
+    ),
+    "walk: songs by plays too": (
+        f"walk: tags, {_BOTH}; songs by plays", f"walk: {_BOTH}; songs by plays",
+        "walk: all of the app, conjunctions; songs by plays",
+    ),
+    "the same, shares of families held out": (
+        f"walk: tags, {_BOTH}; songs by plays, held-out shares", f"walk: {_BOTH}; songs by plays, held-out shares",
+    ),
+}  # fmt: skip
+
+
+@_table("playlists")
+def _playlists(rows: list[Row]) -> Lines:
+    sets = {"yes_small": "yes small", "yes_big": "yes big", "aotm": "Art of the Mix", "demo": "demo"}
+    yield "log P a transition", *sets.values()
+    for said, models in _MODELS.items():
+        line = []
+        for name in sets:
+            row: Row = next((row for row in (_one(rows, collection=name, model=m) for m in models) if row), {})
+            line.append(_plain(row["log P"], 3) if row else "")
+        yield said, *line
+
+
+@_table("spill")
+def _spill(rows: list[Row]) -> Lines:
+    n_rows = next(row["rows"] for row in rows if row.get("at equal share") == "generated")
+    yield ("recall@100, PCA", "thesis, 890,205 songs of the Million Song Dataset", f"ours, {n_rows:,} generated songs")
+    for tau, depth in ((0.0, 7), (0.1, 13)):
+        row = _one(rows, rule="pca", tau=tau, depth=depth)
+        theirs = 100 * row["thesis rows examined"] / 890_205
+        yield (
+            f"tau {tau:g}, depth {depth}",
+            f"{_share(row['thesis recall@100'])} at {theirs:.1f} % of the data",
+            f"{_share(row['recall@100'])} at {row['share examined, %']:.1f} %",
+        )
+    for tau in _values(rows, "timed, tau"):
+        of = [row for row in rows if row.get("timed, tau") == tau]
+        ours = [row["times faster"] for row in of]
+        theirs = of[0]["thesis times faster"]
+        yield (
+            f"faster than a full scan, tau {tau:g}",
+            f"{theirs:g} times",
+            f"{min(ours):.0f} to {max(ours):.0f} times",
+        )
+
+
+_SEARCH = {
+    "`PartitionIndex`": "musicsim PartitionIndex", "`SpillForest`": "musicsim SpillForest", "annoy": "annoy",
+    "faiss IVF": "faiss IVF", "faiss HNSW": "faiss HNSW", "voyager (HNSW)": "voyager",
+}  # fmt: skip
+
+
+def _of_search(rows: list[Row]) -> Iterator[tuple[str, list[list[Row]]]]:
+    """Yield, for each data set, its name and the rows of each kind of index."""
+    for data in _values(rows, "data"):
+        of = [row for row in rows if row["data"] == data]
+        yield (
+            f"{data}; {of[0]['rows']:,}",
+            [[row for row in of if row["index"] == index] for index in _SEARCH.values()],
+        )
+
+
+@_table("search:queries", "benchmarks/search")
+def _search_queries(rows: list[Row]) -> Lines:
+    yield "ms a query at .90, .95, .98", *_SEARCH
+    for data, kinds in _of_search(rows):
+        cells = []
+        for kind in kinds:
+            times = ([row[column] for row in kind if row[column]] for column in ("ms_90", "ms_95", "ms_98"))
+            cells.append(", ".join(_significant(min(some), 3) if some else "–" for some in times))
+        yield data, *cells
+
+
+@_table("search:building", "benchmarks/search")
+def _search_building(rows: list[Row]) -> Lines:
+    yield "s to build, MB beside the rows", *_SEARCH
+    for data, kinds in _of_search(rows):
+        there = ([row for row in kind if row["ms_95"]] for kind in kinds)
+        best = [min(kind, key=itemgetter("ms_95")) if kind else {} for kind in there]
+        cells = (f"{_significant(row['build_s'], 2)}, {_significant(row['mb'], 2)}" if row else "–" for row in best)
+        yield data, *cells
+
+
+@_table("listening_test")
+def _listening_test(rows: list[Row]) -> Lines:
+    yield (
+        "true difference", "better model found, surely", "95 % interval", "the other one", "interval holds it",
+        "Friedman with a block for each grade",
+    )  # fmt: skip
+    for row in rows:
+        figures = (_share(row[name], 3) for name in ("the other one", "interval holds it", "by grade"))
+        interval = _pointed(row["95 % interval"])
+        yield f"{row['true difference']:g}", _share(row["the better one"], 3), interval, *figures

@@ -1,0 +1,75 @@
+"""Limit of BLAS to one thread. The number of BLAS threads is a setting of the whole process."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from threadpoolctl import threadpool_limits
+
+
+class _Keeper:
+    """A thread that holds the limit for other threads; only the thread that set a limit can undo it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._n_users = 0
+
+    def enter(self) -> None:
+        with self._lock:
+            if not self._n_users:
+                self._done, is_set = threading.Event(), threading.Event()
+                self._thread = threading.Thread(target=self._hold, args=(is_set, self._done), daemon=True)
+                self._thread.start()
+                is_set.wait()
+            self._n_users += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._n_users -= 1
+            if not self._n_users:
+                self._done.set()
+                self._thread.join()
+
+    @staticmethod
+    def _hold(is_set: threading.Event, done: threading.Event) -> None:
+        try:
+            with threadpool_limits(1, "blas"):
+                is_set.set()
+                done.wait()
+        finally:
+            is_set.set()
+
+
+class _Nesting(threading.local):
+    """The nesting depth of a thread's blocks, and its own limit."""
+
+    depth = 0
+    limit: threadpool_limits
+
+
+_keeper = _Keeper()
+_nesting = _Nesting()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Limit BLAS to one thread in the whole process until the last such block ends.
+
+    Notes
+    -----
+    Overlapping limits of threadpoolctl in two threads restore each other's limit at the end; these do not. A limit that
+    another thread sets with threadpoolctl meanwhile may take precedence. Entering takes about 15 ms to look up the
+    loaded libraries; a nested block is free.
+    """
+    if not _nesting.depth:
+        _keeper.enter()
+        # for a caller that holds a limit itself, which the keeper cannot change
+        _nesting.limit = threadpool_limits(1, "blas")
+    _nesting.depth += 1
+    try:
+        yield
+    finally:
+        _nesting.depth -= 1
+        if not _nesting.depth:
+            _nesting.limit.restore_original_limits()
+            _keeper.leave()

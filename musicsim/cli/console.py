@@ -1,0 +1,190 @@
+"""Options, the library, and output of all commands: results go to stdout, progress and warnings to stderr."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+import sys
+import time
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+from rich.progress import Progress as Bar
+from rich.table import Column, Table
+
+from musicsim import LIBRARY_FILE, library, logs
+from musicsim.cli.terminal import errors, printable, safe
+from musicsim.errors import MusicsimError
+from musicsim.explorer.libraries import default_folder
+from musicsim.explorer.rendering import render_song
+from musicsim.progress import Progress
+from musicsim.storage import writing_to
+
+SOME_FAILED = 3
+_MAX_LISTED = 50
+
+_bars: list[Bar] = []  # progress bars on the screen
+_log = logging.getLogger(__name__)
+
+LibraryOption = Annotated[
+    Path | None,
+    typer.Option("--library", "-l", help="The library's folder.", envvar="MUSICSIM_LIBRARY", show_envvar=True),
+]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Answer all questions with yes, for scripts.")]
+ModelOption = Annotated[str | None, typer.Option("--model", help="Name of a model; the active one by default.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+
+
+@contextmanager
+def open_library(folder: Path | None, *, create: bool = False) -> Iterator[library.Library]:
+    """Open the library in a folder, or the default one; the error for a damaged database gives its path."""
+    with (
+        library.Library.open(folder or default_folder(), create=create) as opened,
+        writing_to(opened.folder),
+        logs.kept_in(opened.folder),
+    ):
+        try:
+            yield opened
+        except (MusicsimError, typer.Exit, typer.BadParameter):
+            raise
+        except (UnicodeDecodeError, sqlite3.DatabaseError) as error:  # its text is not UTF-8
+            raise library.damaged(opened.folder / LIBRARY_FILE, error) from error
+        except Exception:
+            opened.check()
+            raise
+
+
+def emit(value: Any) -> None:
+    """Print one JSON value."""
+    print(json.dumps(value, ensure_ascii=True, default=str), flush=True)  # noqa: T201  # this is the program's output
+
+
+def show(
+    columns: Collection[Column | str], rows: Iterable[Iterable[object]], *, caption: str = "", title: str = ""
+) -> None:
+    """Print a table; without columns, it lacks a header."""
+    table = Table(*columns, show_header=bool(columns), caption=safe(caption) or None, title=safe(title) or None)
+    for row in rows:
+        table.add_row(*map(safe, row))
+    Console().print(table)
+
+
+def warn(words: str, text: object) -> None:
+    """Print a warning on stderr."""
+    errors.print(f"[yellow]{words}:[/yellow] {safe(text)}", highlight=False, soft_wrap=True)
+
+
+def confirm(question: str, *, yes: bool) -> bool:
+    """Ask on stderr, unless `yes` is set; a missing answer, such as an empty stdin in a script, means no."""
+    if yes:
+        return True
+    for bar in _bars:  # it would be drawn over the question
+        bar.stop()
+    try:
+        return typer.confirm(printable(question), default=False, err=True)
+    except typer.Abort:
+        errors.print()
+        return False
+    finally:
+        for bar in _bars:
+            bar.start()
+
+
+def song_json(song: library.Song) -> dict[str, Any]:
+    """Return a song as JSON, with its path."""
+    return render_song(song, with_files=True)
+
+
+@contextmanager
+def progress_bar(*, is_noted: bool = True) -> Iterator[Progress]:
+    """Show a progress bar on stderr; with `is_noted`, the library's log gets a line."""
+    columns = (
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[speed]}"),
+        TextColumn("{task.fields[left]}"),
+        TextColumn("{task.description}"),
+    )
+    logged = _log_command() if is_noted else nullcontext()
+    with logged, Bar(*columns, console=errors, transient=True) as bar:
+        task = bar.add_task("", total=None, speed="", left="")
+        _bars.append(bar)
+
+        def progress(message: str, done: int = 0, total: int = 0, /, **facts: Any) -> None:
+            speed, left = facts.get("songs_per_second"), facts.get("seconds_left")
+            bar.update(
+                task,
+                description=safe(message)[:50],
+                completed=done,
+                total=total or None,
+                speed=f"{speed:.1f} songs/s" if speed else "",
+                left=f"{clock(left)} left" if left is not None else "",
+            )
+
+        try:
+            yield progress
+        finally:
+            _bars.remove(bar)
+
+
+@contextmanager
+def _log_command() -> Iterator[None]:
+    command = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
+    started, outcome = time.monotonic(), "failed"
+    try:
+        yield
+        outcome = "done"
+    except KeyboardInterrupt:
+        outcome = "stopped"
+        raise
+    finally:
+        words = (logs.Public(command), logs.Public(outcome), logs.duration(time.monotonic() - started))
+        _log.info("command %s: %s in %s", *words)
+
+
+def clock(seconds: float) -> str:
+    """Format seconds as minutes and seconds."""
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+
+
+def whole(value: float | None) -> str:
+    """Format a number without decimals; empty if unknown."""
+    return "" if value is None else f"{value:.0f}"
+
+
+def plain(text: str) -> str:
+    """Escape bytes of file names that are not UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def echo(text: str) -> None:
+    """Print one line for people."""
+    typer.echo(plain(text))
+
+
+def count_songs(n: int) -> str:
+    """Return the number with the word "song" or "songs"."""
+    return f"{n} song{'s' * (n != 1)}"
+
+
+def failure_json(failure: library.Failure) -> dict[str, str]:
+    """Return a file that was not added as JSON."""
+    return {"path": str(failure.path), "reason": failure.reason, "kind": failure.kind}
+
+
+def show_failures(failures: Sequence[library.Failure]) -> None:
+    """Print on stderr the first files that could not be read, and how many were skipped."""
+    broken = [f for f in failures if f.kind not in library.SKIPPED]
+    for failure in broken[:_MAX_LISTED]:
+        warn("not added", failure.reason)
+    if len(broken) > _MAX_LISTED:
+        warn("not added", f"{len(broken) - _MAX_LISTED} more; `musicsim failed` lists all.")
+    for kind in library.SKIPPED:
+        if n_files := sum(f.kind == kind for f in failures):
+            warn("skipped", f"{n_files} {kind} files; `musicsim failed` lists them, --anyway adds them.")

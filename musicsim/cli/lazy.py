@@ -1,0 +1,68 @@
+"""Commands that are imported only when they run, so that `musicsim --help` and other commands start quickly."""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+from musicsim.hooks import Command, Extension, extensions
+
+
+class LazyCommand(TyperCommand):
+    """A command or group that is imported only to run it, complete its arguments or show its help."""
+
+    def __init__(self, name: str, record: Command, load: Callable[[], Any]) -> None:
+        super().__init__(name, help=record.help, rich_help_panel=record.panel)
+        self.load = load
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Make the context of the real command, which runs instead of this one."""
+        return self.load().make_context(info_name, args, parent=parent, **extra)
+
+
+def _build(target: Any, name: str, record: Command) -> Any:
+    """Make a command from a function, with the options that extensions add to it, or a group from a Typer.
+
+    Its help is the sentence of the record, followed by the docstring of the function or the help of the Typer, if any.
+    """
+    if not isinstance(target, typer.Typer):
+        for extension in extensions():
+            if name in extension.command_options:
+                target = extension.load(extension.command_options[name])(target)
+        function, target = target, typer.Typer()
+        target.command(name)(function)
+    target._add_completion = False  # options that install completion belong to the program
+    command = typer.main.get_command(target)
+    command.help = f"{record.help}\n\n{command.help or ''}".strip()
+    return command
+
+
+def _core_command(name: str, record: Command, subcommands: Mapping[str, LazyCommand]) -> LazyCommand:
+    def load() -> Any:
+        module, _, attribute = record.target.partition(":")
+        command = _build(getattr(import_module(f"musicsim.cli.{module}"), attribute), name, record)
+        for short_name, subcommand in subcommands.items():
+            command.add_command(subcommand, short_name)
+        return command
+
+    return LazyCommand(name, record, load)
+
+
+def _extension_command(extension: Extension, name: str, record: Command) -> LazyCommand:
+    return LazyCommand(name, record, lambda: _build(extension.load(record.target), name, record))
+
+
+def lazy_commands(core: Mapping[str, Command]) -> dict[str, LazyCommand]:
+    """Return all commands by name: those of the core in their order, then those of the extensions.
+
+    A command of an extension with two words belongs to the group of the core that the first word names.
+    """
+    groups: dict[str, dict[str, LazyCommand]] = {}
+    for extension in extensions():
+        for full_name, record in extension.commands.items():
+            group, _, name = full_name.rpartition(" ")
+            groups.setdefault(group, {})[name] = _extension_command(extension, name, record)
+    commands = {name: _core_command(name, record, groups.get(name, {})) for name, record in core.items()}
+    return commands | groups.get("", {})

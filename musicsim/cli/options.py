@@ -1,0 +1,92 @@
+"""Options of commands, from the type of a request or from an extension."""
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+import typer
+
+from musicsim.explorer.requests.filters import Filters
+from musicsim.explorer.requests.options import Option, OptionError, options_of
+
+T = TypeVar("T")
+
+
+def taking(request: type[T]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Replace the parameter `request` of a command by the options of this request type.
+
+    A value out of its limits raises typer.BadParameter with the option.
+    """
+    options = options_of(request)
+
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(command, eval_str=True)
+        own = {
+            name: parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            for name, parameter in signature.parameters.items()
+            if name != "request"
+        }
+
+        @wraps(command)
+        def run(**values: Any) -> None:
+            given = {field: values.pop(field) for field in options}
+            try:
+                parsed = request(**given)
+            except OptionError as error:
+                message = f"{_flag(error.option)} should be {error.shortfall}, not {error.value!r}."
+                raise typer.BadParameter(message) from error
+            except ValueError as error:
+                raise typer.BadParameter(str(error)) from error
+            if isinstance(parsed, Filters):  # the library stores absolute folders
+                parsed = replace(parsed, folders=_absolute(parsed.folders), no_folders=_absolute(parsed.no_folders))
+            command(**values, request=parsed)
+
+        return _with_parameters(run, [*map(_parameter, options.values()), *own.values()])
+
+    return decorated
+
+
+def adding_options(function: Callable[..., None]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a decorator that adds the options of a function to a command.
+
+    The function, ``function(command, *, option, ..., **values)``, runs instead and calls the command with the values.
+    """
+    added = [p for p in inspect.signature(function, eval_str=True).parameters.values() if p.kind is p.KEYWORD_ONLY]
+
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def run(**values: Any) -> None:
+            function(command, **values)
+
+        own = inspect.signature(command, eval_str=True).parameters.values()
+        return _with_parameters(run, [*(p.replace(kind=p.KEYWORD_ONLY) for p in own), *added])
+
+    return decorated
+
+
+def _with_parameters(run: Callable[..., None], parameters: list[inspect.Parameter]) -> Callable[..., None]:
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+def _absolute(folders: Iterable[str]) -> frozenset[str]:
+    return frozenset(str(Path(folder).expanduser().absolute()) for folder in folders)
+
+
+def _flag(option: Option) -> str:
+    return option.flags[0] if option.flags else f"--{option.name.replace('_', '-')}"
+
+
+def _parameter(option: Option) -> inspect.Parameter:
+    flags = option.flags or (_flag(option),)
+    if option.element is bool:
+        flags = (f"{flags[0]}/{flags[0].replace('--', '--no-')}",)
+    least, most = option.limits
+    parameter = typer.Option(option.default_given, *flags, help=option.help, min=least, max=most)
+    return inspect.Parameter(
+        option.field, inspect.Parameter.KEYWORD_ONLY, default=parameter, annotation=option.annotation
+    )

@@ -1,0 +1,166 @@
+"""Gains: the contribution of a document to the score of a query if it is one of its neighbors.
+
+All four scores of a ranking are sums of gains over neighbors. Swapping a neighbor and another document changes the
+score by the difference of their gains, so the document with the higher gain should be nearer:
+
+- classification: 1 if the labels are equal (equation 7),
+- retrieval: 1 if the document is relevant (equation 8),
+- hierarchy: the share of levels, from the top, on which the labels are equal (equation 10),
+- regression: minus the squared difference of the targets (equation 11, without the number of neighbors: a swap does not
+  change it, and lambdas are divided by the sum of their weights).
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim._arrays import Float64Array, Int64Array
+from musicsim.relevance import Relevance, label_codes
+
+SCORES = ("classification", "retrieval", "hierarchy", "regression")
+
+
+class _Uniform:
+    """Draws documents uniformly from all rows."""
+
+    def __init__(self, n_rows: int) -> None:
+        self._n_rows = n_rows
+
+    def documents(self, queries: Int64Array, n: int, rng: np.random.Generator) -> Int64Array:
+        """Draw at most `n` different documents for `queries`."""
+        return rng.choice(self._n_rows, min(n, self._n_rows), replace=False)
+
+
+class LabelGains(_Uniform):
+    """Classification (one level) and hierarchy, with levels from the widest class to the narrowest."""
+
+    def __init__(self, labels: Int64Array) -> None:
+        super().__init__(len(labels))
+        self._labels = labels
+
+    def gains(self, queries: Int64Array, documents: Int64Array) -> Float64Array:
+        """Return gains (n_queries, n_documents), NaN for documents excluded from the ranking of a query."""
+        shared = np.zeros((len(queries), len(documents)))
+        equal = np.ones(shared.shape, bool)
+        for level in self._labels.T:
+            query_labels = level[queries, None]
+            equal &= (query_labels == level[documents]) & (query_labels >= 0)
+            shared += equal
+        shared /= self._labels.shape[1]
+        shared[queries[:, None] == documents] = np.nan
+        return shared
+
+
+class TargetGains(_Uniform):
+    """Regression."""
+
+    def __init__(self, targets: Float64Array) -> None:
+        super().__init__(len(targets))
+        self._targets = targets
+
+    def gains(self, queries: Int64Array, documents: Int64Array) -> Float64Array:
+        gains = -np.square(self._targets[queries, None] - self._targets[documents])
+        gains[queries[:, None] == documents] = np.nan
+        return np.asarray(gains)
+
+
+class RelevanceGains:
+    """Retrieval. Relevant documents are rare, so half of the drawn documents are relevant to one of the queries."""
+
+    def __init__(self, relevance: Relevance) -> None:
+        self._relevance = relevance
+
+    def gains(self, queries: Int64Array, documents: Int64Array) -> Float64Array:
+        judgements = self._relevance.restrict(queries, documents).judgements(np.arange(len(queries)))
+        return np.where(judgements < 0, np.nan, judgements)
+
+    def documents(self, queries: Int64Array, n: int, rng: np.random.Generator) -> Int64Array:
+        relevant = np.unique(np.concatenate([self._relevance.relevant(int(q)) for q in queries]))
+        n_drawn = min(n, self._relevance.n_items)
+        chosen = rng.permutation(relevant)[: n_drawn // 2]
+        others = rng.choice(self._relevance.n_items, n_drawn, replace=False)
+        others = others[~np.isin(others, chosen)]
+        return np.concatenate([chosen, others[: n_drawn - len(chosen)]])
+
+
+Gains = LabelGains | TargetGains | RelevanceGains
+
+
+def gains_of(score: str, y: Any, n_rows: int) -> Gains:
+    """Return the gains of a score; raise ValueError if `y` does not fit `score` or `n_rows` rows."""
+    if score == "retrieval":
+        return RelevanceGains(_check_relevance(y, n_rows))
+    if isinstance(y, Relevance):
+        raise ValueError(f"y is a Relevance, which needs score='retrieval', not score={score!r}.")
+    if score == "hierarchy":
+        return LabelGains(_levels(y, n_rows))
+    if score == "regression":
+        return TargetGains(_targets(y, n_rows))
+    codes = label_codes(y, "y")
+    _check_length(codes, n_rows)
+    _check_labels([codes])
+    return LabelGains(codes[:, None])
+
+
+def keep_targets(gains: Float64Array, queries: Float64Array, documents: Float64Array, n_targets: int) -> None:
+    """Exclude all documents of each positive gain except the `n_targets` nearest to the query.
+
+    Excluded documents become NaN in `gains` (n_queries, n_documents). Documents as far as the last one stay, too.
+    """
+    levels = np.unique(gains[gains > 0])
+    # without the squared length of the query, which is the same along a row
+    distances = np.square(documents).sum(axis=1) - 2.0 * queries @ documents.T
+    for level in levels if n_targets < gains.shape[1] else []:
+        is_level = gains == level
+        level_distances = np.where(is_level, distances, np.inf)
+        farthest = np.partition(level_distances, n_targets - 1, axis=1)[:, n_targets - 1, None]
+        gains[is_level & (level_distances > farthest)] = np.nan
+
+
+def _check_length(y: npt.NDArray, n_rows: int) -> None:
+    if len(y) != n_rows:
+        raise ValueError(f"y has {len(y)} entries, X has {n_rows} rows; pass one entry per row.")
+
+
+def _check_labels(levels: Iterable[Int64Array]) -> None:
+    """Raise ValueError unless a level has different labels, one of them twice."""
+    for codes in levels:
+        counts = np.unique(codes[codes >= 0], return_counts=True)[1]
+        if len(np.unique(codes)) > 1 and (counts > 1).any():
+            return
+    raise ValueError("y should have at least two labels, one of them twice, to learn from.")
+
+
+def _check_relevance(y: Any, n_rows: int) -> Relevance:
+    if not isinstance(y, Relevance):
+        raise ValueError(f"y: {type(y).__name__} should be a Relevance with score='retrieval'.")
+    if len(y) != n_rows or y.n_items != n_rows or not np.array_equal(y.own, np.arange(n_rows)):
+        raise ValueError(
+            f"y has {len(y)} queries and {y.n_items} songs, X has {n_rows} rows; query i should be row i of X."
+        )
+    if not any(len(y.relevant(i)) for i in range(n_rows)):
+        raise ValueError("y: no query has a relevant song to learn from.")
+    return y
+
+
+def _levels(y: Any, n_rows: int) -> Int64Array:
+    table = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y, dtype=object)
+    if table.ndim != 2 or not table.shape[1]:
+        raise ValueError(f"y: shape {table.shape} should be (n_rows, levels) with score='hierarchy'.")
+    codes = np.stack([label_codes(list(level), "y") for level in table.T], axis=1)
+    _check_length(codes, n_rows)
+    _check_labels(codes.T)
+    return codes
+
+
+def _targets(y: Any, n_rows: int) -> Float64Array:
+    targets = np.asarray(y, dtype=np.float64)
+    if targets.ndim != 1 or not np.isfinite(targets).all():
+        raise ValueError(f"y: shape {targets.shape} should be (n_rows,), finite, with score='regression'.")
+    _check_length(targets, n_rows)
+    spread = targets.std()
+    if not spread:
+        raise ValueError("y is constant, so it cannot be learned.")
+    return np.asarray(targets / spread)

@@ -1,0 +1,90 @@
+"""Cutting planes and their inner products."""
+
+import numpy as np
+
+from musicsim._arrays import Float64Array, Int64Array
+
+_FEW = 4  # Planes per plane with weight, above which copying the latter is faster than reading all
+
+
+class Planes:
+    """Planes xi >= loss_i - <W, psi_i>, with the structure kernel H of equation 4.12.
+
+    Memory: 8 `size` bytes per plane, in one array that grows by doubling.
+
+    Attributes
+    ----------
+    loss : ndarray of shape (m,)
+    psi : ndarray of shape (m, size)
+    gram : ndarray of shape (m, m)
+        H_ij = <psi_i, psi_j>.
+    age : int64 ndarray of shape (m,)
+        Rounds since a plane last had weight.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._n = 0
+        self._loss = np.empty(16)
+        self._psi = np.empty((16, size))
+        self._gram = np.empty((16, 16))
+        self._age = np.empty(16, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return self._n
+
+    @property
+    def loss(self) -> Float64Array:
+        return self._loss[: self._n]
+
+    @property
+    def psi(self) -> Float64Array:
+        return self._psi[: self._n]
+
+    @property
+    def gram(self) -> Float64Array:
+        return self._gram[: self._n, : self._n]
+
+    @property
+    def age(self) -> Int64Array:
+        return self._age[: self._n]
+
+    def add(self, loss: float, psi: Float64Array) -> None:
+        n = self._n
+        if n == len(self._loss):
+            self._loss = np.append(self._loss, np.empty(n))
+            self._age = np.append(self._age, np.empty(n, dtype=np.int64))
+            self._gram = np.pad(self._gram, ((0, n), (0, n)))
+            grown = np.empty((2 * n, self._psi.shape[1]))
+            grown[:n] = self._psi
+            self._psi = grown
+        self._loss[n], self._psi[n], self._age[n] = loss, psi.ravel(), 0
+        self._n = n + 1
+        self._gram[n, : n + 1] = self._gram[: n + 1, n] = self.psi @ self._psi[n]
+
+    def slacks(self, W: Float64Array) -> Float64Array:
+        """Return loss_i - <W, psi_i> of every plane."""
+        return self.loss - self.psi @ W
+
+    def combine(self, weights: Float64Array) -> Float64Array:
+        """Return the sum of weights_i psi_i, flat."""
+        used = np.flatnonzero(weights)
+        if len(used) * _FEW < len(weights):  # of hundreds of planes, a few dozen have weight
+            return weights[used] @ self.psi[used]
+        return weights @ self.psi
+
+    def retire(self, weights: Float64Array, oldest: int) -> Float64Array:
+        """Age planes without weight, drop those older than `oldest` rounds, and return the other weights."""
+        self._age[: self._n] += 1
+        self._age[: self._n][weights > 1e-9 * weights.sum()] = 0
+        keep = np.flatnonzero(self.age <= oldest)
+        if len(keep) == self._n:
+            return weights
+        m = len(keep)
+        self._gram[:m, :m] = self._gram[np.ix_(keep, keep)]
+        for array in (self._loss, self._age):
+            array[:m] = array[keep]
+        for i, j in enumerate(keep.tolist()):  # in place: a copy would double the memory
+            if i != j:
+                self._psi[i] = self._psi[j]
+        self._n = m
+        return weights[keep]

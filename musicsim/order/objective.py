@@ -1,0 +1,92 @@
+"""The convex problem of partial order embedding (thesis 2.4 and 2.B).
+
+    minimize  f(W) = penalty(W) + C / m sum over comparisons of max(0, 1 - <W, psi>)   over the cone,
+
+with psi = ``(k - l)(k - l)^T - (i - j)(i - j)^T`` for a comparison (i, j, k, l). Let a be weights of comparisons
+between 0 and C / m, and t >= 1 such that sum(a psi) is below t times the gradient of the penalty on the cone. Then
+sum(a) / t is a lower bound of the optimum; both solvers use it as their certificate.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from musicsim._arrays import Float64Array, Int32Array, Int64Array
+from musicsim.metric.cone import Cone, Projection
+from musicsim.order._kernels import pair_distances
+
+
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """The different pairs of songs, and the entries of a symmetric matrix to which the weights of pairs are written."""
+
+    ends: Int64Array
+    near: Int64Array
+    far: Int64Array
+    entries: Int64Array
+    columns: Int32Array
+    starts: Int32Array
+
+    @classmethod
+    def of(cls, comparisons: Int64Array, n_songs: int) -> "_Pairs":
+        low_first = np.sort(comparisons.reshape(-1, 2), axis=1)
+        keys, places = np.unique(low_first[:, 0] * n_songs + low_first[:, 1], return_inverse=True)
+        ends = np.stack(np.divmod(keys, n_songs), axis=1)
+        near, far = places.reshape(-1, 2).T
+        rows = np.concatenate([ends[:, 0], ends[:, 1]])
+        columns = np.concatenate([ends[:, 1], ends[:, 0]])
+        by_row = np.lexsort((columns, rows))
+        starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_songs))])
+        return cls(ends, near, far, by_row % len(ends), columns[by_row].astype(np.int32), starts.astype(np.int32))
+
+
+class Objective:
+    """f, its slopes and its bounds, for songs (n_songs, d) and comparisons (m, 4).
+
+    The cone has d columns; its weights are those of the penalty. Memory in addition to the songs: twice their size, and
+    60 bytes per comparison.
+    """
+
+    def __init__(self, songs: Float64Array, comparisons: Int64Array, cone: Cone, C: float) -> None:
+        self.cone, self.n_comparisons = cone, len(comparisons)
+        self.weight = C / len(comparisons)
+        self._songs = songs - songs.mean(axis=0)
+        self._pairs = _Pairs.of(comparisons, len(songs))
+        ends = np.cumsum(cone.widths)
+        self._columns = [slice(end - w, end) for end, w in zip(ends, cone.widths, strict=True)]
+
+    def penalty(self, flat: Float64Array) -> float:
+        return float(self.cone.unit @ flat)
+
+    def margins(self, W: Projection) -> Float64Array:
+        """Return <W, psi> of each comparison: the difference of its squared distances, linear in W."""
+        squares = pair_distances(self._map(W), self._pairs.ends)
+        return squares[self._pairs.far] - squares[self._pairs.near]
+
+    def _map(self, W: Projection) -> Float64Array:
+        """Map the songs to coordinates whose Euclidean distance is that of W."""
+        if W.factors is None:
+            return self._songs * np.sqrt(W.point)
+        parts = [self._songs[:, c] @ L.T for c, L in zip(self._columns, W.factors, strict=True)]
+        return np.ascontiguousarray(np.concatenate(parts, axis=1))
+
+    def value(self, W: Projection, margins: Float64Array) -> float:
+        return self.penalty(W.point) + self.weight * float(np.maximum(0.0, 1.0 - margins).sum())
+
+    def combine(self, weights: Float64Array) -> Float64Array:
+        """Return the sum of weights times psi, flat: one sparse matrix between two products with the songs (2.B)."""
+        pairs, X = self._pairs, self._songs
+        n_pairs = len(pairs.ends)
+        sums = np.bincount(pairs.far, weights, n_pairs) - np.bincount(pairs.near, weights, n_pairs)
+        off_diagonal = sparse.csr_array((sums[pairs.entries], pairs.columns, pairs.starts), shape=(len(X), len(X)))
+        degrees = np.bincount(pairs.ends.ravel(), np.repeat(sums, 2), len(X))
+        folded = degrees[:, None] * X - off_diagonal @ X
+        if self.cone.structure == "diagonal":
+            return np.asarray(np.einsum("ij,ij->j", folded, X))
+        blocks = [folded[:, c].T @ X[:, c] for c in self._columns]
+        return np.concatenate([(0.5 * (block + block.T)).ravel() for block in blocks])
+
+    def lower_bound(self, weights: Float64Array, combined: Float64Array) -> float:
+        """Return the bound for weights between 0 and C / m; `combined` is their sum of psi."""
+        return float(weights.sum()) / max(1.0, self.cone.reach(combined))

@@ -1,0 +1,27 @@
+"""A lock around :func:`ast.parse`, which is not thread-safe in Python 3.11.
+
+Two threads that parse at once sometimes fail with "SystemError: AST constructor recursion depth mismatch" (CPython
+issue 106905). Streamlit parses pages, and numpy parses the header of every array file.
+"""
+
+import ast
+import functools
+import sys
+import threading
+from typing import Any
+
+_FIXED = (3, 12)
+
+
+def parse_in_turn() -> None:
+    """Let only one thread of this process parse at a time; do nothing if Python has the fix."""
+    if sys.version_info >= _FIXED or hasattr(ast.parse, "__wrapped__"):
+        return
+    parse, lock = ast.parse, threading.RLock()  # reentrant: a finalizer that runs while a thread parses may parse, too
+
+    @functools.wraps(parse)
+    def parse_with_lock(*args: Any, **kwargs: Any) -> Any:
+        with lock:
+            return parse(*args, **kwargs)
+
+    ast.parse = parse_with_lock

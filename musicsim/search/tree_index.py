@@ -1,0 +1,294 @@
+"""Bases of the indexes that keep rows in leaves: spill tree, forest, and partition, whose cells are leaves."""
+
+from pathlib import Path
+from typing import ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from musicsim._arrays import BoolArray, Float32Array, Float64Array, Int32Array, Int64Array, Uint8Array
+from musicsim._checks import check_whole
+from musicsim.search import _query_kernels as kernels
+from musicsim.search._leaves import SMALLEST, Leaves
+from musicsim.search._rows import Neighbors, check_n_jobs, checked, map_parts
+from musicsim.search._vector_index import VectorIndex
+from musicsim.search.code_kernels import code_size
+from musicsim.search.tree_kernels import measure_spread
+
+# Rows of the sample from which axes are computed, at least, and per column.
+_BASIS_ROWS, _BASIS_ROWS_PER_COLUMN = 5_000, 5
+_BLOCK_ROWS = 16_384
+# An index that has grown by more than this is rebuilt, because its axes, codes and leaves fit its first rows.
+_MAX_GROWTH = 2.0
+# An index is rebuilt if the codes of more than this share, and more than this number, of its rows are clipped.
+# Up to ten rows are always among the best by their codes, so that their exact distances are compared.
+_MAX_CLIPPED_SHARE, _ALWAYS_ALLOWED_CLIPPED = 0.01, 10
+_MIN_EXPLAINED = 0.999  # An index is rebuilt if its axes keep less than `explained` (at most this) of their share
+# Rows anywhere that are compared in the time of scanning a leaf: for small leaves, and as a share of large ones.
+ROWS_PER_LEAF, _SHARE_OF_LEAF = 12, 1 / 8
+
+
+class TreeIndex(VectorIndex):
+    """Base of the indexes with leaves."""
+
+    _SAVED: ClassVar[dict[str, type[np.generic]]] = {}
+    """Types of the arrays that are saved next to the trees, by file name; attributes have an underscore before it."""
+
+    _LEAVES: ClassVar[type[Leaves]]
+    n_jobs: int | None
+    random_state: int | np.random.Generator | None
+    _trees: Leaves
+
+    def fit(self, X: npt.ArrayLike, y: None = None) -> Self:
+        """Build the index; float32 rows are not copied.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+
+        Raises
+        ------
+        ValueError
+            If `X` is not two-dimensional or contains NaN, or an option is out of range.
+        """
+        rows = checked(X, "X")
+        self._check_options()
+        seeds = np.random.default_rng(self.random_state).integers(2**63, size=self._n_seeds).tolist()
+        trees = self._grow(rows, tuple(seeds))
+        self._take(rows)
+        self._trees, self.n_built_ = trees, len(rows)
+        return self
+
+    @property
+    def _n_seeds(self) -> int:
+        """Number of seeds: one per tree, and one for the axes if there are axes."""
+        return 1
+
+    @property
+    def _width(self) -> int:
+        """Number of columns of a row in the space of the leaves."""
+        return self.n_features_in_
+
+    def _grow(self, rows: Float32Array, seeds: tuple[int, ...]) -> Leaves:
+        raise NotImplementedError
+
+    def _check_options(self) -> None:
+        """Raise ValueError if an option is out of range."""
+        raise NotImplementedError
+
+    @property
+    def trees_(self) -> Leaves:
+        """Arrays of the leaves and, in trees, of the nodes above them."""
+        return self._trees
+
+    @property
+    def n_leaves_(self) -> int:
+        """Leaves of all trees."""
+        return self._trees.n_leaves
+
+    @property
+    def depth_(self) -> int:
+        """Splits on the longest path from a root to a leaf."""
+        return self._trees.depth()
+
+    @property
+    def nbytes_(self) -> int:
+        """Memory in addition to the rows."""
+        return self._trees.nbytes
+
+    def _insert(self, rows: Float32Array, first: int) -> None:
+        if not self._try_insert(rows, first):
+            seeds = self._trees.seeds  # without that of the axes
+            self._trees = self._grow(self._X, seeds if self._n_seeds == 1 else (*seeds, seeds[0]))
+            self.n_built_ = self.n_samples_
+
+    def _try_insert(self, rows: Float32Array, first: int) -> bool:
+        """Put rows into the leaves; return False if the index must be rebuilt instead."""
+        raise NotImplementedError
+
+    def _write(self, folder: Path) -> None:
+        self._trees.save(folder)
+        for name in self._SAVED:
+            np.save(folder / f"{name}.npy", getattr(self, f"_{name}"), allow_pickle=False)
+
+    def _read(self, folder: Path) -> None:
+        self._trees = self._LEAVES.load(folder)
+        self._check_options()
+        check_n_jobs(self.n_jobs)
+        for name, dtype in self._SAVED.items():
+            array = np.load(folder / f"{name}.npy", allow_pickle=False)
+            if array.dtype != dtype:
+                raise ValueError(f"{name}.npy contains {array.dtype}.")
+            setattr(self, f"_{name}", array)
+        # compiled loops follow every number without checks
+        if not self._trees.fits(self._width, self.n_samples_):
+            raise ValueError("The trees do not fit the rows.")
+
+
+class ProbedIndex(TreeIndex):
+    """Base of the indexes whose queries scan the `n_probes` most promising leaves, which hold codes along main axes."""
+
+    _SAVED: ClassVar = {"centre": np.float32, "axes": np.float32, "spread": np.float64, "n_cut": np.int64}
+    n_probes: int
+    explained: float
+    _centre: Float32Array
+    _axes: Float32Array
+    _spread: Float64Array  # sums over rows of squared distances from the center, along the axes and in total; the max
+    _n_cut: Int64Array  # rows whose codes are clipped, of shape (1,)
+
+    def _check_options(self) -> None:
+        if not 0 < self.explained <= 1:
+            raise ValueError(f"explained={self.explained} should be above 0 and at most 1.")
+        _check_probes(self.n_probes)
+
+    @property
+    def fewest_probes_(self) -> int:
+        """Smallest number of probes that pays off."""
+        return 1
+
+    @property
+    def center_(self) -> Float32Array:
+        """Center of the rows at building time, float32 (n_features,)."""
+        return self._centre
+
+    @property
+    def axes_(self) -> Float32Array:
+        """Main axes, float32 (n_features, n_axes)."""
+        return self._axes
+
+    @property
+    def n_axes_(self) -> int:
+        """Number of main axes."""
+        return self._axes.shape[1]
+
+    @property
+    def _width(self) -> int:
+        return self.n_axes_
+
+    def _read(self, folder: Path) -> None:
+        super()._read(folder)
+        shapes = self._centre.shape, self._axes.shape, self._spread.shape, self._n_cut.shape
+        d, n_codes = self.n_features_in_, len(self._trees.codes)
+        if shapes != ((d,), (d, self.n_axes_), (3,), (1,)):
+            raise ValueError("The axes do not fit the rows.")
+        if n_codes != len(self._trees.items) * code_size(self._width):
+            raise ValueError("The codes do not fit the axes.")
+
+    def _set_axes(self, rows: Float32Array, seed: int) -> None:
+        self._centre, self._axes, self._spread = _main_axes(rows, self.explained, seed)
+        self._n_cut = np.zeros(1, np.int64)
+
+    def _along_axes(self, rows: Float32Array) -> Float32Array:
+        """Return coordinates along the main axes, float32 (n_rows, n_axes)."""
+        Y = np.empty((len(rows), self._axes.shape[1]), np.float32)
+        for start in range(0, len(rows), _BLOCK_ROWS):
+            block = slice(start, start + _BLOCK_ROWS)
+            np.matmul(rows[block] - self._centre, self._axes, out=Y[block])
+        return Y
+
+    def _try_insert(self, rows: Float32Array, first: int) -> bool:
+        if self.n_samples_ > _MAX_GROWTH * self.n_built_:
+            return False
+        for start in range(0, len(rows), _BLOCK_ROWS):
+            block = rows[start : start + _BLOCK_ROWS]
+            Y = self._along_axes(block)
+            if not (self._still_fits(block, Y) and self._add_to_leaves(block, Y, first + start)):
+                return False
+        return True
+
+    def _add_to_leaves(self, rows: Float32Array, Y: Float32Array, first: int) -> bool:
+        """Add rows with coordinates Y along the axes; return False if the leaves must be regrown."""
+        raise NotImplementedError
+
+    def _still_fits(self, rows: Float32Array, Y: Float32Array) -> bool:
+        """Return whether codes and axes still suit all rows, with these new ones."""
+        reach, largest = np.float32(127.5 * self._trees.step), self._spread[2]
+        n_clipped, explained, total = measure_spread(rows, Y, self._centre, reach, largest)
+        self._n_cut = self._n_cut + n_clipped
+        self._spread = self._spread + np.array([explained, total, 0.0])
+        explained, total, _ = self._spread
+        return bool(
+            self._n_cut[0] <= max(_ALWAYS_ALLOWED_CLIPPED, _MAX_CLIPPED_SHARE * self.n_samples_)
+            and explained >= min(self.explained, _MIN_EXPLAINED) * self.explained * total
+        )
+
+    def query(
+        self, Q: npt.ArrayLike, k: int = 10, *, n_probes: int | None = None, allowed: BoolArray | None = None
+    ) -> Neighbors:
+        """Return the nearest rows in the most promising leaves; of equal distances, the lower id first.
+
+        More leaves are scanned until there are enough rows: there are as many results as from :class:`ExactIndex`.
+
+        Parameters
+        ----------
+        Q, k, allowed : as in :meth:`ExactIndex.query`
+        n_probes : int >= 1, optional
+            Overrides that of the index. If only some rows are allowed, it is multiplied by ``n / n_allowed``, unless
+            comparing with each of them is faster.
+
+        Returns
+        -------
+        distances, ids : as in :meth:`ExactIndex.query`
+
+        Raises
+        ------
+        ValueError
+            If an argument is out of range or does not fit the rows.
+        """
+        probes = self.n_probes if n_probes is None else n_probes
+        _check_probes(probes)
+        return self._search(Q, k, allowed, self._fill_from_leaves, probes)
+
+    def _fill_from_leaves(
+        self, Q: Float32Array, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array, n_probes: int
+    ) -> None:
+        if len(shown):
+            n_probes = -(-n_probes * self.n_samples_ // n_shown)
+        probes = min(n_probes, self.n_leaves_)
+        rows_per_leaf = max(ROWS_PER_LEAF, _SHARE_OF_LEAF * self.n_samples_ / self.n_leaves_)
+        if len(shown) and n_shown <= probes * rows_per_leaf:
+            few = np.flatnonzero(shown.view(np.bool_)).astype(np.int32)  # of bytes it takes 14 times as long
+            map_parts(len(Q), self.n_jobs, lambda part: self._compare(Q[part], few, distances[part], ids[part]))
+        elif len(Q) == 1:  # nearly as fast as preparing parts
+            self._probe(Q, probes, shown, n_shown, distances, ids)
+        else:
+            map_parts(
+                len(Q),
+                self.n_jobs,
+                lambda part: self._probe(Q[part], probes, shown, n_shown, distances[part], ids[part]),
+            )
+
+    def _compare(self, Q: Float32Array, rows: Int32Array, distances: Float32Array, ids: Int64Array) -> None:
+        for i, query in enumerate(Q):
+            kernels.rank_rows(self._X, query, rows, distances[i], ids[i])
+
+    def _probe(
+        self, Q: Float32Array, n_probes: int, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array
+    ) -> None:
+        """Fill distances and ids from the leaves. Only `shown` may be empty, which allows all rows."""
+        raise NotImplementedError
+
+
+def _check_probes(n_probes: int) -> None:
+    if type(n_probes) is not int or n_probes < 1:  # much faster than the check
+        check_whole("n_probes", n_probes, 1)
+
+
+def _main_axes(X: Float32Array, explained: float, seed: int) -> tuple[Float32Array, Float32Array, Float64Array]:
+    """Return center (d,), axes (d, n_axes) that keep a share of the variance of a sample, and spread (3,)."""
+    n, d = X.shape
+    if n == 0:
+        return np.zeros(d, np.float32), np.eye(d, max(1, d), dtype=np.float32), np.full(3, SMALLEST)
+    chosen = np.sort(np.random.default_rng(seed).permutation(n)[: max(_BASIS_ROWS, _BASIS_ROWS_PER_COLUMN * d)])
+    sample = X[chosen].astype(np.float64)
+    center = sample.mean(axis=0)
+    sample -= center
+    variances, axes = np.linalg.eigh(sample.T @ sample)
+    variances, axes = np.maximum(variances[::-1], 0.0), axes[:, ::-1]
+    is_too_little = np.cumsum(variances) < explained * variances.sum() * (1 - 1e-9)
+    n_axes = min(int(is_too_little.sum()) + 1, d)
+    scale = n / len(sample)
+    largest = max(float(np.einsum("ij,ij->i", sample, sample).max()), SMALLEST)
+    spread = np.array([scale * variances[:n_axes].sum(), scale * variances.sum(), largest])
+    return center.astype(np.float32), np.ascontiguousarray(axes[:, :n_axes], dtype=np.float32), spread
