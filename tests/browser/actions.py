@@ -1,6 +1,8 @@
 """Actions on the pages and checks of their content, in a real browser."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from axe_playwright_python.sync_playwright import Axe
@@ -183,12 +185,30 @@ def look_at(page: Page, address: str, history: Path) -> None:
     form.get_by_role("button", name="Preview", exact=True).click()
 
 
-def close_spellings(page: Page):
+@contextmanager
+def rerun(page: Page) -> Iterator[None]:
+    """Wait until the app has run again after what is done inside, and is at rest."""
+    page.evaluate(
+        """() => {
+            const app = document.querySelector("[data-testid=stApp]");
+            window.hasRun = false;
+            const note = () => { window.hasRun ||= app.dataset.testScriptState !== "notRunning" };
+            new MutationObserver(note).observe(app, {attributeFilter: ["data-test-script-state"]});
+        }"""
+    )
+    yield
+    page.wait_for_function("() => window.hasRun")
+    page.wait_for_selector(IDLE)
+
+
+def tick_close_spellings(page: Page) -> None:
+    """Accept all close spellings of a preview."""
     table = page.get_by_test_id("stDataFrame").first
     table.scroll_into_view_if_needed()
     table.locator("canvas").first.wait_for()
     box = table.bounding_box()
     page.mouse.click(box["x"] + 18, box["y"] + 18)  # the box above all rows
+    expect(page.get_by_text("1 of 1 ticked")).to_be_visible()
 
 
 def hindrances(page: Page) -> list[tuple[object, ...]]:

@@ -207,10 +207,15 @@ def test_upload_shows_position_in_queue(page, address, home, tmp_path):
             other.request("POST", "/api/similar?minutes=600", body, {"Content-Type": "audio/flac"})
         size = len(body)
         until(lambda: sum(path.stat().st_size == size for path in (home / "library/scratch").rglob("upload")) == 4)
-        page.wait_for_timeout(3000)  # no message tells that they are queued
         chooser = page.get_by_test_id("stFileUploader").locator("input[type=file]")
-        chooser.set_input_files(write_song(tmp_path / "good.wav", "tones", seed=5))
-        expect(page.get_by_text("In line: 4 files ahead of yours.")).to_be_visible()
+        good, line = write_song(tmp_path / "good.wav", "tones", seed=5), page.get_by_text("ahead of yours.")
+
+        def is_behind_others() -> bool:
+            """Send a file; the others may still be on their way into the line."""
+            chooser.set_input_files(good)
+            return "4 files" in line.inner_text()
+
+        until(is_behind_others)
         others.pop().close()
         expect(page.get_by_text("In line: 3 files ahead of yours.")).to_be_visible()
     finally:
@@ -227,7 +232,7 @@ def test_microphone_recording_gives_results(playwright_driver, chromium_path, ad
         page = new_context(browser, permissions=["microphone"]).new_page()
         visit(page, address, "search")
         page.get_by_test_id("stAudioInput").get_by_role("button", name="Record").click()
-        page.wait_for_timeout(2500)
+        expect(page.get_by_test_id("stAudioInputWaveformTimeCode")).to_have_text("00:02")
         page.get_by_test_id("stAudioInput").get_by_role("button", name=re.compile("Stop")).click()
         expect(page.get_by_role("heading", name="6 most similar songs")).to_be_visible()
         expect(page.get_by_text("your recording")).to_be_visible()
@@ -443,17 +448,12 @@ def test_pages_show_no_errors(page, address, name, library):
     visit(page, address, name, f"?library={library}")
     if library == "empty":
         expect(page.get_by_text("No songs yet").first).to_be_visible()
-    page.wait_for_timeout(1000)
     page.wait_for_selector(IDLE)
     assert page.get_by_test_id("stException").count() == 0
     assert page.get_by_test_id("stAlert").filter(has_text="error").count() == 0
     for scheme in ("light", "dark") if library == "library" else ():
         page.emulate_media(color_scheme=scheme)
-        for _ in range(100):  # unfinished parts of the page are paler
-            page.wait_for_timeout(500)
-            if not (found := hindrances(page)):
-                break
-        assert not found, scheme
+        until(lambda: not hindrances(page))  # unfinished parts of the page are paler
 
 
 @needs_recordings

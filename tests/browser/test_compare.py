@@ -82,7 +82,6 @@ def test_held_or_repeated_key_is_one_answer(page, address, home):
     page.keyboard.press("1")
     expect(question).not_to_have_attribute("data-turn", str(before))
     page.wait_for_selector(IDLE)
-    page.wait_for_timeout(500)
     assert [a.chosen for a in kept(home)] == [1]
 
 

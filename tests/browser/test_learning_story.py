@@ -13,12 +13,12 @@ from tests.browser.actions import (
     APP,
     IDLE,
     ask,
-    close_spellings,
     look_at,
     passages,
     row_ids,
     sound,
     switch,
+    tick_close_spellings,
     train_a_ranking,
     visit,
     wait_for_map,
@@ -77,9 +77,7 @@ def import_history(page: Page, address: str, history: Path) -> None:
     """Drop the file, preview it, tick the misspelt song, import."""
     look_at(page, address, history)
     expect(page.get_by_text("Close spellings")).to_be_visible()
-    close_spellings(page)
-    page.wait_for_selector(IDLE)
-    page.wait_for_timeout(1000)
+    tick_close_spellings(page)
     page.get_by_role("button", name="Import", exact=True).click()
     page.get_by_role("link", name="Train a model on it").click()
 

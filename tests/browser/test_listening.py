@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from musicsim.library import Library
-from tests.browser.actions import APP, IDLE, close_spellings, look_at
+from tests.browser.actions import APP, look_at, tick_close_spellings
 from tests.browser.serving import serve
 
 START, MINUTE = 1_700_000_000, 60
@@ -33,11 +33,9 @@ def test_listening_history_is_imported_and_undone(page, tiny_library, history, w
         expect(page.get_by_text("3 (60%)")).to_be_visible()
         assert tiny_library.listening.imports() == [], "nothing is written before it is asked for"
 
-        close_spellings(page)
-        page.wait_for_selector(IDLE)
-        page.wait_for_timeout(1000)
+        tick_close_spellings(page)
         page.get_by_role("button", name="Import", exact=True).click()
-        expect(page.get_by_text("4 of 5 songs are in the library; 1 is kept and matched later")).to_be_visible()
+        expect(page.get_by_text("4 of 5 songs are in the library; 1 is saved and matched later")).to_be_visible()
         expect(page.get_by_role("link", name="Train a model on it")).to_be_visible()
         ids = [song.id for song in tiny_library.songs()[:4]]
         assert tiny_library.listening.sittings().tolist() == [[0, song_id] for song_id in ids]

@@ -30,10 +30,27 @@ SVG = "{http://www.w3.org/2000/svg}"
 ALL = [(0.01, 0.01), (0.99, 0.01), (0.99, 0.99), (0.01, 0.99)]
 
 
+def wait_for_frames(page: Page, n_frames: int = 2) -> None:
+    """Wait until the browser has drawn some frames."""
+    page.evaluate("""async n => { for (; n > 0; n--) await new Promise(requestAnimationFrame) }""", n_frames)
+
+
+def wait_for_rest(page: Page) -> None:
+    """Wait until the page scrolls no more."""
+
+    def is_at_rest() -> bool:
+        place = "main => main.scrollTop"
+        before = page.get_by_test_id("stMain").evaluate(place)
+        wait_for_frames(page, 10)
+        return page.get_by_test_id("stMain").evaluate(place) == before
+
+    until(is_at_rest)
+
+
 def colours_seen(page: Page, drawn, ids: list[int]) -> list[tuple[int, ...]]:
     """Return the color on the screen at each song's point."""
     page.mouse.move(1, 1)
-    page.wait_for_timeout(300)
+    wait_for_frames(page)
     image = np.asarray(Image.open(io.BytesIO(page.screenshot())).convert("RGB")).astype(int)
     return [tuple(image[round(y), round(x)].tolist()) for x, y in (place_of(drawn, i) for i in ids)]
 
@@ -202,7 +219,7 @@ def test_one_finger_scrolls_page_and_two_zoom_map(chromium, address):
     assert touch_action == "pan-x pan-y"
     scrolled = page.get_by_test_id("stMain").evaluate("main => main.scrollTop")
     assert scrolled > 50
-    page.wait_for_timeout(500)  # the page must be at rest, because its header may cover the map
+    wait_for_rest(page)  # the header may cover the map
     drawn.locator(".stage").evaluate("stage => stage.scrollIntoView({block: 'center', behavior: 'instant'})")
     page.screenshot()  # wait for a frame: until then touches reach the old content
     box = drawn.locator(".stage").bounding_box()

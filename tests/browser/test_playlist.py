@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.actions import IDLE, expect_rows, player_plays, row_ids, rows, songs_of, visit
+from tests.browser.actions import IDLE, expect_rows, player_plays, rerun, row_ids, rows, songs_of, visit
 from tests.waiting import until
 
 
@@ -40,15 +40,14 @@ def test_playlist_is_generated_edited_and_undone(page, address):
     expect_rows(page, moved)
     in_row(page, 7, "Remove").click()
     expect_rows(page, moved[:7])
-    in_row(page, 2, "Regenerate after").click()
-    page.wait_for_timeout(500)  # the songs may stay the same: nothing else shows that it is done
-    page.wait_for_selector(IDLE)
+    with rerun(page):  # the songs may stay the same
+        in_row(page, 2, "Regenerate after").click()
     expect(page.get_by_role("button", name="Redo")).to_be_disabled()
     expect(rows(page)).to_have_count(7)
     assert row_ids(page)[:3] == moved[:3]
     for _ in range(3):
-        page.get_by_role("button", name="Undo").click()
-        page.wait_for_timeout(500)
+        with rerun(page):
+            page.get_by_role("button", name="Undo").click()
     expect_rows(page, first)
     page.get_by_role("button", name="Redo").click()
     expect_rows(page, moved)
@@ -78,9 +77,8 @@ def test_kept_songs_stay_when_others_are_regenerated(page, address):
 
     def are_others() -> bool:
         """Draw them again; with few songs, the result may be the same."""
-        again.click()
-        page.wait_for_timeout(800)
-        page.wait_for_selector(IDLE)
+        with rerun(page):
+            again.click()
         expect(rows(page)).to_have_count(8)
         ids = row_ids(page)
         assert (ids[2], ids[5]) == (before[2], before[5])

@@ -10,7 +10,7 @@ import soundfile
 from playwright.sync_api import Page, expect
 
 from musicsim.library import Library
-from tests.browser.actions import APP, IDLE, switch, visit, wait_for_map
+from tests.browser.actions import APP, IDLE, rerun, switch, visit, wait_for_map
 from tests.browser.serving import serve
 from tests.halts import halt_first_job
 from tests.sounds import open_library, write_song
@@ -52,9 +52,9 @@ def counted(page: Page, words: str):
 
 def press(page: Page, name: str) -> None:
     """Click a button once the page is at rest: a click during a redraw is lost."""
-    page.wait_for_timeout(1500)  # the last poll of a job that has ended
     page.wait_for_selector(IDLE)
-    page.get_by_role("button", name=name).first.click()
+    with rerun(page):
+        page.get_by_role("button", name=name).first.click()
 
 
 def press_until(page: Page, name: str, told: str) -> None:
@@ -63,8 +63,8 @@ def press_until(page: Page, name: str, told: str) -> None:
 
     def is_told() -> bool:
         if words.count() == 0 and button.count():
-            button.first.click()
-            page.wait_for_timeout(5000)
+            with rerun(page):
+                button.first.click()
         return words.count() > 0
 
     until(is_told)

@@ -330,8 +330,10 @@ def proposals_table(proposals: Sequence[importing.Proposal], key: str) -> list[i
             "plays or tags": st.column_config.NumberColumn(width=90),
         },
     )  # fmt: skip
+    ticked = [proposals[row] for row in event.selection.rows if row < len(proposals)]
+    st.caption(f"{len(ticked):,} of {len(proposals):,} ticked")
     table_download("close spellings", lambda: table, f"{key}_file")
-    return [proposals[row] for row in event.selection.rows if row < len(proposals)]
+    return ticked
 
 
 def _waiting_table(songs: Sequence[Waiting]) -> pd.DataFrame:
