@@ -31,11 +31,12 @@ _JUMPS_ABOVE = 0.5  # surprise
 
 
 def allowed_rows(snapshot: Snapshot, request: PlaylistRequest) -> BoolArray:
-    """Return which rows pass the request's filters and are not excluded, bool (n_indexed,)."""
+    """Return which rows pass the request's filters, are not excluded and have no thumb down, bool (n_indexed,)."""
     allowed = passing(snapshot, request)
     if allowed is None:
         allowed = np.ones(snapshot.n_indexed, dtype=bool)
-    excluded = snapshot.rows_of(request.exclude)
+    disliked = (song_id for song_id, thumb in snapshot.library.feedback().items() if thumb < 0)
+    excluded = snapshot.rows_of([*request.exclude, *disliked])
     allowed[excluded[excluded >= 0]] = False
     return allowed
 

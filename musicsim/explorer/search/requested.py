@@ -1,5 +1,7 @@
 """Results of a search request: songs similar to examples or to a part of one, or songs that match words."""
 
+from collections.abc import Collection
+
 import numpy as np
 
 from musicsim._arrays import Int64Array
@@ -22,7 +24,11 @@ from musicsim.explorer.snapshot.words import understood
 
 
 def find_requested(
-    snapshot: Snapshot, query: Query | None, request: SearchRequest, thumbs: Thumbs | None = None
+    snapshot: Snapshot,
+    query: Query | None,
+    request: SearchRequest,
+    thumbs: Thumbs | None = None,
+    exclude: Collection[int] = (),
 ) -> list[Hit]:
     """Return the results of a request; without an example, the songs that match its words best.
 
@@ -33,6 +39,8 @@ def find_requested(
         used unchanged. A page that searches several times makes it once.
     thumbs : Thumbs, optional
         Replace those of the request.
+    exclude : collection of int
+        Ids of songs that are never results.
 
     Raises
     ------
@@ -41,7 +49,7 @@ def find_requested(
     """
     if query is None and not request.like:
         rows = rows_fitting(snapshot, request)
-        rows = rows[~np.isin(rows, snapshot.rows_of(request.unlike))]
+        rows = rows[~np.isin(rows, snapshot.rows_of([*request.unlike, *exclude]))]
         hits = []
         for song in snapshot.songs_at(rows[limited_per_artist(snapshot, rows, request.k, request.per_artist or None)]):
             tempo = f"{song.tempo:.0f} beats/min" if song.tempo else ""
@@ -55,6 +63,7 @@ def find_requested(
         request.k,
         max_per_artist=request.per_artist or None,
         filters=request,
+        exclude=exclude,
         hub_reduction=request.hub_reduction,
         thumbs=thumbs,
     )
