@@ -20,8 +20,7 @@ from musicsim.ui.components.jobs_view import library_line, upgrade_line
 from musicsim.ui.components.listening import on_player_event, radio_address, thumbs
 
 _TITLES = {
-    "explore": ("Explore", ":material/scatter_plot:"),
-    "search": ("Search by example", ":material/search:"),
+    "listen": ("Listen", ":material/headphones:"),
     "playlist": ("Playlist", ":material/queue_music:"),
     "train": ("Train", ":material/school:"),
     "compare": ("Compare", ":material/compare_arrows:"),
@@ -84,7 +83,7 @@ def draw() -> None:
     st.logo(LOGO, size="large")
     st.html(f"<style>{FRAME_CSS}</style>")
     pages = [
-        st.Page(PAGES[name], title=title, icon=icon, url_path=name, default=name == "explore")
+        st.Page(PAGES[name], title=title, icon=icon, url_path=name, default=name == "listen")
         for name, (title, icon) in _TITLES.items()
         if is_offered(lambda name=name: import_module(f"musicsim.ui.{name}.page").draw)  # type: ignore[misc]
     ]

@@ -136,7 +136,7 @@ def test_form_survives_page_switch(full, requests):
     app = open_page()
     app.number_input(key="playlist_length").set_value(5).run()
     app.toggle(key="playlist_versions_apart").set_value(False).run()
-    app.switch_page(PAGES["search"]).run()
+    app.switch_page(PAGES["listen"]).run()
     app.switch_page(PAGES["playlist"]).run()
     press(app, "playlist_draw")
     assert (requests[0].length, requests[0].versions_apart) == (5, False)

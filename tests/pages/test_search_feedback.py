@@ -26,7 +26,7 @@ def row_buttons(monkeypatch):
 
 @pytest.fixture
 def search(full):
-    app = open_page("search")
+    app = open_page("listen")
     app.session_state["chosen"] = full.songs()[0].id
     app.run()
     assert not app.exception
@@ -73,7 +73,7 @@ def test_saved_thumbs_are_restored_and_can_be_deleted(search, full):
     press(search, "feedback_keep")
     assert full.judgments.rated_results(song) == {first: 1, second: -1}
     assert search.button(key="feedback_keep").disabled
-    again = open_page("search")
+    again = open_page("listen")
     again.session_state["chosen"] = song
     again.run()
     assert (str(first), "1") in rows(again)
@@ -92,7 +92,7 @@ def test_thumb_down_is_removed_by_name(search):
 
 
 def test_thumbs_on_upload_cannot_be_saved(full, tmp_path):
-    app = open_page("search")
+    app = open_page("listen")
     query = write_song(tmp_path / "query.ogg", "tones", seed=5)
     app.file_uploader[0].set_value((query.name, query.read_bytes(), "audio/ogg")).run()
     assert not app.exception

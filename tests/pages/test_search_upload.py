@@ -24,7 +24,7 @@ def said(app):
 def test_long_upload_is_cut_and_can_be_analyzed_completely(full, tmp_path):
     path = tmp_path / "long.flac"
     soundfile.write(path, np.zeros(25 * 60 * 8000, np.int16), 8000)
-    app = send(open_page("search"), path)
+    app = send(open_page("listen"), path)
     assert not app.exception
     assert "Only the first 20 minutes were analyzed." in said(app)
     assert any("20:00" in text.value for text in app.markdown)
@@ -37,7 +37,7 @@ def test_long_upload_is_cut_and_can_be_analyzed_completely(full, tmp_path):
 
 
 def test_dropped_upload_is_decoded_again(full, tmp_path):
-    app = send(open_page("search"), write_song(tmp_path / "q.flac", "noise", seed=9))
+    app = send(open_page("listen"), write_song(tmp_path / "q.flac", "noise", seed=9))
     decoder = Decoder(n_workers=1)
     dropped = decoder.ask(lambda run: None, name="q.flac", limits=Limits(PATIENCE_S, 1024))
     dropped.drop()

@@ -39,7 +39,7 @@ def test_page_sends_only_ids_of_marked_songs(full):
 
 
 def test_colors_follow_choice(full):
-    app = open_page("explore")
+    app = open_page("listen")
     box = next(b for b in app.selectbox if b.label == "Color by")
     (sent,) = maps(box.set_value("tempo").run())
     assert sent["colour_by"] == "tempo"
@@ -48,7 +48,7 @@ def test_colors_follow_choice(full):
 @pytest.mark.long
 def test_uploaded_file_is_placed_among_its_results(large, tmp_path, monkeypatch):
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(large.library.folder))
-    app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run().switch_page(PAGES["search"]).run()
+    app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run().switch_page(PAGES["listen"]).run()
     data = write_song(tmp_path / "q.wav", "noise", seed=9).read_bytes()
     app.get("file_uploader")[0].set_value(("q.wav", data, "audio/wav")).run()
     assert not app.exception

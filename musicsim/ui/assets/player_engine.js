@@ -14,7 +14,7 @@ const FADE_STEP_MS = 40;
 const LEVEL_LUFS = -18; // as in ReplayGain 2.0; songs are only made quieter, never louder
 const MAX_FAILED = 10; // consecutive songs; then the player stops
 const MAX_LATELY = 100; // songs that are not repeated automatically
-const USUAL_SETTINGS = { level: true, between: "off", radio: false };
+const USUAL_SETTINGS = { level: true, between: "off", radio: true };
 
 const REASONS = {
   [MediaError.MEDIA_ERR_NETWORK]: "the connection failed",
@@ -219,11 +219,28 @@ class Engine {
       this.load(start, { play: true });
       return;
     }
+    if (kind === "follow") {
+      this.follow(entries, start);
+      return;
+    }
     this.tracks.push(...entries);
     if (this.index < 0) this.load(0, { play: false });
     const what = entries.length === 1 ? `“${entries[0].title}”` : `${entries.length} songs`;
     this.view?.notify(`Added to the queue: ${what}`, "info");
     this.queueChanged();
+  }
+
+  /** Replace the queue around the current song; without it among them, `nBefore` of the songs count as played. */
+  follow(entries, nBefore) {
+    const { track } = this;
+    const at = track ? entries.findIndex((entry) => entry.song_id === track.song_id) : -1;
+    if (at >= 0) entries[at] = track;
+    else if (track) entries.splice(nBefore, 0, track);
+    this.tracks = entries;
+    if (track) this.index = at >= 0 ? at : nBefore;
+    else this.load(0, { play: false });
+    this.queueChanged();
+    if ((this.errored || this.finished) && this.wanted) this.next();
   }
 
   tell(kind, value = 0) {
@@ -564,6 +581,7 @@ class Engine {
 
   announce() {
     this.view?.announce();
+    document.dispatchEvent(new CustomEvent("musicsim-song"));
     if (!navigator.mediaSession) return;
     const { title, artist, cover_url: cover } = this.track ?? {};
     const artwork = cover ? [{ src: resolve(this.base, cover) }] : [];

@@ -72,10 +72,8 @@ function measure(row) {
 function editing(row, index, data, send) {
   const name = `“${row.title}”`;
   const last = data.rows.length - 1;
-  const pin = iconButton("pin", row.is_kept ? `Unpin ${name}` : `Keep ${name} here`, () => send("keep", index));
-  pin.setAttribute("aria-pressed", String(row.is_kept));
   return [
-    pin,
+    pin(row, index, send),
     iconButton("another", `Replace ${name}`, () => send("another", index)),
     iconButton("up", `Move ${name} up`, () => send("move", index, index - 1), index === 0),
     iconButton("down", `Move ${name} down`, () => send("move", index, index + 1), index === last),
@@ -91,11 +89,40 @@ function thumb(kind, value, label, row, index, send) {
   return made;
 }
 
+function pin(row, index, send) {
+  const name = `“${row.title}”`;
+  const made = iconButton("pin", row.is_kept ? `Unpin ${name}` : `Keep ${name} here`, () => send("keep", index));
+  made.setAttribute("aria-pressed", String(row.is_kept));
+  return made;
+}
+
+/** The actions of a row of the queue, as words. */
+function menu(row, index, send) {
+  const name = `“${row.title}”`;
+  const worded = (word, label, kind) => {
+    const made = button(word, label, () => send(kind, index));
+    made.dataset.icon = kind;
+    return made;
+  };
+  const like = worded("Fits", `${name} fits`, "like");
+  const unlike = worded("Does not fit", `${name} does not fit`, "unlike");
+  like.setAttribute("aria-pressed", String(row.judged === 1));
+  unlike.setAttribute("aria-pressed", String(row.judged === -1));
+  return [
+    ...(row.judged === null ? [] : [like, unlike]),
+    ...(row.can_explain ? [worded("Why?", `Why ${name}?`, "why")] : []),
+    worded("Similar", `Similar songs to ${name}`, "similar"),
+    worded("Remove", `Remove ${name}`, "drop"),
+  ];
+}
+
 function actions(row, index, data, send) {
   const box = element("div", "actions");
   const name = `“${row.title}”`;
   if (data.editable) {
     box.append(...editing(row, index, data, send));
+  } else if (data.queue) {
+    box.append(...menu(row, index, send));
   } else {
     if (row.judged !== null) {
       box.append(
@@ -105,7 +132,7 @@ function actions(row, index, data, send) {
     }
     if (row.can_explain) box.append(button("?", `Why ${name}?`, () => send("why", index)));
     box.append(
-      button("≈", `More like ${name}`, () => send("similar", index)),
+      button("≈", `Similar songs to ${name}`, () => send("similar", index)),
       button("+", `Add ${name} to the queue`, () => send("enqueue", index)),
     );
   }
@@ -176,7 +203,9 @@ function songRow(row, index, data, list, send) {
   words.append(element("div", "title", row.title), element("div", "sub", row.sub));
   if (row.reason) words.append(element("div", "reason", row.reason));
   words.title = [row.title, row.sub, row.reason].filter(Boolean).join("\n");
-  item.append(element("span", "rank", String(index + 1)), play, words, measure(row));
+  if (row.is_current) item.setAttribute("aria-current", "true");
+  item.append(element("span", "rank", String(data.first + index + 1)), play, words, measure(row));
+  if (data.queue) item.append(pin(row, index, send));
   if (list.classList.contains("crowded")) item.append(opener(item, row, list));
   if (data.editable) draggable(item, index, send);
   item.append(actions(row, index, data, send));
@@ -228,7 +257,8 @@ export default function (component) {
     setTriggerValue("action", { kind, index, to, song_id: data.rows[index].song_id });
   const old = parentElement.querySelector("[data-testid=song-list]");
   const list = element("ol", data.editable ? "list editable" : "list");
-  list.classList.toggle("crowded", data.editable || data.rows.some((row) => row.judged !== null));
+  list.classList.toggle("queue", data.queue);
+  list.classList.toggle("crowded", data.editable || data.queue || data.rows.some((row) => row.judged !== null));
   list.dataset.testid = "song-list";
   list.addEventListener("keydown", walkRows);
   list.dataset.open = old?.dataset.open ?? "";

@@ -9,13 +9,17 @@ from musicsim.explorer.libraries import library_folders, open_library
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
 from musicsim.ui.base.frame import PAGES
-from musicsim.ui.base.keys import CHOSEN, LIBRARY, QUEUE_LIBRARY
+from musicsim.ui.base.keys import CHOSEN, LIBRARY, QUEUE_LIBRARY, Key
 from musicsim.ui.base.openers import active_library, chosen_model
 from musicsim.ui.base.uploads import EXAMPLE
 from musicsim.ui.base.visitors import opinions
 from musicsim.ui.components import player
 from musicsim.ui.components.cover import cover_address
 from musicsim.ui.components.song_list import Action
+
+FOLLOWED: Key[tuple[str, tuple[int, ...]]] = Key(
+    "player_followed", lambda: ("", ()), "name and song ids of the queue that the Listen page keeps up to date"
+)
 
 
 def track(library: Library, song: Song, *, preview: bool = False) -> player.Track:
@@ -27,10 +31,19 @@ def track(library: Library, song: Song, *, preview: bool = False) -> player.Trac
     )  # fmt: skip
 
 
-def play_songs(library: Library, songs: Sequence[Song], start: int = 0, *, preview: bool = False) -> None:
-    """Replace the queue by these songs and play; a preview starts each at its most typical 30 seconds."""
+def play_songs(
+    library: Library, songs: Sequence[Song], start: int = 0, *, preview: bool = False, queue: str = ""
+) -> None:
+    """Replace the queue by these songs and play; a preview starts the first at its most typical 30 seconds."""
+    tracks = [track(library, song, preview=preview and place == start) for place, song in enumerate(songs)]
+    play_tracks(library, tracks, start, queue=queue)
+
+
+def play_tracks(library: Library, tracks: Sequence[player.Track], start: int = 0, *, queue: str = "") -> None:
+    """Replace the queue by tracks of a library, or of uploads to it, and play; `queue` is its name on Listen."""
     QUEUE_LIBRARY.set(library.name)
-    player.play([track(library, song, preview=preview) for song in songs], start)
+    FOLLOWED.set((queue, tuple(one.song_id for one in tracks)) if queue else FOLLOWED.default())
+    player.play(tracks, start)  # ends a callback of a fragment
 
 
 def play_preview(snapshot: Snapshot, song_id: int) -> None:
@@ -48,7 +61,7 @@ def enqueue_songs(library: Library, songs: Sequence[Song]) -> None:
 
 
 def follow(action: Action, snapshot: Snapshot, songs: Sequence[Song]) -> None:
-    """Carry out an action on a row of results: play from there, queue the song, or search with it."""
+    """Carry out an action on a row of results: play from there, queue the song, or choose it."""
     song = songs[action.index]
     if action.kind == "play":
         play_songs(snapshot.library, songs, action.index, preview=True)
@@ -79,7 +92,7 @@ def _queue_library() -> Library:
 
 
 def on_player_event(event: player.PlayerEvent) -> None:
-    """Carry out an action of the player: set a thumb, or open a song on another page."""
+    """Carry out an action of the player: set a thumb, or start the queue of the Listen page from the song."""
     library = _queue_library()
     if not library.songs([event.song_id]):
         return  # the song was removed from its library since it was queued
@@ -87,6 +100,7 @@ def on_player_event(event: player.PlayerEvent) -> None:
         opinions(library).set_feedback(event.song_id, event.value)
         return
     LIBRARY.set(library.name)
-    CHOSEN.set(event.song_id)
-    EXAMPLE.set(None)
-    st.switch_page(PAGES["explore" if event.kind == "open" else "search"])
+    if event.kind == "more_like_this" or event.song_id not in FOLLOWED.get()[1]:
+        CHOSEN.set(event.song_id)
+        EXAMPLE.set(None)
+    st.switch_page(PAGES["listen"])

@@ -31,6 +31,7 @@ EventKind = Literal["open", "thumb", "more_like_this"]
 """Actions in the player that the program carries out: show the song, store a thumb, search with the song."""
 
 _MOUNT_KEY = "musicsim-player"
+_NOTE_KEY = "musicsim-player-note"
 _COURIER_KEY = "musicsim-player-courier"
 # Every run sends a command again for this long: long enough for runs that overtake each other, short enough that a
 # queue of thousands is not sent forever.
@@ -88,6 +89,8 @@ class _Link:
     on_event: Callable[[PlayerEvent], None] | None = None
 
     def push(self, kind: str, tracks: Sequence[Track], start: int = 0) -> None:
+        if kind == "follow":  # only the last one counts
+            self.commands = [command for command in self.commands if command.payload["kind"] != kind]
         self.serial += 1
         payload = {"serial": self.serial, "kind": kind, "start": start, "tracks": [as_json(t) for t in tracks]}
         self.commands.append(_Command(payload))
@@ -138,6 +141,29 @@ def enqueue(tracks: Sequence[Track]) -> None:
     link = _LINK.get()
     link.push("enqueue", tracks)
     _deliver(link)
+
+
+def follow(tracks: Sequence[Track], n_before: int) -> None:
+    """Replace the queue without interrupting the song that plays, which keeps its place among `tracks`.
+
+    If it is not among them, the first `n_before` tracks count as played, and the others come after it.
+    """
+    link = _LINK.get()
+    link.push("follow", tracks, n_before)
+    _deliver(link)
+
+
+def note_song(known: int | None, on_song: Callable[[int], None]) -> None:
+    """Call `on_song` when the player plays another song than `known`; runs only the fragment of this element."""
+
+    def receive() -> None:
+        sent = st.session_state[_NOTE_KEY].get("song")
+        if isinstance(sent, int):
+            on_song(sent)
+
+    st.components.v2.component("musicsim_note_song", js=asset("note_song.js"))(
+        key=_NOTE_KEY, data={"known": known}, height="content", on_song_change=receive
+    )
 
 
 def mount(

@@ -34,10 +34,10 @@ def upload_address(upload: Upload) -> str:
     return f"/uploads/{upload.digest}"
 
 
-def play_upload(upload: Upload, duration_s: float) -> None:
-    """Replace the queue by an upload and play."""
+def upload_track(upload: Upload, duration_s: float) -> player.Track:
+    """Return an upload for the player, which keeps it."""
     _PLAYED.set(upload)
-    player.play([player.Track(0, upload.name, "", upload_address(upload), duration_s=duration_s)])
+    return player.Track(0, upload.name, "", upload_address(upload), duration_s=duration_s)
 
 
 @visitor_may

@@ -30,6 +30,7 @@ class Row:
     link: str | None = None
     can_explain: bool = False  # True if it has the button "why"
     is_kept: bool = False  # True if its pin is filled
+    is_current: bool = False  # True if the player plays it
     judged: int | None = None  # 1 and -1 press one of two thumbs, 0 neither; None shows no thumbs
 
 
@@ -70,12 +71,13 @@ def hit_rows(hits: Sequence[Hit], *, can_explain: bool = False, judged: Mapping[
 
 def song_list(
     rows: Sequence[Row], *, key: str, on_action: Callable[[Action], None], editable: bool = False,
-    scroll_to: bool = False,
+    is_queue: bool = False, first: int = 0, scroll_to: bool = False,
 ) -> None:  # fmt: skip
     """Show the rows; `key` is unique on the page, and `on_action` is called as a widget's callback.
 
     The rows of an `editable` list can be kept, moved, removed and generated again, and songs inserted after them.
-    `scroll_to` scrolls to the first row: a new list may be below the visible part of the page.
+    Those of a queue have a pin and a menu; they are
+    counted from `first`. `scroll_to` scrolls to the first row: a new list may be below the visible part of the page.
     """
 
     def receive() -> None:
@@ -87,7 +89,8 @@ def song_list(
     component(
         key=key, height="content", on_action_change=receive,
         data={
-            "rows": [asdict(row) for row in rows], "editable": editable, "scroll_to": scroll_to,
+            "rows": [asdict(row) for row in rows], "editable": editable, "queue": is_queue, "first": first,
+            "scroll_to": scroll_to,
             "covers": cover_address(active_library(), "{}").lstrip("/"),
         },
     )  # fmt: skip

@@ -12,9 +12,9 @@ from musicsim.public import is_public
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import FOUND, Key
 from musicsim.ui.components.listening import enqueue_songs, play_songs
-from musicsim.ui.components.search_examples import MAX_EXAMPLES, sample_evenly, search_like
 from musicsim.ui.components.song_map import MAX_MARKED
 from musicsim.ui.components.table_download import table_download
+from musicsim.ui.listen.seed import MAX_EXAMPLES, PLAY_AT, sample_evenly, start_like
 from musicsim.ui.playlist.draft import PLAYLIST
 from musicsim.ui.playlist.request_form import STAY_AROUND
 from musicsim.ui.train.training_view import SUPERVISION
@@ -43,12 +43,11 @@ def show_selection(snapshot: Snapshot) -> None:
             PLAYLIST.set(None)
             STAY_AROUND.set(sample_evenly(ids.tolist(), _MAX_AROUND))
             st.switch_page(PAGES["playlist"])
-        if st.button(
-            "Search like these", icon=":material/search:", key="selection_search",
-            help=f"Find songs similar to the marked ones, or to a sample if more than {MAX_EXAMPLES} are marked.",
-        ):  # fmt: skip
-            search_like(snapshot, ids.tolist())
-            st.switch_page(PAGES["search"])
+        st.button(
+            "Similar songs", icon=":material/graph_3:", key="selection_search", on_click=_search,
+            args=(snapshot, ids.tolist()),
+            help=f"Play songs like the marked ones, or like a sample if more than {MAX_EXAMPLES} are marked.",
+        )  # fmt: skip
         st.button("Clear", icon=":material/close:", on_click=FOUND.set, args=(FOUND.default(),))
     is_owner = not is_public()
     expander = st.expander(
@@ -75,6 +74,11 @@ def show_selection(snapshot: Snapshot) -> None:
                     _add_tag(snapshot, tag)
                     SUPERVISION.set("tags")
                     st.switch_page(PAGES["train"])
+
+
+def _search(snapshot: Snapshot, ids: list[int]) -> None:
+    start_like(snapshot, ids)
+    PLAY_AT.set(0)
 
 
 def _add_tag(snapshot: Snapshot, tag: str) -> None:

@@ -1,4 +1,4 @@
-"""Thumbs on the results of a search: undo, and saving them to learn from."""
+"""Thumbs on the songs of a queue, and saving them to learn from."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -6,38 +6,39 @@ from dataclasses import dataclass, field, replace
 import streamlit as st
 
 from musicsim.explorer.search.feedback import Thumbs, what_changed
-from musicsim.explorer.search.query import Hit
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library import Library
+from musicsim.library import Library, Song
 from musicsim.public import is_public
 from musicsim.ui.base.errors import toast_errors
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.base.visitors import opinions
+from musicsim.ui.listen import state
 
 THUMBS = {"like": 1, "unlike": -1}
-"""Values of thumbs, by the action of the result list."""
+"""Values of thumbs, by the action of the list."""
 _MAX_SEARCHES = 50
 
 
 @dataclass(frozen=True, slots=True)
 class _Feedback:
-    """Thumbs on the results of a search, and those that were saved when the page was last drawn."""
+    """Thumbs on the songs of one queue, and those that were saved when the page was last drawn."""
 
     thumbs: Thumbs = field(default_factory=Thumbs)
     saved: Mapping[int, int] = field(default_factory=dict)
 
 
-_FEEDBACK: Key[dict[str, _Feedback]] = Key("search_feedback", dict, "thumbs by the name of the search")
+_FEEDBACK: Key[dict[str, _Feedback]] = Key("search_feedback", dict, "thumbs by the name of the seed", is_kept=True)
+_SHOWN: Key[list[Song]] = Key("feedback_shown", list, "songs of the queue before the last thumb")
 
 
-def thumbs_of(snapshot: Snapshot, search: str, song_id: int | None) -> Thumbs:
-    """Return the thumbs of this session, or saved ones, on results of a search that are still in the library.
+def thumbs_of(snapshot: Snapshot, seed: str, song_id: int | None) -> Thumbs:
+    """Return the thumbs of this session, or saved ones, on songs that are still in the library.
 
-    `song_id` is the query, if it is a song of the library.
+    `song_id` is the seed, if it is a song of the library.
     """
     saved = {} if song_id is None else opinions(snapshot.library).judgments.rated_results(song_id)
-    before = _FEEDBACK.get().get(search)
+    before = _FEEDBACK.get().get(seed)
     # without unsaved thumbs, follow changes that another tab has saved
     if before is None or before.thumbs.judged == before.saved != saved:
         thumbs = Thumbs(tuple(saved.items()))
@@ -47,28 +48,35 @@ def thumbs_of(snapshot: Snapshot, search: str, song_id: int | None) -> Thumbs:
         if len(present) < len(ids):  # only their files may be missing
             present |= {song.id for song in snapshot.library.songs(ids, missing=True)}
         thumbs = before.thumbs.of_songs(present)
-    _store(search, _Feedback(thumbs, saved))
+    _store(seed, _Feedback(thumbs, saved))
     return thumbs
 
 
-def _feedback(search: str) -> _Feedback:
-    return _FEEDBACK.get().get(search) or _Feedback()
+def _feedback(seed: str) -> _Feedback:
+    return _FEEDBACK.get().get(seed) or _Feedback()
 
 
-def _store(search: str, feedback: _Feedback) -> None:
+def _store(seed: str, feedback: _Feedback) -> None:
     """Store feedback as the latest, and drop the oldest."""
-    items = {name: other for name, other in _FEEDBACK.get().items() if name != search} | {search: feedback}
+    items = {name: other for name, other in _FEEDBACK.get().items() if name != seed} | {seed: feedback}
     _FEEDBACK.set(dict(list(items.items())[-_MAX_SEARCHES:]))
 
 
-def _change(search: str, thumbs: Thumbs) -> None:
-    _store(search, replace(_feedback(search), thumbs=thumbs))
+def _change(seed: str, thumbs: Thumbs) -> None:
+    state.change(thumbs=_feedback(seed).thumbs)
+    restore_thumbs(seed, thumbs)
 
 
-def press_thumb(search: str, song_id: int, value: int) -> None:
-    """Press a thumb, or release it if it was pressed; for callbacks."""
-    thumbs = _feedback(search).thumbs
-    _change(search, thumbs.saying(song_id, 0 if thumbs.judged.get(song_id) == value else value))
+def restore_thumbs(seed: str, thumbs: Thumbs) -> None:
+    """Replace the thumbs of a queue; :func:`musicsim.ui.listen.state.undo` returns them."""
+    _store(seed, replace(_feedback(seed), thumbs=thumbs))
+
+
+def press_thumb(seed: str, song_id: int, value: int, shown: list[Song] | None = None) -> None:
+    """Press a thumb, or release it if it was pressed; for callbacks. `shown` is the queue before it."""
+    _SHOWN.set(shown or [])
+    thumbs = _feedback(seed).thumbs
+    _change(seed, thumbs.saying(song_id, 0 if thumbs.judged.get(song_id) == value else value))
 
 
 def _save(library: Library, song_id: int, judged: dict[int, int]) -> None:
@@ -77,32 +85,29 @@ def _save(library: Library, song_id: int, judged: dict[int, int]) -> None:
         st.toast("Saved. The Train page can learn from it." if judged else "Discarded.", icon=":material/check:")
 
 
-def feedback_bar(snapshot: Snapshot, search: str, song_id: int | None, before: list[Hit], after: list[Hit]) -> None:
-    """Show the effect of the last thumb, buttons to undo and save, and hidden songs.
+def say_what_changed(songs: list[Song]) -> None:
+    """Show the effect of the last thumb once."""
+    before = _SHOWN.get()
+    if before:
+        st.caption(plain(what_changed(before, songs)))
+        _SHOWN.set([])
 
-    `before` and `after` are the results without and with the last thumb.
-    """
-    feedback = _feedback(search)
+
+def feedback_bar(snapshot: Snapshot, seed: str, song_id: int | None) -> None:
+    """Show buttons that drop and save thumbs, and the songs that they hide."""
+    feedback = _feedback(seed)
     thumbs = feedback.thumbs
-    can_undo = bool(thumbs.said) or thumbs.earlier is not None
-    if not can_undo and not feedback.saved:
-        st.caption("Use the thumbs to rate results; the list updates right away.")
+    if not thumbs.said and not feedback.saved:
         return
-    changes = plain(what_changed([hit.song for hit in before], [hit.song for hit in after]))
-    st.caption(changes if thumbs.said else "The last thumb was undone.")
     with st.container(horizontal=True):
         st.button(
-            "Undo", icon=":material/undo:", key="feedback_undo", disabled=not can_undo,
-            on_click=lambda: _change(search, _feedback(search).thumbs.undone()),
-        )  # fmt: skip
-        st.button(
-            "Start over", icon=":material/restart_alt:", key="feedback_over", disabled=not thumbs.said,
-            on_click=lambda: _change(search, _feedback(search).thumbs.started_over()),
+            "Drop all thumbs", icon=":material/restart_alt:", key="feedback_over", disabled=not thumbs.said,
+            on_click=_change, args=(seed, Thumbs()),
         )  # fmt: skip
         if not is_public():  # a visitor cannot train
             can_learn = song_id is not None
             st.button(
-                "Keep", icon=":material/bookmark:", key="feedback_keep", on_click=_save,
+                "Keep thumbs", icon=":material/bookmark:", key="feedback_keep", on_click=_save,
                 args=(snapshot.library, song_id, thumbs.judged),
                 disabled=not can_learn or thumbs.judged == feedback.saved,
                 help="Save these thumbs, so that the Train page can learn from them."
@@ -116,7 +121,7 @@ def feedback_bar(snapshot: Snapshot, search: str, song_id: int | None, before: l
         def release() -> None:
             picked = st.session_state["feedback_unfitting"]
             if picked is not None:
-                press_thumb(search, picked, -1)
+                press_thumb(seed, picked, -1)
 
         st.pills(
             "Hidden (click to undo)", list(labels), format_func=lambda i: f"{labels[i]} ✕",

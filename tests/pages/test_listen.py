@@ -4,6 +4,7 @@ import json
 
 import pytest
 import streamlit as st
+from musicsim.ui.search import form
 from streamlit.testing.v1 import AppTest
 
 from musicsim.explorer.search.artists import find_similar_artists
@@ -12,8 +13,7 @@ from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library, Song
 from musicsim.ui.base.frame import PAGES, SHELL
 from musicsim.ui.components import song_finder, song_map
-from musicsim.ui.explore import selection
-from musicsim.ui.search import form
+from musicsim.ui.listen import selection
 from tests.waiting import PATIENCE_S
 
 SEARCHED = "searched"
@@ -44,12 +44,12 @@ def buttons(monkeypatch):
         monkeypatch.setattr(module, "find_song", find)
 
 
-def open_page(name: str = "explore", **session: object) -> AppTest:
+def open_page(name: str = "listen", **session: object) -> AppTest:
     app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S)
     for key, value in session.items():
         app.session_state[key] = value
     app.run()
-    app = app.switch_page(PAGES[name]).run() if name != "explore" else app
+    app = app.switch_page(PAGES[name]).run() if name != "listen" else app
     assert not app.exception
     return app
 
@@ -151,7 +151,7 @@ def test_title_is_chosen_and_artist_is_marked(full):
 
 def test_search_by_song(full):
     song = full.songs()[7]
-    app = press(open_page("search", searched=song.title), f"search_song song {song.id}")
+    app = press(open_page("listen", searched=song.title), f"search_song song {song.id}")
     assert "6 most similar songs" in headings(app)
     assert shown_on_map(app, "search_map") == f"search_map: {song.id} {sorted(listed(app))}"
 
@@ -162,7 +162,7 @@ def pills(app: AppTest, key: str) -> list[str]:
 
 def test_examples_are_added_and_removed_by_click(full):
     noise, tones = (of_artist(full, f"Artist {kind}") for kind in ("noise", "tones"))
-    app = open_page("search", chosen=tones[0].id, searched=noise[0].title, search_more=True)
+    app = open_page("listen", chosen=tones[0].id, searched=noise[0].title, search_more=True)
     alone = listed(app)
     app = press(app, f"search_add song {noise[0].id}")
     assert pills(app, "search_like") == [f"{noise[0].label} ✕"]
@@ -187,7 +187,7 @@ def test_examples_are_added_and_removed_by_click(full):
 
 def test_search_by_artist_uses_all_their_songs(full):
     noise = of_artist(full, "Artist noise")
-    app = press(open_page("search", searched="noise"), "search_song artist Artist noise")
+    app = press(open_page("listen", searched="noise"), "search_song artist Artist noise")
     searched = {f"{full.song(app.session_state['chosen']).label} ✕", *pills(app, "search_like")}
     assert searched == {f"{song.label} ✕" for song in noise}
     assert not {song.id for song in noise} & set(listed(app))
@@ -195,7 +195,7 @@ def test_search_by_artist_uses_all_their_songs(full):
 
 def test_words_search_alone_and_narrow_other_search(full):
     noise = of_artist(full, "Artist noise")
-    app = open_page("search", searched="genre noise xyzzy")
+    app = open_page("listen", searched="genre noise xyzzy")
     app = press(app, "search_song words genre noise")
     assert headings(app)[0] == "2 songs that match"
     assert len(listed(app)) == 2, "two of an artist"
@@ -216,13 +216,13 @@ def test_search_from_lasso_uses_marked_songs_as_examples(full):
     app = press(open_page(), "explore_map lasso Artist noise")
     app.button(key="selection_search").click().run()
     assert not app.exception
-    app = app.switch_page(PAGES["search"]).run()
+    app = app.switch_page(PAGES["listen"]).run()
     assert app.session_state["chosen"] == noise[0].id
     assert pills(app, "search_like") == [f"{song.label} ✕" for song in noise[1:]]
 
 
 def test_filters_offer_values_of_library(full):
-    app = open_page("search", chosen=full.songs()[0].id)
+    app = open_page("listen", chosen=full.songs()[0].id)
     assert not app.multiselect, "nothing is sent before one looks"
     app.session_state["search_filters"] = True
     app.run()
@@ -240,7 +240,7 @@ def test_filters_offer_values_of_library(full):
 
 def test_no_names_are_sent_before_typing(full, monkeypatch):
     monkeypatch.setattr(song_finder, "FEW", 0)
-    app = open_page("search", chosen=full.songs()[0].id, search_filters=True)
+    app = open_page("listen", chosen=full.songs()[0].id, search_filters=True)
     assert not app.multiselect
     boxes = [json.loads(c.proto.json) for c in app.get("bidi_component") if c.proto.component_name.endswith("finder")]
     assert [box["label"] for box in boxes] == [
